@@ -125,7 +125,7 @@ def _tables(spark: Any, recorded: Any) -> dict[str, list[dict[str, Any]]]:
     from spark_report import findings  # noqa: PLC0415 - as above
     from spark_report.gathering import Gatherer, rows  # noqa: PLC0415
     from spark_report.planning import Plan  # noqa: PLC0415
-    from spark_report.transforms import clients, health, numbers, progress, timeline, traffic  # noqa: PLC0415
+    from spark_report.transforms import clients, numbers, progress, timeline, traffic  # noqa: PLC0415
 
     plan = Plan(spark, [recorded])
     gather = Gatherer(plan)
@@ -133,15 +133,15 @@ def _tables(spark: Any, recorded: Any) -> dict[str, list[dict[str, Any]]]:
         read = findings.read(plan, spark, [recorded])
         counted, ends = read.tallies, read.ends
         faults = plan.kept(timeline.faults(read.rare, ends))
-        tops = plan.kept(progress.tops(read.events, ends))
+        tops = plan.kept(progress.tops(read.events, read.rare, ends))
         gather("counts", numbers.counts(counted))
         gather("producers", clients.producers(counted))
         gather("client_errors", clients.errors(counted))
         gather("outcomes", traffic.outcomes(counted))
         gather("throughput", traffic.throughput(counted))
         gather.several(findings.LATENCIES, findings.latencies(read, faults, plan))
-        gather("unavailability", findings.unavailability(read).filter("scope = 'client'"))
+        gather("unavailability", findings.unavailability(read, plan).filter("scope = 'client'"))
         gather("hw_series", progress.hw_series(tops, ends))
-        gather("hw_stalls", health.hw_stalls(findings.of_kinds(read.events, health.HW_KINDS), ends))
-        gather("partition_lag", progress.partition_lag(read.events, tops, ends))
+        gather("hw_stalls", findings.hw_stalls(read, plan))
+        gather("partition_lag", progress.partition_lag(read.events, read.rare, counted, tops, ends))
     return {name: rows(table) for name, table in gather.tables().items()}

@@ -26,10 +26,12 @@ from spark_report.transforms import (
     points,
     progress,
     recovery,
+    stalls,
     tallies,
     timeline,
     traffic,
 )
+from spark_report.transforms.naming import numbered
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -83,7 +85,7 @@ def compute(spark: "SparkSession", sessions: Sequence[Recorded], stage: Callable
             spark,
             [
                 lambda: _recount(gather, sessions, known.events, plan, spark),
-                *_lasting(known, gather, lasting),
+                *_lasting(known, gather, lasting, plan),
                 lambda: gather.several(list(points.TABLES), points.points(known.rare)),
             ],
             plan.lanes,
@@ -128,7 +130,7 @@ def _recount(
         gather.leave_out(**row)
 
 
-def _lasting(read: Read, gather: Gatherer, found: Spans) -> list[Job]:
+def _lasting(read: Read, gather: Gatherer, found: Spans, plan: Plan) -> list[Job]:
     def conditions() -> None:
         states = gather.kept("partition_states", timeline.partition_states(read.rare, read.begun, read.ends))
         found["isr_conditions"] = gather.kept("isr_conditions", health.isr_conditions(states))
@@ -137,13 +139,12 @@ def _lasting(read: Read, gather: Gatherer, found: Spans) -> list[Job]:
         found["faults"] = gather.kept("faults", timeline.faults(read.rare, read.ends))
 
     def unserved() -> None:
-        found["unavailability"] = gather.kept("unavailability", unavailability(read))
+        found["unavailability"] = gather.kept("unavailability", unavailability(read, plan))
 
-    def hw_stalls() -> None:
-        moves = of_kinds(read.events, health.HW_KINDS)
-        found["hw_stalls"] = gather.kept("hw_stalls", health.hw_stalls(moves, read.ends))
+    def stood_still() -> None:
+        found["hw_stalls"] = gather.kept("hw_stalls", hw_stalls(read, plan))
 
-    return [unserved, conditions, hw_stalls, faults]
+    return [unserved, conditions, stood_still, faults]
 
 
 def _summed_up(read: Read, spans: Spans, gather: Gatherer, plan: Plan) -> list[Job]:
@@ -157,10 +158,10 @@ def _summed_up(read: Read, spans: Spans, gather: Gatherer, plan: Plan) -> list[J
         gather("fault_means", recovery.fault_means(times))
 
     def behind() -> None:
-        tops = progress.tops(events, ends)
+        tops = progress.tops(events, rare, ends)
         tops = tops if plan.little else plan.kept(tops)
         gather("hw_series", progress.hw_series(tops, ends))
-        lags = gather.kept("partition_lag", progress.partition_lag(events, tops, ends))
+        lags = gather.kept("partition_lag", progress.partition_lag(events, rare, counted, tops, ends))
         by_group = gather.kept("group_lag", lag.group_lag(lags))
         gather("lag_peaks", lag.lag_peaks(by_group, faults))
 
@@ -200,9 +201,17 @@ def _summed_up(read: Read, spans: Spans, gather: Gatherer, plan: Plan) -> list[J
     ]
 
 
-def unavailability(read: Read) -> "DataFrame":
+def unavailability(read: Read, plan: Plan) -> "DataFrame":
     """When nobody served a partition, or a client was refused."""
-    return availability.unavailability(read.rare, of_kinds(read.events, availability.ANSWERS), read.ends)
+    answers = of_kinds(read.events, availability.ANSWERS)
+    groups = None if plan.little else numbered(of_kinds(read.tallies, availability.ANSWERS), availability.ASKED)
+    return availability.unavailability(read.rare, answers, read.ends, groups)
+
+
+def hw_stalls(read: Read, plan: Plan) -> "DataFrame":
+    """When high watermarks stood still."""
+    groups = None if plan.little else numbered(of_kinds(read.tallies, stalls.HW_KINDS), stalls.PLACE)
+    return stalls.hw_stalls(of_kinds(read.events, stalls.HW_KINDS), read.rare, read.ends, groups)
 
 
 def latencies(read: Read, faults: "DataFrame", plan: Plan) -> "DataFrame":
@@ -211,7 +220,7 @@ def latencies(read: Read, faults: "DataFrame", plan: Plan) -> "DataFrame":
     if plan.little:
         timed = latency.latencies(read.events, windows, read.ends, faults)
     else:
-        timed = latency.latencies_of_many(read.events, windows, read.ends, faults, plan.tasks)
+        timed = latency.latencies_of_many(read.events, windows, read.ends, faults, read.tallies, plan.tasks)
     table = (
         F.when(F.col("phase").isNull(), F.lit("latency_series"))
         .when(F.col("fault_id").isNotNull(), F.lit("fault_latency"))

@@ -16,12 +16,16 @@ _GONE: Final = -2
 _REFUSALS: Final = ("produce_refused", "records_failed", "records_unknown")
 ANSWERS: Final = ("records_acked", *_REFUSALS)
 """Kinds that tell a producer whether its partition is served."""
+ASKED: Final = ("session_id", "client", "partition", "acks")
 
 
-def unavailability(events: "DataFrame", answers: "DataFrame", sessions: "DataFrame") -> "DataFrame":
+def unavailability(
+    events: "DataFrame", answers: "DataFrame", sessions: "DataFrame", groups: "DataFrame | None" = None
+) -> "DataFrame":
     """All intervals without service; ``scope`` is ``partition``, or ``client`` with its name and acks level.
 
-    ``events`` may leave out traffic; ``answers`` needs the kinds in :data:`ANSWERS` only.
+    ``events`` may leave out traffic; ``answers`` needs the kinds in :data:`ANSWERS` only; ``groups`` are numbers for
+    :data:`ASKED`.
     """
     by_partition = partition_unavailability(events, sessions).select(
         "session_id",
@@ -31,7 +35,7 @@ def unavailability(events: "DataFrame", answers: "DataFrame", sessions: "DataFra
         F.lit(None).cast("long").alias("acks"),
         *SPAN,
     )
-    by_client = client_unavailability(answers, sessions).select(
+    by_client = client_unavailability(answers, sessions, groups).select(
         "session_id", F.lit("client").alias("scope"), "partition", "client", "acks", *SPAN
     )
     return by_partition.unionByName(by_client).withColumn("duration_us", F.col("ended_us") - F.col("began_us"))
@@ -111,7 +115,7 @@ def broker_outages(events: "DataFrame", sessions: "DataFrame") -> "DataFrame":
     )
 
 
-def client_unavailability(events: "DataFrame", sessions: "DataFrame") -> "DataFrame":
+def client_unavailability(events: "DataFrame", sessions: "DataFrame", groups: "DataFrame | None" = None) -> "DataFrame":
     """Per client, partition and acks level: from an attempt refused or unanswered to the next acknowledgement."""
     error = F.coalesce("error", F.lit("no answer"))
     turns = events.filter(F.col("kind").isin(*ANSWERS)).select(
@@ -124,5 +128,4 @@ def client_unavailability(events: "DataFrame", sessions: "DataFrame") -> "DataFr
         F.col("kind").isin(*_REFUSALS).alias("out"),
         F.when(F.col("kind") == "records_acked", F.lit("records acknowledged")).otherwise(error).alias("label"),
     )
-    keys = ["client", "partition", "acks"]
-    return intervals(turns, sessions, keys, ["out"]).filter("out").select("session_id", *keys, *SPAN)
+    return intervals(turns, sessions, ASKED[1:], ["out"], groups).filter("out").select(*ASKED, *SPAN)

@@ -1,26 +1,17 @@
-"""How a partition fared over a session: its share of service, too few replicas in sync, and stalls of its HW."""
+"""How a partition fared over a session: its share of service, too few replicas in sync, and all of it summed up."""
 
 from typing import TYPE_CHECKING, Final
 
-from pyspark.sql import Window
 from pyspark.sql import functions as F  # noqa: N812
 
 from spark_report.transforms.intervals import SPAN, merged
 from spark_report.transforms.points import election_kind, isr_change
-from spark_report.transforms.progress import with_life
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-STALL_US: Final = 1_000_000
-"""How long a high watermark must stand still with records above it before that is a stall."""
-HW_KINDS: Final = ("appended", "hw_advanced", "became_leader", "partition_deleted")
-"""Kinds that :func:`hw_stalls` needs."""
 CONDITIONS: Final = ("under_replicated", "at_min_isr", "under_min_isr", "offline")
 
-_NOTHING: Final = -(1 << 62)
-"""In place of an offset of a partition that was deleted."""
-_NEXT: Final = {"us": "at_us", "seq": "seq", "deleted": "_deleted"}
 _AGAINST_MIN_ISR: Final = ("at_min_isr_us", "under_min_isr_us")
 _MINUTE_US: Final = 60_000_000
 _WHOM: Final = ("session_id", "scope", "partition", "client", "acks")
@@ -80,58 +71,6 @@ def availability(
     )
     share = 1 - F.least(F.lit(1.0), F.col("unavailable_us") / F.col("observed_us"))
     return totals.withColumn("availability", F.when(F.col("observed_us") > 0, share))
-
-
-def hw_stalls(events: "DataFrame", sessions: "DataFrame") -> "DataFrame":
-    """When records waited above a partition's high watermark, and it stood still for :data:`STALL_US` or longer.
-
-    ``events`` needs the kinds in :data:`HW_KINDS` only. Whoever leads in an epoch older than one seen is a zombie,
-    and nobody waits for its high watermark. One that was deleted begins anew under its name.
-    """
-    order = Window.partitionBy("session_id", "partition").orderBy("at_us", "seq")
-    so_far = order.rowsBetween(Window.unboundedPreceding, Window.currentRow)
-    kind = F.col("kind")
-    led, deleted = kind == "became_leader", kind == "partition_deleted"
-    end = F.when(kind == "appended", F.col("log_offset") + F.col("count")).when(led, F.col("log_offset"))
-    # All windows have one order, so that there is one sort. What was known of a partition ends with it.
-    newest, none = F.max(F.struct("life", "leader_epoch")).over(so_far), F.when(deleted, _NOTHING)
-    known = (
-        with_life(events, events)
-        .withColumn("_newest", newest)
-        .filter(deleted | (F.col("leader_epoch") >= F.col("_newest.leader_epoch")))
-        .withColumns({"_end": none.otherwise(end), "_hw": none.otherwise(F.col("hw"))})
-        .withColumns({name: F.last(name, ignorenulls=True).over(so_far) for name in ("_end", "_hw")})
-        .withColumn("_waiting", F.coalesce((F.col("_hw") < F.col("_end")) & (F.col("_hw") != _NOTHING), F.lit(False)))
-        .withColumn("_waited", F.lag("_waiting", 1, False).over(order))
-    )
-    # What happens while records wait is no news, unless the high watermark moves or nothing waits any more.
-    turns = known.filter((kind == "hw_advanced") | (F.col("_waiting") != F.col("_waited")))
-    spans = (
-        turns.withColumn("_deleted", deleted)
-        .withColumns({f"_next_{name}": F.lead(column).over(order) for name, column in _NEXT.items()})
-        .join(F.broadcast(sessions), on="session_id", how="inner")
-        .select(
-            "session_id",
-            "partition",
-            F.col("_hw").alias("hw"),
-            F.col("at_us").alias("began_us"),
-            F.col("seq").alias("began_seq"),
-            F.coalesce("_next_us", F.greatest("end_us", "at_us")).alias("ended_us"),
-            F.coalesce("_next_seq", F.greatest("end_seq", "seq") + 1).alias("ended_seq"),
-            F.col("_next_seq").isNull().alias("open"),
-            F.when(kind == "appended", F.lit("records appended"))
-            .when(kind == "hw_advanced", F.lit("the high watermark moved for the last time"))
-            .otherwise(F.lit("a leader took over"))
-            .alias("began_by"),
-            F.when(F.col("_next_seq").isNull(), F.lit(""))
-            .when(F.col("_next_deleted"), F.lit("the partition was deleted"))
-            .otherwise(F.lit("the high watermark moved"))
-            .alias("ended_by"),
-            "_waiting",
-        )
-    )
-    stalled = spans.withColumn("duration_us", F.col("ended_us") - F.col("began_us"))
-    return stalled.filter(F.col("_waiting") & (F.col("duration_us") >= STALL_US)).drop("_waiting")
 
 
 def partitions(

@@ -4,10 +4,13 @@ Order is always ``(at_us, seq)``: many things share a microsecond, and ``seq`` i
 interval is ``[began, ended)`` in both. One that nothing ended is cut off at its session's end and marked ``open``.
 """
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from pyspark.sql import Window
 from pyspark.sql import functions as F  # noqa: N812
+
+from spark_report.transforms.naming import NUMBER, by_name, by_number
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -17,20 +20,27 @@ SPAN: Final = ("began_us", "began_seq", "ended_us", "ended_seq", "open", "began_
 _NEXT: Final = {"us": "at_us", "seq": "seq", "label": "label"}
 
 
-def intervals(changes: "DataFrame", sessions: "DataFrame", keys: list[str], state: list[str]) -> "DataFrame":
+def intervals(
+    changes: "DataFrame",
+    sessions: "DataFrame",
+    keys: Sequence[str],
+    state: Sequence[str],
+    groups: "DataFrame | None" = None,
+) -> "DataFrame":
     """Intervals of constant ``state`` for each session and ``keys``.
 
     A row of ``changes`` says that the state holds from ``(at_us, seq)`` on, and by what (``label``). Rows that repeat
-    the state before them begin nothing.
+    the state before them begin nothing. ``groups`` are numbers for session and keys, where there are very many rows.
     """
-    order = Window.partitionBy("session_id", *keys).orderBy("at_us", "seq")
-    whole = F.struct(*state)
+    named, own = (changes, ["session_id", *keys]) if groups is None else (by_number(changes, groups), [NUMBER])
+    order = Window.partitionBy(*own).orderBy("at_us", "seq")
     turns = (
-        changes.withColumn("_state", whole)
+        named.withColumn("_state", F.struct(*state))
         .withColumns({"_before": F.lag("_state").over(order), "_place": F.row_number().over(order)})
         .filter((F.col("_place") == 1) | ~F.col("_state").eqNullSafe(F.col("_before")))
     )
-    spans = turns.withColumns({f"_next_{name}": F.lead(column).over(order) for name, column in _NEXT.items()}).join(
+    following = turns.withColumns({f"_next_{name}": F.lead(column).over(order) for name, column in _NEXT.items()})
+    spans = (following if groups is None else by_name(following, groups)).join(
         F.broadcast(sessions), on="session_id", how="inner"
     )
     return spans.select(

@@ -4,6 +4,7 @@
 percentiles weighted by records.
 """
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final
 
 from pyspark.sql import Window
@@ -11,6 +12,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from spark_report.ranking import SET
 from spark_report.transforms.grouping import percentiles
+from spark_report.transforms.naming import NUMBER, by_name, by_number, numbered
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -21,6 +23,10 @@ SLICE: Final = ("phase", "bin_began_us", "bin_us", "fault_id")
 """What a row is over, beside whom."""
 LEAST_AROUND_US: Final = 1_000_000
 """How long before and after a fault is looked at, at least."""
+
+PHASES: Final = ("all", "before", "during", "after")
+_ALL: Final = PHASES.index("all")
+_SETS: Final = {"whole": (NUMBER,), "by phase": (NUMBER, "phase"), "by bin": (NUMBER, "bin_began_us")}
 
 _SLICES: Final = "array<struct<phase:string,bin_began_us:bigint,bin_us:bigint,fault_id:bigint>>"
 
@@ -58,26 +64,59 @@ def latencies(
 
 
 def latencies_of_many(
-    events: "DataFrame", windows: "DataFrame", sessions: "DataFrame", faults: "DataFrame", tasks: int
+    events: "DataFrame",
+    windows: "DataFrame",
+    sessions: "DataFrame",
+    faults: "DataFrame",
+    counted: "DataFrame",
+    tasks: int,
 ) -> "DataFrame":
-    """What :func:`latencies` gives, by a way that is long to plan and quick over very many batches."""
-    sets = {"whole": WHO, "by phase": (*WHO, "phase"), "by bin": (*WHO, "bin_began_us", "bin_us")}
-    which = dict(zip(sets, range(len(sets)), strict=True))
-    known = phased(events, windows, sessions)
-    told = percentiles(known, list(sets.values()), "latency_us", "count", QUANTILES, tasks)
-    in_a_phase = (F.col(SET) != which["by phase"]) | F.col("phase").isNotNull()
-    phase = F.when(F.col(SET) == which["whole"], F.lit("all")).otherwise(F.col("phase"))
-    felt = percentiles(
-        _near(batches(events), faults), [(*WHO, "phase", "fault_id")], "latency_us", "count", QUANTILES, tasks
-    )
-    return (
-        told.filter(in_a_phase)
-        .withColumn("phase", phase)
+    """What :func:`latencies` gives, by a way that is long to plan and quick over very many batches.
+
+    ``counted`` are the tallies of the events. What is sorted in groups is numbers only.
+    """
+    groups = numbered(_told(counted), WHO)
+    which = dict(zip(_SETS, range(len(_SETS)), strict=True))
+    known = by_number(_coded(phased(events, windows, sessions)), groups)
+    told = percentiles(known, list(_SETS.values()), "latency_us", "count", QUANTILES, tasks)
+    near = by_number(_coded(_near(batches(events), faults)), groups)
+    felt = percentiles(near, [(NUMBER, "phase", "fault_id")], "latency_us", "count", QUANTILES, tasks)
+    found = (
+        told.filter((F.col(SET) != which["by phase"]) | F.col("phase").isNotNull())
+        .withColumn("phase", F.when(F.col(SET) == which["whole"], F.lit(_ALL)).otherwise(F.col("phase")))
         .unionByName(felt, allowMissingColumns=True)
+        .withColumn("phase", _either(F.col("phase"), enumerate(PHASES)))
+    )
+    widths = F.when(F.col("bin_began_us").isNotNull(), F.col("width_us")).alias("bin_us")
+    return (
+        by_name(found, groups)
+        .join(F.broadcast(sessions.select("session_id", F.col("bin_us").alias("width_us"))), on="session_id")
         .select(
-            *WHO, *SLICE, "records", F.col("low").alias("min_us"), *_percentiles("at"), F.col("high").alias("max_us")
+            *WHO,
+            "phase",
+            "bin_began_us",
+            widths,
+            "fault_id",
+            "records",
+            F.col("low").alias("min_us"),
+            *_percentiles("at"),
+            F.col("high").alias("max_us"),
         )
     )
+
+
+def _coded(known: "DataFrame") -> "DataFrame":
+    """The phase as its place in :data:`PHASES`."""
+    return known.withColumn("phase", _either(F.col("phase"), ((name, place) for place, name in enumerate(PHASES))))
+
+
+def _either(value: "Column", pairs: Iterable[tuple[int | str, int | str]]) -> "Column":
+    """What stands beside a value, null beside none."""
+    first, *others = pairs
+    found = F.when(value == first[0], first[1])
+    for known, other in others:
+        found = found.when(value == known, other)
+    return found
 
 
 def _near(known: "DataFrame", faults: "DataFrame") -> "DataFrame":
@@ -141,10 +180,15 @@ def phased(events: "DataFrame", windows: "DataFrame", sessions: "DataFrame") -> 
 
 def batches(events: "DataFrame") -> "DataFrame":
     """Batches acknowledged or read, with a latency that is known."""
-    what = F.when(F.col("kind") == "records_acked", F.lit("produce")).otherwise(F.lit("end_to_end"))
-    return events.filter(
-        F.col("kind").isin("records_acked", "records_read") & (F.col("latency_us") >= 0) & (F.col("count") > 0)
-    ).select("session_id", "at_us", what.alias("what"), "client", "count", "latency_us")
+    known = (F.col("latency_us") >= 0) & (F.col("count") > 0)
+    return _told(events).filter(known).select("session_id", "at_us", "what", "client", "count", "latency_us")
+
+
+def _told(events: "DataFrame") -> "DataFrame":
+    what = F.when(F.col("kind") == "records_acked", F.lit("produce")).when(
+        F.col("kind") == "records_read", F.lit("end_to_end")
+    )
+    return events.filter(F.col("kind").isin("records_acked", "records_read")).withColumn("what", what)
 
 
 def _with_phase(batches: "DataFrame", windows: "DataFrame") -> "DataFrame":

@@ -1,5 +1,6 @@
 """How far partitions got over time: their high watermark, and each group's place behind it."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from pyspark.sql import Window
@@ -14,6 +15,7 @@ KINDS: Final = ("hw_advanced", "became_leader")
 _PLACE: Final = ("session_id", "partition")
 _READER: Final = ("session_id", "group_id", "partition")
 _DELETED: Final = "partition_deleted"
+_TURNS: Final = ("truncation_detected", "consumer_reset")
 
 
 def hw_series(told_tops: "DataFrame", sessions: "DataFrame") -> "DataFrame":
@@ -26,7 +28,7 @@ def hw_series(told_tops: "DataFrame", sessions: "DataFrame") -> "DataFrame":
     return known.select(*_PLACE, "bin_began_us", "bin_us", "hw")
 
 
-def tops(events: "DataFrame", sessions: "DataFrame") -> "DataFrame":
+def tops(events: "DataFrame", rare: "DataFrame", sessions: "DataFrame") -> "DataFrame":
     """The high watermark of each partition in the bins in which somebody told one, or it was deleted (null).
 
     What a leader of an older epoch than one seen tells is nobody's; ``told`` is whether the true one said anything.
@@ -34,7 +36,7 @@ def tops(events: "DataFrame", sessions: "DataFrame") -> "DataFrame":
     so_far = _so_far(*_PLACE)
     newest = F.col("newest")
     return (
-        with_life(events.filter(F.col("kind").isin(*KINDS, _DELETED)), events)
+        with_life(events.filter(F.col("kind").isin(*KINDS, _DELETED)), rare)
         .join(F.broadcast(sessions.select("session_id", "bin_us")), on="session_id", how="inner")
         # By numbers first, which are added up without sorting; by what is in order then, of which there is little.
         .groupBy(*_PLACE, _bin(), "life", F.coalesce("leader_epoch", F.lit(-1)).alias("epoch"))
@@ -52,15 +54,18 @@ def tops(events: "DataFrame", sessions: "DataFrame") -> "DataFrame":
     )
 
 
-def partition_lag(events: "DataFrame", told_tops: "DataFrame", sessions: "DataFrame") -> "DataFrame":
+def partition_lag(
+    events: "DataFrame", rare: "DataFrame", counted: "DataFrame", told_tops: "DataFrame", sessions: "DataFrame"
+) -> "DataFrame":
     """The lag of a group at a partition at the end of each bin: HW less what it has read.
 
+    ``rare`` are the events that are not traffic, ``counted`` their tallies, ``told_tops`` what :func:`tops` gives.
     What a partition had before a group first read of it does not count: nobody is behind on it yet. Where a member
     found its log truncated, or was sent elsewhere by ``auto.offset.reset``, its group has read so far only.
     """
     ends = F.broadcast(sessions.select("session_id", "end_us", "bin_us"))
-    reads = _reads(events, sessions)
-    readers = events.filter(F.col("kind") == "records_read").select(*_READER).distinct()
+    reads = _reads(events, rare, sessions)
+    readers = counted.filter(F.col("kind") == "records_read").select(*_READER).distinct()
     bins = readers.join(ends, on="session_id", how="inner").select(
         *_READER,
         "bin_us",
@@ -79,38 +84,43 @@ def partition_lag(events: "DataFrame", told_tops: "DataFrame", sessions: "DataFr
     return known.select(*_READER, "bin_began_us", "bin_us", lag.alias("lag"))
 
 
-def _reads(events: "DataFrame", sessions: "DataFrame") -> "DataFrame":
+def _reads(events: "DataFrame", rare: "DataFrame", sessions: "DataFrame") -> "DataFrame":
     """How far groups had read by the end of the bins in which they read, as ``read``: the greatest is the last.
 
     A turn, where a group was sent elsewhere, begins a count of its own.
     """
     kind = F.col("kind")
-    turned = kind.isin("truncation_detected", "consumer_reset") & (F.col("end_offset") >= 0)
+    turned = kind.isin(*_TURNS) & (F.col("end_offset") >= 0)
     target = F.when(kind == "consumer_reset", F.col("log_offset")).otherwise(F.col("end_offset"))
     moves = events.filter((kind == "records_read") | turned)
-    turns = events.filter(turned).groupBy(*_READER).agg(F.collect_list("seq").alias("turns"))
     return (
-        with_life(moves, events)
-        .join(F.broadcast(turns), on=list(_READER), how="left")
+        _how_often(rare.filter(turned), with_life(moves, rare), _READER, "turn")
         .join(F.broadcast(sessions.select("session_id", "bin_us")), on="session_id", how="inner")
-        .groupBy(*_READER, _bin(), "life", _how_many("turns").alias("turn"))
+        .groupBy(*_READER, _bin(), "life", "turn")
         .agg(F.max(target).alias("read_to"))
         .groupBy(*_READER, "bin_began_us")
         .agg(F.max(F.struct("life", "turn", "read_to")).alias("read"))
     )
 
 
-def with_life(moves: "DataFrame", events: "DataFrame") -> "DataFrame":
-    """Add ``life``: how often a partition of that name had been deleted by then, as ``events`` tell."""
-    gone = events.filter(F.col("kind") == _DELETED).groupBy(*_PLACE).agg(F.collect_list("seq").alias("gone"))
-    known = moves.join(F.broadcast(gone), on=list(_PLACE), how="left")
-    return known.withColumn("life", _how_many("gone"))
+def with_life(moves: "DataFrame", rare: "DataFrame") -> "DataFrame":
+    """Add ``life``: how often a partition of that name had been deleted by then, as ``rare`` tells."""
+    return _how_often(rare.filter(F.col("kind") == _DELETED), moves, _PLACE, "life")
 
 
-def _how_many(seqs: str) -> "Column":
-    """How many of these events have happened by then."""
-    known = F.coalesce(seqs, F.array().cast("array<bigint>"))
-    return F.size(F.filter(known, lambda seq: seq <= F.col("seq")))
+def _how_often(marks: "DataFrame", moves: "DataFrame", keys: Sequence[str], name: str) -> "DataFrame":
+    """Add how many of the few ``marks`` with the same ``keys`` there were by then."""
+    order = Window.partitionBy(*keys).orderBy("since_seq")
+    spans = marks.select(*keys, F.col("seq").alias("since_seq")).withColumns(
+        {"until_seq": F.lead("since_seq").over(order), "nth": F.row_number().over(order)}
+    )
+    move, span = moves.alias("move"), F.broadcast(spans).alias("span")
+    seq, until = F.col("move.seq"), F.col("span.until_seq")
+    condition = (F.col("span.since_seq") <= seq) & (until.isNull() | (seq < until))
+    for key in keys:
+        condition = (F.col(f"move.{key}") == F.col(f"span.{key}")) & condition
+    nth = F.coalesce(F.col("span.nth"), F.lit(0))
+    return move.join(span, on=condition, how="left").select("move.*", nth.alias(name))
 
 
 def _bin() -> "Column":

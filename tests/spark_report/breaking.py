@@ -18,6 +18,7 @@ from spark_report.transforms import (
     points,
     progress,
     recovery,
+    stalls,
     tallies,
     timeline,
     traffic,
@@ -25,7 +26,7 @@ from spark_report.transforms import (
 
 MODULES = (
     *(alerts, availability, clients, health, intervals, lag, latency, numbers, points, progress, recovery, tallies),
-    *(timeline, traffic),
+    *(stalls, timeline, traffic),
 )
 
 

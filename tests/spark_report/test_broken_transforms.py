@@ -25,6 +25,7 @@ from spark_report.transforms import (
     points,
     progress,
     recovery,
+    stalls,
     tallies,
     timeline,
     traffic,
@@ -72,11 +73,11 @@ class Frames(NamedTuple):
 
     @property
     def behind(self) -> "DataFrame":
-        return progress.partition_lag(self.events, self.tops, self.ends)
+        return progress.partition_lag(self.events, self.events, self.tallies, self.tops, self.ends)
 
     @property
     def tops(self) -> "DataFrame":
-        return progress.tops(self.events, self.ends)
+        return progress.tops(self.events, self.events, self.ends)
 
     @property
     def tallies(self) -> "DataFrame":
@@ -94,7 +95,7 @@ QUERIES: Final[dict[str, Callable[[Frames], "DataFrame"]]] = {
     "isr_conditions": lambda f: health.isr_conditions(f.states),
     "unavailability": lambda f: f.out,
     "availability": lambda f: health.availability(f.out, f.events, f.answers, f.ends),
-    "hw_stalls": lambda f: health.hw_stalls(f.events.filter(F.col("kind").isin(*health.HW_KINDS)), f.ends),
+    "hw_stalls": lambda f: stalls.hw_stalls(f.events.filter(F.col("kind").isin(*stalls.HW_KINDS)), f.events, f.ends),
     "fault_times": lambda f: f.fault_times,
     "fault_means": lambda f: recovery.fault_means(f.fault_times),
     "alerts": lambda f: alerts.alerts(health.isr_conditions(f.states), findings._instants(f.events), f.vacant),
@@ -137,7 +138,13 @@ MUTATIONS: Final[dict[str, tuple[str, ModuleType, str, str]]] = {
         "isr_conditions", health, '(size < F.col("min_isr"))', '(size <= F.col("min_isr"))'
     ),
     "a zombie's records wait": (
-        "hw_stalls", health, '.filter(deleted | (F.col("leader_epoch") >= F.col("_newest.leader_epoch")))', ""
+        "hw_stalls", stalls, '.filter((F.col("what") == _DELETED) | (F.col("reign") >= F.col("_newest")))', ""
+    ),
+    "a partition made anew is led by a zombie": (
+        "hw_stalls", stalls, 'F.col("life") * F.lit(_EPOCHS) + F.col("leader_epoch")', 'F.col("leader_epoch")'
+    ),
+    "a high watermark that moves ends no stall": (
+        "hw_stalls", stalls, '(F.col("what") == _MOVED) | (F.col("waiting")', '(F.col("waiting")'
     ),
     "the leader a partition is created with was elected": (
         "elections", points, 'elected & (F.col("leader_epoch") == 0)', 'elected & (F.col("leader_epoch") < 0)'
@@ -181,7 +188,7 @@ MUTATIONS: Final[dict[str, tuple[str, ModuleType, str, str]]] = {
         "partition_lag", progress, 'F.last("top", ignorenulls=True).over(so_far)', 'F.col("top")'
     ),
     "a truncated group has still read all": (
-        "partition_lag", progress, '_how_many("turns").alias("turn")', 'F.lit(0).alias("turn")'
+        "partition_lag", progress, "_how_often(rare.filter(turned), ", '_how_often(rare.filter("false"), '
     ),
     "a zombie's high watermark is shown": (
         "hw_series", progress, 'F.max("top").over(so_far)', 'F.col("top")'

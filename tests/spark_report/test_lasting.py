@@ -8,7 +8,7 @@ import pytest
 from spark_report import schemas
 from spark_report.gathering import Gatherer
 from spark_report.planning import Plan
-from spark_report.transforms import alerts, health, lag, progress, recovery, timeline
+from spark_report.transforms import alerts, health, lag, progress, recovery, stalls, timeline
 from spark_report.transforms.sweeping import swept
 from tests.spark_report.conftest import ONE, MakeFrame, told
 from tests.support.sessions import event
@@ -74,7 +74,8 @@ def test_a_high_watermark_stalls_while_records_wait_above_it(events: MakeFrame, 
         event("appended", 6_000_000, **log, log_offset=10, count=5),
         event("hw_advanced", 8_000_000, **log, hw=15),
     ]
-    found = health.hw_stalls(events(rows), ends(one=(20_000_000, 5)))
+    moves = events(rows)
+    found = stalls.hw_stalls(moves, moves, ends(one=(20_000_000, 5)))
     assert told(found, "hw", "began_us", "ended_us", "open") == [(5, 5_000_000, 8_000_000, False)]
 
 
@@ -110,8 +111,8 @@ def test_a_group_lags_and_drains(events: MakeFrame, ends: MakeFrame) -> None:
         event("fault_injected", 1_200, fault_id=1, fault="lag", target="broker 1"),
     ]
     frame, until = events(rows), ends(one=(4_000, 4))
-    tops = progress.tops(frame, until)
-    lags = lag.group_lag(progress.partition_lag(frame, tops, until))
+    tops = progress.tops(frame, frame, until)
+    lags = lag.group_lag(progress.partition_lag(frame, frame, frame, tops, until))
     assert told(lags, "bin_began_us", "lag") == [(0, 2), (1_000, 82), (2_000, 82), (3_000, 0), (4_000, 0)]
     peaks = lag.lag_peaks(lags, timeline.faults(frame, until))
     series = progress.hw_series(tops, until)
