@@ -140,9 +140,6 @@ MUTATIONS: Final[dict[str, tuple[str, ModuleType, str, str]]] = {
     "a zombie's records wait": (
         "hw_stalls", stalls, '.filter((F.col("what") == _DELETED) | (F.col("reign") >= F.col("_newest")))', ""
     ),
-    "a partition made anew is led by a zombie": (
-        "hw_stalls", stalls, 'F.col("life") * F.lit(_EPOCHS) + F.col("leader_epoch")', 'F.col("leader_epoch")'
-    ),
     "a high watermark that moves ends no stall": (
         "hw_stalls", stalls, '(F.col("what") == _MOVED) | (F.col("waiting")', '(F.col("waiting")'
     ),

@@ -9,6 +9,7 @@ from spark_report import schemas
 from spark_report.gathering import Gatherer
 from spark_report.planning import Plan
 from spark_report.transforms import alerts, health, lag, progress, recovery, stalls, timeline
+from spark_report.transforms.naming import numbered
 from spark_report.transforms.sweeping import swept
 from tests.spark_report.conftest import ONE, MakeFrame, told
 from tests.support.sessions import event
@@ -77,6 +78,26 @@ def test_a_high_watermark_stalls_while_records_wait_above_it(events: MakeFrame, 
     moves = events(rows)
     found = stalls.hw_stalls(moves, moves, ends(one=(20_000_000, 5)))
     assert told(found, "hw", "began_us", "ended_us", "open") == [(5, 5_000_000, 8_000_000, False)]
+
+
+def test_a_partition_made_anew_stalls_by_epochs_and_offsets_of_its_own(events: MakeFrame, ends: MakeFrame) -> None:
+    old, new = ({"partition": "p-0", "broker": 1, "leader_epoch": epoch} for epoch in (7, 0))
+    rows = [
+        event("became_leader", 0, **old, log_offset=90, hw=90),
+        event("appended", 1_000_000, **old, log_offset=90, count=5),
+        event("partition_deleted", 3_000_000, partition="p-0"),
+        event("became_leader", 4_000_000, **new, log_offset=0, hw=0),
+        event("appended", 6_000_000, **new, log_offset=0, count=5),
+        event("hw_advanced", 8_000_000, **new, hw=5),
+    ]
+    moves = events(rows)
+    groups = numbered(moves, stalls.PLACE)
+    for numbers in (None, groups):
+        found = stalls.hw_stalls(moves, moves, ends(one=(20_000_000, 5)), numbers)
+        assert told(found, "began_us", "ended_us", "hw", "ended_by") == [
+            (1_000_000, 3_000_000, 90, "the partition was deleted"),
+            (6_000_000, 8_000_000, 0, "the high watermark moved"),
+        ]
 
 
 def test_a_fault_until_nothing_is_left_of_it(spark: "SparkSession", events: MakeFrame, ends: MakeFrame) -> None:
