@@ -44,6 +44,7 @@ QUESTIONS: Final[dict[type[Any], type[Any]]] = {
     groups.DeleteGroupsRequest: groups.DeleteGroupsResponse,
     groups.OffsetDeleteRequest: groups.OffsetDeleteResponse,
     modern.ConsumerGroupHeartbeatRequest: modern.ConsumerGroupHeartbeatResponse,
+    modern.ConsumerGroupDescribeRequest: modern.ConsumerGroupDescribeResponse,
     transactions.AddPartitionsToTxnRequest: transactions.AddPartitionsToTxnResponse,
     transactions.AddOffsetsToTxnRequest: transactions.AddOffsetsToTxnResponse,
     transactions.EndTxnRequest: transactions.EndTxnResponse,

@@ -308,7 +308,7 @@ AREAS: Final = (
         modes="kraft",
         left_out=(
             "Changing a group's protocol while it has members; racks; settings of a single group.",
-            "Limits of sessions and intervals; ConsumerGroupDescribe (DescribeGroups describes both kinds).",
+            "Limits of sessions and intervals; the model's administrators ask DescribeGroups for both kinds, and real ones for each by its own.",
         ),
     ),
     Area(

@@ -21,7 +21,7 @@ from cluster_model.groups.committing import (
     to_commit,
 )
 from cluster_model.groups.config import GroupConfig
-from cluster_model.groups.describing import described, listed
+from cluster_model.groups.describing import asked, described, listed
 from cluster_model.groups.finding import TOPIC_OF, find
 from cluster_model.groups.group import Group, State
 from cluster_model.groups.making import TopicMaker
@@ -54,7 +54,6 @@ from cluster_model.groups.messages import (
 )
 from cluster_model.groups.modern.config import ModernConfig
 from cluster_model.groups.modern.host import ModernGroups
-from cluster_model.groups.modern.messages import ConsumerGroupHeartbeatRequest
 from cluster_model.groups.rebalancing import join_error
 from cluster_model.groups.registry import LOADED, WAKE, Registry
 from cluster_model.groups.uuids import uuid
@@ -123,7 +122,7 @@ class GroupCoordinator:
             JoinGroupRequest: self._join,
             SyncGroupRequest: self._sync,
             HeartbeatRequest: self._heartbeat,
-            ConsumerGroupHeartbeatRequest: self.modern.heartbeat,
+            **self.modern.handlers,
             LeaveGroupRequest: self._leave,
             OffsetCommitRequest: self._commit,
             OffsetFetchRequest: self._fetch,
@@ -218,12 +217,12 @@ class GroupCoordinator:
     def _commit(self, source: int, request: OffsetCommitRequest) -> None:
         error = self.registry.status(request.group_id, nameless=True)
         group = self.registry.groups.get(request.group_id)
-        modern = self.modern.may_commit(request.group_id, request.member_id, request.generation_id)
+        modern = self.modern.may_commit(request)
         if not error and group is None:
             if request.generation_id < 0 or modern is not None:
                 group = self._create(request.group_id)
             else:
-                error = KafkaError.ILLEGAL_GENERATION
+                error = self.modern.unknown(request.version)
         if not error and group is not None:
             error = may_commit(group, request) if modern is None else modern
         verdicts = judged(request, self._tenants.states, self._config.metadata_bytes)
@@ -268,7 +267,7 @@ class GroupCoordinator:
     def _fetch(self, source: int, request: OffsetFetchRequest) -> None:
         error = self.registry.status(request.group_id, nameless=True)
         group = self.registry.groups.get(request.group_id)
-        error = error or self.modern.may_fetch(request.group_id, request.member_id, request.member_epoch)
+        error = error or self.modern.may_fetch(request)
         stable = request.require_stable and self._profile.stable_offsets
         answers = () if error else fetched(group, request, stable=stable)
         self._port.send(source, OffsetFetchResponse(request.correlation, error, answers))
@@ -282,19 +281,20 @@ class GroupCoordinator:
             if error:
                 found.append(DescribedGroup(group_id, error, ""))
             else:
-                found.append(self.described(group_id))
+                found.append(self.described(group_id, classic=request.classic))
         self._port.send(source, DescribeGroupsResponse(request.correlation, tuple(found)))
 
-    def described(self, group_id: str) -> DescribedGroup:
+    def described(self, group_id: str, *, classic: bool = False) -> DescribedGroup:
         """A group of either protocol as it is here now; one that is not known is Dead."""
-        return self.modern.described(group_id) or described(group_id, self.registry.groups.get(group_id))
+        modern = self.modern.described(group_id, classic=classic)
+        return modern or described(group_id, self.registry.groups.get(group_id))
 
     def _list(self, source: int, request: ListGroupsRequest) -> None:
         error = KafkaError.COORDINATOR_LOAD_IN_PROGRESS if self.registry.loading else NONE
         if not self._profile.group_membership:
             error = UNSUPPORTED
         classic = [group for group in self.registry.groups.values() if group.group_id not in self.modern.groups]
-        found = (*listed(classic, request.states), *self.modern.listed(request.states))
+        found = asked((*listed(classic), *self.modern.listed()), request)
         self._port.send(source, ListGroupsResponse(request.correlation, error, found))
 
     def _delete(self, source: int, request: DeleteGroupsRequest) -> None:

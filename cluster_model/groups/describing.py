@@ -4,7 +4,13 @@ from collections.abc import Iterable
 
 from cluster_model.errors import KafkaError
 from cluster_model.groups.group import Group, State
-from cluster_model.groups.messages import NOTHING, DescribedGroup, DescribedMember, ListedGroup
+from cluster_model.groups.messages import (
+    NOTHING,
+    DescribedGroup,
+    DescribedMember,
+    ListedGroup,
+    ListGroupsRequest,
+)
 
 
 def described(group_id: str, group: Group | None) -> DescribedGroup:
@@ -25,12 +31,18 @@ def described(group_id: str, group: Group | None) -> DescribedGroup:
     return DescribedGroup(group_id, KafkaError.NONE, group.state, group.protocol_type, protocol, members)
 
 
-def listed(groups: Iterable[Group], states: tuple[str, ...]) -> tuple[ListedGroup, ...]:
-    """The groups in one of these states, in any if none is named."""
+def listed(groups: Iterable[Group]) -> tuple[ListedGroup, ...]:
+    """The groups of the classic protocol."""
+    return tuple([ListedGroup(group.group_id, group.protocol_type, group.state) for group in groups])
+
+
+def asked(groups: tuple[ListedGroup, ...], request: ListGroupsRequest) -> tuple[ListedGroup, ...]:
+    """Those in one of the states and of one of the types that are asked for; where none is named, any will do."""
+    states, types = request.states, [each.lower() for each in request.types]
     return tuple(
         [
-            ListedGroup(group.group_id, group.protocol_type, group.state)
+            group
             for group in groups
-            if not states or group.state in states
+            if (not states or group.state in states) and (not types or group.group_type in types)
         ]
     )

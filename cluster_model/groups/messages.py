@@ -17,6 +17,11 @@ NO_GENERATION: Final = -1
 CONSUMER_PROTOCOL: Final = "consumer"
 """``protocol_type`` of consumers' groups."""
 
+CLASSIC: Final = "classic"
+"""``group_type`` of groups whose members join and sync (``Group.GroupType``) ..."""
+CONSUMER: Final = "consumer"
+"""... and of those of KIP-848."""
+
 UNKNOWN_OFFSET: Final = -1
 """What OffsetFetch answers where nothing is committed."""
 
@@ -184,7 +189,8 @@ class CommittedOffset(NamedTuple):
 class OffsetCommitRequest(NamedTuple):
     """Commit offsets; ``generation_id`` -1 with no member: from outside of the group's membership.
 
-    ``retention_us`` -1: as the broker says; asked for by versions 2 to 4 only (0.9 to 2.0).
+    ``retention_us`` -1: as the broker says; asked for by versions 2 to 4 only (0.9 to 2.0). ``version`` is that of the
+    request where a client tells it: members by the consumer protocol have to use 9. 0: the one that fits.
     """
 
     correlation: int
@@ -194,6 +200,7 @@ class OffsetCommitRequest(NamedTuple):
     offsets: tuple[CommittedOffset, ...]
     group_instance_id: str = ""
     retention_us: int = -1
+    version: int = 0
 
 
 class OffsetCommitResponse(NamedTuple):
@@ -259,10 +266,11 @@ class OffsetFetchResponse(NamedTuple):
 
 
 class DescribeGroupsRequest(NamedTuple):
-    """Ask for the state of groups."""
+    """Ask for the state of groups; ``classic``: those by the consumer protocol are Dead to it, as to Kafka's own."""
 
     correlation: int
     groups: tuple[str, ...]
+    classic: bool = False
 
 
 class DescribedMember(NamedTuple):
@@ -297,18 +305,23 @@ class DescribeGroupsResponse(NamedTuple):
 
 
 class ListGroupsRequest(NamedTuple):
-    """Ask a broker which groups it coordinates; ``states`` empty: in whatever state (KIP-518, 2.6)."""
+    """Ask a broker which groups it coordinates; ``states`` empty: in whatever state (KIP-518, 2.6).
+
+    ``types``: by which protocols, empty: by either (KIP-848, 3.8).
+    """
 
     correlation: int
     states: tuple[str, ...] = ()
+    types: tuple[str, ...] = ()
 
 
 class ListedGroup(NamedTuple):
-    """A group by its name."""
+    """A group by its name, and by its protocol: :data:`CLASSIC` or :data:`CONSUMER`."""
 
     group_id: str
     protocol_type: str
     state: str
+    group_type: str = CLASSIC
 
 
 class ListGroupsResponse(NamedTuple):

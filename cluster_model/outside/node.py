@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from cluster_model.events import Event, OffsetsCommitted
 from cluster_model.groups.messages import JoinGroupRequest, OffsetCommitRequest, OffsetCommitResponse
+from cluster_model.groups.modern.messages import JOIN, ConsumerGroupHeartbeatRequest
 from cluster_model.kernel.kernel import Payload
 from cluster_model.kernel.port import Port
 from cluster_model.kernel.processes import Network
@@ -88,7 +89,7 @@ class Outside:
             message = request._replace(correlation=token)
             if isinstance(request, FetchRequest):
                 self.manners.reads(client, committed_only=bool(request.isolation))
-            elif isinstance(request, JoinGroupRequest):
+            elif isinstance(request, JoinGroupRequest) or _joins(request):
                 self._groups[client] = request.group_id
             elif isinstance(request, InitProducerIdRequest):
                 self.manners.begun(client, request.transactional_id or "")
@@ -167,6 +168,10 @@ class Outside:
         self._asked, self._groups = dict(asked), dict(groups)
         self._writing.load(writing)
         self.manners.load(manners)
+
+
+def _joins(request: Any) -> bool:
+    return isinstance(request, ConsumerGroupHeartbeatRequest) and request.member_epoch == JOIN
 
 
 def _nobody_listens(_token: int, _answer: Any) -> None:

@@ -1,6 +1,7 @@
 """What an administrator is told of a group by the consumer protocol.
 
-Kafka has ConsumerGroupDescribe for it, which its admin client asks before DescribeGroups; here one request does.
+Kafka has ConsumerGroupDescribe for it, which its admin client asks before DescribeGroups; the model's administrators
+need only the latter, in which such a group is told like any other.
 """
 
 from cluster_model.errors import KafkaError
@@ -13,6 +14,7 @@ from cluster_model.groups.messages import (
 )
 from cluster_model.groups.modern.group import ModernGroup
 from cluster_model.groups.modern.heartbeats import preferred
+from cluster_model.groups.modern.messages import DescribedConsumer, DescribedConsumerGroup
 
 
 def described(group: ModernGroup, assignor: str) -> DescribedGroup:
@@ -32,3 +34,20 @@ def described(group: ModernGroup, assignor: str) -> DescribedGroup:
     )
     assignor = preferred(group.members, assignor)
     return DescribedGroup(group.group_id, KafkaError.NONE, group.state, CONSUMER_PROTOCOL, assignor, members)
+
+
+def described_in_full(group: ModernGroup, assignor: str) -> DescribedConsumerGroup:
+    """The same with all epochs and targets (``ConsumerGroup.asDescribedGroup``)."""
+    members = tuple(
+        [
+            DescribedConsumer(
+                member_id, says.group_instance_id, says.client_id, says.host, group.current[member_id].epoch,
+                says.topics, says.pattern, group.current[member_id].assigned, group.target.get(member_id, ()),
+            )
+            for member_id, says in group.members.items()
+        ]
+    )  # fmt: skip
+    return DescribedConsumerGroup(
+        group.group_id, KafkaError.NONE, group.state, group.epoch, group.target_epoch,
+        preferred(group.members, assignor), members,
+    )  # fmt: skip

@@ -88,7 +88,8 @@ class Heartbeats:
         epoch = request.member_epoch
         told = request.topics is not None or (request.pattern is not None and request.version >= 1)
         wrong = (
-            epoch < LEAVE_FOR_NOW
+            not request.group_id
+            or epoch < LEAVE_FOR_NOW
             or (not request.member_id and (epoch != JOIN or request.version >= 1))
             or (epoch == JOIN and (request.rebalance_timeout_us < 0 or request.owned != () or not told))
             or (epoch == LEAVE_FOR_NOW and not request.group_instance_id)

@@ -11,15 +11,27 @@ from typing import Any, Final, NamedTuple
 from cluster_model.errors import KafkaError
 from cluster_model.events import Event, GroupRebalanced
 from cluster_model.groups.group import State
-from cluster_model.groups.messages import CONSUMER_PROTOCOL, DescribedGroup, ListedGroup, TxnOffsetCommitRequest
+from cluster_model.groups.messages import (
+    CONSUMER,
+    CONSUMER_PROTOCOL,
+    DescribedGroup,
+    ListedGroup,
+    OffsetCommitRequest,
+    OffsetFetchRequest,
+    TxnOffsetCommitRequest,
+)
+from cluster_model.groups.modern.committing import may_commit, may_commit_in_transaction, may_fetch, unknown
 from cluster_model.groups.modern.config import ModernConfig
-from cluster_model.groups.modern.describing import described
+from cluster_model.groups.modern.describing import described, described_in_full
 from cluster_model.groups.modern.group import UNSEEN, ModernGroup, ModernState
 from cluster_model.groups.modern.heartbeats import Heartbeats, Known, Verdict, preferred
 from cluster_model.groups.modern.messages import (
     JOIN,
+    ConsumerGroupDescribeRequest,
+    ConsumerGroupDescribeResponse,
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,
+    DescribedConsumerGroup,
 )
 from cluster_model.groups.modern.records import (
     CURRENT,
@@ -35,8 +47,10 @@ from cluster_model.groups.registry import Registry
 from cluster_model.internal_topics import OFFSETS
 from cluster_model.kernel.kernel import Payload
 from cluster_model.kernel.port import Alarm, Port
+from cluster_model.replication.control import Handlers
 from cluster_model.replication.tenants import TOLD_OF_APPEND, Tenants
 
+NONE: Final = KafkaError.NONE
 WAKE: Final = "modern groups"
 Verdicts = tuple[tuple[str, int], ...]
 """(partition, error) each."""
@@ -72,7 +86,7 @@ class ModernGroups:
 
     __slots__ = (
         "_alarm", "_appending", "_config", "_deletions", "_emit", "_known", "_port", "_registry", "_rules", "_serial",
-        "_tenants", "_token", "_waiting", "_writes", "groups", "on_new",
+        "_tenants", "_token", "_waiting", "_writes", "groups", "handlers", "on_new",
     )  # fmt: skip
 
     def __init__(
@@ -103,6 +117,10 @@ class ModernGroups:
         self._deletions = 0
         self._known = Known(UNSEEN, {})
         self._alarm = Alarm(port, WAKE)
+        self.handlers: Handlers = {
+            ConsumerGroupHeartbeatRequest: self.heartbeat,
+            ConsumerGroupDescribeRequest: self._describe,
+        }
 
     # -- heartbeats -------------------------------------------------------------------------------------------------
 
@@ -129,7 +147,7 @@ class ModernGroups:
         classic = self._registry.groups.get(request.group_id)
         in_use = classic is not None and (classic.state is not State.EMPTY or classic.pending)
         unknown = request.group_id not in self.groups and request.member_epoch != JOIN
-        return KafkaError.GROUP_ID_NOT_FOUND if in_use or unknown else KafkaError.NONE
+        return KafkaError.GROUP_ID_NOT_FOUND if in_use or unknown else NONE
 
     def _new(self, group_id: str) -> ModernGroup:
         self._serial += 1
@@ -262,36 +280,21 @@ class ModernGroups:
 
     # -- offsets, and other requests --------------------------------------------------------------------------------
 
-    def may_commit(self, group_id: str, member_id: str, epoch: int) -> KafkaError | None:
-        """Whether a commit is a member's of today (``ConsumerGroup.validateOffsetCommit``); None: no such group."""
-        group = self.groups.get(group_id)
-        if group is None:
-            return None
-        if epoch < 0 and not group.members:
-            return KafkaError.NONE
-        return self._in_step(group, member_id, epoch)
+    def may_commit(self, request: OffsetCommitRequest) -> KafkaError | None:
+        """Whether a commit is a member's of today; None: no such group."""
+        return may_commit(self.groups.get(request.group_id), request)
 
     def may_commit_in_transaction(self, request: TxnOffsetCommitRequest) -> KafkaError | None:
-        """The same for a transaction's: whoever says to be a member must be one."""
-        member_id, epoch = request.member_id, request.generation_id
-        if request.group_id in self.groups and epoch < 0 and not (member_id or request.group_instance_id):
-            return KafkaError.NONE
-        error = self.may_commit(request.group_id, member_id, epoch)
-        return KafkaError.ILLEGAL_GENERATION if error is KafkaError.STALE_MEMBER_EPOCH else error
+        """The same for a transaction's."""
+        return may_commit_in_transaction(self.groups.get(request.group_id), request)
 
-    def may_fetch(self, group_id: str, member_id: str, epoch: int) -> KafkaError:
-        """Whether somebody may ask what is committed: everybody who does not claim to be a member."""
-        group = self.groups.get(group_id)
-        if group is None or (epoch < 0 and not member_id):
-            return KafkaError.NONE
-        return self._in_step(group, member_id, epoch)
+    def may_fetch(self, request: OffsetFetchRequest) -> KafkaError:
+        """Whether somebody may ask what is committed."""
+        return may_fetch(self.groups.get(request.group_id), request)
 
-    @staticmethod
-    def _in_step(group: ModernGroup, member_id: str, epoch: int) -> KafkaError:
-        current = group.current.get(member_id)
-        if current is None:
-            return KafkaError.UNKNOWN_MEMBER_ID
-        return KafkaError.NONE if current.epoch == epoch else KafkaError.STALE_MEMBER_EPOCH
+    def unknown(self, version: int) -> KafkaError:
+        """What a member of no group is told of its commit."""
+        return unknown(version) if self._config.enabled else KafkaError.ILLEGAL_GENERATION
 
     def occupied(self, group_id: str) -> bool:
         """Whether a group of this protocol has members: then its name is not to be had for another one."""
@@ -308,15 +311,29 @@ class ModernGroups:
         ]
         return tuple(found)
 
-    def described(self, group_id: str) -> DescribedGroup | None:
-        """What an administrator is told (``ConsumerGroupDescribe``); None: no such group."""
+    def described(self, group_id: str, *, classic: bool) -> DescribedGroup | None:
+        """What an administrator is told, as of no group who asks for ``classic`` ones; None: there is no such group."""
         group = self.groups.get(group_id)
-        return None if group is None else described(group, self._config.assignors[0])
+        if group is None:
+            return None
+        return DescribedGroup(group_id, NONE, State.DEAD) if classic else described(group, self._config.assignors[0])
 
-    def listed(self, states: tuple[str, ...]) -> tuple[ListedGroup, ...]:
-        """The groups in one of these states, in any if none is named."""
-        found = [ListedGroup(each.group_id, CONSUMER_PROTOCOL, each.state) for each in self.groups.values()]
-        return tuple([each for each in found if not states or each.state in states])
+    def _describe(self, source: int, request: ConsumerGroupDescribeRequest) -> None:
+        """ConsumerGroupDescribe."""
+        found = tuple([self._told_of(group_id) for group_id in request.groups])
+        self._port.send(source, ConsumerGroupDescribeResponse(request.correlation, found))
+
+    def _told_of(self, group_id: str) -> DescribedConsumerGroup:
+        error = self._registry.status(group_id) if self._config.enabled else KafkaError.UNSUPPORTED_VERSION
+        group = self.groups.get(group_id)
+        if error or group is None:
+            return DescribedConsumerGroup(group_id, error or KafkaError.GROUP_ID_NOT_FOUND)
+        return described_in_full(group, self._config.assignors[0])
+
+    def listed(self) -> tuple[ListedGroup, ...]:
+        """The groups."""
+        found = [ListedGroup(each.group_id, CONSUMER_PROTOCOL, each.state, CONSUMER) for each in self.groups.values()]
+        return tuple(found)
 
     def expired(self, group_id: str, now: int, retention_us: int) -> list[str] | None:
         """Partitions whose commits are kept no longer: by their age, where nobody subscribes; None: no such group."""

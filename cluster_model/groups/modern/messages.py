@@ -1,4 +1,4 @@
-"""The one request of the consumer protocol, and its answer (KIP-848, ``ConsumerGroupHeartbeat``).
+"""The one request of members by the consumer protocol (KIP-848, ``ConsumerGroupHeartbeat``), and an administrator's.
 
 A field that is None (or -1) has not changed since the member last told it.
 """
@@ -48,3 +48,45 @@ class ConsumerGroupHeartbeatResponse(NamedTuple):
     heartbeat_us: int = 0
     """When it is to be heard of next."""
     assignment: tuple[str, ...] | None = None
+
+
+class ConsumerGroupDescribeRequest(NamedTuple):
+    """Ask for the state of groups by this protocol."""
+
+    correlation: int
+    groups: tuple[str, ...]
+
+
+class DescribedConsumer(NamedTuple):
+    """A member: what it says, what it has, and what it is to have."""
+
+    member_id: str
+    group_instance_id: str
+    client_id: str
+    host: int
+    """The node that it is on."""
+    epoch: int
+    topics: tuple[str, ...]
+    pattern: str
+    assigned: tuple[str, ...]
+    target: tuple[str, ...]
+
+
+class DescribedConsumerGroup(NamedTuple):
+    """A group as its coordinator knows it; GROUP_ID_NOT_FOUND: there is none by this protocol."""
+
+    group_id: str
+    error: int
+    state: str = ""
+    epoch: int = 0
+    target_epoch: int = 0
+    """The epoch that the target assignment is for."""
+    assignor: str = ""
+    members: tuple[DescribedConsumer, ...] = ()
+
+
+class ConsumerGroupDescribeResponse(NamedTuple):
+    """An entry for each, in the order asked."""
+
+    correlation: int
+    groups: tuple[DescribedConsumerGroup, ...]

@@ -17,7 +17,13 @@ from cluster_model.groups.messages import (
     TxnOffsetCommitRequest,
 )
 from cluster_model.groups.modern.group import ModernState
-from cluster_model.groups.modern.messages import JOIN, LEAVE, LEAVE_FOR_NOW, ConsumerGroupHeartbeatRequest
+from cluster_model.groups.modern.messages import (
+    JOIN,
+    LEAVE,
+    LEAVE_FOR_NOW,
+    ConsumerGroupDescribeRequest,
+    ConsumerGroupHeartbeatRequest,
+)
 from tests.cluster_model.groups.asking import OWNER, commit, errors, fetch, offsets, read_until_loading
 from tests.cluster_model.groups.members import SECOND, Talk
 from tests.cluster_model.groups.modern.clusters import ModernTalk
@@ -73,7 +79,7 @@ def test_the_protocol_is_there_since_4_0_and_since_3_7_where_it_is_asked_for(
 def test_other_brokers_and_other_ids_are_refused() -> None:
     talk = started()
     assert talk.ask(1, joining()).error == E.NOT_COORDINATOR
-    assert talk.ask(OWNER, joining(group="")).error == E.INVALID_GROUP_ID
+    assert talk.ask(OWNER, joining(group="")).error == E.INVALID_REQUEST
     assert talk.ask(OWNER, living(1)).error == E.GROUP_ID_NOT_FOUND
     assert talk.ask(OWNER, living(LEAVE)).error == E.GROUP_ID_NOT_FOUND
     assert talk.host.groups == {}
@@ -134,7 +140,7 @@ def test_a_new_coordinator_finds_one_group_of_a_name_not_two() -> None:
     assert talk.ask(OWNER, joining()).error == E.NONE
     talk.cluster.crash(OWNER)
     talk.run(30)
-    assert talk.ask(talk.owner, ListGroupsRequest(0)).groups == (("g", "consumer", "Stable"),)
+    assert talk.ask(talk.owner, ListGroupsRequest(0)).groups == (("g", "consumer", "Stable", "consumer"),)
     assert talk.cluster.coordinators[talk.owner].registry.groups == {}
 
 
@@ -356,10 +362,43 @@ def test_a_group_is_described_and_listed() -> None:
     assert (member.member_id, member.client_id, member.host) == ("m", "m", talk.hand.port.node_id)
     assert member.assignment.partitions == ("orders-0", "orders-1")
     assert (member.metadata.topics, member.metadata.generation) == (("orders",), 1)
-    assert talk.ask(OWNER, ListGroupsRequest(0)).groups == (("g", "consumer", "Stable"),)
+    assert talk.ask(OWNER, ListGroupsRequest(0)).groups == (("g", "consumer", "Stable", "consumer"),)
     assert talk.ask(OWNER, ListGroupsRequest(0, ("Empty",))).groups == ()
     talk.ask(OWNER, living(LEAVE))
-    assert talk.ask(OWNER, ListGroupsRequest(0, ("Empty",))).groups == (("g", "consumer", "Empty"),)
+    assert talk.ask(OWNER, ListGroupsRequest(0, ("Empty",))).groups == (("g", "consumer", "Empty", "consumer"),)
+
+
+def test_a_group_is_described_in_full() -> None:
+    talk = with_member()
+    talk.ask(OWNER, joining("n"))
+    found, none = talk.ask(OWNER, ConsumerGroupDescribeRequest(0, ("g", "y"))).groups
+    assert (found.error, found.state, found.epoch, found.target_epoch) == (E.NONE, "Reconciling", 2, 2)
+    assert (found.assignor, none.error) == ("uniform", E.GROUP_ID_NOT_FOUND)
+    one, two = found.members
+    assert (one.member_id, one.epoch, one.assigned, one.target) == ("m", 1, ("orders-0", "orders-1"), ("orders-0",))
+    assert (two.client_id, two.epoch, two.topics, two.assigned, two.target) == (
+        "n", 2, ("orders",), (), ("orders-1",),
+    )  # fmt: skip
+    (elsewhere,) = talk.ask(1, ConsumerGroupDescribeRequest(0, ("g",))).groups
+    assert elsewhere.error == E.NOT_COORDINATOR
+
+
+def test_who_asks_for_classic_groups_is_told_of_no_other() -> None:
+    talk = with_member()
+    (found,) = talk.ask(OWNER, DescribeGroupsRequest(0, ("g",), classic=True)).groups
+    assert (found.error, found.state, found.members) == (E.NONE, "Dead", ())
+    assert talk.ask(OWNER, ListGroupsRequest(0, types=("classic",))).groups == ()
+    assert len(talk.ask(OWNER, ListGroupsRequest(0, types=("classic", "Consumer"))).groups) == 1
+
+
+def test_a_commit_that_tells_its_version_needs_one_that_knows_of_epochs() -> None:
+    talk = with_member()
+    told = [errors(talk.ask(OWNER, member_commit(1)._replace(version=version))) for version in (0, 8, 9)]
+    assert told == [[E.NONE], [E.UNSUPPORTED_VERSION], [E.NONE]]
+    talk.ask(OWNER, living(LEAVE))
+    stranger = member_commit(1)._replace(group_id="y")
+    told = [errors(talk.ask(OWNER, stranger._replace(version=version))) for version in (0, 8, 9)]
+    assert told == [[E.ILLEGAL_GENERATION], [E.ILLEGAL_GENERATION], [E.GROUP_ID_NOT_FOUND]]
 
 
 def test_only_an_empty_group_is_deleted() -> None:
