@@ -3,7 +3,9 @@
 Floors are those of Kafka 4.0 (KIP-896) and older where the codec has older versions; the ceiling of an API is the
 newest version that the release had. librdkafka infers what a broker can do from whether old versions lie inside the
 range, so the floors stay low whatever the ceiling is; and Produce is offered from 0 for its sake, as Kafka 4 does,
-though versions 0 to 2 are refused.
+though versions 0 to 2 are refused. Versions that a release had for trials alone (``latestVersionUnstable``) are none of
+what it offers. What a release offers it need not allow: where its configuration has no consumer protocol (KIP-848),
+the model answers UNSUPPORTED_VERSION, as Kafka does.
 """
 
 from typing import Final
@@ -43,6 +45,8 @@ ELECT_LEADERS: Final = 43
 INCREMENTAL_ALTER_CONFIGS: Final = 44
 OFFSET_DELETE: Final = 47
 DESCRIBE_CLUSTER: Final = 60
+CONSUMER_GROUP_HEARTBEAT: Final = 68
+CONSUMER_GROUP_DESCRIBE: Final = 69
 
 ADVERTISED_FROM_ZERO: Final = (PRODUCE,)
 
@@ -56,15 +60,17 @@ CEILINGS: Final[dict[int, tuple[int, tuple[tuple[Release, int], ...]]]] = {
     LIST_OFFSETS: (1, ((_V1, 2), (_V2, 3), ((2, 1, 0), 5), ((2, 8, 0), 6), (_V3, 7))),
     METADATA: (0, ((_V1, 5), (_V2, 6), ((2, 1, 0), 7), ((2, 3, 0), 8), ((2, 4, 0), 9), ((2, 8, 0), 11),
                    ((3, 1, 0), 12), ((4, 0, 0), 13))),
-    OFFSET_COMMIT: (2, ((_V1, 3), (_V2, 4), ((2, 1, 0), 6), ((2, 3, 0), 7), ((2, 4, 0), 8))),
-    OFFSET_FETCH: (1, ((_V1, 3), (_V2, 4), ((2, 1, 0), 5), ((2, 4, 0), 6), ((2, 5, 0), 7), (_V3, 8))),
+    OFFSET_COMMIT: (2, ((_V1, 3), (_V2, 4), ((2, 1, 0), 6), ((2, 3, 0), 7), ((2, 4, 0), 8),
+                        ((3, 7, 0), 9))),
+    OFFSET_FETCH: (1, ((_V1, 3), (_V2, 4), ((2, 1, 0), 5), ((2, 4, 0), 6), ((2, 5, 0), 7), (_V3, 8),
+                       ((3, 7, 0), 9))),
     FIND_COORDINATOR: (0, ((_V1, 1), (_V2, 2), ((2, 4, 0), 3), (_V3, 4), ((3, 8, 0), 5))),
     JOIN_GROUP: (0, ((_V1, 2), (_V2, 3), ((2, 2, 0), 4), ((2, 3, 0), 5), ((2, 4, 0), 6), (_V3, 7), ((3, 2, 0), 9))),
     HEARTBEAT: (0, ((_V1, 1), (_V2, 2), ((2, 3, 0), 3), ((2, 4, 0), 4))),
     LEAVE_GROUP: (0, ((_V1, 1), (_V2, 2), ((2, 4, 0), 4), ((3, 2, 0), 5))),
     SYNC_GROUP: (0, ((_V1, 1), (_V2, 2), ((2, 3, 0), 3), ((2, 4, 0), 4), ((2, 5, 0), 5))),
     DESCRIBE_GROUPS: (0, ((_V1, 1), (_V2, 2), ((2, 3, 0), 3), ((2, 4, 0), 5))),
-    LIST_GROUPS: (0, ((_V1, 1), (_V2, 2), ((2, 4, 0), 3), ((2, 6, 0), 4))),
+    LIST_GROUPS: (0, ((_V1, 1), (_V2, 2), ((2, 4, 0), 3), ((2, 6, 0), 4), ((3, 8, 0), 5))),
     API_VERSIONS: (0, ((_V1, 1), (_V2, 2), ((2, 4, 0), 3))),
     CREATE_TOPICS: (2, ((_V1, 2), (_V2, 3), ((2, 4, 0), 5), ((2, 7, 0), 6), ((2, 8, 0), 7))),
     DELETE_TOPICS: (1, ((_V1, 1), (_V2, 2), ((2, 1, 0), 3), ((2, 4, 0), 4), ((2, 7, 0), 5), ((2, 8, 0), 6))),
@@ -82,6 +88,8 @@ CEILINGS: Final[dict[int, tuple[int, tuple[tuple[Release, int], ...]]]] = {
     INCREMENTAL_ALTER_CONFIGS: (0, (((2, 3, 0), 0), ((2, 4, 0), 1))),
     OFFSET_DELETE: (0, (((2, 4, 0), 0),)),
     DESCRIBE_CLUSTER: (0, (((2, 8, 0), 0), ((3, 7, 0), 1))),
+    CONSUMER_GROUP_HEARTBEAT: (0, (((3, 7, 0), 0), ((4, 0, 0), 1))),
+    CONSUMER_GROUP_DESCRIBE: (0, (((3, 8, 0), 0), ((4, 0, 0), 1))),
 }  # fmt: skip
 """API → its floor, and (release, ceiling from there on) each."""
 

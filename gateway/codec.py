@@ -158,6 +158,10 @@ def _as_span(value: Any) -> i32Timedelta:
     return span
 
 
+def _as_many(values: Any) -> Any:
+    return None if values is None else tuple(values)
+
+
 def _maker(schema: Any) -> Callable[[Mapping[str, Any]], Any]:
     """Builds instances of a class out of plain values by the names of its fields."""
     parts = [(each.name, _converter(each), _default(each)) for each in fields(schema)]
@@ -184,7 +188,7 @@ def _converter(field: Any) -> Callable[[Any], Any] | None:
         return _as_span
     inner = _entity(field.type)
     if inner is None:
-        return tuple if _is_many(field.type) else None
+        return _as_many if _is_many(field.type) else None
     make = _maker(inner)
     if _is_many(field.type):
         return lambda values: None if values is None else tuple([make(value) for value in values])

@@ -147,7 +147,7 @@ class Engine:
             broker = question.broker if question.broker >= 0 else running.broker
             hand_in, client = self.session.hand_in, running.client
             tokens = tuple([hand_in(asked(broker, client, request)) for request in question.requests])
-            if question.waits:
+            if question.waits and tokens:
                 running.tokens = tokens
                 self._flows.update(dict.fromkeys(tokens, running))
                 return

@@ -17,6 +17,9 @@ CLUSTER_ID: Final = "floodmark-gateway-0000"
 OUTSIDE: Final = " (wire)"
 """Follows a ``client.id`` that is the name of one of the model's own clients, which has no such characters."""
 
+CLIENT_HOST: Final = "/127.0.0.1"
+"""Where a member of a group is, as its coordinator tells it."""
+
 Said = Mapping[str, Any] | None
 """The fields of a response by name; None where there is none."""
 
@@ -128,6 +131,17 @@ def by_topic(rows: Iterable[tuple[str, dict[str, Any]]]) -> dict[str, list[dict[
     for partition, said in rows:
         found.setdefault(split(partition)[0], []).append(said)
     return found
+
+
+def topic_id_in(states: Mapping[str, PartitionState], partition: str) -> uuid.UUID:
+    """The id of a partition's topic, as a broker knows it; that of its first making, where it does not."""
+    state = states.get(partition)
+    return topic_uuid(split(partition)[0], 0 if state is None else state.topic_id)
+
+
+def state_of(group: Any) -> str:
+    """A group's state as Kafka writes it."""
+    return str(getattr(group.state, "value", group.state))
 
 
 def ms(span: Any) -> int:

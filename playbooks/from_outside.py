@@ -11,6 +11,7 @@ from cluster_model import messages as kafka
 from cluster_model.clients import admin_messages as admin
 from cluster_model.cluster import Cluster
 from cluster_model.groups import messages as groups
+from cluster_model.groups.modern import messages as modern
 from cluster_model.transactions import looking
 from cluster_model.transactions import messages as transactions
 from faults.action import Action
@@ -44,6 +45,8 @@ REQUESTS: Final[dict[str, type[Any]]] = {
         groups.ListGroupsRequest,
         groups.DeleteGroupsRequest,
         groups.OffsetDeleteRequest,
+        modern.ConsumerGroupHeartbeatRequest,
+        modern.ConsumerGroupDescribeRequest,
         transactions.AddPartitionsToTxnRequest,
         transactions.AddOffsetsToTxnRequest,
         transactions.EndTxnRequest,

@@ -38,7 +38,7 @@ def offset_commit(call: Call) -> Flow:
     (answer,) = yield ask(
         OffsetCommitRequest(
             0, request.group_id, request.generation_id_or_member_epoch, request.member_id, _offsets(call),
-            call.get("group_instance_id") or "", _retention_us(call),
+            call.get("group_instance_id") or "", _retention_us(call), call.version,
         )
     )  # fmt: skip
     return _verdicts(answer.partitions)
@@ -68,10 +68,18 @@ def offset_fetch(call: Call) -> Flow:
     groups = request.groups if call.version >= _MANY_GROUPS else (request,)
     stable = bool(call.get("require_stable", False))
     answers = yield ask(
-        *[OffsetFetchRequest(0, each.group_id, _partitions(each.topics), stable) for each in groups]
+        *[
+            OffsetFetchRequest(0, each.group_id, _partitions(each.topics), stable, *_member(each))
+            for each in groups
+        ]
     )  # fmt: skip
     told = [{"group_id": each.group_id, **_fetched(answer)} for each, answer in zip(groups, answers, strict=True)]
     return {"groups": told} if call.version >= _MANY_GROUPS else told[0]
+
+
+def _member(group: Any) -> tuple[str, int]:
+    """Who asks, and in which epoch: a member by the consumer protocol says so."""
+    return getattr(group, "member_id", None) or "", getattr(group, "member_epoch", -1)
 
 
 def _partitions(topics: Any) -> tuple[str, ...] | None:

@@ -18,7 +18,7 @@ from cluster_model.messages import (
 )
 from gateway.handlers.leaders import endpoints, told
 from gateway.handlers.metadata import UNKNOWN_TOPIC_ID
-from gateway.house import Call, Flow, ask, by_topic, ms, split, topic_named, topic_uuid
+from gateway.house import Call, Flow, ask, by_topic, ms, split, topic_id_in, topic_named
 from gateway.records import bytes_of
 
 NO_SESSION: Final = 0
@@ -68,18 +68,17 @@ def fetch(call: Call) -> Flow:
     rows = [(data.partition, _data(call, data)) for data in answer.partitions]
     states = call.house.states(call.broker)
     responses = [
-        {"topic": topic, "topic_id": _id_of(states, topic, found), "partitions": found}
+        {
+            "topic": topic,
+            "topic_id": topic_id_in(states, f"{topic}-{found[0]['partition_index']}"),
+            "partitions": found,
+        }
         for topic, found in by_topic(rows).items()
     ]
     return {
         "error_code": answer.error, "session_id": NO_SESSION, "responses": [*responses, *unknown],
         "node_endpoints": endpoints(call, [data.current for data in answer.partitions]),
     }  # fmt: skip
-
-
-def _id_of(states: Any, topic: str, found: list[dict[str, Any]]) -> Any:
-    state = states.get(f"{topic}-{found[0]['partition_index']}")
-    return topic_uuid(topic, 0 if state is None else state.topic_id)
 
 
 def _data(call: Call, data: FetchData) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from cluster_model.groups.messages import (
     SyncGroupRequest,
 )
 from gateway.handlers.protocol import assignment, assignment_bytes, subscription, subscription_bytes
-from gateway.house import Call, Flow, ask, ms
+from gateway.house import CLIENT_HOST, Call, Flow, ask, ms, state_of
 
 _MANY_KEYS = 4
 """Version of FindCoordinator from which it has several keys (KIP-699)."""
@@ -122,8 +122,8 @@ def leave_group(call: Call) -> Flow:
 
 
 def describe_groups(call: Call) -> Flow:
-    """The state of groups, members' metadata included while they are stable."""
-    (answer,) = yield ask(DescribeGroupsRequest(0, tuple(call.request.groups)))
+    """The state of groups whose members join and sync, members' metadata included while they are stable."""
+    (answer,) = yield ask(DescribeGroupsRequest(0, tuple(call.request.groups), classic=True))
     return {"groups": [_described(each) for each in answer.groups]}
 
 
@@ -131,7 +131,7 @@ def _described(group: DescribedGroup) -> dict[str, Any]:
     return {
         "error_code": group.error,
         "group_id": group.group_id,
-        "group_state": str(getattr(group.state, "value", group.state)),
+        "group_state": state_of(group),
         "protocol_type": group.protocol_type,
         "protocol_data": group.protocol,
         "members": [
@@ -139,7 +139,7 @@ def _described(group: DescribedGroup) -> dict[str, Any]:
                 "member_id": each.member_id,
                 "group_instance_id": each.group_instance_id or None,
                 "client_id": each.client_id,
-                "client_host": "/127.0.0.1",
+                "client_host": CLIENT_HOST,
                 "member_metadata": subscription_bytes(each.metadata),
                 "member_assignment": assignment_bytes(each.assignment),
             }
@@ -150,12 +150,14 @@ def _described(group: DescribedGroup) -> dict[str, Any]:
 
 def list_groups(call: Call) -> Flow:
     """The groups that this broker coordinates."""
-    (answer,) = yield ask(ListGroupsRequest(0, tuple(call.get("states_filter", ()))))
+    states, types = tuple(call.get("states_filter", ())), tuple(call.get("types_filter", ()))
+    (answer,) = yield ask(ListGroupsRequest(0, states, types))
     groups = [
         {
             "group_id": each.group_id,
             "protocol_type": each.protocol_type,
-            "group_state": str(getattr(each.state, "value", each.state)),
+            "group_state": state_of(each),
+            "group_type": each.group_type,
         }
         for each in answer.groups
     ]

@@ -3,7 +3,16 @@
 from typing import Final
 
 from gateway import apis
-from gateway.handlers import administering, committing, fetching, grouping, metadata, producing, transacting
+from gateway.handlers import (
+    administering,
+    committing,
+    consuming,
+    fetching,
+    grouping,
+    metadata,
+    producing,
+    transacting,
+)
 from gateway.house import Handler
 
 HANDLERS: Final[dict[int, Handler]] = {
@@ -37,4 +46,6 @@ HANDLERS: Final[dict[int, Handler]] = {
     apis.INCREMENTAL_ALTER_CONFIGS: administering.alter_configs,
     apis.OFFSET_DELETE: committing.offset_delete,
     apis.DESCRIBE_CLUSTER: metadata.describe_cluster,
+    apis.CONSUMER_GROUP_HEARTBEAT: consuming.heartbeat,
+    apis.CONSUMER_GROUP_DESCRIBE: consuming.describe,
 }
