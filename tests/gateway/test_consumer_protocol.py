@@ -27,11 +27,16 @@ QUICK = (
 LOSSES = ("lost-write", "unseen", "inconsistent-offsets", "phantom", "G1a")
 
 
-def until(what: Callable[[], bool], told: str) -> None:
+def until(what: Callable[[], bool], *members: "Member") -> None:
     deadline = time.monotonic() + PATIENCE_S
     while not what():
-        assert time.monotonic() < deadline, told
+        assert time.monotonic() < deadline, [(each.has, each.log.notices) for each in members]
         time.sleep(0.05)
+
+
+def share(one: "Member", two: "Member") -> bool:
+    """Whether both have something, and together everything once."""
+    return one.has | two.has == {0, 1, 2} and sorted((len(one.has), len(two.has))) == [1, 2]
 
 
 class Member:
@@ -45,7 +50,6 @@ class Member:
         self._consumer = Consumer(
             {"bootstrap.servers": host.bootstrap, "client.id": name, "group.id": "g", "group.protocol": "consumer",
              "auto.offset.reset": "earliest", "auto.commit.interval.ms": 500, "log_level": 0,
-             "error_cb": lambda error: self.log.notices.append(error.str()),
              **{key.replace("_", "."): value for key, value in config.items()}}
         )  # fmt: skip
         self._consumer.subscribe(list(topics), on_assign=self._gets, on_revoke=self._loses, on_lost=self._loses)
@@ -67,7 +71,7 @@ class Member:
             if message is None:
                 continue
             if message.error():
-                self.log.notices.append(message.error().name())
+                self.log.notices.append(message.error().str())
             else:
                 self.log.read.append(Told(message.partition(), message.offset(), message.value() or b""))
         self._consumer.close()
@@ -116,26 +120,26 @@ def test_two_members_share_lose_their_coordinator_and_part_and_nothing_is_lost(t
             writer(Asked("confluent-kafka", host.bootstrap, f"writes {each}", partition=each)) for each in (0, 1, 2)
         ]
         one = Member(host, "one")
-        until(lambda: one.has == {0, 1, 2}, f"{one.has}")
+        until(lambda: one.has == {0, 1, 2}, one)
         two = Member(host, "two")
-        until(lambda: (len(one.has), len(two.has)) == (2, 1) and one.has | two.has == {0, 1, 2}, f"{one.has} {two.has}")
+        until(lambda: share(one, two), one, two)
         assert sorted(one.given_up) == sorted(two.has), "no more is given up than the other one gets"
-        until(lambda: len(set(epochs(host).values())) == 1, "not reconciled")
+        until(lambda: len(set(epochs(host).values())) == 1, one, two)
         before = epochs(host)
         host.act("crash", "coordinator(g)", 3_000_000)
         seen = len(two.log.read)
-        until(lambda: len(two.log.read) > seen + 50, "the group stands still")
+        until(lambda: len(two.log.read) > seen + 50, one, two)
         assert epochs(host) == before, "the new coordinator has read what the old one wrote"
-        assert one.given_up == list(two.has)
+        assert sorted(one.given_up) == sorted(two.has)
         two.stop()
-        until(lambda: one.has == {0, 1, 2}, f"{one.has}")
+        until(lambda: one.has == {0, 1, 2}, one)
         assert epochs(host)["one"] > before["one"]
         for each in writers:
             each.leave.set()
         logs = {f"writes {number}": each.stop() for number, each in enumerate(writers)}
         there = read_all(host.bootstrap, 3)
         ends = {each.partition: each.offset for each in there}
-        until(lambda: all(committed(host, each) > ends[each] for each in ends), "not everything is committed")
+        until(lambda: all(committed(host, each) > ends[each] for each in ends), one)
         one.stop()
     result = host.stop()
     acked = sum(len(log.acked) for log in logs.values())
@@ -154,7 +158,7 @@ def test_a_pattern_an_assignor_and_an_instance_are_the_coordinators_to_go_by() -
     with served(playbook("4.1", config=QUICK)) as host:
         one = Member(host, "one", ("^ord.*",), group_remote_assignor="range", group_instance_id="i")
         two = Member(host, "two", ("^ord.*",), group_remote_assignor="range")
-        until(lambda: one.has | two.has == {0, 1, 2} and len(one.has) + len(two.has) == 3, f"{one.has} {two.has}")
+        until(lambda: share(one, two), one, two)
         admin = AdminClient({"bootstrap.servers": host.bootstrap, "log_level": 0})
         told = admin.describe_consumer_groups(["g"])["g"].result(PATIENCE_S)
         assert (told.state, told.type) == (ConsumerGroupState.STABLE, ConsumerGroupType.CONSUMER)
@@ -169,7 +173,7 @@ def test_a_pattern_an_assignor_and_an_instance_are_the_coordinators_to_go_by() -
         time.sleep(3)
         assert two.has == {0, 1, 2} - had, "what a static member had waits for it"
         again = Member(host, "one", ("^ord.*",), group_remote_assignor="range", group_instance_id="i")
-        until(lambda: again.has == had, f"{again.has}")
+        until(lambda: again.has == had, again, two)
         again.stop()
         two.stop()
 
@@ -177,5 +181,5 @@ def test_a_pattern_an_assignor_and_an_instance_are_the_coordinators_to_go_by() -
 def test_members_of_an_unknown_assignor_are_told_so() -> None:
     with served(playbook("4.1", config=QUICK)) as host:
         one = Member(host, "one", group_remote_assignor="mine")
-        until(lambda: any("assignor" in each for each in one.log.notices), f"{one.log.notices}")
+        until(lambda: any("assignor" in each for each in one.log.notices), one)
         one.stop()

@@ -4,7 +4,6 @@ Sans-IO: a group and a request in, an answer and the records out that make it tr
 written, by replaying them; until then it is as it was.
 """
 
-import re
 from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple
 
@@ -20,6 +19,7 @@ from cluster_model.groups.modern.messages import (
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,
 )
+from cluster_model.groups.modern.patterns import is_regular, matches
 from cluster_model.groups.modern.reconciling import ordered, reconciled
 from cluster_model.groups.modern.records import (
     CURRENT,
@@ -36,8 +36,6 @@ from cluster_model.groups.modern.records import (
 from cluster_model.internal_topics import INTERNAL
 
 _NEW: Final = CurrentValue(JOIN, JOIN, STABLE, (), ())
-_NOT_RE2: Final = re.compile(r"\(\?(=|!|<=|<!|P=|>)|\\[1-9]|[*+?}]\+")
-"""What Python's expressions can and RE2's cannot: looking around, references back, possessive repetition."""
 
 
 class Known(NamedTuple):
@@ -98,7 +96,7 @@ class Heartbeats:
             return KafkaError.INVALID_REQUEST
         if request.assignor and request.assignor not in self._config.assignors:
             return KafkaError.UNSUPPORTED_ASSIGNOR
-        if request.pattern and not _is_regular(request.pattern):
+        if request.pattern and not is_regular(request.pattern):
             return KafkaError.INVALID_REGULAR_EXPRESSION
         return KafkaError.NONE
 
@@ -257,15 +255,7 @@ def subscribed(members: Mapping[str, MemberValue], sizes: Mapping[str, int]) -> 
 def _subscribes(says: MemberValue, topic: str) -> bool:
     if topic in says.topics:
         return True
-    return bool(says.pattern) and topic not in INTERNAL and re.fullmatch(says.pattern, topic) is not None
-
-
-def _is_regular(pattern: str) -> bool:
-    try:
-        re.compile(pattern)
-    except re.error:
-        return False
-    return _NOT_RE2.search(pattern) is None
+    return bool(says.pattern) and topic not in INTERNAL and matches(says.pattern, topic)
 
 
 def _parsed(partition: str) -> TopicPartition:
