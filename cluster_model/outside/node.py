@@ -16,12 +16,12 @@ from cluster_model.groups.modern.messages import JOIN, ConsumerGroupHeartbeatReq
 from cluster_model.kernel.kernel import Payload
 from cluster_model.kernel.port import Port
 from cluster_model.kernel.processes import Network
-from cluster_model.log.lineage import Lineages
+from cluster_model.log.lineage import PLAIN, Lineages
 from cluster_model.messages import FetchRequest, FetchResponse, InitProducerIdRequest, ProduceRequest, ProduceResponse
 from cluster_model.outside.manners import Manners
 from cluster_model.outside.reading import reads
 from cluster_model.outside.writing import Writing
-from cluster_model.transactions.messages import AddPartitionsToTxnRequest, EndTxnRequest
+from cluster_model.transactions.messages import FIRST_IMPLICIT, AddPartitionsToTxnRequest, EndTxnRequest
 
 OUTSIDE: Final = 20_000
 """Its node id, apart from all others."""
@@ -81,6 +81,8 @@ class Outside:
         now = self._port.now
         if isinstance(request, ProduceRequest):
             self.manners.wrote(request)
+            if request.kind != PLAIN and request.version >= FIRST_IMPLICIT:
+                self._writing.begun(request.producer_id)
             message: Any = self._writing.sent(now, token, broker, request)
             if not request.acks:
                 self._port.send(broker, message)

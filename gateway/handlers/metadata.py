@@ -8,10 +8,15 @@ from cluster_model.internal_topics import OFFSETS, TRANSACTIONS
 from cluster_model.messages import NOBODY, MetadataRequest, MetadataResponse, PartitionState
 from gateway.apis import advertised
 from gateway.codec import NO_ID
+from gateway.features import features
 from gateway.house import CLUSTER_ID, Ask, Call, Flow, ask, split, topic_uuid
 
 UNKNOWN_TOPIC_ID: Final = 100
 INTERNAL: Final = (OFFSETS, TRANSACTIONS)
+FORMED: Final = 0
+"""Epoch of features that are what the cluster was formed with: none is changed at run time."""
+_TELLS_FEATURES: Final = 3
+_TELLS_RANGES_FROM_0: Final = 4
 
 
 def api_versions(call: Call) -> Flow:
@@ -21,7 +26,25 @@ def api_versions(call: Call) -> Flow:
         {"api_key": api, "min_version": low, "max_version": high}
         for api, low, high in advertised(call.house.ranges)
     ]  # fmt: skip
-    return {"error_code": 0, "api_keys": keys}
+    return {"error_code": 0, "api_keys": keys, **_features(call)}
+
+
+def _features(call: Call) -> dict[str, Any]:
+    """What can be upgraded, and to what it is, as a release of 4.0 on tells it (KIP-584)."""
+    known = features(call.house.cluster)
+    if not known or call.version < _TELLS_FEATURES:
+        return {}
+    supported = [{"name": name, "min_version": 0, "max_version": highest} for name, highest, _level in known]
+    return {
+        # Older clients cannot read a range that begins with 0.
+        "supported_features": supported if call.version >= _TELLS_RANGES_FROM_0 else [],
+        "finalized_features_epoch": FORMED,
+        "finalized_features": [
+            {"name": name, "min_version_level": level, "max_version_level": level}
+            for name, _highest, level in known
+            if level
+        ],
+    }  # fmt: skip
 
 
 def metadata(call: Call) -> Flow:

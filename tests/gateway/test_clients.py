@@ -63,8 +63,9 @@ def test_librdkafka_writes_and_reads_by_every_acks_and_codec(tmp_path: Path) -> 
     assert replay(recorded).digest == host.stop().digest
 
 
-def test_transactions_are_seen_when_they_are_committed_and_never_when_aborted() -> None:
-    with served() as host:
+@pytest.mark.parametrize("kafka", ["3.9", "4.1"])
+def test_transactions_are_seen_when_they_are_committed_and_never_when_aborted(kafka: str) -> None:
+    with served(playbook(kafka)) as host:
         producer = Producer({"bootstrap.servers": host.bootstrap, "transactional.id": "t", **QUIET})
         producer.init_transactions(PATIENCE_S)
         for name in ("kept", "dropped", "kept too"):
@@ -111,8 +112,9 @@ def _members_of_mixed(cluster: Any) -> int:
                for each in cluster.coordinators.values())  # fmt: skip
 
 
-def test_kafka_python_and_aiokafka_write_and_read() -> None:
-    with served() as host:
+@pytest.mark.parametrize("kafka", ["3.9", "4.1"])
+def test_kafka_python_and_aiokafka_write_and_read(kafka: str) -> None:
+    with served(playbook(kafka)) as host:
         producer = KafkaProducer(bootstrap_servers=host.bootstrap.split(","), acks="all", compression_type="gzip")
         assert [producer.send("orders", b"k", partition=1).get(PATIENCE_S).offset for _turn in range(3)] == [0, 1, 2]
         producer.close()

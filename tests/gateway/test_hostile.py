@@ -55,7 +55,7 @@ def test_noise_closes_its_own_connection_and_no_other() -> None:
 def test_a_newer_api_versions_is_told_what_there_is() -> None:
     with served() as host, connected(host) as client:
         client.sendall(framed(struct.pack(">hhih", 18, 77, 5, -1) + b"\0"))
-        assert answered(client) == struct.pack(">ihihhh", 5, 35, 1, 18, 0, 3)
+        assert answered(client) == struct.pack(">ihihhh", 5, 35, 1, 18, 0, 4)
 
 
 def test_requests_sent_at_once_are_answered_in_order() -> None:

@@ -11,7 +11,7 @@ from kio.serial import entity_reader, entity_writer
 
 from gateway.apis import offered
 from gateway.codec import _maker
-from gateway.connection import Connection
+from gateway.connection import PLAIN_HEADERS, Connection
 from gateway.engine import Engine
 from gateway.framing import framed
 from gateway.house import House
@@ -133,7 +133,8 @@ class Wire:
         pipe = self.sent(broker, framed(out.getvalue()))
         assert pipe.written, f"no answer to API {api} version {version}"
         answer = load_response_schema(api, version)
-        return entity_reader(answer)(pipe.written[9 if answer.__flexible__ else 8 :], 0)[0]
+        tagged = answer.__flexible__ and api not in PLAIN_HEADERS
+        return entity_reader(answer)(pipe.written[8 + tagged :], 0)[0]
 
     @property
     def complaints(self) -> int:
