@@ -97,6 +97,8 @@ class Outside:
                 self.manners.begun(client, request.transactional_id or "")
             elif isinstance(request, AddPartitionsToTxnRequest):
                 self._writing.begun(request.producer_id)
+            elif isinstance(request, EndTxnRequest) and request.committed:
+                self._writing.commits(request.producer_id)
         kept = request._replace(payload=b"") if isinstance(request, ProduceRequest) else request
         self._asked[token] = (broker, client, kept)
         self._port.send(broker, message)
@@ -133,6 +135,8 @@ class Outside:
                 if not error:
                     told = (client, request.group_id, each.partition, each.offset, COMMIT)
                     self._emit(OffsetsCommitted(now, *told))
+        elif isinstance(request, InitProducerIdRequest) and request.transactional_id and not message.error:
+            self._writing.begun_anew(now, message.producer_id)
         elif isinstance(request, EndTxnRequest) and not message.error:
             self._writing.transaction_ended(now, request.producer_id, committed=request.committed)
 
@@ -166,7 +170,7 @@ class Outside:
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Undo of :meth:`save`, after :meth:`prepare`."""
-        self._token, asked, groups, writing, manners = saved or (0, (), (), ((), (), (), (), ()), ())
+        self._token, asked, groups, writing, manners = saved or (0, (), (), ((),) * 6, ())
         self._asked, self._groups = dict(asked), dict(groups)
         self._writing.load(writing)
         self.manners.load(manners)

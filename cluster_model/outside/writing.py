@@ -51,7 +51,7 @@ class Attempt(NamedTuple):
 class Writing:
     """Of all clients outside."""
 
-    __slots__ = ("_acked", "_emit", "_flying", "_left", "_next", "_open")
+    __slots__ = ("_acked", "_committing", "_emit", "_flying", "_left", "_next", "_open")
 
     def __init__(self, emit: Callable[[Event], None]) -> None:
         self._emit = emit
@@ -65,6 +65,8 @@ class Writing:
         """(client, partition) → its last acknowledged batches that carry numbers: (mark, first number)."""
         self._open: dict[int, tuple[RecordsAcked, ...]] = {}
         """Producer id → what its open transaction has written."""
+        self._committing: dict[int, bool] = {}
+        """Producers that have asked for the commit of theirs, and have not been told of it."""
 
     def sent(self, now: int, token: int, broker: int, request: ProduceRequest) -> ProduceRequest:
         """A batch goes out; returns it with the numbers that it has here."""
@@ -143,12 +145,30 @@ class Writing:
         """A transaction has partitions: what is written from now on has its outcome when it ends."""
         self._open.setdefault(producer_id, ())
 
+    def commits(self, producer_id: int) -> None:
+        """The end of its transaction is asked for: until that is answered it may be decided or not."""
+        if producer_id in self._open:
+            self._committing[producer_id] = True
+
     def transaction_ended(self, now: int, producer_id: int, *, committed: bool) -> None:
         """It is decided."""
+        self._committing.pop(producer_id, None)
         for each in self._open.pop(producer_id, ()):
             at_us, *told, latency_us, stint = each.values()
             fields = (now, *told, latency_us + now - at_us, stint)
             self._emit(RecordsAcked(*fields) if committed else RecordsAborted(*fields))
+
+    def begun_anew(self, now: int, producer_id: int) -> None:
+        """Another process of its id is there: what was open is aborted, unless its commit was on its way."""
+        if self._committing.pop(producer_id, False):
+            self._left_open(now, self._open.pop(producer_id, ()))
+        else:
+            self.transaction_ended(now, producer_id, committed=False)
+
+    def _left_open(self, now: int, written: tuple[RecordsAcked, ...]) -> None:
+        for each in written:
+            told = (each.client, each.partition, each.sequence, each.count, each.acks)
+            self._emit(RecordsUnknown(now, *told, "transaction left open", each.latency_us))
 
     # -- the end ----------------------------------------------------------------------------------------------------
 
@@ -159,18 +179,17 @@ class Writing:
         for attempt in self._left.values():
             self._ended(now, attempt)
         for written in self._open.values():
-            for each in written:
-                told = (each.client, each.partition, each.sequence, each.count, each.acks)
-                self._emit(RecordsUnknown(now, *told, "transaction left open", each.latency_us))
+            self._left_open(now, written)
         self._flying.clear()
         self._left.clear()
         self._open.clear()
+        self._committing.clear()
 
     def save(self) -> tuple[Any, ...]:
         """All state."""
-        tables = (self._next, self._flying, self._left, self._acked, self._open)
+        tables = (self._next, self._flying, self._left, self._acked, self._open, self._committing)
         return tuple([tuple(table.items()) for table in tables])
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Undo of :meth:`save`."""
-        self._next, self._flying, self._left, self._acked, self._open = map(dict, saved)
+        self._next, self._flying, self._left, self._acked, self._open, self._committing = map(dict, saved)

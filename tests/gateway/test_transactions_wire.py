@@ -120,6 +120,28 @@ def test_a_write_adds_its_partition_and_the_end_brings_the_next_epoch(tmp_path: 
     assert replay(read_session(recorder.path)).digest == result.digest
 
 
+def test_what_another_process_finds_open_is_aborted_and_never_acknowledged() -> None:
+    shop = Shop()
+    shop.send(b"a", 0)
+    shop.pid, shop.epoch = shop.begin()
+    shop.send(b"b", 0)
+    shop.end(committed=True)
+    assert values(shop.committed()) == [b"b"]
+    result = shop.wire.close()
+    assert (result.ledger.acked, result.ledger.aborted, result.ledger.unknown) == (1, 1, 0)
+    assert [each for each in result.anomalies if not each.legal] == []
+
+
+def test_what_was_about_to_be_committed_then_is_unknown() -> None:
+    shop = Shop()
+    shop.send(b"a", 0)
+    shop.wire.ask(shop.at, apis.END_TXN, 5, transactional_id="none", producer_id=shop.pid, producer_epoch=shop.epoch,
+                  committed=True)  # fmt: skip
+    shop.pid, shop.epoch = shop.begin()
+    ledger = shop.wire.close().ledger
+    assert (ledger.acked, ledger.aborted, ledger.unknown) == (0, 0, 1)
+
+
 def test_the_same_end_again_is_told_the_same_epoch() -> None:
     shop = Shop()
     pid, epoch = shop.pid, shop.epoch
