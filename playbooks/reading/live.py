@@ -1,10 +1,12 @@
 """Reads what somebody asks of a cluster that runs already, with the same checks and words as in a playbook."""
 
 from collections.abc import Mapping as Values
+from dataclasses import replace
 from typing import Any
 
 import yaml
 
+from cluster_model.cluster import Cluster
 from cluster_model.spec import ClusterSpec
 from playbooks.conditions import Condition, ConditionError, parse
 from playbooks.model import Step
@@ -59,6 +61,16 @@ class Asking:
         if wrong:
             raise PlaybookError(wrong)
         return condition
+
+
+def facts_in(cluster: Cluster) -> Facts:
+    """The same of a cluster that runs, with what its clients outside are known by."""
+    outside = cluster.outside
+    return replace(
+        facts_of(cluster.spec),
+        outside_groups=outside.groups,
+        outside_producers=tuple(outside.manners.transactional_ids),
+    )
 
 
 def facts_of(spec: ClusterSpec) -> Facts:

@@ -34,6 +34,10 @@ class Facts:
     producers: tuple[str, ...] | None = None
     groups: Table[str, int | None] | None = None
     """Group → number of members."""
+    outside_groups: tuple[str, ...] = ()
+    """Groups that clients outside of the model have joined: they have coordinators, and no members here ..."""
+    outside_producers: tuple[str, ...] = ()
+    """... and clients outside with a transactional id."""
 
     @property
     def controllers_are_brokers(self) -> bool:

@@ -120,9 +120,10 @@ def _wrong(selector: Selector, facts: Facts) -> str:
     if kind == "broker":
         return facts.wrong_broker(int(argument)) if BrokerId.is_one(argument) else "found no broker id"
     if kind in ("coordinator", "members"):
-        return facts.wrong_name("group", argument)
+        coordinated = kind == "coordinator" and argument in facts.outside_groups
+        return "" if coordinated else facts.wrong_name("group", argument)
     if kind == "transaction_coordinator":
-        return facts.wrong_name("producer", argument)
+        return "" if argument in facts.outside_producers else facts.wrong_name("producer", argument)
     if kind == "rack":
         return facts.wrong_name("rack", argument)
     if kind == "controller" and argument:

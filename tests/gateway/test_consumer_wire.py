@@ -9,10 +9,12 @@ import pytest
 from cluster_model.errors import KafkaError as E
 from gateway import apis
 from gateway.house import topic_uuid
+from playbooks.reading.live import facts_in
 from playbooks.reading_sessions import read_session
 from playbooks.replay import replay
 from tests.gateway.hosting import playbook
 from tests.gateway.wire import Wire
+from tui.typed.language import Act, Place, TypedError, facts_now, read_line
 
 BEAT, DESCRIBE = apis.CONSUMER_GROUP_HEARTBEAT, apis.CONSUMER_GROUP_DESCRIBE
 ASKED = ', group.coordinator.rebalance.protocols: "classic,consumer"'
@@ -183,6 +185,21 @@ def test_other_brokers_say_that_they_coordinate_nothing(group: Group) -> None:
     assert errors(group.wire.ask(other, BEAT, 1, member_id="m", **said)) == [E.NOT_COORDINATOR]
     (told,) = group.wire.ask(other, DESCRIBE, 1, group_ids=["g"]).groups
     assert told.error_code == E.NOT_COORDINATOR
+
+
+# -- the operator ------------------------------------------------------------------------------------------------------
+
+
+def test_a_line_can_speak_of_the_coordinator_of_a_group_that_is_only_on_the_wire(group: Group) -> None:
+    group.join("typed")
+    cluster = group.wire.session.cluster
+    place = Place(facts_now(facts_in(cluster), cluster.view()))
+    typed = read_line("crash coordinator(g) 3s", place)
+    assert isinstance(typed, Act)
+    assert group.wire.session.board.targets(typed.actions[0].target) == (group.at,)
+    for line in ("crash coordinator(other) 3s", "restart_consumer members(g)", "crash transaction_coordinator(typed)"):
+        with pytest.raises(TypedError, match="found"):
+            read_line(line, place)
 
 
 # -- releases ----------------------------------------------------------------------------------------------------------

@@ -10,10 +10,12 @@ from cluster_model.errors import KafkaError as E
 from gateway import apis
 from gateway.batches import Origin, made
 from gateway.house import topic_uuid
+from playbooks.reading.live import facts_in
 from playbooks.reading_sessions import read_session
 from playbooks.replay import replay
 from tests.gateway.hosting import playbook
 from tests.gateway.wire import Wire
+from tui.typed.language import Act, Place, facts_now, read_line
 
 UNKNOWN_TOPIC_ID = 100
 
@@ -140,6 +142,14 @@ def test_what_was_about_to_be_committed_then_is_unknown() -> None:
     shop.pid, shop.epoch = shop.begin()
     ledger = shop.wire.close().ledger
     assert (ledger.acked, ledger.aborted, ledger.unknown) == (0, 0, 1)
+
+
+def test_a_line_can_speak_of_the_coordinator_of_a_producer_on_the_wire() -> None:
+    shop = Shop()
+    cluster = shop.wire.session.cluster
+    typed = read_line("crash transaction_coordinator(c) 3s", Place(facts_now(facts_in(cluster), cluster.view())))
+    assert isinstance(typed, Act)
+    assert tuple(shop.wire.session.board.targets(typed.actions[0].target)) == (shop.at,)
 
 
 def test_the_same_end_again_is_told_the_same_epoch() -> None:

@@ -21,7 +21,7 @@ from playbooks.layout import sessions_root
 from playbooks.loader import loads
 from playbooks.model import Playbook
 from playbooks.problems import PlaybookError, listed, shown
-from playbooks.reading.live import facts_of
+from playbooks.reading.live import facts_in
 from playbooks.recorder import Recorder, RecordingError
 from playbooks.session import Session
 from tui.cli.chosen import read
@@ -216,7 +216,7 @@ class Serving:
 
     def _place(self) -> Place:
         view = self._session.cluster.view()
-        facts = facts_now(facts_of(self._session.cluster.spec), view)
+        facts = facts_now(facts_in(self._session.cluster), view)
         return Place(facts, tuple(each.name for each in view.clients), self._is_down)
 
     def _is_down(self, target: str) -> bool:

@@ -3,7 +3,7 @@
 from cluster_model.views import ClusterView
 from faults.fault import FaultError
 from playbooks.looking_back import LookingBack
-from playbooks.reading.live import facts_of
+from playbooks.reading.live import facts_in
 from tui.typed.language import Place, facts_now
 
 
@@ -25,6 +25,6 @@ def place_in(session: LookingBack, view: ClusterView, *, aimed: str = "", ahead_
         return bool(nodes) and all(node in down for node in nodes)
 
     return Place(
-        facts_now(facts_of(session.cluster.spec), view), tuple(each.name for each in view.clients), is_down, aimed,
+        facts_now(facts_in(session.cluster), view), tuple(each.name for each in view.clients), is_down, aimed,
         session.timeline.first_us, session.present_us + ahead_us,
     )  # fmt: skip
