@@ -300,6 +300,7 @@ AREAS: Final = (
         (
             "groups/modern/test_conversations.py",
             "groups/modern/test_host.py",
+            "groups/modern/test_patterns.py",
             "groups/modern/test_reconciling.py",
             "test_modern_members.py",
         ),
@@ -309,6 +310,7 @@ AREAS: Final = (
         left_out=(
             "Changing a group's protocol while it has members; racks; settings of a single group.",
             "Limits of sessions and intervals; the model's administrators ask DescribeGroups for both kinds, and real ones for each by its own.",
+            "Unicode's scripts in patterns; patterns of more than 4,000 characters, or of a million steps for a topic.",
         ),
     ),
     Area(

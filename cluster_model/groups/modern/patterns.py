@@ -28,6 +28,8 @@ from cluster_model.groups.modern.pattern_parts import (
 
 DEAREST: Final = 1_000_000
 """Steps that an expression may need for one topic; RE2/J knows other limits to the same end."""
+LONGEST: Final = 4_000
+"""Characters: expressions are kept, and nobody's may fill the memory."""
 DEEPEST: Final = 100
 """Groups within groups."""
 MOST: Final = 1_000
@@ -39,13 +41,15 @@ class PatternError(ValueError):
     """It is no regular expression, or a dearer one than is taken; the message says where."""
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=32)
 def parsed(pattern: str) -> Part:
     """The expression.
 
     Raises:
         PatternError: see there.
     """
+    if len(pattern) > LONGEST:
+        raise PatternError(f"found {len(pattern)} characters, the last one that is read is at {LONGEST}")
     parser = _Parser(pattern)
     part = parser.alternation(0)
     if parser.at < len(pattern):
