@@ -1,5 +1,6 @@
 """The manual's page of causes, made from the registry: ``python -m playbooks.cause_page > docs/causes.md``."""
 
+import re
 from typing import Final
 
 from cluster_model.checker.cause_codes import CAUSES, Cause
@@ -14,9 +15,11 @@ the same events: a thousand records with one cause are one finding, over however
 where), and the chain of events in order of time. `floodmark run` prints them, `--json` has them under `findings`, and a
 playbook may ask for them: `findings() == 0`, `findings(unclean-election) == 1`.
 
-This page is made from the list of causes (`python -m playbooks.cause_page`).
+Where the events that were kept do not bear a cause out, it is `unexplained`, and the sentence says what is known. When
+it was too late, and what would have kept the records, [`floodmark why`](why.md) tells. What clients could have noticed
+of it are [anomalies](anomalies.md).
 
-Where the events that were kept do not bear a cause out, it is `unexplained`, and the sentence says what is known.
+This page is made from the list of causes (`python -m playbooks.cause_page`).
 """
 
 _KINDS: Final = {
@@ -30,6 +33,9 @@ _KINDS: Final = {
     "leaked": "Aborted as its producer was told, and committed in the log.",
 }
 
+_SETTING: Final = re.compile(r"[a-z.]+=")
+"""A meaning that begins with a configuration of Kafka's is not written large: its name has no capitals."""
+
 
 def page() -> str:
     """The whole page, in Markdown."""
@@ -39,7 +45,7 @@ def page() -> str:
 
 
 def _row(cause: Cause) -> str:
-    meaning = cause.meaning[0].upper() + cause.meaning[1:]
+    meaning = cause.meaning if _SETTING.match(cause.meaning) else cause.meaning[0].upper() + cause.meaning[1:]
     return f"| `{cause.code}` | {', '.join(cause.kinds)} | {safe(meaning)}. | {cause.see or '-'} |"
 
 

@@ -68,7 +68,7 @@ def section(fault: Fault) -> str:
 def _overview(faults: list[Fault]) -> str:
     lines = ["| fault | key | for | what it does |", "|---|---|---|---|"]
     lines += [
-        f"| [{each.name}](#{each.name}) | `f` `{each.letter}` | {each.accepts} | {safe(each.summary)} |"
+        f"| [{each.name}](#{each.name}) | `f`&nbsp;`{each.letter}` | {each.accepts} | {safe(each.summary)} |"
         for each in faults
     ]
     return "\n".join([*lines, ""])

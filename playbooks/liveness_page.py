@@ -4,11 +4,13 @@
 from typing import Final
 
 from cluster_model.checker.liveness.liveness import OFTEN_US, PROPERTIES, QUIET_US, SELDOM_US
+from cluster_model.checker.liveness.owed import Property
+from playbooks.markdown import safe, table_text
 
 _HEAD: Final = """# What must come true in time
 
-A safety property is broken by one bad event. A liveness property is broken by time: something that had to happen has not.
-This page is made from the properties (`python -m playbooks.liveness_page`).
+A safety property ([invariants](invariants.md)) is broken by one bad event. A liveness property is broken by time: something
+that had to happen has not. This page is made from the properties (`python -m playbooks.liveness_page`).
 
 Each property is an obligation that opens when something is not as it must become, and closes when it is. Its clock
 starts when nothing disturbs those concerned any more: the last fault on them is healed, their process is back, the link
@@ -16,7 +18,9 @@ between them is whole. A broker that stays down, or a fault on others, stops no 
 is an event, `liveness_overdue`, one line of `floodmark run`, an entry of `overdue` in the JSON document, and counts in the
 conditions `overdue()`, `overdue(NAME)` and `unexpected_overdue()`, which leaves out what the version is known for.
 
-    overdue  leader-elected: orders-0: broker 1, which leads, is gone, and broker 2, which lives, may lead, since 12s, bound 10s
+```
+overdue  leader-elected: orders-0: broker 1, which leads, is gone, ..., since 12s, bound 10s
+```
 
 Bounds are whole microseconds, added up from the configuration in force and the version in one place
 (`cluster_model/checker/liveness/bounds.py`). Waits that can follow one another are added, and in doubt the longer one is
@@ -31,11 +35,11 @@ much longer the session would have had to go on undisturbed to judge it (`missin
 less than {seldom} ms is not told: after every record it is.
 
 Obligations are looked at when an event of the model comes by: at most every {often} ms after a rare one, at most every
-{seldom} ms otherwise, every {quiet} ms while nothing disturbs anybody and nothing falls due, and at the end. Nothing is scheduled for it, so what is told and when does not depend on how a
-session is advanced. In a cluster in which nothing happens at all the end is the next moment.
+{seldom} ms otherwise, every {quiet} ms while nothing disturbs anybody and nothing falls due, and at the end. Nothing is
+scheduled for it, so what is told and when does not depend on how a session is advanced. In a cluster in which nothing happens at all the end is the next moment.
 
-| property | promise | bound | what stops its clock | known not to keep it |
-|---|---|---|---|---|
+## The properties
+
 """
 
 _STUCK: Final = """
@@ -59,11 +63,19 @@ Kafka stands still on purpose, too. That is no broken promise but told apart, as
 
 def page() -> str:
     """All of it, in Markdown."""
-    rows = [
-        f"| `{each.name}` | {each.promise} | {each.bound} | {each.disturbed_by} | {each.known} |" for each in PROPERTIES
-    ]
+    rows = [(f"[{each.name}](#{each.name})", each.promise) for each in PROPERTIES]
     head = _HEAD.format(often=OFTEN_US // 1_000, seldom=SELDOM_US // 1_000, quiet=QUIET_US // 1_000)
-    return head + "\n".join(rows) + "\n" + _STUCK
+    return head + "\n".join([table_text(("property", "promise"), rows), *map(_section, PROPERTIES)]) + _STUCK
+
+
+def _section(each: Property) -> str:
+    """When it is due, what puts that off, and which versions are known to break it."""
+    return (
+        f"### {each.name}\n\n"
+        f"- **Due within:** {safe(each.bound)}\n"
+        f"- **What stops its clock:** {safe(each.disturbed_by)}\n"
+        f"- **Known not to keep it:** {safe(each.known)}\n"
+    )
 
 
 if __name__ == "__main__":

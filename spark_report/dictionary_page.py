@@ -16,7 +16,8 @@ is cut off at the session's end and has `open` true. A table of a session with v
 and `left_out` says how many are missing.
 """
 _MADE: Final = """
-This page is made from the registry of tables (`python -m spark_report.dictionary_page > docs/report-tables.md`).
+[The report](report.md) has how to read the page, and how things are counted. This page is made from the registry of
+tables (`python -m spark_report.dictionary_page > docs/report-tables.md`).
 """
 
 
@@ -28,7 +29,8 @@ def page() -> str:
 def dictionary(made: str = "") -> str:
     """All tables, in Markdown; ``made`` stands under the introduction."""
     shown = [table for table in TABLES.values() if table.name != "counts"]
-    overview = table_text(("table", "one row is"), [(f"`{table.name}`", table.row) for table in shown], _plain)
+    rows = [(f"[`{table.name}`](#{table.name})", table.row) for table in shown]
+    overview = table_text(("table", "one row is"), rows, _plain)
     return "\n".join([_INTRODUCTION + made, overview, *map(_section, shown)])
 
 

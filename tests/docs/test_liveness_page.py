@@ -12,6 +12,8 @@ def test_the_page_is_up_to_date() -> None:
     assert (ROOT / "docs" / "liveness.md").read_text(encoding="utf-8") == page()
 
 
-def test_every_property_has_its_row() -> None:
-    rows = [line.split("|")[1].strip() for line in page().splitlines() if line.startswith("| `")]
-    assert rows == [f"`{name}`" for name in NAMES]
+def test_every_property_has_its_row_and_its_section() -> None:
+    lines = page().splitlines()
+    rows = [line.split("|")[1].strip() for line in lines if line.startswith("| [")]
+    assert rows == [f"[{name}](#{name})" for name in NAMES]
+    assert [line.removeprefix("### ") for line in lines if line.startswith("### ")] == list(NAMES)

@@ -18,7 +18,7 @@ Examples:
 
   floodmark ask rolling-restart-blind
 
-  floodmark ask sandbox --at 20s 'restart broker(2)'
+  floodmark ask rolling-restart-blind --at 9s 'restart broker(2)'
 
   floodmark ask SESSION --at 12s 'restart broker(1); when under_replicated() == 0 restart broker(2)'
 

@@ -2,6 +2,7 @@
 """The page of commands, made from the parser itself: ``python -m tui.cli.command_page > docs/commands.md``."""
 
 import re
+from itertools import groupby
 from typing import Any, Final
 
 import typer
@@ -43,10 +44,20 @@ def _commands(group: Any, above: typer.Context) -> list[tuple[Any, typer.Context
 
 def _section(command: Any, context: typer.Context, path: str) -> str:
     parameters = [record for each in command.params if (record := each.get_help_record(context))]
-    text = "\n\n".join(" ".join(paragraph.split()) for paragraph in (command.help or "").split("\n\n"))
+    text = _text(command.help or "")
     rows = [(f"`{_bare(name)}`", _plain(told)) for name, told in parameters]
     table = f"\n{table_text(('argument or option', 'meaning'), rows)}" if rows else ""
     return f"\n## {path.removeprefix('floodmark ')}\n\n`{_usage(command.get_usage(context))}`\n\n{text}\n{table}"
+
+
+def _text(told: str) -> str:
+    """What is said of a command; the lines that can be typed stand together, as they are typed."""
+    paragraphs = [" ".join(paragraph.split()) for paragraph in told.split("\n\n")]
+    parts: list[str] = []
+    for typed, group in groupby(paragraphs, lambda paragraph: paragraph.startswith("floodmark ")):
+        told_here = list(group)
+        parts += ["\n".join(["```sh", *told_here, "```"])] if typed else told_here
+    return "\n\n".join(parts)
 
 
 def _usage(told: str) -> str:

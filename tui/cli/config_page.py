@@ -17,17 +17,16 @@ made from the model (`python -m tui.cli.config_page`); `floodmark configs` and `
 not here is refused, never ignored: what is listed does what it does in Kafka. Defaults are those of the version
 (`cluster.kafka`), a client's those of its `client.version`.
 
-A broker's stand in `cluster.config`, a topic's in its `config`, a client's in its own. What is *cluster-wide* or *per-broker*
-can change while the cluster runs, by `alter_broker_config`; a topic's always can, by `alter_topic_config`.
+A broker's stand in `cluster.config`, a topic's in its `config`, a client's in its own; [playbooks](playbooks.md#the-file) shows
+where. What is *cluster-wide* or *per-broker* can change while the cluster runs, by
+[`alter_broker_config`](playbooks.md#steps); a topic's always can, by `alter_topic_config`. A class goes by its name alone, as it
+stands here, or with its package before it.
 """
 
 
 def page() -> str:
     """All of it, in Markdown."""
-    configs = [
-        f"\n## Of a {scope}\n\n{table_text(('name', 'takes', 'meaning', 'changes'), [_row(scope, key) for key in keys.values()])}"
-        for scope, keys in SCOPES.items()
-    ]
+    configs = [f"\n## Of a {scope}\n\n{_table(scope, list(keys.values()))}" for scope, keys in SCOPES.items()]
     versions = [(f"`{each}`", " or ".join(modes_of(each))) for each in PROFILE_VERSIONS]
     rules = [(f"`{flag.name}`", releases(flag), flag.meaning) for flag in FLAGS]
     return (
@@ -39,9 +38,21 @@ def page() -> str:
     )
 
 
-def _row(scope: str, key: ConfigKey) -> tuple[str, str, str, str]:
-    changes = "dynamic" if scope == "topic" else key.dynamic if scope == "broker" else ""
-    return f"`{key.name}`", taken(key), key.doc, changes
+def _table(scope: str, keys: list[ConfigKey]) -> str:
+    """Two columns: some names take half of a page. Of brokers alone it is said which can change in a running cluster."""
+    rows = [
+        (f"`{key.name}`", f"{key.doc} Takes {_taken(key)}{f'; {key.dynamic}' if scope == 'broker' else ''}.")
+        for key in keys
+    ]
+    return table_text(("name", "meaning, and what it takes"), rows)
+
+
+def _taken(key: ConfigKey) -> str:
+    """Without the names of classes that only have their package before them: they are wider than a page."""
+    short = [
+        each for each in key.choices if each.rpartition(".")[2] == each or each.rpartition(".")[2] not in key.choices
+    ]
+    return " or ".join(short) if key.choices else taken(key)
 
 
 if __name__ == "__main__":
