@@ -10,7 +10,7 @@ consumers were handed, and from nothing else that the model knows. The names are
 `floodmark run` prints those that the clients' settings do not allow, one a line, and sums the others up in one; the
 JSON document has all of them under `anomalies`. In a condition `anomalies()` counts what must not be, and
 `anomalies("lost-write")` all of that name, legal or not. A playbook that is stepped by hand has no clients, and so
-no anomalies.
+no anomalies. What brought them about is told as [causes](causes.md), from all that the model knows.
 
 | anomaly | found where | legal when |
 |---|---|---|

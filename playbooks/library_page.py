@@ -16,9 +16,9 @@ The playbooks that come with floodmark, by theme. This page is made from their f
 (`python -m playbooks.library_page`), as is `floodmark library`.
 
 `floodmark run NAME` plays one, `floodmark library NAME` tells what it does step by step and what must hold, and
-`floodmark library NAME --yaml > mine.yaml` is the way to one's own. Each passes under the Kafka versions that it names
-(`--set cluster.kafka=2.8` chooses one; 2.1+ is 2.1 and all later ones), and says where its story comes from.
-`floodmark run playbooks/library` runs them all.
+`floodmark library NAME --yaml > mine.yaml` is the way to [one's own](playbooks.md). Each passes under the Kafka
+versions that it names (`--set cluster.kafka=2.8` chooses one; 2.1+ is 2.1 and all later ones), and says where its story
+comes from. `floodmark run playbooks/library` runs them all.
 """
 
 

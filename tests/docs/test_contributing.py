@@ -49,7 +49,7 @@ from tui.stage import staged
 
 assert "Every append takes a little longer." in fault_page.page()
 assert "leader-named" in invariant_page.page()
-assert "| `hums` | A disk that hummed. |" in dictionary_page.page()
+assert "| [`hums`](#hums) | A disk that hummed. |" in dictionary_page.page()
 assert "cosmic-ray" in cause_page.page() and BY_CODE["unexplained"].meaning == "what is known does not tell"
 assert "`hums_along` | 4.0+" in fidelity_page.page()
 assert [Profile.of(each).hums_along for each in ("3.9", "4.0")] == [False, True]

@@ -157,6 +157,14 @@ def test_every_page_is_linked_from_the_readme() -> None:
     assert [page.name for page in PAGES[1:] if f"(docs/{page.name})" not in text] == []
 
 
+def test_every_page_is_linked_from_the_first_page_of_the_manual() -> None:
+    folder = ROOT / "docs"
+    text = (folder / "README.md").read_text(encoding="utf-8")
+    pages = [page.relative_to(folder).as_posix() for page in folder.rglob("*.md") if page != folder / "README.md"]
+    assert len(pages) > 40
+    assert sorted(page for page in pages if f"({page}" not in text) == []
+
+
 def test_the_command_line_page_names_every_option() -> None:
     page = (ROOT / "docs/cli.md").read_text(encoding="utf-8")
     shown = subprocess.run(

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from faker.providers import date_time
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -190,8 +191,8 @@ def test_the_page_lists_every_provider_and_template_as_it_is() -> None:
     told = [(f"{name}({takes})" if takes else name, doc) for name, takes, doc in rows]
     assert told == [(provider.signature(name), provider.doc) for name, provider in PROVIDERS.items()]
     assert re.findall(r"`faker:([a-z_]+)`", section) == list(TEMPLATES)
-    example = re.findall(r"```yaml\nrecords: (.*)\n```", section)[0]
-    assert len(fields_of(producer(example))) == 5
+    example = re.findall(r"```yaml\nrecords:\n(.*?)```", section, re.DOTALL)[0]
+    assert len(fields_of(producer(json.dumps(yaml.safe_load(example))))) == 5
 
 
 def test_nobody_imports_faker_until_somebody_looks() -> None:
