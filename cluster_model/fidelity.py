@@ -230,7 +230,7 @@ AREAS: Final = (
         ("unclean_default_false", "dynamic_config", "topic_ids"),
         left_out=(
             "ACLs, quotas of users, moves between log directories.",
-            "Of Kafka's settings those that `floodmark configs` lists.",
+            "Kafka's settings other than those that `floodmark configs` lists.",
         ),
     ),
     Area(
