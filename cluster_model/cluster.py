@@ -40,7 +40,7 @@ from cluster_model.replication.broker import Broker
 from cluster_model.replication.replica import Replica
 from cluster_model.spec import ClusterSpec
 from cluster_model.trace import Trace
-from cluster_model.views import ClusterView, LogView, RecordView
+from cluster_model.views import ClusterView, LogView
 from cluster_model.wiring import Wiring
 from cluster_model.world import World
 
@@ -374,10 +374,6 @@ class Cluster:
     def log_view(self, partition: str, start: int, end: int) -> LogView:
         """The logs of a partition side by side over ``[start, end)``."""
         return viewing.log_view(self.world, self.checker, partition, start, end)
-
-    def record_at(self, partition: str, broker: int, offset: int) -> RecordView | None:
-        """One record of one replica, None where its log holds nothing."""
-        return viewing.record_view(self.world, self.checker, partition, broker, offset)
 
     def save(self) -> Keyframe:
         """Everything, to come back to."""

@@ -161,11 +161,6 @@ class Lives:
         """Undo of :meth:`slow` by that fault; with the last one, what waits is handled at once, in order."""
         self._network.quicken_cpu(self._clients.together(node), fault)
 
-    def backlog(self, node: int) -> int:
-        """How many messages and timers wait for a process's slow CPU; the one that it is at counts."""
-        cpu = self._network.processes[node].cpu
-        return 0 if cpu is None else len(cpu.queue)
-
     def save(self) -> tuple[Any, ...]:
         """All state; slow CPUs are the network's."""
         return (tuple(self._leaving), tuple(self._again))

@@ -13,7 +13,6 @@ from cluster_model.views import (
     LedgerView,
     LogView,
     PartitionView,
-    RecordView,
     ReplicaStatus,
     ReplicaView,
     Run,
@@ -121,24 +120,6 @@ def _lane(world: World, checker: Checker, name: str, broker: int, window: Range)
 
 def _inside(offset: int, ranges: list[Range]) -> bool:
     return any(start <= offset < end for start, end in ranges)
-
-
-def record_view(world: World, checker: Checker, name: str, broker: int, offset: int) -> RecordView | None:
-    """One record of a replica, None where its log holds nothing."""
-    log = world.replica(name, broker).log
-    if not log.log_start <= offset < log.leo or not log.left(offset, offset + 1):
-        return None
-    lineage = log.lineage_at(offset)
-    batch = lineage.batch_at(offset)
-    return RecordView(
-        offset=offset,
-        epoch=lineage.epoch,
-        client=batch.client,
-        sequence=batch.sequence + offset - batch.base,
-        acks=batch.acks,
-        appended_us=batch.appended_us,
-        acked=_inside(offset, checker.ledger.acked_in(name, lineage.id)),
-    )
 
 
 def ledger_view(checker: Checker) -> LedgerView:

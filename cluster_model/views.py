@@ -95,11 +95,6 @@ class PartitionView:
         return len(self.leaders) > 1
 
     @property
-    def at_min_isr(self) -> bool:
-        """One in-sync replica less, and acks=all is refused."""
-        return len(self.isr) == self.min_isr
-
-    @property
     def under_min_isr(self) -> bool:
         """Too few in-sync replicas for acks=all."""
         return len(self.isr) < self.min_isr
@@ -341,16 +336,3 @@ class LogView:
     leader: int
     hw: int
     lanes: tuple[LaneView, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class RecordView:
-    """One record on one replica, for inspection."""
-
-    offset: int
-    epoch: int
-    client: str
-    sequence: int
-    acks: int
-    appended_us: int
-    acked: bool

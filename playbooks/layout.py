@@ -33,8 +33,6 @@ CRASH_LOG: Final = "crash.log"
 """Beside a session whose run ended in an internal error: what went wrong."""
 TORN_TAILS: Final = {EVENTS: "events.torn", ACTIONS: "actions.torn"}
 """Log → where the half of a line goes that it ended in, when the session is recovered."""
-SEALED: Final = (EVENTS_PARQUET, LEDGER, FINAL_READ, RESULT)
-"""What sealing makes, besides the manifest."""
 
 FORMAT: Final = 1
 """Major version of the layout: readers of another refuse. Columns, fields, kinds and files are added without it."""

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from playbooks.batch import NOT_RUN, Job, Outcome, run_all
+from playbooks.batch import NOT_RUN, Job, Outcome
 from playbooks.campaigns.grid_plan import GridPlan
 from playbooks.disk import Fsync
 from playbooks.grid import Cell, Grid
@@ -24,8 +24,6 @@ class Varying:
     """Those of the command line, for the recordings."""
     out: Path | None = None
     until_us: int = -1
-    workers: int = 0
-    """How many sessions at a time; 0: as many as the machine has cores."""
     fsync: Fsync = Fsync.INTERVAL
 
 
@@ -47,13 +45,8 @@ def jobs_of(varying: Varying) -> list[tuple[Cell, Job]]:
     return [(plan.cell(run), plan.job(run, varying.out, varying.fsync)) for run in runs]
 
 
-def run_grid(varying: Varying) -> tuple[Matrix, list[Outcome]]:
-    """Run every cell, as many at a time as ``varying`` says; the matrix, and how each cell's job ended."""
-    return run_jobs(varying, lambda jobs: run_all(jobs, workers=varying.workers))
-
-
 def run_jobs(varying: Varying, run: Callable[[Sequence[Job]], list[Outcome]]) -> tuple[Matrix, list[Outcome]]:
-    """Have ``run`` run every cell; the same as of :func:`run_grid`."""
+    """Have ``run`` run every cell: the matrix, and how each cell's job ended."""
     outcomes = run([job for _cell, job in jobs_of(varying)])
     return matrix_of(varying, outcomes), outcomes
 

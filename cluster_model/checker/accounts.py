@@ -34,11 +34,6 @@ def unknown_written(world: World, ledger: Ledger, client: str | None = None) -> 
     return _written(world, ledger, client, "unknown")
 
 
-def failed_written(world: World, ledger: Ledger, client: str | None = None) -> int:
-    """Records that a client was told not to be written, and that the leader's log holds: no client may say so."""
-    return _written(world, ledger, client, "failed")
-
-
 def _written(world: World, ledger: Ledger, client: str | None, outcome: str) -> int:
     survey = Survey(world, ledger)
     standing: dict[str, dict[str, list[Range]]] = {}

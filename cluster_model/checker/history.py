@@ -23,7 +23,6 @@ from cluster_model.events import (
     Truncated,
 )
 from cluster_model.log.compare import Range, subtract
-from cluster_model.log.crashes import LOSSY
 from cluster_model.world import World
 
 DECISIONS_LOOKED_OVER: Final = 16
@@ -55,8 +54,8 @@ class History:
     """What happened to one cluster, by partition where it concerns one."""
 
     __slots__ = (
-        "_cuts", "_damages", "_deposed", "_dropped", "_elections", "_isrs", "_lossy", "_removed", "_saved", "_scenes",
-        "_standing", "_unclean", "_world", "acked_in", "deeds", "moment", "trigger", "witnesses",
+        "_cuts", "_damages", "_deposed", "_dropped", "_elections", "_isrs", "_removed", "_saved", "_scenes",
+        "_standing", "_world", "acked_in", "deeds", "moment", "trigger", "witnesses",
     )  # fmt: skip
 
     def __init__(self, world: World) -> None:
@@ -82,8 +81,6 @@ class History:
         self._dropped: dict[str, dict[int, tuple[int, IsrChanged]]] = {}
         self._removed: dict[str, dict[int, tuple[int, ReplicaDeleted]]] = {}
         self._damages: list[tuple[int, BatchDamaged]] = []
-        self._unclean: dict[str, bool] = {}
-        self._lossy: dict[str, bool] = {}
         self._scenes: dict[str, Scene] = {}
         """Made when asked for, until the next rare event."""
         self._saved: tuple[Any, ...] | None = None
@@ -112,7 +109,6 @@ class History:
                 self._truncated(event)
         elif isinstance(event, BatchDamaged):
             self._damages.append((self.moment, event))
-            self._lossy[event.partition] = True
         elif isinstance(event, IsrChanged):
             self._isr_changed(event)
         elif isinstance(event, ReplicaDeleted):
@@ -121,7 +117,6 @@ class History:
     def _tables(self) -> tuple[dict[str, Any], ...]:
         return (
             self._elections, self._deposed, self._standing, self._cuts, self._isrs, self._dropped, self._removed,
-            self._unclean,
         )  # fmt: skip
 
     def _begin(self, event: PartitionCreated) -> None:
@@ -144,8 +139,6 @@ class History:
         self._standing[name] = self._isrs[name][-1][1]
         if isinstance(event, LeaderElected):
             self._deposed[name] = (self._deposed[name][1], event.leader)
-            if not event.clean:
-                self._unclean[name] = True
 
     def _isr_changed(self, event: IsrChanged) -> None:
         isrs = self._isrs[event.partition]
@@ -173,8 +166,6 @@ class History:
         cuts = self._cuts[event.partition]
         isr = self._isrs[event.partition][-1][1]
         cuts.append(Cut(self.moment, event, log.cut, isr))
-        if event.rule in LOSSY:
-            self._lossy[event.partition] = True
         if len(cuts) % CUTS_LOOKED_OVER == 0:
             kept = [cut for cut in cuts[: -CUTS_LOOKED_OVER // 2] if self._explains(cut)]
             self._cuts[event.partition] = kept + cuts[-CUTS_LOOKED_OVER // 2 :]
@@ -241,10 +232,6 @@ class History:
         decided = [event for moment, event in self._elections[partition] if moment <= until]
         return decided[-1] if decided and isinstance(decided[-1], LeaderElected) else None
 
-    def unclean_election(self, partition: str) -> bool:
-        """Whether any election so far took a leader from outside the ISR."""
-        return self._unclean.get(partition, False)
-
     def last_cut(self, partition: str, broker: int, stint: int, offsets: Range, until: int) -> Truncated | None:
         """The newest truncation up to a moment by which a replica lost any of these very records."""
         for cut in reversed(self._cuts[partition]):
@@ -280,10 +267,6 @@ class History:
         """Whether a replica's copy of any record at these offsets had been damaged on its disk by a moment."""
         return self.damage(partition, broker, offsets, until) is not None
 
-    def lossy_crash(self, partition: str) -> bool:
-        """Whether any replica lost records that it had, other than by the protocol."""
-        return self._lossy.get(partition, False)
-
     @property
     def entries(self) -> int:
         """How many events are kept."""
@@ -303,7 +286,7 @@ class History:
             tuple((name, tuple(each.items())) for name, each in table.items())
             for table in (self._dropped, self._removed)
         ]
-        plain = [tuple(table.items()) for table in (self._deposed, self._standing, self._unclean, self._lossy)]
+        plain = [tuple(table.items()) for table in (self._deposed, self._standing)]
         self._saved = (
             self.moment, tuple(self._damages), tuple(lists), tuple(nested), tuple(plain), self.deeds.save(),
             self.witnesses.save(),
@@ -318,6 +301,6 @@ class History:
         self._damages = list(damages)
         self._cuts, self._isrs, self._elections = ({name: list(each) for name, each in table} for table in lists)
         self._dropped, self._removed = ({name: dict(each) for name, each in table} for table in nested)
-        self._deposed, self._standing, self._unclean, self._lossy = (dict(table) for table in plain)
+        self._deposed, self._standing = (dict(table) for table in plain)
         self.deeds.load(deeds)
         self.witnesses.load(witnesses)

@@ -11,9 +11,6 @@ from typing import Final, Literal
 from cluster_model.config_keys import FLAWED_CLIENTS, INT_MAX
 from cluster_model.profiles import Version, parse_version
 
-Unkeyed = Literal["round robin", "sticky", "uniform sticky"]
-"""How records without a key are spread: one by one, batch by batch (KIP-480), by bytes and load (KIP-794)."""
-
 Fencing = Literal["none", "generation", "verified", "transactions 2"]
 """What guards offsets that a transaction commits: nothing, the group's generation (KIP-447), a check with the
 transaction's coordinator too (KIP-890, part 1), an epoch of its own for every transaction (part 2)."""
@@ -32,7 +29,6 @@ class Era:
 
     version: str
     number: Version
-    unkeyed: Unkeyed
     acks_all: bool
     """Default of ``acks``: all, else 1."""
     idempotence_exists: bool
@@ -57,10 +53,6 @@ class Era:
     """A batch that is too large for the broker is sent again in pieces (KIP-126)."""
     bumps_epoch: bool
     """A gap in the sequence raises the producer's epoch (KIP-360); before, it cost the producer its id."""
-    session_timeout_ms: int
-    """Default of a consumer's ``session.timeout.ms`` (KIP-735)."""
-    assignors: tuple[str, ...]
-    """Default of ``partition.assignment.strategy`` (KIP-429)."""
     offset_fencing: Fencing
 
     @staticmethod
@@ -71,9 +63,6 @@ class Era:
         return Era(
             version=version,
             number=number,
-            unkeyed=(
-                "uniform sticky" if number >= (3, 3, 0) else "sticky" if number >= (2, 4, 0) else "round robin"
-            ),
             acks_all=number >= (3, 0, 0),
             idempotence_exists=number >= (0, 11, 0),
             idempotent=number >= (3, 0, 0) and version not in FLAWED_CLIENTS,
@@ -88,8 +77,6 @@ class Era:
             learns_leaders=number >= (3, 7, 0),
             splits=number >= (0, 11, 0),
             bumps_epoch=number >= (2, 5, 0),
-            session_timeout_ms=45_000 if number >= (3, 0, 0) else 10_000,
-            assignors=("range", "cooperative-sticky") if number >= (3, 0, 0) else ("range",),
             offset_fencing=(
                 "transactions 2" if number >= (4, 0, 0)
                 else "verified" if number >= (3, 6, 0)

@@ -62,10 +62,6 @@ class RateCurve:
         """Records that are whole ``at_us`` microseconds after the start."""
         return self._work(at_us) // _WHOLE
 
-    def made_between(self, start_us: int, end_us: int) -> int:
-        """Records that become whole in that time, its end included."""
-        return self.made(end_us) - self.made(start_us)
-
     def when(self, count: int) -> int:
         """Microseconds from the start until ``count`` records, at least 1, are whole; :data:`NEVER` if never."""
         work = count * _WHOLE

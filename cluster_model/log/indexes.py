@@ -65,25 +65,6 @@ def indexes_of(log: ReplicaLog, segment: Segment) -> Indexes:
     return Indexes(tuple(offsets), tuple(times))
 
 
-def position_of(log: ReplicaLog, offset: int) -> tuple[Segment, int, int]:
-    """Where a read of ``offset`` begins: its segment, the byte of the batch that holds it, and bytes scanned for it.
-
-    Floor segment, floor entry of its offset index, then forward (``LogSegment.translateOffset``). ``offset`` must be
-    in the log.
-    """
-    segments = log.segments.all
-    segment = segments[bisect_right([known.base for known in segments], offset) - 1]
-    entries = indexes_of(log, segment).offsets
-    index = bisect_right(entries, offset, key=lambda entry: entry.offset) - 1
-    begin = entries[index].position if index >= 0 else 0
-    position = 0
-    for _lineage, _batch, size, _start, end in log.kept_between(segment.base, _end_of(log, segment)):
-        if end > offset:
-            break
-        position += size
-    return segment, position, position - begin
-
-
 def offset_for_timestamp(log: ReplicaLog, timestamp_us: int) -> Found | None:
     """The first readable record of a timestamp or later, None when all are older (``fetchOffsetByTimestamp``).
 

@@ -25,7 +25,7 @@ from cluster_model.stepping.produce import Produces
 from cluster_model.stepping.state import state_of
 from cluster_model.stepping.verbs import MANUAL_VERBS
 from cluster_model.trace import Trace
-from cluster_model.views import BrokerView, ClusterView, LogView, RecordView
+from cluster_model.views import BrokerView, ClusterView, LogView
 from cluster_model.world import World
 
 __all__ = ["MANUAL_VERBS", "ManualCluster"]
@@ -153,7 +153,3 @@ class ManualCluster:
     def log_view(self, partition: str, start: int, end: int) -> LogView:
         """The logs of a partition side by side over ``[start, end)``."""
         return viewing.log_view(self.world, self.checker, partition, start, end)
-
-    def record_at(self, partition: str, broker: int, offset: int) -> RecordView | None:
-        """One record of one replica, None where its log holds nothing."""
-        return viewing.record_view(self.world, self.checker, partition, broker, offset)

@@ -8,8 +8,6 @@ from cluster_model.transactions.messages import TxnMarker
 
 MS: Final = 1_000
 MINUTE: Final = 60_000_000
-LARGEST_TIMEOUT_US: Final = 15 * MINUTE
-"""``--max-transaction-timeout``: what ``transaction.max.timeout.ms`` is unless somebody sets it."""
 
 Table = list[tuple[str, ...]]
 LIST_COLUMNS: Final = ("TransactionalId", "Coordinator", "ProducerId", "TransactionState")

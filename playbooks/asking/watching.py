@@ -122,7 +122,6 @@ class Watch:
         self._refused: list[str] = []
         self._undone: list[str] = []
         self._waiting = Waiting()
-        self._began_us = now
         for each in session.cluster.view().partitions:
             self._judge(each.name, len(each.isr), now)
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from spark_report.own_topics import folded, of_users
-from spark_report.render.lanes import MOST_PARTITIONS, shown_partitions
+from spark_report.render.lanes import shown_partitions
 from spark_report.story import Row, SessionStory, Story
 from spark_report.wording import acks, duration, instant, number, several
 
@@ -345,12 +345,6 @@ def facts(story: SessionStory) -> tuple[tuple[str, str], ...]:
         ("shown by", story.opened_by),
     ]
     return tuple((label, value) for label, value in found if value)
-
-
-def lanes_left_out(story: SessionStory) -> int:
-    """Partitions without lanes, because there are too many."""
-    partitions = {row["partition"] for row in story.tables["partition_states"]}
-    return max(0, len(partitions) - MOST_PARTITIONS)
 
 
 def _out_of_service(story: SessionStory) -> str:

@@ -10,6 +10,7 @@ from playbooks import layout
 from playbooks.disk import Disk
 from tests.cli.running import Typed
 from tests.support.playbooks import CRASH, MANUAL
+from tests.support.sessions import unseal
 
 Type = Callable[..., Typed]
 
@@ -23,8 +24,7 @@ def session(typed: Type, here: Path) -> Path:
 
 
 def torn(session: Path, keep: int) -> Path:
-    for name in (layout.MANIFEST, *layout.SEALED):
-        (session / name).unlink()
+    unseal(session)
     events = session / layout.EVENTS
     events.write_bytes(events.read_bytes()[:keep])
     return session

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from cluster_model.log.cleaned import Cleaned
 from cluster_model.log.cleaner import ToClean, clean, to_clean
 from cluster_model.log.compare import differing
-from cluster_model.log.indexes import Found, indexes_of, largest_timestamp, offset_for_timestamp, position_of
+from cluster_model.log.indexes import Found, indexes_of, largest_timestamp, offset_for_timestamp
 from cluster_model.log.keys import ProducerKeys, drawn, key_model, keys_of, lacks_key, named
 from cluster_model.log.lineage import Batch, Lineages
 from cluster_model.log.pools import KeySet
@@ -320,7 +320,6 @@ def test_look_ups_skip_what_is_gone() -> None:
     assert offset_for_timestamp(rig.log, 0) == Found(2, 20)
     assert offset_for_timestamp(rig.log, 21) == Found(3, 30)
     assert largest_timestamp(rig.log) == Found(4, 40)
-    assert position_of(rig.log, 3)[1] == 10
     assert [entry.offset for entry in indexes_of(rig.log, rig.log.segments.sealed[0]).offsets] == [3]
 
 

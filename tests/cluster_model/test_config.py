@@ -448,22 +448,19 @@ def test_a_delivery_timeout_too_short_is_refused_if_given_and_raised_if_not() ->
 
 
 @pytest.mark.parametrize(
-    ("version", "unkeyed", "session_ms", "assignors", "fencing", "bumps"),
+    ("version", "fencing", "bumps"),
     [
-        ("2.3", "round robin", 10_000, ("range",), "none", False),
-        ("2.4", "sticky", 10_000, ("range",), "none", False),
-        ("2.5", "sticky", 10_000, ("range",), "generation", True),
-        ("3.2", "sticky", 45_000, ("range", "cooperative-sticky"), "generation", True),
-        ("3.3", "uniform sticky", 45_000, ("range", "cooperative-sticky"), "generation", True),
-        ("3.6", "uniform sticky", 45_000, ("range", "cooperative-sticky"), "verified", True),
-        ("4.0", "uniform sticky", 45_000, ("range", "cooperative-sticky"), "transactions 2", True),
+        ("2.3", "none", False),
+        ("2.4", "none", False),
+        ("2.5", "generation", True),
+        ("3.2", "generation", True),
+        ("3.3", "generation", True),
+        ("3.6", "verified", True),
+        ("4.0", "transactions 2", True),
     ],
 )
-def test_what_else_changed_with_the_era(
-    version: str, unkeyed: str, session_ms: int, assignors: tuple[str, ...], fencing: str, bumps: bool
-) -> None:
+def test_what_else_changed_with_the_era(version: str, fencing: str, bumps: bool) -> None:
     era = Era.of(version)
-    assert (era.unkeyed, era.session_timeout_ms, era.assignors) == (unkeyed, session_ms, assignors)
     assert (era.offset_fencing, era.bumps_epoch) == (fencing, bumps)
 
 

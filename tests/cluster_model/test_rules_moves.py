@@ -19,20 +19,20 @@ from cluster_model.profiles import Profile
 
 P = "t-0"
 PLAIN = PartitionState(P, 1, 5, (1, 2, 3), 9, (1, 2, 3))
-KRAFT, ZK = Profile.of("3.9", "kraft"), Profile.of("3.9", "zookeeper")
+KRAFT = Profile.of("3.9", "kraft")
 ALL = (1, 2, 3, 4, 5, 6).__contains__
 
 
-def how(profile: Profile, *, unclean: bool = False) -> dict[str, Any]:
-    topic = TopicConfig.of(profile, {}, {"unclean.leader.election.enable": unclean})
-    return {"active" if profile.kraft else "live": ALL, "profile": profile, "topic": topic, "by": "test"}
+def how(*, unclean: bool = False) -> dict[str, Any]:
+    topic = TopicConfig.of(KRAFT, {}, {"unclean.leader.election.enable": unclean})
+    return {"active": ALL, "profile": KRAFT, "topic": topic, "by": "test"}
 
 
 # -- reassignment -----------------------------------------------------------------------------------------------------
 
 
 def begun_kraft(state: PartitionState, new: tuple[int, ...]) -> PartitionState:
-    change = reassignment.begin_kraft(state, new, **how(KRAFT))
+    change = reassignment.begin_kraft(state, new, **how())
     assert change is not None
     return change.state
 
@@ -41,7 +41,6 @@ def test_kraft_begins_with_old_and_new_replicas_and_the_same_leader_epoch() -> N
     state = begun_kraft(PLAIN, (4, 1))
     assert state == PartitionState(P, 1, 5, (1, 2, 3), 10, (4, 1, 2, 3), (4,), (2, 3))
     assert (reassignment.original(state), reassignment.target(state)) == ((1, 2, 3), (4, 1))
-    assert reassignment.effective_replication_factor(state) == 3
 
 
 def test_kraft_ends_at_once_where_the_target_is_in_sync() -> None:
@@ -50,7 +49,7 @@ def test_kraft_ends_at_once_where_the_target_is_in_sync() -> None:
 
 
 def test_kraft_asked_for_what_is_changes_nothing() -> None:
-    assert reassignment.begin_kraft(PLAIN, (1, 2, 3), **how(KRAFT)) is None
+    assert reassignment.begin_kraft(PLAIN, (1, 2, 3), **how()) is None
 
 
 def test_a_new_reassignment_takes_the_place_of_the_one_under_way() -> None:
@@ -60,63 +59,19 @@ def test_a_new_reassignment_takes_the_place_of_the_one_under_way() -> None:
 
 def test_kraft_goes_back() -> None:
     state = begun_kraft(PLAIN, (4, 1))._replace(isr=(1, 2, 3, 4))
-    back = reassignment.cancel_kraft(state, **how(KRAFT))
+    back = reassignment.cancel_kraft(state, **how())
     assert isinstance(back, Change)
     assert back.state == PartitionState(P, 1, 6, (1, 2, 3), 11, (1, 2, 3))
 
 
 def test_what_cannot_go_back() -> None:
-    for profile, cancel in ((KRAFT, reassignment.cancel_kraft), (ZK, reassignment.cancel_zk)):
-        assert cancel(PLAIN, **how(profile)) is KafkaError.NO_REASSIGNMENT_IN_PROGRESS
-        lost = PartitionState(P, 4, 5, (4,), 9, (4, 1), (4,), (1,))
-        assert cancel(lost, **how(profile)) is KafkaError.INVALID_REPLICA_ASSIGNMENT
-    anyway = reassignment.cancel_kraft(lost, **how(KRAFT, unclean=True))
+    cancel = reassignment.cancel_kraft
+    assert cancel(PLAIN, **how()) is KafkaError.NO_REASSIGNMENT_IN_PROGRESS
+    lost = PartitionState(P, 4, 5, (4,), 9, (4, 1), (4,), (1,))
+    assert cancel(lost, **how()) is KafkaError.INVALID_REPLICA_ASSIGNMENT
+    anyway = cancel(lost, **how(unclean=True))
     assert isinstance(anyway, Change)
     assert (anyway.state.leader, anyway.state.isr, anyway.clean) == (1, (1,), False)
-
-
-def begun_zk(state: PartitionState, new: tuple[int, ...]) -> PartitionState:
-    return reassignment.begin_zk(state, new, **how(ZK))[-1].state
-
-
-def test_zookeeper_begins_with_a_leader_epoch() -> None:
-    assert begun_zk(PLAIN, (4, 1)) == PartitionState(P, 1, 6, (1, 2, 3), 10, (4, 1, 2, 3), (4,), (2, 3))
-
-
-def test_zookeeper_ends_write_by_write() -> None:
-    state = begun_zk(PLAIN, (4, 5))
-    assert not reassignment.is_complete_zk(state._replace(isr=(1, 2, 3, 4)))
-    ready = state._replace(isr=(1, 2, 3, 4, 5))
-    assert reassignment.is_complete_zk(ready)
-    written = [change.state for change in reassignment.complete_zk(ready, **how(ZK))]
-    assert [(state.leader, state.isr, state.leader_epoch, len(state.replicas)) for state in written] == [
-        (4, (1, 2, 3, 4, 5), 7, 5), (4, (2, 3, 4, 5), 8, 5), (4, (3, 4, 5), 9, 5),
-        (4, (4, 5), 10, 5), (4, (4, 5), 10, 2),
-    ]  # fmt: skip
-    assert written[-1] == PartitionState(P, 4, 10, (4, 5), 14, (4, 5))
-
-
-def test_zookeeper_gives_a_leader_that_stays_a_new_epoch() -> None:
-    ready = begun_zk(PLAIN, (1, 4))._replace(isr=(1, 4))
-    written = [change.state for change in reassignment.complete_zk(ready, **how(ZK))]
-    assert [(state.leader, state.leader_epoch) for state in written] == [(1, 7), (1, 7)]
-    assert written[-1].replicas == (1, 4)
-
-
-def test_zookeeper_goes_back_and_a_newcomer_that_leads_gives_way() -> None:
-    state = begun_zk(PLAIN, (4, 1))._replace(isr=(1, 2, 3, 4), leader=4)
-    back = reassignment.cancel_zk(state, **how(ZK))
-    assert isinstance(back, tuple)
-    assert back[-1].state == PartitionState(P, 1, 8, (1, 2, 3), 12, (1, 2, 3))
-
-
-def test_zookeeper_drops_who_is_not_wanted_any_more_before_it_begins_anew() -> None:
-    state = begun_zk(PLAIN, (4, 5, 6))._replace(isr=(1, 2, 3, 4), leader=4)
-    anew = reassignment.begin_zk(state, (1, 2, 5), **how(ZK))
-    assert [(change.state.leader, change.state.isr) for change in anew] == [
-        (1, (1, 2, 3, 4)), (1, (1, 2, 3)), (1, (1, 2, 3)),
-    ]  # fmt: skip
-    assert anew[-1].state[5:8] == ((1, 2, 5, 3), (5,), (3,))
 
 
 @pytest.mark.parametrize("new", [(), (1, 1), (1, 9)])

@@ -23,7 +23,7 @@ acts = st.lists(
     st.one_of(
         st.tuples(st.sampled_from(("fence", "unfence", "short")), brokers),
         st.tuples(st.just("propose"), st.sets(brokers, min_size=1)),
-        st.tuples(st.sampled_from(("unclean", "preferred", "cancel", "complete")), st.just(0)),
+        st.tuples(st.sampled_from(("unclean", "preferred", "cancel")), st.just(0)),
         st.tuples(st.just("move"), st.lists(brokers, min_size=1, max_size=3, unique=True)),
     ),
     max_size=25,
@@ -75,22 +75,18 @@ class Partition:
             )  # fmt: skip
 
     def _move(self, what: str, new: tuple[int, ...]) -> None:
-        how: dict[str, Any] = {"profile": self.profile, "topic": self.topic, "by": "test"}
-        live = self.live.__contains__
-        changes: Any = ()
-        if self.profile.kraft:
-            how |= {"active": live, "elr": self.elr}
-            if what == "move":
-                changes = reassignment.begin_kraft(self.state, new, **how)
-            elif what == "cancel":
-                changes = reassignment.cancel_kraft(self.state, **how)
-        elif what == "move":
-            changes = reassignment.begin_zk(self.state, new, live=live, **how)
-        elif what == "cancel":
-            changes = reassignment.cancel_zk(self.state, live=live, **how)
-        elif reassignment.is_complete_zk(self.state):
-            changes = reassignment.complete_zk(self.state, live=live, **how)
-        for change in (changes,) if isinstance(changes, Change) else changes if isinstance(changes, tuple) else ():
+        if not self.profile.kraft:
+            return  # It takes a ZooKeeper-mode controller several writes, with whatever happens in between.
+        how: dict[str, Any] = {
+            "profile": self.profile, "topic": self.topic, "by": "test", "active": self.live.__contains__,
+            "elr": self.elr,
+        }  # fmt: skip
+        change = (
+            reassignment.begin_kraft(self.state, new, **how)
+            if what == "move"
+            else reassignment.cancel_kraft(self.state, **how)
+        )
+        if isinstance(change, Change):
             self.committed.commit(change, 0)
 
 

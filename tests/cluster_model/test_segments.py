@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from cluster_model.errors import ModelError
 from cluster_model.log.codecs import CODECS, codec_of
-from cluster_model.log.indexes import Found, OffsetEntry, TimeEntry, indexes_of, offset_for_timestamp, position_of
+from cluster_model.log.indexes import Found, OffsetEntry, TimeEntry, indexes_of, offset_for_timestamp
 from cluster_model.log.lineage import Batch, Lineage, Lineages
 from cluster_model.log.recovery import RECOVERY_BYTES_PER_SECOND, bytes_to_check, recovery_us
 from cluster_model.log.replica_log import ReplicaLog
@@ -178,15 +178,6 @@ def test_index_entries_come_after_more_than_the_interval() -> None:
     assert leader.log.segments.entries == (2, 1)
 
 
-def test_a_read_scans_from_the_floor_entry() -> None:
-    leader = Leader(LogRules(index_interval=20, segment_bytes=200))
-    for _batch in range(30):
-        leader.write(10)
-    segment, position, scanned = position_of(leader.log, 25)
-    assert (segment.base, position) == (20, 50)
-    assert 0 <= scanned <= 30
-
-
 @given(st.lists(st.tuples(st.integers(1, 60), st.integers(0, 40), st.integers(1, 3)), min_size=1, max_size=30))
 def test_look_ups_find_what_a_scan_of_everything_finds(batches: list[tuple[int, int, int]]) -> None:
     leader = Leader()
@@ -197,11 +188,6 @@ def test_look_ups_find_what_a_scan_of_everything_finds(batches: list[tuple[int, 
         first = next((batch for batch in every if batch.timestamp_us >= wanted), None)
         expected = None if first is None else Found(first.base, first.timestamp_us)
         assert offset_for_timestamp(leader.log, wanted) == expected
-    for batch in every:
-        segment, position, scanned = position_of(leader.log, batch.end - 1)
-        before = [other for other in every if segment.base <= other.base < batch.base]
-        assert position == sum(other.size for other in before)
-        assert scanned <= SMALL.index_interval + 60 + 60
 
 
 def test_a_look_up_answers_nothing_below_the_log_start() -> None:

@@ -232,7 +232,7 @@ def test_min_isr_counts_as_at_most_the_replicas_there_are() -> None:
     at.decide("late-0", replicas=(1, 2, 3), adding=(3,))
     assert at.replica("late-0", 1).min_isr == 3
     at.decide("late-0", replicas=(1, 2, 3), adding=(), isr=(1, 2, 3))
-    assert [each.name for each in at.cluster.view().partitions if each.at_min_isr] == ["late-0"]
+    assert [each.name for each in at.cluster.view().partitions if len(each.isr) == each.min_isr] == ["late-0"]
 
 
 def test_a_replica_that_is_stopped_keeps_its_log() -> None:

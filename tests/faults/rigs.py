@@ -74,3 +74,9 @@ def unsettled(cluster: Cluster) -> list[str]:
             found.append(f"{count} {name}")
     found += [f"broker {broker.id} is {broker.state}" for broker in cluster.view().brokers if broker.state != "up"]
     return found
+
+
+def backlog(cluster: Cluster, node: int) -> int:
+    """How many messages and timers wait for a process's slow CPU; the one that it is at counts."""
+    cpu = cluster.network.processes[node].cpu
+    return 0 if cpu is None else len(cpu.queue)

@@ -12,7 +12,7 @@ from cluster_model.kernel.processes import ProcessState
 from faults.board import FaultBoard
 from faults.fault import FaultError
 from faults.kinds.bouncing import LOOK_US
-from tests.faults.rigs import MS, SECOND, board_of, busy_cluster, inject, unsettled
+from tests.faults.rigs import MS, SECOND, backlog, board_of, busy_cluster, inject, unsettled
 from tests.support.breadth import met
 
 RUNNING, PAUSED, DOWN, OFF = ProcessState.RUNNING, ProcessState.PAUSED, ProcessState.DOWN, ProcessState.OFF
@@ -231,7 +231,7 @@ def test_a_slow_broker_answers_later_by_what_it_handles(cluster: Cluster, board:
     inject(board, "slow_cpu", "leader(orders-0)", cost=30 * MS)
     cluster.run(11 * SECOND)
     assert cluster.query.isr("orders-0") == [1, 2, 3]
-    assert 0 <= cluster.lives.backlog(1) < 30
+    assert 0 <= backlog(cluster, 1) < 30
     acked = cluster.query.acked()
     assert acked > 100
     assert cluster.query.leader("orders-0") == 1
@@ -244,11 +244,11 @@ def test_a_cpu_that_is_too_slow_for_what_comes_falls_behind_until_its_session_is
     backlogs = []
     for second in range(2, 31):
         cluster.run(second * SECOND)
-        backlogs.append(cluster.lives.backlog(1))
+        backlogs.append(backlog(cluster, 1))
     assert max(backlogs) > 10
     assert cluster.query.leader("orders-0") == 2
     board.heal("slow_cpu")
-    assert cluster.lives.backlog(1) == 0
+    assert backlog(cluster, 1) == 0
     settle(cluster, board)
     assert unsettled(cluster) == []
     assert cluster.query.acked_lost() == 0

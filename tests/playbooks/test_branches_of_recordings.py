@@ -17,6 +17,7 @@ from playbooks.running import start_session
 from playbooks.session import Session
 from tests.playbooks.test_no_return import TAIL
 from tests.support.playbooks import CRASH
+from tests.support.sessions import unseal
 
 SECOND = 1_000_000
 LAG = Action("inject", "lag", "broker(3)", {}, SECOND)
@@ -129,8 +130,7 @@ def test_none_leaves_where_it_settles_or_has_ended(tmp_path):
 
 def test_none_leaves_where_the_rerun_is_another_session(tmp_path):
     path = live(tmp_path / "was")
-    for name in (layout.MANIFEST, *layout.SEALED):
-        (path / name).unlink()
+    unseal(path)
     actions = path / layout.ACTIONS
     actions.write_text(actions.read_text().replace('"broker(3)"', '"broker(2)"'))
     branches = reopened(path)
@@ -146,8 +146,7 @@ def test_none_leaves_where_the_rerun_is_another_session(tmp_path):
 
 def test_a_torn_one_is_left_as_it_is_and_goes_on_in_a_branch(tmp_path):
     path = headless(tmp_path / "was")
-    for name in (layout.MANIFEST, *layout.SEALED):
-        (path / name).unlink()
+    unseal(path)
     events = path / layout.EVENTS
     events.write_bytes(events.read_bytes()[:40_000])
     before = files_of(path)

@@ -20,6 +20,7 @@ from playbooks.recorder import Recorder
 from playbooks.session import Session
 from spark_report.recorded import look_at
 from tests.support.playbooks import CRASH
+from tests.support.sessions import unseal
 
 Members = list[tuple[zipfile.ZipInfo, bytes]]
 
@@ -79,8 +80,7 @@ def test_what_it_holds_and_the_manifest_come_first(bundle: Path) -> None:
 
 def test_a_torn_session_can_be_sent_and_says_so(recorded: Path, tmp_path: Path) -> None:
     torn = Path(shutil.copytree(recorded, tmp_path / "torn" / recorded.name))
-    for name in (layout.MANIFEST, *layout.SEALED):
-        (torn / name).unlink()
+    unseal(torn)
     write_bundle(torn, tmp_path / "torn.floodmark")
     with zipfile.ZipFile(tmp_path / "torn.floodmark") as packed:
         assert json.loads(packed.read(bundling.CONTENTS))["status"] == "torn"

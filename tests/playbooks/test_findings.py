@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 
 from cluster_model.checker.cause_codes import BY_CODE, CAUSES
-from cluster_model.checker.chain_check import audit
 from cluster_model.checker.findings import KINDS, Finding, Place
 from cluster_model.checker.telling import PROMISE
 from playbooks import bundled
@@ -22,6 +21,7 @@ from playbooks.result import Result
 from playbooks.running import start_session
 from playbooks.settings import apply_settings
 from tests.support.breadth import met
+from tests.support.chain_check import audit
 from tui.cli.finding_lines import LINKS_SHOWN, chain_lines, finding_lines
 
 FILES = Path(__file__).parent / "golden_findings"

@@ -5,7 +5,6 @@ from typing import Any
 import pytest
 
 from cluster_model.checker.cause_codes import UNEXPLAINED
-from cluster_model.checker.chain_check import audit
 from cluster_model.events import TraceEvent
 from playbooks import bundled
 from playbooks.loader import loads
@@ -13,6 +12,7 @@ from playbooks.result import Result
 from playbooks.session import Session
 from playbooks.settings import apply_settings
 from tests.support.breadth import some
+from tests.support.chain_check import audit
 
 SECOND = 1_000_000
 NOISE = {"records_sent", "records_acked", "appended", "hw_advanced", "produce_refused", "produce_retried", "consumed"}

@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 
 from cluster_model.checker.cause_codes import UNEXPLAINED
-from cluster_model.checker.chain_check import audit
 from cluster_model.profiles import PROFILE_VERSIONS, modes_of
 from playbooks import bundled
 from playbooks.library_page import page
@@ -18,6 +17,7 @@ from playbooks.settings import apply_settings
 from playbooks.themes import TAGS, THEMES
 from tests.support.adding_up import adds_up
 from tests.support.breadth import EVENING, many
+from tests.support.chain_check import audit
 from tests.support.library import playbook_of
 
 PAIRS = ("hw-two-rounds", "kip-101-scenario-1", "kip-101-scenario-2")

@@ -1,15 +1,17 @@
 """The bundled grids: every cell comes out as its playbook says, and the rows tell what the story does."""
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import pytest
 
 from playbooks import bundled
 from playbooks.advice import advice
+from playbooks.batch import run_all
 from playbooks.loader import load
 from playbooks.matrix import Group, Matrix
-from playbooks.varying import Varying, run_grid
+from playbooks.varying import Varying, run_jobs
 
 NAMES = tuple(name for name in bundled.names() if name.endswith("-matrix"))
 SECOND = 1_000_000
@@ -19,7 +21,7 @@ def ran(name: str) -> Matrix:
     """The matrix of a bundled grid."""
     playbook = load(bundled.path_of(name))
     assert playbook.grid is not None
-    matrix, _outcomes = run_grid(Varying(playbook, playbook.grid, playbook.seed, {}, workers=2))
+    matrix, _outcomes = run_jobs(Varying(playbook, playbook.grid, playbook.seed, {}), partial(run_all, workers=2))
     return matrix
 
 

@@ -23,6 +23,7 @@ from playbooks.session import Session
 from spark_report.recorded import look_at
 from tests.playbooks.test_durability import Killed, Mortal
 from tests.support.playbooks import CRASH, MANUAL, timed
+from tests.support.sessions import unseal
 
 
 @pytest.fixture(scope="module")
@@ -47,8 +48,7 @@ def session(recorded: Path, tmp_path: Path) -> Path:
 
 def torn(session: Path, lines: int, half: bytes = b"") -> Path:
     """As if the process had died with so many events written, and half of the next."""
-    for name in (layout.MANIFEST, *layout.SEALED):
-        (session / name).unlink()
+    unseal(session)
     events = session / layout.EVENTS
     events.write_bytes(b"".join(events.read_bytes().splitlines(keepends=True)[:lines]) + half)
     return session

@@ -1,5 +1,6 @@
 """``vary`` and ``given``: how they are read, what their cells are, and that each cell is a playbook of its own."""
 
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -7,6 +8,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
+from playbooks.batch import run_all
 from playbooks.cells import cell_text, settings_of, without_grid
 from playbooks.grid import Axis, Grid, cell_words
 from playbooks.loader import load, loads
@@ -16,9 +18,10 @@ from playbooks.problems import PlaybookError
 from playbooks.reading.axes import AxisError, paths_of
 from playbooks.reading_sessions import read_session
 from playbooks.replay import replay
-from playbooks.varying import Varying, jobs_of, run_grid
+from playbooks.varying import Varying, jobs_of, run_jobs
 from playbooks.yamlpos import Mapping, compose
 
+HERE = partial(run_all, workers=1)
 HEAD = """floodmark: 1
 name: grid
 title: A grid
@@ -233,8 +236,8 @@ def test_axes_are_added_and_replaced() -> None:
 def test_every_cell_is_recorded_with_its_settings_and_replays_alone(tmp_path: Path) -> None:
     read = playbook("  acks: [1, all]\n  seed: [3]\n")
     assert read.grid is not None
-    varying = Varying(read, read.grid, 7, {"settle": "15s"}, tmp_path, workers=1)
-    matrix, outcomes = run_grid(varying)
+    varying = Varying(read, read.grid, 7, {"settle": "15s"}, tmp_path)
+    matrix, outcomes = run_jobs(varying, HERE)
     assert [outcome.error for outcome in outcomes] == ["", ""]
     levels = []
     assert [row.result.seed for row in matrix.rows if row.result] == [3, 3]
@@ -251,7 +254,7 @@ def test_every_cell_is_recorded_with_its_settings_and_replays_alone(tmp_path: Pa
 def test_cells_differ_only_in_what_is_varied(tmp_path: Path) -> None:
     read = playbook("  acks: [1, all]\n")
     assert read.grid is not None
-    matrix, _outcomes = run_grid(Varying(read, read.grid, 7, {}, None, workers=1))
+    matrix, _outcomes = run_jobs(Varying(read, read.grid, 7, {}), HERE)
     alone = [
         loads(cell_text(read.source, {f"clients.producers.{n}.config.acks": acks for n in ("checkout", "clicks")}), "x")
         for acks in ("1", "all")

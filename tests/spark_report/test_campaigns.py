@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from benchmarks.standalone import cluster
+from playbooks.batch import run_all
 from playbooks.campaigns.campaign import Come, run_campaign
 from playbooks.campaigns.columns import batch_of, rows_in
 from playbooks.campaigns.come_file import take_come, write_come
@@ -29,7 +31,7 @@ from playbooks.grid import Axis, Grid
 from playbooks.loader import load
 from playbooks.storms.plan import Plan
 from playbooks.storms.plan import plan_of as storm_of
-from playbooks.varying import Varying, plan_of, run_grid
+from playbooks.varying import Varying, plan_of, run_jobs
 from spark_report.campaigns.executing import worker
 from spark_report.campaigns.job import Campaign, Wanted
 from spark_report.campaigns.landing import Landed
@@ -114,7 +116,7 @@ def grid_at(folder: Path) -> tuple[Varying, GridPlan]:
     folder.parent.mkdir(parents=True, exist_ok=True)
     source = folder.parent / "crash.yaml"
     source.write_text(CRASH)
-    varying = Varying(load(source), BROKEN, 3, {}, workers=1)
+    varying = Varying(load(source), BROKEN, 3, {})
     plan = plan_of(varying)
     open_campaign(folder, plan, "small", rows=False).keep({"command": "floodmark run x --engine spark", "word": "x"})
     write_plan(folder, plan)
@@ -134,7 +136,7 @@ def test_a_grid_comes_to_the_rows_of_this_machine(spark: "SparkSession", tmp_pat
     local = open_campaign(tmp_path / "local", plan, "small")
     assert run_campaign(local, plan, cells, workers=1) == come
     assert rows == local.rows
-    _matrix, outcomes = run_grid(varying)
+    _matrix, outcomes = run_jobs(varying, partial(run_all, workers=1))
     assert [plan.outcome(rows[run]).result for run in range(1, cells + 1)] == [each.result for each in outcomes]
     assert [rows[run].code for run in range(1, cells + 1)] == [each.code for each in outcomes]
     assert [rows[run].code for run in (5, 6, 7, 8)] == [2, 2, 2, 2]

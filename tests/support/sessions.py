@@ -29,6 +29,12 @@ def event(kind: str, at_us: int, **fields: Any) -> Row:
     return {"kind": kind, **{name: _NOTHING[COLUMNS[name]] for name in allowed}, **fields, "at_us": at_us}
 
 
+def unseal(directory: Path) -> None:
+    """Take away all that sealing made, as if the recorder had died before."""
+    for name in (layout.MANIFEST, layout.EVENTS_PARQUET, layout.LEDGER, layout.FINAL_READ, layout.RESULT):
+        (directory / name).unlink()
+
+
 def numbered(events: Iterable[Row]) -> list[Row]:
     """Events in order of time, with their sequence numbers."""
     return [{**row, "seq": seq} for seq, row in enumerate(sorted(events, key=lambda row: row["at_us"]))]

@@ -15,7 +15,6 @@ INFO: Final = "info"
 """Nobody can tell: a timed-out send is of this type, never of :data:`FAIL`."""
 FAIL: Final = "fail"
 """Certainly not."""
-TYPES: Final = (OK, INFO, FAIL)
 
 SEND: Final = "send"
 POLL: Final = "poll"

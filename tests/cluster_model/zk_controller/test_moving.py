@@ -60,6 +60,19 @@ def test_a_reassignment_can_be_cancelled_since_2_4() -> None:
     assert asked(rig, None) is KafkaError.NO_REASSIGNMENT_IN_PROGRESS
 
 
+def test_a_leader_that_stays_begins_an_epoch_as_the_move_begins_and_as_it_ends() -> None:
+    rig = Watched.of("3.9", placement=ONE, brokers=4)
+    rig.run(1)
+    assert asked(rig, (1, 4)) is KafkaError.NONE
+    rig.run(2)
+    elected = [line.split(" isr=")[0] for line in rig.lines if "* leader_elected" in line]
+    assert [line.rpartition("partition=orders-0 ")[2] for line in elected] == [
+        "leader=1 leader_epoch=1 partition_epoch=1", "leader=1 leader_epoch=2 partition_epoch=3",
+    ]  # fmt: skip
+    state = rig.record("orders-0")
+    assert (state.replicas, state.isr, state.leader_epoch) == ((1, 4), (1, 4), 4)  # one more for each that left the ISR
+
+
 def test_before_2_4_a_reassignment_can_neither_be_changed_nor_cancelled() -> None:
     rig = moving("2.3")
     assert asked(rig, None) is KafkaError.UNSUPPORTED_VERSION

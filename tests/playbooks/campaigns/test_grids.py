@@ -1,6 +1,7 @@
 """Grids as campaigns: the rows of the cells, what comes back of them, and what cannot be gone on with."""
 
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
@@ -8,6 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from cluster_model.errors import ModelError
+from playbooks.batch import run_all
 from playbooks.campaigns.campaign import keep_first, run_campaign
 from playbooks.campaigns.columns import batch_of, rows_in
 from playbooks.campaigns.grid_plan import GridPlan
@@ -20,7 +22,7 @@ from playbooks.loader import loads
 from playbooks.reading_sessions import read_session
 from playbooks.replay import replay
 from playbooks.running import start_session
-from playbooks.varying import Varying, matrix_of, plan_of, run_grid
+from playbooks.varying import Varying, matrix_of, plan_of, run_jobs
 from tests.playbooks.storms.small import plan as storm
 from tests.support.playbooks import CLUSTER, CRASH, MANUAL
 
@@ -33,7 +35,7 @@ AXES = (Axis("min.insync.replicas", ("1", "2")), Axis("acks", ("1", "all")), Axi
 
 def varying(axes: tuple[Axis, ...] = AXES, *, text: str = TEXT, until_us: int = -1) -> Varying:
     read = loads(text, "small.yaml")
-    return Varying(read, Grid(axes), 3, {"settle": "2s"}, until_us=until_us, workers=1)
+    return Varying(read, Grid(axes), 3, {"settle": "2s"}, until_us=until_us)
 
 
 def plan(axes: tuple[Axis, ...] = AXES) -> GridPlan:
@@ -54,7 +56,7 @@ def test_a_result_comes_back_from_its_text_as_it_was(text: str) -> None:
 
 def test_rows_are_what_the_sessions_of_the_grid_come_to() -> None:
     asked = varying()
-    matrix, outcomes = run_grid(asked)
+    matrix, outcomes = run_jobs(asked, partial(run_all, workers=1))
     made = rows(plan_of(asked))
     assert [row.digest for row in made] == [outcome.result.digest for outcome in outcomes if outcome.result]
     assert len(made) == 8

@@ -1,7 +1,4 @@
-"""Whether findings hold together: what any reader of a chain takes for granted, checked.
-
-Used by tests over every bundled playbook, and by whoever changes how chains are made.
-"""
+"""Whether findings hold together: what any reader of a chain takes for granted, checked over every bundled playbook."""
 
 import re
 from collections.abc import Iterable, Sequence
