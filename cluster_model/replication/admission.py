@@ -1,12 +1,43 @@
-"""What a leader's log refuses before it writes (``UnifiedLog.analyzeAndValidateRecords``, ``LogValidator``)."""
+"""What a leader refuses before it writes: for its ISR, for the batch itself, for whose it is; in that order.
+
+``Partition.appendRecordsToLeader``, then ``UnifiedLog.analyzeAndValidateRecords`` with ``LogValidator``, then
+``ProducerAppendInfo``.
+"""
+
+from typing import TYPE_CHECKING, Final
 
 from cluster_model.errors import KafkaError
 from cluster_model.log.keys import lacks_key
 from cluster_model.log.lineage import ABORT, UNTOLD
 from cluster_model.log.replica_log import ReplicaLog
 from cluster_model.log.rules import NEVER
-from cluster_model.messages import ProduceRequest
+from cluster_model.messages import ALL, ProduceRequest
 from cluster_model.profiles import Profile
+from cluster_model.replication.transactional import admit
+
+if TYPE_CHECKING:
+    from cluster_model.replication.leadership import Leadership
+
+NONE: Final = KafkaError.NONE
+"""Looking a member up costs more than the rest of some of these lines."""
+_ADMITTED: Final = (NONE, -1)
+
+
+def judge(leadership: "Leadership", request: ProduceRequest, now: int) -> tuple[KafkaError, int]:
+    """Why a batch is not written, NONE if it is; and the base offset of its twin that stands already, -1 for none."""
+    replica = leadership.replica
+    if request.acks == ALL and len(leadership.isr) < replica.min_isr:
+        return KafkaError.NOT_ENOUGH_REPLICAS, -1
+    if request.size > replica.usual_size:
+        refused = refusal(replica.profile, replica.log, request, replica.wall_time(now))
+        if refused is not NONE:
+            return refused, -1
+    pid, producers = request.producer_id, leadership.producers
+    if pid < 0 or (
+        not request.kind and producers.follows(pid, request.producer_epoch, request.sequence - request.origin, now)
+    ):
+        return _ADMITTED
+    return admit(producers, replica.profile, request, now)
 
 
 def usual_size(log: ReplicaLog) -> int:

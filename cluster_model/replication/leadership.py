@@ -18,7 +18,7 @@ from cluster_model.messages import (
     PartitionState,
     ProduceRequest,
 )
-from cluster_model.replication.admission import refusal
+from cluster_model.replication.admission import NONE, judge
 from cluster_model.replication.completed import Completed
 from cluster_model.replication.idempotence import ProducerMemory
 from cluster_model.replication.rules import (
@@ -32,7 +32,6 @@ from cluster_model.replication.rules import (
     out_of_sync,
 )
 from cluster_model.replication.sessions import FetchSession, FetchSessions
-from cluster_model.replication.transactional import admit
 
 if TYPE_CHECKING:
     from cluster_model.replication.replica import Replica
@@ -51,9 +50,6 @@ _STAY_PENDING: Final = frozenset(
 
 _REVERT: Final = frozenset({KafkaError.OPERATION_NOT_ATTEMPTED, KafkaError.INELIGIBLE_REPLICA})
 """AlterPartition answers after which a leader goes by the committed ISR again; any other is asked again."""
-
-NONE: Final = KafkaError.NONE
-"""Looking a member up costs more than the rest of some of these lines."""
 
 
 class AppendResult(NamedTuple):
@@ -166,20 +162,11 @@ class Leadership:
 
     def append(self, now: int, request: ProduceRequest) -> AppendResult:
         """Write a batch if the rules allow (``Partition.appendRecordsToLeader``)."""
-        replica = self.replica
-        if request.acks == ALL and len(self.isr) < replica.min_isr:
-            return AppendResult(KafkaError.NOT_ENOUGH_REPLICAS, -1, -1, -1, waits=False)
-        if request.size > replica.usual_size:
-            refused = refusal(replica.profile, replica.log, request, replica.wall_time(now))
-            if refused is not KafkaError.NONE:
-                return AppendResult(refused, -1, -1, -1, waits=False)
-        pid, epoch, first = request.producer_id, request.producer_epoch, request.sequence - request.origin
-        if pid >= 0 and (request.kind or not self.producers.follows(pid, epoch, first, now)):
-            refused, twin = admit(self.producers, replica.profile, request, now)
-            if twin >= 0:
-                return self._result(request.acks, twin, request.records)
-            if refused is not NONE:
-                return AppendResult(refused, -1, -1, -1, waits=False)
+        refused, twin = judge(self, request, now)
+        if twin >= 0:
+            return self._result(request.acks, twin, request.records)
+        if refused is not NONE:
+            return AppendResult(refused, -1, -1, -1, waits=False)
         base = self._write(now, request)
         self.maybe_advance_hw(now)
         return self._result(request.acks, base, request.records)

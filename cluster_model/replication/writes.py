@@ -22,7 +22,6 @@ from typing import Any, Final, NamedTuple
 from cluster_model.errors import KafkaError
 from cluster_model.kernel.port import Port
 from cluster_model.messages import (
-    ALL,
     CONSUMER,
     EpochEndRequest,
     FetchRequest,
@@ -33,18 +32,16 @@ from cluster_model.messages import (
     ProduceResponse,
 )
 from cluster_model.profiles import Profile
-from cluster_model.replication.admission import refusal
+from cluster_model.replication.admission import NONE, judge
 from cluster_model.replication.control import Handlers
 from cluster_model.replication.disk import BLOCK, Disk
 from cluster_model.replication.fetcher_ids import fetcher_of
 from cluster_model.replication.fetchers import Fetchers
-from cluster_model.replication.leadership import Leadership
 from cluster_model.replication.log_manager import LogManager
 from cluster_model.replication.replica import Replica
 from cluster_model.replication.service import Service
 from cluster_model.replication.tenants import Tenants
 from cluster_model.replication.throttling import slice_bytes
-from cluster_model.replication.transactional import admit
 
 TIMER: Final = "disk"
 
@@ -206,7 +203,7 @@ class Writes:
             self._service.produce(source, request, checked=True)
 
     def _will_write(self, request: ProduceRequest) -> bool:
-        """Whether a leader gets as far as the log (:meth:`Leadership.append`).
+        """Whether a leader gets as far as the log, as :meth:`Leadership.append` does unless it refuses or has it.
 
         Behind another write to that log nobody can tell yet: it waits for the log's lock, and is judged then.
         """
@@ -214,7 +211,7 @@ class Writes:
             return True
         replica = self._replicas.get(request.partition)
         leadership = None if replica is None else replica.leadership
-        return replica is not None and leadership is not None and _passes(replica, leadership, request, self._port.now)
+        return leadership is not None and judge(leadership, request, self._port.now) == (NONE, -1)
 
     def _answered(self, source: int, response: FetchResponse) -> None:
         size = sum([self._bytes(data.partition, data.records) for data in response.partitions])
@@ -375,15 +372,3 @@ class Writes:
         self._queue = [Write(*each) for each in queue]
         self._waiting = list(requests)
         self._stand(stands=stands)
-
-
-def _passes(replica: Replica, leadership: Leadership, request: ProduceRequest, now: int) -> bool:
-    """Whether nothing keeps a batch from the log: too few in sync, too large, out of sequence, a duplicate."""
-    if request.acks == ALL and len(leadership.isr) < replica.min_isr:
-        return False
-    if request.size > replica.usual_size and refusal(replica.profile, replica.log, request, now):
-        return False
-    if request.producer_id < 0:
-        return True
-    refused, twin = admit(leadership.producers, replica.profile, request, now)
-    return not refused and twin < 0

@@ -5,6 +5,7 @@ from typing import Any, TypeVar
 from cluster_model.cluster import Cluster
 from cluster_model.events import Appended, TraceEvent
 from cluster_model.kernel.port import Port
+from cluster_model.log.lineage import UNTOLD
 from cluster_model.messages import MetadataRequest, ProduceRequest
 from cluster_model.spec import BrokerSpec, ClusterSpec, GroupSpec, NetworkSpec, ProducerSpec, TopicSpec
 from tests.cluster_model.transacting import producer
@@ -36,9 +37,9 @@ class Probe:
     def on_disconnect(self, peer: int) -> None:
         self.answers.append((self.cluster.now_us, f"disconnected from {peer}"))
 
-    def produce(self, size: int, *, broker: int = 1, acks: int = 1, records: int = 1) -> None:
+    def produce(self, size: int, *, broker: int = 1, acks: int = 1, records: int = 1, stamp: int = UNTOLD) -> None:
         number = len(self.answers) + 100
-        request = ProduceRequest(number, "orders-0", acks, SECOND, "probe", -1, -1, records, size)
+        request = ProduceRequest(number, "orders-0", acks, SECOND, "probe", -1, -1, records, size, (), stamp)
         self.port.send(broker, request)
 
     def ask(self, broker: int = 1) -> None:

@@ -120,6 +120,22 @@ def test_what_the_leader_refuses_waits_for_no_disk() -> None:
     ]
 
 
+@pytest.mark.parametrize(("direction", "error", "after_ms"), [
+    ("ahead", KafkaError.INVALID_TIMESTAMP, 2), ("behind", KafkaError.NONE, 1_002),
+])  # fmt: skip
+def test_what_the_leader_refuses_by_its_own_clock_waits_for_no_disk(
+    direction: str, error: KafkaError, after_ms: int
+) -> None:
+    cluster = quiet({"log.message.timestamp.before.max.ms": 60_000})
+    board = board_of(cluster)
+    inject(board, "clock_skew", "broker(1)", direction=direction)
+    inject(board, "slow_disk", "broker(1)", latency=SECOND)
+    probe = Probe(cluster, 901)
+    probe.produce(100, stamp=cluster.now_us)
+    cluster.run(5 * SECOND)
+    assert [((at - SECOND) // MS, answer.error) for at, answer in probe.answers] == [(after_ms, error)]
+
+
 def test_a_followers_next_fetch_is_late_by_the_write() -> None:
     cluster = quiet()
     inject(board_of(cluster), "slow_disk", "broker(3)", throughput=MIB, latency=100 * MS)
