@@ -104,11 +104,13 @@ AREAS: Final = (
     Area(
         "high watermark",
         "What it waits for, how followers hear of it, what acks=all and readers may count on.",
-        "Partition.maybeIncrementLeaderHW, DelayedProduce, DelayedFetch; KIP-207",
+        "Partition.maybeIncrementLeaderHW, Partition.appendRecordsToLeader, DelayedProduce, DelayedFetch; KIP-207",
         (
             "test_in_sync_rules.py::test_since_0_10_2_the_hw_waits_for_caught_up_replicas_outside_the_isr",
             "test_in_sync_rules.py::test_since_3_3_the_hw_waits_for_whoever_has_everything",
             "test_in_sync_rules.py::test_since_3_7_the_hw_stands_still_below_the_minimum",
+            "test_in_sync_rules.py::test_below_the_minimum_acks_all_is_refused_and_nothing_is_written",
+            "test_in_sync_rules.py::test_what_is_written_as_the_isr_falls_below_the_minimum_is_refused_after_all",
             "test_topics.py::test_min_isr_counts_as_at_most_the_replicas_there_are",
             "test_fetch_from_follower.py::test_at_a_follower_records_are_seen_a_fetch_wait_later_unless_the_hw_is_pushed",
             "test_offsets.py::test_a_new_leader_does_not_tell_before_it_knows",
@@ -127,6 +129,7 @@ AREAS: Final = (
         "What a follower cuts off under a new leader, in four generations, and the leader-epoch cache behind it.",
         "ReplicaFetcherThread, AbstractFetcherThread, LeaderEpochFileCache; KIP-101, KIP-279, KIP-320, KIP-595",
         (
+            "test_truncation_rules.py",
             "test_traces.py",
             "test_epochs.py",
             "test_divergence.py",

@@ -273,7 +273,7 @@ class Leadership:
         return True
 
     def _without_caught_up(self, now: int, candidate: int) -> int:
-        """The HW also waits for who is not in the ISR but caught up, since 3.6 only if eligible."""
+        """The HW also waits for who is not in the ISR but caught up, since 3.6 only if eligible (KAFKA-15021)."""
         replica = self.replica
         profile = replica.profile
         needed = self.maximal_isr

@@ -25,6 +25,7 @@ from cluster_model.replication.throttling import Throttle
 
 P = "t-0"
 CONSUMER_NODE = 3_000
+PRODUCER_NODE = 2_000
 
 
 class Line:
@@ -139,8 +140,8 @@ class LeaderRig:
     def settle(self, replica: Replica) -> None:
         self.service.answer_waiting(replica)
 
-    def append(self, records: int = 1, size: int = 100) -> None:
-        self.service.produce(2_000, ProduceRequest(1, P, 1, 1_000, "p", -1, 0, records, size))
+    def append(self, records: int = 1, size: int = 100, acks: int = 1) -> None:
+        self.service.produce(PRODUCER_NODE, ProduceRequest(1, P, acks, 1_000, "p", -1, 0, records, size))
 
     def fetch(self, follower: int, offset: int, *, log_start: int = 0, wait_us: int = 500_000) -> FetchData | None:
         """A full fetch of a follower; its answer, None while it is parked."""

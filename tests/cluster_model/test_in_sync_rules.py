@@ -2,9 +2,12 @@
 
 import pytest
 
+from cluster_model.config import ConfigValue
+from cluster_model.errors import KafkaError
+from cluster_model.messages import ALL, AlterPartitionResponse
 from cluster_model.profiles import Profile
 from cluster_model.replication.rules import LONG_AGO, Remote, caught_up, may_join_isr, out_of_sync, restarts_fetcher
-from tests.cluster_model.leaders import LeaderRig
+from tests.cluster_model.leaders import PRODUCER_NODE, LeaderRig, P
 
 LAG = 10_000_000
 MESSAGES = 4_000
@@ -96,3 +99,72 @@ def test_since_3_7_the_hw_stands_still_below_the_minimum(version: str, hw: int) 
     rig = LeaderRig(version, topic={"min.insync.replicas": 2}, isr=(1,))
     rig.append(10)
     assert rig.replica.hw == hw
+
+
+# --- what acks=all is answered ---------------------------------------------------------------------------------------
+
+TWO: dict[str, ConfigValue] = {"min.insync.replicas": 2}
+
+
+def answers(rig: LeaderRig) -> list[tuple[KafkaError, int]]:
+    return [(message.error, message.log_offset) for to, message in rig.wire.sent if to == PRODUCER_NODE]
+
+
+def test_below_the_minimum_acks_all_is_refused_and_nothing_is_written() -> None:
+    rig = LeaderRig("3.9", topic=TWO, isr=(1,))
+    rig.append(acks=ALL)
+    assert answers(rig) == [(KafkaError.NOT_ENOUGH_REPLICAS, -1)]
+    assert rig.replica.log.leo == 0
+    rig.append(acks=1)
+    assert answers(rig)[1:] == [(KafkaError.NONE, 0)]
+
+
+def test_who_is_only_proposed_does_not_count_before_a_write() -> None:
+    rig = LeaderRig("3.9", topic=TWO, isr=(1,))
+    rig.fetch(2, 0)
+    leadership = rig.replica.leadership
+    assert leadership is not None
+    assert (leadership.isr, leadership.maximal_isr) == ((1,), (1, 2))
+    rig.append(acks=ALL)
+    assert answers(rig) == [(KafkaError.NOT_ENOUGH_REPLICAS, -1)]
+
+
+def shrunk(kafka: str) -> LeaderRig:
+    """Written while all were in sync; now they have all left the ISR but the leader."""
+    rig = LeaderRig(kafka, topic=TWO)
+    rig.append(acks=ALL)
+    leadership = rig.replica.leadership
+    assert leadership is not None
+    leadership.write_off((2, 3))
+    leadership.propose((1,))
+    proposal = leadership.take_proposal()
+    assert proposal is not None
+    told = AlterPartitionResponse(P, 0, leader_epoch=1, isr=(1,), partition_epoch=2, correlation=proposal.correlation)
+    assert not leadership.confirmed(0, told)
+    rig.settle(rig.replica)
+    return rig
+
+
+@pytest.mark.parametrize(
+    ("kafka", "found"), [("3.6", [(KafkaError.NOT_ENOUGH_REPLICAS_AFTER_APPEND, -1)]), ("3.7", [])]
+)
+def test_what_is_written_as_the_isr_falls_below_the_minimum_is_refused_after_all(
+    kafka: str, found: list[tuple[KafkaError, int]]
+) -> None:
+    """Since 3.7 the HW stands still there, and the answer waits with it."""
+    rig = shrunk(kafka)
+    assert rig.replica.log.leo == 1
+    assert answers(rig) == found
+
+
+def test_who_is_proposed_counts_after_a_write() -> None:
+    rig = LeaderRig("3.6", topic=TWO, isr=(1, 3))
+    rig.append(acks=ALL)
+    rig.fetch(2, 0)  # it has all below the HW, and is proposed
+    leadership = rig.replica.leadership
+    assert leadership is not None
+    assert (leadership.isr, leadership.maximal_isr) == ((1, 3), (1, 3, 2))
+    leadership.isr = (1,)  # as if 3 had been struck off by a decision that keeps the proposal under way
+    rig.fetch(2, 1)
+    rig.fetch(3, 1)
+    assert answers(rig) == [(KafkaError.NONE, 0)]
