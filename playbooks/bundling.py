@@ -22,7 +22,7 @@ from typing import IO, Any, Final
 
 from playbooks import layout
 from playbooks.disk import Disk
-from playbooks.reading_sessions import SessionError
+from playbooks.session_errors import BundleError
 
 SUFFIX: Final = ".floodmark"
 CONTENTS: Final = "bundle.json"
@@ -46,10 +46,6 @@ _LIES: Final = (
 )
 """What reading a damaged or malicious zip file raises."""
 _BLOCK: Final = 1 << 20
-
-
-class BundleError(SessionError):
-    """A bundle that cannot be written or is not to be trusted; the message says which file and why."""
 
 
 def write_bundle(session: Path, file: Path, *, force: bool = False, disk: Disk | None = None) -> str:

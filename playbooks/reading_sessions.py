@@ -1,9 +1,6 @@
 """Reads recorded sessions back, also those whose process died before it could seal them."""
 
-import atexit
 import hashlib
-import shutil
-import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, cast
@@ -15,15 +12,9 @@ from faults.action import Action, Value, Verb
 from faults.parameters import frozen
 from playbooks import layout
 from playbooks.problems import counted, listed
+from playbooks.session_errors import SessionError
 
 _ACTION_VERBS: Final = ("inject", "heal", "admin", "settle", "take_over", "wire")
-
-_scratched: Final[list[Path]] = []
-"""Directories that go when this process ends."""
-
-
-class SessionError(Exception):
-    """Not a session that can be read; the message says which file, what was found and what was expected."""
 
 
 class RecordedAction(msgspec.Struct, frozen=True):
@@ -78,40 +69,6 @@ class Recorded:
     def cut_short(self) -> bool:
         """Whether it ends where its process died: torn, or sealed after that."""
         return self.manifest is None or self.manifest.recovered
-
-
-def find_session(text: str, root: Path) -> Path:
-    """The directory meant by ``text``: a path, a session's id under ``root``, or a bundle.
-
-    A bundle is unpacked to a directory that is there until this process ends.
-
-    Raises:
-        SessionError: there is no such directory, or the bundle is not to be trusted.
-    """
-    for path in (Path(text), layout.directory_of(root, text), root / text):
-        if path.is_dir():
-            return path
-    if Path(text).is_file():
-        from playbooks.bundling import is_bundle, open_bundle  # noqa: PLC0415 - it goes by this page's errors
-
-        if is_bundle(Path(text)):
-            return open_bundle(Path(text), _scratch())
-    if Path(text).exists():
-        raise SessionError(f"{text} is a file; a session is a directory with a {layout.START} in it")
-    raise SessionError(f"no session {text}: there is no such directory, and none of that id under {root}")
-
-
-def _scratch() -> Path:
-    """A directory of its own that goes when this process ends."""
-    directory = tempfile.mkdtemp(prefix="floodmark-")
-    atexit.register(shutil.rmtree, directory, ignore_errors=True)
-    _scratched.append(Path(directory))
-    return Path(directory)
-
-
-def goes_away(session: Path) -> bool:
-    """Whether a session was unpacked from a bundle, to be there only until this process ends."""
-    return any(directory in session.parents for directory in _scratched)
 
 
 def read_session(path: Path) -> Recorded:

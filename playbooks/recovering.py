@@ -11,9 +11,10 @@ from cluster_model.checker.record_ranges import Survey
 from playbooks import layout
 from playbooks.disk import Disk, write_whole
 from playbooks.expecting import seconds
-from playbooks.reading_sessions import SessionError, read_session
+from playbooks.reading_sessions import read_session
 from playbooks.recorder import RecordingError, wall
 from playbooks.replay import Progress, run_to_the_last
+from playbooks.session_errors import SessionError
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,9 +7,10 @@ from faults.board import FaultBoard
 from faults.fault import FaultError
 from playbooks.client_books import ClientBooks
 from playbooks.problems import counted
-from playbooks.reading_sessions import Recorded, RecordedAction, SessionError
+from playbooks.reading_sessions import Recorded, RecordedAction
 from playbooks.replay import ReplayMismatchError, begin
 from playbooks.session import Session
+from playbooks.session_errors import SessionError
 from playbooks.timeline import Timeline
 from playbooks.units import duration_text
 

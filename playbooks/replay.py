@@ -14,10 +14,11 @@ from playbooks.divergence import told
 from playbooks.event_lines import encode
 from playbooks.loader import loads
 from playbooks.model import Playbook
-from playbooks.reading_sessions import Recorded, RecordedAction, SessionError
+from playbooks.reading_sessions import Recorded, RecordedAction
 from playbooks.repeating import reach, repeat
 from playbooks.running import start_session
 from playbooks.session import Session
+from playbooks.session_errors import SessionError
 from playbooks.version import VERSION
 
 if TYPE_CHECKING:

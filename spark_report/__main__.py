@@ -6,10 +6,15 @@ Exit codes: 0 at least one session was reported, 2 bad input or usage, 70 an int
 import argparse
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, Final
 
+from playbooks.finding_sessions import find_session
+from playbooks.layout import sessions_root
+from playbooks.session_errors import BundleError, SessionError
 from spark_report.commanding import guarded, local_directory, memory_size, some_of
-from spark_report.hadoop import place
+from spark_report.errors import ReportError
+from spark_report.hadoop import Address, place
 from spark_report.job import FORMATS, Outcome, run
 from spark_report.pipes import say
 from spark_report.wording import clean, several
@@ -28,15 +33,27 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _run(options: Any) -> int:
     outcome = run(
-        options.sessions,
+        [_meant(path) for path in options.sessions],
         out=options.out,
         formats=options.format,
         master=options.master,
         memory=options.memory,
-        baseline=options.baseline,
+        baseline=_meant(options.baseline) if options.baseline else None,
     )
     _tell(outcome)
     return 0
+
+
+def _meant(path: Path | Address) -> Path | Address:
+    """The session that is meant by an id or a bundle; what is neither is told with all that cannot be read."""
+    if isinstance(path, Address):
+        return path
+    try:
+        return find_session(str(path), sessions_root())
+    except BundleError as error:
+        raise ReportError(str(error)) from error
+    except SessionError:
+        return path
 
 
 def _tell(outcome: Outcome) -> None:
@@ -62,7 +79,7 @@ def _parser() -> argparse.ArgumentParser:
         metavar="SESSION",
         nargs="+",
         type=place,
-        help="directory of a recorded session, or a directory of such directories; hdfs://... as well",
+        help="directory of a recorded session, or a directory of such directories, hdfs://... as well; an id, a bundle",
     )
     parser.add_argument(
         "--out", metavar="DIR", type=local_directory, help="where to write (default: reports/<session id>)"

@@ -12,7 +12,7 @@ class JobError(Exception):
     """Something broke that was not the caller's doing; the message names the log that was kept."""
 
 
-_KNOWN: Final = (
+_OF_THIS_MACHINE: Final = (
     (
         r"OutOfMemoryError|Could not reserve enough space|memory for the Java Runtime|memory \d+ must be at least",
         "not enough memory for Spark: give it more with --memory, such as --memory 4g",
@@ -21,10 +21,14 @@ _KNOWN: Final = (
     (r"Read-only file system", "a disk that is needed is read-only; TMPDIR names another place for working files"),
     (r"All masters are unresponsive", "the master does not answer, or is of another version of Spark"),
     (r"Master removed our application", "the master ended the job: its executors failed again and again"),
+)
+"""What ends a driver wherever it is said, be it in its log only."""
+_OF_A_TASK: Final = (
     (r"ExecutorLostFailure|Could not find CoarseGrainedScheduler", "a worker died, and the rest could not go on"),
     (r"InvalidClassException|local class incompatible", "the cluster runs another version of Spark than this Python"),
     (r"(FileNotFoundException|PATH_NOT_FOUND|does not exist)", "a worker does not see the sessions under that path"),
 )
+"""What is the end only where the job's own exception says it: a task may be done again elsewhere, and its log stays."""
 _CALLING: Final = "An error occurred while calling"
 _NO_SERVER: Final = "StatusCode.UNAVAILABLE"
 _GONE: Final = (
@@ -48,9 +52,10 @@ def known(error: BaseException, log: str = "") -> str:
     said = "\n".join(_lines(error))
     if _NO_SERVER in said:
         return "the server of Spark Connect does not answer any more"
-    texts = [said, log] if not jvm_gone(error) else [log]
-    for text in texts:
-        for pattern, meaning in _KNOWN:
+    if jvm_gone(error):
+        said = ""
+    for text, signs in ((said, _OF_THIS_MACHINE + _OF_A_TASK), (log, _OF_THIS_MACHINE)):
+        for pattern, meaning in signs:
             if re.search(pattern, text):
                 return meaning
     return ""

@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING
 
 from cluster_model.errors import ModelError
 from playbooks.branches import Branches
+from playbooks.finding_sessions import find_session
 from playbooks.loader import PlaybookError
-from playbooks.reading_sessions import SessionError, find_session, read_session
+from playbooks.reading_sessions import read_session
 from playbooks.recorder import Recorder, RecordingError
 from playbooks.reopening import Reopened
+from playbooks.session_errors import SessionError
 from tui.cli.console import BAD_INPUT, FAILED, complain, complain_of, people, say
 from tui.cli.crash import keep
 from tui.farewell import let_go, seal_all

@@ -4,8 +4,8 @@ import asyncio
 from pathlib import Path
 
 from playbooks.cutting import CutError, cut_name, cut_out
+from playbooks.finding_sessions import goes_away
 from playbooks.layout import DIRECTORY_PREFIX
-from playbooks.reading_sessions import goes_away
 from playbooks.recorder import Recorder, RecordingError
 from tui.viewmodel.span import Span
 

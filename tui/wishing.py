@@ -5,9 +5,10 @@ from pathlib import Path
 from cluster_model.errors import ModelError
 from playbooks.loader import PlaybookError
 from playbooks.model import Playbook
-from playbooks.reading_sessions import SessionError, read_session
+from playbooks.reading_sessions import read_session
 from playbooks.reopening import Reopened
 from playbooks.session import Session
+from playbooks.session_errors import SessionError
 from playbooks.written_out import written_out
 from tui.cli.chosen import read
 from tui.wish import PLAYBOOK, SESSION, Wish

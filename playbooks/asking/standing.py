@@ -12,11 +12,12 @@ from typing import Final
 from playbooks.event_lines import decode
 from playbooks.loader import loads
 from playbooks.model import Playbook, Step, Trigger
-from playbooks.reading_sessions import Recorded, RecordedAction, SessionError
+from playbooks.reading_sessions import Recorded, RecordedAction
 from playbooks.repeating import reach, repeat
 from playbooks.replay import Comparison, begin, playbook_of
 from playbooks.script import PATIENCE_US
 from playbooks.session import SETTLE, SLICE_US, TAKE_OVER, Session
+from playbooks.session_errors import SessionError
 from playbooks.units import duration_text
 
 WARM_US: Final = 10_000_000

@@ -9,7 +9,7 @@ from cluster_model.internal_topics import INTERNAL
 from playbooks import layout
 from playbooks.comparing.sides import Side
 from playbooks.comparing.tally import Tally
-from playbooks.reading_sessions import SessionError
+from playbooks.session_errors import SessionError
 from playbooks.unavailable import of_events
 
 Rows = dict[str, tuple[Any, str]]

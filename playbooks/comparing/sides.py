@@ -14,7 +14,7 @@ import msgspec
 
 from playbooks import layout
 from playbooks.problems import counted
-from playbooks.reading_sessions import SessionError
+from playbooks.session_errors import SessionError
 
 TAIL_BYTES: Final = 1 << 16
 """How much of a log's end is looked at for its last whole line; no line is as long."""

@@ -15,7 +15,14 @@ BELOW = {
     "tui": ("gateway", "playbooks", "faults", "cluster_model"),
     "spark_report": ("playbooks", "cluster_model"),
 }
-REPORT_MAY_USE = ("cluster_model.events", "playbooks.layout", "playbooks.markdown", "playbooks.sealed_columns")
+REPORT_MAY_USE = (
+    "cluster_model.events",
+    "playbooks.finding_sessions",
+    "playbooks.layout",
+    "playbooks.markdown",
+    "playbooks.sealed_columns",
+    "playbooks.session_errors",
+)
 CAMPAIGNS = ("spark_report.campaigns", "spark_report.fleet")
 """Parts of the report that run playbooks, or read what a storm has kept."""
 WALL_CLOCK_AND_CHANCE = {"time", "os", "random", "threading", "asyncio", "datetime", "secrets", "uuid", "socket", "sys"}
@@ -53,6 +60,12 @@ def test_the_report_knows_only_the_words_of_the_record() -> None:
     assert strange == []
 
 
+def test_the_words_of_the_record_lead_to_nothing_that_runs_a_session() -> None:
+    found = reachable(*REPORT_MAY_USE)
+    ours = {name for name in found if room_of(name) in ROOMS and "." in name}
+    assert ours - {*REPORT_MAY_USE} == {"playbooks.bundling", "playbooks.disk"}
+
+
 def test_the_model_is_pure() -> None:
     impure = [
         f"{name}:{line} imports {imported}"
@@ -73,10 +86,10 @@ def test_faults_need_nothing_but_the_model() -> None:
     assert foreign == []
 
 
-def reachable(room: str) -> dict[str, str]:
-    """Every module, ours or not, that a room's imports lead to → who imports it."""
+def reachable(*begin: str) -> dict[str, str]:
+    """Every module, ours or not, that the imports of rooms or modules lead to → who imports it."""
     known = modules()
-    found = {name: "itself" for name in known if room_of(name) == room}
+    found = {name: "itself" for name in known if name in begin or room_of(name) in begin}
     waiting = list(found)
     while waiting:
         name = waiting.pop()

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from playbooks import layout
 from playbooks.comparing.compare import compare
-from playbooks.reading_sessions import SessionError
+from playbooks.session_errors import SessionError
 from tests.support.sessions import leader_crash, reseal, write_session
 
 FILES = (layout.START, layout.EVENTS, layout.RESULT, layout.MANIFEST, layout.PLAYBOOK)

@@ -187,6 +187,7 @@ def test_repeat_is_an_axis_of_seeds(typed: Type) -> None:
         (("fails.yaml", "--master", "local"), "found --master without --engine"),
         (("fails.yaml", "--engine", "local", "--memory", "1g"), "found --memory with --engine local"),
         (("fails.yaml", "--engine", "spark", "-j", "2"), "found --jobs with --engine spark"),
+        (("fails.yaml", "--engine", "spark", "--memory", "x"), "--memory: found 'x', expected megabytes or gigabytes"),
         (("fails.yaml", "--engine", "local", "--fail-fast"), "found --engine and --fail-fast together"),
         (("fails.yaml", "--engine", "local", "--no-vary"), "found --engine and --no-vary together"),
         (("fails.yaml", "--engine", "local", "--dry-run"), "found --engine and --dry-run together"),

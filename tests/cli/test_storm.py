@@ -119,6 +119,7 @@ def test_ctrl_c_keeps_what_has_ended(typed: Type, playbook: str, monkeypatch: py
         ),
         (("small.yaml", "--master", "local"), "found --master with --engine local"),
         (("small.yaml", "--engine", "spark", "-j", "2"), "found --workers with --engine spark"),
+        (("small.yaml", "--engine", "spark", "--memory", "4gb"), "--memory: found '4gb', expected megabytes or giga"),
         (("small.yaml", "--set", "cluster.broker=2"), "--set cluster.broker"),
         (("manual.yaml",), "found 'stepping: manual'"),
     ],
@@ -129,6 +130,7 @@ def test_bad_input_is_told_in_a_line(typed: Type, playbook: str, options: tuple[
     assert done.code == 2
     assert told in done.err
     assert "Traceback" not in done.err
+    assert not Path("storms").exists()
 
 
 def test_a_name_that_is_none_is_told_the_nearest(typed: Type) -> None:

@@ -13,11 +13,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from playbooks import bundling, layout, replay
-from playbooks.bundling import BundleError, open_bundle, write_bundle
+from playbooks.bundling import open_bundle, write_bundle
+from playbooks.finding_sessions import find_session
 from playbooks.loader import loads
-from playbooks.reading_sessions import find_session, read_session
+from playbooks.reading_sessions import read_session
 from playbooks.recorder import Recorder
 from playbooks.session import Session
+from playbooks.session_errors import BundleError
 from spark_report.recorded import look_at
 from tests.support.playbooks import CRASH
 from tests.support.sessions import unseal

@@ -16,9 +16,10 @@ from cluster_model.events import BrokerFenced, Event, HwAdvanced
 from faults.action import Action
 from playbooks import layout, replay
 from playbooks.disk import Disk, Fsync
-from playbooks.reading_sessions import SessionError, read_session
+from playbooks.reading_sessions import read_session
 from playbooks.recorder import SYNC_SECONDS, Recorder, RecordingError
 from playbooks.session import Session
+from playbooks.session_errors import SessionError
 from spark_report.recorded import look_at
 from tests.support.breadth import many
 from tests.support.playbooks import timed

@@ -9,10 +9,11 @@ from playbooks import layout
 from playbooks.exporting import export
 from playbooks.loader import load, loads
 from playbooks.problems import PlaybookError
-from playbooks.reading_sessions import SessionError, read_session
+from playbooks.reading_sessions import read_session
 from playbooks.recorder import Recorder
 from playbooks.replay import replay
 from playbooks.running import start_session
+from playbooks.session_errors import SessionError
 from playbooks.written_out import written_out
 from tests.support.shop import FILES, KEPT, MAIN, WRITTEN_OUT, alike, save
 

@@ -15,11 +15,12 @@ from playbooks import layout, replay
 from playbooks.ledger_table import Row, sums
 from playbooks.loader import loads
 from playbooks.manual_session import ManualSession
-from playbooks.reading_sessions import SessionError, read_session
+from playbooks.reading_sessions import read_session
 from playbooks.recorder import Recorder
 from playbooks.recovering import recover
 from playbooks.replay import ReplayMismatchError
 from playbooks.session import Session
+from playbooks.session_errors import SessionError
 from spark_report.recorded import look_at
 from tests.playbooks.test_durability import Killed, Mortal
 from tests.support.playbooks import CRASH, MANUAL, timed

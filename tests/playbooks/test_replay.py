@@ -14,12 +14,14 @@ from faults.action import Action
 from faults.fault import FaultError
 from playbooks import layout, replay
 from playbooks.expecting import seconds
+from playbooks.finding_sessions import find_session
 from playbooks.loader import PlaybookError, loads
 from playbooks.manual_session import ManualSession
-from playbooks.reading_sessions import SessionError, find_session, read_session
+from playbooks.reading_sessions import read_session
 from playbooks.recorder import Recorder
 from playbooks.replay import ReplayMismatchError
 from playbooks.session import Session
+from playbooks.session_errors import SessionError
 from tests.support.playbooks import CRASH, MANUAL, timed
 
 

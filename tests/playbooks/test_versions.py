@@ -18,9 +18,10 @@ import pytest
 from cluster_model.events import SCHEMA_VERSION
 from playbooks import layout, replay
 from playbooks.bundling import open_bundle, write_bundle
-from playbooks.reading_sessions import SessionError, read_session
+from playbooks.reading_sessions import read_session
 from playbooks.replay import ReplayMismatchError
 from playbooks.sealed_columns import LEDGER as LEDGER_COLUMNS
+from playbooks.session_errors import SessionError
 from spark_report.recorded import collect, look_at
 
 GOLDENS = Path(__file__).parent / "golden_sessions"

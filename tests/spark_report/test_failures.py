@@ -14,10 +14,12 @@ import pytest
 
 from spark_report import __main__ as command
 from spark_report import errors, job, leftovers, session
+from spark_report.commanding import memory_size
 from spark_report.render.files import Staging
 from spark_report.watching import Watch
 from tests.support.breadth import some
 from tests.support.sessions import leader_crash, write_session
+from tui.cli import engines
 
 ROOT = Path(__file__).parents[2]
 HEAP = "An error occurred while calling o1.toArrow.\n: java.lang.OutOfMemoryError: Java heap space\n\tat x(Y.java:1)"
@@ -46,6 +48,19 @@ class TestWords:
         assert errors.jvm_gone(gone)
         assert errors.known(gone, "Could not reserve enough space for object heap").startswith("not enough memory")
         assert errors.known(gone) == ""
+
+    @pytest.mark.parametrize(
+        ("log", "told"),
+        [
+            ("WARN TaskSetManager: Lost task 3.0: ExecutorLostFailure (executor 0 exited)", ""),
+            ("WARN TaskSetManager: Lost task 3.0: java.io.FileNotFoundException: /s does not exist", ""),
+            ("ERROR StandaloneSchedulerBackend: Master removed our application: FAILED", "the master ended the job"),
+        ],
+    )
+    def test_a_task_that_was_done_again_is_not_blamed_for_what_fails_later(self, log: str, told: str) -> None:
+        later = Exception("AnalysisException: no column x")
+        assert errors.known(later, log).startswith(told)
+        assert bool(errors.known(later, log)) == bool(told)
 
     def test_what_is_not_known_is_not_guessed(self) -> None:
         assert errors.known(Exception("AnalysisException: no column x")) == ""
@@ -110,7 +125,14 @@ class TestOut:
     def test_a_malformed_size_is_refused(self, size: str, capsys: pytest.CaptureFixture[str]) -> None:
         with pytest.raises(SystemExit):
             command.main(["x", f"--memory={size}"])
-        assert "expected megabytes or gigabytes, such as 800m or 4g" in " ".join(capsys.readouterr().err.split())
+        told = "expected megabytes or gigabytes, such as 800m or 4g"
+        assert told in " ".join(capsys.readouterr().err.split())
+        assert told in engines.why_not("spark", None, size)  # before anything is made for a campaign
+
+    @pytest.mark.parametrize("size", ["800m", "4g", "999999m"])
+    def test_a_size_is_taken(self, size: str) -> None:
+        assert memory_size(size) == size
+        assert engines.why_not("spark", None, size) == ""
 
 
 class TestLeftovers:

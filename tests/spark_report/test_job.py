@@ -5,6 +5,7 @@ import json
 import os
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,9 +14,10 @@ import pytest
 from rich.console import Console
 
 from playbooks import layout
+from playbooks.bundling import write_bundle
 from spark_report import __main__ as command
 from spark_report import java
-from spark_report.job import default_out, run
+from spark_report.job import Outcome, default_out, run
 from spark_report.recorded import look_at
 from spark_report.registry import TABLES
 from spark_report.schemas import read_events
@@ -156,6 +158,39 @@ class TestCommand:
     def test_bad_input_is_one_line_and_exit_code_2(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         assert command.main([str(tmp_path / "nothing")]) == 2
         assert capsys.readouterr().err == f"error: {tmp_path / 'nothing'}: not found\n"
+
+    def test_ids_and_bundles_are_sessions_too(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        recorded = write_session(tmp_path / "sessions", leader_crash())
+        bundle = tmp_path / "sent.floodmark"
+        write_bundle(recorded, bundle)
+        monkeypatch.setenv("FLOODMARK_SESSIONS", str(tmp_path / "sessions"))
+        given: list[Any] = []
+
+        def stand_in(paths: list[Any], **options: Any) -> Any:
+            given.extend([*paths, options["baseline"]])
+            return Outcome(tmp_path, (), 1, ())
+
+        monkeypatch.setattr(command, "run", stand_in)
+        session_id = recorded.name.removeprefix(layout.DIRECTORY_PREFIX)
+        words = [session_id, str(bundle), "nowhere", str(tmp_path), "hdfs://h/s", "--baseline", session_id]
+        assert command.main(words) == 0
+        by_id, unpacked, missing, parent, remote, base = given
+        assert (by_id, base, missing, parent, str(remote)) == (
+            recorded,
+            recorded,
+            Path("nowhere"),
+            tmp_path,
+            "hdfs://h/s",
+        )
+        assert look_at(unpacked).session_id == session_id
+        assert unpacked != recorded
+
+    def test_a_bundle_that_is_none_is_refused(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        bundle = tmp_path / "bad.floodmark"
+        with zipfile.ZipFile(bundle, "w") as packed:
+            packed.writestr("bundle.json", "{}")
+        assert command.main([str(bundle)]) == 2
+        assert capsys.readouterr().err.startswith(f"error: {bundle}")
 
     def test_a_baseline_that_is_no_session_is_refused(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         session = write_session(tmp_path, leader_crash())

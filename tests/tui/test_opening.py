@@ -12,12 +12,13 @@ from playbooks.branches import Branches
 from playbooks.bundled import path_of
 from playbooks.exporting import export
 from playbooks.loader import load, loads
-from playbooks.reading_sessions import SessionError, read_session
+from playbooks.reading_sessions import read_session
 from playbooks.recorder import Recorder
 from playbooks.reopening import Reopened
 from playbooks.replay import replay
 from playbooks.running import start_session
 from playbooks.session import Session
+from playbooks.session_errors import SessionError
 from tests.support.playbooks import MANUAL
 from tests.tui.driving import Driver, driving
 from tui import opening

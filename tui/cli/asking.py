@@ -12,11 +12,13 @@ from playbooks.asking.errand import AskingError
 from playbooks.asking.standing import At, Standing, StandingError, of_playbook, of_session
 from playbooks.asking.witness import WitnessError, witness
 from playbooks.asking.words import EXIT_CODES, headline, lines, title, to_json
+from playbooks.finding_sessions import find_session
 from playbooks.layout import sessions_root
 from playbooks.loader import read_text
 from playbooks.model import Playbook
-from playbooks.reading_sessions import Recorded, SessionError, find_session, read_session
+from playbooks.reading_sessions import Recorded, read_session
 from playbooks.replay import playbook_of
+from playbooks.session_errors import SessionError
 from playbooks.settings import SettingError
 from playbooks.units import DURATION_ALLOWED, UnitError, duration_us
 from tui.cli.chosen import choose, settings_of

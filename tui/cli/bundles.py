@@ -4,9 +4,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from playbooks import layout
-from playbooks.bundling import SUFFIX, BundleError, open_bundle, write_bundle
+from playbooks.bundling import SUFFIX, open_bundle, write_bundle
+from playbooks.finding_sessions import find_session
 from playbooks.layout import sessions_root
-from playbooks.reading_sessions import SessionError, find_session, read_session
+from playbooks.reading_sessions import read_session
+from playbooks.session_errors import BundleError, SessionError
 from tui.cli.console import BAD_INPUT, OK, answers, complain, people, say
 from tui.cli.progress import Telling
 

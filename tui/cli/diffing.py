@@ -11,9 +11,10 @@ from playbooks.comparing.compare import Comparison, compare
 from playbooks.comparing.events import Parting, Told
 from playbooks.comparing.sections import Row, Section
 from playbooks.expecting import seconds
+from playbooks.finding_sessions import find_session
 from playbooks.layout import sessions_root
 from playbooks.problems import counted
-from playbooks.reading_sessions import SessionError, find_session
+from playbooks.session_errors import SessionError
 from tui.cli.console import BAD_INPUT, FAILED, OK, answers, complain, people, print_document, say
 from tui.cli.progress import Telling
 from tui.cli.run import to_text

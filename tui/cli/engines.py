@@ -1,5 +1,6 @@
 """Who does the runs of a campaign: the cores of this machine, or Spark in a process of its own."""
 
+import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,6 +17,8 @@ from tui.cli.reporting import run_to_its_end
 LOCAL: Final = "local"
 SPARK: Final = "spark"
 ENGINES: Final = (LOCAL, SPARK)
+_HEAP: Final = re.compile(r"[1-9]\d{0,5}[mg]")
+"""What Spark's own process takes; refused here so that no campaign's directory is made for it."""
 
 
 class EngineError(Exception):
@@ -37,6 +40,8 @@ def why_not(engine: str | None, master: str | None, memory: str | None, *, worke
     if engine != SPARK and given:
         beside = "without --engine" if engine is None else f"with --engine {engine}"
         return f"found {given[0]} {beside}, allowed is it with --engine spark"
+    if memory is not None and _HEAP.fullmatch(memory) is None:
+        return f"--memory: found {memory!r}, expected megabytes or gigabytes, such as 800m or 4g"
     if engine == SPARK and workers:
         return f"found {workers} with --engine spark, allowed is --master, such as local[4] or spark://host:7077"
     return ""

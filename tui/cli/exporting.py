@@ -6,10 +6,11 @@ from pathlib import Path
 
 from playbooks.disk import put_in_place
 from playbooks.exporting import Exported, ExportError, export
+from playbooks.finding_sessions import find_session
 from playbooks.layout import sessions_root
 from playbooks.problems import counted, shown
 from playbooks.reading.kinds import NAME, NAME_PATTERN
-from playbooks.reading_sessions import find_session, read_session
+from playbooks.reading_sessions import read_session
 from tui.cli.console import BAD_INPUT, FAILED, OK, complain, people, print_document, say
 from tui.cli.progress import Telling
 from tui.cli.refusals import ended

@@ -7,8 +7,9 @@ from cluster_model.errors import ModelError
 from cluster_model.groups.group import State
 from cluster_model.groups.tables import MISSING, Table, warning
 from playbooks import describing
+from playbooks.finding_sessions import find_session
 from playbooks.layout import sessions_root
-from playbooks.reading_sessions import find_session, read_session
+from playbooks.reading_sessions import read_session
 from playbooks.session import Session
 from playbooks.units import duration_us
 from tui.cli.console import (

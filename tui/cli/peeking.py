@@ -3,11 +3,12 @@
 from cluster_model.errors import ModelError
 from cluster_model.internal_topics import INTERNAL
 from cluster_model.log.lineage import Lineages
+from playbooks.finding_sessions import find_session
 from playbooks.layout import sessions_root
 from playbooks.manual_session import ManualSession
 from playbooks.peeking import Peeked, peek
 from playbooks.problems import listed, nearest, shown
-from playbooks.reading_sessions import Recorded, find_session, read_session
+from playbooks.reading_sessions import Recorded, read_session
 from playbooks.replay import rerun
 from playbooks.session import Session
 from playbooks.units import duration_us

@@ -3,13 +3,14 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+from playbooks.finding_sessions import find_session
 from playbooks.layout import sessions_root
 from playbooks.loader import PlaybookError
 from playbooks.problems import counted
-from playbooks.reading_sessions import SessionError, find_session
 from playbooks.recorder import RecordingError
 from playbooks.recovering import Recovered, recover
 from playbooks.replay import ReplayMismatchError
+from playbooks.session_errors import SessionError
 from tui.cli.console import BAD_INPUT, FAILED, OK, answers, complain, complain_of, people, say
 from tui.cli.progress import Telling
 

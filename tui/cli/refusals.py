@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 from cluster_model.errors import ModelError
 from playbooks.loader import PlaybookError
-from playbooks.reading_sessions import SessionError
 from playbooks.replay import ReplayMismatchError
+from playbooks.session_errors import SessionError
 from playbooks.units import UnitError
 from tui.cli.console import BAD_INPUT, FAILED, complain, complain_of
 

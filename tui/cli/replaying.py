@@ -1,10 +1,12 @@
 """``floodmark replay``: a recorded session once more, and whether it is the same."""
 
+from playbooks.finding_sessions import find_session
 from playbooks.layout import sessions_root
 from playbooks.loader import PlaybookError
 from playbooks.problems import counted
-from playbooks.reading_sessions import SessionError, find_session, read_session
+from playbooks.reading_sessions import read_session
 from playbooks.replay import ReplayMismatchError, replay
+from playbooks.session_errors import SessionError
 from tui.cli.console import BAD_INPUT, FAILED, OK, complain, complain_of, people, print_document, say
 from tui.cli.progress import Telling
 from tui.cli.run import to_text

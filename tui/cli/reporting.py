@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from playbooks.finding_sessions import find_session
 from playbooks.layout import has_scheme, sessions_root
-from playbooks.reading_sessions import SessionError, find_session
+from playbooks.session_errors import SessionError
 from tui import itself
 from tui.cli.console import BAD_INPUT, INTERNAL, complain
 

@@ -9,10 +9,12 @@ from pathlib import Path
 from typing import Final
 
 from playbooks.exporting import ExportError, export
+from playbooks.finding_sessions import find_session
 from playbooks.layout import sessions_root
 from playbooks.loader import load, loads
 from playbooks.problems import counted
-from playbooks.reading_sessions import SessionError, find_session, read_session
+from playbooks.reading_sessions import read_session
+from playbooks.session_errors import SessionError
 from playbooks.settings import SettingError
 from playbooks.shrinking.bench import Bench
 from playbooks.shrinking.draft import digest

@@ -9,8 +9,9 @@ from rich.console import Console
 from playbooks import layout
 from playbooks.bundling import is_bundle
 from playbooks.exporting import ExportError
+from playbooks.finding_sessions import find_session
 from playbooks.layout import sessions_root
-from playbooks.reading_sessions import find_session, read_session
+from playbooks.reading_sessions import read_session
 from playbooks.remedies import SEEDS
 from playbooks.result import Result
 from playbooks.settings import SettingError
