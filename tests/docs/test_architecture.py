@@ -1,0 +1,147 @@
+"""The two walks of the architecture's page go through files and functions that there are, and that are called."""
+
+import ast
+import re
+import sys
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import pytest
+
+from faults.action import Action
+from playbooks.loader import loads
+from playbooks.recorder import Recorder
+from playbooks.session import Session
+
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+ROOMS = ("cluster_model/", "faults/", "gateway/", "playbooks/", "spark_report/", "tui/")
+LOSING = """\
+floodmark: 1
+name: losing
+cluster: {kafka: "3.9", brokers: 3, config: {broker.session.timeout.ms: 2000, broker.heartbeat.interval.ms: 200}}
+topics:
+  - {name: orders, placement: [[1, 2, 3]]}
+clients:
+  producers:
+    - {name: clicks, topic: orders, rate: 20/s, config: {acks: 1}}
+    - {name: checkout, topic: orders, rate: 20/s, config: {acks: all}}
+steps:
+  - at: 500ms
+    inject: gc_pause
+    target: followers(orders-0)
+    for: 1500ms
+  - at: 1s
+    inject: crash
+    target: leader(orders-0)
+settle: 1s
+"""
+MOST_LINES = 45
+"""Of one walk: more is no screen."""
+
+
+def walk(title: str) -> str:
+    return PAGE.partition(f"## {title}")[2].partition("\n## ")[0]
+
+
+RECORD = walk("One record, from the producer to the report")
+FAULT = walk("One fault, from the key to the finding")
+
+
+def located(path: str) -> Path:
+    return ROOT / path if path.startswith(ROOMS) else ROOT / "cluster_model" / path
+
+
+def files(text: str) -> list[str]:
+    return re.findall(r"`([a-z_]+(?:/[a-z_]+)*(?:\.py|/))`", text)
+
+
+def named(text: str) -> list[tuple[str, str]]:
+    """(function, file): what is named goes for the next file in brackets behind it in its sentence."""
+    found: list[tuple[str, str]] = []
+    for place in re.finditer(r"\(`([a-z_/]+\.py)`", text):
+        before = re.split(r"\(`[a-z_/]+\.py`|[;:]|\.\s", text[: place.start()])[-1]
+        names = re.findall(r"`([A-Za-z_.]+)`", before)
+        if names and not names[-1].endswith((".py", ".jsonl", ".json", ".parquet")):
+            found.append((names[-1], place[1]))
+    return found
+
+
+def defined(path: Path) -> set[str]:
+    """Functions, classes, methods and constants of a module."""
+    found: set[str] = set()
+    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            found.add(node.name)
+        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+            found.add(node.target.id)
+        if isinstance(node, ast.ClassDef):
+            found |= {f"{node.name}.{each.name}" for each in node.body if isinstance(each, ast.FunctionDef)}
+    return found
+
+
+@pytest.mark.parametrize("text", [RECORD, FAULT], ids=["record", "fault"])
+def test_a_walk_is_numbered_and_fits_a_screen(text: str) -> None:
+    numbers = [int(each) for each in re.findall(r"^(\d+)\. \*\*", text, re.MULTILINE)]
+    assert numbers == list(range(1, len(numbers) + 1))
+    assert len(numbers) > 8
+    assert len(text.strip().splitlines()) <= MOST_LINES
+
+
+@pytest.mark.parametrize("path", sorted({*files(RECORD), *files(FAULT)}))
+def test_a_file_that_is_named_is_there(path: str) -> None:
+    assert located(path).exists()
+
+
+@pytest.mark.parametrize(("name", "path"), sorted({*named(RECORD), *named(FAULT)}))
+def test_a_function_that_is_named_is_in_its_file(name: str, path: str) -> None:
+    assert name in defined(located(path))
+
+
+def called(work: Any) -> set[tuple[str, str]]:
+    """(function, file) of all that is called meanwhile, files as the page names them."""
+    seen: dict[Any, None] = {}
+
+    def note(frame: FrameType, what: str, _value: object) -> None:
+        if what == "call":
+            seen[frame.f_code] = None
+
+    sys.setprofile(note)
+    try:
+        work()
+    finally:
+        sys.setprofile(None)
+    found = set()
+    for code in seen:
+        path = Path(code.co_filename)
+        if path.is_relative_to(ROOT):
+            found.add((code.co_qualname, path.relative_to(ROOT).as_posix().removeprefix("cluster_model/")))
+    return found
+
+
+def test_a_session_with_a_crash_goes_this_way(tmp_path: Path) -> None:
+    """But for the screen, what is run again, the report, and classes, which are not called by their names."""
+    session = Session.start(loads(LOSING, "losing.yaml"), recorder=Recorder(tmp_path), open_ended=True)
+
+    def work() -> None:
+        session.advance(5_000_000)
+        session.act(Action("inject", "crash", "broker(3)", for_us=1_000_000))
+        session.finish()
+
+    elsewhere = ("tui/", "spark_report/", "playbooks/replay.py", "playbooks/repeating.py", "playbooks/timeline.py")
+    expected = {
+        (name, path)
+        for name, path in {*named(RECORD), *named(FAULT)}
+        if not path.startswith(elsewhere) and ("." in name or name.islower())
+    }
+    assert len(expected) > 25
+    assert expected - called(work) == set()
+
+
+def test_what_is_not_there_would_be_found() -> None:
+    text = "The `Nobody.does` (`clients/producer.py`) and `nothing/here.py`."
+    assert named(text) == [("Nobody.does", "clients/producer.py")]
+    assert "Nobody.does" not in defined(located("clients/producer.py"))
+    assert files(text) == ["clients/producer.py", "nothing/here.py"]
+    assert not located("nothing/here.py").exists()
