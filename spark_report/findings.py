@@ -166,7 +166,7 @@ def _summed_up(read: Read, spans: Spans, gather: Gatherer, plan: Plan) -> list[J
         gather("lag_peaks", lag.lag_peaks(by_group, faults))
 
     def alerted() -> None:
-        vacant = lag.vacancies(rare, ends)
+        vacant = plan.at_hand(lag.vacancies(rare, ends))
         gather("controller_failovers", lag.failovers(rare, vacant, ends))
         gather("alerts", alerts.alerts(conditions, _instants(rare), vacant))
 

@@ -59,6 +59,10 @@ class Plan:
         """Rows at hand as a frame."""
         return self.laid_out(schemas.frame_of(self._spark, table))
 
+    def at_hand(self, frame: "DataFrame") -> "DataFrame":
+        """A frame of a few rows that several others are made of, computed once."""
+        return self.small(frame.toArrow())
+
     def kept(self, frame: "DataFrame") -> "DataFrame":
         """A frame that several others are made of, computed once, until :meth:`settings` ends."""
         # A checkpoint forgets the plan, and with an executor that dies all would be lost: here there is none.

@@ -192,8 +192,8 @@ _TABLES: Final = (
             *("longest_unavailable_us", "observed_us", "availability", "open"),
         ),
         {
-            "observed_us": "From the first leader of a partition, or the first answer to a client, to the session's "
-            "end.",
+            "observed_us": "From a partition's first leader to its deletion, or from the first answer to a client, to "
+            "the session's end at the latest; of a partition that was made anew all of it, added up.",
             "open": "Whether it was still out at the session's end.",
         },
     ),

@@ -6,6 +6,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from spark_report.transforms.intervals import SPAN, merged
 from spark_report.transforms.points import election_kind, isr_change
+from spark_report.transforms.progress import with_life
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -44,21 +45,21 @@ def availability(
 ) -> "DataFrame":
     """Each partition, and each client at each partition with its acks level, with its share of time served.
 
-    Time counts from a partition's first leader, and from the first answer that a client got. ``answers`` needs the
-    kinds that tell a producer something.
+    Time counts from a partition's first leader to its deletion, and from the first answer that a client got.
+    ``answers`` needs the kinds that tell a producer something.
     """
     nobody, none = F.lit("").alias("client"), F.lit(None).cast("long").alias("acks")
-    first = F.min("at_us").alias("first_us")
-    led = events.filter(F.col("kind") == "became_leader").groupBy("session_id", "partition").agg(first)
-    told = answers.groupBy("session_id", "partition", "client", "acks").agg(first)
+    ends = F.broadcast(sessions.select("session_id", "end_us"))
+    told = answers.groupBy("session_id", "partition", "client", "acks").agg(F.min("at_us").alias("first_us"))
+    lasted = F.greatest(F.lit(0), F.col("end_us") - F.col("first_us")).alias("observed_us")
     known = (
-        led.select("session_id", F.lit("partition").alias("scope"), "partition", nobody, none, "first_us")
+        _led(events, ends)
+        .select("session_id", F.lit("partition").alias("scope"), "partition", nobody, none, "observed_us")
         .unionByName(
-            told.select("session_id", F.lit("client").alias("scope"), "partition", "client", "acks", "first_us")
+            told.join(ends, on="session_id", how="inner").select(
+                "session_id", F.lit("client").alias("scope"), "partition", "client", "acks", lasted
+            )
         )
-        .join(F.broadcast(sessions.select("session_id", "end_us")), on="session_id", how="inner")
-        .withColumn("observed_us", F.greatest(F.lit(0), F.col("end_us") - F.col("first_us")))
-        .select(*_WHOM, "observed_us")
     )
     out = unavailability.select(*_WHOM, "duration_us", "open")
     stacked = known.unionByName(out, allowMissingColumns=True)
@@ -71,6 +72,22 @@ def availability(
     )
     share = 1 - F.least(F.lit(1.0), F.col("unavailable_us") / F.col("observed_us"))
     return totals.withColumn("availability", F.when(F.col("observed_us") > 0, share))
+
+
+def _led(events: "DataFrame", ends: "DataFrame") -> "DataFrame":
+    """How long partitions were there to be led; of one that was made anew under its name all of it, added up."""
+    led, gone = F.col("kind") == "became_leader", F.col("kind") == "partition_deleted"
+    # A life ends with its deletion, which counts among those that had happened by then.
+    lives = with_life(events.filter(led | gone), events).withColumn("life", F.col("life") - gone.cast("int"))
+    return (
+        lives.groupBy("session_id", "partition", "life")
+        .agg(F.min(F.when(led, F.col("at_us"))).alias("first_us"), F.max(F.when(gone, F.col("at_us"))).alias("gone_us"))
+        .filter(F.col("first_us").isNotNull())
+        .join(ends, on="session_id", how="inner")
+        .withColumn("_lasted", F.coalesce("gone_us", F.greatest("end_us", "first_us")) - F.col("first_us"))
+        .groupBy("session_id", "partition")
+        .agg(F.sum("_lasted").alias("observed_us"))
+    )
 
 
 def partitions(

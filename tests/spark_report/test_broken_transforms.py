@@ -134,6 +134,10 @@ MUTATIONS: Final[dict[str, tuple[str, ModuleType, str, str]]] = {
     "time counts from the session's beginning": (
         "availability", health, 'F.col("end_us") - F.col("first_us")', 'F.col("end_us")'
     ),
+    "a deleted partition could still be served": (
+        "availability", health,
+        'F.coalesce("gone_us", F.greatest("end_us", "first_us"))', 'F.greatest("end_us", "first_us")',
+    ),
     "at its minimum is below it": (
         "isr_conditions", health, '(size < F.col("min_isr"))', '(size <= F.col("min_isr"))'
     ),

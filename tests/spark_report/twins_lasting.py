@@ -179,20 +179,25 @@ def unavailability(history: History) -> Found:
 
 
 def availability(history: History) -> Found:
-    """Time counts from a partition's first leader, or from the first answer to a client."""
+    """Time counts from a partition's first leader to its deletion, or from the first answer to a client."""
     first: dict[tuple[Any, ...], int] = {}
-    for row in history.of("became_leader", *_ANSWERS):
+    before: dict[tuple[Any, ...], int] = {}
+    """Time of those that were deleted."""
+    for row in history.of("became_leader", "partition_deleted", *_ANSWERS):
         own = ("partition", row["partition"], "", None)
         if row["kind"] in _ANSWERS:
             own = ("client", row["partition"], row["client"], row["acks"])
-        first.setdefault(own, row["at_us"])
-    out: dict[tuple[Any, ...], Found] = {key: [] for key in first}
+        if row["kind"] != "partition_deleted":
+            first.setdefault(own, row["at_us"])
+        elif own in first:
+            before[own] = before.get(own, 0) + row["at_us"] - first.pop(own)
+    out: dict[tuple[Any, ...], Found] = {key: [] for key in (*first, *before)}
     for span in unavailability(history):
         out.setdefault((span["scope"], span["partition"], span["client"], span["acks"]), []).append(span)
     found = []
     for key, spans in out.items():
         lasted = [span["duration_us"] for span in spans]
-        observed = max(0, history.end_us - first[key]) if key in first else 0
+        observed = before.get(key, 0) + (max(0, history.end_us - first[key]) if key in first else 0)
         found.append(
             {
                 **dict(zip(("scope", "partition", "client", "acks"), key, strict=True)),
