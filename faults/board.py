@@ -64,9 +64,7 @@ class FaultBoard:
             FaultError: unknown fault or target, or one that it cannot be done to now. Nothing has changed then.
             GuardError: a guard refuses it.
         """
-        fault = CATALOGUE.get(action.name)
-        if fault is None:
-            raise FaultError(f"no fault {action.name!r}{nearest(action.name)}; there are {', '.join(CATALOGUE)}")
+        fault = _known(action.name)
         if self.before is not None:
             self.before(action)
         try:
@@ -92,37 +90,30 @@ class FaultBoard:
         return number
 
     def _aim(self, fault: Fault, action: Action) -> Aim:
-        """What is struck. A refusal takes its random draws back."""
-        stream = self._cluster.stream(TARGETS)
-        position = stream.position
+        """What is struck. It may draw; who asks takes that back where nothing comes of it."""
         self._meant.clear()
-        try:
-            self._refuse_mode(fault)
-            action = two_sided(fault, action)
-            params = with_defaults(fault, action)
-            nodes = self.targets(action.target or fault.target)
-            for node in nodes:
-                if not fits(fault.accepts, node, self._cluster):
-                    raise FaultError(f"{fault.title} is for {ACCEPTS[fault.accepts]}, {self._names((node,))} is none")
-            if len(nodes) < fault.at_least:
-                raise FaultError(f"{fault.title} takes {fault.at_least} nodes or more, found {self._names(nodes)}")
-            for_us = action.for_us if fault.lasting else -1
-            aim = replace(fault.behaviour.aim(self, Aim(nodes, params)), for_us=for_us)
-            fault.behaviour.check(self, aim)
-        except FaultError:
-            stream.position = position
-            raise
+        self._refuse_mode(fault)
+        action = two_sided(fault, action)
+        params = with_defaults(fault, action)
+        nodes = self.targets(action.target or fault.target)
+        for node in nodes:
+            if not fits(fault.accepts, node, self._cluster):
+                raise FaultError(f"{fault.title} is for {ACCEPTS[fault.accepts]}, {self._names((node,))} is none")
+        if len(nodes) < fault.at_least:
+            raise FaultError(f"{fault.title} takes {fault.at_least} nodes or more, found {self._names(nodes)}")
+        for_us = action.for_us if fault.lasting else -1
+        aim = replace(fault.behaviour.aim(self, Aim(nodes, params)), for_us=for_us)
+        fault.behaviour.check(self, aim)
         return aim
 
     def _admitted(self, fault: Fault, action: Action) -> Aim:
-        """What is struck, if the guards let it pass; their refusals take random draws back, too."""
-        if self.guards is None:
-            return self._aim(fault, action)
+        """What is struck, if the guards let it pass. A refusal takes its random draws back."""
         stream = self._cluster.stream(TARGETS)
         position = stream.position
-        aim = self._aim(fault, action)
         try:
-            self.guards.admit(fault, self._names(aim.nodes), fault.behaviour.expect(self._cluster, aim))
+            aim = self._aim(fault, action)
+            if self.guards is not None:
+                self.guards.admit(fault, self._names(aim.nodes), fault.behaviour.expect(self._cluster, aim))
         except FaultError:
             stream.position = position
             raise
@@ -293,9 +284,7 @@ class FaultBoard:
         Raises:
             FaultError: it would be refused.
         """
-        fault = CATALOGUE.get(action.name)
-        if fault is None:
-            raise FaultError(f"no fault {action.name!r}{nearest(action.name)}")
+        fault = _known(action.name)
         stream = self._cluster.stream(TARGETS)
         position = stream.position
         try:
@@ -360,3 +349,10 @@ class FaultBoard:
         self.desk.load(desk)
         if self.guards is not None:
             self.guards.load(guards)
+
+
+def _known(name: str) -> Fault:
+    fault = CATALOGUE.get(name)
+    if fault is None:
+        raise FaultError(f"no fault {name!r}{nearest(name)}; there are {', '.join(CATALOGUE)}")
+    return fault

@@ -188,13 +188,17 @@ class Sheets(Screen[None]):
         if self._aim >= 0 or not self.several():
             return board.foreseen(name, self.target)
         try:
-            return board.expect(Action("inject", name, self.aimed(name), for_us=CATALOGUE[name].usual_for_us))
+            return board.expect(self._injection(name))
         except FaultError as error:
             return Expectation(f"nothing: {error}")
 
     def fitting(self) -> tuple[str, ...]:
         """Names of the faults that can be done to what is aimed at."""
         return self.bridge.session.board.fitting(self.target)
+
+    def _injection(self, name: str) -> Action:
+        """A fault as a letter asks for it: for as long as is usual, all else by default."""
+        return Action("inject", name, self.aimed(name), for_us=CATALOGUE[name].usual_for_us)
 
     def _usual(self, name: str) -> Action:
         """An operation as a key asks for it."""
@@ -205,10 +209,7 @@ class Sheets(Screen[None]):
     def on_which_key_chosen(self, message: WhichKey.Chosen) -> None:
         """Second letter: act."""
         name = message.choice.name
-        if isinstance(message.choice, Operation):
-            action = self._usual(name)
-        else:
-            action = Action("inject", name, self.aimed(name), for_us=CATALOGUE[name].usual_for_us)
+        action = self._usual(name) if isinstance(message.choice, Operation) else self._injection(name)
         self.close_sheet()
         self.done()
         self.desk.do(action)
@@ -223,11 +224,8 @@ class Sheets(Screen[None]):
         """Space: the marked fault waits; backspace: the last one that waits does not."""
         if message.fault is None:
             self.bridge.queued = self.bridge.queued[:-1]
-        else:
-            fault = message.fault
-            action = Action("inject", fault.name, self.aimed(fault.name), for_us=fault.usual_for_us)
-            if refused := self.desk.queued(action):
-                self.desk.toast(refused, "warning")
+        elif refused := self.desk.queued(self._injection(message.fault.name)):
+            self.desk.toast(refused, "warning")
         self.desk.present()
         self.show_sheet()
 
