@@ -116,6 +116,8 @@ class TopicStart:
     replication: int
     min_isr: int
     assignment: dict[str, list[int]]
+    default_min_isr: int | None = None
+    """What counts where the topic has no setting of its own; None before that was written down."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -377,6 +379,7 @@ def _topic(path: Place, found: object) -> TopicStart:
         replication=_take(path, found, "replication", int),
         min_isr=_take(path, found, "min_isr", int),
         assignment=assignment,
+        default_min_isr=_take(path, found, "default_min_isr", int) if "default_min_isr" in found else None,
     )
 
 

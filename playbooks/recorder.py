@@ -22,6 +22,7 @@ import msgspec
 
 from cluster_model.checker.record_ranges import Survey
 from cluster_model.client_settings import client_settings
+from cluster_model.config import TopicConfig
 from cluster_model.events import DATA_KINDS, SCHEMA_VERSION, Event
 from cluster_model.outside.manners import Manners
 from cluster_model.views import ClusterView
@@ -300,8 +301,8 @@ class Recorder:
 
 def _topics(playbook: Playbook, view: ClusterView) -> list[dict[str, Any]]:
     """The topics as they stand, whoever placed their replicas."""
-    topics = []
-    for topic in playbook.spec.topics:
+    topics, spec = [], playbook.spec
+    for topic in spec.topics:
         partitions = [each for each in view.partitions if each.name.rpartition("-")[0] == topic.name]
         topics.append(
             {
@@ -310,6 +311,7 @@ def _topics(playbook: Playbook, view: ClusterView) -> list[dict[str, Any]]:
                 "replication": max((len(each.assignment) for each in partitions), default=topic.replication),
                 "min_isr": max((each.min_isr for each in partitions), default=1),
                 "assignment": {each.name: list(each.assignment) for each in partitions},
+                "default_min_isr": TopicConfig.of(spec.profile, spec.config, {}).min_isr,
             }
         )
     return topics

@@ -188,7 +188,8 @@ COLUMNS: Final[dict[str, Column]] = {
         sequence="The first record's number at its client and partition, -1 for none.",
         isr_size="Replicas in sync.",
         replication="Replicas assigned.",
-        min_isr="`min.insync.replicas`; null where the session's start does not say it, as of Kafka's own topics.",
+        min_isr="`min.insync.replicas` at that time, or of a partition as a whole as the session began; null where the "
+        "session's start does not say it, as of Kafka's own topics.",
         intervals="Intervals.",
         events="Events recorded.",
         faults="Faults injected.",

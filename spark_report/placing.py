@@ -4,6 +4,7 @@ A session's start names the topics that its playbook makes. Kafka's own are not 
 creates later; for these it is told by events.
 """
 
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -46,12 +47,25 @@ def placed(rare: "DataFrame", sessions: Sequence[Recorded]) -> Placed:
 def assignments(sessions: Sequence[Recorded]) -> list[dict[str, Any]]:
     """What the sessions' starts say."""
     return [
-        {"session_id": session.session_id, "partition": name, "replicas": replicas, "min_isr": topic.min_isr}
+        {
+            "session_id": session.session_id,
+            "partition": name,
+            "replicas": replicas,
+            "min_isr": topic.min_isr,
+            "default_min_isr": topic.default_min_isr,
+            "most_min_isr": len(replicas) if _is_capped(session.start.profile) else None,
+        }
         for session in sessions
         for topic in session.start.topics
         for name, replicas in topic.assignment.items()
         if replicas
     ]
+
+
+def _is_capped(profile: str) -> bool:
+    """Whether min.insync.replicas counts as at most the replicas that there are, as since 3.7 (KIP-966)."""
+    found = re.match(r"(\d+)\.(\d+)", profile)
+    return found is not None and (int(found[1]), int(found[2])) >= (3, 7)
 
 
 def _shown(rare: "DataFrame") -> "DataFrame":

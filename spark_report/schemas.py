@@ -54,9 +54,15 @@ ASSIGNMENTS: Final = pa.schema(
         ("partition", pa.string()),
         ("replicas", pa.list_(pa.int64())),
         ("min_isr", pa.int64()),
+        ("default_min_isr", pa.int64()),
+        ("most_min_isr", pa.int64()),
     ]
 )
-"""Where a session's replicas were placed; the first is the preferred leader."""
+"""Where a session's replicas were placed; the first is the preferred leader.
+
+``default_min_isr`` is the minimum of a topic that sets none itself, ``most_min_isr`` what any setting counts as at
+most; null where that is not known, or not so.
+"""
 
 RESULTS: Final = pa.schema([("session_id", pa.string()), *((term, pa.int64()) for term in LEDGER_TERMS)])
 """The ledger a session's own result gives."""

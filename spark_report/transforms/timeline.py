@@ -23,23 +23,23 @@ def partition_states(events: "DataFrame", assignments: "DataFrame", sessions: "D
 
     A partition begins as it was placed, with its first replica leading epoch 0 and all in sync, or when it is made, and
     ends when it is deleted. ``replication`` is how many replicas it is to have in sync: Kafka does not count those that
-    a reassignment is only adding (KIP-455).
+    a reassignment is only adding (KIP-455). ``min_isr`` is as the topic's settings were then.
     """
     order = Window.partitionBy("session_id", "partition").orderBy("at_us", "seq")
     so_far = order.rowsBetween(Window.unboundedPreceding, Window.currentRow)
-    carried = [F.last(name, ignorenulls=True).over(so_far).alias(name) for name in ("isr", "replication")]
-    rest = ("leader", "leader_epoch", "label")
+    keys, state = ["partition"], ["leader", "leader_epoch", "isr", "replication", "min_isr"]
     turns = (
         _placed(assignments)
-        .unionByName(_decided(events))
-        .select("session_id", "at_us", "seq", "partition", *rest, *carried)
+        .unionByName(_decided(events), allowMissingColumns=True)
+        .unionByName(_configured(events, assignments), allowMissingColumns=True)
+        .select(
+            *("session_id", "at_us", "seq", "partition", "label"),
+            *(F.last(name, ignorenulls=True).over(so_far).alias(name) for name in state),
+        )
     )
-    keys, state = ["partition"], ["leader", "leader_epoch", "isr", "replication"]
     spans = intervals(turns, sessions, keys, state).filter(F.col("leader") != _GONE)
-    minimum = F.broadcast(assignments.select("session_id", "partition", "min_isr"))
-    return spans.join(minimum, on=["session_id", "partition"], how="left").select(
-        "session_id", *keys, *state, F.size("isr").cast("long").alias("isr_size"), "min_isr", *SPAN
-    )
+    size = F.size("isr").cast("long").alias("isr_size")
+    return spans.select("session_id", *keys, *state[:-1], size, "min_isr", *SPAN)
 
 
 def _placed(assignments: "DataFrame") -> "DataFrame":
@@ -52,6 +52,7 @@ def _placed(assignments: "DataFrame") -> "DataFrame":
         F.lit(0).cast("long").alias("leader_epoch"),
         F.col("replicas").alias("isr"),
         F.size("replicas").cast("long").alias("replication"),
+        "min_isr",
         F.lit("placed").alias("label"),
     )
 
@@ -73,6 +74,26 @@ def _decided(events: "DataFrame") -> "DataFrame":
         "isr",
         replication.cast("long").alias("replication"),
         F.translate("kind", "_", " ").alias("label"),
+    )
+
+
+def _configured(events: "DataFrame", assignments: "DataFrame") -> "DataFrame":
+    """What topics were set to: the events have all settings of their own, and without one the cluster's counts."""
+    own = F.regexp_extract("detail", r"(?:^|[ ,])min\.insync\.replicas=(\d+)", 1)
+    settings = events.filter(F.col("kind") == "topic_config_changed").select(
+        *("session_id", "at_us", "seq"),
+        F.col("target").alias("topic"),
+        F.when(own != "", own.cast("long")).alias("own"),
+        F.translate("kind", "_", " ").alias("label"),
+    )
+    known = assignments.select(
+        *("session_id", "partition", "most_min_isr"),
+        F.regexp_replace("partition", r"-\d+$", "").alias("topic"),
+        F.coalesce("default_min_isr", "min_isr").alias("otherwise"),
+    )
+    minimum = F.least(F.coalesce("own", "otherwise"), F.col("most_min_isr")).alias("min_isr")
+    return settings.join(F.broadcast(known), on=["session_id", "topic"], how="inner").select(
+        "session_id", "at_us", "seq", "partition", minimum, "label"
     )
 
 

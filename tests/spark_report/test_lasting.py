@@ -65,6 +65,37 @@ def test_too_few_replicas_and_the_alerts_for_them(events: MakeFrame, ends: MakeF
     ]
 
 
+def test_too_few_in_sync_is_by_the_settings_of_that_time(
+    spark: "SparkSession", events: MakeFrame, ends: MakeFrame
+) -> None:
+    second = 1_000_000
+    shrunk = {"partition": "p-0", "leader": 1, "leader_epoch": 0}
+    kind = "topic_config_changed"
+    read = events(
+        [
+            event("isr_changed", 10 * second, **shrunk, isr=[1], previous_isr=[1, 2, 3]),
+            event(kind, 20 * second, target="p", detail="retention.ms=5, min.insync.replicas=1"),
+            event(kind, 25 * second, target="q", detail="min.insync.replicas=2"),
+            event(kind, 30 * second, target="p", detail="min.insync.replicas=9"),
+            event(kind, 40 * second, target="p", detail="retention.ms=5"),
+        ]
+    )
+    row = {"session_id": ONE, "partition": "p-0", "replicas": [1, 2, 3], "min_isr": 2}
+    ended = ends(one=(50 * second, 4))
+
+    def found(**more: int) -> tuple[list[tuple[int, int]], list[int]]:
+        placed = spark.createDataFrame(pa.Table.from_pylist([{**row, **more}], schema=schemas.ASSIGNMENTS))
+        states = timeline.partition_states(read, placed, ended)
+        under = health.isr_conditions(states).filter("condition = 'under_min_isr'")
+        spans = [(a // second, b // second) for a, b in told(under, "began_us", "ended_us")]
+        return spans, sorted({each for (each,) in told(states, "min_isr")})
+
+    # Of a topic that sets none itself that of the start counts, or as the start says.
+    assert found() == ([(10, 20), (30, 50)], [1, 2, 9])
+    assert found(default_min_isr=1) == ([(10, 20), (30, 40)], [1, 2, 9])
+    assert found(default_min_isr=1, most_min_isr=3) == ([(10, 20), (30, 40)], [1, 2, 3])
+
+
 def test_a_high_watermark_stalls_while_records_wait_above_it(events: MakeFrame, ends: MakeFrame) -> None:
     log = {"partition": "p-0", "broker": 1, "leader_epoch": 0}
     rows = [
