@@ -169,7 +169,7 @@ async def test_of_a_session_from_a_bundle_it_is_put_where_it_stays(tmp_path, mon
     recorder = Recorder(tmp_path / "scratch")
     session = Session.start(timed(), recorder=recorder, open_ended=True)
     session.advance(SECOND)
-    monkeypatch.setattr("playbooks.reading_sessions._scratched", [tmp_path / "scratch"])
+    monkeypatch.setattr("playbooks.finding_sessions._scratched", [tmp_path / "scratch"])
     monkeypatch.chdir(tmp_path)
     told, good = await export_span(recorder.path, recorder, Span(0, SECOND))
     (target,) = tmp_path.glob("*.jsonl")
