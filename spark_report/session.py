@@ -120,15 +120,15 @@ def start(
     with _scratch() as scratch:
         java = training.java if training else find(scratch)
         with _environment(java, local=masters.is_local(master)), interrupts.py4j_silent():
-            settings = _settings(
-                master, MANY_EVENTS if events is None else events, scratch, cache_options(java, training)
-            )
+            much = events is None or events >= SMALL_EVENTS
+            cache = [] if much else cache_options(java, training)
+            settings = _settings(master, MANY_EVENTS if events is None else events, scratch, cache)
             spark, jvm = _launch(settings | ({"spark.driver.memory": memory} if memory else {}), scratch)
             try:
                 with contextlib.ExitStack() as stack:
                     watch = _watch(spark, master, stack)
-                    origin = f"Java {java.version} from {java.origin}{', warm' if java.cache else ''}"
-                    yield Started(spark, origin, scratch / "spark.log", jvm, _cold(java), watch)
+                    origin = f"Java {java.version} from {java.origin}{', warm' if java.cache and not much else ''}"
+                    yield Started(spark, origin, scratch / "spark.log", jvm, _cold(java) and not much, watch)
             finally:
                 with interrupts.ignored():
                     _stop(spark, jvm)
@@ -307,12 +307,10 @@ def _java_options(events: int, scratch: Path, cache: list[str]) -> str:
         f'"-Djava.io.tmpdir={scratch / "tmp"}"',
         f"-Dlog4j2.configurationFile={(scratch / 'log4j2.properties').as_uri()}",
     ]
-    if events < SMALL_EVENTS:
-        options.append("-XX:TieredStopAtLevel=1")
-    if events < SMALL_EVENTS or cache:
-        # A cache is used by the collector that it was made with.
-        options.append("-XX:+UseSerialGC")
-    return " ".join([*options, *cache])
+    if events >= SMALL_EVENTS:
+        # A cache is used by the collector that it was made with; this one saves more than a warm start.
+        return " ".join([*options, "-XX:+UseParallelGC"])
+    return " ".join([*options, "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", *cache])
 
 
 def _memory() -> str:

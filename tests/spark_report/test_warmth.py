@@ -87,11 +87,13 @@ class TestUse:
 
     def test_the_jvm_is_told_of_it_with_the_collector_it_was_made_with(self, tmp_path: Path) -> None:
         warm = java.Java(tmp_path, 25, "PATH", tmp_path / "a b.aot")
-        told = session._settings(None, 10_000_000, tmp_path, session.cache_options(warm, None))
+        told = session._settings(None, 2_999_999, tmp_path, session.cache_options(warm, None))
         options = told["spark.driver.extraJavaOptions"]
         assert f'"-XX:AOTCache={tmp_path}/a b.aot" -Xlog:disable' in options
         assert "-XX:+UseSerialGC" in options
-        assert "TieredStopAtLevel" not in options
+        much = session._settings(None, 3_000_000, tmp_path, [])["spark.driver.extraJavaOptions"]
+        assert "-XX:+UseParallelGC" in much
+        assert "UseSerialGC" not in much
 
     @pytest.mark.parametrize(
         ("events", "quick", "interpreted"),
