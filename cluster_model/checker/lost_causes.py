@@ -3,6 +3,7 @@
 Nothing is concluded from a version or a setting alone. What the kept events do not tell is ``unexplained``.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -87,8 +88,12 @@ def case_of(
 ) -> Case:
     """Gather what is known. ``leader`` leads now."""
     witness = history.witnesses.of(partition, lineage.epoch, offsets[0])
-    scene = history.scene(partition) if witness is None else witness.scene
     cuts = history.cuts_of(partition, lineage.id, offsets)
+    scene = history.scene(partition) if witness is None else witness.scene
+    late = None if witness is None else _lost_later(witness, cuts)
+    if late is not None:
+        scene = history.scene(partition)
+        return Case(partition, lineage, offsets, acks, committed, isr, min_isr, None, scene, late, late.event.broker)
     if witness is None:
         return Case(
             partition, lineage, offsets, acks, committed, isr, min_isr, None, scene, cuts[-1] if cuts else None, leader
@@ -100,9 +105,20 @@ def case_of(
         leader = scene.election.leader
     elif trigger is not None and hasattr(trigger, "broker"):
         leader = trigger.broker
+    elif trigger is None:
+        leader = lineage.broker  # nobody has been elected since: it had lost them when its answer came
     own = [cut for cut in cuts if cut.event.broker == leader and cut.moment <= scene.moment]
     cut = own[-1] if own else None
     return Case(partition, lineage, offsets, acks, committed, isr, min_isr, witness, scene, cut, leader)
+
+
+def _lost_later(witness: Witness, cuts: Sequence[Cut]) -> Cut | None:
+    """By which the one that was elected without them lost them: it got them before it heard that it leads."""
+    election = witness.scene.election
+    if election is None:
+        return None
+    later = [cut for cut in cuts if cut.event.broker == election.leader and cut.moment > witness.scene.moment]
+    return later[-1] if later else None
 
 
 def cause_of(case: Case, history: History, profile: Profile) -> str:
