@@ -91,14 +91,14 @@ class Kernel:
         self._laned += 1
         heappush(self._heap, (at, order, kind, target, payload))
 
-    def void(self, kind: int, meant: Callable[[int, int, Payload], bool]) -> None:
-        """Let what waits come to nothing where it is ``meant`` (by kind, target and payload).
+    def void(self, kind: int, meant: Callable[[int, int, Payload], bool], since: int = 0) -> None:
+        """Let what waits, from ``since`` on, come to nothing where it is ``meant`` (by kind, target and payload).
 
         Each becomes an event of ``kind`` with nothing in it: it keeps its place, and counts as one that was handled.
         """
         heap = self._heap
         for place, (at, order, what, target, payload) in enumerate(heap):
-            if meant(what, target, payload):
+            if at >= since and meant(what, target, payload):
                 heap[place] = (at, order, kind, target, ())
 
     def next_at(self) -> int:

@@ -13,7 +13,7 @@ Each connection's direction is first-in first-out, as TCP is.
 
 What a *cut* does is what dropped packets do to TCP, one direction at a time. Connections stay open and silent. What is
 on its way arrives; what is sent later waits with the sender's system, and arrives in order after the link is mended
-(:data:`~cluster_model.kernel.wires.RETRANSMIT_US`). If the oldest has waited for
+(:data:`~cluster_model.kernel.wires.RETRANSMIT_US`), if its machine still has power then. If the oldest has waited for
 :data:`~cluster_model.kernel.wires.GIVEN_UP_US`, that connection is given up: all that was sent on it vanishes, and the
 sender is told that it broke. Resets do not pass either, and are not repeated. What a killed process had sent is still
 sent again by its system; with the machine it is gone. That the sender of the open direction of a half cut would miss
@@ -236,6 +236,7 @@ class Network:
                 link.close()
                 if state is ProcessState.OFF:
                     link.held.clear()
+                    self.troubles.never_sent_again(link)
 
     def restart(self, node: int) -> None:
         """A new incarnation runs; timers and messages of the old one are gone."""

@@ -251,20 +251,31 @@ class Troubles:
         for serial in trouble.doomed.values():
             kernel.schedule(kernel.now + RETRANSMIT_US, TROUBLE, source, (BREAK, target, serial))
 
-    def sever(self, one: int, other: int) -> bool:
-        """Break all connections between two processes; False where there was none."""
-        self._net.rouse(one, other)
-        there, back = self._net.link(one, other), self._net.link(other, one)
-        if not there.used and not back.used:
-            return False
-        pairs = ((one, other), (other, one))
+    def never_sent_again(self, link: Link) -> None:
+        """The sender's machine has lost power: what a cut had held and is yet to be sent again is gone."""
+        if link.again_us > self._net.kernel.now:
+            self._vanish(((link.source.id, link.target.id),), link.again_us)
+            for wire in link.wires:
+                wire.arrives = 0
+
+    def _vanish(self, pairs: tuple[tuple[int, int], ...], since: int = 0) -> None:
+        """Of what is on its way between these, nothing arrives that would from ``since`` on."""
         self._net.kernel.void(
             TROUBLE,
             lambda kind, target, payload: (
                 (kind == MESSAGE and (payload[0], target) in pairs)
                 or (kind == TROUBLE and payload[:1] == (REPEAT,) and (payload[1], target) in pairs)
             ),
+            since,
         )
+
+    def sever(self, one: int, other: int) -> bool:
+        """Break all connections between two processes; False where there was none."""
+        self._net.rouse(one, other)
+        there, back = self._net.link(one, other), self._net.link(other, one)
+        if not there.used and not back.used:
+            return False
+        self._vanish(((one, other), (other, one)))
         for link in (there, back):
             self.taken(link)
             link.held.clear()

@@ -135,8 +135,8 @@ class Link:
     """One direction between two processes."""
 
     __slots__ = (
-        "_jitter", "_latency", "_seed", "cuts", "held", "lag", "name", "ready", "source", "target", "trouble", "used",
-        "wire", "wires",
+        "_jitter", "_latency", "_seed", "again_us", "cuts", "held", "lag", "name", "ready", "source", "target",
+        "trouble", "used", "wire", "wires",
     )  # fmt: skip
 
     def __init__(self, seed: int, source: Process, target: Process, latency: int, jitter: int) -> None:
@@ -155,6 +155,8 @@ class Link:
         """Faults that cut it; while there is one, nothing passes."""
         self.held: list[Held] = []
         """What was sent meanwhile, oldest first."""
+        self.again_us = 0
+        """When what was held last was, or will be, sent again."""
         self._seed = seed
         self._latency = latency
         self._jitter = jitter
@@ -201,6 +203,8 @@ class Link:
             return
         self.ready = self.used and self.trouble is None
         held, self.held = self.held, []
+        if held:
+            self.again_us = kernel.now + RETRANSMIT_US
         for message in held:
             if self.trouble is not None:
                 self.trouble.carry(message.wire, message.order, message.payload, RETRANSMIT_US)
@@ -241,7 +245,7 @@ class Link:
 
     def save(self) -> tuple[Any, ...]:
         """All state but that of exchanges' wires."""
-        cut = (self.cuts, tuple(self.held)) if self.cuts else ()
+        cut = (self.cuts, tuple(self.held), self.again_us) if self.cuts or self.again_us else ()
         return (self.lag, self.used, self.wire.save(), cut)
 
     def load(self, saved: tuple[Any, ...]) -> None:
@@ -249,7 +253,7 @@ class Link:
         lag, self.used, wire, cut = saved
         self.slow_down(lag)
         self.wire.load(wire)
-        cuts, held = cut or ((), ())
+        cuts, held, self.again_us = cut or ((), (), 0)
         self.cuts = cuts
         self.held = list(held)
         self.ready = self.used and not cuts and self.trouble is None

@@ -130,6 +130,30 @@ def test_the_system_of_a_killed_process_still_sends_and_a_dead_machine_does_not(
     assert words(world, B) == arrives
 
 
+@pytest.mark.parametrize(
+    ("after", "dark", "arrives"),
+    [
+        (RETRANSMIT_US - 1, True, ["of the next life"]),
+        (RETRANSMIT_US - 1, False, ["held", "behind it", "of the next life"]),
+        (RETRANSMIT_US, True, ["held", "behind it", "of the next life"]),
+    ],
+)
+def test_what_is_to_be_sent_again_dies_with_its_machine_until_it_is(
+    world: World, after: int, dark: bool, arrives: list[str]
+) -> None:
+    world.network.cut(A, B, 1)
+    world.send(A, B, "held")
+    world.run(SECOND)
+    world.network.mend(A, B, 1)
+    world.send(A, B, "behind it")
+    world.run(SECOND + after)
+    (world.network.power_off if dark else world.network.crash)(A)
+    world.network.restart(A)
+    world.send(A, B, "of the next life")
+    world.run(3 * SECOND)
+    assert [word for word in words(world, B) if word != "reset"] == arrives
+
+
 def cut_both(world: World) -> None:
     world.network.cut(A, B, 1)
     world.network.cut(B, A, 1)
