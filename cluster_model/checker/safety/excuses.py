@@ -126,9 +126,11 @@ class Excuses:
             self._left_alone(partition, record.isr, record.leader_epoch)
 
     def _joined(self, event: IsrChanged) -> None:
-        """Who joins an ISR is back, whoever let it."""
+        """Who joins an ISR is back, whoever let it; but who leads it was elected, perhaps before anybody knows."""
         for broker in event.isr:
-            if broker not in event.previous_isr and (event.partition, broker) in self._wounded:
+            if broker == event.leader or broker in event.previous_isr:
+                continue
+            if (event.partition, broker) in self._wounded:
                 self._wounded[event.partition, broker] = True
 
     def _left_alone(self, partition: str, isr: tuple[int, ...], epoch: int) -> None:
