@@ -204,14 +204,19 @@ def _summed_up(read: Read, spans: Spans, gather: Gatherer, plan: Plan) -> list[J
 def unavailability(read: Read, plan: Plan) -> "DataFrame":
     """When nobody served a partition, or a client was refused."""
     answers = of_kinds(read.events, availability.ANSWERS)
-    groups = None if plan.little else numbered(of_kinds(read.tallies, availability.ANSWERS), availability.ASKED)
+    groups = _numbers(read, plan, availability.ANSWERS, availability.ASKED)
     return availability.unavailability(read.rare, answers, read.ends, groups)
 
 
 def hw_stalls(read: Read, plan: Plan) -> "DataFrame":
     """When high watermarks stood still."""
-    groups = None if plan.little else numbered(of_kinds(read.tallies, stalls.HW_KINDS), stalls.PLACE)
+    groups = _numbers(read, plan, stalls.HW_KINDS, stalls.PLACE)
     return stalls.hw_stalls(of_kinds(read.events, stalls.HW_KINDS), read.rare, read.ends, groups)
+
+
+def _numbers(read: Read, plan: Plan, kinds: Sequence[str], names: Sequence[str]) -> "DataFrame | None":
+    """Numbers for the groups of these kinds of events, where there is much to sort."""
+    return None if plan.little else numbered(of_kinds(read.tallies, kinds), names)
 
 
 def latencies(read: Read, faults: "DataFrame", plan: Plan) -> "DataFrame":

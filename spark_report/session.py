@@ -108,21 +108,21 @@ def start(
                 with interrupts.ignored():
                     spark.stop()
         return
+    expected = MANY_EVENTS if events is None else events
     master, option = masters.chosen(master)
     if master is not None:
         masters.check(master, option)
     if master is not None and masters.is_connect(master):
         if memory is not None:
             raise ReportError(f"--memory: found with {masters.shown(master)}, which has a heap already")
-        with connecting.session(master, option, _of_session(MANY_EVENTS if events is None else events)) as spark:
+        with connecting.session(master, option, _of_session(expected)) as spark:
             yield Started(spark, f"Spark Connect at {masters.shown(master)}", None)
         return
     with _scratch() as scratch:
         java = training.java if training else find(scratch)
         with _environment(java, local=masters.is_local(master)), interrupts.py4j_silent():
-            much = events is None or events >= SMALL_EVENTS
-            cache = [] if much else cache_options(java, training)
-            settings = _settings(master, MANY_EVENTS if events is None else events, scratch, cache)
+            settings = _settings(master, expected, scratch, cache_options(java, training))
+            much = expected >= SMALL_EVENTS
             spark, jvm = _launch(settings | ({"spark.driver.memory": memory} if memory else {}), scratch)
             try:
                 with contextlib.ExitStack() as stack:

@@ -89,24 +89,21 @@ def case_of(
     """Gather what is known. ``leader`` leads now."""
     witness = history.witnesses.of(partition, lineage.epoch, offsets[0])
     cuts = history.cuts_of(partition, lineage.id, offsets)
-    scene = history.scene(partition) if witness is None else witness.scene
     late = None if witness is None else _lost_later(witness, cuts)
-    if late is not None:
+    if witness is None or late is not None:
+        cut = late or (cuts[-1] if cuts else None)
+        leader = leader if late is None else late.event.broker
         scene = history.scene(partition)
-        return Case(partition, lineage, offsets, acks, committed, isr, min_isr, None, scene, late, late.event.broker)
-    if witness is None:
-        return Case(
-            partition, lineage, offsets, acks, committed, isr, min_isr, None, scene, cuts[-1] if cuts else None, leader
-        )  # fmt: skip
-    trigger = witness.trigger
+        return Case(partition, lineage, offsets, acks, committed, isr, min_isr, None, scene, cut, leader)
+    scene, trigger = witness.scene, witness.trigger
     if isinstance(trigger, LeaderElected):
         leader = trigger.leader
     elif scene.election is not None:
         leader = scene.election.leader
-    elif trigger is not None and hasattr(trigger, "broker"):
-        leader = trigger.broker
     elif trigger is None:
         leader = lineage.broker  # nobody has been elected since: it had lost them when its answer came
+    elif hasattr(trigger, "broker"):
+        leader = trigger.broker
     own = [cut for cut in cuts if cut.event.broker == leader and cut.moment <= scene.moment]
     cut = own[-1] if own else None
     return Case(partition, lineage, offsets, acks, committed, isr, min_isr, witness, scene, cut, leader)

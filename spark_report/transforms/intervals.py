@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from pyspark.sql import Window
 from pyspark.sql import functions as F  # noqa: N812
 
-from spark_report.transforms.naming import NUMBER, by_name, by_number
+from spark_report.transforms.naming import by_name, by_number, keys_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -32,17 +32,15 @@ def intervals(
     A row of ``changes`` says that the state holds from ``(at_us, seq)`` on, and by what (``label``). Rows that repeat
     the state before them begin nothing. ``groups`` are numbers for session and keys, where there are very many rows.
     """
-    named, own = (changes, ["session_id", *keys]) if groups is None else (by_number(changes, groups), [NUMBER])
-    order = Window.partitionBy(*own).orderBy("at_us", "seq")
+    order = Window.partitionBy(*keys_of(["session_id", *keys], groups)).orderBy("at_us", "seq")
     turns = (
-        named.withColumn("_state", F.struct(*state))
+        by_number(changes, groups)
+        .withColumn("_state", F.struct(*state))
         .withColumns({"_before": F.lag("_state").over(order), "_place": F.row_number().over(order)})
         .filter((F.col("_place") == 1) | ~F.col("_state").eqNullSafe(F.col("_before")))
     )
     following = turns.withColumns({f"_next_{name}": F.lead(column).over(order) for name, column in _NEXT.items()})
-    spans = (following if groups is None else by_name(following, groups)).join(
-        F.broadcast(sessions), on="session_id", how="inner"
-    )
+    spans = by_name(following, groups).join(F.broadcast(sessions), on="session_id", how="inner")
     return spans.select(
         "session_id",
         *keys,

@@ -22,8 +22,15 @@ def numbered(rows: "DataFrame", names: Sequence[str]) -> "DataFrame":
     return rows.select(*names).distinct().withColumn(NUMBER, F.row_number().over(order))
 
 
-def by_number(rows: "DataFrame", groups: "DataFrame") -> "DataFrame":
-    """Rows with the number of their group in place of its names. ``groups`` must have them all."""
+def keys_of(names: Sequence[str], groups: "DataFrame | None") -> Sequence[str]:
+    """What a group goes by: its number, or its names where groups have none."""
+    return names if groups is None else (NUMBER,)
+
+
+def by_number(rows: "DataFrame", groups: "DataFrame | None") -> "DataFrame":
+    """Rows with the number of their group in place of its names; as they are without ``groups``, that must have all."""
+    if groups is None:
+        return rows
     names = [name for name in groups.columns if name != NUMBER]
     row, group = rows.alias("row"), F.broadcast(groups).alias("group")
     same = [F.col(f"row.{name}").eqNullSafe(F.col(f"group.{name}")) for name in names]
@@ -31,6 +38,6 @@ def by_number(rows: "DataFrame", groups: "DataFrame") -> "DataFrame":
     return row.join(group, on=same, how="inner").select(NUMBER, *kept)
 
 
-def by_name(rows: "DataFrame", groups: "DataFrame") -> "DataFrame":
+def by_name(rows: "DataFrame", groups: "DataFrame | None") -> "DataFrame":
     """The names again."""
-    return rows.join(F.broadcast(groups), on=NUMBER, how="inner").drop(NUMBER)
+    return rows if groups is None else rows.join(F.broadcast(groups), on=NUMBER, how="inner").drop(NUMBER)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from pyspark.sql import Window
 from pyspark.sql import functions as F  # noqa: N812
 
-from spark_report.transforms.naming import NUMBER, by_name, by_number
+from spark_report.transforms.naming import by_name, by_number, keys_of
 from spark_report.transforms.progress import with_life
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ STALL_US: Final = 1_000_000
 """How long a high watermark must stand still with records above it before that is a stall."""
 HW_KINDS: Final = ("appended", "hw_advanced", "became_leader", "partition_deleted")
 """Kinds that :func:`hw_stalls` needs."""
-PLACE: Final[tuple[str, ...]] = ("session_id", "partition")
+PLACE: Final = ("session_id", "partition")
 
 _APPENDED, _MOVED, _LED, _DELETED = range(len(HW_KINDS))
 _NOTHING: Final = -(1 << 62)
@@ -38,9 +38,7 @@ def hw_stalls(
     :data:`PLACE`. Whoever leads in an epoch older than one seen is a zombie, and nobody waits for its high watermark.
     One that was deleted begins anew under its name.
     """
-    told = _told(with_life(events, rare))
-    keys = PLACE if groups is None else (NUMBER,)
-    told = told if groups is None else by_number(told, groups)
+    told, keys = by_number(_told(with_life(events, rare)), groups), keys_of(PLACE, groups)
     order = Window.partitionBy(*keys).orderBy("at_us", "seq")
     so_far = order.rowsBetween(Window.unboundedPreceding, Window.currentRow)
     earlier = order.rowsBetween(Window.unboundedPreceding, -1)
@@ -57,7 +55,7 @@ def hw_stalls(
         *keys, "at_us", "seq", "what", "hw", "waiting"
     )
     following = turns.withColumns({f"next_{name}": F.lead(name).over(order) for name in _NEXT}).filter("waiting")
-    return _spans(following if groups is None else by_name(following, groups), sessions)
+    return _spans(by_name(following, groups), sessions)
 
 
 def _told(moves: "DataFrame") -> "DataFrame":

@@ -128,9 +128,8 @@ class Excuses:
     def _joined(self, event: IsrChanged) -> None:
         """Who joins an ISR is back, whoever let it; but who leads it was elected, perhaps before anybody knows."""
         for broker in event.isr:
-            if broker == event.leader or broker in event.previous_isr:
-                continue
-            if (event.partition, broker) in self._wounded:
+            joins = broker != event.leader and broker not in event.previous_isr
+            if joins and (event.partition, broker) in self._wounded:
                 self._wounded[event.partition, broker] = True
 
     def _left_alone(self, partition: str, isr: tuple[int, ...], epoch: int) -> None:
