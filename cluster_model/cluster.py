@@ -103,7 +103,9 @@ class Cluster:
         """How processes end, begin again, and how fast they work."""
         self.harm = Harm(self.brokers, self.network)
         records = parts.committed.records
-        self.world = World(self.profile, records, parts.replicas, parts.lineages, self.is_up, ids, self._known)
+        self.world = World(
+            self.profile, records, parts.replicas, parts.lineages, self.is_up, ids, self._known, self.plane.broker_epoch
+        )
         self.checker = Checker(
             self.world, self.emit, self.plane, client_settings(spec, parts.profile, self.outside.manners)
         )

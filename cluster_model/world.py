@@ -29,6 +29,8 @@ class World:
     brokers: tuple[int, ...]
     known: Callable[[int], Mapping[str, PartitionState]]
     """Partitions as a running broker's metadata cache has them."""
+    registration: Callable[[int], int]
+    """Epoch of a broker's registration as committed, -1 for none."""
 
     def record(self, partition: str) -> PartitionRecord:
         """A partition's committed state.

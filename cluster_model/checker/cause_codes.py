@@ -23,6 +23,7 @@ FAST_FAILOVER: Final = "fast-failover-divergence"
 UNFENCED_FOLLOWER: Final = "unfenced-follower"
 UNREPLICATED_TAIL: Final = "unreplicated-tail"
 UNCLEAN_ELECTION: Final = "unclean-election"
+LAST_KNOWN_LEADER: Final = "last-known-leader"
 LAST_REPLICA: Final = "last-replica-lost"
 POWER_LOSS_UNFLUSHED: Final = "power-loss-unflushed"
 DISK_LOST: Final = "disk-loss"
@@ -71,6 +72,12 @@ CAUSES: Final = (
         UNCLEAN_ELECTION, (LOST,),
         "a replica from outside the ISR was elected without them",
         "KIP-460, KIP-704",
+    ),
+    Cause(
+        LAST_KNOWN_LEADER, (LOST,),
+        "everybody who was eligible to lead had stopped uncleanly, so who had led last was elected, without "
+        "them",
+        "KIP-966",
     ),
     Cause(
         LAST_REPLICA, (LOST,),

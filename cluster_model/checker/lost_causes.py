@@ -10,6 +10,7 @@ from typing import Final
 from cluster_model.checker import cause_codes as codes
 from cluster_model.checker.history import Cut, History
 from cluster_model.checker.witnesses import Scene, Witness
+from cluster_model.controller.rules.change import LAST_KNOWN
 from cluster_model.events import BatchDamaged, LeaderElected
 from cluster_model.log.compare import Range
 from cluster_model.log.crashes import DISK_LOSS, POWER_LOSS
@@ -129,7 +130,7 @@ def cause_of(case: Case, history: History, profile: Profile) -> str:
         return codes.ZOMBIE_LEADER
     election = case.election
     if election is not None and not election.clean and (witness.holders or case.cut is None):
-        return codes.UNCLEAN_ELECTION
+        return codes.LAST_KNOWN_LEADER if election.by.endswith(LAST_KNOWN) else codes.UNCLEAN_ELECTION
     if case.cut is not None:
         return _of_cut(case)
     if history.damage(case.partition, case.leader, case.offsets, case.scene.moment) is not None:

@@ -55,8 +55,9 @@ class ManualCluster:
         self._handlers = self._verbs()
         governing = HandControl(self._ground)
         self.world = World(
-            self.profile, parts.committed.records, parts.replicas, parts.lineages, self.is_up, ids, governing.known
-        )
+            self.profile, parts.committed.records, parts.replicas, parts.lineages, self.is_up, ids, governing.known,
+            self._ground.counted_on.__getitem__,
+        )  # fmt: skip
         self.checker = Checker(self.world, self.emit)
         self.trace.set_observer(self.checker.observe, self.checker.listeners())
         self.query = Query(self.world, self.checker, lambda: NOW, dict, governing)

@@ -57,6 +57,7 @@ class Decisions:
         if not ground.up[broker]:
             return KafkaError.BROKER_NOT_AVAILABLE
         ground.live[broker] = ground.registered[broker]
+        ground.count_on(broker)
         ground.emit(BrokerRegistered(NOW, broker))
         ground.decider.unfence(broker, ground.live, NOW)
         ground.tell_all_live()
@@ -73,6 +74,7 @@ class Decisions:
             if not decisions:
                 known = sorted({state.leader_epoch for state in ground.decisions[replica.partition]})
                 raise ModelError(f"no decision of epoch {wanted} about {replica.partition}; there are {known}")
+        ground.count_on(replica.broker)
         if not replica.apply(decisions[-1], NOW):
             return KafkaError.STALE_CONTROLLER_EPOCH
         self._trips.forget(replica)

@@ -33,6 +33,8 @@ class Ground:
     registered: dict[int, int]
     """Broker epoch of each broker's newest registration, fenced ones included."""
     emit: Callable[[Event], None]
+    counted_on: dict[int, int] = field(init=False)
+    """Broker epoch of each broker's registration that the controller has acted on."""
     decider: Decider = field(init=False)
     settle: Callable[[Replica], None] = field(init=False)
     """Answers the produces that a step has settled."""
@@ -43,6 +45,7 @@ class Ground:
 
     def __post_init__(self) -> None:
         profile = self.parts.profile
+        self.counted_on = dict(self.registered)
         self.decider = Decider(self.parts.committed, profile, elr=profile.elr)
         self.decisions = {name: [record.state] for name, record in self.parts.committed.records.items()}
 
@@ -81,6 +84,10 @@ class Ground:
     def running(self) -> dict[int, int]:
         """Brokers whose process runs, with their broker epochs."""
         return {broker: self.registered[broker] for broker, runs in self.up.items() if runs}
+
+    def count_on(self, broker: int) -> None:
+        """The controller acts on its newest registration: it unfences it, tells it anything, or judges if it joins."""
+        self.counted_on[broker] = self.registered[broker]
 
     def tell_live(self, broker: int) -> None:
         """A running broker's metadata cache takes up which brokers live."""

@@ -134,6 +134,9 @@ class IsrChanges:
         live = dict(ground.live)
         if proposal.leader not in live and proposal.leader != ground.parts.committed.records[key[0]].leader:
             live[proposal.leader] = ground.registered[proposal.leader]
+        committed = ground.parts.committed.records[key[0]].isr
+        for newcomer in [broker for broker in proposal.isr if broker not in committed]:
+            ground.count_on(newcomer)
         response = ground.decider.alter_partition(proposal, live, NOW)
         self._answers[key] = response
         return KafkaError(response.error)

@@ -28,6 +28,7 @@ _BY_ITSELF: Final = {
     "zombie-leader": "acks=1 promises no more",
     "acks-0-unplaced": "acks=0 promises nothing",
     "power-loss-unflushed": "the power went before it was on disk",
+    "last-known-leader": "as many replicas as min.insync.replicas had stopped uncleanly",
     "last-replica-lost": "the power went before it was on disk",
     "disk-loss": "the disk was lost",
     "damaged-batch": "bits turned on the disk",

@@ -33,6 +33,7 @@ GOLDEN = {
     "kip-279-fast-failovers": {("lost", "unreplicated-tail")},
     "unclean-election-arithmetic": {("lost", "unclean-election")},
     "last-replica-standing": {("lost", "last-replica-lost"), ("lost", "power-loss-unflushed")},
+    "last-known-leader": {("lost", "last-known-leader")},
     "last-replica-power-loss": {("lost", "last-replica-lost")},
     "zombie-leader-gc-pause": {("lost", "zombie-leader")},
     "power-loss-divergence": {("lost", "power-loss-unflushed")},

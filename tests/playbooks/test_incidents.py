@@ -98,6 +98,24 @@ def test_an_eligible_leader_replica_keeps_what_the_last_in_sync_one_lost(seed: i
 
 
 @seeds
+def test_who_led_last_leads_once_all_that_were_eligible_have_stopped_uncleanly(seed: int) -> None:
+    incident = Incident("last-known-leader", seed)
+    result = incident.finish()
+    (lost,) = incident.of("truncated", partition="orders-0", rule="power loss")
+    (elected,) = incident.of("leader_elected", partition="orders-0")
+    assert (lost.broker, elected.leader, elected.clean) == (1, 1, False)
+    assert elected.by == "broker 1 is back, the last known leader"
+    # Broker 2 was back, and not fenced, for half a minute: it had all of it, and was not eligible any more.
+    registered = [event.at_us for event in incident.of("broker_registered", broker=2)]
+    assert registered[-1] < elected.at_us - 20 * SECOND
+    cut = incident.of("truncated", partition="orders-0", rule="diverging epoch in fetch")
+    assert {event.broker: event.log_offset for event in cut} == {2: 0, 3: 0}
+    (finding,) = result.findings
+    assert (finding.cause, finding.count) == ("last-known-leader", result.ledger.acked_lost)
+    assert finding.count >= 1_000
+
+
+@seeds
 def test_two_lead_from_the_end_of_a_session_to_the_heal_and_only_acks_1_pays(seed: int) -> None:
     incident = Incident("split-leader", seed).until(16.5)
     assert incident.query.leaders("orders-0") == [1]

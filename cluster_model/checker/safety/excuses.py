@@ -10,9 +10,7 @@ leader's copy keeps anybody from reading it, and only what is damaged.
 from typing import Any
 
 from cluster_model.events import (
-    BecameFollower,
     BecameLeader,
-    BrokerRegistered,
     HwAdvanced,
     IsrChanged,
     LeaderElected,
@@ -24,9 +22,7 @@ from cluster_model.log.compare import subtract
 from cluster_model.log.crashes import LOSSY
 from cluster_model.world import World
 
-LISTENS = (
-    BecameFollower, BecameLeader, BrokerRegistered, IsrChanged, LeaderElected, PartitionOffline, Truncated,
-)  # fmt: skip
+LISTENS = (BecameLeader, IsrChanged, LeaderElected, PartitionOffline, Truncated)
 """The rare events among what is heard here."""
 
 
@@ -40,8 +36,8 @@ class Excuses:
         self._covered: dict[str, int] = {}
         self._crashed: dict[str, int] = {}
         """Partition → its leader epoch when a replica last lost what was on no disk."""
-        self._wounded: dict[tuple[str, int], bool] = {}
-        """Replicas that lack what they had; True since they are back, and known to be."""
+        self._wounded: dict[tuple[str, int], int] = {}
+        """Replicas that lack what they had, with the epoch of their broker's registration as they lost it."""
 
     def covers(self, partition: str, epoch: int) -> bool:
         """Whether the loss of records of a leader epoch is excused."""
@@ -78,8 +74,12 @@ class Excuses:
         return (partition, broker) in self._wounded
 
     def is_back(self, partition: str, broker: int) -> bool:
-        """Whether a wounded replica counts as running again."""
-        return self._wounded.get((partition, broker), False)
+        """Whether the cluster knows that a wounded replica's process began again.
+
+        It has registered since: a late heartbeat, or the word of a leader that it fetched from, is of the dead one.
+        """
+        registration = self._wounded.get((partition, broker))
+        return registration is not None and self._world.registration(broker) > registration
 
     @property
     def any_wounded(self) -> bool:
@@ -96,16 +96,7 @@ class Excuses:
                 self._cover(event.partition, event.leader_epoch - 1)
             self._left_alone(event.partition, event.isr, event.leader_epoch - 1)
         elif isinstance(event, IsrChanged | PartitionOffline):
-            if self._wounded and isinstance(event, IsrChanged):
-                self._joined(event)
             self._left_alone(event.partition, event.isr, event.leader_epoch)
-        elif self._wounded and isinstance(event, BecameFollower | BecameLeader):
-            if (event.partition, event.broker) in self._wounded:
-                self._wounded[event.partition, event.broker] = True
-        elif self._wounded and isinstance(event, BrokerRegistered):
-            for key in self._wounded:
-                if key[1] == event.broker:
-                    self._wounded[key] = True
 
     def after(self, event: TraceEvent) -> None:
         """They have looked: who leads now has the log that counts, and who has reached its HW is whole again."""
@@ -117,7 +108,7 @@ class Excuses:
         if record is None:
             return
         self._crashed[partition] = record.leader_epoch
-        self._wounded[partition, broker] = False
+        self._wounded[partition, broker] = self._world.registration(broker)
         if self._world.profile.elr:
             lost = sum(name == partition for name, _broker in self._wounded)
             if lost >= self._world.effective_min_isr(partition):
@@ -125,17 +116,17 @@ class Excuses:
         else:
             self._left_alone(partition, record.isr, record.leader_epoch)
 
-    def _joined(self, event: IsrChanged) -> None:
-        """Who joins an ISR is back, whoever let it; but who leads it was elected, perhaps before anybody knows."""
-        for broker in event.isr:
-            joins = broker != event.leader and broker not in event.previous_isr
-            if joins and (event.partition, broker) in self._wounded:
-                self._wounded[event.partition, broker] = True
-
     def _left_alone(self, partition: str, isr: tuple[int, ...], epoch: int) -> None:
-        """All that are left have lost records as members, the last one too; who was back before that is no excuse."""
-        if self._wounded and isr and all(self._wounded.get((partition, broker)) is False for broker in isr):
+        """All that may lead have lost records as members, the last one too; who was back before that is no excuse."""
+        if not self._wounded or not isr:
+            return
+        record = self._world.records.get(partition)
+        eligible = () if record is None else record.state.elr
+        if all(self._is_out(partition, broker) for broker in (*isr, *eligible)):
             self._cover(partition, epoch)
+
+    def _is_out(self, partition: str, broker: int) -> bool:
+        return self.is_wounded(partition, broker) and not self.is_back(partition, broker)
 
     def _cover(self, partition: str, epoch: int) -> None:
         if epoch > self._covered.get(partition, -1):
@@ -146,7 +137,7 @@ class Excuses:
         if leader is None:
             return
         for broker, replica in self._world.replicas[partition].items():
-            if not self._wounded.get((partition, broker)):
+            if not self.is_back(partition, broker):
                 continue
             leadership = leader.leadership
             start = leader.log.leo if leadership is None else leadership.epoch_start
@@ -157,7 +148,7 @@ class Excuses:
         """A partition is deleted."""
         self._covered.pop(partition, None)
         self._crashed.pop(partition, None)
-        self._wounded = {key: back for key, back in self._wounded.items() if key[0] != partition}
+        self._wounded = {key: epoch for key, epoch in self._wounded.items() if key[0] != partition}
 
     def save(self) -> tuple[Any, ...]:
         """All state."""

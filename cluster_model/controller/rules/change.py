@@ -9,6 +9,9 @@ from cluster_model.messages import NOBODY, PartitionState
 LEADER: Final = "leader"
 """``by`` of a change that the partition's own leader proposed (AlterPartition, or its write to ZooKeeper)."""
 
+LAST_KNOWN: Final = "the last known leader"
+"""How ``by`` ends where nobody eligible was left, and who had led last was elected (KIP-966)."""
+
 Brokers = Callable[[int], bool]
 """Whether a broker is one of those meant: live, active, shutting down."""
 

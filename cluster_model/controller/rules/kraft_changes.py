@@ -9,7 +9,7 @@ shrinks.
 from dataclasses import dataclass
 
 from cluster_model.config import TopicConfig
-from cluster_model.controller.rules.change import Brokers, Change, Election
+from cluster_model.controller.rules.change import LAST_KNOWN, Brokers, Change, Election
 from cluster_model.messages import NOBODY, PartitionState
 from cluster_model.profiles import Profile
 
@@ -27,6 +27,8 @@ class _Target:
     recovering: bool
     leader: int
     unclean: bool = False
+    led_last: bool = False
+    """Whether it is elected for having led last."""
 
 
 def build(
@@ -116,7 +118,7 @@ def _elect_unclean(target: _Target, active: Brokers, *, elr_on: bool, may_be_unc
     """Nobody is known to hold all that is committed: the last known leader, or whoever lives where that is allowed."""
     last = target.last_known
     if elr_on and not target.isr and not target.elr and last in target.replicas and active(last):
-        target.leader, target.unclean = last, True
+        target.leader, target.unclean, target.led_last = last, True, True
     elif may_be_unclean:
         target.leader = next((broker for broker in target.replicas if active(broker)), NOBODY)
         target.unclean = target.leader != NOBODY
@@ -148,4 +150,5 @@ def _changed(state: PartitionState, target: _Target, profile: Profile, by: str, 
     if found == state and not sets_leader:
         return None
     epoch, partition_epoch = state.leader_epoch + sets_leader, state.partition_epoch + 1
-    return Change(found._replace(leader_epoch=epoch, partition_epoch=partition_epoch), by, clean=not target.unclean)
+    why = f"{by}, {LAST_KNOWN}" if target.led_last else by
+    return Change(found._replace(leader_epoch=epoch, partition_epoch=partition_epoch), why, clean=not target.unclean)
