@@ -142,9 +142,9 @@ AREAS: Final = (
     Area(
         "fetching",
         "Fetch sessions, several fetcher threads, quotas of replication, reads from followers.",
-        "FetchSession, AbstractFetcherManager, ReplicationQuotaManager, RackAwareReplicaSelector; KIP-73, KIP-74, KIP-227, KIP-392",
+        "FetchSession, AbstractFetcherManager, ReplicationQuotaManager, RackAwareReplicaSelector; KIP-73, KIP-74, KIP-227, KIP-392, KAFKA-6051",
         ("test_session_cache.py", "test_fetchers.py", "test_throttling.py", "test_fetch_from_follower.py"),
-        ("throttles", "fetch_sessions", "reads_from_followers"),
+        ("throttles", "fetch_sessions", "quits_waiting", "reads_from_followers"),
         left_out=(
             "Quotas of clients and of requests (KIP-13, KIP-124).",
             "Fetch session ids count up instead of being drawn; their cache is not split by shards (3.9).",

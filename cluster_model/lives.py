@@ -12,6 +12,7 @@ from cluster_model.client_processes import CLOSE_US, ClientProcesses
 from cluster_model.controller.plane import Plane
 from cluster_model.controller.raft.parking import WAIT
 from cluster_model.controller.raft.peer import ALARM, LATE
+from cluster_model.endings import CRASH, POWER_LOSS
 from cluster_model.errors import ModelError
 from cluster_model.events import Event, NodeDown, NodeUp
 from cluster_model.kernel.processes import Network, ProcessState
@@ -20,11 +21,6 @@ from cluster_model.messages import NOBODY
 from cluster_model.replication.broker import Broker
 from cluster_model.replication.fetcher_ids import FETCHER
 from cluster_model.replication.sessions import FETCH_WAIT
-
-CRASH: Final = "crash"
-POWER_LOSS: Final = "power_loss"
-OUT_OF_MEMORY: Final = "out_of_memory"
-"""How a process ended, as told by ``NodeDown``; one that ends itself gives its reason there."""
 
 _FREE: Final = (ALARM, LATE, WAIT, FETCH_WAIT, FETCHER)
 """Timers that take no time of a slow CPU: waits that are over, and looking whether anything is due at all."""

@@ -6,7 +6,7 @@ Only what a client was told counts here, at the time at which it was told, and n
 from collections.abc import Callable, Iterable
 from typing import Any, Final
 
-from cluster_model.lives import CRASH, OUT_OF_MEMORY, POWER_LOSS
+from cluster_model.endings import CRASH, OUT_OF_MEMORY, POWER_LOSS
 from playbooks.client_books import ClientBooks, Handed
 
 

@@ -11,7 +11,7 @@ from cluster_model.checker.deeds import Deed, Deeds, about
 from cluster_model.events import Appended, ProduceRefused
 
 REFUSALS_KEPT: Final = 64
-"""Refusals of one client and partition: more than can be under way."""
+"""Batches of one client and partition, the last refusal of each: more than can be under way."""
 JUST_OVER_US: Final = 1_000_000
 """How long ago what led to a refusal may have ended: a paused broker refuses when it goes on."""
 REPEATS_KEPT: Final = 512
@@ -51,9 +51,7 @@ class Attempts:
     def refused(self, event: ProduceRefused) -> None:
         """An attempt failed."""
         key = (event.client, event.partition)
-        known = self._refused.get(key, ())
-        if known and known[-1].sequence == event.sequence:
-            known = known[:-1]
+        known = tuple([each for each in self._refused.get(key, ()) if each.sequence != event.sequence])
         self._refused[key] = (*known[1 - REFUSALS_KEPT :], event)
 
     def written_again(self, key: _Key, event: Appended) -> None:

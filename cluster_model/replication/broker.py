@@ -267,6 +267,7 @@ class Broker:
                 self.settle(replica)
                 self.tenants.applied(replica)
         self._fetchers.start_waiting()
+        self._fetchers.end_idle()
 
     def forget(self, partition: str) -> None:
         """The metadata cache lists a partition no longer: its topic is deleted, as far as this broker has heard."""
@@ -280,6 +281,7 @@ class Broker:
         cache, see :meth:`forget`, does not list the partition either.
         """
         self._hosting.stop(partition, delete=delete)
+        self._fetchers.end_idle()
 
     def configure_topic(self, topic: str, overrides: Mapping[str, ConfigValue]) -> None:
         """A topic's settings from here on, all of its overrides; its replicas may be here already or come later.

@@ -119,6 +119,18 @@ class Fetcher:
         for partition in tuple(self._partitions):
             self.remove(partition)
 
+    def quit_if_idle(self) -> None:
+        """Without any partition the thread ends, and closes its connection whatever it waits for; a new one may begin.
+
+        (``AbstractFetcherManager.shutdownIdleFetcherThreads``, ``ReplicaFetcherThread.initiateShutdown``)
+        """
+        if self._partitions or not self._outstanding or self._held is not None:
+            return
+        self._port.abandon(self.leader, self._exchange)
+        self.disturb()
+        self._session.closed()
+        self._outstanding = 0
+
     def disturb(self) -> None:
         """A role or an epoch may change: the next request is a full one."""
         self._exchange.wake()

@@ -81,6 +81,13 @@ class Fetchers:
                 if not fetcher.has(replica.partition):
                     fetcher.add(replica.partition)
 
+    def end_idle(self) -> None:
+        """Roles are taken up: who has nothing left to fetch is done, since 1.1 at once (KAFKA-6051)."""
+        if self._profile.quits_waiting:
+            for place, fetcher in self.running.items():
+                if place not in self.blocked:
+                    fetcher.quit_if_idle()
+
     def _fetcher(self, replica: Replica) -> Fetcher:
         index = fetcher_id(replica.partition, self._config.fetchers)
         fetcher = self.running.get((replica.leader, index))

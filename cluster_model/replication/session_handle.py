@@ -40,6 +40,11 @@ class SessionHandle:
         if self.epoch != SESSIONLESS:
             self.epoch = FULL
 
+    def closed(self) -> None:
+        """Whoever had it is gone: the next fetch begins one."""
+        self.lost()
+        self.id = 0
+
     def save(self) -> tuple[Any, ...]:
         """All state."""
         return (self.id, self.epoch)

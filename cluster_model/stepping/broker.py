@@ -1,5 +1,6 @@
 """Broker processes and their disks by hand: crashes, clean stops, starts, checkpoints, flushes, segments."""
 
+from cluster_model.endings import POWER_LOSS
 from cluster_model.errors import KafkaError
 from cluster_model.events import NodeDown, NodeUp, RecoveryFinished
 from cluster_model.stepping.fetch import RoundTrips
@@ -36,7 +37,7 @@ class Processes:
         return self._stop(params["broker"], "crash")
 
     def _power_loss(self, params: Params) -> KafkaError:
-        error = self._stop(params["broker"], "power_loss")
+        error = self._stop(params["broker"], POWER_LOSS)
         if error is KafkaError.NONE:
             for replica in self._ground.replicas_on(params["broker"]):
                 replica.power_lost(NOW, int(params.get("keep", -1)))

@@ -3,8 +3,8 @@
 from typing import Final
 
 from cluster_model.cluster import Cluster
+from cluster_model.endings import OUT_OF_MEMORY
 from cluster_model.kernel.processes import ProcessState
-from cluster_model.lives import OUT_OF_MEMORY
 from faults.expecting import silence
 from faults.fault import SECOND, Aim, Alias, Behaviour, Expectation, Fault, Injury, Param, Stage, table
 from faults.kinds.bouncing import LOOK_US

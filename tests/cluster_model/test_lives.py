@@ -5,10 +5,10 @@ import pytest
 from cluster_model.clients.admin import ADMIN
 from cluster_model.cluster import Cluster
 from cluster_model.controller.raft.peer import LEAVING_US
+from cluster_model.endings import OUT_OF_MEMORY
 from cluster_model.errors import ModelError
 from cluster_model.events import ControllerChanged, NodeDown, NodeUp, TraceEvent
 from cluster_model.kernel.processes import ProcessState
-from cluster_model.lives import OUT_OF_MEMORY
 from cluster_model.spec import FIRST_ZOOKEEPER, BrokerSpec, ClusterSpec, GroupSpec, NetworkSpec, ProducerSpec, TopicSpec
 
 MS, SECOND = 1_000, 1_000_000

@@ -35,6 +35,7 @@ HISTORY = [
     ("isr_epoch_start", "1.1", LAST),
     ("epoch_on_elect", "1.1", LAST),
     ("fetch_sessions", "1.1", LAST),
+    ("quits_waiting", "1.1", LAST),
     ("dynamic_config", "1.1", LAST),
     ("kip_279", "2.0", LAST),
     ("kip_320", "2.1", LAST),

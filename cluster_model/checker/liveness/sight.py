@@ -38,7 +38,7 @@ class Sight:
     hw_moved: dict[str, int] = field(default_factory=dict)
     """Partition → when a leader's high watermark last moved."""
     plane_nodes: tuple[int, ...] = ()
-    """The controller, and the majority that it decides with."""
+    """The controller, the majority that it decides with, and who had its office while their answers may be awaited."""
 
     def look(self, now: int) -> None:
         """Take in what all properties go by."""
@@ -53,7 +53,10 @@ class Sight:
         kraft = self.world.profile.kraft
         mine = next((some for some in self.majorities if not kraft or self.active in some), ())
         self.controller = self.active if mine else NOBODY
-        self.plane_nodes = tuple(dict.fromkeys((self.controller, *mine))) if self.controller != NOBODY else ()
+        if self.active != NOBODY:
+            weather.in_office(self.active, now)
+        lately = weather.lately_in_office(now - self.bounds.silence_us)
+        self.plane_nodes = tuple(dict.fromkeys((self.controller, *mine, *lately))) if self.controller != NOBODY else ()
 
     def imbalanced(self, broker: int) -> bool:
         """Whether others lead more of a broker's partitions than a ZooKeeper-mode controller puts up with."""
@@ -75,7 +78,11 @@ class Sight:
         return self.serves(broker) and not self.plane.is_shutting_down(broker)
 
     def with_plane(self, *brokers: int) -> tuple[int, ...]:
-        """These and whoever has to hear of them and to decide: the active controller with its majority."""
+        """These and whoever has to hear of them and to decide: the active controller with its majority.
+
+        So do controllers before it for a while: a broker sends no request beside the one that it waits for, and gives
+        that up only after the socket's timeout (``NodeToControllerRequestThread``).
+        """
         return tuple(dict.fromkeys([*[broker for broker in brokers if broker != NOBODY], *self.plane_nodes]))
 
 

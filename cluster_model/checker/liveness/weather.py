@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable
 from itertools import combinations
 from typing import Any
 
+from cluster_model.endings import POWER_LOSS
 from cluster_model.events import (
     ControllerChanged,
     FaultHealed,
@@ -23,7 +24,6 @@ from cluster_model.events import (
 )
 from cluster_model.kernel.process import ProcessState
 from cluster_model.kernel.processes import Network
-from cluster_model.log.crashes import POWER_LOSS
 
 Strikes = Callable[[], Iterable[tuple[int, ...]]]
 """Tells what lasting faults are done to: nodes as ``(node,)``, links as ``(one, other)``."""
@@ -35,7 +35,7 @@ class Weather:
     """Of one cluster's serving nodes. Times are virtual microseconds."""
 
     __slots__ = (
-        "_changed", "_doubtful", "_links", "_mended", "_names", "_network", "_silent", "_succeeded",
+        "_changed", "_doubtful", "_links", "_mended", "_names", "_network", "_offices", "_silent", "_succeeded",
         "_vanished", "strikes", "unwell",
     )  # fmt: skip
 
@@ -56,6 +56,8 @@ class Weather:
         """Node → when its machine last went, which tells them nothing either."""
         self._links: dict[tuple[int, int], int] = {}
         """The same of links, the smaller node first."""
+        self._offices: dict[int, int] = {}
+        """Node → when it was last seen to be the active controller."""
         self._doubtful: list[tuple[int, tuple[int, ...]]] = []
         """(when, nodes) of faults that have just been injected: perhaps they only end processes."""
         self._succeeded = LONG_AGO
@@ -135,6 +137,14 @@ class Weather:
             elif struck[0] in known and self.runs(struck[0]):
                 self._mended[struck[0]] = now
 
+    def in_office(self, node: int, now: int) -> None:
+        """A node is the active controller."""
+        self._offices[node] = now
+
+    def lately_in_office(self, since_us: int) -> tuple[int, ...]:
+        """Who has been the active controller since then: somebody may still wait for its answer."""
+        return tuple([node for node, seen_us in self._offices.items() if seen_us >= since_us])
+
     def is_disturbed(self, now: int) -> bool:
         """Whether anything disturbs anybody now, the time of the last look."""
         return bool(self._doubtful) or any(
@@ -167,14 +177,14 @@ class Weather:
 
     def save(self) -> tuple[Any, ...]:
         """All state."""
-        tables = (self._changed, self._mended, self._silent, self._vanished, self._links)
+        tables = (self._changed, self._mended, self._silent, self._vanished, self._links, self._offices)
         return (*[tuple(table.items()) for table in tables], tuple(self._doubtful), self._succeeded)
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Undo of :meth:`save`."""
-        changed, mended, silent, vanished, links, doubtful, self._succeeded = saved
+        changed, mended, silent, vanished, links, offices, doubtful, self._succeeded = saved
         self._changed, self._mended, self._links = dict(changed), dict(mended), dict(links)
-        self._silent, self._vanished = dict(silent), dict(vanished)
+        self._silent, self._vanished, self._offices = dict(silent), dict(vanished), dict(offices)
         self._doubtful = list(doubtful)
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from cluster_model.checker.safety.ground import Property
-from cluster_model.checker.safety.promise import LOSSY_MENDS, Mend
+from cluster_model.checker.safety.promise import LEAVING, LEAVING_MEND, LOSSY_MENDS, Mend
 from cluster_model.log.compare import differing
 from cluster_model.replication.replica import Replica
 
@@ -13,6 +13,7 @@ MENDS: Final = (
     Mend("kip_279", "KIP-279", "2.0"),
     Mend("kip_320", "KIP-320", "2.1"),
     *LOSSY_MENDS,
+    LEAVING_MEND,
 )
 """In which versions what a leader calls committed came to be on all in-sync replicas."""
 
@@ -52,11 +53,15 @@ class Completeness(Property):
                     f"broker {leader.broker} leads epoch {leader.leader_epoch} with HW {leader.hw}, and "
                     f"broker {broker} of {whose} lacks its record at {offset}"
                 )
-                epoch = leader.leader_epoch
+                epoch, at = leader.leader_epoch, _epoch_at(leader, offset)
                 self.ground.report(
                     self.promise, now, partition, broker, detail, offsets=(offset, leader.hw), epoch=epoch,
-                    when=self.ground.circumstances(partition, _epoch_at(leader, offset)),
+                    when=(*self._leaving(partition, broker), *self.ground.circumstances(partition, at)),
                 )  # fmt: skip
+
+    def _leaving(self, partition: str, broker: int) -> tuple[str, ...]:
+        state = self.world.records[partition].state
+        return (LEAVING,) if broker in state.removing or broker not in state.replicas else ()
 
 
 def _epoch_at(leader: Replica, offset: int) -> int:

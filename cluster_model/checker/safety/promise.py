@@ -14,6 +14,8 @@ ALONG_THE_LOG: Final = "log"
 """Circumstance: it is about the epochs along one log."""
 HIGH_WATERMARK: Final = "hw"
 """Circumstance: it is about the HW moving."""
+LEAVING: Final = "leaving"
+"""Circumstance: it is about a replica that a reassignment takes away."""
 KRAFT: Final = "kraft"
 """In the place of a flag: whether a quorum, not ZooKeeper, is the controller."""
 
@@ -22,6 +24,7 @@ CIRCUMSTANCES: Final = {
     EMPTY: "with unclean elections",
     ALONG_THE_LOG: "for the epochs along a log",
     HIGH_WATERMARK: "for the HW",
+    LEAVING: "for replicas that a reassignment takes away",
 }
 """As the manual names them."""
 
@@ -79,6 +82,10 @@ class Promise:
         return f"known for {version}: {', '.join(more)} and {last} mended it"
 
 
+LEAVING_MEND: Final = Mend(KRAFT, "KIP-500 (KRaft mode)", "3.3", LEAVING)
+"""A controller over ZooKeeper writes assignment and ISR to two nodes, one after the other, and tells the leader of the
+new assignment before the ISR is written (``KafkaController.updateCurrentReassignment``,
+``moveReassignedPartitionLeaderIfRequired``); a quorum changes both by one record."""
 LOSSY_MENDS: Final = (
     Mend("bounce_detected", "KIP-380", "2.2", LOSSY),
     Mend(KRAFT, "KIP-500 (KRaft mode)", "3.3", LOSSY),

@@ -1,0 +1,71 @@
+"""While a reassignment takes a replica away, ZooKeeper has assignment and ISR in two nodes: a gap that KRaft closed."""
+
+import pytest
+
+from cluster_model.cluster import Cluster
+from cluster_model.events import InvariantViolated, IsrChanged
+from playbooks.loader import loads
+from playbooks.result import Result
+from playbooks.session import Session
+
+TAKEN_AWAY_BEHIND = """
+floodmark: 1
+name: taken-away-behind
+seed: 207240347872299
+cluster: {kafka: "2.6", brokers: 3}
+topics:
+  - {name: orders, replication: 3, partitions: 2}
+clients: {producers: [{name: checkout, topic: orders, rate: 2/s}]}
+settle: 5s
+steps:
+  - {at: 0s, inject: crash, target: broker(3), for: 1ms}
+  - {at: 500ms, admin: set_replication, topic: orders, factor: 2}
+"""
+"""The leader hears of the new assignment while one that is to go is in the ISR, and no longer waits for it."""
+
+CHANGED_ITS_MIND = """
+floodmark: 1
+name: changed-its-mind
+seed: 245319608844007
+cluster: {kafka: "2.6", brokers: 3}
+topics:
+  - {name: orders, replication: 1}
+clients: {groups: [{name: billing, topics: [orders]}]}
+settle: 5s
+steps:
+  - {at: 0s, admin: set_replication, topic: orders, factor: 3}
+  - {at: 500ms, admin: set_replication, topic: orders, factor: 2}
+"""
+"""A second reassignment drops whom the first one added, and who is in sync already: from the assignment first."""
+
+CASES = [
+    (TAKEN_AWAY_BEHIND, {"leader-completeness", "weak-isr"}),
+    (CHANGED_ITS_MIND, {"leader-in-isr"}),
+]
+
+
+def finished(source: str) -> Result:
+    session = Session.start(loads(source.lstrip(), "leaving.yaml"))
+    while session.advance(session.cluster.now_us + 1_000_000):
+        pass
+    return session.finish()
+
+
+@pytest.mark.parametrize(("source", "gap"), CASES)
+def test_over_zookeeper_the_gap_is_known(source: str, gap: set[str]) -> None:
+    found = finished(source).violations
+    assert {each.invariant for each in found} == gap
+    assert {each.known for each in found} == {"known for 2.6: KIP-500 (KRaft mode) mended it in 3.3"}
+
+
+@pytest.mark.parametrize(("source", "gap"), CASES)
+def test_a_quorum_has_none(source: str, gap: set[str]) -> None:
+    assert finished(source.replace('"2.6"', '"3.9"')).violations == ()
+
+
+def test_who_was_never_a_replica_is_a_surprise_in_any_isr() -> None:
+    cluster = Session.start(loads(CHANGED_ITS_MIND.lstrip(), "leaving.yaml")).cluster
+    assert isinstance(cluster, Cluster)
+    cluster.emit(IsrChanged(0, "orders-0", 2, 0, 1, (2, 9), (2,), "leader"))
+    found = [event for event in cluster.drain() if isinstance(event, InvariantViolated)]
+    assert [(each.broker, each.known) for each in found if each.invariant == "leader-in-isr"] == [(9, "")]
