@@ -34,6 +34,7 @@ MIN_ISR_ONE: Final = "min-isr-one"
 NO_IDEMPOTENCE: Final = "retry-without-idempotence"
 PRODUCER_RESTART: Final = "producer-restart"
 FORGOTTEN_STATE: Final = "forgotten-producer-state"
+TOO_MANY_IN_FLIGHT: Final = "too-many-in-flight"
 RETRY_IN_FLIGHT: Final = "retry-in-flight"
 RESET_LATEST: Final = "reset-latest"
 TRUNCATION_SKIP: Final = "truncation-skip"
@@ -130,6 +131,12 @@ CAUSES: Final = (
         FORGOTTEN_STATE, (DUPLICATE,),
         "the leader no longer knew what the producer had written last, and took its retry for something new",
         "KIP-98, KIP-360",
+    ),
+    Cause(
+        TOO_MANY_IN_FLIGHT, (DUPLICATE,),
+        "more batches than the five that a leader knows again were under way, to an old leader and to a new one; the "
+        "first of them was sent once more, refused as out of order, and sent as new",
+        "KIP-360, KIP-951",
     ),
     Cause(
         RETRY_IN_FLIGHT, (REORDERED,),

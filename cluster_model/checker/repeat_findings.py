@@ -8,10 +8,11 @@ from cluster_model.checker.attempts import Again, Attempts
 from cluster_model.checker.deeds import about, deed_words
 from cluster_model.checker.findings import DUPLICATE, REORDERED, Link, Place
 from cluster_model.checker.history import History
+from cluster_model.checker.in_flight import outran
 from cluster_model.checker.repeats import Repeats
 from cluster_model.checker.telling import THEM, Told, at, offsets
 from cluster_model.events import Appended, NodeDown, ProduceRefused
-from cluster_model.log.lineage import Lineage
+from cluster_model.log.lineage import Batch, Lineage
 from cluster_model.world import World
 
 
@@ -62,7 +63,7 @@ class RepeatFindings:
         elif (before.producer_id, before.producer_epoch) == (after.producer_id, after.producer_epoch):
             cause = codes.FORGOTTEN_STATE
         else:
-            cause = codes.PRODUCER_RESTART if restart else codes.FORGOTTEN_STATE
+            cause = codes.PRODUCER_RESTART if restart else self._refused(partition, before, after, again[1])
         links = [
             self._wrote(one, partition, first[1], count, "wrote"),
             *self._trouble(who, tried),
@@ -78,6 +79,14 @@ class RepeatFindings:
         )
         place = self._place(client, partition, sequence, count, again)
         return Told(DUPLICATE, cause, _key(tried, restart), place, None, clauses, tuple(links))
+
+    def _refused(self, partition: str, before: Batch, after: Batch, offset: int) -> str:
+        """Why a producer wrote again under another epoch."""
+        leader = self._world.true_leader(partition)
+        if leader is None or before.producer_id != after.producer_id:
+            return codes.FORGOTTEN_STATE
+        many = outran(leader.log, before.producer_epoch, after, offset)
+        return codes.TOO_MANY_IN_FLIGHT if many else codes.FORGOTTEN_STATE
 
     def _reordered(self, client: str, partition: str, sequence: int, count: int, where: tuple[int, int]) -> Told:
         lineage = self._lineage(partition, where[0])
@@ -138,6 +147,8 @@ class RepeatFindings:
 
 
 def _unknown_to(cause: str) -> str:
+    if cause == codes.TOO_MANY_IN_FLIGHT:
+        return ", which knows a producer's last five batches again,"
     return f", which did not know {THEM} by number," if cause == codes.NO_IDEMPOTENCE else ""
 
 

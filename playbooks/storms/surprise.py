@@ -32,6 +32,7 @@ _BY_ITSELF: Final = {
     "last-replica-lost": "the power went before it was on disk",
     "disk-loss": "the disk was lost",
     "damaged-batch": "bits turned on the disk",
+    "too-many-in-flight": "over two connections more batches can be under way than the five that a leader keeps",
     "producer-restart": "a producer's process began again",
     "commit-before-processing": "offsets were committed before the records were processed",
     "retention-overtook": "retention deleted them",

@@ -112,6 +112,8 @@ def _finding(kind: str, cause: str) -> Finding:
         ("3.9", "false", "unreplicated-tail", True),
         ("3.9", "false", "unexplained", False),
         ("3.9", "false", "forgotten-producer-state", False),
+        ("3.9", "false", "too-many-in-flight", True),
+        ("4.1", "false", "last-known-leader", True),
     ],
 )
 def test_a_surprise_is_what_neither_version_nor_settings_allow(
