@@ -27,6 +27,7 @@ LAST_KNOWN_LEADER: Final = "last-known-leader"
 LAST_REPLICA: Final = "last-replica-lost"
 POWER_LOSS_UNFLUSHED: Final = "power-loss-unflushed"
 DISK_LOST: Final = "disk-loss"
+REPLICA_DELETED: Final = "replica-deleted"
 DAMAGED_BATCH: Final = "damaged-batch"
 ZOMBIE_LEADER: Final = "zombie-leader"
 ACKS_0: Final = "acks-0-unplaced"
@@ -95,6 +96,11 @@ CAUSES: Final = (
         DISK_LOST, (LOST,),
         "the replica that had them lost its disk",
         "",
+    ),
+    Cause(
+        REPLICA_DELETED, (LOST,),
+        "a reassignment deleted the only replica in sync, which no other had caught up with",
+        "KIP-455",
     ),
     Cause(
         DAMAGED_BATCH, (LOST,),

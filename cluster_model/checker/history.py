@@ -31,6 +31,8 @@ CUTS_LOOKED_OVER: Final = 16
 """Truncations of a partition after which those that explain nothing are looked for, and dropped."""
 ISRS_KEPT: Final = 32
 """Epochs whose ISR is kept, whoever still goes by them."""
+UNCLEAN_KEPT: Final = 32
+"""Unclean elections of a partition that are kept: followers cut their logs for them soon, or never."""
 NOBODY: Final = (-1, -1)
 """Who led of a partition that nothing is known of any more."""
 
@@ -55,7 +57,7 @@ class History:
 
     __slots__ = (
         "_cuts", "_damages", "_deposed", "_dropped", "_elections", "_isrs", "_removed", "_saved", "_scenes",
-        "_standing", "_world", "acked_in", "deeds", "moment", "trigger", "witnesses",
+        "_standing", "_unclean", "_world", "acked_in", "deeds", "moment", "trigger", "witnesses",
     )  # fmt: skip
 
     def __init__(self, world: World) -> None:
@@ -75,6 +77,8 @@ class History:
         """(Who led before the newest leader, that leader)."""
         self._standing = {name: record.isr for name, record in names.items()}
         """The ISR before the newest election."""
+        self._unclean: dict[str, list[LeaderElected]] = {}
+        """The newest unclean elections."""
         self._cuts: dict[str, list[Cut]] = {name: [] for name in names}
         self._isrs = {name: [(0, record.isr)] for name, record in names.items()}
         """(leader epoch, its newest ISR) each."""
@@ -117,6 +121,7 @@ class History:
     def _tables(self) -> tuple[dict[str, Any], ...]:
         return (
             self._elections, self._deposed, self._standing, self._cuts, self._isrs, self._dropped, self._removed,
+            self._unclean,
         )  # fmt: skip
 
     def _begin(self, event: PartitionCreated) -> None:
@@ -138,6 +143,8 @@ class History:
             self._elections[name] = [each for each in decided[:-1] if each[0] in named] + decided[-1:]
         self._standing[name] = self._isrs[name][-1][1]
         if isinstance(event, LeaderElected):
+            if not event.clean:
+                self._unclean[name] = [*self._unclean.get(name, ())[1 - UNCLEAN_KEPT :], event]
             self._deposed[name] = (self._deposed[name][1], event.leader)
 
     def _isr_changed(self, event: IsrChanged) -> None:
@@ -232,6 +239,10 @@ class History:
         decided = [event for moment, event in self._elections[partition] if moment <= until]
         return decided[-1] if decided and isinstance(decided[-1], LeaderElected) else None
 
+    def unclean(self, partition: str, leader_epoch: int) -> LeaderElected | None:
+        """The election that began an epoch, if it was an unclean one."""
+        return next((each for each in self._unclean.get(partition, ()) if each.leader_epoch == leader_epoch), None)
+
     def last_cut(self, partition: str, broker: int, stint: int, offsets: Range, until: int) -> Truncated | None:
         """The newest truncation up to a moment by which a replica lost any of these very records."""
         for cut in reversed(self._cuts[partition]):
@@ -270,7 +281,8 @@ class History:
     @property
     def entries(self) -> int:
         """How many events are kept."""
-        lists = sum(len(each) for table in (self._cuts, self._isrs, self._elections) for each in table.values())
+        tables_of_lists = (self._cuts, self._isrs, self._elections, self._unclean)
+        lists = sum(len(each) for table in tables_of_lists for each in table.values())
         tables = sum(len(each) for table in (self._dropped, self._removed) for each in table.values())
         return lists + tables + len(self._damages) + self.deeds.entries + self.witnesses.entries
 
@@ -280,7 +292,7 @@ class History:
             return self._saved
         lists = [
             tuple((name, tuple(each)) for name, each in table.items())
-            for table in (self._cuts, self._isrs, self._elections)
+            for table in (self._cuts, self._isrs, self._elections, self._unclean)
         ]
         nested = [
             tuple((name, tuple(each.items())) for name, each in table.items())
@@ -299,7 +311,9 @@ class History:
         self._scenes.clear()
         self.moment, damages, lists, nested, plain, deeds, witnesses = saved
         self._damages = list(damages)
-        self._cuts, self._isrs, self._elections = ({name: list(each) for name, each in table} for table in lists)
+        self._cuts, self._isrs, self._elections, self._unclean = (
+            {name: list(each) for name, each in table} for table in lists
+        )
         self._dropped, self._removed = ({name: dict(each) for name, each in table} for table in nested)
         self._deposed, self._standing = (dict(table) for table in plain)
         self.deeds.load(deeds)

@@ -123,16 +123,16 @@ def cause_of(case: Case, history: History, profile: Profile) -> str:
     """One code of :data:`codes.CAUSES`."""
     witness = case.witness
     if witness is None:
-        return codes.UNEXPLAINED if case.cut is None else _of_cut(case)
+        return _nowhere(case, history) if case.cut is None else _of_cut(case, history)
     if isinstance(witness.trigger, BatchDamaged):
         return codes.DAMAGED_BATCH
     if case.in_vain:
         return codes.ZOMBIE_LEADER
     election = case.election
     if election is not None and not election.clean and (witness.holders or case.cut is None):
-        return codes.LAST_KNOWN_LEADER if election.by.endswith(LAST_KNOWN) else codes.UNCLEAN_ELECTION
+        return _of_unclean(election)
     if case.cut is not None:
-        return _of_cut(case)
+        return _of_cut(case, history)
     if history.damage(case.partition, case.leader, case.offsets, case.scene.moment) is not None:
         return codes.DAMAGED_BATCH
     if election is None or case.leader == case.voucher:
@@ -140,7 +140,19 @@ def cause_of(case: Case, history: History, profile: Profile) -> str:
     return _never_had(case, witness, profile)
 
 
-def _of_cut(case: Case) -> str:
+def _of_unclean(election: LeaderElected) -> str:
+    return codes.LAST_KNOWN_LEADER if election.by.endswith(LAST_KNOWN) else codes.UNCLEAN_ELECTION
+
+
+def _nowhere(case: Case, history: History) -> str:
+    """Nobody leads, and nobody cut them off."""
+    start, end = case.offsets
+    gone = [event for _moment, event in history.removed(case.partition).values()]
+    took = any(each.log_offset < end and each.end_offset > start and each.at_us >= case.written_us for each in gone)
+    return codes.REPLICA_DELETED if took else codes.UNEXPLAINED
+
+
+def _of_cut(case: Case, history: History) -> str:
     """The replica that leads without them had lost its copy, or the last copy was lost."""
     assert case.cut is not None
     rule = case.cut.event.rule
@@ -152,6 +164,9 @@ def _of_cut(case: Case) -> str:
         return _BY_RULE[rule]
     if rule.startswith(HIGH_WATERMARK):
         return codes.HW_TRUNCATION
+    unclean = history.unclean(case.partition, case.cut.event.leader_epoch)
+    if unclean is not None:
+        return _of_unclean(unclean)
     return codes.UNREPLICATED_TAIL if not case.committed and case.acks >= 0 else codes.UNEXPLAINED
 
 
@@ -164,4 +179,7 @@ def _never_had(case: Case, witness: Witness, profile: Profile) -> str:
         if witness.instead > case.lineage.epoch and not profile.kip_279:
             return codes.FAST_FAILOVER if profile.epoch_truncation else codes.HW_TRUNCATION
         return codes.UNEXPLAINED if profile.kip_320 else codes.UNFENCED_FOLLOWER
-    return codes.UNREPLICATED_TAIL if case.acks >= 0 else codes.UNEXPLAINED
+    if case.acks >= 0:
+        return codes.UNREPLICATED_TAIL
+    apart = -1 < witness.instead != case.lineage.epoch and case.leader in case.scene.isr
+    return codes.FAST_FAILOVER if apart and not profile.kip_279 else codes.UNEXPLAINED

@@ -38,6 +38,8 @@ class Chain:
         self._case = case
         self._now_us = now_us
         self._links: list[_Placed] = []
+        self._gone: list[str] = []
+        """Who deleted a replica that had them, in words."""
 
     def explained(self) -> Explained:
         """All of it."""
@@ -59,7 +61,7 @@ class Chain:
         first = [happened, lost_own]
         if own is not None and root is not None and own.moment < root.moment:
             first.reverse()
-        clauses = [*left_out, *first, damage, took_over, dropped]
+        clauses = [*left_out, *first, damage, took_over, dropped, *(self._gone if own is None else ())]
         self._links.sort(key=lambda placed: placed[:2])
         links = tuple(dict.fromkeys(link for _at, _order, link in self._links))
         return Explained(self._key(root), tuple(dict.fromkeys(each for each in clauses if each)), links, holders)
@@ -249,6 +251,7 @@ class Chain:
         for broker, (moment, gone) in self._history.removed(name).items():
             if gone.log_offset < end and gone.end_offset > start and gone.at_us >= case.written_us:
                 words = f"broker {broker} deleted its replica ({gone.by})"
+                self._gone.append(words)
                 self._add(gone.at_us, moment, gone.kind, broker, words)
         replicas = self._world.replicas.get(name, {})
         return cuts, [broker for broker, replica in replicas.items() if replica.log.holds(stint, start, end)]

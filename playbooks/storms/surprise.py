@@ -75,6 +75,11 @@ def _skipped_after_a_loss(cluster: AnyCluster) -> str:
     return "what it had read was lost" if cluster.query.acked_lost() or cluster.query.missing() else ""
 
 
+def _deleted_last(cluster: AnyCluster) -> str:
+    """A quorum keeps who is not wanted any more until others are in sync (``PartitionReassignmentReplicas``)."""
+    return "" if cluster.profile.kraft else "over ZooKeeper a reassignment may delete the last replica in sync"
+
+
 _SEEN_OF: Final = {"duplicate": DUPLICATE, "nonmonotonic-send": REORDERED, "realtime-order": DUPLICATE}
 """Anomaly → the kind of finding that it is the sight of."""
 
@@ -85,6 +90,7 @@ _BY_SETTING: Final[dict[str, Callable[[AnyCluster], str]]] = {
     "retry-in-flight": _not_idempotent,
     "forgotten-producer-state": _forgotten,
     "truncation-skip": _skipped_after_a_loss,
+    "replica-deleted": _deleted_last,
 }
 
 
@@ -103,6 +109,8 @@ def _by_findings(wrong: Wrong, findings: Sequence[Finding], cluster: AnyCluster)
     """What clients saw of something that is explained: records that stand twice, for a cause that is no surprise."""
     kind = _SEEN_OF.get(wrong.name)
     whys = [_of_cause(finding.cause, cluster) for finding in findings if finding.kind == kind]
+    if kind == DUPLICATE and not whys:  # one of the two was lost since
+        whys = [_not_idempotent(cluster) or _forgotten(cluster)]
     return whys[0] if whys and all(whys) else ""
 
 

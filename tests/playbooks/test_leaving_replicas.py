@@ -38,7 +38,24 @@ steps:
 """
 """A second reassignment drops whom the first one added, and who is in sync already: from the assignment first."""
 
+CALLED_BACK = """
+floodmark: 1
+name: called-back
+seed: 113649884434844
+cluster: {kafka: "2.6", brokers: 3}
+topics:
+  - {name: orders, replication: 3}
+clients: {producers: [{name: checkout, topic: orders, rate: 6/s}]}
+settle: 5s
+steps:
+  - {at: 200ms, admin: set_replication, topic: orders, factor: 2}
+  - {at: 200ms, inject: gc_pause, target: leader(orders-0), for: 70ms}
+  - {at: 230ms, admin: set_replication, topic: orders, factor: 3}
+"""
+"""Who is to go is added again by the time the leader hears of the first of it."""
+
 CASES = [
+    (CALLED_BACK, {"weak-isr"}),
     (TAKEN_AWAY_BEHIND, {"leader-completeness", "weak-isr"}),
     (CHANGED_ITS_MIND, {"leader-in-isr"}),
 ]

@@ -27,8 +27,8 @@ class KeyFacts:
     """The indexes of one key."""
 
     __slots__ = (
-        "_fresh_log", "_fresh_read", "again", "caught_up", "contested", "doubles", "empty", "ended", "key", "log",
-        "log_values", "payload", "promised", "read",
+        "_fresh_log", "_fresh_read", "again", "caught_up", "contested", "doubles", "empty", "ended", "key", "led",
+        "log", "log_values", "payload", "promised", "read",
         "read_committed", "seen", "sent", "start", "values",
     )  # fmt: skip
 
@@ -64,6 +64,8 @@ class KeyFacts:
         """Where the key begins now: what was below has been deleted on purpose."""
         self.caught_up = True
         """Whether whoever read it last came to its end."""
+        self.led = True
+        """Whether there was anybody to serve the last read."""
         self._fresh_log: list[list[int]] = []
         """(strand, start, end) each, whose values have not been looked up yet."""
         self._fresh_read: list[list[int]] = []
@@ -206,7 +208,7 @@ class KeyFacts:
     def save(self) -> tuple[Any, ...]:
         """All state."""
         return (
-            save_all(self.sent), save_all(self.again), save_all(self.promised), self.caught_up,
+            save_all(self.sent), save_all(self.again), save_all(self.promised), (self.caught_up, self.led),
             tuple([(outcome, save_all(spans)) for outcome, spans in self.ended.items()]),
             save_all(self.log), save_all(self.read), save_all(self.read_committed), self.seen.save(),
             self.contested.save(),
@@ -217,8 +219,8 @@ class KeyFacts:
     def load(self, saved: tuple[Any, ...]) -> None:
         """Undo of :meth:`save`."""
         (
-            sent, again, promised, self.caught_up, ended, log, read, read_committed, seen, contested, log_values,
-            doubles, values, self.start, fresh, unread,
+            sent, again, promised, (self.caught_up, self.led), ended, log, read, read_committed, seen, contested,
+            log_values, doubles, values, self.start, fresh, unread,
         ) = saved  # fmt: skip
         self.sent, self.log, self.read = load_all(sent), load_all(log), load_all(read)
         self.read_committed, self.again, self.promised = load_all(read_committed), load_all(again), load_all(promised)

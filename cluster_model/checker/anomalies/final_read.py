@@ -47,7 +47,8 @@ def read_all(world: World, anomalies: Anomalies, now: int) -> None:
     for key in tuple(anomalies.facts.keys):
         facts = anomalies.facts.key(key)
         leader = world.true_leader(key) if key in world.records else None
-        facts.caught_up = leader is not None and world.is_up(leader.broker) and leader.hw == leader.log.leo
+        facts.led = leader is not None and world.is_up(leader.broker)
+        facts.caught_up = facts.led and leader is not None and leader.hw == leader.log.leo
         if leader is None or not world.is_up(leader.broker):
             continue
         facts.start = leader.log.log_start

@@ -49,6 +49,11 @@ def _losses(case: Case, now: InForce) -> str:
     return now.may_lose(case.who, case.key, written=True)
 
 
+def _never_read(case: Case, now: InForce) -> str:
+    """Readers may have begun above it; that the last one is not served it, where anybody serves, is what tells."""
+    return _losses(case, now) if now.led(case.key) else "nobody led the partition at the end"
+
+
 def _losses_of_anybody(case: Case, now: InForce) -> str:
     return now.may_lose("", case.key)
 
@@ -113,7 +118,7 @@ _TABLE: Final = (
     Kind(duplicate.NAME, "one value stands at two offsets",
          "a producer that retries without idempotence, or sends again after a restart", _duplicate),
     Kind(lost_write.NAME, "a committed value that stands no higher than what somebody has read there was never read",
-         _LOSS, _losses),
+         f"nobody led the partition at the end; {_LOSS}", _never_read),
     Kind(unseen.NAME, "at the end a value whose send was ok has not been returned by any poll",
          "the last read did not come to the partition's end; or where a write may be lost", _unseen),
     Kind(aborted_read.NAME, "a poll returned a value whose send failed or was aborted",

@@ -177,6 +177,10 @@ class InForce:
         """Whether the last read came to the end."""
         return self._facts.key(key).caught_up
 
+    def led(self, key: str) -> bool:
+        """Whether anybody was there to serve the last read."""
+        return self._facts.key(key).led
+
     def save(self) -> tuple[Any, ...]:
         """All state."""
         return (tuple(self._unclean), tuple(self._damaged), tuple(self._deleted), tuple(self._buried.items()))

@@ -60,8 +60,10 @@ class Completeness(Property):
                 )  # fmt: skip
 
     def _leaving(self, partition: str, broker: int) -> tuple[str, ...]:
+        """Whether a reassignment takes it away; or did, and the next one has it come back."""
         state = self.world.records[partition].state
-        return (LEAVING,) if broker in state.removing or broker not in state.replicas else ()
+        stays = broker in state.replicas and broker not in (*state.removing, *state.adding)
+        return () if stays else (LEAVING,)
 
 
 def _epoch_at(leader: Replica, offset: int) -> int:
