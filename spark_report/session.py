@@ -21,6 +21,7 @@ from spark_report import connecting, interrupts, masters, warmth
 from spark_report.errors import JobError, ReportError, first_line, jvm_gone, known
 from spark_report.java import Java, find
 from spark_report.leftovers import working_directory
+from spark_report.names_kept import keep_names
 from spark_report.watching import Watch
 
 if TYPE_CHECKING:
@@ -102,6 +103,7 @@ def start(
         with interrupts.py4j_silent():
             with interrupts.handler_kept():
                 spark = SparkSession.builder.getOrCreate()
+            keep_names(spark)
             try:
                 yield Started(spark, "spark-submit", None)
             finally:
@@ -337,7 +339,9 @@ def _launch(settings: dict[str, str], scratch: Path) -> tuple["SparkSession", "s
             jvm = gateway.proc
         with interrupts.handler_kept():
             context = SparkContext(conf=conf, gateway=gateway)
-        return SparkSession(context), gateway.proc
+        spark = SparkSession(context)
+        keep_names(spark)
+        return spark, gateway.proc
     except BaseException as error:
         # Asked of Java, so before the JVM ends.
         said = known(error, _end_of(log)) or first_line(error)

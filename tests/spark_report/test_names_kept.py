@@ -1,0 +1,48 @@
+"""What PySpark asks the JVM for at every call is asked once."""
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from py4j import java_gateway
+from py4j.protocol import Py4JError
+from pyspark.sql import functions as F  # noqa: N812
+
+from spark_report import names_kept
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.spark
+
+
+@pytest.fixture
+def asked(spark: "SparkSession", monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What the JVM is asked for by name."""
+    names: list[str] = []
+    for place in (java_gateway.JVMView, java_gateway.JavaClass):
+
+        def noted(self: Any, name: str, ask: Any = place.__getattr__) -> Any:
+            names.append(name)
+            return ask(self, name)
+
+        monkeypatch.setattr(place, "__getattr__", noted)
+    names_kept.keep_names(spark)
+    names.clear()
+    return names
+
+
+def test_a_function_is_asked_for_once(spark: "SparkSession", asked: list[str]) -> None:
+    for _ in range(3):
+        made = F.when(F.col("id") > 0, F.lit("more")).otherwise(F.concat(F.lit("no"), F.lit("ne")))
+        assert [row[0] for row in spark.range(2).select(made.alias("x")).collect()] == ["none", "more"]
+    of_functions = [name for name in asked if name in ("when", "col", "lit", "concat", "toSeq")]
+    assert sorted(of_functions) == ["col", "concat", "lit", "toSeq", "when"]
+    assert not names_kept.NAMES.keys() & set(asked)
+
+
+@pytest.mark.usefixtures("asked")
+def test_what_is_not_there_is_told_as_ever(spark: "SparkSession") -> None:
+    view: Any = spark.sparkContext._jvm
+    for _ in range(2):
+        with pytest.raises(Py4JError, match=r"functions\.no_such_thing does not exist in the JVM"):
+            view.functions.no_such_thing  # noqa: B018
