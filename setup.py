@@ -6,6 +6,7 @@ Everything else about the package stands in pyproject.toml. The modules themselv
 """
 
 import os
+import sys
 
 from setuptools import setup
 
@@ -32,7 +33,8 @@ COMPILED = {
 }  # fmt: skip
 """Folder to modules: what every batch passes through."""
 
-if os.environ.get("FLOODMARK_COMPILE"):
+# Whoever installs asks several times: what is needed to build, what it will be, and then for the thing itself.
+if os.environ.get("FLOODMARK_COMPILE") and "bdist_wheel" in sys.argv:
     from mypyc.build import mypycify
 
     paths = [f"{folder}/{module}.py" for folder, modules in COMPILED.items() for module in modules]

@@ -3,7 +3,8 @@
 import gc
 import os
 import signal
-from typing import Any
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import settings
@@ -11,6 +12,9 @@ from hypothesis import settings
 from tests.support.costs import Meter, costly
 from tests.support.lanes import Lanes, longest_first
 from tests.support.loop import Loop, mark_costly
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 # Property tests draw the same examples everywhere, and no machine is too slow for them.
 settings.register_profile("same-everywhere", deadline=None, derandomize=True, database=None)
@@ -66,3 +70,13 @@ def pytest_collection_finish() -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(20_000, 20, 50)
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator["SparkSession"]:
+    """One Spark for all that are given one."""
+    from spark_report import session  # noqa: PLC0415 - most tests need none of it
+
+    with session.start("local[1]") as started:
+        started.spark.conf.set("spark.sql.shuffle.partitions", "1")
+        yield started.spark

@@ -19,6 +19,7 @@ from _pytest.mark.expression import Expression
 from tests.support.costs import LOOP, Cost, costly, kept, name_of, write
 from tests.support.lanes import APART, ONE_BY_ONE, lane_of, longest_first
 from tests.support.loop import LEFT_OUT, spread
+from tests.support.telling_marks import MARKS
 
 ROOT = Path(__file__).parents[2]
 MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
@@ -147,18 +148,28 @@ def test_long_lanes_come_first_and_what_has_to_be_apart_is_one_lane() -> None:
 
 @pytest.mark.thorough
 def test_the_loop_and_the_other_groups_have_every_test_once() -> None:
-    loop, *others = [collected(*options) for options in (("--quick",), *(("-m", each) for each in OTHERS))]
-    every = collected()
+    loop, every = collected("--quick"), collected()
+    others = [chosen(every, each) for each in OTHERS]
     assert sorted([*loop, *itertools.chain(*others)]) == sorted(every)
-    assert sorted(collected("-m", " or ".join(APART))) == sorted(name for name in every if lane_of(name) == ONE_BY_ONE)
+    assert sorted(chosen(every, " or ".join(APART))) == sorted(name for name in every if lane_of(name) == ONE_BY_ONE)
     rooms = Counter(Path(name).parts[1] for name in loop)
     assert all(
         rooms[room] > 20 for room in ("cli", "cluster_model", "docs", "faults", "gateway", "spark_report", "tui")
     ), rooms
 
 
-def collected(*options: str) -> list[str]:
-    """Names of all cases that a group has."""
+def chosen(cases: dict[str, set[str]], expression: str) -> list[str]:
+    """What of these cases a group has."""
+    group = Expression.compile(expression)
+    return [case for case, marks in cases.items() if group.evaluate(lambda name, **_: name in marks)]  # noqa: B023
+
+
+def collected(*options: str) -> dict[str, set[str]]:
+    """Names of all cases that are run with such options, and their markers."""
     command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider", *options]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
-    return [line for line in done.stdout.splitlines() if "::" in line]
+    plugin = ("-p", "tests.support.telling_marks")
+    done = subprocess.run([*command, *plugin], cwd=ROOT, capture_output=True, text=True, check=True)
+    lines = [line.split("\t") for line in done.stdout.splitlines() if line.startswith(f"{MARKS}\t")]
+    found = {case: set(marks.split()) for _word, marks, case in lines}
+    assert len(found) == len(lines)
+    return found

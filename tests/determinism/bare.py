@@ -1,8 +1,8 @@
-"""``python -m tests.determinism.bare SLICES``: clusters that go through many faults, on any interpreter.
+"""``python -m tests.determinism.bare SLICES [VERSION...]``: clusters that go through many faults, on any interpreter.
 
 Needs nothing but the standard library, so that every Python at hand can be asked; prints one JSON object, a Kafka
 version to its digest and counters. ``SLICES`` are those of ``tests.determinism.driver``, or ``keyframes``: saved,
-packed and loaded again into a twin every now and then.
+packed and loaded again into a twin every now and then. Without a version it is all of them.
 """
 
 import json
@@ -96,7 +96,8 @@ def digest(kafka: str, slices: str) -> str:
 
 
 def main() -> None:
-    print(json.dumps({kafka: digest(kafka, sys.argv[1]) for kafka in VERSIONS}))
+    slices, *versions = sys.argv[1:]
+    print(json.dumps({kafka: digest(kafka, slices) for kafka in versions or VERSIONS}))
 
 
 if __name__ == "__main__":

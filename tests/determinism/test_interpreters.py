@@ -43,14 +43,23 @@ def interpreter(line: str) -> Path | None:
     return None
 
 
-def run(python: Path, slices: str, hash_seed: str, *flags: str) -> dict[str, str]:
+def run(python: Path, slices: str, hash_seed: str, *flags: str, versions: tuple[str, ...] = VERSIONS) -> dict[str, str]:
     """A line per Kafka version, made by another process."""
-    return elsewhere("bare", slices, hash_seed=hash_seed, flags=flags, python=python)
+    return elsewhere("bare", slices, *versions, hash_seed=hash_seed, flags=flags, python=python)
 
 
 def here() -> dict[str, str]:
     """The run that all others are held against."""
     return run(Path(sys.executable), "whole", "0")
+
+
+def share(number: int) -> tuple[str, ...]:
+    """Versions for the first, the second or the third of several: all of them for an evening, else every third."""
+    return VERSIONS if EVENING else VERSIONS[number % 3 :: 3]
+
+
+def test_three_have_every_version() -> None:
+    assert sorted([*share(0), *share(1), *share(2)]) == sorted(VERSIONS * (3 if EVENING else 1))
 
 
 def test_the_run_is_worth_comparing() -> None:
@@ -68,9 +77,12 @@ def test_another_python_agrees(line: str, flags: tuple[str, ...]) -> None:
     python = Path(sys.executable) if line == OWN else interpreter(line)
     if python is None:
         pytest.skip(f"no Python {line} found, neither python{line} on PATH nor among pyenv's versions: not compared")
-    assert run(python, "whole", "271828", *flags) == here()
+    versions = share(OTHERS.index(line))
+    assert run(python, "whole", "271828", *flags, versions=versions) == {kafka: here()[kafka] for kafka in versions}
 
 
-@pytest.mark.parametrize("slices", [*SLICES, "keyframes"])
-def test_slices_and_keyframes_do_not_matter(slices: str) -> None:
-    assert run(Path(sys.executable), slices, "31415") == here()
+@pytest.mark.parametrize(("number", "slices"), list(enumerate([*SLICES, "keyframes"])))
+def test_slices_and_keyframes_do_not_matter(number: int, slices: str) -> None:
+    versions = share(number)
+    found = run(Path(sys.executable), slices, "31415", versions=versions)
+    assert found == {kafka: here()[kafka] for kafka in versions}

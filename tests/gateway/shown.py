@@ -16,9 +16,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from threading import Thread
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from spark_report.job import run
 from tests.gateway.stock import Asked, Log, read_all, reader, writer
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 PLAYBOOK: Final = """\
 floodmark: 1
@@ -173,10 +177,9 @@ def _own(log: Log, left: set[bytes]) -> tuple[int, int, int]:
     return log.sent, len(acked), len(acked - left)
 
 
-def reported(shown: Shown, out: Path) -> dict[str, int]:
-    """The same numbers by ``floodmark report``: what it counted from the recorded events, by the ledger's terms."""
-    command = [sys.executable, "-m", "tui.cli.main", "report", str(shown.session), "--out", str(out)]
-    subprocess.run([*command, "--format", "json"], check=True, stdout=subprocess.DEVNULL)
+def reported(shown: Shown, out: Path, spark: "SparkSession | None" = None) -> dict[str, int]:
+    """The same numbers by the report: what it counted from the recorded events, by the ledger's terms."""
+    run([shown.session], out=out, formats=("json",), spark=spark)
     tables = json.loads((out / "report.json").read_text())["tables"]
     return {row["term"]: row["from_events"] for row in tables["ledger"]}
 

@@ -1,10 +1,14 @@
 """A leader crashes under stock clients of ``floodmark serve``: client, ledger and report tell the same."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.gateway.shown import reported, safe, unsafe
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 
 @pytest.mark.sockets
@@ -16,9 +20,9 @@ def test_all_loses_nothing(tmp_path: Path) -> None:
 
 @pytest.mark.spark
 @pytest.mark.sockets
-def test_one_and_an_unclean_election_lose_what_all_count_alike(tmp_path: Path) -> None:
+def test_one_and_an_unclean_election_lose_what_all_count_alike(spark: "SparkSession", tmp_path: Path) -> None:
     shown = unsafe(tmp_path)
     assert shown.lost >= 100
     assert (shown.ledger["acked"], shown.ledger["acked_lost"]) == (shown.acked, shown.lost)
-    report = reported(shown, tmp_path / "report")
+    report = reported(shown, tmp_path / "report", spark)
     assert (report["acked"], report["acked_lost"]) == (shown.acked, shown.lost)

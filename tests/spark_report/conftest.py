@@ -1,4 +1,4 @@
-"""One Spark for the whole run, and one cluster; frames from rows written by hand; sessions whose report is known."""
+"""One cluster for the whole run; frames from rows written by hand; sessions whose report is known."""
 
 import contextlib
 import json
@@ -11,7 +11,7 @@ import pytest
 
 from benchmarks.standalone import cluster
 from cluster_model.events import COLUMNS
-from spark_report import schemas, session
+from spark_report import schemas
 from spark_report.job import run
 from spark_report.recorded import ARROW_TYPES
 from tests.spark_report.random_histories import random_history
@@ -24,13 +24,6 @@ ONE = "one"
 """The session that hand-written rows belong to unless they say otherwise."""
 
 MakeFrame = Callable[..., "DataFrame"]
-
-
-@pytest.fixture(scope="session")
-def spark() -> Iterator["SparkSession"]:
-    with session.start("local[1]") as started:
-        started.spark.conf.set("spark.sql.shuffle.partitions", "1")
-        yield started.spark
 
 
 class Known(NamedTuple):

@@ -17,7 +17,9 @@ pytestmark = pytest.mark.spark
 
 @pytest.fixture
 def asked(spark: "SparkSession", monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """What the JVM is asked for by name."""
+    """What the JVM is asked for by name, from the first call on."""
+    for name in names_kept.NAMES:
+        vars(spark.sparkContext._jvm).pop(name, None)
     names: list[str] = []
     for place in (java_gateway.JVMView, java_gateway.JavaClass):
 
