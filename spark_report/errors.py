@@ -30,7 +30,14 @@ _OF_A_TASK: Final = (
 )
 """What is the end only where the job's own exception says it: a task may be done again elsewhere, and its log stays."""
 _CALLING: Final = "An error occurred while calling"
-_NO_SERVER: Final = "StatusCode.UNAVAILABLE"
+_OF_A_SERVER: Final = (
+    ("StatusCode.UNAVAILABLE", "the server of Spark Connect does not answer any more"),
+    # What is left of any exception that gRPC's Java side does not expect, such as that of a server on its way down.
+    (
+        "Application error processing RPC",
+        "the server of Spark Connect broke off: it ends, or its log says why",
+    ),
+)
 _GONE: Final = (
     "Answer from Java side is empty",
     "Error while sending or receiving",
@@ -50,8 +57,9 @@ def first_line(error: BaseException) -> str:
 def known(error: BaseException, log: str = "") -> str:
     """What went wrong in words of our own, by what an exception and the end of the JVM's log say; empty if unknown."""
     said = "\n".join(_lines(error))
-    if _NO_SERVER in said:
-        return "the server of Spark Connect does not answer any more"
+    for sign, meaning in _OF_A_SERVER:
+        if sign in said:
+            return meaning
     if jvm_gone(error):
         said = ""
     for text, signs in ((said, _OF_THIS_MACHINE + _OF_A_TASK), (log, _OF_THIS_MACHINE)):

@@ -174,7 +174,7 @@ def test_a_machine_that_dies_costs_no_run(workers: str, tmp_path: Path) -> None:
     job = subprocess.Popen([*map(str, command)], cwd=ROOT, env=environment, stderr=subprocess.PIPE, text=True)
     while not (landed := list((folder / PARTS).glob("*.parquet"))) and job.poll() is None:
         time.sleep(0.05)
-    before = executors()
+    before = running("CoarseGrainedExecutorBackend")
     os.kill(before[0], signal.SIGKILL)
     _out, said = job.communicate(timeout=500)
     assert job.returncode == 0, said
@@ -185,14 +185,14 @@ def test_a_machine_that_dies_costs_no_run(workers: str, tmp_path: Path) -> None:
     assert (folder / "fleet" / "fleet.html").is_file()
 
 
-def executors() -> list[int]:
-    """The processes of Spark's executors that this one has started, by way of a cluster's workers."""
+def running(program: str) -> list[int]:
+    """Processes of one of Spark's programs that this one has started, be it by way of others."""
     parents: dict[int, int] = {}
     named: list[int] = []
     for place in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
             parents[int(place.name)] = int((place / "stat").read_text().rpartition(")")[2].split()[1])
-            if b"CoarseGrainedExecutorBackend" in (place / "cmdline").read_bytes():
+            if program.encode() in (place / "cmdline").read_bytes():
                 named.append(int(place.name))
     return sorted(each for each in named if os.getpid() in _line_of(each, parents))
 

@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -12,7 +13,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from importlib import metadata
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import grpc
 import pyspark
@@ -26,7 +27,7 @@ from spark_report import __main__ as command
 from spark_report import connecting, errors, masters, session
 from spark_report.errors import ReportError
 from tests.spark_report.conftest import Known, tables_of
-from tests.spark_report.test_campaigns import RUNS, plan_at
+from tests.spark_report.test_campaigns import RUNS, plan_at, running
 from tests.support.sessions import leader_crash, write_session
 
 ROOT = Path(__file__).parents[2]
@@ -46,33 +47,25 @@ def typed(module: str, *arguments: str | Path, **environment: str) -> "subproces
     )
 
 
-class Server(NamedTuple):
-    """A Spark Connect server: where it listens, and how to end it. It has a directory of sessions behind a view."""
-
-    url: str
-    end: contextlib.ExitStack
-
-
 @pytest.fixture(scope="module")
-def server(known: Known) -> Iterator[Server]:
+def server(known: Known) -> Iterator[str]:
+    """Where a Spark Connect server listens, which has the known sessions behind a view of Hadoop's."""
     with contextlib.ExitStack() as end:
         with pytest.MonkeyPatch.context() as patch:
             # A server lives for a minute: what would make it faster later makes it slower now.
             patch.setenv("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
             url = end.enter_context(connect_server(more={MOUNT: known.sessions.as_uri()}))
-        yield Server(url, end)
+        yield url
 
 
 @pytest.mark.spark
-def test_a_server_comes_to_the_tables_of_this_machine(known: Known, server: Server, tmp_path: Path) -> None:
+def test_a_server_comes_to_the_tables_of_this_machine(known: Known, server: str, tmp_path: Path) -> None:
     """Over sessions that both see on a disk, and over those that only the server can reach."""
     there, out = "viewfs://lab/there", tmp_path / "out"
     paths = (f"{there}/session_id=one", known.sessions / "session_id=three", f"{there}/session_id=torn", "nosuch://h/x")
-    done = typed(
-        "spark_report", *paths, "--out", out, "--format", "json", SPARK_REMOTE=f"{server.url}/;user_id=somebody"
-    )
+    done = typed("spark_report", *paths, "--out", out, "--format", "json", SPARK_REMOTE=f"{server}/;user_id=somebody")
     assert done.returncode == 0, done.stderr
-    assert f"is up (Spark Connect at {server.url})" in done.stderr
+    assert f"is up (Spark Connect at {server})" in done.stderr
     tables = tables_of(out, known.sessions, there)
     aside = [row for row in tables["quarantine"] if row["what"] == "directory"]
     tables["quarantine"] = [row for row in tables["quarantine"] if row not in aside]
@@ -83,10 +76,10 @@ def test_a_server_comes_to_the_tables_of_this_machine(known: Known, server: Serv
 
 
 @pytest.mark.spark
-def test_a_server_comes_to_the_rows_of_this_machine(server: Server, tmp_path: Path) -> None:
+def test_a_server_comes_to_the_rows_of_this_machine(server: str, tmp_path: Path) -> None:
     folder = tmp_path / "c"
     plan = plan_at(folder)
-    ran = typed("spark_report.campaigns", folder, "--runs", str(RUNS), "--quiet", "--master", server.url)
+    ran = typed("spark_report.campaigns", folder, "--runs", str(RUNS), "--quiet", "--master", server)
     assert ran.returncode == 0, ran.stderr
     assert "tasks on 2 cores" in ran.stderr
     assert rows_kept(folder) == {run: plan.row(run) for run in range(1, RUNS + 1)}
@@ -94,15 +87,15 @@ def test_a_server_comes_to_the_rows_of_this_machine(server: Server, tmp_path: Pa
 
 
 @pytest.mark.spark
-def test_a_server_that_dies_is_one_line_and_leaves_the_earlier_report(server: Server, tmp_path: Path) -> None:
-    """It is the last one that has this server."""
+def test_a_server_that_dies_is_one_line_and_leaves_the_earlier_report(server: str, tmp_path: Path) -> None:
+    """It is the last test that has this server."""
     recorded, out = write_session(tmp_path, leader_crash()), tmp_path / "out"
     out.mkdir()
     earlier = '{\n "schema_version": 1,\n "headline": "earlier"}'
     (out / "report.json").write_text(earlier)
     said = []
     process = subprocess.Popen(
-        [sys.executable, "-m", "spark_report", recorded, "--out", out, "--format", "json", "--master", server.url],
+        [sys.executable, "-m", "spark_report", recorded, "--out", out, "--format", "json", "--master", server],
         cwd=ROOT,
         stderr=subprocess.PIPE,
         text=True,
@@ -112,7 +105,8 @@ def test_a_server_that_dies_is_one_line_and_leaves_the_earlier_report(server: Se
         said.append(line)
         if "elections, ISR" in line:
             break
-    server.end.close()
+    (java,) = running("SparkConnectServer")
+    os.kill(java, signal.SIGKILL)
     said += process.stderr.readlines()
     assert process.wait() == 70
     told = "internal error: Spark failed: the server of Spark Connect does not answer any more\n"

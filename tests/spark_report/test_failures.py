@@ -32,6 +32,7 @@ class TestWords:
         ("said", "told"),
         [
             (HEAP, "not enough memory for Spark: give it more with --memory"),
+            ('<_MultiThreadedRendezvous of RPC\n\tdetails = "Application error processing RPC"\n>', "broke off"),
             ("x: java.io.IOException: No space left on device", "the disk is full; TMPDIR"),
             ("java.nio.file.FileSystemException: /t: Read-only file system", "a disk that is needed is read-only"),
             ("Job aborted: All masters are unresponsive! Giving up.", "the master does not answer"),
