@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from enum import Enum
 
 from cluster_model import group_truth, viewing
-from cluster_model.building import build_parts, settings_of
+from cluster_model.building import Parts, build_parts, settings_of
 from cluster_model.checker.checker import Checker
 from cluster_model.checker.liveness.watching import watch_over
 from cluster_model.checker.liveness.weather import Strikes
@@ -102,10 +102,7 @@ class Cluster:
         self.lives = Lives(self.network, self.brokers, self.plane, self.clients, self.emit)
         """How processes end, begin again, and how fast they work."""
         self.harm = Harm(self.brokers, self.network)
-        records = parts.committed.records
-        self.world = World(
-            self.profile, records, parts.replicas, parts.lineages, self.is_up, ids, self._known, self.plane.broker_epoch
-        )
+        self.world = self._seen_whole(parts, ids)
         self.checker = Checker(
             self.world, self.emit, self.plane, client_settings(spec, parts.profile, self.outside.manners)
         )
@@ -118,6 +115,10 @@ class Cluster:
         counts = (self._count_operations, self._count_faults)
         self.query = Query(self.world, self.checker, lambda: self.now_us, self._groups, self.plane, *counts)
         self._begin()
+
+    def _seen_whole(self, parts: Parts, ids: tuple[int, ...]) -> World:
+        made = (self.profile, parts.committed.records, parts.replicas, parts.lineages)
+        return World(*made, self.is_up, ids, self._known, self.plane.broker_epoch)
 
     def _hand_out(self, replicas: Mapping[str, Mapping[int, Replica]]) -> None:
         for name, by_broker in replicas.items():

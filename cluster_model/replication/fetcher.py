@@ -81,8 +81,7 @@ class Fetcher:
         """HW and log start of each partition as the leader last told them."""
         self._changed: list[int] = []
         """Places in :attr:`_asked` that the leader has yet to hear of."""
-        self._steady = False
-        """Nothing has happened to partitions and roles since the last full request."""
+        self._steady = False  # Nothing has happened to partitions and roles since the last full request.
         self._sent_epoch = -1
         self._session = SessionHandle(uses_sessions=profile.fetch_sessions)
         self._alarm = Alarm(port, FETCHER, leader, index)
@@ -90,8 +89,7 @@ class Fetcher:
         self._held: FetchResponse | None = None
         """The answer that a busy thread has in hand; until it is done with it nothing else is asked."""
         self._held_until = 0
-        self._hung_up = False
-        """The connection was lost meanwhile."""
+        self._hung_up = False  # The connection was lost meanwhile.
         self._dead = False
         """The thread has ended, which its manager does not notice as long as any partition is its own."""
 
@@ -114,16 +112,8 @@ class Fetcher:
             del self._partitions[partition]
             self._delayed.pop(partition, None)
 
-    def remove_all(self) -> None:
-        """Leave all of them, for other fetchers to take up."""
-        for partition in tuple(self._partitions):
-            self.remove(partition)
-
     def quit_if_idle(self) -> None:
-        """Without any partition the thread ends, and closes its connection whatever it waits for; a new one may begin.
-
-        (``AbstractFetcherManager.shutdownIdleFetcherThreads``, ``ReplicaFetcherThread.initiateShutdown``)
-        """
+        """The thread ends, whatever it waits for (``AbstractFetcherManager.shutdownIdleFetcherThreads``)."""
         if self._partitions or not self._outstanding or self._held is not None:
             return
         self._port.abandon(self.leader, self._exchange)

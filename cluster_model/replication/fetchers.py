@@ -55,8 +55,8 @@ class Fetchers:
 
     def share_anew(self) -> None:
         """Another number of them: each gets other partitions."""
-        for fetcher in self.running.values():
-            fetcher.remove_all()
+        for partition in self._replicas:
+            self.leave(partition)
         self.start_waiting()
 
     def follow_or_lead(self, replica: Replica) -> None:

@@ -2,6 +2,8 @@
 
 import json
 import os
+import subprocess
+import sys
 from dataclasses import asdict
 from pathlib import Path
 
@@ -162,17 +164,23 @@ class TestCommand:
         assert warmth.folder(environment) is not None
 
 
+COUNTS_TO_THREE = """
+import sys
+from pathlib import Path
+from spark_report import java, session
+home, version, origin, file = sys.argv[1:]
+session.find = lambda _scratch: java.Java(Path(home), int(version), origin, Path(file))
+with session.start("local[1]") as started:
+    print(started.spark.range(3).count())
+"""
+"""In a process of its own: there is one Spark a process, and here one may be running."""
+
+
 @pytest.mark.spark
 @pytest.mark.thorough
-def test_a_cache_that_is_none_is_harmless(
-    tmp_path: Path, environment: dict[str, str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_cache_that_is_none_is_harmless(tmp_path: Path, environment: dict[str, str]) -> None:
     found, note = java.search(tmp_path, oldest=warmth.OLDEST)
     file = make(Path(note.home), environment, b"not a cache at all" * 1000)
-    monkeypatch.setattr(session, "find", lambda _scratch: java.Java(found.home, found.version, found.origin, file))
-    from pyspark import SparkContext  # noqa: PLC0415
-
-    if SparkContext._active_spark_context is not None:
-        pytest.skip("a Spark is running here already, and there is one a process")
-    with session.start("local[1]") as started:
-        assert started.spark.range(3).count() == 3
+    words = [str(word) for word in (found.home, found.version, found.origin, file)]
+    done = subprocess.run([sys.executable, "-c", COUNTS_TO_THREE, *words], check=False, capture_output=True, text=True)
+    assert (done.returncode, done.stdout.split()[-1:]) == (0, ["3"]), done.stderr

@@ -37,6 +37,7 @@ async def at_every_size(driver, golden, name):
     for size, cells in SIZES.items():
         await driver.pilot.resize_terminal(*cells)
         await driver.pilot.pause()
+        await driver.pilot.pause()  # what is laid out anew may lay out its own parts after that
         golden(f"{name}-{size}", driver.text())
 
 
