@@ -45,7 +45,10 @@ def test_since_when_it_is_promised(name: str, words: str) -> None:
 def test_more_is_asked_where_a_replica_lost_its_log_and_of_the_hw() -> None:
     assert special_words(PROMISES["acks-all-durability"]) == [("after a lossy crash", "3.5 and later in KRaft mode")]
     assert special_words(PROMISES["min-isr"]) == [("for the HW", "3.7 and later")]
-    assert special_words(PROMISES["leader-in-isr"]) == [("with unclean elections", "1.1 and later")]
+    assert special_words(PROMISES["leader-in-isr"]) == [
+        ("with unclean elections", "1.1 and later"),
+        ("for replicas that a reassignment takes away", "3.3 and later in KRaft mode"),
+    ]
     assert special_words(PROMISES["log-bounds"]) == []
 
 
