@@ -5,8 +5,8 @@ import pytest
 from cluster_model.cluster import Cluster
 from cluster_model.events import InvariantViolated, IsrChanged
 from playbooks.loader import loads
-from playbooks.result import Result
 from playbooks.session import Session
+from tests.support.playbooks import finished
 
 TAKEN_AWAY_BEHIND = """
 floodmark: 1
@@ -59,13 +59,6 @@ CASES = [
     (TAKEN_AWAY_BEHIND, {"leader-completeness", "weak-isr"}),
     (CHANGED_ITS_MIND, {"leader-in-isr"}),
 ]
-
-
-def finished(source: str) -> Result:
-    session = Session.start(loads(source.lstrip(), "leaving.yaml"))
-    while session.advance(session.cluster.now_us + 1_000_000):
-        pass
-    return session.finish()
 
 
 @pytest.mark.parametrize(("source", "gap"), CASES)

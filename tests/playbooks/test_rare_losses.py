@@ -4,9 +4,7 @@ import pytest
 
 from cluster_model.checker.cause_codes import FAST_FAILOVER, REPLICA_DELETED, UNCLEAN_ELECTION
 from cluster_model.profiles import Profile
-from playbooks.loader import loads
-from playbooks.result import Result
-from playbooks.session import Session
+from tests.support.playbooks import finished
 
 DELETED_IN_SYNC = """
 floodmark: 1
@@ -57,13 +55,6 @@ steps:
   - {at: 4s, inject: clean_shutdown, target: leader(orders-1), for: 1ms}
 """
 """A reader began at the end, and when the session ends there is no leader to read the rest from."""
-
-
-def finished(source: str) -> Result:
-    session = Session.start(loads(source.lstrip(), "rare.yaml"))
-    while session.advance(session.cluster.now_us + 1_000_000):
-        pass
-    return session.finish()
 
 
 def test_over_zookeeper_a_reassignment_deletes_the_last_replica_in_sync() -> None:

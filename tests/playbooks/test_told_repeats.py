@@ -9,9 +9,7 @@ from cluster_model.checker.cause_codes import (
     RETRY_IN_FLIGHT,
     TOO_MANY_IN_FLIGHT,
 )
-from playbooks.loader import loads
-from playbooks.result import Result
-from playbooks.session import Session
+from tests.support.playbooks import finished
 
 REFUSED_FOR_LONG = """
 floodmark: 1
@@ -60,13 +58,6 @@ steps:
   - {at: 9.7s, inject: crash, target: leader(orders-1), for: 1ms}
 """
 """Five batches wait at the old leader; the first is sent to the new one, and a sixth, before that one dies."""
-
-
-def finished(source: str) -> Result:
-    session = Session.start(loads(source.lstrip(), "repeats.yaml"))
-    while session.advance(session.cluster.now_us + 1_000_000):
-        pass
-    return session.finish()
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,8 @@
 
 from playbooks.loader import loads
 from playbooks.model import Playbook
+from playbooks.result import Result
+from playbooks.session import Session
 
 CLUSTER = """\
 floodmark: 1
@@ -72,3 +74,11 @@ def timed(steps: str = "", expect: str = "", settle: str = "1s", cluster: str = 
 
 def _indented(text: str) -> str:
     return "".join(f"  {line}\n" for line in text.strip("\n").splitlines())
+
+
+def finished(source: str) -> Result:
+    """What a session of a timed playbook comes to, run a second at a time."""
+    session = Session.start(loads(source.lstrip(), "text.yaml"))
+    while session.advance(session.cluster.now_us + 1_000_000):
+        pass
+    return session.finish()
