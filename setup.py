@@ -12,7 +12,7 @@ from setuptools import setup
 
 COMPILED = {
     "cluster_model/kernel": ["exchanges", "kernel", "port", "process", "processes", "streams", "wires"],
-    "cluster_model/log": ["epochs", "lineage", "past", "replica_log", "segments"],
+    "cluster_model/log": ["batch", "epochs", "lineage", "past", "replica_log", "segments"],
     "cluster_model/replication": [
         "broker", "fetcher", "following", "idempotence", "leadership", "purgatory", "replica", "rules", "service",
         "serving", "session_cache", "session_handle", "sessions", "touched",

@@ -111,10 +111,3 @@ def _processes_of(producer: ProducerSpec) -> tuple[str, ...]:
 
 def _keys_of(producer: ProducerSpec) -> ProducerKeys:
     return ProducerKeys(KeySet(producer.keys, producer.skew, producer.partitioner), producer.tombstones)
-
-
-def range_share(partitions: tuple[str, ...], member: int, members: int) -> tuple[str, ...]:
-    """The partitions of one topic that a member gets (``RangeAssignor``): the first members get one more."""
-    share, extra = divmod(len(partitions), members)
-    start = member * share + min(member, extra)
-    return partitions[start : start + share + (member < extra)]

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Final, NamedTuple
 
-from cluster_model.building import Parts, range_share
+from cluster_model.building import Parts
 from cluster_model.clients.application import TRANSACTION, Application
 from cluster_model.clients.consumer import Consumer
 from cluster_model.clients.dead_letters import SUFFIX, DeadLetters, LetterProducer
@@ -153,3 +153,10 @@ def configured_instance(group: GroupSpec, member: int) -> str:
         return group.instances[member]
     instance = str(group.config.get("group.instance.id", ""))
     return f"{instance}-{member}" if instance else ""
+
+
+def range_share(partitions: tuple[str, ...], member: int, members: int) -> tuple[str, ...]:
+    """The partitions of one topic that a member gets (``RangeAssignor``): the first members get one more."""
+    share, extra = divmod(len(partitions), members)
+    start = member * share + min(member, extra)
+    return partitions[start : start + share + (member < extra)]

@@ -19,7 +19,7 @@ from cluster_model.controller.zookeeper.service import messages as zookeeper
 from cluster_model.groups import messages as groups
 from cluster_model.groups.modern import messages as modern
 from cluster_model.kernel.shapes import ANSWER, OTHER, REQUEST, STRICT_ANSWER
-from cluster_model.transactions import looking
+from cluster_model.transactions import admin_messages
 from cluster_model.transactions import messages as transactions
 
 QUESTIONS: Final[dict[type[Any], type[Any]]] = {
@@ -49,9 +49,9 @@ QUESTIONS: Final[dict[type[Any], type[Any]]] = {
     transactions.AddOffsetsToTxnRequest: transactions.AddOffsetsToTxnResponse,
     transactions.EndTxnRequest: transactions.EndTxnResponse,
     transactions.WriteTxnMarkersRequest: transactions.WriteTxnMarkersResponse,
-    looking.ListTransactionsRequest: looking.ListTransactionsResponse,
-    looking.DescribeTransactionsRequest: looking.DescribeTransactionsResponse,
-    looking.DescribeProducersRequest: looking.DescribeProducersResponse,
+    admin_messages.ListTransactionsRequest: admin_messages.ListTransactionsResponse,
+    admin_messages.DescribeTransactionsRequest: admin_messages.DescribeTransactionsResponse,
+    admin_messages.DescribeProducersRequest: admin_messages.DescribeProducersResponse,
     admin.CreateTopicsRequest: admin.CreateTopicsResponse,
     admin.DeleteTopicsRequest: admin.DeleteTopicsResponse,
     admin.CreatePartitionsRequest: admin.CreatePartitionsResponse,

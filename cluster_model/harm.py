@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from cluster_model.errors import ModelError
 from cluster_model.kernel.processes import Network
-from cluster_model.log.lineage import Batch
+from cluster_model.log.batch import Batch
 from cluster_model.replication.broker import Broker
 from cluster_model.replication.busy import Busy
 from cluster_model.replication.damaging import batch_to_damage, damage

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from cluster_model.checker.checker import Checker
-from cluster_model.log.lineage import ABORT, COMMIT, PLAIN, TRANSACTIONAL, Batch, Lineage
+from cluster_model.log.batch import ABORT, COMMIT, PLAIN, TRANSACTIONAL, Batch
+from cluster_model.log.lineage import Lineage
 from cluster_model.log.replica_log import ReplicaLog
 from cluster_model.world import World
 from cluster_model.written import WrittenRecord, written_at

@@ -5,8 +5,8 @@ For people, as :mod:`cluster_model.views` is.
 
 from dataclasses import dataclass
 
-from cluster_model.log.compare import Range, union
-from cluster_model.log.lineage import ABORT, TRANSACTIONAL
+from cluster_model.log.batch import ABORT, TRANSACTIONAL
+from cluster_model.log.ranges import Range, union
 from cluster_model.log.replica_log import ReplicaLog
 from cluster_model.replication.replica import Replica
 from cluster_model.world import World

@@ -2,7 +2,7 @@
 
 from typing import Final, NamedTuple
 
-from cluster_model.log.epochs import EpochEntry
+from cluster_model.log.batch import EpochEntry
 from cluster_model.log.replica_log import Slice
 
 NOBODY: Final = -1

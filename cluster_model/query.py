@@ -12,7 +12,8 @@ from cluster_model.checker import accounts
 from cluster_model.checker.anomalies.kinds import KINDS
 from cluster_model.checker.checker import Checker
 from cluster_model.errors import ModelError
-from cluster_model.log.compare import differing, length, union
+from cluster_model.log.compare import differing
+from cluster_model.log.ranges import length, union
 from cluster_model.query_control import ControlQuery
 from cluster_model.replication.replica import Replica
 from cluster_model.world import World

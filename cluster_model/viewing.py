@@ -5,7 +5,8 @@ from itertools import pairwise
 from cluster_model import beliefs
 from cluster_model.checker.checker import Checker
 from cluster_model.controller.committed import PartitionRecord
-from cluster_model.log.compare import Range, differing
+from cluster_model.log.compare import differing
+from cluster_model.log.ranges import Range
 from cluster_model.replication.replica import Replica
 from cluster_model.views import (
     BeliefView,

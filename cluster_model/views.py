@@ -7,13 +7,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from cluster_model.book_view import BookView
+from cluster_model.controller.view import ControllerView
 
 BrokerState = Literal["up", "paused", "down", "starting"]
-ControllerRole = Literal["active", "leader", "follower", "candidate", "looking", "standby", "zombie", "down"]
-"""``active``: acts as controller; ``zombie``: acts as one though there is a newer; ``standby``: waits to be one.
-
-``leader``, ``follower``, ``candidate`` and ``looking`` tell where a quorum's member stands that is not the controller.
-"""
 ReplicaStatus = Literal["leader", "in_sync", "lagging", "truncating", "down", "diverged"]
 
 
@@ -125,24 +121,6 @@ class BrokerView:
     """Whether the controller knows it to be in controlled shutdown."""
     controller: int = -1
     """Whom it takes for the controller; -1 while it knows none, or is down."""
-
-
-@dataclass(frozen=True, slots=True)
-class ControllerView:
-    """A node of the control plane: a KRaft controller, a ZooKeeper server, or a broker that is the controller."""
-
-    node: int
-    name: str
-    role: ControllerRole
-    """As the node itself believes; ``down`` while its process is not there."""
-    epoch: int
-    """The newest epoch that it knows of: of the quorum, or the controller epoch of a ZooKeeper-mode controller."""
-    end: int
-    """End of its log, -1 where it has none."""
-    committed: int
-    """What it knows to be committed of that, -1 likewise."""
-    faults: tuple[str, ...] = ()
-    """Names of the faults active on it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,8 +4,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from cluster_model.checker.checker import Checker
+from cluster_model.log.batch import Batch
 from cluster_model.log.keys import keys_of
-from cluster_model.log.lineage import Batch, Lineage
+from cluster_model.log.lineage import Lineage
 from cluster_model.world import World
 
 TRUNCATED: Final = "truncated"

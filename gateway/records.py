@@ -3,8 +3,9 @@
 import json
 from typing import Final
 
+from cluster_model.log.batch import ABORT, COMMIT, TRANSACTIONAL, Batch
 from cluster_model.log.keys import keys_of
-from cluster_model.log.lineage import ABORT, COMMIT, TRANSACTIONAL, Batch, Lineages
+from cluster_model.log.lineage import Lineages
 from cluster_model.log.slices import Slice
 from cluster_model.messages import FetchData
 from gateway.batches import OVERHEAD, Origin, made, marker, placed

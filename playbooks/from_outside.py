@@ -12,7 +12,7 @@ from cluster_model.clients import admin_messages as admin
 from cluster_model.cluster import Cluster
 from cluster_model.groups import messages as groups
 from cluster_model.groups.modern import messages as modern
-from cluster_model.transactions import looking
+from cluster_model.transactions import admin_messages
 from cluster_model.transactions import messages as transactions
 from faults.action import Action
 
@@ -50,9 +50,9 @@ REQUESTS: Final[dict[str, type[Any]]] = {
         transactions.AddPartitionsToTxnRequest,
         transactions.AddOffsetsToTxnRequest,
         transactions.EndTxnRequest,
-        looking.DescribeProducersRequest,
-        looking.ListTransactionsRequest,
-        looking.DescribeTransactionsRequest,
+        admin_messages.DescribeProducersRequest,
+        admin_messages.ListTransactionsRequest,
+        admin_messages.DescribeTransactionsRequest,
         admin.CreateTopicsRequest,
         admin.DeleteTopicsRequest,
         admin.CreatePartitionsRequest,

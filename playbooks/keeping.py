@@ -10,7 +10,7 @@ from typing import Any
 
 from cluster_model.checker.findings import LOST, Finding, Place
 from cluster_model.checker.ledger import Ledger
-from cluster_model.log.compare import subtract, union
+from cluster_model.log.ranges import subtract, union
 from cluster_model.replication.replica import Replica
 from cluster_model.world import World
 from playbooks.result import Result

@@ -8,7 +8,7 @@ from cluster_model.stepping.verbs import MANUAL_VERBS
 from faults.catalogue import CATALOGUE
 from faults.operations import OPERATIONS
 from playbooks.grid import SEED
-from playbooks.loader import FRAGMENT, PLAYBOOK
+from playbooks.playbook_keys import FRAGMENT, PLAYBOOK
 from playbooks.problems import listed
 from playbooks.reading import expectations
 from playbooks.reading.cluster_keys import Config, KafkaVersion

@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 
 from cluster_model.checker.acked import RangeSet
 from cluster_model.checker.record_ranges import DELETED, HELD, LOST, RecordRange, Survey
-from cluster_model.log.compare import Range, subtract
+from cluster_model.log.ranges import Range, subtract
 
 NOWHERE: Final = "nowhere"
 """Not in the leader's log, and nothing was promised."""

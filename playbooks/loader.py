@@ -15,35 +15,22 @@ from playbooks import layout
 from playbooks.cells import cell_text
 from playbooks.grid import Grid
 from playbooks.model import Playbook
+from playbooks.playbook_keys import FRAGMENT, PLAYBOOK
 from playbooks.problems import PlaybookError, Problem, keeping_text
 from playbooks.reading.cell_checks import check_cells
 from playbooks.reading.cluster import build_clients, build_cluster, build_topics
-from playbooks.reading.cluster_keys import CLIENTS, CLUSTER, TOPICS
 from playbooks.reading.expectations import read_expectations
 from playbooks.reading.fragments import Kept, OnDisk
-from playbooks.reading.guards import GUARDS, read_guards
-from playbooks.reading.includes import BROUGHT, Includer
+from playbooks.reading.guards import read_guards
+from playbooks.reading.includes import Includer
 from playbooks.reading.kinds import (
-    DURATION,
-    NAME,
     NAME_PATTERN,
-    ByShape,
-    Choice,
     Fields,
-    Integer,
-    Key,
-    Kind,
-    ListOf,
-    Record,
-    Schema,
-    Text,
 )
 from playbooks.reading.listing import read_steps
 from playbooks.reading.notes import Notes
-from playbooks.reading.storm import STORM, read_storm
-from playbooks.reading.variable_keys import FRAGMENT_NAME, INCLUDE, VARS
-from playbooks.reading.vary import VARY, read_grid
-from playbooks.reading.versions import Profiles
+from playbooks.reading.storm import read_storm
+from playbooks.reading.vary import read_grid
 from playbooks.units import duration_us
 from playbooks.yamlpos import MAX_BYTES, Node, compose, decode
 from playbooks.yamlpos import Mapping as YamlMapping
@@ -51,60 +38,6 @@ from playbooks.yamlpos import Mapping as YamlMapping
 __all__ = ["DEFAULT_SETTLE_US", "PLAYBOOK", "PlaybookError", "Problem", "load", "loads"]
 
 DEFAULT_SETTLE_US: Final = duration_us("30s")
-
-
-class Later(Kind):
-    """A value that is read after everything it refers to; here it passes as it is."""
-
-    def _read(self, node: Node, key: str, notes: Notes) -> Node:
-        del key, notes
-        return node
-
-    def _schema(self) -> Schema:
-        return {"type": "array"}
-
-
-LATER: Final = Later()
-ONE_OR_MORE: Final = ByShape("a text or a list of texts", scalar=Text(), sequence=ListOf(Text(), 1, 20))
-
-PLAYBOOK: Final = Record(
-    {
-        "floodmark": Key(
-            Integer(1, 1, "1, the version of the format, without quotes"),
-            "Version of the playbook format.",
-            required=True,
-        ),
-        "name": Key(NAME, "Short name; the file's unless given."),
-        "title": Key(Text(), "One line that says what happens; the name unless given."),
-        "story": Key(Text(), "What this shows and why it matters, in a few sentences."),
-        "source": Key(
-            ONE_OR_MORE, "Where the story comes from: an improvement proposal, a report, a test; one or a list."
-        ),
-        "profiles": Key(Profiles(), "Kafka versions under which it is expected to pass; its cluster's unless given."),
-        "tags": Key(ListOf(NAME, 0, 50), "Words to find it by."),
-        "vars": VARS,
-        "include": INCLUDE,
-        "seed": Key(Integer(0, 2**63 - 1), "Seed of every random stream; 0 unless given."),
-        "stepping": Key(Choice(("timed", "manual")), "Manual turns off every timer and delivery: only steps act."),
-        "cluster": Key(CLUSTER, "What to build; three brokers of the newest Kafka unless given."),
-        "topics": Key(TOPICS, "The topics that exist from the start.", required=True),
-        "clients": Key(CLIENTS, "Who writes and who reads."),
-        "guards": Key(GUARDS, "Limits that refuse a fault, or heal what is active once they are crossed."),
-        "steps": Key(LATER, "What happens, in order."),
-        "vary": Key(VARY, "Settings to run it over: axes with the values of each, or cases that are written out."),
-        "storm": Key(STORM, "What random storms over it draw from, see: floodmark storm."),
-        "settle": Key(DURATION, "Quiet time after the last step, faults healed, before the verdict; 30s unless given."),
-        "expect": Key(LATER, "What must hold for the playbook to pass."),
-    }
-)
-"""Every key of a playbook."""
-
-FRAGMENT: Final = Record(
-    {"floodmark": PLAYBOOK.keys["floodmark"], "fragment": FRAGMENT_NAME}
-    | {name: PLAYBOOK.keys[name] for name in ("title", "story", "vars", "include")}
-    | {name: replace(PLAYBOOK.keys[name], required=False) for name in BROUGHT}
-)
-"""Every key of a fragment."""
 
 
 def load(path: str | Path) -> Playbook:

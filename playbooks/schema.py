@@ -10,7 +10,7 @@ from typing import Any, Final
 from cluster_model.stepping.verbs import MANUAL_VERBS
 from faults.catalogue import CATALOGUE
 from faults.operations import OPERATIONS
-from playbooks.loader import PLAYBOOK
+from playbooks.playbook_keys import PLAYBOOK
 from playbooks.reading import expectations
 from playbooks.reading.given import GIVEN
 from playbooks.reading.kinds import Schema

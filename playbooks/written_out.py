@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import yaml
 
-from playbooks.loader import FRAGMENT, PLAYBOOK
+from playbooks.playbook_keys import FRAGMENT, PLAYBOOK
 from playbooks.problems import PlaybookError
 from playbooks.reading.fragments import Kept
 from playbooks.reading.given import GIVEN

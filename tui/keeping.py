@@ -1,17 +1,15 @@
 """A setting of the screen that is changed: in force at once, kept in the user's file at once, and undone by a word."""
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import NamedTuple, Protocol, cast
 
+from tui.bridge import SimBridge
 from tui.framerate import frame_s
 from tui.glyphs import choose
 from tui.settings.reading import read_settings
 from tui.settings.schema import Settings, Value, written
 from tui.settings.writing import WritingError, write
 from tui.theme import Look, ThemeName
-
-if TYPE_CHECKING:
-    from tui.app import FloodmarkApp
 
 
 class Kept(NamedTuple):
@@ -21,14 +19,26 @@ class Kept(NamedTuple):
     before: Value
 
 
-def in_force(app: "FloodmarkApp") -> Settings:
+class SettingsHolder(Protocol):
+    """What a change of settings needs of the app."""
+
+    bridge: SimBridge
+    look: Look
+    settings: Settings
+    kept: list[Kept]
+
+    def set_look(self, look: Look) -> None:
+        """Draw everything in another look from now on."""
+
+
+def in_force(app: SettingsHolder) -> Settings:
     """What holds now, whatever it was at the start."""
     return replace(
         app.settings, theme=app.look.theme, speed=app.bridge.speed, autopause=app.bridge.stops_at_loss
     )  # fmt: skip
 
 
-def apply(app: "FloodmarkApp", wanted: Settings) -> None:
+def apply(app: SettingsHolder, wanted: Settings) -> None:
     """Have those hold."""
     app.bridge.set_speed(wanted.speed)
     app.bridge.stops_at_loss = wanted.autopause
@@ -37,13 +47,13 @@ def apply(app: "FloodmarkApp", wanted: Settings) -> None:
     app.set_look(Look(colour=app.look.colour, glyphs=choose(wanted.glyphs), theme=cast("ThemeName", wanted.theme)))
 
 
-def keep(app: "FloodmarkApp", name: str, value: Value) -> str:
+def keep(app: SettingsHolder, name: str, value: Value) -> str:
     """Set one and write it down; a sentence of what came of it."""
     app.kept.append(Kept(name, in_force(app).value(name)))
     return _set(app, name, value)
 
 
-def undo(app: "FloodmarkApp") -> str:
+def undo(app: SettingsHolder) -> str:
     """Set the last one back, in the file too; a sentence of what came of it."""
     if not app.kept:
         return "no setting was changed since the start"
@@ -51,7 +61,7 @@ def undo(app: "FloodmarkApp") -> str:
     return _set(app, last.name, last.before)
 
 
-def _set(app: "FloodmarkApp", name: str, value: Value) -> str:
+def _set(app: SettingsHolder, name: str, value: Value) -> str:
     changed: dict[str, object] = {name: value}
     apply(app, replace(in_force(app), **changed))  # type: ignore[arg-type]
     path = read_settings().path

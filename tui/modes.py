@@ -1,11 +1,7 @@
 """The modes of the screen: one digit each, always the same, so that fingers learn where things are."""
 
 from dataclasses import dataclass
-from importlib import import_module
-from typing import TYPE_CHECKING, Final
-
-if TYPE_CHECKING:
-    from tui.screens.mode import ModeScreen
+from typing import Final
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,10 +35,3 @@ MODES: Final = (
 def mode_of(name: str) -> Mode:
     """The mode of a name; KeyError: no such mode."""
     return {mode.name: mode for mode in MODES}[name]
-
-
-def screen_class(mode: Mode) -> "type[ModeScreen]":
-    """The screen of a mode that has one of its own."""
-    module, _colon, name = mode.where.partition(":")
-    found: type[ModeScreen] = getattr(import_module(module), name)
-    return found

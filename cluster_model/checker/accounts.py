@@ -9,7 +9,7 @@ from cluster_model.book_view import BookView
 from cluster_model.checker.books import Told
 from cluster_model.checker.ledger import Ledger
 from cluster_model.checker.record_ranges import DELETED, LOST, MISSING, RecordRange, Survey, acknowledged
-from cluster_model.log.compare import Range, length, subtract, union
+from cluster_model.log.ranges import Range, length, subtract, union
 from cluster_model.world import World
 
 

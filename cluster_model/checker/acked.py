@@ -3,7 +3,7 @@
 from bisect import bisect_right
 from typing import Any
 
-from cluster_model.log.compare import Range, subtract
+from cluster_model.log.ranges import Range, subtract
 
 
 class RangeSet:

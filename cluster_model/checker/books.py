@@ -8,7 +8,7 @@ told first. No client tells twice; should one do so, it is counted as contradict
 from typing import Any, Final, NamedTuple
 
 from cluster_model.checker.acked import RangeSet
-from cluster_model.log.compare import Range, length, subtract
+from cluster_model.log.ranges import Range, length, subtract
 
 SENT: Final = 0
 ACKED: Final = 1

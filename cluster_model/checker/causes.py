@@ -13,10 +13,10 @@ from cluster_model.events import (
     TraceEvent,
     Truncated,
 )
-from cluster_model.log.compare import Range
 from cluster_model.log.crashes import DISK_LOSS, POWER_LOSS
 from cluster_model.log.damage import CORRUPT_BATCH
 from cluster_model.log.lineage import Lineage
+from cluster_model.log.ranges import Range
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,8 +4,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from cluster_model.checker.acked import RangeSet
-from cluster_model.log.compare import Range, length, subtract, union
 from cluster_model.log.lineage import Lineage
+from cluster_model.log.ranges import Range, length, subtract, union
 
 
 class Deleted:

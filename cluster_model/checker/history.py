@@ -22,7 +22,7 @@ from cluster_model.events import (
     TraceEvent,
     Truncated,
 )
-from cluster_model.log.compare import Range, subtract
+from cluster_model.log.ranges import Range, subtract
 from cluster_model.world import World
 
 DECISIONS_LOOKED_OVER: Final = 16

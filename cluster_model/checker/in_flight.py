@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Final
 
-from cluster_model.log.lineage import Batch
+from cluster_model.log.batch import Batch
 from cluster_model.log.replica_log import ReplicaLog
 from cluster_model.replication.idempotence import REMEMBERED
 

@@ -38,8 +38,8 @@ from cluster_model.events import (
     TraceEvent,
     Truncated,
 )
-from cluster_model.log.compare import Range, length, subtract, union
 from cluster_model.log.lineage import Lineage
+from cluster_model.log.ranges import Range, length, subtract, union
 from cluster_model.replication.damaging import whole
 from cluster_model.replication.replica import Replica
 from cluster_model.world import World

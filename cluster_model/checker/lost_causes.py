@@ -12,10 +12,10 @@ from cluster_model.checker.history import Cut, History
 from cluster_model.checker.witnesses import Scene, Witness
 from cluster_model.controller.rules.change import LAST_KNOWN
 from cluster_model.events import BatchDamaged, LeaderElected
-from cluster_model.log.compare import Range
 from cluster_model.log.crashes import DISK_LOSS, POWER_LOSS
 from cluster_model.log.damage import CORRUPT_BATCH
 from cluster_model.log.lineage import Lineage
+from cluster_model.log.ranges import Range
 from cluster_model.profiles import Profile
 
 HIGH_WATERMARK: Final = "high watermark"

@@ -17,7 +17,7 @@ from cluster_model.events import (
     RecordsRead,
     TraceEvent,
 )
-from cluster_model.log.compare import Range, subtract
+from cluster_model.log.ranges import Range, subtract
 from cluster_model.world import World
 
 _Key = tuple[str, str]

@@ -16,7 +16,7 @@ from cluster_model.events import (
     PartitionCreated,
     RecordsAbandoned,
 )  # fmt: skip
-from cluster_model.log.compare import Range
+from cluster_model.log.ranges import Range
 from cluster_model.world import World
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from cluster_model.checker.anomalies.language import Empty
 from cluster_model.checker.anomalies.spans import Spans
 from cluster_model.events import RecordsAbandoned, RecordsRead
-from cluster_model.log.compare import Range, length, union
+from cluster_model.log.ranges import Range, length, union
 
 
 class Readings:

@@ -10,8 +10,8 @@ from typing import Final, NamedTuple
 from cluster_model.checker.anomalies.final_read import Served, served_by
 from cluster_model.checker.causes import Run, runs_of
 from cluster_model.checker.ledger import Ledger
-from cluster_model.log.compare import Range, subtract, union
 from cluster_model.log.lineage import Lineage
+from cluster_model.log.ranges import Range, subtract, union
 from cluster_model.world import World
 
 HELD: Final = "held"

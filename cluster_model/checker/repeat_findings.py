@@ -12,7 +12,8 @@ from cluster_model.checker.in_flight import outran
 from cluster_model.checker.repeats import Repeats
 from cluster_model.checker.telling import THEM, Told, at, offsets
 from cluster_model.events import Appended, NodeDown, ProduceRefused
-from cluster_model.log.lineage import Batch, Lineage
+from cluster_model.log.batch import Batch
+from cluster_model.log.lineage import Lineage
 from cluster_model.world import World
 
 

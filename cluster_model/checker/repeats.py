@@ -8,8 +8,9 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from cluster_model.events import Appended
-from cluster_model.log.compare import Range, length, subtract
-from cluster_model.log.lineage import Batch, Lineage
+from cluster_model.log.batch import Batch
+from cluster_model.log.lineage import Lineage
+from cluster_model.log.ranges import Range, length, subtract
 from cluster_model.log.replica_log import ReplicaLog
 from cluster_model.world import World
 

@@ -9,8 +9,8 @@ from typing import Any
 
 from cluster_model.checker.acked import RangeSet
 from cluster_model.events import PartitionDeleted, RecordsAborted
-from cluster_model.log.compare import Range
-from cluster_model.log.lineage import TRANSACTIONAL, Batch
+from cluster_model.log.batch import TRANSACTIONAL, Batch
+from cluster_model.log.ranges import Range
 from cluster_model.world import World
 
 

@@ -10,7 +10,8 @@ from cluster_model.checker.history import History
 from cluster_model.checker.telling import SETTLED, THEM, Told, offsets
 from cluster_model.checker.transacted import Transacted
 from cluster_model.events import Appended
-from cluster_model.log.lineage import Batch, Lineage
+from cluster_model.log.batch import Batch
+from cluster_model.log.lineage import Lineage
 from cluster_model.world import World
 
 BEFORE_US = 60_000_000

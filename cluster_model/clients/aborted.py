@@ -6,7 +6,8 @@ it all the same, and says which transactions those are.
 
 from collections.abc import Iterator, Sequence
 
-from cluster_model.log.lineage import ABORT, TRANSACTIONAL, Lineages
+from cluster_model.log.batch import ABORT, TRANSACTIONAL
+from cluster_model.log.lineage import Lineages
 from cluster_model.log.slices import Slice
 
 Range = tuple[int, int]

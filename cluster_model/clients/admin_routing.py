@@ -36,7 +36,7 @@ from cluster_model.messages import (
     ListOffsetsResponse,
     MetadataResponse,
 )
-from cluster_model.transactions.looking import (
+from cluster_model.transactions.admin_messages import (
     DescribeProducersRequest,
     DescribeProducersResponse,
     DescribeTransactionsRequest,

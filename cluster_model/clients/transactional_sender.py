@@ -8,7 +8,7 @@ from cluster_model.clients.transaction_manager import State, TransactionManager
 from cluster_model.clients.transactional_books import BY_WISH
 from cluster_model.clients.transactional_sequences import TransactionalSequences
 from cluster_model.clients.transactions import TIMER, Transactions, rules_of
-from cluster_model.log.lineage import TRANSACTIONAL
+from cluster_model.log.batch import TRANSACTIONAL
 from cluster_model.messages import ProduceResponse
 from cluster_model.profiles import Profile
 

@@ -2,12 +2,12 @@
 
 from typing import Any, Protocol
 
+from cluster_model.controller.view import ControllerView
 from cluster_model.errors import KafkaError
 from cluster_model.kernel.port import Port
 from cluster_model.kernel.process import Node
 from cluster_model.replication.broker import Broker
 from cluster_model.replication.control import Control
-from cluster_model.views import ControllerView
 
 
 class Server(Node, Protocol):

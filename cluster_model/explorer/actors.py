@@ -9,8 +9,9 @@ from cluster_model.config import BrokerConfig, TopicConfig
 from cluster_model.errors import KafkaError
 from cluster_model.events import Event
 from cluster_model.explorer.shape import Decision, Entry, Local
+from cluster_model.log.batch import Batch
 from cluster_model.log.epochs import UNDEFINED
-from cluster_model.log.lineage import Batch, Lineages
+from cluster_model.log.lineage import Lineages
 from cluster_model.messages import (
     LATEST,
     FetchData,

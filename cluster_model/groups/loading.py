@@ -10,7 +10,7 @@ from typing import NamedTuple
 from cluster_model.groups.modern.records import ModernRecord, is_modern
 from cluster_model.groups.modern.records import decode as decode_modern
 from cluster_model.groups.records import GroupRecord, GroupValue, OffsetAndMetadata, decode
-from cluster_model.log.lineage import ABORT, COMMIT, TRANSACTIONAL, Batch
+from cluster_model.log.batch import ABORT, COMMIT, TRANSACTIONAL, Batch
 
 Place = tuple[str, str]
 """(group, partition)."""

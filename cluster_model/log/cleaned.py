@@ -7,7 +7,7 @@ own. Offsets stay as they were: a log has holes, and its end, its high watermark
 from bisect import bisect_left, bisect_right
 from typing import NamedTuple
 
-from cluster_model.log.lineage import Batch
+from cluster_model.log.batch import Batch
 
 Range = tuple[int, int]
 """Offsets ``[start, end)``."""

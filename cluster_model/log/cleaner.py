@@ -8,10 +8,10 @@ segments what the map has a newer record for. Offsets, log end, high watermark a
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
+from cluster_model.log.batch import ABORT, Batch
 from cluster_model.log.cleaned import Cleaned, Range, Swept
 from cluster_model.log.empty_markers import Bases, empty_markers
 from cluster_model.log.keys import Key, keys_of
-from cluster_model.log.lineage import ABORT, Batch
 from cluster_model.log.replica_log import ReplicaLog
 from cluster_model.log.rules import NEVER
 from cluster_model.log.segments import INT32_MAX, NO_TIMESTAMP, UNTOLD, Segment

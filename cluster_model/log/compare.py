@@ -1,11 +1,7 @@
 """Comparing the logs of two replicas: exact, by lineage, without looking at single records."""
 
-from collections.abc import Iterable
-
+from cluster_model.log.ranges import Range, subtract
 from cluster_model.log.replica_log import ReplicaLog
-
-Range = tuple[int, int]
-"""Offsets ``[start, end)``."""
 
 
 def differing(one: ReplicaLog, other: ReplicaLog) -> list[Range]:
@@ -33,38 +29,3 @@ def differing(one: ReplicaLog, other: ReplicaLog) -> list[Range]:
 
 def _next_start(log: ReplicaLog, index: int, end: int) -> int:
     return log.extents[index + 1][0] if index + 1 < len(log.extents) else end
-
-
-def union(ranges: Iterable[Range]) -> list[Range]:
-    """The same offsets as disjoint ranges in ascending order."""
-    merged: list[Range] = []
-    for start, end in sorted(ranges):
-        if start >= end:
-            continue
-        if merged and start <= merged[-1][1]:
-            merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
-        else:
-            merged.append((start, end))
-    return merged
-
-
-def subtract(ranges: Iterable[Range], holes: Iterable[Range]) -> list[Range]:
-    """Disjoint ascending ranges without the offsets in ``holes``, which are disjoint and ascending too."""
-    left = list(ranges)
-    for hole_start, hole_end in holes:
-        kept: list[Range] = []
-        for start, end in left:
-            if hole_end <= start or hole_start >= end:
-                kept.append((start, end))
-                continue
-            if start < hole_start:
-                kept.append((start, hole_start))
-            if hole_end < end:
-                kept.append((hole_end, end))
-        left = kept
-    return left
-
-
-def length(ranges: Iterable[Range]) -> int:
-    """Number of offsets."""
-    return sum(end - start for start, end in ranges)

@@ -10,7 +10,7 @@ sequence; so its last transaction always has something left, and where an epoch 
 
 from typing import NamedTuple
 
-from cluster_model.log.lineage import ABORT, Batch
+from cluster_model.log.batch import ABORT, Batch
 from cluster_model.log.replica_log import ReplicaLog
 
 Bases = dict[int, None]

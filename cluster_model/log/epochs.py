@@ -2,11 +2,10 @@
 
 from typing import Final
 
+from cluster_model.log.batch import EpochEntry
+
 UNDEFINED: Final = -1
 """No such epoch, or no such offset."""
-
-EpochEntry = tuple[int, int]
-"""(epoch, its first offset)."""
 
 
 class EpochCache:

@@ -16,7 +16,7 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import Final, NamedTuple
 
-from cluster_model.log.lineage import Batch
+from cluster_model.log.batch import Batch
 from cluster_model.log.mixing import mixed, number_of
 from cluster_model.log.pools import KeySet, pool
 from cluster_model.log.skew import rank

@@ -10,9 +10,10 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from cluster_model.log.batch import Batch
 from cluster_model.log.cleaned import Cleaned, joined
 from cluster_model.log.epochs import EpochCache
-from cluster_model.log.lineage import Batch, Lineage, Lineages
+from cluster_model.log.lineage import Lineage, Lineages
 from cluster_model.log.rules import DEFAULT_RULES, NEVER, LogRules
 from cluster_model.log.segments import BY_RETENTION, NO_TIMESTAMP, Segment, Segments
 from cluster_model.log.slices import Extent, Slice

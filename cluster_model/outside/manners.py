@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from cluster_model.checker.anomalies.language import COMMITTED, WIRE
 from cluster_model.checker.anomalies.settings import ProducerSettings
-from cluster_model.log.lineage import PLAIN
+from cluster_model.log.batch import PLAIN
 from cluster_model.messages import ALL, ProduceRequest
 
 IN_FLIGHT: Final = 5

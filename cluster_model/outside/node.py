@@ -16,7 +16,8 @@ from cluster_model.groups.modern.messages import JOIN, ConsumerGroupHeartbeatReq
 from cluster_model.kernel.kernel import Payload
 from cluster_model.kernel.port import Port
 from cluster_model.kernel.processes import Network
-from cluster_model.log.lineage import PLAIN, Lineages
+from cluster_model.log.batch import PLAIN
+from cluster_model.log.lineage import Lineages
 from cluster_model.messages import FetchRequest, FetchResponse, InitProducerIdRequest, ProduceRequest, ProduceResponse
 from cluster_model.outside.manners import Manners
 from cluster_model.outside.reading import reads

@@ -7,8 +7,8 @@
 from typing import TYPE_CHECKING, Final
 
 from cluster_model.errors import KafkaError
+from cluster_model.log.batch import ABORT, UNTOLD
 from cluster_model.log.keys import lacks_key
-from cluster_model.log.lineage import ABORT, UNTOLD
 from cluster_model.log.replica_log import ReplicaLog
 from cluster_model.log.rules import NEVER
 from cluster_model.messages import ALL, ProduceRequest

@@ -1,9 +1,9 @@
 """What damage does to a replica that has it: which batch is struck, where recovery cuts, what the cleaner cannot do."""
 
 from cluster_model.events import BatchDamaged, CorruptBatchFound
-from cluster_model.log.compare import Range, subtract
+from cluster_model.log.batch import Batch
 from cluster_model.log.damage import CORRUPT_BATCH, LENGTH, Damage, with_damage
-from cluster_model.log.lineage import Batch
+from cluster_model.log.ranges import Range, subtract
 from cluster_model.replication.replica import Replica
 
 BEFORE_HW = -1

@@ -2,7 +2,8 @@
 
 from typing import Final
 
-from cluster_model.log.epochs import UNDEFINED, EpochEntry
+from cluster_model.log.batch import EpochEntry
+from cluster_model.log.epochs import UNDEFINED
 from cluster_model.log.replica_log import ReplicaLog
 from cluster_model.messages import FetchPartition
 

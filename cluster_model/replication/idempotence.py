@@ -6,7 +6,7 @@ Of transactional ones it also knows the coordinator's epoch that their last mark
 from typing import Final
 
 from cluster_model.errors import KafkaError
-from cluster_model.log.lineage import ABORT, Batch
+from cluster_model.log.batch import ABORT, Batch
 from cluster_model.log.replica_log import ReplicaLog
 from cluster_model.log.rules import NEVER
 from cluster_model.log.transactions import Transactions

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from cluster_model.errors import KafkaError
 from cluster_model.events import Appended, HwAdvanced
-from cluster_model.log.lineage import UNTOLD, Batch, Lineage
+from cluster_model.log.batch import UNTOLD, Batch
+from cluster_model.log.lineage import Lineage
 from cluster_model.messages import (
     ALL,
     AlterPartitionRequest,

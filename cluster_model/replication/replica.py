@@ -23,11 +23,12 @@ from cluster_model.events import (
     Truncated,
 )
 from cluster_model.kernel.wall import WallClock
+from cluster_model.log.batch import UNTOLD
 from cluster_model.log.cleaned import Swept
 from cluster_model.log.cleaner import clean, to_clean
 from cluster_model.log.crashes import DISK_LOSS, POWER_LOSS, WRITTEN_BACK, lose_power, wipe
 from cluster_model.log.damage import Damages, up_to
-from cluster_model.log.lineage import UNTOLD, Lineages
+from cluster_model.log.lineage import Lineages
 from cluster_model.log.recovery import bytes_to_check
 from cluster_model.log.replica_log import ReplicaLog
 from cluster_model.log.retention import retain

@@ -11,7 +11,7 @@ from typing import Any, Final, Protocol
 from cluster_model.errors import KafkaError
 from cluster_model.kernel.kernel import Payload
 from cluster_model.kernel.port import Port
-from cluster_model.log.lineage import TRANSACTIONAL, Batch
+from cluster_model.log.batch import TRANSACTIONAL, Batch
 from cluster_model.messages import ALL, PartitionState, ProduceRequest
 from cluster_model.replication.control import Handlers
 from cluster_model.replication.purgatory import ParkedProduce, Purgatory

@@ -1,7 +1,7 @@
 """What a leader says of batches with a producer id: idempotent ones, those of transactions, and markers (KIP-98)."""
 
 from cluster_model.errors import KafkaError
-from cluster_model.log.lineage import ABORT, PLAIN
+from cluster_model.log.batch import ABORT, PLAIN
 from cluster_model.messages import ProduceRequest
 from cluster_model.profiles import Profile
 from cluster_model.replication.idempotence import SEQUENCES, ProducerMemory

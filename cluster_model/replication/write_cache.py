@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
 from cluster_model.events import Truncated
-from cluster_model.log.compare import subtract
 from cluster_model.log.crashes import POWER_LOSS, lose_power
 from cluster_model.log.damage import up_to
+from cluster_model.log.ranges import subtract
 from cluster_model.replication.replica import Replica
 
 _LYING: Final = -1

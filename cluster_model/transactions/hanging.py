@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple
 
-from cluster_model.transactions.looking import NOTHING, ActiveProducer, ListedTransaction
+from cluster_model.transactions.admin_messages import NOTHING, ActiveProducer, ListedTransaction
 from cluster_model.transactions.messages import TxnMarker
 
 MS: Final = 1_000

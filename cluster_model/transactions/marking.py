@@ -5,7 +5,7 @@ from typing import Any, Final, NamedTuple
 
 from cluster_model.errors import KafkaError
 from cluster_model.internal_topics import TRANSACTIONS
-from cluster_model.log.lineage import ABORT, COMMIT
+from cluster_model.log.batch import ABORT, COMMIT
 from cluster_model.messages import ALL, ProduceRequest
 from cluster_model.replication.tenants import Tenants
 from cluster_model.transactions.messages import TxnMarker, WriteTxnMarkersRequest, WriteTxnMarkersResponse

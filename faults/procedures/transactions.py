@@ -9,6 +9,14 @@ from typing import Any
 from cluster_model.clients.admin import Answer, Describe
 from cluster_model.clients.admin_routing import AtBroker
 from cluster_model.errors import KafkaError
+from cluster_model.transactions.admin_messages import (
+    NOTHING,
+    ActiveProducer,
+    DescribeProducersRequest,
+    DescribeTransactionsRequest,
+    ListedTransaction,
+    ListTransactionsRequest,
+)
 from cluster_model.transactions.hanging import (
     OpenTransaction,
     abort_marker,
@@ -18,14 +26,6 @@ from cluster_model.transactions.hanging import (
     list_table,
     open_at,
     producer_table,
-)
-from cluster_model.transactions.looking import (
-    NOTHING,
-    ActiveProducer,
-    DescribeProducersRequest,
-    DescribeTransactionsRequest,
-    ListedTransaction,
-    ListTransactionsRequest,
 )
 from cluster_model.transactions.messages import WriteTxnMarkersRequest
 from faults.procedures.job import Hands, Job

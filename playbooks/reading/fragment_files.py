@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cluster_model.stepping.verbs import MANUAL_VERBS
-from playbooks.loader import FRAGMENT, PLAYBOOK, read_text
+from playbooks.loader import read_text
+from playbooks.playbook_keys import FRAGMENT, PLAYBOOK
 from playbooks.problems import PlaybookError, keeping_text
 from playbooks.reading.expectations import read_expectations
 from playbooks.reading.fragments import OnDisk

@@ -29,9 +29,9 @@ def worker(work: Work, shares: Sequence[Share]) -> Callable[[Iterator[Any]], Ite
 
         for batch in batches:
             for number in batch.column(0).to_pylist():
-                runs = [run for first, end in shares[number] for run in range(first, end)]
-                for start in range(0, len(runs), BATCH):
+                runs = [run for begin, end in shares[number] for run in range(begin, end)]
+                for first in range(0, len(runs), BATCH):
                     # A run that breaks is a row, too: a task that fails would be tried again, and then end everything.
-                    yield batch_of([work.row(run) for run in runs[start : start + BATCH]])
+                    yield batch_of([work.row(run) for run in runs[first : first + BATCH]])
 
     return do

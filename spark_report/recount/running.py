@@ -5,6 +5,7 @@ as windows and joins that took a plan of some fifty sorts, which cost more to ma
 executors by value, so that their Python needs pyarrow and numpy, and no floodmark.
 """
 
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import ModuleType
@@ -12,7 +13,6 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import pyarrow as pa
 
-from spark_report import recount
 from spark_report.recount.books import FIELDS, KINDS, LAST, Walk
 from spark_report.recount.judging import RECOUNTED, judged
 
@@ -97,7 +97,7 @@ def _shipped(said: Mapping[str, Said]) -> Callable[[pa.Table], pa.Table]:
     from pyspark import cloudpickle  # noqa: PLC0415 - see above
 
     register: Callable[[ModuleType], None] = cloudpickle.register_pickle_by_value  # untyped in PySpark
-    register(recount)
+    register(sys.modules[__name__])
     known = dict(said)
 
     def of_session(rows: pa.Table) -> pa.Table:

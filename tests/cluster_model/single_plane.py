@@ -6,6 +6,7 @@ from typing import Any, Final
 from cluster_model.config import BrokerConfig
 from cluster_model.controller.committed import Committed
 from cluster_model.controller.plane import Server
+from cluster_model.controller.view import ControllerView
 from cluster_model.errors import KafkaError
 from cluster_model.events import Event
 from cluster_model.kernel.kernel import Payload
@@ -14,7 +15,6 @@ from cluster_model.messages import AlterPartitionRequest, AlterPartitionResponse
 from cluster_model.profiles import Profile
 from cluster_model.replication.broker import Broker
 from cluster_model.replication.control import Decisions, Handlers, Listening
-from cluster_model.views import ControllerView
 from tests.cluster_model.single import CONTROLLER_ID, SingleController
 from tests.cluster_model.single_messages import (
     BrokerHeartbeatRequest,

@@ -24,7 +24,7 @@ from cluster_model.groups.messages import (
     OffsetFetchRequest,
 )
 from cluster_model.messages import LATEST, ListOffsetsRequest, ListOffsetsResponse, MetadataRequest
-from cluster_model.transactions.looking import (
+from cluster_model.transactions.admin_messages import (
     DescribeProducersRequest,
     DescribeProducersResponse,
     DescribeTransactionsRequest,

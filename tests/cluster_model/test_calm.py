@@ -3,7 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cluster_model.log.lineage import Batch, Lineage
+from cluster_model.log.batch import Batch
+from cluster_model.log.lineage import Lineage
 from cluster_model.log.past import PastLineage
 from cluster_model.log.rules import LogRules
 from cluster_model.log.segments import INT32_MAX, Segments

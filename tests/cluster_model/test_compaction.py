@@ -11,9 +11,9 @@ from cluster_model.cluster import Cluster
 from cluster_model.errors import KafkaError, ModelError
 from cluster_model.events import Event, LogCleaned, LogStartMoved, RecordsRead
 from cluster_model.kernel.streams import Streams
+from cluster_model.log.batch import Batch
 from cluster_model.log.compare import differing
 from cluster_model.log.keys import Key, keys_of
-from cluster_model.log.lineage import Batch
 from cluster_model.log.replica_log import ReplicaLog
 from cluster_model.profiles import PROFILE_VERSIONS
 from cluster_model.replication.cleaning import run_cleaner

@@ -5,8 +5,10 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cluster_model.log.compare import Range, differing, length, subtract, union
-from cluster_model.log.lineage import Batch, Lineages
+from cluster_model.log.batch import Batch
+from cluster_model.log.compare import differing
+from cluster_model.log.lineage import Lineages
+from cluster_model.log.ranges import Range, length, subtract, union
 from cluster_model.log.replica_log import ReplicaLog, Slice
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from cluster_model.errors import KafkaError
 from cluster_model.events import ConsumerFailed, ConsumerReset, RecordsRead
-from cluster_model.log.lineage import Batch
+from cluster_model.log.batch import Batch
 from cluster_model.log.replica_log import Slice
 from cluster_model.messages import (
     EARLIEST,

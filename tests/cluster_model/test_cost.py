@@ -7,7 +7,7 @@ import pytest
 
 from cluster_model.checker import ledger
 from cluster_model.cluster import Cluster
-from cluster_model.log.compare import Range, union
+from cluster_model.log.ranges import Range, union
 from cluster_model.replication import service
 from cluster_model.spec import BrokerSpec, ClusterSpec, NetworkSpec, ProducerSpec, TopicSpec
 from playbooks import bundled

@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cluster_model.log.epochs import UNDEFINED, EpochCache, EpochEntry
+from cluster_model.log.batch import EpochEntry
+from cluster_model.log.epochs import UNDEFINED, EpochCache
 
 Entries = tuple[EpochEntry, ...]
 

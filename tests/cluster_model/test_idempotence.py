@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cluster_model.errors import KafkaError
-from cluster_model.log.lineage import Batch, Lineages
+from cluster_model.log.batch import Batch
+from cluster_model.log.lineage import Lineages
 from cluster_model.log.replica_log import ReplicaLog
 from cluster_model.profiles import Profile
 from cluster_model.replication.idempotence import REMEMBERED, ProducerMemory

@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cluster_model.log.lineage import Batch, Lineage, Lineages
+from cluster_model.log.batch import Batch
+from cluster_model.log.lineage import Lineage, Lineages
 
 
 def batch(base: int, records: int, size: int = 100) -> Batch:

@@ -10,8 +10,9 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
+from cluster_model.log.batch import Batch
 from cluster_model.log.compare import differing
-from cluster_model.log.lineage import Batch, Lineage, Lineages
+from cluster_model.log.lineage import Lineage, Lineages
 from cluster_model.log.replica_log import ReplicaLog, Slice
 from cluster_model.log.rules import WRITEBACK_US
 

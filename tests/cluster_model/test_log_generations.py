@@ -5,8 +5,8 @@ import pytest
 from cluster_model.building import build_parts
 from cluster_model.events import Event, LogCleaned
 from cluster_model.kernel.streams import Streams
+from cluster_model.log.batch import Batch
 from cluster_model.log.cleaned import Cleaned
-from cluster_model.log.lineage import Batch
 from cluster_model.messages import PartitionState, ProduceRequest
 from cluster_model.profiles import PROFILE_VERSIONS, Profile
 from cluster_model.replication.replica import Replica

@@ -2,7 +2,8 @@
 
 import pytest
 
-from cluster_model.log.lineage import Batch, Lineages
+from cluster_model.log.batch import Batch
+from cluster_model.log.lineage import Lineages
 from cluster_model.log.past import PastLineages
 
 

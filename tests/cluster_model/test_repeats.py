@@ -7,8 +7,9 @@ import pytest
 
 from cluster_model.checker.repeats import Repeats
 from cluster_model.events import Appended
+from cluster_model.log.batch import Batch
 from cluster_model.log.cleaned import Cleaned
-from cluster_model.log.lineage import Batch, Lineages
+from cluster_model.log.lineage import Lineages
 from cluster_model.log.replica_log import ReplicaLog
 from cluster_model.world import World
 

@@ -7,9 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cluster_model.errors import ModelError
+from cluster_model.log.batch import Batch
 from cluster_model.log.codecs import CODECS, codec_of
 from cluster_model.log.indexes import Found, OffsetEntry, TimeEntry, indexes_of, offset_for_timestamp
-from cluster_model.log.lineage import Batch, Lineage, Lineages
+from cluster_model.log.lineage import Lineage, Lineages
 from cluster_model.log.recovery import RECOVERY_BYTES_PER_SECOND, bytes_to_check, recovery_us
 from cluster_model.log.replica_log import ReplicaLog
 from cluster_model.log.retention import retain

@@ -15,7 +15,7 @@ from cluster_model.events import (
     RecoveryFinished,
     SegmentRolled,
 )
-from cluster_model.log.lineage import Batch
+from cluster_model.log.batch import Batch
 from cluster_model.log.recovery import RECOVERY_BYTES_PER_SECOND
 from cluster_model.spec import BrokerSpec, ClusterSpec, GroupSpec, ProducerSpec, TopicSpec
 from tests.cluster_model.again import comes_out_again

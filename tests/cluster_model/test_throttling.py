@@ -7,7 +7,8 @@ import pytest
 
 from cluster_model.cluster import Cluster
 from cluster_model.config_keys import LONG_MAX
-from cluster_model.log.lineage import Batch, Lineages
+from cluster_model.log.batch import Batch
+from cluster_model.log.lineage import Lineages
 from cluster_model.log.replica_log import Slice
 from cluster_model.replication.throttling import SAMPLES, Rate, Throttle, names_replica, slice_bytes
 from cluster_model.spec import BrokerSpec, ClusterSpec, NetworkSpec, ProducerSpec, TopicSpec

@@ -5,7 +5,7 @@ from typing import Any, TypeVar
 from cluster_model.cluster import Cluster
 from cluster_model.events import Appended, TraceEvent
 from cluster_model.kernel.port import Port
-from cluster_model.log.lineage import UNTOLD
+from cluster_model.log.batch import UNTOLD
 from cluster_model.messages import MetadataRequest, ProduceRequest
 from cluster_model.spec import BrokerSpec, ClusterSpec, GroupSpec, NetworkSpec, ProducerSpec, TopicSpec
 from tests.cluster_model.transacting import producer

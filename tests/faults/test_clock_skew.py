@@ -16,7 +16,7 @@ from cluster_model.events import (
     SegmentRolled,
     TraceEvent,
 )
-from cluster_model.log.lineage import Batch
+from cluster_model.log.batch import Batch
 from cluster_model.spec import BrokerSpec, ClusterSpec, GroupSpec, ProducerSpec, TopicSpec, TransactionPlan
 from faults.action import Action
 from faults.board import FaultBoard

@@ -6,7 +6,7 @@ import pytest
 
 from cluster_model.cluster import Cluster
 from cluster_model.events import RecoveryFinished, Truncated
-from cluster_model.log.lineage import Batch
+from cluster_model.log.batch import Batch
 from cluster_model.spec import BrokerSpec, ClusterSpec, ProducerSpec, TopicSpec
 from faults.action import Action
 from faults.board import FaultBoard

@@ -6,7 +6,7 @@ import pytest
 
 from cluster_model.errors import KafkaError
 from cluster_model.events import AdminAnswered, AdminProgress
-from cluster_model.transactions.looking import DescribeTransactionsRequest
+from cluster_model.transactions.admin_messages import DescribeTransactionsRequest
 from faults.action import Action, Value
 from faults.board import FaultBoard
 from tests.cluster_model.transactions.talks import Script, Talk

@@ -9,7 +9,8 @@ from cluster_model.checker import casebook, record_ranges
 from cluster_model.checker.reader_events import ReaderEvents
 from cluster_model.checker.repeats import batches_backwards
 from cluster_model.events import OffsetsCommitted
-from cluster_model.log.lineage import Batch, Lineage, Lineages
+from cluster_model.log.batch import Batch
+from cluster_model.log.lineage import Lineage, Lineages
 from cluster_model.log.replica_log import ReplicaLog
 from playbooks import bundled
 from playbooks.loader import load

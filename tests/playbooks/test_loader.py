@@ -8,8 +8,9 @@ from cluster_model.checker.safety.registry import INVARIANTS
 from cluster_model.profiles import NEWEST
 from cluster_model.spec import BrokerSpec, GroupSpec, NetworkSpec, ProducerSpec, TopicSpec
 from faults.catalogue import CATALOGUE
-from playbooks.loader import DEFAULT_SETTLE_US, PLAYBOOK, load, loads
+from playbooks.loader import DEFAULT_SETTLE_US, load, loads
 from playbooks.model import Playbook
+from playbooks.playbook_keys import PLAYBOOK
 from playbooks.problems import PlaybookError, Problem, listed
 from playbooks.settings import apply_settings
 

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from cluster_model.errors import ModelError
-from cluster_model.log.lineage import Batch, Lineages
+from cluster_model.log.batch import Batch
+from cluster_model.log.lineage import Lineages
 from cluster_model.written import COMPACTED, DELETED, TRUNCATED
 from faults.action import Action
 from playbooks.loader import loads

@@ -12,7 +12,8 @@ import playbooks
 from cluster_model.stepping.verbs import MANUAL_VERBS
 from playbooks import bundled
 from playbooks.conditions import ALL
-from playbooks.loader import PLAYBOOK, loads
+from playbooks.loader import loads
+from playbooks.playbook_keys import PLAYBOOK
 from playbooks.schema import schema, text
 
 PUBLISHED = Path(playbooks.__file__).parent / "floodmark.schema.json"

@@ -8,9 +8,10 @@ import pytest
 from tests.tui import fake_views
 from tests.tui.test_paint import LOOKS, text_of
 from tui.keymap import KEYS, with_keys
-from tui.modes import MODES, mode_of, screen_class
+from tui.modes import MODES, mode_of
 from tui.paint import panes as paint
 from tui.scopes import all_keys
+from tui.screens.pages import screen_class
 from tui.viewmodel import control, status
 
 WIDTHS = range(60, 221)

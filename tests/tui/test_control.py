@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from cluster_model.views import BeliefView, ControllerView
+from cluster_model.controller.view import ControllerView
+from cluster_model.views import BeliefView
 from faults.catalogue import CATALOGUE
 from tests.tui import fake_views
 from tests.tui.driving import driving

@@ -23,9 +23,8 @@ from playbooks.settings import SettingError
 from playbooks.units import DURATION_ALLOWED, UnitError, duration_us
 from tui.cli.chosen import choose, settings_of
 from tui.cli.console import BAD_INPUT, INTERNAL, answers, complain, people, print_document, say
-from tui.cli.handing_over import to_text, write
 from tui.cli.progress import Telling
-from tui.cli.refusals import ended
+from tui.cli.refusals import ended, to_text, write
 
 _STYLES: Final = {"safe": "bold green", "refused": "bold yellow", "inconclusive": "bold yellow"}
 _WITNESSED: Final = ("loses", "violates", "stalls")

@@ -12,7 +12,7 @@ def print_card(version: str | None, *, json: bool = False) -> int:
         return BAD_INPUT
     areas = areas_of(version)
     if json:
-        from tui.cli.handing_over import to_text  # noqa: PLC0415 - it reads what runs playbooks
+        from tui.cli.refusals import to_text  # noqa: PLC0415 - it reads what runs playbooks
 
         print_document(to_text([document(area) for area in areas]))
         return OK

@@ -2,18 +2,16 @@
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
-import msgspec
 from rich.console import Console
 
 from playbooks.baseline import Difference, compare, saved
-from playbooks.disk import put_in_place
 from playbooks.exit_codes import BAD_INPUT, FAILED, INTERRUPTED, worst
 from playbooks.job import NOT_RUN
 from tui.cli.console import complain, print_document
 from tui.cli.junit import junit
 from tui.cli.markdown import markdown
+from tui.cli.refusals import to_text, write
 from tui.cli.requesting import STDOUT, Checked, Request
 from tui.cli.suite_report import print_differences
 from tui.cli.verdicts import Ended
@@ -49,11 +47,6 @@ def hand_over(
     return code
 
 
-def to_text(document: Any) -> str:
-    """JSON for people and programs alike: indented, one document."""
-    return msgspec.json.format(msgspec.json.encode(document)).decode()
-
-
 def _write_all(
     request: Request, ended: Sequence[Ended], differences: Sequence[Difference] | None, summary: Summary
 ) -> bool:
@@ -81,13 +74,3 @@ def _save_baseline(path: Path, ended: Sequence[Ended]) -> bool:
             return False
         entries.append(entry)
     return write("--save-baseline", path, to_text(saved(entries)) + "\n")
-
-
-def write(option: str, path: Path, text: str) -> bool:
-    """Put a whole file in its place, or leave the one that is there."""
-    try:
-        put_in_place(path, text)
-    except OSError as error:
-        complain(f"{option}: cannot write {path}: {error.strerror}")
-        return False
-    return True

@@ -1,8 +1,13 @@
 """How a command that goes by a recorded session ends where it cannot: one sentence, and the exit code for it."""
 
 from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
 
 from cluster_model.errors import ModelError
+from playbooks.disk import put_in_place
 from playbooks.loader import PlaybookError
 from playbooks.replay import ReplayMismatchError
 from playbooks.session_errors import SessionError
@@ -26,3 +31,18 @@ def ended(work: Callable[[], int], at: str | None = None) -> int:
     except ReplayMismatchError as error:
         complain(str(error))
         return FAILED
+
+
+def to_text(document: Any) -> str:
+    """JSON for people and programs alike: indented, one document."""
+    return msgspec.json.format(msgspec.json.encode(document)).decode()
+
+
+def write(option: str, path: Path, text: str) -> bool:
+    """Put a whole file in its place, or leave the one that is there."""
+    try:
+        put_in_place(path, text)
+    except OSError as error:
+        complain(f"{option}: cannot write {path}: {error.strerror}")
+        return False
+    return True

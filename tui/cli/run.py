@@ -19,9 +19,10 @@ from tui.cli import crash
 from tui.cli.chosen import Chosen
 from tui.cli.console import answers, complain, people, say
 from tui.cli.driving import Driving
-from tui.cli.handing_over import hand_over, to_text
+from tui.cli.handing_over import hand_over
 from tui.cli.pacing import Pace
 from tui.cli.printing import print_result
+from tui.cli.refusals import to_text
 from tui.cli.requesting import STDOUT, Checked, Request, checked
 from tui.cli.suite_report import print_suite
 from tui.cli.verdicts import Ended

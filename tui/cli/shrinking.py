@@ -39,9 +39,8 @@ from tui.cli.console import (
     print_document,
     say,
 )
-from tui.cli.handing_over import to_text, write
 from tui.cli.progress import Telling
-from tui.cli.refusals import ended
+from tui.cli.refusals import ended, to_text, write
 from tui.cli.shrink_lines import document, print_shrunk, so_far
 
 ALONE_S: Final = 0.2

@@ -20,8 +20,9 @@ from playbooks.varying import Varying, jobs_of, run_jobs
 from tui.cli.chosen import Chosen
 from tui.cli.console import people, print_document, say, table
 from tui.cli.fitting import fitted
-from tui.cli.handing_over import hand_over, to_text
+from tui.cli.handing_over import hand_over
 from tui.cli.markdown import grid_markdown
+from tui.cli.refusals import to_text
 from tui.cli.requesting import Checked, Request
 from tui.cli.suite import run_suite
 from tui.cli.verdicts import Ended

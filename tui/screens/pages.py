@@ -1,12 +1,13 @@
 """The pages that a key puts over the main screen. Each is read when it is first wanted, for the first paint's sake."""
 
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 from textual.screen import Screen
 
 from tui.bridge import SimBridge
 from tui.keymap import KEYS, Key
-from tui.modes import mode_of, screen_class
+from tui.modes import Mode, mode_of
 from tui.theme import Look
 from tui.viewmodel import help_page
 from tui.viewmodel.control import ControlBar
@@ -14,6 +15,10 @@ from tui.viewmodel.help_page import Here
 from tui.viewmodel.row import Row
 from tui.viewmodel.status import StatusBar
 from tui.widgets.linegrid import LineGrid
+
+if TYPE_CHECKING:
+    from tui.screens.mode import ModeScreen
+
 
 if TYPE_CHECKING:
     from tui.screens.autopsy import Onward
@@ -130,3 +135,10 @@ class Pages(Screen[None]):
 
         if not self.toosmall.display:
             self.app.push_screen(SettingsScreen(self.look, self.bridge))
+
+
+def screen_class(mode: Mode) -> "type[ModeScreen]":
+    """The screen of a mode that has one of its own."""
+    module, _colon, name = mode.where.partition(":")
+    found: type[ModeScreen] = getattr(import_module(module), name)
+    return found

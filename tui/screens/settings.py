@@ -1,6 +1,6 @@
 """The settings, over the main screen: changed at once, and written into the user's file when that is asked for."""
 
-from typing import TYPE_CHECKING, ClassVar, cast
+from typing import ClassVar, cast
 
 from textual import events
 from textual.app import ComposeResult
@@ -13,6 +13,7 @@ from textual.widgets import Static
 
 from tui import keeping
 from tui.bridge import SimBridge
+from tui.keeping import SettingsHolder
 from tui.scopes import bindings_of
 from tui.screens.reachable import Reachable
 from tui.settings.reading import read_settings
@@ -22,9 +23,6 @@ from tui.theme import Look
 from tui.viewmodel import settings_page
 from tui.viewmodel.jump import Place
 from tui.viewmodel.settings_page import Piece
-
-if TYPE_CHECKING:
-    from tui.app import FloodmarkApp
 
 
 class SettingsScreen(ModalScreen[None], Reachable):
@@ -118,8 +116,8 @@ class SettingsScreen(ModalScreen[None], Reachable):
         self.present()
 
     @property
-    def _floodmark(self) -> "FloodmarkApp":
-        return cast("FloodmarkApp", self.app)
+    def _floodmark(self) -> SettingsHolder:
+        return cast("SettingsHolder", self.app)
 
     def _line(self, row: tuple[Piece, ...]) -> Content:
         return Content.assemble(

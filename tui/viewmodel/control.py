@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from cluster_model.views import BrokerView, ClusterView, ControllerView
+from cluster_model.controller.view import ControllerView
+from cluster_model.views import BrokerView, ClusterView
 from tui import glyphs
 from tui.viewmodel.row import Row
 from tui.viewmodel.status import NARROW

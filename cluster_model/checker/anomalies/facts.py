@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from cluster_model.checker.anomalies.language import FAIL, INFO, OK, Empty, Payload, Run, Send
 from cluster_model.checker.anomalies.spans import Spans, load_all, put, save_all
-from cluster_model.log.compare import Range
+from cluster_model.log.ranges import Range
 
 
 class Place(NamedTuple):

@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 from cluster_model.checker.anomalies.history import Anomalies
 from cluster_model.checker.anomalies.language import Read
-from cluster_model.log.compare import subtract
-from cluster_model.log.lineage import ABORT, TRANSACTIONAL
+from cluster_model.log.batch import ABORT, TRANSACTIONAL
+from cluster_model.log.ranges import subtract
 from cluster_model.replication.replica import Replica
 from cluster_model.world import World
 

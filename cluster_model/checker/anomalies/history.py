@@ -240,5 +240,5 @@ class Anomalies:
 
 def _find_in(facts: KeyFacts, tally: Tally, now: int) -> None:
     """What of one key can be told at any time."""
-    for anomaly in (inconsistent_offsets, duplicate, aborted_read, phantom):
-        anomaly.find(facts, tally, now)
+    for find in (inconsistent_offsets.find, duplicate.find, aborted_read.find, phantom.find):
+        find(facts, tally, now)

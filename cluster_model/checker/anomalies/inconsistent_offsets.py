@@ -4,7 +4,7 @@ from typing import Final
 
 from cluster_model.checker.anomalies.cases import Example, Tally
 from cluster_model.checker.anomalies.facts import KeyFacts
-from cluster_model.log.compare import Range
+from cluster_model.log.ranges import Range
 
 NAME: Final = "inconsistent-offsets"
 

@@ -4,7 +4,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable
 from typing import Any
 
-from cluster_model.log.compare import Range
+from cluster_model.log.ranges import Range
 
 
 class Spans:

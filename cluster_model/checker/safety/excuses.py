@@ -18,8 +18,8 @@ from cluster_model.events import (
     TraceEvent,
     Truncated,
 )
-from cluster_model.log.compare import subtract
 from cluster_model.log.crashes import LOSSY
+from cluster_model.log.ranges import subtract
 from cluster_model.world import World
 
 LISTENS = (BecameLeader, IsrChanged, LeaderElected, PartitionOffline, Truncated)

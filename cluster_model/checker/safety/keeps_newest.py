@@ -6,9 +6,9 @@ from typing import Final
 from cluster_model.checker.safety.ground import Heard, Property
 from cluster_model.checker.safety.promise import Promise
 from cluster_model.events import LogCleaned
+from cluster_model.log.batch import ABORT
 from cluster_model.log.cleaned import Cleaned, Swept
 from cluster_model.log.keys import Key, keys_of
-from cluster_model.log.lineage import ABORT
 from cluster_model.log.replica_log import ReplicaLog
 from cluster_model.log.rules import NEVER
 from cluster_model.replication.replica import Replica

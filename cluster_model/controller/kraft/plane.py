@@ -17,6 +17,7 @@ from cluster_model.controller.raft.node import Role
 from cluster_model.controller.raft.peer import QuorumPeer, form_quorum
 from cluster_model.controller.raft.store import QuorumStore
 from cluster_model.controller.rules.striped import Draw
+from cluster_model.controller.view import ControllerRole, ControllerView
 from cluster_model.errors import KafkaError
 from cluster_model.events import ControllerChanged, Event
 from cluster_model.kernel.port import Port
@@ -24,7 +25,6 @@ from cluster_model.kernel.streams import Streams
 from cluster_model.messages import NOBODY
 from cluster_model.replication.broker import Broker
 from cluster_model.spec import ClusterSpec
-from cluster_model.views import ControllerRole, ControllerView
 
 _ROLES: Final[dict[Role, ControllerRole]] = {
     Role.UNATTACHED: "looking",

@@ -5,6 +5,7 @@ from typing import Any, Final
 
 from cluster_model.building import Parts
 from cluster_model.controller.plane import Server
+from cluster_model.controller.view import ControllerRole, ControllerView
 from cluster_model.controller.zookeeper.control import ZooKeeperControl
 from cluster_model.controller.zookeeper.forming import form
 from cluster_model.controller.zookeeper.service.ensemble import ZooKeeperService
@@ -21,7 +22,6 @@ from cluster_model.kernel.streams import Streams
 from cluster_model.messages import NOBODY
 from cluster_model.replication.broker import Broker
 from cluster_model.spec import ClusterSpec
-from cluster_model.views import ControllerRole, ControllerView
 
 _ROLES: Final[dict[ServerState, ControllerRole]] = {
     ServerState.LOOKING: "looking",

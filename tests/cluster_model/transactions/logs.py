@@ -1,7 +1,7 @@
 """A leader's log with transactions in it, written batch by batch."""
 
 from cluster_model.errors import KafkaError
-from cluster_model.log.lineage import ABORT, COMMIT, PLAIN, TRANSACTIONAL
+from cluster_model.log.batch import ABORT, COMMIT, PLAIN, TRANSACTIONAL
 from cluster_model.messages import ProduceRequest
 from cluster_model.replication.leadership import AppendResult
 from tests.cluster_model.leaders import LeaderRig

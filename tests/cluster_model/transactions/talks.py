@@ -10,7 +10,7 @@ from cluster_model.groups.messages import TRANSACTION, FindCoordinatorRequest, F
 from cluster_model.internal_topics import OFFSETS, TRANSACTIONS, coordinator_partition
 from cluster_model.kernel.kernel import Payload
 from cluster_model.kernel.port import Port
-from cluster_model.log.lineage import TRANSACTIONAL
+from cluster_model.log.batch import TRANSACTIONAL
 from cluster_model.messages import (
     ALL,
     InitProducerIdRequest,

@@ -7,10 +7,10 @@ import pytest
 from cluster_model.clients.aborted import handed_out
 from cluster_model.errors import KafkaError
 from cluster_model.groups.messages import CommittedOffset, OffsetFetchRequest, TxnOffsetCommitRequest
+from cluster_model.log.batch import ABORT, PLAIN
 from cluster_model.log.cleaned import Cleaned
 from cluster_model.log.cleaner import clean, to_clean
 from cluster_model.log.empty_markers import empty_markers
-from cluster_model.log.lineage import ABORT, PLAIN
 from cluster_model.log.replica_log import ReplicaLog
 from cluster_model.log.rules import NEVER
 from tests.cluster_model.transactions.logs import Writer

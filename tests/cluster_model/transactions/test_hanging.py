@@ -3,6 +3,12 @@
 import pytest
 
 from cluster_model.errors import KafkaError
+from cluster_model.transactions.admin_messages import (
+    ActiveProducer,
+    DescribeProducersRequest,
+    DescribeTransactionsRequest,
+    ListTransactionsRequest,
+)
 from cluster_model.transactions.hanging import (
     OpenTransaction,
     abort_marker,
@@ -12,13 +18,7 @@ from cluster_model.transactions.hanging import (
     open_at,
     producer_table,
 )
-from cluster_model.transactions.looking import (
-    STATE_NAMES,
-    ActiveProducer,
-    DescribeProducersRequest,
-    DescribeTransactionsRequest,
-    ListTransactionsRequest,
-)
+from cluster_model.transactions.looking import STATE_NAMES
 from cluster_model.transactions.messages import TxnMarker, WriteTxnMarkersRequest
 from cluster_model.transactions.state import TxnState
 from tests.cluster_model.transactions.talks import Script, Talk

@@ -1,8 +1,9 @@
 """Transactions in one log (KIP-98): the last stable offset, the index of aborted ones, fences, what rebuilds them."""
 
 from cluster_model.errors import KafkaError
+from cluster_model.log.batch import COMMIT, PLAIN
 from cluster_model.log.cleaner import clean, to_clean
-from cluster_model.log.lineage import COMMIT, PLAIN, Lineages
+from cluster_model.log.lineage import Lineages
 from cluster_model.log.past import PastLineages
 from cluster_model.log.replica_log import ReplicaLog
 from cluster_model.log.transactions import AbortedTxn

@@ -17,7 +17,7 @@ from cluster_model.groups.messages import (
 )
 from cluster_model.groups.records import OffsetAndMetadata, OffsetRecord, encode
 from cluster_model.internal_topics import OFFSETS
-from cluster_model.log.lineage import ABORT, COMMIT, TRANSACTIONAL, Batch
+from cluster_model.log.batch import ABORT, COMMIT, TRANSACTIONAL, Batch
 from tests.cluster_model.again import comes_out_again
 from tests.cluster_model.groups.tables import Table
 from tests.cluster_model.transactions.talks import Script, Talk
