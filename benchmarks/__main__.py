@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.rows import gateway_rows, rows, screen_rows, shrinking_rows, storm_rows
-from cluster_model.kernel import kernel
+from cluster_model.kernel import event_loop
 
 
 def main() -> None:
@@ -35,7 +35,7 @@ def main() -> None:
             f"{part}: no such part; without one the model is measured, else {', '.join(parts)[2:]}, report"
         )
     console = Console(width=150)
-    model = "plain Python" if Path(kernel.__file__).suffix == ".py" else "compiled"
+    model = "plain Python" if Path(event_loop.__file__).suffix == ".py" else "compiled"
     table = Table(title=f"{model}, per CPU second; checker and trace on", title_justify="left")
     for heading in ("what", "figure", "to SimPy", "floor", ""):
         table.add_column(heading)

@@ -13,20 +13,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.standalone import cluster
-from playbooks.campaigns.campaign import run_campaign
-from playbooks.campaigns.keeping import open_campaign, rows_kept
-from playbooks.campaigns.plan_file import write_plan
-from playbooks.campaigns.rows import Row
-from playbooks.campaigns.work import Work
-from playbooks.grid import Axis, Grid
-from playbooks.loader import loads
-from playbooks.storms.plan import plan_of as storm_of
-from playbooks.varying import Varying
-from playbooks.varying import plan_of as grid_of
-from spark_report import session
+from playbooks.campaign.run_rows import Row
+from playbooks.campaign.runner import run_campaign
+from playbooks.campaign.store import open_campaign, rows_kept
+from playbooks.campaign.work import Work
+from playbooks.campaign.workloads.fuzz_workload import plan_of as storm_of
+from playbooks.campaign.workloads.plan_file import write_plan
+from playbooks.campaign.workloads.varying import Varying
+from playbooks.campaign.workloads.varying import plan_of as grid_of
+from playbooks.model.grid import Axis, Grid
+from playbooks.parser.loader import loads
 from spark_report.campaigns.job import Campaign, Wanted
-from spark_report.fleet.job import compute
+from spark_report.fleet.report import compute
 from spark_report.fleet.sources import look
+from spark_report.spark import session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

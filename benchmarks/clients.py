@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from benchmarks.models import SECOND, simulated_per_cpu
 from cluster_model.cluster import Cluster
-from cluster_model.spec import BrokerSpec, ClusterSpec, GroupSpec, NetworkSpec, ProducerSpec, TopicSpec
+from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, GroupSpec, NetworkSpec, ProducerSpec, TopicSpec
 
 BROKERS = 6
 RATE = 400

@@ -1,10 +1,10 @@
 """Exploring: the shape of Kafka's TLA+ module of KIP-320 with three epochs."""
 
 from benchmarks.measure import cpu_seconds
-from cluster_model.explorer.moves import Moves
-from cluster_model.explorer.search import Explored, Search
-from cluster_model.explorer.shape import Bounds
-from cluster_model.profiles import Profile
+from cluster_model.model_checker.search import Explored, Search
+from cluster_model.model_checker.shape import Bounds
+from cluster_model.model_checker.transitions import Moves
+from cluster_model.protocol.versions import Profile
 
 
 def states_per_cpu_second(*, symmetry: bool) -> tuple[int, float]:

@@ -17,12 +17,12 @@ from kio.index import load_request_schema
 from kio.serial import entity_writer
 
 from benchmarks.measure import cpu_seconds
-from gateway import batches
-from gateway.codec import Header, _maker, read_request, write_response
 from gateway.framing import Frames, framed
 from gateway.gateway import Gateway
-from playbooks.loader import loads
-from playbooks.session import Session
+from gateway.protocol import record_batches
+from gateway.protocol.codec import Header, _maker, read_request, write_response
+from playbooks.engine.session import Session
+from playbooks.parser.loader import loads
 
 VALUE = b"x" * 1024
 SPAN_S = 5.0
@@ -121,7 +121,7 @@ def _latency_ms(bootstrap: str) -> float:
 
 def produce_us() -> float:
     """CPU of the gateway's own work for one Produce of 16 KB: frame, decode, check, place, and the answer's bytes."""
-    batch = batches.made(0, 0, 1, [(None, VALUE)] * 16)
+    batch = record_batches.made(0, 0, 1, [(None, VALUE)] * 16)
     schema = load_request_schema(0, 9)
     said = {
         "acks": -1, "timeout": 1000,
@@ -141,8 +141,8 @@ def produce_us() -> float:
         for _turn in range(times):
             (whole,) = frames.feed(frame)
             records = read_request(header, whole).topic_data[0].partition_data[0].records
-            batches.read_head(records)
-            batches.placed(bytes(records), 7, 3)
+            record_batches.read_head(records)
+            record_batches.placed(bytes(records), 7, 3)
             framed(write_response(0, 9, 1, answer))
 
     work()

@@ -6,7 +6,7 @@ from typing import Any
 import simpy
 
 from benchmarks.measure import cpu_seconds
-from cluster_model.kernel.kernel import Kernel, Payload
+from cluster_model.kernel.event_loop import Kernel, Payload
 
 EVENTS = 200_000
 

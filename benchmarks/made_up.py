@@ -7,8 +7,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from cluster_model.events import COLUMNS
-from spark_report.recorded import ARROW_TYPES
+from cluster_model.protocol.events import COLUMNS
+from spark_report.input.sessions import ARROW_TYPES
 
 PARTITIONS: Final = 24
 CLIENTS: Final = 8

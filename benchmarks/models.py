@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from benchmarks.measure import cpu_seconds
 from cluster_model.cluster import Cluster
-from cluster_model.spec import BrokerSpec, ClusterSpec, NetworkSpec, ProducerSpec, TopicSpec
+from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, NetworkSpec, ProducerSpec, TopicSpec
 
 SECOND = 1_000_000
 PRODUCERS = 4

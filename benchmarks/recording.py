@@ -5,10 +5,10 @@ from pathlib import Path
 
 from benchmarks.measure import cpu_seconds
 from benchmarks.models import SECOND
-from cluster_model.spec import ClusterSpec
-from playbooks.model import Playbook
-from playbooks.recorder import Recorder
-from playbooks.session import SLICE_US, Session
+from cluster_model.spec.cluster_spec import ClusterSpec
+from playbooks.engine.session import SLICE_US, Session
+from playbooks.model.playbook import Playbook
+from playbooks.recording.recorder import Recorder
 
 
 def recorded_per_cpu(spec: ClusterSpec, simulated_us: int, tries: int) -> float:

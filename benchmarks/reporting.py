@@ -14,7 +14,7 @@ from rich.table import Table
 
 from benchmarks import duck
 from benchmarks.made_up import write_events
-from playbooks import layout
+from playbooks.session_format import session_files
 
 THREADS: Final = 2
 Rows = list[tuple[Any, ...]]
@@ -36,9 +36,9 @@ def beside(events: int) -> None:
 
 
 def _row(scratch: Path, size: int) -> Iterator[str]:
-    path = layout.directory_of(scratch, f"bench-{size}")
+    path = session_files.directory_of(scratch, f"bench-{size}")
     path.mkdir()
-    end_us = write_events(path / layout.EVENTS_PARQUET, size)
+    end_us = write_events(path / session_files.EVENTS_PARQUET, size)
     spark = _apart(by_spark, path, size, end_us)
     other = _apart(by_duckdb, path, size, end_us)
     yield f"{size:,}"
@@ -86,20 +86,20 @@ def by_duckdb(path: Path, _events: int, end_us: int) -> dict[str, Any]:
         return {}
     connection = duckdb.connect(config={"threads": THREADS})
     connection.execute("SET enable_progress_bar = false")
-    return _timed(lambda: duck.found(connection, path / layout.EVENTS_PARQUET, end_us, bin_width_of(end_us)))
+    return _timed(lambda: duck.found(connection, path / session_files.EVENTS_PARQUET, end_us, bin_width_of(end_us)))
 
 
 def bin_width_of(end_us: int) -> int:
     """As the report has it."""
-    from spark_report.findings import bin_width  # noqa: PLC0415 - with PySpark, in its own process
+    from spark_report.tables.compute import bin_width  # noqa: PLC0415 - with PySpark, in its own process
 
     return bin_width(end_us)
 
 
 def by_spark(path: Path, events: int, end_us: int) -> dict[str, Any]:
     """Times, findings and the memory of both halves of the driver."""
-    from spark_report.session import start  # noqa: PLC0415 - as above
-    from spark_report.warming import unsealed  # noqa: PLC0415
+    from spark_report.aot_cache import unsealed  # noqa: PLC0415
+    from spark_report.spark.session import start  # noqa: PLC0415 - as above
 
     with start(f"local[{THREADS}]", events) as started:
         recorded = unsealed(path, events - 1, end_us)
@@ -122,10 +122,19 @@ def _findings(spark: Any, recorded: Any) -> Found:
 
 def _tables(spark: Any, recorded: Any) -> dict[str, list[dict[str, Any]]]:
     """By the report's own queries, each as the report asks it of much data."""
-    from spark_report import findings  # noqa: PLC0415 - as above
-    from spark_report.gathering import Gatherer, rows  # noqa: PLC0415
-    from spark_report.planning import Plan  # noqa: PLC0415
-    from spark_report.transforms import clients, numbers, progress, timeline, traffic  # noqa: PLC0415
+    from spark_report.tables import compute as findings  # noqa: PLC0415 - as above
+    from spark_report.tables.collect import (
+        Gatherer,  # noqa: PLC0415
+        rows,  # noqa: PLC0415
+    )
+    from spark_report.tables.planning import Plan  # noqa: PLC0415
+    from spark_report.tables.queries import (
+        clients,  # noqa: PLC0415
+        numbers,  # noqa: PLC0415
+        progress,  # noqa: PLC0415
+        timeline,  # noqa: PLC0415
+        traffic,  # noqa: PLC0415
+    )
 
     plan = Plan(spark, [recorded])
     gather = Gatherer(plan)

@@ -14,13 +14,13 @@ from textual.screen import Screen
 
 from benchmarks.measure import cpu_seconds
 from benchmarks.models import SECOND, cluster_under
-from playbooks.model import Playbook
-from playbooks.session import Session
+from playbooks.engine.session import Session
+from playbooks.model.playbook import Playbook
 from tui import app as app_module
 from tui.app import FloodmarkApp
-from tui.bridge import SimBridge
-from tui.frameclock import StepClock
-from tui.frugal import frugal
+from tui.session.session_controller import SimBridge
+from tui.terminal.frame_clock import StepClock
+from tui.terminal.frugal import frugal
 
 SIZE = (200, 60)
 FRAME_S = 1 / 15

@@ -2,11 +2,11 @@
 
 from benchmarks.measure import cpu_seconds
 from benchmarks.models import SECOND
-from cluster_model.kernel.streams import Stream
-from cluster_model.spec import ClusterSpec
-from playbooks.model import Playbook
-from playbooks.session import Session
-from playbooks.timeline import Timeline
+from cluster_model.kernel.rng import Stream
+from cluster_model.spec.cluster_spec import ClusterSpec
+from playbooks.engine.session import Session
+from playbooks.model.playbook import Playbook
+from playbooks.timetravel.timeline import Timeline
 
 PLACES = 50
 

@@ -5,10 +5,10 @@ import random
 import time
 from typing import Final, NamedTuple
 
-from playbooks.loader import loads
-from playbooks.shrinking.bench import Bench
-from playbooks.shrinking.journal import Journal
-from playbooks.shrinking.shrink import Origin, look, shrink
+from playbooks.parser.loader import loads
+from playbooks.shrink.bench import Bench
+from playbooks.shrink.journal import Journal
+from playbooks.shrink.shrinker import Origin, look, shrink
 
 ACTS: Final = 60
 SPAN_S: Final = 60

@@ -18,7 +18,7 @@ from pathlib import Path
 from types import FrameType
 from typing import NoReturn
 
-from spark_report.java import find
+from spark_report.spark.jvm import find
 
 HOST = "127.0.0.1"
 _UP_SECONDS = 120

@@ -39,7 +39,7 @@ def welcome() -> None:
         from pathlib import Path  # noqa: PLC0415
 
         from tui import screen_choice  # noqa: F401, PLC0415 - what is read before the page comes
-        from tui.theme import Look  # noqa: PLC0415
+        from tui.terminal.theme import Look  # noqa: PLC0415
         from tui.welcome import WelcomeApp  # noqa: PLC0415
 
         _show(WelcomeApp(Look(), Path("none")))
@@ -60,10 +60,10 @@ def session() -> None:
     from tui.starting import starting  # noqa: PLC0415
 
     with starting():
-        from playbooks.session import Session  # noqa: PLC0415
-        from tui.cli.chosen import choose  # noqa: PLC0415
+        from playbooks.engine.session import Session  # noqa: PLC0415
         from tui.launch import make_app  # noqa: PLC0415
         from tui.screen_choice import ScreenChoice  # noqa: PLC0415
+        from tui.session.chosen import choose  # noqa: PLC0415
         from tui.settings.schema import Settings  # noqa: PLC0415
 
         chosen = choose("sandbox", None, {})

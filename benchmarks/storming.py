@@ -2,8 +2,8 @@
 
 import time
 
-from playbooks.loader import loads
-from playbooks.storms.plan import plan_of
+from playbooks.campaign.workloads.fuzz_workload import plan_of
+from playbooks.parser.loader import loads
 
 TEXT = """
 floodmark: 1

@@ -11,8 +11,7 @@ that ``resends`` hands both over again when it is started.
 
 from typing import Any, Final
 
-from cluster_model.client_faults import ClientFaults
-from cluster_model.client_nodes import (
+from cluster_model.client_factory import (
     FIRST_CONSUMER,
     FIRST_PRODUCER,
     LETTERS,
@@ -22,18 +21,19 @@ from cluster_model.client_nodes import (
     make_producer,
     own_producer,
 )
-from cluster_model.clients.commits import CLOSE
-from cluster_model.clients.consumer import Consumer
-from cluster_model.clients.dead_letters import LetterProducer
-from cluster_model.clients.lifetime import Unconfirmed
+from cluster_model.client_faultpoints import ClientFaults
+from cluster_model.clients.consumer.consumer import Consumer
+from cluster_model.clients.consumer.dead_letters import LetterProducer
+from cluster_model.clients.consumer.offset_commits import CLOSE
 from cluster_model.clients.metadata import Metadata
-from cluster_model.clients.outputs import Output
-from cluster_model.clients.producer import Producer
-from cluster_model.kernel.kernel import Payload
-from cluster_model.kernel.port import Port
-from cluster_model.messages import Message, PartitionState
+from cluster_model.clients.producer.application_producers import Output
+from cluster_model.clients.producer.lifetime import Unconfirmed
+from cluster_model.clients.producer.producer import Producer
+from cluster_model.kernel.event_loop import Payload
+from cluster_model.kernel.node_context import Port
+from cluster_model.protocol.messages import Message, PartitionState
 from cluster_model.rivals import Rivals
-from cluster_model.spec import GroupSpec, ProducerSpec
+from cluster_model.spec.cluster_spec import GroupSpec, ProducerSpec
 
 CLOSE_US: Final = 30_000_000
 """How long a clean end may take."""

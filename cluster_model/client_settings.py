@@ -2,16 +2,17 @@
 
 from collections import ChainMap
 
-from cluster_model.checker.anomalies.settings import ClientSettings, ProducerSettings, manner
-from cluster_model.client_nodes import configured_instance
-from cluster_model.clients.application import TRANSACTION
-from cluster_model.clients.dead_letters import SUFFIX as LETTERS
-from cluster_model.clients.outputs import SUFFIX as OUTPUT
-from cluster_model.clients.producer_config import ProducerConfig
-from cluster_model.config import ConfigValue, ConsumerConfig
-from cluster_model.outside.manners import Manners
-from cluster_model.profiles import Profile
-from cluster_model.spec import RIVAL, ClusterSpec
+from cluster_model.checker.anomalies.client_settings import ClientSettings, ProducerSettings, manner
+from cluster_model.client_factory import configured_instance
+from cluster_model.clients.consumer.dead_letters import SUFFIX as LETTERS
+from cluster_model.clients.producer.application_producers import SUFFIX as OUTPUT
+from cluster_model.clients.producer.config import ProducerConfig
+from cluster_model.manners import Manners
+from cluster_model.protocol.config_key import ConfigValue
+from cluster_model.protocol.configs import ConsumerConfig
+from cluster_model.protocol.versions import Profile
+from cluster_model.spec.application import TRANSACTION
+from cluster_model.spec.cluster_spec import RIVAL, ClusterSpec
 
 
 def client_settings(spec: ClusterSpec, profile: Profile, outside: Manners) -> ClientSettings:

@@ -7,42 +7,44 @@ Slices never change what happens: the same spec, seed and actions give the same 
 from collections.abc import Callable, Mapping
 from enum import Enum
 
-from cluster_model import group_truth, viewing
-from cluster_model.building import Parts, build_parts, settings_of
+from cluster_model import cluster_overview
+from cluster_model.broker.broker import Broker
+from cluster_model.broker.partition.partition import Replica
+from cluster_model.broker_faultpoints import Disks
 from cluster_model.checker.checker import Checker
-from cluster_model.checker.liveness.watching import watch_over
-from cluster_model.checker.liveness.weather import Strikes
-from cluster_model.client_nodes import Ground
+from cluster_model.checker.liveness.disturbances import Strikes
+from cluster_model.client_factory import Ground
 from cluster_model.client_processes import CLOSE_US, ClientProcesses
 from cluster_model.client_settings import client_settings
-from cluster_model.clients.admin import ADMIN, NAME, AdminClient
-from cluster_model.controller.plane import Plane
-from cluster_model.coordinators import host_coordinators
-from cluster_model.disks import Disks
-from cluster_model.errors import KafkaError, ModelError
-from cluster_model.events import Event, NodePaused, NodeResumed
+from cluster_model.clients.admin_client import ADMIN, NAME, AdminClient
+from cluster_model.cluster_builder import host_coordinators
+from cluster_model.controller.cluster_parts import Parts, build_parts, settings_of
+from cluster_model.controller.control_plane_interface import Plane
 from cluster_model.harm import Harm
-from cluster_model.internal_topics import with_internal_topics
-from cluster_model.kernel.kernel import Payload
-from cluster_model.kernel.port import Port
-from cluster_model.kernel.processes import CONTROL, Network, ProcessState
-from cluster_model.kernel.streams import Stream, Streams
-from cluster_model.keyframes import Keyframe
-from cluster_model.lives import Lives
-from cluster_model.log.crashes import WRITTEN_BACK
-from cluster_model.log.lineage import Lineages
-from cluster_model.messages import NOBODY, PartitionState
-from cluster_model.outside.node import OUTSIDE, Outside
+from cluster_model.inspection import partition_views
+from cluster_model.inspection.condition_functions import GroupFacts, Query
+from cluster_model.kernel.event_loop import Payload
+from cluster_model.kernel.network import Network
+from cluster_model.kernel.node_context import Port
+from cluster_model.kernel.process import CONTROL, ProcessState
+from cluster_model.kernel.rng import Stream, Streams
+from cluster_model.log.batch_store import Lineages
+from cluster_model.log.crash_recovery import WRITTEN_BACK
+from cluster_model.node import OUTSIDE, Outside
+from cluster_model.observation.cluster_state import World
+from cluster_model.observation.event_log import Trace
+from cluster_model.observation.views import ClusterView, LogView
 from cluster_model.overview import overview
 from cluster_model.planes import make_plane, share
-from cluster_model.query import GroupFacts, Query
-from cluster_model.replication.broker import Broker
-from cluster_model.replication.replica import Replica
-from cluster_model.spec import ClusterSpec
-from cluster_model.trace import Trace
-from cluster_model.views import ClusterView, LogView
+from cluster_model.process_control import Lives
+from cluster_model.protocol.errors import KafkaError, ModelError
+from cluster_model.protocol.events import Event, NodePaused, NodeResumed
+from cluster_model.protocol.messages import NOBODY, PartitionState
+from cluster_model.snapshots import Keyframe
+from cluster_model.spec.cluster_spec import ClusterSpec
+from cluster_model.spec.internal_topics import with_internal_topics
+from cluster_model.watching import watch_over
 from cluster_model.wiring import Wiring
-from cluster_model.world import World
 
 
 class Stop(Enum):
@@ -111,7 +113,7 @@ class Cluster:
         # How many operations are under way, and faults of a name are active, or all of them: told by who keeps them.
         self.operations: Callable[[], int] = lambda: 0
         self.faults: Callable[[str], int] = lambda name: 0
-        self._group_facts = {spec.name: group_truth.facts(self, spec) for spec in self.spec.groups}
+        self._group_facts = {spec.name: cluster_overview.facts(self, spec) for spec in self.spec.groups}
         counts = (self._count_operations, self._count_faults)
         self.query = Query(self.world, self.checker, lambda: self.now_us, self._groups, self.plane, *counts)
         self._begin()
@@ -376,7 +378,7 @@ class Cluster:
 
     def log_view(self, partition: str, start: int, end: int) -> LogView:
         """The logs of a partition side by side over ``[start, end)``."""
-        return viewing.log_view(self.world, self.checker, partition, start, end)
+        return partition_views.log_view(self.world, self.checker, partition, start, end)
 
     def save(self) -> Keyframe:
         """Everything, to come back to."""

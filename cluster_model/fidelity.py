@@ -1,7 +1,7 @@
 # ruff: noqa: E501 - a page of prose and tables
 """The fidelity card: which rules are modelled, after which sources, pinned by which tests, and what is left out.
 
-Each flag of :mod:`cluster_model.profiles` belongs to one area, so that a rule that is new has to say where it is from.
+Each flag of :mod:`cluster_model.protocol.versions` belongs to one area, so that a rule that is new has to say where it is from.
 """
 
 from dataclasses import dataclass

@@ -5,13 +5,13 @@ It stands for the hardware, and for what else runs on the machine. Nobody is tol
 
 from collections.abc import Mapping
 
-from cluster_model.errors import ModelError
-from cluster_model.kernel.processes import Network
-from cluster_model.log.batch import Batch
-from cluster_model.replication.broker import Broker
-from cluster_model.replication.busy import Busy
-from cluster_model.replication.damaging import batch_to_damage, damage
-from cluster_model.replication.replica import Replica
+from cluster_model.broker.broker import Broker
+from cluster_model.broker.fetch.busy import Busy
+from cluster_model.broker.partition.partition import Replica
+from cluster_model.broker.storage.damaging import batch_to_damage, damage
+from cluster_model.kernel.network import Network
+from cluster_model.protocol.batch import Batch
+from cluster_model.protocol.errors import ModelError
 
 
 class Harm:

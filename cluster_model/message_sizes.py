@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
-from cluster_model.log.lineage import Lineages
-from cluster_model.messages import FetchResponse, ProduceRequest
-from cluster_model.replication.throttling import slice_bytes
+from cluster_model.broker.fetch.replication_quota import slice_bytes
+from cluster_model.log.batch_store import Lineages
+from cluster_model.protocol.messages import FetchResponse, ProduceRequest
 
 ENVELOPE: Final = 100
 """Bytes of every message: its header, and what it says without any lists; those of TCP and IP among them."""

@@ -3,13 +3,14 @@
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from cluster_model import group_truth, viewing
-from cluster_model.checker.liveness.stuck import stuck
-from cluster_model.clients.producer import Producer
-from cluster_model.kernel.processes import ProcessState
-from cluster_model.messages import NOBODY
-from cluster_model.spec import ProducerSpec
-from cluster_model.views import BrokerView, ClientView, ClusterView, GroupView, ProducerView
+from cluster_model import cluster_overview
+from cluster_model.checker.liveness.expected_stalls import stuck
+from cluster_model.clients.producer.producer import Producer
+from cluster_model.inspection import partition_views
+from cluster_model.kernel.process import ProcessState
+from cluster_model.observation.views import BrokerView, ClientView, ClusterView, GroupView, ProducerView
+from cluster_model.protocol.messages import NOBODY
+from cluster_model.spec.cluster_spec import ProducerSpec
 
 if TYPE_CHECKING:
     from cluster_model.cluster import Cluster
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 def overview(cluster: "Cluster") -> ClusterView:
     """Everything now; active faults are added by who injects them."""
-    partitions = viewing.partition_views(cluster.world, cluster.checker)
+    partitions = partition_views.partition_views(cluster.world, cluster.checker)
     led = Counter(each.leader for each in partitions)
     stale = Counter(belief.broker for each in partitions for belief in each.beliefs)
     return ClusterView(
@@ -38,7 +39,7 @@ def overview(cluster: "Cluster") -> ClusterView:
         ),
         groups=tuple(_group_view(cluster, spec.name) for spec in cluster.spec.groups),
         clients=tuple(_client_view(cluster, node, name) for node, name in cluster.clients.names.items()),
-        ledger=viewing.ledger_view(cluster.checker),
+        ledger=partition_views.ledger_view(cluster.checker),
         faults=(),
         violations=cluster.query.violations(),
         stuck=() if cluster.checker.liveness is None else stuck(cluster.checker.liveness.sight),
@@ -98,11 +99,11 @@ def _group_view(cluster: "Cluster", name: str) -> GroupView:
     return GroupView(
         name,
         spec.topics,
-        group_truth.members(cluster, spec),
+        cluster_overview.members(cluster, spec),
         read,
         cluster.query.lag(name),
         positions,
-        generation=group_truth.generation(cluster, spec),
-        assignment=group_truth.assignment(cluster, spec),
-        committed=tuple(group_truth.committed(cluster, spec).items()),
+        generation=cluster_overview.generation(cluster, spec),
+        assignment=cluster_overview.assignment(cluster, spec),
+        committed=tuple(cluster_overview.committed(cluster, spec).items()),
     )

@@ -10,12 +10,12 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from cluster_model.client_nodes import Ground, make_producer
-from cluster_model.clients.producer import Producer
-from cluster_model.events import NodeDown, NodeUp
+from cluster_model.client_factory import Ground, make_producer
+from cluster_model.clients.producer.producer import Producer
 from cluster_model.kernel.process import ProcessState
-from cluster_model.messages import NOBODY
-from cluster_model.spec import RIVAL, ProducerSpec
+from cluster_model.protocol.events import NodeDown, NodeUp
+from cluster_model.protocol.messages import NOBODY
+from cluster_model.spec.cluster_spec import RIVAL, ProducerSpec
 
 RIVALS: Final = 4_000
 """What the node of a second process is more than the first one's."""

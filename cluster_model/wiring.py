@@ -6,10 +6,10 @@ where a process has more than one client, all of them are meant.
 
 from collections.abc import Callable, Iterable, Mapping
 
-from cluster_model.correspondence import kind_of
-from cluster_model.kernel.processes import Network
+from cluster_model.kernel.network import Network
 from cluster_model.kernel.shapes import Measures, Shape
-from cluster_model.log.lineage import Lineages
+from cluster_model.link_faultpoints import kind_of
+from cluster_model.log.batch_store import Lineages
 from cluster_model.message_sizes import size_of
 
 Pair = tuple[int, int]

@@ -8,8 +8,8 @@ from collections.abc import Iterable
 from typing import Final
 
 from faults.catalogue import CATALOGUE
-from faults.fault import Alias, Fault
-from faults.operations import OPERATIONS, Operation
+from faults.declarations.fault import Alias, Fault
+from faults.declarations.operation import OPERATIONS, Operation
 
 
 def _by_alias(declared: Iterable[Fault | Operation]) -> dict[str, tuple[str, Alias]]:

@@ -8,19 +8,19 @@ import asyncio
 from collections import deque
 from typing import Any, Final, Protocol
 
-from gateway import apis
-from gateway.codec import Header, RequestError, read_header, read_request, write_response
-from gateway.engine import Engine, Running
 from gateway.framing import FrameError, Frames, framed
 from gateway.handlers.registry import HANDLERS
-from gateway.house import Call, House, Said
+from gateway.protocol import api_versions
+from gateway.protocol.codec import Header, RequestError, read_header, read_request, write_response
+from gateway.protocol.context import Call, House, Said
+from gateway.realtime_driver import Engine, Running
 
 WAITING: Final = 64
 """Whole requests that wait behind the one under way before no more is read."""
 AT_ONCE: Final = 32
 """Requests that are answered before other connections have their turn."""
 UNSUPPORTED_VERSION: Final = 35
-PLAIN_HEADERS: Final = (apis.API_VERSIONS,)
+PLAIN_HEADERS: Final = (api_versions.API_VERSIONS,)
 
 
 class Door(Protocol):
@@ -171,10 +171,10 @@ class Connection(asyncio.Protocol):
 
     def _unsupported(self, header: Header) -> None:
         """A newer ApiVersions is told what there is (KIP-511); anything else closes the connection, as Kafka does."""
-        if header.api != apis.API_VERSIONS:
+        if header.api != api_versions.API_VERSIONS:
             raise RequestError(f"API {header.api} version {header.version} is not offered")
-        low, high = self._house.ranges[apis.API_VERSIONS]
-        keys = [{"api_key": apis.API_VERSIONS, "min_version": low, "max_version": high}]
+        low, high = self._house.ranges[api_versions.API_VERSIONS]
+        keys = [{"api_key": api_versions.API_VERSIONS, "min_version": low, "max_version": high}]
         said = {"error_code": UNSUPPORTED_VERSION, "api_keys": keys}
         self._transport.write(framed(write_response(header.api, 0, header.correlation, said)))
 

@@ -4,15 +4,15 @@ import asyncio
 import time
 from collections.abc import Callable
 
-from cluster_model.errors import ModelError
-from cluster_model.events import Event
-from faults.action import Action
-from gateway.apis import OLDEST, offered
-from gateway.doors import Doors
-from gateway.engine import Engine
+from cluster_model.protocol.errors import ModelError
+from cluster_model.protocol.events import Event
+from faults.declarations.action import Action
 from gateway.framing import LARGEST
-from gateway.house import House
-from playbooks.session import Session
+from gateway.protocol.api_versions import OLDEST, offered
+from gateway.protocol.context import House
+from gateway.realtime_driver import Engine
+from gateway.server import Doors
+from playbooks.engine.session import Session
 
 
 class Gateway:
@@ -59,7 +59,7 @@ class Gateway:
         return ",".join(f"{host}:{port}" for host, port in self.house.addresses.values())
 
     def act(self, action: Action) -> str:
-        """Do what an operator asks, now; raises :class:`~faults.fault.FaultError` if that cannot be."""
+        """Do what an operator asks, now; raises :class:`~faults.declarations.fault.FaultError` if that cannot be."""
         return self.engine.act(action)
 
     async def close(self) -> None:

@@ -3,7 +3,7 @@
 from typing import Any
 
 from cluster_model.fidelity import AREAS, Area
-from cluster_model.profiles import FLAGS, PROFILE_VERSIONS, Flag, Profile, modes_of
+from cluster_model.protocol.versions import FLAGS, PROFILE_VERSIONS, Flag, Profile, modes_of
 
 _MEANING = {flag.name: flag for flag in FLAGS}
 

@@ -9,15 +9,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from playbooks.finding_sessions import find_session
-from playbooks.layout import sessions_root
-from playbooks.session_errors import BundleError, SessionError
+from playbooks.session_format.session_errors import BundleError, SessionError
+from playbooks.session_format.session_files import sessions_root
+from playbooks.session_format.session_finder import find_session
 from spark_report.commanding import guarded, local_directory, memory_size, some_of
-from spark_report.errors import ReportError
-from spark_report.hadoop import Address, place
 from spark_report.job import FORMATS, Outcome, run
+from spark_report.model.format import clean, several
 from spark_report.pipes import say
-from spark_report.wording import clean, several
+from spark_report.spark.errors import ReportError
+from spark_report.spark.hadoop_fs import Address, place
 
 EXIT_CODES: Final = (
     "Exit code 0: at least one session was reported. 2: bad input, no Java, a master or a directory that cannot be "

@@ -10,11 +10,11 @@ import sys
 from collections.abc import Sequence
 from typing import Final
 
-from spark_report import warmth
 from spark_report.commanding import guarded
 from spark_report.job import Stages
+from spark_report.model.format import clean
 from spark_report.pipes import say
-from spark_report.wording import clean
+from spark_report.spark import warmth
 
 _COLD: Final = 1
 
@@ -29,7 +29,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _warm() -> int:
-    from spark_report.warming import warm  # noqa: PLC0415 - imports PySpark's neighbours
+    from spark_report.aot_cache import warm  # noqa: PLC0415 - imports PySpark's neighbours
 
     made = warm(Stages())
     say(f"warm: {made.bytes >> 20} MB for Java {made.version} from {made.origin}; every report uses it from now on")

@@ -10,10 +10,10 @@ from pathlib import Path
 from types import FrameType
 from typing import Final, NoReturn
 
-from spark_report.errors import JobError, ReportError, first_line
-from spark_report.hadoop import place
+from spark_report.model.format import clean
 from spark_report.pipes import say
-from spark_report.wording import clean
+from spark_report.spark.errors import JobError, ReportError, first_line
+from spark_report.spark.hadoop_fs import place
 
 EXIT_BAD_INPUT: Final = 2
 EXIT_INTERNAL: Final = 70

@@ -10,19 +10,19 @@ from typing import TYPE_CHECKING, Final, TextIO
 
 from rich.console import Console
 
-from playbooks.layout import LayoutError
-from spark_report.errors import ReportError
-from spark_report.hadoop import Address, Somewhere, located
+from playbooks.session_format.session_files import LayoutError
+from spark_report.input.sessions import Recorded, SetAside, collect, look_at
+from spark_report.model.format import clean, several
+from spark_report.model.report import Story, tell
 from spark_report.pipes import Patient, say
-from spark_report.recorded import Recorded, SetAside, collect, look_at
-from spark_report.session import Started, failures_told, start, under_spark_submit
-from spark_report.story import Story, tell
-from spark_report.wording import clean, several
+from spark_report.spark.errors import ReportError
+from spark_report.spark.hadoop_fs import Address, Somewhere, located
+from spark_report.spark.session import Started, failures_told, start, under_spark_submit
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from spark_report.gathering import Tables
+    from spark_report.tables.collect import Tables
 
 FORMATS: Final = ("html", "markdown", "parquet", "json", "terminal")
 REPORTS: Final = Path("reports")
@@ -85,7 +85,7 @@ def run(
         ReportError: nothing can be read, there is no Java, or the report cannot be written.
         JobError: Spark failed on the way.
     """
-    from spark_report.render.files import Staging  # noqa: PLC0415 - bad input should not wait for Arrow and Spark
+    from spark_report.render.output import Staging  # noqa: PLC0415 - bad input should not wait for Arrow and Spark
 
     stage = stage or Stages()
     wanted = Wanted(master, memory, spark)
@@ -118,7 +118,7 @@ def run(
         made = _written(staging.path, story, formats, target)
         staging.publish()
     if "terminal" in formats:
-        from spark_report.render import terminal  # noqa: PLC0415
+        from spark_report.render import text as terminal  # noqa: PLC0415
 
         terminal.show(console or Patient(), story)
     contradicted = tuple(session.session_id for session in story.sessions if session.disagreements)
@@ -159,7 +159,7 @@ def _spark(
 
 
 def _computed(spark: "SparkSession", sessions: Sequence[Recorded], stage: Callable[[str], None]) -> "Tables":
-    from spark_report.findings import compute  # noqa: PLC0415 - imports PySpark
+    from spark_report.tables.compute import compute  # noqa: PLC0415 - imports PySpark
 
     return compute(spark, sessions, stage)
 
@@ -174,8 +174,12 @@ def _written(directory: Path, story: Story, formats: Sequence[str], target: Path
 
 def _write(directory: Path, story: Story, formats: Sequence[str]) -> list[str]:
     """Write the formats that are files; their names, the page first."""
-    from spark_report.render import files, html, markdown  # noqa: PLC0415
-    from spark_report.summary import all_tables  # noqa: PLC0415
+    from spark_report.model.summary import all_tables  # noqa: PLC0415
+    from spark_report.render import (
+        html,  # noqa: PLC0415
+        markdown,  # noqa: PLC0415
+    )
+    from spark_report.render import output as files  # noqa: PLC0415
 
     made = []
     tables = all_tables(story)

@@ -75,7 +75,7 @@ def pytest_collection_finish() -> None:
 @pytest.fixture(scope="session")
 def spark() -> Iterator["SparkSession"]:
     """One Spark for all that are given one."""
-    from spark_report import session  # noqa: PLC0415 - most tests need none of it
+    from spark_report.spark import session  # noqa: PLC0415 - most tests need none of it
 
     with session.start("local[1]") as started:
         started.spark.conf.set("spark.sql.shuffle.partitions", "1")

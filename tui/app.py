@@ -16,30 +16,30 @@ from textual.command import Provider
 from textual.driver import Driver
 from textual.screen import Screen
 
-from playbooks.layout import sessions_root
-from playbooks.recorder import Recorder
-from tui.bridge import SimBridge
-from tui.framerate import FRAME_S
-from tui.frugal import frugal_driver
-from tui.glyphs import GlyphSet
+from playbooks.recording.recorder import Recorder
+from playbooks.session_format.session_files import sessions_root
 from tui.hinting import Hinting
-from tui.keeping import Kept
-from tui.keymap import key_of, program_bindings, word_of
-from tui.scopes import keymap_of
+from tui.keybindings.keymap import key_of, program_bindings, word_of
+from tui.keybindings.remapping import remapped
+from tui.keybindings.scopes import keymap_of
+from tui.screens.cluster import MainScreen
 from tui.screens.live import LiveScreen
-from tui.screens.main import MainScreen
 from tui.screens.times import Wake
-from tui.settings.remapping import remapped
+from tui.session.destination import Wish
+from tui.session.session_controller import SimBridge
+from tui.session.settings_changes import Kept
 from tui.settings.schema import Settings
 from tui.settings.seen_words import SeenWords
 from tui.starting import painted
-from tui.stylesheet import ParsedOnce
-from tui.terminal import Title, animated
-from tui.theme import Look, ThemeName, textual_name, textual_themes
-from tui.viewmodel.terminal_title import title
-from tui.widgets.linegrid import LineGrid
+from tui.terminal.framerate import FRAME_S
+from tui.terminal.frugal import frugal_driver
+from tui.terminal.glyphs import GlyphSet
+from tui.terminal.stylesheet import ParsedOnce
+from tui.terminal.terminal import Title, animated
+from tui.terminal.terminal_title import title
+from tui.terminal.theme import Look, ThemeName, textual_name, textual_themes
+from tui.widgets.line_widget import LineGrid
 from tui.widgets.panes import Pane
-from tui.wish import Wish
 
 if TYPE_CHECKING:
     from tui.touring import Guide
@@ -64,16 +64,16 @@ def _later(module: str, name: str) -> Callable[[], type[Provider]]:
 
 
 PROVIDERS: Final = (
-    ("tui.palette.useful", "UsefulProvider"),
+    ("tui.useful", "UsefulProvider"),
     ("tui.commands", "FaultProvider"),
     ("tui.commands", "KeyProvider"),
     ("tui.commands", "FindingProvider"),
     ("tui.time_commands", "TimeProvider"),
-    ("tui.palette.places", "GoProvider"),
-    ("tui.palette.places", "ViolationProvider"),
-    ("tui.palette.playbooks", "PlaybookProvider"),
-    ("tui.palette.settings", "SettingsProvider"),
-    ("tui.palette.views", "ViewProvider"),
+    ("tui.places", "GoProvider"),
+    ("tui.places", "ViolationProvider"),
+    ("tui.playbooks", "PlaybookProvider"),
+    ("tui.palette", "SettingsProvider"),
+    ("tui.views", "ViewProvider"),
 )
 """Module and class of each."""
 
@@ -282,7 +282,10 @@ class FloodmarkApp(App[None]):
         self.run_worker(self._export(), group="export", exclusive=True, exit_on_error=False)
 
     async def _export(self) -> None:
-        from tui.exporting import export_beside, export_recorded  # noqa: PLC0415 - seldom wanted
+        from tui.session.exporting import (
+            export_beside,  # noqa: PLC0415 - seldom wanted
+            export_recorded,  # noqa: PLC0415 - seldom wanted
+        )
 
         recorded = self.bridge.session.recorded
         if recorded is not None:

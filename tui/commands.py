@@ -5,13 +5,13 @@ from typing import Final
 
 from textual.command import Hit, Hits, Provider
 
-from cluster_model.checker.findings import Finding
+from cluster_model.checker.root_cause.findings import Finding
 from faults.catalogue import CATALOGUE
-from tui.keymap import Key
-from tui.palette.offers import main_of
-from tui.scopes import all_keys, keys_of, of_main
-from tui.screens.mode import ModeScreen
-from tui.screens.sheets import Sheets
+from tui.keybindings.keymap import Key
+from tui.keybindings.scopes import all_keys, keys_of, of_main
+from tui.offers import main_of
+from tui.screens.base import ModeScreen
+from tui.screens.fault_sheet import Sheets
 from tui.viewmodel.autopsy_page import headline
 
 ELSEWHERE: Final = 0.8
@@ -87,7 +87,7 @@ class FindingProvider(Provider):
 
     async def startup(self) -> None:
         """The findings as the palette is opened."""
-        from tui.evidence import findings_so_far  # noqa: PLC0415
+        from tui.session.background_tasks import findings_so_far  # noqa: PLC0415
 
         screen = main_of(self.screen)
         self._findings = findings_so_far(screen.bridge) if screen is not None else ()

@@ -5,11 +5,11 @@ from typing import TYPE_CHECKING, Final
 from textual.geometry import Region
 from textual.timer import Timer
 
-from tui.keymap import word_of as key_word
+from tui.keybindings.keymap import word_of as key_word
 from tui.settings.seen_words import SeenWords
 from tui.viewmodel.glossary import term
 from tui.viewmodel.hint_words import word_at
-from tui.widgets.linegrid import LineGrid
+from tui.widgets.line_widget import LineGrid
 
 if TYPE_CHECKING:
     from tui.app import FloodmarkApp

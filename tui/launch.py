@@ -4,21 +4,22 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from playbooks.branches import Branches
-from playbooks.disk import Fsync
-from playbooks.session import Session
-from tui.beginning import begin_live
-from tui.cli.console import BAD_INPUT, complain
-from tui.farewell import leave_torn, seal_all
-from tui.framerate import frame_s
+from playbooks.engine.session import Session
+from playbooks.exit_codes import BAD_INPUT
+from playbooks.session_format.filesystem import Fsync
+from playbooks.timetravel.branches import Branches
+from tui.output.console import complain
+from tui.output.session_end import leave_torn, seal_all
 from tui.program import Asked, perform
 from tui.screen_choice import ScreenChoice, UnusableError, check
+from tui.session.beginning import begin_live
+from tui.session.destination import PLAYBOOK, SANDBOX, SESSION, Left, Wish
 from tui.settings.seen_words import SeenWords
-from tui.wish import PLAYBOOK, SANDBOX, SESSION, Left, Wish
+from tui.terminal.framerate import frame_s
 
 if TYPE_CHECKING:
     from tui.app import FloodmarkApp
-    from tui.bridge import SimBridge
+    from tui.session.session_controller import SimBridge
 
 TOUR: Final = "tour"
 """The bundled playbook through which somebody is led."""
@@ -71,8 +72,8 @@ def play(wish: Wish, asked: Asked, back: Wish | None) -> Left:
 
 def make_app(session: Session, screen: ScreenChoice, branches: Branches | None = None) -> "FloodmarkApp":
     """The app over a session, in real time; ``branches`` takes those that begin there."""
-    from tui.bridge import SimBridge  # noqa: PLC0415 - bad input is told without waiting for Textual
-    from tui.frameclock import WallClock  # noqa: PLC0415
+    from tui.session.session_controller import SimBridge  # noqa: PLC0415 - bad input is told without waiting for Textual
+    from tui.terminal.frame_clock import WallClock  # noqa: PLC0415
 
     bridge = SimBridge(branches or session, WallClock(), speed=screen.speed, frame_s=frame_s(screen.settings.fps))
     bridge.stops_at_loss = screen.settings.autopause

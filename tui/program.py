@@ -5,10 +5,10 @@ from importlib import import_module
 from pathlib import Path
 from typing import Final, Protocol, cast
 
-from playbooks.disk import Fsync
-from playbooks.layout import sessions_root
+from playbooks.session_format.filesystem import Fsync
+from playbooks.session_format.session_files import sessions_root
+from tui.session.destination import PLAYBOOK, SESSION, WELCOME, Left, Wish
 from tui.starting import starting
-from tui.wish import PLAYBOOK, SESSION, WELCOME, Left, Wish
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class Opener(Protocol):
 _OPENERS: Final = {
     WELCOME: ("tui.welcome", "welcome"),
     PLAYBOOK: ("tui.launch", "play"),
-    SESSION: ("tui.opening", "look_at"),
+    SESSION: ("tui.launcher", "look_at"),
 }
 """Kind of wish → who grants it, read when it is first wanted."""
 

@@ -4,16 +4,16 @@ import sys
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, cast
 
-from playbooks.problems import listed, nearest, shown
-from tui.cli.console import people, say
-from tui.glyphs import GlyphSet
-from tui.glyphs import choose as choose_glyphs
-from tui.settings.reading import read_settings
+from playbooks.errors import listed, nearest, shown
+from tui.output.console import people, say
 from tui.settings.schema import THEMES, Settings
-from tui.speeds import SPEEDS
+from tui.settings.settings_file import read_settings
+from tui.terminal.glyphs import GlyphSet
+from tui.terminal.glyphs import choose as choose_glyphs
+from tui.terminal.speeds import SPEEDS
 
 if TYPE_CHECKING:
-    from tui.theme import ThemeName
+    from tui.terminal.theme import ThemeName
 
 MOST_NOTES: Final = 3
 """Lines about the file of settings that come up on the screen; more are counted."""

@@ -2,14 +2,14 @@
 
 import asyncio
 
-from cluster_model.events import Event
+from cluster_model.protocol.events import Event
 from gateway.gateway import Gateway
-from playbooks.session import Session
-from tui.frameclock import WallClock
-from tui.framerate import frame_s
+from playbooks.engine.session import Session
+from tui.gateway_session import ServingBridge
 from tui.launch import app_over
 from tui.screen_choice import ScreenChoice
-from tui.serving_bridge import ServingBridge
+from tui.terminal.frame_clock import WallClock
+from tui.terminal.framerate import frame_s
 
 
 def show_serving(session: Session, screen: ScreenChoice, host: str, port: int) -> BaseException | None:

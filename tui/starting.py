@@ -11,7 +11,7 @@ from importlib import import_module
 from threading import Thread
 from typing import Final
 
-SESSIONS: Final = ("tui.launch", "tui.opening", "tui.app")
+SESSIONS: Final = ("tui.launch", "tui.launcher", "tui.app")
 """What every session on the screen needs, the whole model with it."""
 
 

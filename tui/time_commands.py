@@ -5,10 +5,10 @@ from typing import Final
 
 from textual.command import Hit, Hits, Provider
 
-from tui.palette.offers import FIRST, main_of
-from tui.screens.main import MainScreen
-from tui.viewmodel.instant import InstantError, instant_us
-from tui.viewmodel.words import clock
+from tui.offers import FIRST, main_of
+from tui.screens.cluster import MainScreen
+from tui.terminal.format import clock
+from tui.terminal.instant import InstantError, instant_us
 
 GO: Final = "go "
 

@@ -4,13 +4,13 @@ from typing import TYPE_CHECKING
 
 from textual.screen import Screen
 
-from tui.keymap import key_of
-from tui.screens.autopsy import AutopsyScreen
-from tui.screens.sheets import Sheets
-from tui.theme import Look
-from tui.viewmodel.tour import WIDTH, Sight, Tour
+from tui.keybindings.keymap import key_of
+from tui.screens.fault_sheet import Sheets
+from tui.screens.finding import AutopsyScreen
+from tui.terminal.theme import Look
+from tui.tour import WIDTH, Sight, Tour
 from tui.widgets.panes import Pane
-from tui.widgets.rows import Rows
+from tui.widgets.rows_part import Rows
 
 if TYPE_CHECKING:
     from tui.app import FloodmarkApp

@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING, ClassVar, Final
 from textual.app import App, ComposeResult
 from textual.binding import BindingType
 
-from tui import glyphs
-from tui.keymap import with_keys
-from tui.scopes import bindings_of, scope_of
-from tui.settings.remapping import Wanted, remapped
+from tui import gallery
+from tui.keybindings.keymap import with_keys
+from tui.keybindings.remapping import Wanted, remapped
+from tui.keybindings.scopes import bindings_of, scope_of
+from tui.session.destination import PLAYBOOK, WELCOME, Left, Wish
 from tui.starting import ReadingAhead, painted
-from tui.stylesheet import ParsedOnce
-from tui.theme import Look, textual_name, textual_themes
-from tui.viewmodel import gallery
+from tui.terminal import glyphs
+from tui.terminal.stylesheet import ParsedOnce
+from tui.terminal.theme import Look, textual_name, textual_themes
 from tui.viewmodel.row import Row, first_shown, fitted
-from tui.widgets.rows import Rows
-from tui.wish import PLAYBOOK, WELCOME, Left, Wish
+from tui.widgets.rows_part import Rows
 
 if TYPE_CHECKING:
     from tui.program import Asked
@@ -30,7 +30,8 @@ BACK_WORDS: Final = f"{CHOOSE} esc back {QUIT}"
 
 def welcome(_wish: Wish, asked: "Asked", _back: Wish | None) -> Left:
     """Show the page; leaving it without a choice ends the program."""
-    from tui.cli.console import BAD_INPUT, complain  # noqa: PLC0415 - only where something is wrong
+    from playbooks.exit_codes import BAD_INPUT  # noqa: PLC0415 - only where something is wrong
+    from tui.output.console import complain  # noqa: PLC0415 - only where something is wrong
     from tui.screen_choice import UnusableError, check  # noqa: PLC0415
 
     try:
@@ -147,7 +148,10 @@ class WelcomeApp(App[Wish]):
 
     def _look_at(self, path: Path) -> None:
         self._read()
-        from tui.wishing import RefusedError, session_wish  # noqa: PLC0415 - the model is read for it
+        from tui.session.playbook_choice import (
+            RefusedError,  # noqa: PLC0415 - the model is read for it
+            session_wish,  # noqa: PLC0415 - the model is read for it
+        )
 
         try:
             self.exit(session_wish(path))

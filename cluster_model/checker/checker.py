@@ -3,17 +3,18 @@
 from collections.abc import Callable
 from typing import Any
 
-from cluster_model.checker.anomalies.settings import ClientSettings
-from cluster_model.checker.anomalies.witness import NO_CLIENTS, Witness
-from cluster_model.checker.casebook import Casebook
-from cluster_model.checker.history import History
-from cluster_model.checker.ledger import Ledger
-from cluster_model.checker.liveness.liveness import Liveness
-from cluster_model.checker.readings import Readings
-from cluster_model.checker.safety.ground import Registrations
-from cluster_model.checker.safety.safety import Safety
-from cluster_model.checker.transacted import Transacted
-from cluster_model.events import (
+from cluster_model.checker.anomalies.checker import NO_CLIENTS, Witness
+from cluster_model.checker.anomalies.client_settings import ClientSettings
+from cluster_model.checker.history.partition_history import History
+from cluster_model.checker.invariants.ground import Registrations
+from cluster_model.checker.invariants.invariant_checker import Safety
+from cluster_model.checker.ledger.ledger import Ledger
+from cluster_model.checker.ledger.readings import Readings
+from cluster_model.checker.ledger.transaction_outcomes import Transacted
+from cluster_model.checker.liveness.liveness_checker import Liveness
+from cluster_model.checker.root_cause.report import Casebook
+from cluster_model.observation.cluster_state import World
+from cluster_model.protocol.events import (
     Appended,
     BatchDamaged,
     BecameLeader,
@@ -39,7 +40,6 @@ from cluster_model.events import (
     TraceEvent,
     Truncated,
 )
-from cluster_model.world import World
 
 
 class Checker:

@@ -7,10 +7,18 @@ are listed by each broker for itself; all else is the controller's.
 
 from typing import Any, Final, NamedTuple
 
-from cluster_model.clients.admin_messages import AdminRequest, AdminResponse, refusal
-from cluster_model.clients.admin_words import entries_of
-from cluster_model.errors import KafkaError
-from cluster_model.groups.messages import (
+from cluster_model.protocol.admin_messages import AdminRequest, AdminResponse, refusal
+from cluster_model.protocol.admin_messages_part import (
+    DescribeProducersRequest,
+    DescribeProducersResponse,
+    DescribeTransactionsRequest,
+    DescribeTransactionsResponse,
+    ListTransactionsRequest,
+    ListTransactionsResponse,
+)
+from cluster_model.protocol.admin_words import entries_of
+from cluster_model.protocol.errors import KafkaError
+from cluster_model.protocol.group_messages import (
     TRANSACTION,
     DeleteGroupsRequest,
     DeleteGroupsResponse,
@@ -28,7 +36,7 @@ from cluster_model.groups.messages import (
     OffsetFetchRequest,
     OffsetFetchResponse,
 )
-from cluster_model.messages import (
+from cluster_model.protocol.messages import (
     NOBODY,
     DeleteRecordsRequest,
     DeleteRecordsResponse,
@@ -36,15 +44,7 @@ from cluster_model.messages import (
     ListOffsetsResponse,
     MetadataResponse,
 )
-from cluster_model.transactions.admin_messages import (
-    DescribeProducersRequest,
-    DescribeProducersResponse,
-    DescribeTransactionsRequest,
-    DescribeTransactionsResponse,
-    ListTransactionsRequest,
-    ListTransactionsResponse,
-)
-from cluster_model.transactions.messages import WriteTxnMarkersRequest, WriteTxnMarkersResponse
+from cluster_model.protocol.transaction_messages import WriteTxnMarkersRequest, WriteTxnMarkersResponse
 
 _CONTROL_RETRIED: Final = (
     KafkaError.NOT_CONTROLLER, KafkaError.NOT_LEADER_OR_FOLLOWER, KafkaError.LEADER_NOT_AVAILABLE,

@@ -9,7 +9,7 @@ from itertools import accumulate
 from math import isqrt
 from typing import Final
 
-from cluster_model.load_spec import RECORD, RateProfile, Stretch
+from cluster_model.spec.load_spec import RECORD, RateProfile, Stretch
 
 NEVER: Final = -1
 _WHOLE: Final = 2 * RECORD

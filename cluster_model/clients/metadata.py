@@ -4,8 +4,8 @@ from collections.abc import Callable
 from typing import Any
 
 from cluster_model.clients.old_answers import OldAnswers
-from cluster_model.kernel.port import Alarm, Port
-from cluster_model.messages import NOBODY, MetadataRequest, MetadataResponse, PartitionState
+from cluster_model.kernel.node_context import Alarm, Port
+from cluster_model.protocol.messages import NOBODY, MetadataRequest, MetadataResponse, PartitionState
 
 
 class Metadata:

@@ -6,7 +6,7 @@ in answers to its requests (KIP-951) is as new as ever.
 
 from typing import Any
 
-from cluster_model.messages import MetadataResponse
+from cluster_model.protocol.messages import MetadataResponse
 
 
 class OldAnswers:

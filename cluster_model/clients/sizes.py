@@ -8,10 +8,10 @@ from functools import lru_cache
 from itertools import accumulate
 from typing import Final, Protocol
 
-from cluster_model.kernel.streams import BLOCK, draws
-from cluster_model.load_spec import Sizes, SpreadSizes, TwoSizes, UniformSizes
-from cluster_model.powers import ONE, exp2, log2
-from cluster_model.spec import Interceptor, ProducerSpec
+from cluster_model.kernel.rng import BLOCK, draws
+from cluster_model.spec.cluster_spec import Interceptor, ProducerSpec
+from cluster_model.spec.load_spec import Sizes, SpreadSizes, TwoSizes, UniformSizes
+from cluster_model.util.deterministic_math import ONE, exp2, log2
 
 MILLION: Final = 1_000_000
 SMALLEST: Final = 1

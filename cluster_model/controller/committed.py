@@ -9,9 +9,9 @@ from collections.abc import Callable, Container
 from dataclasses import dataclass
 from typing import Any, Final
 
-from cluster_model.config import TopicConfig
 from cluster_model.controller.rules.change import LEADER, Change, created
-from cluster_model.events import (
+from cluster_model.protocol.configs import TopicConfig
+from cluster_model.protocol.events import (
     AssignmentChanged,
     ElrChanged,
     Event,
@@ -20,7 +20,7 @@ from cluster_model.events import (
     PartitionOffline,
     RecoveryChanged,
 )
-from cluster_model.messages import NOBODY, PartitionState
+from cluster_model.protocol.messages import NOBODY, PartitionState
 
 _PLAIN: Final = len(PartitionState._fields) - len(PartitionState._field_defaults)
 """Fields that every partition needs, name first."""

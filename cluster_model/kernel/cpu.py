@@ -12,7 +12,7 @@ Only processes that are slow have one, so that it costs nothing to all others.
 from collections.abc import Collection
 from typing import Any, Final
 
-from cluster_model.kernel.kernel import Kernel, Payload
+from cluster_model.kernel.event_loop import Kernel, Payload
 
 WORK: Final = 4
 """Kind of the kernel's event with which something has been handled."""

@@ -6,9 +6,9 @@ The queue of events is gone through each time, so that a message costs nothing w
 from collections.abc import Iterator
 from typing import Any, Literal, NamedTuple
 
-from cluster_model.kernel.kernel import Payload
+from cluster_model.kernel.event_loop import Payload
+from cluster_model.kernel.network import Network
 from cluster_model.kernel.process import MESSAGE, Process
-from cluster_model.kernel.processes import Network
 
 Place = Literal["wire", "cut", "line", "paused", "cpu"]
 """``wire``: on its way; ``cut``: its packets are dropped, and sent again; ``line``: queues for a limited line.

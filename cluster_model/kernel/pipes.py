@@ -2,7 +2,7 @@
 
 from typing import Any, NamedTuple
 
-from cluster_model.kernel.kernel import Payload
+from cluster_model.kernel.event_loop import Payload
 from cluster_model.kernel.shapes import MILLION
 
 

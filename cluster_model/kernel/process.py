@@ -4,7 +4,7 @@ from enum import IntEnum
 from typing import Any, Final, Protocol
 
 from cluster_model.kernel.cpu import Cpu
-from cluster_model.kernel.kernel import Payload
+from cluster_model.kernel.event_loop import Payload
 
 MESSAGE: Final = 0
 TIMER: Final = 1

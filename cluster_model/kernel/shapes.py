@@ -7,7 +7,7 @@ while after they are healed: answers that are late already, connections that are
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple, Protocol
 
-from cluster_model.kernel.kernel import Payload
+from cluster_model.kernel.event_loop import Payload
 
 MILLION: Final = 1_000_000
 

@@ -1,7 +1,7 @@
 """Comparing the logs of two replicas: exact, by lineage, without looking at single records."""
 
-from cluster_model.log.ranges import Range, subtract
 from cluster_model.log.replica_log import ReplicaLog
+from cluster_model.util.ranges import Range, subtract
 
 
 def differing(one: ReplicaLog, other: ReplicaLog) -> list[Range]:

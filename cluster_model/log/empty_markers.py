@@ -10,8 +10,8 @@ sequence; so its last transaction always has something left, and where an epoch 
 
 from typing import NamedTuple
 
-from cluster_model.log.batch import ABORT, Batch
 from cluster_model.log.replica_log import ReplicaLog
+from cluster_model.protocol.batch import ABORT, Batch
 
 Bases = dict[int, None]
 """Offsets of batches."""

@@ -2,7 +2,7 @@
 
 A producer's records have keys if its ``keys`` says how many: ``key-0``, ``key-1`` and so on, for all producers alike.
 The key of a record is drawn once and for all from the producer's name, the partition and the record's number: no log
-stores it, and every replica finds the same one. Where keys decide on the partition (:mod:`cluster_model.log.pools`),
+stores it, and every replica finds the same one. Where keys decide on the partition (:mod:`cluster_model.log.record_keys`),
 it is one of those that went there when the record was placed. Some may come more often than others
 (:mod:`cluster_model.log.skew`).
 
@@ -16,10 +16,10 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import Final, NamedTuple
 
-from cluster_model.log.batch import Batch
-from cluster_model.log.mixing import mixed, number_of
-from cluster_model.log.pools import KeySet, pool
+from cluster_model.log.record_keys import KeySet, pool
 from cluster_model.log.skew import rank
+from cluster_model.protocol.batch import Batch
+from cluster_model.util.mixing import mixed, number_of
 
 Key = int | str
 """Of a named record, its key; of any other N of its key ``key-N``."""

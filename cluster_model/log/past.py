@@ -7,8 +7,8 @@ present, parts it from the original for good.
 
 from typing import Any
 
-from cluster_model.log.batch import Batch
-from cluster_model.log.lineage import Lineage, Lineages
+from cluster_model.log.batch_store import Lineage, Lineages
+from cluster_model.protocol.batch import Batch
 
 
 class PastLineage(Lineage):

@@ -10,14 +10,14 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from cluster_model.log.batch import Batch
-from cluster_model.log.cleaned import Cleaned, joined
-from cluster_model.log.epochs import EpochCache
-from cluster_model.log.lineage import Lineage, Lineages
-from cluster_model.log.rules import DEFAULT_RULES, NEVER, LogRules
+from cluster_model.log.batch_store import Lineage, Lineages
+from cluster_model.log.leader_epoch_cache import EpochCache
 from cluster_model.log.segments import BY_RETENTION, NO_TIMESTAMP, Segment, Segments
-from cluster_model.log.slices import Extent, Slice
-from cluster_model.log.transactions import Transactions
+from cluster_model.log.transaction_index import Transactions
+from cluster_model.protocol.batch import Batch
+from cluster_model.protocol.records import Cleaned, joined
+from cluster_model.protocol.rules import DEFAULT_RULES, NEVER, LogRules
+from cluster_model.protocol.slices import Extent, Slice
 
 __all__ = ["Extent", "ReplicaLog", "Slice"]
 

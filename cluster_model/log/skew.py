@@ -7,8 +7,8 @@ from bisect import bisect_right
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from cluster_model.load_spec import HotKey, KeySkew
-from cluster_model.powers import exp2, log2
+from cluster_model.spec.load_spec import HotKey, KeySkew
+from cluster_model.util.deterministic_math import exp2, log2
 
 _MILLION: Final = 1_000_000
 _THOUSAND: Final = 1_000

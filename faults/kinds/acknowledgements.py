@@ -2,11 +2,11 @@
 
 from typing import Final
 
-from cluster_model.clients.producer_config import ProducerConfig
+from cluster_model.clients.producer.config import ProducerConfig
 from cluster_model.cluster import Cluster
-from faults.expecting import each_of, plain
-from faults.fault import MS, Aim, Expectation, Fault, FaultError, Injury, Param, Stage, table
-from faults.lifting import Lifted
+from faults.declarations.fault import MS, Aim, Expectation, Fault, FaultError, Injury, Param, Stage, table
+from faults.declarations.impact import each_of, plain
+from faults.kinds.lifting import Lifted
 
 LOOKS_US: Final = 100 * MS
 """How often it is looked whether all of them are lost."""

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from cluster_model.kernel.shapes import Shape
-from faults.fault import MS, PERCENT, Fault, Injury, Param, table
-from faults.shaping import Shaping
-from faults.spelling import percent, spelled
+from faults.declarations.fault import MS, PERCENT, Fault, Injury, Param, table
+from faults.declarations.spelling import percent, spelled
+from faults.kinds.base import Shaping
 
 TO: Final = Param("to", "target", "Only responses between the target and these nodes; all by default.", default="")
 WHOSE: Final = Param(

@@ -3,9 +3,9 @@
 from typing import Final
 
 from cluster_model.cluster import Cluster
-from faults.expecting import parting, silence
-from faults.fault import MS, SECOND, Aim, Expectation, Fault, Injury, Param, Stage, table
-from faults.kinds.stopping import CleanShutdown, refuse_down
+from faults.declarations.fault import MS, SECOND, Aim, Expectation, Fault, Injury, Param, Stage, table
+from faults.declarations.impact import parting, silence
+from faults.kinds.process import CleanShutdown, refuse_down
 
 LOOK_US: Final = 100 * MS
 """How often a supervisor looks whether a process has ended."""

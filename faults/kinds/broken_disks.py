@@ -4,8 +4,8 @@ from dataclasses import replace
 from typing import Final
 
 from cluster_model.cluster import Cluster
-from faults.expecting import silence
-from faults.fault import Aim, Alias, Behaviour, Expectation, Fault, Injury, Param, Stage, table
+from faults.declarations.fault import Aim, Alias, Behaviour, Expectation, Fault, Injury, Param, Stage, table
+from faults.declarations.impact import silence
 
 
 class BrokenDisk(Behaviour):

@@ -3,10 +3,10 @@
 from typing import Final
 
 from cluster_model.cluster import Cluster
-from cluster_model.messages import NOBODY
-from faults.expecting import hit, losses, names
-from faults.fault import Aim, Behaviour, Expectation, Fault, FaultError, Injury, Stage, table
-from faults.quorums import group_of, leader_of_group, runs, spare, what_it_is
+from cluster_model.protocol.messages import NOBODY
+from faults.declarations.fault import Aim, Behaviour, Expectation, Fault, FaultError, Injury, Stage, table
+from faults.declarations.impact import hit, losses, names
+from faults.declarations.quorums import group_of, leader_of_group, runs, spare, what_it_is
 
 
 def _refuse_without_decider(cluster: Cluster) -> None:

@@ -3,10 +3,10 @@
 from typing import Final
 
 from cluster_model.cluster import Cluster
-from faults.expecting import slowness
-from faults.fault import MS, Aim, Alias, Behaviour, Expectation, Fault, Injury, Param, Stage, table
-from faults.links import DIRECTION, links_of
-from faults.shaping import TO
+from faults.declarations.fault import MS, Aim, Alias, Behaviour, Expectation, Fault, Injury, Param, Stage, table
+from faults.declarations.impact import slowness
+from faults.declarations.links import DIRECTION, links_of
+from faults.kinds.base import TO
 
 
 class Lag(Behaviour):

@@ -3,10 +3,10 @@
 from typing import Final
 
 from cluster_model.cluster import Cluster
-from cluster_model.kernel.streams import Stream
-from faults.fault import MS, SECOND, Aim, Expectation, Fault, Injury, Param, Stage, table
+from cluster_model.kernel.rng import Stream
+from faults.declarations.fault import MS, SECOND, Aim, Expectation, Fault, Injury, Param, Stage, table
+from faults.declarations.links import DIRECTION, links_of
 from faults.kinds.partitioning import HEALED, Cutting
-from faults.links import DIRECTION, links_of
 
 _DOWN: Final = "down"
 _UP: Final = "up"

@@ -2,13 +2,35 @@
 
 from typing import Final
 
-from cluster_model.clients.handling import CLOSE, CRASH, DEAD_LETTER, RETRY, SKIP, THEN, THROWN, USUAL, Trouble
+from cluster_model.clients.consumer.record_handler import (
+    CLOSE,
+    CRASH,
+    DEAD_LETTER,
+    RETRY,
+    SKIP,
+    THEN,
+    THROWN,
+    USUAL,
+    Trouble,
+)
 from cluster_model.cluster import Cluster
-from cluster_model.spec import GroupSpec
-from faults.ending import back_again
-from faults.expecting import each_of, plain
-from faults.fault import PERCENT, SECOND, Aim, Behaviour, Expectation, Fault, FaultError, Injury, Param, Stage, table
-from faults.spelling import percent
+from cluster_model.spec.cluster_spec import GroupSpec
+from faults.declarations.fault import (
+    PERCENT,
+    SECOND,
+    Aim,
+    Behaviour,
+    Expectation,
+    Fault,
+    FaultError,
+    Injury,
+    Param,
+    Stage,
+    table,
+)
+from faults.declarations.impact import each_of, plain
+from faults.declarations.spelling import percent
+from faults.kinds.ending import back_again
 
 _FATE: Final = {
     RETRY: "goes back to the first failed record again and again",

@@ -2,10 +2,10 @@
 
 from typing import Final
 
+from cluster_model.broker.fetch.busy import Busy
 from cluster_model.cluster import Cluster
-from cluster_model.replication.busy import Busy
-from faults.expecting import hit, names
-from faults.fault import MS, Aim, Behaviour, Expectation, Fault, FaultError, Injury, Param, Stage, table
+from faults.declarations.fault import MS, Aim, Behaviour, Expectation, Fault, FaultError, Injury, Param, Stage, table
+from faults.declarations.impact import hit, names
 
 
 class SlowFollower(Behaviour):

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from cluster_model.kernel.shapes import INTO, OUT, Shape
-from faults.fault import Alias, Fault, Injury, Param, table
-from faults.links import DIRECTION
-from faults.shaping import TO, Shaping
+from faults.declarations.fault import Alias, Fault, Injury, Param, table
+from faults.declarations.links import DIRECTION
+from faults.kinds.base import TO, Shaping
 
 _MEGABIT: Final = 125_000
 

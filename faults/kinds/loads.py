@@ -3,12 +3,12 @@
 from typing import Any, Final
 
 from cluster_model.cluster import Cluster
-from cluster_model.log.murmur import partition_for_key
-from faults.expecting import each_of, names, plain
-from faults.fault import PERCENT, SECOND, Aim, Expectation, Fault, FaultError, Injury, Param, Stage, table
-from faults.lifting import Lifted
-from faults.selectors import TARGETS
-from faults.spelling import percent
+from cluster_model.util.murmur import partition_for_key
+from faults.declarations.fault import PERCENT, SECOND, Aim, Expectation, Fault, FaultError, Injury, Param, Stage, table
+from faults.declarations.impact import each_of, names, plain
+from faults.declarations.spelling import percent
+from faults.declarations.targets import TARGETS
+from faults.kinds.lifting import Lifted
 
 
 class Rate(Lifted):

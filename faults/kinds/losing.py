@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from cluster_model.kernel.shapes import Shape
-from faults.fault import PERCENT, Alias, Fault, Injury, Param, table
-from faults.links import DIRECTION
-from faults.shaping import TO, Shaping
-from faults.spelling import percent
+from faults.declarations.fault import PERCENT, Alias, Fault, Injury, Param, table
+from faults.declarations.links import DIRECTION
+from faults.declarations.spelling import percent
+from faults.kinds.base import TO, Shaping
 
 
 class Loss(Shaping):

@@ -3,12 +3,23 @@
 from typing import Final
 
 from cluster_model.cluster import Cluster
-from cluster_model.spec import FIRST_ZOOKEEPER
-from faults.expecting import hit, losses, names
-from faults.fault import SECOND, Aim, Behaviour, Expectation, Fault, FaultError, Injury, Param, Stage, table
-from faults.links import between
-from faults.quorums import group_of, leader_of_group, runs, spare, what_it_is
-from faults.selectors import TARGETS
+from cluster_model.spec.cluster_spec import FIRST_ZOOKEEPER
+from faults.declarations.fault import (
+    SECOND,
+    Aim,
+    Behaviour,
+    Expectation,
+    Fault,
+    FaultError,
+    Injury,
+    Param,
+    Stage,
+    table,
+)
+from faults.declarations.impact import hit, losses, names
+from faults.declarations.links import between
+from faults.declarations.quorums import group_of, leader_of_group, runs, spare, what_it_is
+from faults.declarations.targets import TARGETS
 
 CRASH: Final = "crash"
 PAUSE: Final = "pause"

@@ -3,9 +3,9 @@
 from typing import Final
 
 from cluster_model.cluster import Cluster
-from faults.expecting import severance
-from faults.fault import Aim, Alias, Behaviour, Expectation, Fault, Injury, Param, Stage, table
-from faults.links import DIRECTION, links_of
+from faults.declarations.fault import Aim, Alias, Behaviour, Expectation, Fault, Injury, Param, Stage, table
+from faults.declarations.impact import severance
+from faults.declarations.links import DIRECTION, links_of
 
 HEALED: Final = "what still waits arrives, in order, after a retransmission timeout of 200 ms"
 """What the mending of cut links does."""

@@ -3,9 +3,21 @@
 from typing import Final
 
 from cluster_model.cluster import Cluster
-from faults.expecting import silence, slowness
-from faults.fault import MS, SECOND, Aim, Behaviour, Expectation, Fault, FaultError, Injury, Param, Stage, table
-from faults.kinds.stopping import refuse_down
+from faults.declarations.fault import (
+    MS,
+    SECOND,
+    Aim,
+    Behaviour,
+    Expectation,
+    Fault,
+    FaultError,
+    Injury,
+    Param,
+    Stage,
+    table,
+)
+from faults.declarations.impact import silence, slowness
+from faults.kinds.process import refuse_down
 
 Train = tuple[int, int, bool, int]
 """(node, when something happens next, whether it stands still until then, pauses left; 0: no end)."""

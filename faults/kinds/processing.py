@@ -2,10 +2,9 @@
 
 from typing import Final
 
-from cluster_model.clients.handling import WHOLE
+from cluster_model.clients.consumer.record_handler import WHOLE
 from cluster_model.cluster import Cluster
-from faults.expecting import each_of, plain
-from faults.fault import (
+from faults.declarations.fault import (
     MS,
     PERCENT,
     SECOND,
@@ -20,8 +19,9 @@ from faults.fault import (
     Stage,
     table,
 )
-from faults.kinds.stopping import refuse_down
-from faults.lifting import Lifted
+from faults.declarations.impact import each_of, plain
+from faults.kinds.lifting import Lifted
+from faults.kinds.process import refuse_down
 
 
 class SlowProcessing(Lifted):

@@ -3,9 +3,9 @@
 from typing import Final
 
 from cluster_model.cluster import Cluster
-from faults.expecting import hit, names
-from faults.fault import MS, Aim, Behaviour, Expectation, Fault, Injury, Param, Stage, table
-from faults.spelling import spelled
+from faults.declarations.fault import MS, Aim, Behaviour, Expectation, Fault, Injury, Param, Stage, table
+from faults.declarations.impact import hit, names
+from faults.declarations.spelling import spelled
 
 _SAMPLE: Final = 16_384
 """Bytes of the write that an expectation speaks of: a full batch of a producer (``batch.size``)."""

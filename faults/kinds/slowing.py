@@ -3,9 +3,9 @@
 from typing import Final
 
 from cluster_model.cluster import Cluster
-from faults.expecting import slowness
-from faults.fault import MS, SECOND, Aim, Alias, Behaviour, Expectation, Fault, Injury, Param, Stage, table
-from faults.kinds.stopping import refuse_down
+from faults.declarations.fault import MS, SECOND, Aim, Alias, Behaviour, Expectation, Fault, Injury, Param, Stage, table
+from faults.declarations.impact import slowness
+from faults.kinds.process import refuse_down
 
 
 class SlowCpu(Behaviour):

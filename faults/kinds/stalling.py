@@ -3,9 +3,9 @@
 from typing import Final
 
 from cluster_model.cluster import Cluster
-from faults.expecting import slowness
-from faults.fault import SECOND, Aim, Expectation, Fault, Injury, Param, Stage, table
-from faults.lifting import Lifted
+from faults.declarations.fault import SECOND, Aim, Expectation, Fault, Injury, Param, Stage, table
+from faults.declarations.impact import slowness
+from faults.kinds.lifting import Lifted
 
 
 class PollStall(Lifted):

@@ -3,12 +3,12 @@
 from typing import Final
 
 from cluster_model.cluster import Cluster
-from cluster_model.endings import OUT_OF_MEMORY
-from cluster_model.kernel.processes import ProcessState
-from faults.expecting import silence
-from faults.fault import SECOND, Aim, Alias, Behaviour, Expectation, Fault, Injury, Param, Stage, table
+from cluster_model.kernel.process import ProcessState
+from cluster_model.protocol.endings import OUT_OF_MEMORY
+from faults.declarations.fault import SECOND, Aim, Alias, Behaviour, Expectation, Fault, Injury, Param, Stage, table
+from faults.declarations.impact import silence
 from faults.kinds.bouncing import LOOK_US
-from faults.kinds.stopping import refuse_down
+from faults.kinds.process import refuse_down
 
 ROUNDS: Final = 10
 """Collections before the end: in the first a tenth of the time is paused, in the last all of it."""

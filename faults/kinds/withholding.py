@@ -3,8 +3,8 @@
 from typing import Final
 
 from cluster_model.cluster import Cluster
-from faults.expecting import hit, names
-from faults.fault import Aim, Behaviour, Expectation, Fault, FaultError, Injury, Param, Stage, table
+from faults.declarations.fault import Aim, Behaviour, Expectation, Fault, FaultError, Injury, Param, Stage, table
+from faults.declarations.impact import hit, names
 
 ALL: Final = "all"
 CACHE: Final = "cache"

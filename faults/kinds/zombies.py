@@ -2,10 +2,10 @@
 
 from typing import Final
 
-from cluster_model.clients.transactional_producer import TransactionalProducer
+from cluster_model.clients.producer.transactional_producer import TransactionalProducer
 from cluster_model.cluster import Cluster
-from faults.expecting import each_of, plain
-from faults.fault import SECOND, Aim, Behaviour, Expectation, Fault, FaultError, Injury, Stage, table
+from faults.declarations.fault import SECOND, Aim, Behaviour, Expectation, Fault, FaultError, Injury, Stage, table
+from faults.declarations.impact import each_of, plain
 
 
 class ZombieProducer(Behaviour):

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from cluster_model.groups.messages import (
+from cluster_model.protocol.group_messages import (
     CommittedOffset,
     OffsetCommitRequest,
     OffsetDeleteRequest,
@@ -10,7 +10,7 @@ from cluster_model.groups.messages import (
     OffsetFetchResponse,
     TxnOffsetCommitRequest,
 )
-from gateway.house import Call, Flow, ask, by_topic, ms, split
+from gateway.protocol.context import Call, Flow, ask, by_topic, ms, split
 
 _MANY_GROUPS = 8
 """Version of OffsetFetch from which it has several groups (KIP-709)."""

@@ -7,14 +7,25 @@ and not looked at, as Kafka's own two assignors do not look at them.
 from collections.abc import Iterable
 from typing import Any, Final
 
-from cluster_model.groups.modern.messages import (
+from cluster_model.protocol.messages_part import (
     LEAVE_FOR_NOW,
     ConsumerGroupDescribeRequest,
     ConsumerGroupHeartbeatRequest,
     DescribedConsumer,
     DescribedConsumerGroup,
 )
-from gateway.house import CLIENT_HOST, Call, Flow, ask, by_topic, ms, split, state_of, topic_id_in, topic_named
+from gateway.protocol.context import (
+    CLIENT_HOST,
+    Call,
+    Flow,
+    ask,
+    by_topic,
+    ms,
+    split,
+    state_of,
+    topic_id_in,
+    topic_named,
+)
 
 NO_EPOCH: Final = LEAVE_FOR_NOW - 1
 """Below every epoch that there is: what is asked in it is an INVALID_REQUEST."""

@@ -8,10 +8,10 @@ without its address would have to look it up among brokers of which it may be th
 from collections.abc import Iterable
 from typing import Any, Final
 
-from gateway import apis
-from gateway.house import Call
+from gateway.protocol import api_versions
+from gateway.protocol.context import Call
 
-_SINCE: Final = {apis.PRODUCE: 10, apis.FETCH: 16}
+_SINCE: Final = {api_versions.PRODUCE: 10, api_versions.FETCH: 16}
 
 Hint = tuple[int, int] | None
 """(leader, its epoch), as the model's broker says."""

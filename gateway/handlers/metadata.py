@@ -2,14 +2,14 @@
 
 from typing import Any, Final
 
-from cluster_model.clients.admin_messages import CreatableTopic, CreateTopicsRequest
-from cluster_model.errors import KafkaError
-from cluster_model.internal_topics import OFFSETS, TRANSACTIONS
-from cluster_model.messages import NOBODY, MetadataRequest, MetadataResponse, PartitionState
-from gateway.apis import advertised
-from gateway.codec import NO_ID
-from gateway.features import features
-from gateway.house import CLUSTER_ID, Ask, Call, Flow, ask, split, topic_uuid
+from cluster_model.protocol.admin_messages import CreatableTopic, CreateTopicsRequest
+from cluster_model.protocol.errors import KafkaError
+from cluster_model.protocol.messages import NOBODY, MetadataRequest, MetadataResponse, PartitionState
+from cluster_model.spec.internal_topics import OFFSETS, TRANSACTIONS
+from gateway.protocol.api_versions import advertised
+from gateway.protocol.codec import NO_ID
+from gateway.protocol.context import CLUSTER_ID, Ask, Call, Flow, ask, split, topic_uuid
+from gateway.protocol.features import features
 
 UNKNOWN_TOPIC_ID: Final = 100
 INTERNAL: Final = (OFFSETS, TRANSACTIONS)

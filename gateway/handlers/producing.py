@@ -3,13 +3,13 @@
 from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
 
-from cluster_model.errors import KafkaError
-from cluster_model.messages import ProduceRequest, ProduceResponse
-from gateway.batches import BatchError, Head, read_head
-from gateway.codec import RequestError
+from cluster_model.protocol.errors import KafkaError
+from cluster_model.protocol.messages import ProduceRequest, ProduceResponse
 from gateway.handlers.leaders import endpoints, told
 from gateway.handlers.metadata import UNKNOWN_TOPIC_ID
-from gateway.house import Ask, Call, Flow, ms, split, topic_named
+from gateway.protocol.codec import RequestError
+from gateway.protocol.context import Ask, Call, Flow, ms, split, topic_named
+from gateway.protocol.record_batches import BatchError, Head, read_head
 
 _ACKS: Final = (-1, 0, 1)
 _BY_ID: Final = 13

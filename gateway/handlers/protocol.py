@@ -9,9 +9,9 @@ from kio.schema.consumer_protocol_subscription.v0.data import ConsumerProtocolSu
 from kio.schema.types import TopicName
 from kio.serial import entity_reader, entity_writer
 
-from cluster_model.groups.messages import Assignment, Subscription
-from gateway.codec import RequestError
-from gateway.house import by_topic, split
+from cluster_model.protocol.group_messages import Assignment, Subscription
+from gateway.protocol.codec import RequestError
+from gateway.protocol.context import by_topic, split
 
 WIRE: Final = "wire:"
 """Begins the model's user data that is a real member's whole message; byte for byte, as Latin-1."""

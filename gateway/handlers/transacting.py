@@ -1,8 +1,8 @@
 """Producer ids and transactions (KIP-98)."""
 
-from cluster_model.messages import InitProducerIdRequest
-from cluster_model.transactions.messages import AddOffsetsToTxnRequest, AddPartitionsToTxnRequest, EndTxnRequest
-from gateway.house import Call, Flow, ask, by_topic, ms, split
+from cluster_model.protocol.messages import InitProducerIdRequest
+from cluster_model.protocol.transaction_messages import AddOffsetsToTxnRequest, AddPartitionsToTxnRequest, EndTxnRequest
+from gateway.protocol.context import Call, Flow, ask, by_topic, ms, split
 
 
 def init_producer_id(call: Call) -> Flow:

@@ -1,1 +1,1 @@
-"""Bundled playbooks; ``playbooks.bundled`` finds them by name."""
+"""Bundled playbooks; ``playbooks.library.bundled`` finds them by name."""

@@ -10,15 +10,15 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from playbooks.campaigns.campaign import Come, keep_first
-from playbooks.campaigns.keeping import CampaignError, open_campaign, read_head
-from playbooks.campaigns.plan_file import read_plan
-from playbooks.recorder import RecordingError
+from playbooks.campaign.runner import Come, keep_first
+from playbooks.campaign.store import CampaignError, open_campaign, read_head
+from playbooks.campaign.workloads.plan_file import read_plan
+from playbooks.recording.recorder import RecordingError
 from spark_report.campaigns.job import Campaign, Wanted
 from spark_report.commanding import EXIT_INTERRUPTED, guarded, memory_size
-from spark_report.errors import ReportError
 from spark_report.fleet.formats import FORMATS, TERMINAL
 from spark_report.job import Stages
+from spark_report.spark.errors import ReportError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -43,7 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _run(wanted: Wanted, stage: Callable[[str], None], *, quiet: bool) -> int:
     def after(spark: "SparkSession", come: Come) -> None:
-        from spark_report.fleet.job import report  # noqa: PLC0415 - imports PySpark
+        from spark_report.fleet.report import report  # noqa: PLC0415 - imports PySpark
 
         _keep(wanted.folder, come, stage)
         formats = [name for name in FORMATS if not (quiet and name == TERMINAL)]

@@ -5,11 +5,11 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F  # noqa: N812
 
-from playbooks.campaigns.coverage import Coverage
-from playbooks.campaigns.grouping import Group
-from playbooks.campaigns.rows import Met
-from playbooks.campaigns.totals import BROKEN_TOLD, Broken, Totals
-from playbooks.storms.states import NOTHING
+from playbooks.campaign.coverage import Coverage
+from playbooks.campaign.grouping import Group
+from playbooks.campaign.run_rows import Met
+from playbooks.campaign.totals import BROKEN_TOLD, Broken, Totals
+from playbooks.fuzz.protocol_states import NOTHING
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from playbooks.campaigns.work import Work
+from playbooks.campaign.work import Work
 from spark_report.campaigns.shares import Share
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ BATCH: Final = 32
 
 def runs_of(spark: "SparkSession", work: Work, shares: Sequence[Share]) -> "DataFrame":
     """A frame that does the runs when it is written: a task for each share."""
-    from playbooks.campaigns.columns import DDL  # noqa: PLC0415 - Arrow
+    from playbooks.campaign.parquet_rows import DDL  # noqa: PLC0415 - Arrow
 
     tasks = spark.range(0, len(shares), 1, len(shares))
     return tasks.mapInArrow(worker(work, tuple(shares)), DDL)
@@ -25,7 +25,7 @@ def worker(work: Work, shares: Sequence[Share]) -> Callable[[Iterator[Any]], Ite
     """What is sent to the executors: numbers of shares in, rows out."""
 
     def do(batches: Iterator[Any]) -> Iterator[Any]:
-        from playbooks.campaigns.columns import batch_of  # noqa: PLC0415 - of the executor's own floodmark
+        from playbooks.campaign.parquet_rows import batch_of  # noqa: PLC0415 - of the executor's own floodmark
 
         for batch in batches:
             for number in batch.column(0).to_pylist():

@@ -9,19 +9,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from playbooks.campaigns.campaign import Come
-from playbooks.campaigns.come_file import write_come
-from playbooks.campaigns.coverage import Coverage
-from playbooks.campaigns.grouping import Group
-from playbooks.campaigns.keeping import PARTS, RUNS, rows_of_lines
-from playbooks.campaigns.plan_file import PlanError, read_plan
-from playbooks.campaigns.totals import Totals
-from playbooks.campaigns.work import Work
+from playbooks.campaign.come_file import write_come
+from playbooks.campaign.coverage import Coverage
+from playbooks.campaign.grouping import Group
+from playbooks.campaign.runner import Come
+from playbooks.campaign.store import PARTS, RUNS, rows_of_lines
+from playbooks.campaign.totals import Totals
+from playbooks.campaign.work import Work
+from playbooks.campaign.workloads.plan_file import PlanError, read_plan
 from spark_report.campaigns.landing import COMMIT, Landed
 from spark_report.campaigns.shares import LEAST_SECONDS, SHARES_A_CORE, TASK_SECONDS, Done, dealt, how_many
 from spark_report.campaigns.shipping import ship
-from spark_report.errors import ReportError
-from spark_report.session import Started, cancel, cores, failures_told, shares_this_python, start
+from spark_report.spark.errors import ReportError
+from spark_report.spark.session import Started, cancel, cores, failures_told, shares_this_python, start
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -178,7 +178,7 @@ class Campaign:
 
     def _come(self, spark: "SparkSession") -> Come:
         from spark_report.campaigns import adding_up  # noqa: PLC0415 - imports PySpark
-        from spark_report.campaigns.reading import read_runs  # noqa: PLC0415
+        from spark_report.fleet.reading import read_runs  # noqa: PLC0415
 
         faults, states = self._work.frame()
         hit = self.landed.first_hit

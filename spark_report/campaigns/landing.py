@@ -11,7 +11,7 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from playbooks.campaigns.rows import Row
+from playbooks.campaign.run_rows import Row
 from spark_report.campaigns.shares import Done
 
 COMMIT: Final = {"mapreduce.fileoutputcommitter.algorithm.version": "2", "compression": "zstd"}

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from spark_report.commanding import guarded, local_directory, memory_size, some_of
-from spark_report.errors import ReportError
 from spark_report.fleet.formats import FORMATS, HTML, JSON, MARKDOWN
-from spark_report.hadoop import Address, place
 from spark_report.job import REPORTS, Stages, Wanted
 from spark_report.pipes import say
+from spark_report.spark.errors import ReportError
+from spark_report.spark.hadoop_fs import Address, place
 
 EXIT_WORSE = 1
 
@@ -35,7 +35,7 @@ def _run(options: Any, stage: Callable[[str], None]) -> int:
         or REPORTS
         / f"fleet-{'-'.join((path.resolve() if isinstance(path, Path) else path).name for path in paths)}"[:100]
     )
-    from spark_report.fleet.job import run  # noqa: PLC0415 - imports PySpark
+    from spark_report.fleet.report import run  # noqa: PLC0415 - imports PySpark
 
     wanted = Wanted(options.master, options.memory)
     story = run(paths, out, wanted, stage, baseline=options.baseline, formats=options.format)

@@ -2,7 +2,7 @@
 
 from typing import Any, Final
 
-from spark_report.fleet.story import SUMS, FleetStory, Row, chosen, rate, when
+from spark_report.fleet.render import SUMS, FleetStory, Row, chosen, rate, when
 from spark_report.render.charts import ALARM, CALM, LINES, WARNING, Figure, text
 
 MOST_BARS: Final = 24

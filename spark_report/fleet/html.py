@@ -5,10 +5,10 @@ from typing import Any, Final
 from markupsafe import Markup
 
 from spark_report.fleet import charts
-from spark_report.fleet.story import FleetStory, sentences, verdict
+from spark_report.fleet.render import FleetStory, sentences, verdict
 from spark_report.fleet.views import views
+from spark_report.model.format import number
 from spark_report.render.html import embedded, environment, plotly_script
-from spark_report.wording import number
 
 MOST_ROWS: Final = 100
 """Rows of one table on the page; the files under ``tables/`` hold all."""

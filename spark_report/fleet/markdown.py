@@ -2,10 +2,10 @@
 
 from typing import Final
 
-from playbooks.markdown import escaped, table_text
-from spark_report.fleet.story import FleetStory, sentences, verdict
+from playbooks.text import escaped, table_text
+from spark_report.fleet.render import FleetStory, sentences, verdict
 from spark_report.fleet.views import views
-from spark_report.wording import clean
+from spark_report.model.format import clean
 
 MOST_ROWS: Final = 20
 """Rows of one table; the files hold all."""

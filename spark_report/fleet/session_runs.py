@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 from pyspark.sql import functions as F  # noqa: N812
 
-from cluster_model.events import DATA_KINDS
-from spark_report import schemas
-from spark_report.findings import ends_of
-from spark_report.hadoop import HadoopPath
-from spark_report.placing import placed
-from spark_report.recorded import Recorded
-from spark_report.transforms import availability, health, recovery, timeline
+from cluster_model.protocol.events import DATA_KINDS
+from spark_report.input import frames
+from spark_report.input.placing import placed
+from spark_report.input.sessions import Recorded
+from spark_report.spark.hadoop_fs import HadoopPath
+from spark_report.tables.compute import ends_of
+from spark_report.tables.queries import availability, health, recovery, timeline
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -34,7 +34,7 @@ _SCHEMA: Final = pa.schema(
 def read_sessions(spark: "SparkSession", fleet: str, sessions: Sequence[Recorded]) -> "DataFrame":
     """A row for each session that has a result; the others broke off, and have the reason as their error."""
     lines = [_line(fleet, place, session) for place, session in enumerate(sessions, 1)]
-    known = schemas.frame_of(spark, pa.Table.from_pylist(lines, schema=_SCHEMA))
+    known = frames.frame_of(spark, pa.Table.from_pylist(lines, schema=_SCHEMA))
     whole = known.join(_struck(spark, sessions), on="session_id", how="left")
     return whole.select(
         *("fleet", "run", "seed", "settings", "found"),
@@ -45,9 +45,9 @@ def read_sessions(spark: "SparkSession", fleet: str, sessions: Sequence[Recorded
 
 def _struck(spark: "SparkSession", sessions: Sequence[Recorded]) -> "DataFrame":
     """A row for each session that a fault struck: which, and the longest time until nothing was left of one."""
-    events = schemas.read_events(spark, sessions)
+    events = frames.read_events(spark, sessions)
     rare = events.filter(~F.col("kind").isin(sorted(DATA_KINDS)))
-    ends, begun = (schemas.frame_of(spark, table) for table in (ends_of(sessions), placed(rare, sessions).begun))
+    ends, begun = (frames.frame_of(spark, table) for table in (ends_of(sessions), placed(rare, sessions).begun))
     answers = events.filter(F.col("kind").isin(*availability.ANSWERS))
     states = timeline.partition_states(rare, begun, ends)
     troubles = recovery.troubles(availability.unavailability(rare, answers, ends), health.isr_conditions(states))

@@ -12,24 +12,24 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 from pyspark.sql import functions as F  # noqa: N812
 
-from playbooks.campaigns.grid_plan import GridPlan
-from playbooks.campaigns.keeping import CAMPAIGN, CampaignError, kept_in, read_head
-from playbooks.campaigns.plan_file import PLAN, PlanError, read_plan
-from playbooks.campaigns.work import GRID
-from playbooks.grid import SEED
-from playbooks.problems import counted
-from spark_report.campaigns.reading import read_runs
-from spark_report.errors import ReportError
-from spark_report.hadoop import HadoopPath, Somewhere
-from spark_report.recorded import SetAside, collect
-from spark_report.schemas import frame_of
+from playbooks.campaign.store import CAMPAIGN, CampaignError, kept_in, read_head
+from playbooks.campaign.work import GRID
+from playbooks.campaign.workloads.grid_workload import GridPlan
+from playbooks.campaign.workloads.plan_file import PLAN, PlanError, read_plan
+from playbooks.errors import counted
+from playbooks.model.grid import SEED
+from spark_report.fleet.reading import read_runs
+from spark_report.input.frames import frame_of
+from spark_report.input.sessions import SetAside, collect
+from spark_report.spark.errors import ReportError
+from spark_report.spark.hadoop_fs import HadoopPath, Somewhere
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from pyspark.sql import DataFrame, SparkSession
 
-    from spark_report.recorded import Recorded
+    from spark_report.input.sessions import Recorded
 
 RUNS: Final = (
     "fleet string, run bigint, seed bigint, settings string, "

@@ -6,10 +6,10 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from spark_report.fleet.story import FleetStory, sentences, verdict
+from spark_report.fleet.render import FleetStory, sentences, verdict
 from spark_report.fleet.views import views
+from spark_report.model.format import clean
 from spark_report.render.tables import View
-from spark_report.wording import clean
 
 MOST_ROWS: Final = 12
 """Rows of one table; the files hold all."""

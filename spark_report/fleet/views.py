@@ -3,9 +3,9 @@
 from collections.abc import Callable
 from typing import Any, Final
 
-from spark_report.fleet.story import SUMS, FleetStory, Row, chosen, percent, rate, when
+from spark_report.fleet.render import SUMS, FleetStory, Row, chosen, percent, rate, when
+from spark_report.model.format import number
 from spark_report.render.tables import View, view
-from spark_report.wording import number
 
 _MEASURES: Final = {
     "recovery_us": "until all was well",

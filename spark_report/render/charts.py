@@ -8,8 +8,8 @@ import html
 import math
 from typing import Any, Final
 
-from spark_report.story import Row, SessionStory
-from spark_report.wording import clean, duration, instant, several
+from spark_report.model.format import clean, duration, instant, several
+from spark_report.model.report import Row, SessionStory
 
 CALM: Final = "#56B4E9"
 WARNING: Final = "#F0C24B"

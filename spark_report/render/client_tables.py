@@ -3,9 +3,9 @@
 from collections.abc import Callable
 from typing import Any, Final
 
+from spark_report.model.format import duration, number
+from spark_report.model.report import Row, SessionStory
 from spark_report.render.tables import View, view
-from spark_report.story import Row, SessionStory
-from spark_report.wording import duration, number
 
 _WHAT: Final = {
     "refused": "attempts refused",

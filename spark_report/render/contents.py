@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from typing import Final
 
+from spark_report.model.report import SessionStory, Story, tone
 from spark_report.render import client_tables, fault_tables, tables
 from spark_report.render.tables import View
-from spark_report.story import SessionStory, Story, tone
 
 MOST_SESSIONS: Final = 12
 """Sessions that are told one by one; more are listed, and are in the tables."""

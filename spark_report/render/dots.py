@@ -3,10 +3,10 @@
 from collections.abc import Callable
 from typing import Final
 
-from spark_report import phases
+from spark_report.model import phases
+from spark_report.model.format import duration, instant, several, share
+from spark_report.model.report import Row, SessionStory
 from spark_report.render.charts import LINES, Figure, decades, text
-from spark_report.story import Row, SessionStory
-from spark_report.wording import duration, instant, several, share
 
 MOST_FAULTS: Final = 8
 """Faults with rows of their own, those that lasted longest."""

@@ -3,11 +3,11 @@
 from collections.abc import Callable
 from typing import Any
 
-from spark_report import phases
-from spark_report.own_topics import folded, of_users
+from spark_report.model import phases
+from spark_report.model.format import acks, duration, instant, number, several, share
+from spark_report.model.own_topics import folded, of_users
+from spark_report.model.report import Row, SessionStory
 from spark_report.render.tables import View, began, length, view, when
-from spark_report.story import Row, SessionStory
-from spark_report.wording import acks, duration, instant, number, several, share
 
 Columns = dict[str, Callable[[Row], Any]]
 

@@ -13,12 +13,13 @@ from typing import Any, Final
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from spark_report.comparison import compare
-from spark_report.render import charts, comparison_tables, dots, lanes, partitions, static, tables
+from spark_report.model.comparison import compare
+from spark_report.model.format import clean
+from spark_report.model.report import SessionStory, Story, headline, overall, sentences, tone
+from spark_report.render import charts, dots, lanes, partitions, static, tables
+from spark_report.render import sections as comparison_tables
 from spark_report.render.contents import Section, sections, shown_sessions
 from spark_report.render.key_figures import key_figures
-from spark_report.story import SessionStory, Story, headline, overall, sentences, tone
-from spark_report.wording import clean
 
 MOST_ROWS: Final = 400
 """Rows of one table on the page; the files under ``tables/`` hold all."""

@@ -2,9 +2,9 @@
 
 from typing import NamedTuple
 
-from spark_report.own_topics import of_users
-from spark_report.story import Row, SessionStory, Tone
-from spark_report.wording import duration, instant, number, several, share
+from spark_report.model.format import duration, instant, number, several, share
+from spark_report.model.own_topics import of_users
+from spark_report.model.report import Row, SessionStory, Tone
 
 
 class KeyFigure(NamedTuple):

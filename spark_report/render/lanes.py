@@ -7,7 +7,9 @@ tells its real values where one points at it.
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from spark_report.own_topics import is_own
+from spark_report.model.format import acks, number, several
+from spark_report.model.own_topics import is_own
+from spark_report.model.report import Row, SessionStory
 from spark_report.render.charts import (
     ALARM,
     BROKERS,
@@ -22,8 +24,6 @@ from spark_report.render.charts import (
     text,
     wrapped,
 )
-from spark_report.story import Row, SessionStory
-from spark_report.wording import acks, number, several
 
 MOST_PARTITIONS: Final = 6
 """Partitions with lanes in the timeline; each has its own under the partitions."""

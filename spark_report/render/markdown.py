@@ -8,14 +8,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from playbooks.markdown import escaped, table_text
-from spark_report.comparison import compare
-from spark_report.render import comparison_tables, tables
+from playbooks.text import escaped, table_text
+from spark_report.model.comparison import compare
+from spark_report.model.format import several
+from spark_report.model.report import SessionStory, Story, headline, overall, sentences, tone
+from spark_report.render import sections as comparison_tables
+from spark_report.render import tables
 from spark_report.render.contents import Section, sections, shown_sessions
 from spark_report.render.key_figures import key_figures
 from spark_report.render.tables import View
-from spark_report.story import SessionStory, Story, headline, overall, sentences, tone
-from spark_report.wording import several
 
 FIRST: Final = "<!-- floodmark report -->"
 """How a file of ours begins."""

@@ -5,10 +5,10 @@ from typing import Final
 
 from markupsafe import Markup
 
+from spark_report.model.format import duration, number, several, share
+from spark_report.model.report import Row, SessionStory, Tone
 from spark_report.render import fault_tables, lanes, static, tables
 from spark_report.render.tables import View
-from spark_report.story import Row, SessionStory, Tone
-from spark_report.wording import duration, number, several, share
 
 MOST: Final = 40
 """Partitions told on a page, those first in which most happened."""

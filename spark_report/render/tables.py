@@ -5,10 +5,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from spark_report.own_topics import folded, of_users
+from spark_report.model.format import acks, duration, instant, number, several
+from spark_report.model.own_topics import folded, of_users
+from spark_report.model.report import Row, SessionStory, Story
 from spark_report.render.lanes import shown_partitions
-from spark_report.story import Row, SessionStory, Story
-from spark_report.wording import acks, duration, instant, number, several
 
 SENTENCE: Final = "cause"
 """A column that holds sentences."""

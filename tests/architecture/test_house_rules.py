@@ -13,7 +13,7 @@ LONGEST_FILE = 420
 """Lines; "about 400" with a little air."""
 LONGEST_TEST_FILE = 650
 """A file of tests is a list: it may be longer before it is hard to read."""
-LISTS = {"cluster_model/events.py"}
+LISTS = {"cluster_model/protocol/events.py"}
 """Files that only declare, one thing after another."""
 LONGEST_FUNCTION = 60
 SOURCES = (*ROOMS, "tests", "benchmarks")

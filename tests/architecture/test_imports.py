@@ -16,12 +16,12 @@ BELOW = {
     "spark_report": ("playbooks", "cluster_model"),
 }
 REPORT_MAY_USE = (
-    "cluster_model.events",
-    "playbooks.finding_sessions",
-    "playbooks.layout",
-    "playbooks.markdown",
-    "playbooks.sealed_columns",
-    "playbooks.session_errors",
+    "cluster_model.protocol.events",
+    "playbooks.session_format.session_finder",
+    "playbooks.session_format.session_files",
+    "playbooks.text",
+    "playbooks.session_format.sealed_columns",
+    "playbooks.session_format.session_errors",
 )
 CAMPAIGNS = ("spark_report.campaigns", "spark_report.fleet")
 """Parts of the report that run playbooks, or read what a storm has kept."""
@@ -63,7 +63,7 @@ def test_the_report_knows_only_the_words_of_the_record() -> None:
 def test_the_words_of_the_record_lead_to_nothing_that_runs_a_session() -> None:
     found = reachable(*REPORT_MAY_USE)
     ours = {name for name in found if room_of(name) in ROOMS and "." in name}
-    assert ours - {*REPORT_MAY_USE} == {"playbooks.bundling", "playbooks.disk"}
+    assert ours - {*REPORT_MAY_USE} == {"playbooks.session_format.bundle", "playbooks.session_format.filesystem"}
 
 
 def test_the_model_is_pure() -> None:

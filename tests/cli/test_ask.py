@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from playbooks.recorder import Recorder
-from playbooks.session import Session
+from playbooks.engine.session import Session
+from playbooks.recording.recorder import Recorder
 from tests.cli.running import Typed, floodmark
 from tests.support.playbooks import CLUSTER, timed
 

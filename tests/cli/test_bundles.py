@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from playbooks import layout
-from playbooks.disk import Disk
+from playbooks.session_format import session_files
+from playbooks.session_format.filesystem import Disk
 from tests.cli.running import Typed
 from tests.support.playbooks import CRASH, MANUAL
 from tests.support.sessions import unseal
@@ -19,19 +19,19 @@ Type = Callable[..., Typed]
 def session(typed: Type, here: Path) -> Path:
     (here / "crash.yaml").write_text(CRASH)
     assert typed("run", "crash.yaml").code == 0
-    (found,) = layout.sessions_under(here / "sessions")
+    (found,) = session_files.sessions_under(here / "sessions")
     return found
 
 
 def torn(session: Path, keep: int) -> Path:
     unseal(session)
-    events = session / layout.EVENTS
+    events = session / session_files.EVENTS
     events.write_bytes(events.read_bytes()[:keep])
     return session
 
 
 def test_a_session_is_sent_and_comes_back(typed: Type, here: Path, session: Path) -> None:
-    session_id = session.name.removeprefix(layout.DIRECTORY_PREFIX)
+    session_id = session.name.removeprefix(session_files.DIRECTORY_PREFIX)
     done = typed("export", session_id, "--bundle")
     assert (done.code, done.out) == (0, f"{session_id}.floodmark\n")
     again = typed("export", session, "--bundle", "-o", f"{session_id}.floodmark")
@@ -47,7 +47,7 @@ def test_a_session_is_sent_and_comes_back(typed: Type, here: Path, session: Path
 def test_commands_that_take_a_session_take_its_bundle(typed: Type, session: Path) -> None:
     typed("export", session, "--bundle", "-o", "one.floodmark")
     replayed = typed("replay", "one.floodmark", "--json")
-    manifest = layout.read_manifest(session)
+    manifest = session_files.read_manifest(session)
     assert manifest is not None
     assert json.loads(replayed.out)["digest"] == manifest.digest
     assert typed("peek", "one.floodmark", "orders-0", 5).out == typed("peek", session, "orders-0", 5).out
@@ -87,7 +87,7 @@ def test_recovering_says_what_cannot_be(typed: Type, session: Path, here: Path) 
     empty.mkdir()
     assert "nothing is recorded in it yet" in typed("recover", empty).err
     torn(session, 20_000)
-    events = session / layout.EVENTS
+    events = session / session_files.EVENTS
     events.write_bytes(events.read_bytes().replace(b'"at_us":', b'"at_us":7', 1))
     done = typed("recover", empty, session)
     assert done.code == 2

@@ -11,12 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from playbooks.folders import playbooks_under
-from playbooks.loader import load, loads
-from playbooks.problems import PlaybookError, Problem, lines_of
+from playbooks.errors import PlaybookError, Problem, lines_of
+from playbooks.parser.document.folders import playbooks_under
+from playbooks.parser.loader import load, loads
 from tests.cli.running import Typed, floodmark
 from tests.support.playbooks import CLUSTER, CRASH, MANUAL
-from tui.cli.excerpts import excerpt_of
+from tui.output.excerpts import excerpt_of
 
 Type = Callable[..., Typed]
 

@@ -5,8 +5,8 @@ from io import StringIO
 
 from rich.console import Console
 
-from playbooks.client_summary import Clients, GroupSummary, MemberSummary, ProducerSummary
-from tui.cli.client_tables import NOTES, ROWS, print_clients
+from playbooks.results.client_stats import Clients, GroupSummary, MemberSummary, ProducerSummary
+from tui.output.client_tables import NOTES, ROWS, print_clients
 
 
 def printed(clients: Clients) -> list[str]:

@@ -10,17 +10,17 @@ from typing import Any, ClassVar
 
 import pytest
 
-from cluster_model.config_keys import SCOPES, check
-from cluster_model.errors import ModelError
-from cluster_model.profiles import FLAGS, PROFILE_VERSIONS
+from cluster_model.protocol.config_defs import SCOPES, check
+from cluster_model.protocol.errors import ModelError
+from cluster_model.protocol.versions import FLAGS, PROFILE_VERSIONS
 from faults.catalogue import CATALOGUE
-from faults.fault import FAMILIES
-from faults.operations import OPERATIONS
-from playbooks import layout
+from faults.declarations.fault import FAMILIES
+from faults.declarations.operation import OPERATIONS
+from playbooks.session_format import session_files
 from spark_report import job
 from tests.cli.running import Typed
 from tests.support.playbooks import MANUAL
-from tui.cli import reporting
+from tui.cli.runs import reporting
 
 Type = Callable[..., Typed]
 
@@ -168,11 +168,11 @@ def test_what_configs_says_is_taken_is_taken(typed: Type) -> None:
 def session(typed: Type, here: Path) -> Path:
     (here / "hand.yaml").write_text(MANUAL)
     typed("run", "hand.yaml")
-    return layout.sessions_under(here / "sessions")[0]
+    return session_files.sessions_under(here / "sessions")[0]
 
 
 def test_replay_says_that_it_is_the_same(typed: Type, session: Path) -> None:
-    manifest = layout.read_manifest(session)
+    manifest = session_files.read_manifest(session)
     assert manifest is not None
     for name in (session, manifest.session_id):
         done = typed("replay", name, "--json")
@@ -187,9 +187,9 @@ def test_replay_says_that_it_is_the_same(typed: Type, session: Path) -> None:
 
 
 def test_replay_of_something_else_is_1(typed: Type, session: Path) -> None:
-    for name in (layout.MANIFEST, layout.RESULT):
+    for name in (session_files.MANIFEST, session_files.RESULT):
         (session / name).unlink()
-    events = session / layout.EVENTS
+    events = session / session_files.EVENTS
     events.write_text(events.read_text().replace('"names=[m0]"', '"names=[m1]"').replace("m0", "m9"))
     done = typed("replay", session)
     assert done.code == 1
@@ -205,7 +205,7 @@ def test_replay_of_no_session_is_2(typed: Type, session: Path, name: str) -> Non
 
 
 def test_replay_of_a_truncated_session_is_2(typed: Type, session: Path) -> None:
-    events = session / layout.EVENTS
+    events = session / session_files.EVENTS
     events.write_bytes(events.read_bytes()[:-20])
     done = typed("replay", session)
     assert done.code == 2
@@ -237,7 +237,7 @@ def processes(monkeypatch: pytest.MonkeyPatch) -> type[FakeProcess]:
 
 
 def test_report_starts_spark_in_its_own_process(typed: Type, session: Path, processes: type[FakeProcess]) -> None:
-    session_id = session.name.removeprefix(layout.DIRECTORY_PREFIX)
+    session_id = session.name.removeprefix(session_files.DIRECTORY_PREFIX)
     given = ["--out", "r", "--format", "json", "--master", "local[1]"]
     done = typed("report", session, session_id, *given, "--baseline", session_id)
     assert done.code == 0

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from cluster_model.profiles import PROFILE_VERSIONS
+from cluster_model.protocol.versions import PROFILE_VERSIONS
 from faults.catalogue import CATALOGUE
-from playbooks import bundled
-from playbooks.disk import Fsync
+from playbooks.library import bundled
+from playbooks.session_format.filesystem import Fsync
 from tests.cli.running import ROOT, Typed
 from tui.cli.completion_command import ASKS, answering, is_asked
 from tui.cli.main import app

@@ -5,7 +5,7 @@ from io import StringIO
 import pytest
 from rich.console import Console
 
-from tui.cli.console import table
+from tui.output.console import table
 
 NAME = "replica.high.watermark.checkpoint.interval.ms"
 TEXT = "How often the high watermark is written to disk, in milliseconds. Takes 1 or more."

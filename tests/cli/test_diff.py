@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from playbooks import layout
-from playbooks.loader import loads
-from playbooks.recorder import Recorder
-from playbooks.session import Session
+from playbooks.engine.session import Session
+from playbooks.parser.loader import loads
+from playbooks.recording.recorder import Recorder
+from playbooks.session_format import session_files
 from tests.cli.running import Typed
 from tests.support.playbooks import CRASH, MANUAL
 from tests.support.sessions import SECOND, Row, event, leader_crash, numbered, reseal, tear, write_session
@@ -57,7 +57,7 @@ def test_the_same_playbook_and_seed_is_the_same(typed: Type, runs: list[Path]) -
     assert done.out.splitlines()[-1].startswith("the same: ")
     assert "first difference" not in done.out
     told = json.loads(typed("diff", runs[0], runs[1], "--json").out)
-    events = [json.loads(line)["kind"] for line in (runs[0] / layout.EVENTS).read_text().splitlines()]
+    events = [json.loads(line)["kind"] for line in (runs[0] / session_files.EVENTS).read_text().splitlines()]
     assert (told["same"], told["first_difference"]) == (True, None)
     assert told["same_events"] == sum(kind not in ("step_taken", "expectation_checked") for kind in events)
 
@@ -68,7 +68,7 @@ def test_another_seed_differs_where_the_logs_say_so(typed: Type, runs: list[Path
     logs = [
         [
             row
-            for line in (run / layout.EVENTS).read_text().splitlines()
+            for line in (run / session_files.EVENTS).read_text().splitlines()
             if (row := json.loads(line))["kind"] not in ("step_taken", "expectation_checked")
         ]
         for run in (runs[0], runs[2])
@@ -162,12 +162,12 @@ def test_ledger_losses_and_unavailable_time_stand_side_by_side(typed: Type, here
 
 
 def test_events_alone_tell_of_availability_what_the_result_does(typed: Type, runs: list[Path]) -> None:
-    told = json.loads((runs[2] / layout.RESULT).read_text())["unavailable"]
+    told = json.loads((runs[2] / session_files.RESULT).read_text())["unavailable"]
     wanted = {name: (its["us"], its["longest_us"]) for name, its in told["partitions"].items()}
     for client, its in told["clients"].items():
         wanted |= {f"{client} {name}": (each["us"], each["longest_us"]) for name, each in its["partitions"].items()}
     assert any(us for us, _ in wanted.values())
-    (runs[2] / layout.MANIFEST).unlink()
+    (runs[2] / session_files.MANIFEST).unlink()
     found = json.loads(typed("diff", runs[2], runs[2], "--json", "--all").out)["availability"]
     rows = {row["what"]: row["left"] for row in found}
     assert {name: (rows[name], rows[f"{name} longest"]) for name in wanted} == wanted
@@ -175,27 +175,27 @@ def test_events_alone_tell_of_availability_what_the_result_does(typed: Type, run
 
 
 def test_a_torn_session_is_compared_as_far_as_it_goes(typed: Type, runs: list[Path]) -> None:
-    tear(runs[1], (runs[1] / layout.EVENTS).stat().st_size // 2)
+    tear(runs[1], (runs[1] / session_files.EVENTS).stat().st_size // 2)
     for pair in ((runs[0], runs[1]), (runs[1], runs[0])):
         done = typed("diff", *pair, "--json")
         told = json.loads(done.out)
         assert (done.code, told["same"]) == (0, True)
-        last = (runs[1] / layout.EVENTS).read_text().rsplit("\n", 2)[-2]
+        last = (runs[1] / session_files.EVENTS).read_text().rsplit("\n", 2)[-2]
         assert told["compared_us"] == json.loads(last)["at_us"]
         assert any("not sealed" in note for note in told["notes"])
         assert "verdict" not in told
         assert all(row["left"] == row["right"] for row in told["ledger"])
     assert typed("diff", runs[1], runs[2]).code == 1
-    shutil.copy(runs[1] / layout.EVENTS, runs[1] / "x")
-    (runs[1] / layout.EVENTS).write_bytes(b'{"seq":0')
+    shutil.copy(runs[1] / session_files.EVENTS, runs[1] / "x")
+    (runs[1] / session_files.EVENTS).write_bytes(b'{"seq":0')
     done = typed("diff", runs[0], runs[1])
     assert (done.code, "nothing, for one has no whole event" in " ".join(done.out.split())) == (0, True)
 
 
 def test_a_recovered_session_is_compared_as_far_as_it_goes(typed: Type, runs: list[Path]) -> None:
-    tear(runs[1], (runs[1] / layout.EVENTS).stat().st_size // 2)
+    tear(runs[1], (runs[1] / session_files.EVENTS).stat().st_size // 2)
     assert typed("recover", runs[1]).code == 0
-    last = (runs[1] / layout.EVENTS).read_text().splitlines()[-1]
+    last = (runs[1] / session_files.EVENTS).read_text().splitlines()[-1]
     for pair in ((runs[0], runs[1]), (runs[1], runs[0])):
         done = typed("diff", *pair, "--json")
         told = json.loads(done.out)
@@ -206,7 +206,7 @@ def test_a_recovered_session_is_compared_as_far_as_it_goes(typed: Type, runs: li
     state = next(row for row in told["session"] if row["what"] == "state")
     assert (state["left"], state["right"]) == ("recovered", "sealed")
     assert typed("diff", runs[1], runs[2]).code == 1
-    log = runs[1] / layout.EVENTS
+    log = runs[1] / session_files.EVENTS
     log.write_bytes(log.read_bytes().replace(b"orders-0", b"orders-O", 1))
     done = typed("diff", runs[0], runs[1])
     assert (done.code, "has changed since the session was sealed" in done.err) == (2, True)
@@ -223,8 +223,8 @@ def test_a_sealed_session_that_ends_earlier_differs(typed: Type, here: Path) -> 
 def test_what_they_are_and_the_texts_of_their_playbooks(typed: Type, here: Path) -> None:
     rows = leader_crash()
     left, right = two(here, rows, rows, seed=8, settings={"seed": "8"}, tool_version="0.2.0")
-    (right / layout.PLAYBOOK).write_text("floodmark: 1\nname: another\n")
-    reseal(right, layout.PLAYBOOK)
+    (right / session_files.PLAYBOOK).write_text("floodmark: 1\nname: another\n")
+    reseal(right, session_files.PLAYBOOK)
     told = json.loads(typed("diff", left, right, "--json").out)
     about = {row["what"]: (row["left"], row["right"]) for row in told["session"]}
     assert (about["seed"], about["floodmark"], about["--set seed"]) == ((7, 8), ("0.1.0", "0.2.0"), (None, "8"))
@@ -238,7 +238,7 @@ def test_sessions_stepped_by_hand_compare_too(typed: Type, here: Path) -> None:
     (here / "other.yaml").write_text(MANUAL.replace("names: [m0]", "names: [m1]"))
     for name in ("hand", "other"):
         typed("run", f"{name}.yaml", "--out", here / name)
-    left, right = (layout.sessions_under(here / name)[0] for name in ("hand", "other"))
+    left, right = (session_files.sessions_under(here / name)[0] for name in ("hand", "other"))
     assert typed("diff", left, left).code == 0
     assert "names: [m1]" in typed("diff", left, right).out
 
@@ -246,19 +246,19 @@ def test_sessions_stepped_by_hand_compare_too(typed: Type, here: Path) -> None:
 def _only_begun(path: Path) -> None:
     """What a recorder leaves that was killed before its first event."""
     for file in path.iterdir():
-        file.write_text("") if file.name == layout.EVENTS else file.unlink()
+        file.write_text("") if file.name == session_files.EVENTS else file.unlink()
 
 
 @pytest.mark.parametrize(
     ("damage", "told"),
     [
-        (lambda path: (path / layout.START).unlink(), "it has no start.json"),
+        (lambda path: (path / session_files.START).unlink(), "it has no start.json"),
         (_only_begun, "nothing is recorded in it yet"),
-        (lambda path: (path / layout.START).write_text("[]"), "expected an object"),
-        (lambda path: (path / layout.RESULT).write_text("{}"), "has changed since the session was sealed"),
-        (lambda path: (path / layout.EVENTS).write_text("no\n"), "not an event"),
-        (lambda path: (path / layout.EVENTS).unlink(), "cannot read"),
-        (lambda path: (path / layout.PLAYBOOK).write_bytes(b"\xff"), "has changed since"),
+        (lambda path: (path / session_files.START).write_text("[]"), "expected an object"),
+        (lambda path: (path / session_files.RESULT).write_text("{}"), "has changed since the session was sealed"),
+        (lambda path: (path / session_files.EVENTS).write_text("no\n"), "not an event"),
+        (lambda path: (path / session_files.EVENTS).unlink(), "cannot read"),
+        (lambda path: (path / session_files.PLAYBOOK).write_bytes(b"\xff"), "has changed since"),
     ],
 )
 def test_damage_is_one_error_and_2(typed: Type, here: Path, damage: Callable[[Path], None], told: str) -> None:
@@ -273,7 +273,7 @@ def test_damage_is_one_error_and_2(typed: Type, here: Path, damage: Callable[[Pa
 
 def test_an_event_that_was_changed_is_noticed(typed: Type, here: Path) -> None:
     left, right = two(here, leader_crash(), leader_crash())
-    log = right / layout.EVENTS
+    log = right / session_files.EVENTS
     log.write_bytes(log.read_bytes().replace(b'"clean": true', b'"clean": null'.replace(b"null", b"true "), 1))
     done = typed("diff", left, right)
     assert (done.code, "has changed since the session was sealed" in done.err) == (2, True)
@@ -288,8 +288,8 @@ def test_no_such_session(typed: Type, here: Path) -> None:
 def test_a_result_that_is_none_makes_no_traceback(typed: Type, here: Path, strange: str) -> None:
     left, right = two(here, leader_crash(), leader_crash())
     for side in (left, right):
-        (side / layout.RESULT).write_text(strange)
-        reseal(side, layout.RESULT)
+        (side / session_files.RESULT).write_text(strange)
+        reseal(side, session_files.RESULT)
     done = typed("diff", left, right)
     assert (done.code, len(done.err.splitlines())) == ((0, 0) if strange == "{}" else (2, 1))
 

@@ -9,12 +9,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from playbooks import layout
-from playbooks.comparing.compare import compare
-from playbooks.session_errors import SessionError
+from playbooks.diff.compare import compare
+from playbooks.session_format import session_files
+from playbooks.session_format.session_errors import SessionError
 from tests.support.sessions import leader_crash, reseal, write_session
 
-FILES = (layout.START, layout.EVENTS, layout.RESULT, layout.MANIFEST, layout.PLAYBOOK)
+FILES = (
+    session_files.START,
+    session_files.EVENTS,
+    session_files.RESULT,
+    session_files.MANIFEST,
+    session_files.PLAYBOOK,
+)
 
 
 @pytest.fixture(scope="module")
@@ -37,8 +43,8 @@ def test_damage_makes_no_traceback(whole: Path, name: str, at: float, put: bytes
         place = int(at * len(data))
         (damaged / name).write_bytes(data[:place] + put + data[place + cut :])
         if sealed == "not":
-            (damaged / layout.MANIFEST).unlink()
-        elif sealed == "anew" and name != layout.MANIFEST:
+            (damaged / session_files.MANIFEST).unlink()
+        elif sealed == "anew" and name != session_files.MANIFEST:
             reseal(damaged, name)
         for pair in ((whole, damaged), (damaged, whole), (damaged, damaged)):
             told = answer(*pair)

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from faults.action import Action
-from playbooks import layout
-from playbooks.loader import load, loads
-from playbooks.recorder import Recorder
-from playbooks.session import Session
+from faults.declarations.action import Action
+from playbooks.engine.session import Session
+from playbooks.parser.loader import load, loads
+from playbooks.recording.recorder import Recorder
+from playbooks.session_format import session_files
 from tests.cli.running import Typed
 from tests.support.playbooks import timed
 
@@ -37,7 +37,7 @@ def test_the_document_is_all_there_is_on_stdout(typed: Type, recorded: Path) -> 
 
 
 def test_a_file_is_named_and_runs_to_the_same_digest(typed: Type, recorded: Path, here: Path) -> None:
-    manifest = layout.read_manifest(recorded)
+    manifest = session_files.read_manifest(recorded)
     assert manifest is not None
     done = typed("export", recorded, "-o", "again.yaml", "--name", "again")
     assert (done.code, done.out) == (0, "")
@@ -78,10 +78,10 @@ def test_bad_input_is_one_error(typed: Type, recorded: Path, here: Path, words: 
 
 def test_a_recording_of_other_events_is_refused(typed: Type, recorded: Path, here: Path) -> None:
     copy = Path(shutil.copytree(recorded, here / "copy"))
-    for name in (layout.MANIFEST, layout.RESULT, layout.EVENTS_PARQUET):
+    for name in (session_files.MANIFEST, session_files.RESULT, session_files.EVENTS_PARQUET):
         (copy / name).unlink()
-    actions = (copy / layout.ACTIONS).read_text()
-    (copy / layout.ACTIONS).write_text(actions.replace("30000", "40000"))
+    actions = (copy / session_files.ACTIONS).read_text()
+    (copy / session_files.ACTIONS).write_text(actions.replace("30000", "40000"))
     done = typed("export", copy, "-o", "x.yaml")
     assert done.code == 1
     assert "the replay differs from event" in done.err
@@ -90,10 +90,10 @@ def test_a_recording_of_other_events_is_refused(typed: Type, recorded: Path, her
 
 def test_a_torn_session_says_so(typed: Type, recorded: Path, here: Path) -> None:
     copy = Path(shutil.copytree(recorded, here / "copy"))
-    for name in (layout.MANIFEST, layout.RESULT, layout.EVENTS_PARQUET):
+    for name in (session_files.MANIFEST, session_files.RESULT, session_files.EVENTS_PARQUET):
         (copy / name).unlink()
-    events = (copy / layout.EVENTS).read_bytes()
-    (copy / layout.EVENTS).write_bytes(events[: len(events) * 2 // 3])
+    events = (copy / session_files.EVENTS).read_bytes()
+    (copy / session_files.EVENTS).write_bytes(events[: len(events) * 2 // 3])
     done = typed("export", copy)
     assert done.code == 0
     assert "note: " in done.err
@@ -122,7 +122,7 @@ def test_a_session_and_the_run_of_its_playbook_are_the_same_to_diff(typed: Type,
     left = Path(session.finish().session)
     assert typed("export", left, "-o", "again.yaml").code == 0
     assert typed("run", "again.yaml", "--out", "ran").code == 0
-    (right,) = layout.sessions_under(here / "ran")
+    (right,) = session_files.sessions_under(here / "ran")
     done = typed("diff", left, right)
     assert done.code == 0
     assert done.out.splitlines()[-1].startswith("the same: ")

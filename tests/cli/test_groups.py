@@ -28,9 +28,9 @@ settle: 1s
 
 @pytest.fixture(scope="module")
 def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    from playbooks.loader import loads  # noqa: PLC0415
-    from playbooks.recorder import Recorder  # noqa: PLC0415
-    from playbooks.session import Session  # noqa: PLC0415
+    from playbooks.engine.session import Session  # noqa: PLC0415
+    from playbooks.parser.loader import loads  # noqa: PLC0415
+    from playbooks.recording.recorder import Recorder  # noqa: PLC0415
 
     session = Session.start(loads(ORDERS, "orders"), recorder=Recorder(tmp_path_factory.mktemp("sessions")))
     return Path(session.finish().session)

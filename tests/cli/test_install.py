@@ -17,18 +17,18 @@ from zipfile import ZipFile
 
 import pytest
 
-from playbooks import bundled
+from playbooks.library import bundled
 from playbooks.version import VERSION
 from tests.architecture.tree import ROOMS
 from tests.support.playbooks import CRASH
 from tests.support.sessions import leader_crash, write_session
-from tui import itself
+from tui.terminal import self_command
 
 ROOT = Path(__file__).parents[2]
 SCREEN = """
 import asyncio, gc
-from playbooks.session import Session
-from tui.cli.chosen import choose
+from playbooks.engine.session import Session
+from tui.session.chosen import choose
 from tui.launch import make_app
 from tui.screen_choice import ScreenChoice
 from tui.settings.schema import Settings
@@ -157,7 +157,7 @@ def test_playbooks_run_where_rooms_have_other_owners(installed: Installed, hosti
 
 
 def test_it_starts_itself_again_without_looking_here(installed: Installed, hostile: Path) -> None:
-    words = [*itself.command()[1:], "--version"]
+    words = [*self_command.command()[1:], "--version"]
     code = f"import subprocess, sys; sys.exit(subprocess.run([sys.executable, *{words!r}]).returncode)"
     done = installed.run("python", "-P", "-c", code, cwd=hostile)
     assert (done.returncode, done.stdout) == (0, f"floodmark {VERSION}\n"), done.stderr

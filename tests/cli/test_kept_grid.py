@@ -9,16 +9,16 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from playbooks import layout
-from playbooks.campaigns.campaign import Come
-from playbooks.campaigns.columns import batch_of
-from playbooks.campaigns.come_file import write_come
-from playbooks.campaigns.coverage import coverage_of
-from playbooks.campaigns.grid_plan import GridPlan
-from playbooks.campaigns.grouping import groups_of
-from playbooks.campaigns.keeping import PARTS, rows_kept
-from playbooks.campaigns.plan_file import read_plan
-from playbooks.campaigns.totals import totals_of
+from playbooks.campaign.come_file import write_come
+from playbooks.campaign.coverage import coverage_of
+from playbooks.campaign.grouping import groups_of
+from playbooks.campaign.parquet_rows import batch_of
+from playbooks.campaign.runner import Come
+from playbooks.campaign.store import PARTS, rows_kept
+from playbooks.campaign.totals import totals_of
+from playbooks.campaign.workloads.grid_workload import GridPlan
+from playbooks.campaign.workloads.plan_file import read_plan
+from playbooks.session_format import session_files
 from tests.cli.running import Typed
 from tests.support.playbooks import CLUSTER
 
@@ -57,7 +57,7 @@ def test_it_comes_to_what_the_sessions_of_the_grid_come_to(typed: Type, here: Pa
     assert told
     assert [line for line in kept.err.splitlines() if line in told] == told
     # Only the first run that shows something is recorded.
-    (session,) = layout.sessions_under(here / CAMPAIGN / "sessions")
+    (session,) = session_files.sessions_under(here / CAMPAIGN / "sessions")
     recorded = [cell["result"]["session"] for cell in json.loads(kept.out)["cells"]]
     assert recorded == ["", "", str(CAMPAIGN / "sessions" / session.name), ""]
     assert f"sessions of 1 telling run under {CAMPAIGN}/sessions" in kept.err
@@ -111,7 +111,7 @@ def test_a_cell_that_breaks_inside_is_kept_and_told(
     def broken(*_: object, **__: object) -> None:
         raise ZeroDivisionError("a wheel came off")
 
-    monkeypatch.setattr("playbooks.campaigns.grid_plan.start_session", broken)
+    monkeypatch.setattr("playbooks.campaign.workloads.grid_workload.start_session", broken)
     done = typed("run", "fails.yaml", "--engine", "local")
     assert done.code == 70
     assert "min.insync.replicas=1: internal error: ZeroDivisionError: a wheel came off" in done.err
@@ -138,7 +138,9 @@ def stand_in(code: int, *, rows: int, interrupted: bool = False) -> Callable[[li
 def test_spark_is_given_the_plan_and_believed(typed: Type, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     commands: list[list[str]] = []
     perform = stand_in(0, rows=2)
-    monkeypatch.setattr("tui.cli.engines.run_to_its_end", lambda command: commands.append(command) or perform(command))  # type: ignore[func-returns-value]
+    monkeypatch.setattr(
+        "tui.cli.runs.spark_jobs.run_to_its_end", lambda command: commands.append(command) or perform(command)
+    )  # type: ignore[func-returns-value]
     done = typed("run", "fails.yaml", "--engine", "spark", "--master", "local[2]", "--memory", "1g", "--json")
     assert done.code == 1
     assert commands[0][3:] == [str(CAMPAIGN), "--runs", "2", "--master", "local[2]", "--memory", "1g", "--quiet"]
@@ -161,7 +163,7 @@ def test_spark_is_given_the_plan_and_believed(typed: Type, here: Path, monkeypat
 def test_spark_that_did_not_end_is_not_believed(
     typed: Type, monkeypatch: pytest.MonkeyPatch, perform: Callable[[list[str]], int], code: int, told: str
 ) -> None:
-    monkeypatch.setattr("tui.cli.engines.run_to_its_end", perform)
+    monkeypatch.setattr("tui.cli.runs.spark_jobs.run_to_its_end", perform)
     done = typed("run", "fails.yaml", "--engine", "spark", "--json")
     assert (done.code, done.out) == (code, "")
     assert told in done.err

@@ -8,16 +8,16 @@ from typing import Any
 
 import pytest
 
-from cluster_model.profiles import PROFILE_VERSIONS
-from playbooks.bundled import FRAGMENTS, fragment_names, names, path_of
-from playbooks.loader import loads
-from playbooks.plot import timeline
-from playbooks.themes import TAGS, THEMES, heading, theme_of
+from cluster_model.protocol.versions import PROFILE_VERSIONS
+from playbooks.library.bundled import FRAGMENTS, fragment_names, names, path_of
+from playbooks.library.index import TAGS, THEMES, heading, theme_of
+from playbooks.model.plot import timeline
+from playbooks.parser.loader import loads
 from tests.cli.running import Typed
 from tests.support.breadth import some
 from tests.support.library import playbook_of
 from tests.support.playbooks import CRASH, MANUAL
-from tui.cli import library
+from tui.cli.reference import library
 
 Type = Callable[..., Typed]
 WIDTH = 80

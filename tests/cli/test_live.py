@@ -9,17 +9,17 @@ from queue import SimpleQueue
 import pytest
 from rich.console import Console
 
-from playbooks.branches import Branches
-from playbooks.reading_sessions import read_session
-from playbooks.recorder import Recorder
-from playbooks.replay import replay
-from playbooks.session import Session
+from playbooks.engine.replay import replay
+from playbooks.engine.session import Session
+from playbooks.recording.reader import read_session
+from playbooks.recording.recorder import Recorder
+from playbooks.timetravel.branches import Branches
 from tests.cli.running import FLOODMARK, Typed
 from tests.tui.fake_views import playbook
-from tui.cli.chosen import choose
-from tui.cli.living import Living, lines_of
-from tui.cli.pacing import Pace
-from tui.cli.telling import Teller
+from tui.cli.runs.pacing import Pace
+from tui.cli.sessions.live import Living, lines_of
+from tui.cli.sessions.telling import Teller
+from tui.session.chosen import choose
 
 
 class Wall:

@@ -7,15 +7,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from playbooks.baseline import Change, Difference
 from playbooks.commands import command_of
-from playbooks.job import Job, Outcome
-from playbooks.loader import loads
-from playbooks.markdown import escaped
-from playbooks.running import start_session
+from playbooks.engine.job import Job, Outcome
+from playbooks.engine.running import start_session
+from playbooks.parser.loader import loads
+from playbooks.results.baseline import Change, Difference
+from playbooks.text import escaped
 from tests.support.playbooks import CLUSTER, CRASH, MANUAL
-from tui.cli.markdown import markdown
-from tui.cli.verdicts import Ended
+from tui.cli.runs.markdown import markdown
+from tui.cli.runs.verdicts import Ended
 
 FAILING = CLUSTER + "settle: 1s\nsteps:\n  - at: 1s\n    heal: all\nexpect:\n  - acked() == 0\n"
 LOSING = CRASH.replace("config: {acks: all}", "config: {acks: 0}")

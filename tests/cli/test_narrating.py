@@ -10,16 +10,16 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from playbooks import layout
-from playbooks.loader import loads
-from playbooks.reading_sessions import read_session
-from playbooks.recorder import Recorder
-from playbooks.replay import replay
-from playbooks.session import Session
+from playbooks.engine.replay import replay
+from playbooks.engine.session import Session
+from playbooks.parser.loader import loads
+from playbooks.recording.reader import read_session
+from playbooks.recording.recorder import Recorder
+from playbooks.session_format import session_files
 from tests.cli.running import Typed
 from tests.support.playbooks import CRASH, MANUAL, timed
-from tui.cli.narrating import Narrating
-from tui.cli.pacing import FRAME_S, Pace
+from tui.cli.runs.narration import Narrating
+from tui.cli.runs.pacing import FRAME_S, Pace
 
 Type = Callable[..., Typed]
 
@@ -170,7 +170,7 @@ def test_typed(typed: Type, here: Path) -> None:
     plain = typed("run", "crash.yaml", "--plain", "--speed", 1000)
     free = typed("run", "crash.yaml", "--plain")
     assert plain.code == free.code == 0
-    sessions = layout.sessions_under(here / "sessions")
+    sessions = session_files.sessions_under(here / "sessions")
     assert len({read_session(path).manifest.digest for path in sessions}) == 1  # type: ignore[union-attr]
     kinds = {line.split()[1] for line in free.out.splitlines()} - {"step_taken", "expectation_checked", "fault_healed"}
     assert kinds <= {line.split()[1] for line in plain.out.splitlines() if line[:12].strip()}
@@ -198,8 +198,8 @@ def test_refused(typed: Type, here: Path) -> None:
 def test_typed_stopped_is_130_and_kept(typed: Type, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (here / "crash.yaml").write_text(CRASH)
     wall = interrupting(5)
-    monkeypatch.setattr("tui.cli.run.Pace", lambda speed: Pace(speed, wall.clock, wall.sleep))
+    monkeypatch.setattr("tui.cli.runs.run.Pace", lambda speed: Pace(speed, wall.clock, wall.sleep))
     done = typed("run", "crash.yaml", "--speed", 1)
     assert done.code == 130
     assert "INCONCLUSIVE: ended by the operator before step 1 of 2" in done.err
-    assert typed("replay", layout.sessions_under(here / "sessions")[0]).code == 0
+    assert typed("replay", session_files.sessions_under(here / "sessions")[0]).code == 0

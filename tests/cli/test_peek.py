@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from playbooks import layout
+from playbooks.session_format import session_files
 from tests.cli.running import Typed
 
 Type = Callable[..., Typed]
@@ -27,7 +27,7 @@ settle: 4s
 def session(typed: Type, here: Path) -> Path:
     (here / "orders.yaml").write_text(ORDERS)
     assert typed("run", "orders.yaml").code == 0
-    return layout.sessions_under(here / "sessions")[0]
+    return session_files.sessions_under(here / "sessions")[0]
 
 
 def test_a_record_is_told_in_words(typed: Type, session: Path) -> None:
@@ -45,7 +45,7 @@ def test_a_record_is_told_in_words(typed: Type, session: Path) -> None:
 
 
 def test_a_session_goes_by_its_id_and_comes_out_as_a_document(typed: Type, session: Path) -> None:
-    manifest = layout.read_manifest(session)
+    manifest = session_files.read_manifest(session)
     assert manifest is not None
     done = typed("peek", manifest.session_id, "orders-0", 17, "--records", 3, "--json")
     assert done.code == 0

@@ -135,7 +135,7 @@ def test_the_screen_needs_a_terminal(tmp_path: Path) -> None:
 
 def test_an_error_outside_any_session_is_70_with_an_account(tmp_path: Path) -> None:
     program = (
-        "import tui.cli.library as shelf\n"
+        "import tui.cli.reference.library as shelf\n"
         "def explode(*a, **k): raise ZeroDivisionError('a mistake of ours')\n"
         "shelf.library = explode\n"
         "from tui.cli.main import main\n"

@@ -8,16 +8,16 @@ from xml.etree import ElementTree
 
 import pytest
 
-from cluster_model.events import GuardActed, StepTaken
-from playbooks import layout
-from playbooks.loader import loads
-from playbooks.recorder import Recorder, RecordingError
-from playbooks.session import Session
+from cluster_model.protocol.events import GuardActed, StepTaken
+from playbooks.engine.session import Session
+from playbooks.parser.loader import loads
+from playbooks.recording.recorder import Recorder, RecordingError
+from playbooks.session_format import session_files
 from tests.cli.running import Typed
 from tests.support.playbooks import CLUSTER, CRASH, MANUAL
-from tui.cli import run as run_module
-from tui.cli.driving import Driving, progress
-from tui.cli.printing import guard_lines, refusal_words
+from tui.cli.runs import run as run_module
+from tui.cli.runs.driving import Driving, progress
+from tui.output.result import guard_lines, refusal_words
 
 Type = Callable[..., Typed]
 
@@ -32,7 +32,7 @@ def files(here: Path) -> None:
 
 
 def sessions(here: Path) -> list[Path]:
-    return layout.sessions_under(here / "sessions")
+    return session_files.sessions_under(here / "sessions")
 
 
 @pytest.mark.parametrize(("name", "code"), [("crash", 0), ("hand", 0), ("fails", 1), ("waits", 3)])
@@ -83,7 +83,7 @@ def test_json_is_one_document_and_nothing_else(typed: Type, here: Path) -> None:
     document = json.loads(done.out)
     assert document["verdict"] == "pass"
     assert document["session"] == str(sessions(here)[0].relative_to(here))
-    assert json.loads((here / document["session"] / layout.RESULT).read_text()) == document
+    assert json.loads((here / document["session"] / session_files.RESULT).read_text()) == document
 
 
 def test_the_same_seed_gives_the_same_digest_and_another_another(typed: Type) -> None:
@@ -121,7 +121,7 @@ def test_out_and_the_environment_choose_where_sessions_go(
     typed("run", "hand.yaml", "--out", here / "one")
     monkeypatch.setenv("FLOODMARK_SESSIONS", str(here / "two"))
     typed("run", "hand.yaml")
-    assert [len(layout.sessions_under(here / name)) for name in ("one", "two", "sessions")] == [1, 1, 0]
+    assert [len(session_files.sessions_under(here / name)) for name in ("one", "two", "sessions")] == [1, 1, 0]
 
 
 def test_settings_change_the_run_and_are_kept_with_it(typed: Type, here: Path) -> None:
@@ -130,10 +130,10 @@ def test_settings_change_the_run_and_are_kept_with_it(typed: Type, here: Path) -
     )
     assert json.loads(done.out)["profile"] == "2.8-zookeeper"
     session = sessions(here)[0]
-    start = layout.read_start(session)
+    start = session_files.read_start(session)
     assert start.settings == {"cluster.kafka": "2.8", "producers.checkout.config.acks": "1"}
     assert start.producers[0]["acks"] == 1
-    assert loads((session / layout.PLAYBOOK).read_text(), "x").spec.kafka == "2.8"
+    assert loads((session / session_files.PLAYBOOK).read_text(), "x").spec.kafka == "2.8"
 
 
 def test_plain_prints_notable_events_on_stdout(typed: Type) -> None:
@@ -228,9 +228,9 @@ def test_an_internal_error_keeps_the_session_and_names_its_account(
     assert "Traceback" not in done.err
     (session,) = sessions(here)
     assert f"account  {session.relative_to(here) / 'crash.log'}" in done.err
-    assert "a mistake of ours" in (session / layout.CRASH_LOG).read_text()
-    assert (session / layout.EVENTS).stat().st_size > 0
-    assert not (session / layout.MANIFEST).exists()
+    assert "a mistake of ours" in (session / session_files.CRASH_LOG).read_text()
+    assert (session / session_files.EVENTS).stat().st_size > 0
+    assert not (session / session_files.MANIFEST).exists()
 
 
 def test_an_interrupted_run_is_130_and_keeps_what_it_has(

@@ -3,7 +3,7 @@
 import pytest
 import yaml
 
-from playbooks.settings import SettingError, apply_settings, parse_setting
+from playbooks.parser.settings import SettingError, apply_settings, parse_setting
 
 TEXT = """\
 # a comment at the top

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from playbooks.campaigns.campaign import Come
-from playbooks.campaigns.come_file import write_come
-from playbooks.campaigns.coverage import coverage_of
-from playbooks.campaigns.grouping import groups_of
-from playbooks.campaigns.plan_file import read_plan
-from playbooks.campaigns.totals import totals_of
+from playbooks.campaign.come_file import write_come
+from playbooks.campaign.coverage import coverage_of
+from playbooks.campaign.grouping import groups_of
+from playbooks.campaign.runner import Come
+from playbooks.campaign.totals import totals_of
+from playbooks.campaign.workloads.plan_file import read_plan
 from playbooks.version import VERSION
 from tests.cli.running import Typed
 from tests.playbooks.storms.small import plan, text
@@ -78,7 +78,7 @@ def test_a_run_that_breaks_inside_is_kept_and_told(typed: Type, playbook: str, m
     def broken(*_: object) -> None:
         raise ZeroDivisionError("a wheel came off")
 
-    monkeypatch.setattr("playbooks.storms.plan.drive", broken)
+    monkeypatch.setattr("playbooks.campaign.workloads.fuzz_workload.drive", broken)
     done = typed("storm", playbook, "--runs", "2", "-j", "1")
     assert done.code == 70
     assert "floodmark storm small.yaml --seed 0 --only 1" in done.out
@@ -86,7 +86,7 @@ def test_a_run_that_breaks_inside_is_kept_and_told(typed: Type, playbook: str, m
 
 
 def test_ctrl_c_keeps_what_has_ended(typed: Type, playbook: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    from playbooks.storms.plan import Plan  # noqa: PLC0415
+    from playbooks.campaign.workloads.fuzz_workload import Plan  # noqa: PLC0415
 
     whole = Plan.row
 
@@ -151,7 +151,7 @@ def test_spark_is_given_the_plan_and_believed(typed: Type, playbook: str, monkey
         write_come(folder, Come(totals_of([row]), groups_of([row]), coverage_of([row], faults, states)))
         return 0
 
-    monkeypatch.setattr("tui.cli.engines.run_to_its_end", stand_in)
+    monkeypatch.setattr("tui.cli.runs.spark_jobs.run_to_its_end", stand_in)
     options = (
         "--runs",
         "1",
@@ -176,7 +176,7 @@ def test_spark_is_given_the_plan_and_believed(typed: Type, playbook: str, monkey
 
 
 def test_spark_that_fails_is_not_believed(typed: Type, playbook: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tui.cli.engines.run_to_its_end", lambda _command: 70)
+    monkeypatch.setattr("tui.cli.runs.spark_jobs.run_to_its_end", lambda _command: 70)
     done = typed("storm", playbook, "--runs", "1", "--engine", "spark")
     assert done.code == 70
     assert "ran " not in done.out

@@ -12,12 +12,12 @@ from xml.etree import ElementTree
 
 import pytest
 
-from playbooks import layout
+from playbooks.session_format import session_files
 from tests.cli.running import FLOODMARK, ROOT, Typed, floodmark
 from tests.cli.test_processes import on_a_terminal
 from tests.support.playbooks import CLUSTER, CRASH, MANUAL
-from tui.cli.suite_report import fitting
-from tui.cli.verdicts import HEADS
+from tui.cli.runs.suite_report import fitting
+from tui.cli.runs.verdicts import HEADS
 
 pytestmark = pytest.mark.thorough
 
@@ -73,7 +73,7 @@ def test_in_parallel_the_documents_are_the_same_as_one_after_the_other(suite: Pa
         lines = (suite / name).read_text().splitlines()
         without.append([line for line in lines if "session:" not in line])
     assert without[0] == without[1]
-    assert len(layout.sessions_under(suite / "sessions")) == 8
+    assert len(session_files.sessions_under(suite / "sessions")) == 8
 
 
 @pytest.mark.parametrize(
@@ -164,7 +164,7 @@ def test_fail_fast_begins_nothing_more(suite: Path) -> None:
     done = run(suite, "fails.yaml", "suite", "--fail-fast", "--jobs", "1", "--json")
     assert done.code == 1
     assert [each["verdict"] for each in documents(done)] == ["fail", "not run", "not run", "not run"]
-    assert len(layout.sessions_under(suite / "sessions")) == 1
+    assert len(session_files.sessions_under(suite / "sessions")) == 1
 
 
 def test_a_worse_run_than_the_baseline_fails_even_if_all_holds(suite: Path) -> None:
@@ -254,7 +254,7 @@ def test_ctrl_c_stops_every_worker_and_keeps_what_was_recorded(suite: Path, to_a
     out, err = process.communicate(timeout=60)
     assert (process.returncode, out) == (130, "")
     assert "Traceback" not in err
-    sessions = layout.sessions_under(suite / "sessions")
+    sessions = session_files.sessions_under(suite / "sessions")
     assert len(sessions) == 2
     for session in sessions:
         assert f"stopped; what was recorded so far: {session.relative_to(suite)}" in err

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from playbooks.loader import loads
-from playbooks.manual_session import ManualSession
+from playbooks.engine.manual_session import ManualSession
+from playbooks.parser.loader import loads
 from tests.cli.running import Typed
 from tests.cluster_model.tracing import CASES, run
 from tests.playbooks.test_manual_session import TWO
-from tui.cli.trace_table import trace_lines
+from tui.output.trace_table import trace_lines
 
 Type = Callable[..., Typed]
 

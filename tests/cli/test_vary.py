@@ -7,11 +7,11 @@ from xml.etree import ElementTree
 
 import pytest
 
-from playbooks import layout
-from playbooks.matrix_table import Table
+from playbooks.results.matrix_table import Table
+from playbooks.session_format import session_files
 from tests.cli.running import Typed
 from tests.support.playbooks import CLUSTER
-from tui.cli.fitting import fitted
+from tui.cli.runs.fitting import fitted
 
 Type = Callable[..., Typed]
 
@@ -25,13 +25,13 @@ FAILING = CLUSTER + (
 
 @pytest.fixture(autouse=True)
 def files(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tui.cli.varying.cores", lambda: 1)  # sessions run in this process: it is quicker
+    monkeypatch.setattr("tui.cli.runs.varying.cores", lambda: 1)  # sessions run in this process: it is quicker
     for name, text in (("grid", GRID), ("fails", FAILING), ("plain", CLUSTER + STEPS)):
         (here / f"{name}.yaml").write_text(text)
 
 
 def sessions(here: Path) -> int:
-    return len(layout.sessions_under(here / "sessions"))
+    return len(session_files.sessions_under(here / "sessions"))
 
 
 def test_a_grid_runs_and_prints_its_matrix(typed: Type, here: Path) -> None:

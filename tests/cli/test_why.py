@@ -9,20 +9,20 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from cluster_model.checker.findings import LOST, SKIPPED, Finding, Place
-from faults.action import Action
-from playbooks.bundled import path_of
-from playbooks.counterfactuals import Change
-from playbooks.loader import load, loads
-from playbooks.recorder import Recorder
-from playbooks.remedies import Remedy
-from playbooks.running import start_session
-from playbooks.session import Session
-from playbooks.why import Explained, Why, findings_of
+from cluster_model.checker.root_cause.findings import LOST, SKIPPED, Finding, Place
+from faults.declarations.action import Action
+from playbooks.diagnosis.counterfactuals import Change
+from playbooks.diagnosis.remedies import Remedy
+from playbooks.diagnosis.why import Explained, Why, findings_of
+from playbooks.engine.running import start_session
+from playbooks.engine.session import Session
+from playbooks.library.bundled import path_of
+from playbooks.parser.loader import load, loads
+from playbooks.recording.recorder import Recorder
 from tests.cli.running import Typed
 from tests.playbooks.test_no_return import TAIL
-from tui.cli.finding_lines import print_findings
-from tui.cli.why_lines import print_why
+from tui.cli.runs.why_lines import print_why
+from tui.output.finding_lines import print_findings
 
 Type = Callable[..., Typed]
 

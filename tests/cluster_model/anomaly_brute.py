@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise, product
 from typing import Any, NamedTuple
 
-from cluster_model.checker.anomalies.language import FAIL, INFO, OK, Op, Run, Send
+from cluster_model.checker.anomalies.operations import FAIL, INFO, OK, Op, Run, Send
 
 Value = tuple[str, int]
 Strands = dict[tuple[str, int], dict[int, Value]]

@@ -3,8 +3,8 @@
 from typing import Any
 
 from cluster_model.cluster import Cluster
-from cluster_model.events import RecordsRead, TransactionCommitted
-from cluster_model.spec import BrokerSpec, ClusterSpec, GroupSpec, NetworkSpec, ProducerSpec, TopicSpec
+from cluster_model.protocol.events import RecordsRead, TransactionCommitted
+from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, GroupSpec, NetworkSpec, ProducerSpec, TopicSpec
 
 MS = 1_000
 SECOND = 1_000_000

@@ -2,18 +2,18 @@
 
 from collections.abc import Callable, Iterable
 
-from cluster_model.building import Parts
+from cluster_model.broker.control_plane_client import Decisions
+from cluster_model.broker.partition.partition import Replica
 from cluster_model.cluster import Cluster
-from cluster_model.config import ConfigValue
-from cluster_model.controller.plane import Plane
-from cluster_model.events import Event
-from cluster_model.kernel.port import Port
-from cluster_model.kernel.processes import Network
-from cluster_model.kernel.streams import Streams
-from cluster_model.messages import PartitionState
-from cluster_model.replication.control import Decisions
-from cluster_model.replication.replica import Replica
-from cluster_model.spec import BrokerSpec, ClusterSpec, GroupSpec, ProducerSpec, TopicSpec
+from cluster_model.controller.cluster_parts import Parts
+from cluster_model.controller.control_plane_interface import Plane
+from cluster_model.kernel.network import Network
+from cluster_model.kernel.node_context import Port
+from cluster_model.kernel.rng import Streams
+from cluster_model.protocol.config_key import ConfigValue
+from cluster_model.protocol.events import Event
+from cluster_model.protocol.messages import PartitionState
+from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, GroupSpec, ProducerSpec, TopicSpec
 from tests.cluster_model.single import CONTROLLER_ID
 from tests.cluster_model.single_plane import SinglePlane
 

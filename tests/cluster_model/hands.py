@@ -2,8 +2,9 @@
 
 from typing import Any
 
-from cluster_model.spec import BrokerSpec, ClusterSpec, TopicSpec
-from cluster_model.stepping.cluster import MANUAL_VERBS, ManualCluster
+from cluster_model.manual.cluster import ManualCluster
+from cluster_model.manual.verbs import MANUAL_VERBS
+from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, TopicSpec
 
 P = "orders-0"
 

@@ -2,10 +2,18 @@
 
 from typing import Any
 
-from cluster_model.config import BrokerConfig, ConfigValue, TopicConfig
-from cluster_model.events import TraceEvent
-from cluster_model.log.lineage import Lineages
-from cluster_model.messages import (
+from cluster_model.broker.deleting import Deletions
+from cluster_model.broker.fetch.replica_fetcher import Fetcher
+from cluster_model.broker.fetch.replication_quota import Throttle
+from cluster_model.broker.partition.partition import BrokerMetadata, Replica
+from cluster_model.broker.partition.session_cache import SessionCache
+from cluster_model.broker.purgatory import Purgatory
+from cluster_model.broker.request_handler import Service
+from cluster_model.log.batch_store import Lineages
+from cluster_model.protocol.config_key import ConfigValue
+from cluster_model.protocol.configs import BrokerConfig, TopicConfig
+from cluster_model.protocol.events import TraceEvent
+from cluster_model.protocol.messages import (
     CONSUMER,
     FetchData,
     FetchPartition,
@@ -14,14 +22,7 @@ from cluster_model.messages import (
     PartitionState,
     ProduceRequest,
 )
-from cluster_model.profiles import Profile
-from cluster_model.replication.deleting import Deletions
-from cluster_model.replication.fetcher import Fetcher
-from cluster_model.replication.purgatory import Purgatory
-from cluster_model.replication.replica import BrokerMetadata, Replica
-from cluster_model.replication.service import Service
-from cluster_model.replication.session_cache import SessionCache
-from cluster_model.replication.throttling import Throttle
+from cluster_model.protocol.versions import Profile
 
 P = "t-0"
 CONSUMER_NODE = 3_000

@@ -2,12 +2,13 @@
 
 from typing import Any
 
-from cluster_model.clients.application import Application
-from cluster_model.clients.consumer import Consumer
-from cluster_model.clients.group_settings import GroupSettings
-from cluster_model.config import ConfigValue, ConsumerConfig
-from cluster_model.errors import KafkaError
-from cluster_model.groups.messages import (
+from cluster_model.clients.consumer.config import GroupSettings
+from cluster_model.clients.consumer.consumer import Consumer
+from cluster_model.kernel.node_context import Port
+from cluster_model.protocol.config_key import ConfigValue
+from cluster_model.protocol.configs import ConsumerConfig
+from cluster_model.protocol.errors import KafkaError
+from cluster_model.protocol.group_messages import (
     Assignment,
     FetchedOffset,
     FindCoordinatorRequest,
@@ -25,8 +26,8 @@ from cluster_model.groups.messages import (
     SyncGroupRequest,
     SyncGroupResponse,
 )
-from cluster_model.kernel.port import Port
-from cluster_model.profiles import Profile
+from cluster_model.protocol.versions import Profile
+from cluster_model.spec.application import Application
 from tests.cluster_model.rigs import BROKERS, CLIENT, LATENCY, ReadingRig, state
 
 E = KafkaError

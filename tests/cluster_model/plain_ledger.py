@@ -7,8 +7,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from cluster_model.broker.partition.partition import Replica
 from cluster_model.checker.checker import Checker
-from cluster_model.events import (
+from cluster_model.log.replica_log import ReplicaLog
+from cluster_model.observation.cluster_state import World
+from cluster_model.protocol.events import (
     Appended,
     LogStartMoved,
     PartitionDeleted,
@@ -19,9 +22,6 @@ from cluster_model.events import (
     RecordsUnknown,
     TraceEvent,
 )
-from cluster_model.log.replica_log import ReplicaLog
-from cluster_model.replication.replica import Replica
-from cluster_model.world import World
 
 OUTCOMES: dict[type[TraceEvent], str] = {
     RecordsAcked: "acked",

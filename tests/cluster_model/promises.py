@@ -7,9 +7,10 @@ finds too late, or not at all, is found here.
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from cluster_model.events import Appended, Event, HwAdvanced, IsrChanged, LeaderElected, PartitionOffline
-from cluster_model.log.replica_log import ReplicaLog, Slice
-from cluster_model.replication.replica import Replica
+from cluster_model.broker.partition.partition import Replica
+from cluster_model.log.replica_log import ReplicaLog
+from cluster_model.protocol.events import Appended, Event, HwAdvanced, IsrChanged, LeaderElected, PartitionOffline
+from cluster_model.protocol.slices import Slice
 
 if TYPE_CHECKING:
     from tests.cluster_model.protocol import Protocol

@@ -7,14 +7,16 @@ message lying in its connection until an act takes it: per connection in order, 
 
 from typing import Any, NamedTuple
 
-from cluster_model.config import BrokerConfig, TopicConfig
+from cluster_model.broker.fetch.fetch_reads import epoch_end, serve_fetch
+from cluster_model.broker.partition.partition import BrokerMetadata, Replica
 from cluster_model.controller.committed import Committed
-from cluster_model.controller.deciding import Decider
-from cluster_model.errors import KafkaError
-from cluster_model.events import Event
-from cluster_model.kernel.streams import Stream
-from cluster_model.log.lineage import Lineages
-from cluster_model.messages import (
+from cluster_model.controller.immediate_controller import Decider
+from cluster_model.kernel.rng import Stream
+from cluster_model.log.batch_store import Lineages
+from cluster_model.protocol.configs import BrokerConfig, TopicConfig
+from cluster_model.protocol.errors import KafkaError
+from cluster_model.protocol.events import Event
+from cluster_model.protocol.messages import (
     ALL,
     CONSUMER,
     NOBODY,
@@ -27,9 +29,7 @@ from cluster_model.messages import (
     PartitionState,
     ProduceRequest,
 )
-from cluster_model.profiles import Profile
-from cluster_model.replication.replica import BrokerMetadata, Replica
-from cluster_model.replication.serving import epoch_end, serve_fetch
+from cluster_model.protocol.versions import Profile
 from tests.cluster_model.promises import Promises
 
 P = "t-0"

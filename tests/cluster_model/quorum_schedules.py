@@ -4,8 +4,8 @@ import random
 from collections.abc import Callable
 from typing import Any
 
-from cluster_model.kernel.processes import ProcessState
-from cluster_model.messages import NOBODY
+from cluster_model.kernel.process import ProcessState
+from cluster_model.protocol.messages import NOBODY
 from tests.cluster_model.quorums import MS, SECOND, QuorumRig
 
 Step = Callable[[QuorumRig], None]

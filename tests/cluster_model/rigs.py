@@ -3,23 +3,23 @@
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
-from cluster_model.clients.application import Application
-from cluster_model.clients.consumer import Consumer
-from cluster_model.clients.partitioners.placing import Placement
-from cluster_model.clients.partitioners.round_robin import RoundRobinPartitioner
-from cluster_model.clients.producer import Producer
-from cluster_model.clients.producer_config import ProducerConfig
-from cluster_model.config import ConfigValue, ConsumerConfig
-from cluster_model.errors import KafkaError
-from cluster_model.events import TraceEvent
-from cluster_model.kernel.kernel import Payload
-from cluster_model.kernel.port import Port
-from cluster_model.kernel.processes import Network
-from cluster_model.kernel.streams import Streams
+from cluster_model.clients.consumer.consumer import Consumer
+from cluster_model.clients.producer.config import ProducerConfig
+from cluster_model.clients.producer.partitioners import Placement
+from cluster_model.clients.producer.producer import Producer
+from cluster_model.clients.producer.round_robin import RoundRobinPartitioner
+from cluster_model.kernel.event_loop import Payload
+from cluster_model.kernel.network import Network
+from cluster_model.kernel.node_context import Port
+from cluster_model.kernel.rng import Streams
+from cluster_model.log.batch_store import Lineages
 from cluster_model.log.keys import ProducerKeys
-from cluster_model.log.lineage import Lineages
-from cluster_model.log.pools import KeySet
-from cluster_model.messages import (
+from cluster_model.log.record_keys import KeySet
+from cluster_model.protocol.config_key import ConfigValue
+from cluster_model.protocol.configs import ConsumerConfig
+from cluster_model.protocol.errors import KafkaError
+from cluster_model.protocol.events import TraceEvent
+from cluster_model.protocol.messages import (
     InitProducerIdRequest,
     InitProducerIdResponse,
     MetadataRequest,
@@ -28,8 +28,9 @@ from cluster_model.messages import (
     ProduceRequest,
     ProduceResponse,
 )
-from cluster_model.profiles import Profile
-from cluster_model.spec import ProducerSpec
+from cluster_model.protocol.versions import Profile
+from cluster_model.spec.application import Application
+from cluster_model.spec.cluster_spec import ProducerSpec
 
 MS = 1_000
 SECOND = 1_000_000

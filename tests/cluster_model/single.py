@@ -9,16 +9,16 @@ if every write had been committed; and eligible leader replicas (KIP-966), for n
 from collections.abc import Callable
 from typing import Any, Final
 
-from cluster_model.clients.admin_messages import AdminError, ElectLeadersRequest, ElectLeadersResponse, refusal
-from cluster_model.config import BrokerConfig
 from cluster_model.controller.committed import Committed, PartitionRecord
-from cluster_model.controller.deciding import Decider
-from cluster_model.errors import KafkaError
-from cluster_model.events import BrokerFenced, BrokerRegistered, ControllerChanged, Event
-from cluster_model.kernel.kernel import Payload
-from cluster_model.kernel.port import Alarm, Port
-from cluster_model.messages import AlterPartitionRequest
-from cluster_model.profiles import Profile
+from cluster_model.controller.immediate_controller import Decider
+from cluster_model.kernel.event_loop import Payload
+from cluster_model.kernel.node_context import Alarm, Port
+from cluster_model.protocol.admin_messages import AdminError, ElectLeadersRequest, ElectLeadersResponse, refusal
+from cluster_model.protocol.configs import BrokerConfig
+from cluster_model.protocol.errors import KafkaError
+from cluster_model.protocol.events import BrokerFenced, BrokerRegistered, ControllerChanged, Event
+from cluster_model.protocol.messages import AlterPartitionRequest
+from cluster_model.protocol.versions import Profile
 from tests.cluster_model.single_messages import (
     BrokerHeartbeatRequest,
     BrokerHeartbeatResponse,

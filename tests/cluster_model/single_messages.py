@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from cluster_model.messages import PartitionState
+from cluster_model.protocol.messages import PartitionState
 
 
 class BrokerRegistrationRequest(NamedTuple):

@@ -3,18 +3,18 @@
 from collections.abc import Callable
 from typing import Any, Final
 
-from cluster_model.config import BrokerConfig
+from cluster_model.broker.broker import Broker
+from cluster_model.broker.control_plane_client import Decisions, Handlers, Listening
 from cluster_model.controller.committed import Committed
-from cluster_model.controller.plane import Server
+from cluster_model.controller.control_plane_interface import Server
 from cluster_model.controller.view import ControllerView
-from cluster_model.errors import KafkaError
-from cluster_model.events import Event
-from cluster_model.kernel.kernel import Payload
-from cluster_model.kernel.port import Port
-from cluster_model.messages import AlterPartitionRequest, AlterPartitionResponse
-from cluster_model.profiles import Profile
-from cluster_model.replication.broker import Broker
-from cluster_model.replication.control import Decisions, Handlers, Listening
+from cluster_model.kernel.event_loop import Payload
+from cluster_model.kernel.node_context import Port
+from cluster_model.protocol.configs import BrokerConfig
+from cluster_model.protocol.errors import KafkaError
+from cluster_model.protocol.events import Event
+from cluster_model.protocol.messages import AlterPartitionRequest, AlterPartitionResponse
+from cluster_model.protocol.versions import Profile
 from tests.cluster_model.single import CONTROLLER_ID, SingleController
 from tests.cluster_model.single_messages import (
     BrokerHeartbeatRequest,

@@ -9,12 +9,12 @@ from random import Random
 from typing import Final
 
 from cluster_model.cluster import Cluster
-from cluster_model.controller.kraft.plane import KraftPlane
-from cluster_model.events import Appended, Event, IsrChanged, LeaderElected, PartitionOffline, RecordsMissing
+from cluster_model.controller.kraft.control_plane import KraftPlane
 from cluster_model.kernel.process import ProcessState
-from cluster_model.log.crashes import TAILS
-from cluster_model.messages import NOBODY
-from cluster_model.spec import BrokerSpec, ClusterSpec, NetworkSpec, ProducerSpec, TopicSpec
+from cluster_model.log.crash_recovery import TAILS
+from cluster_model.protocol.events import Appended, Event, IsrChanged, LeaderElected, PartitionOffline, RecordsMissing
+from cluster_model.protocol.messages import NOBODY
+from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, NetworkSpec, ProducerSpec, TopicSpec
 
 MS: Final = 1_000
 SECOND: Final = 1_000_000

@@ -1,7 +1,7 @@
 """What a group's applications had in hand when they ended."""
 
-from cluster_model.checker.readings import Readings
-from cluster_model.events import RecordsAbandoned, RecordsRead
+from cluster_model.checker.ledger.readings import Readings
+from cluster_model.protocol.events import RecordsAbandoned, RecordsRead
 
 P = "orders-0"
 

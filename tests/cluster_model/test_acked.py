@@ -5,7 +5,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cluster_model.checker.acked import AckedRecords, RangeSet
+from cluster_model.checker.ledger.ack_evidence import AckedRecords, RangeSet
 
 ADDS = st.lists(st.tuples(st.integers(0, 30), st.integers(1, 8)), max_size=25)
 

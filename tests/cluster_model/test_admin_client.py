@@ -6,16 +6,13 @@ from typing import Any
 
 import pytest
 
-from cluster_model.clients.admin import (
-    ADMIN,
-    API_TIMEOUT_US,
-    BACKOFF_US,
-    REQUEST_TIMEOUT_US,
-    AdminClient,
-    Answer,
-    Describe,
-)
-from cluster_model.clients.admin_messages import (
+from cluster_model.clients.admin_client import ADMIN, API_TIMEOUT_US, BACKOFF_US, REQUEST_TIMEOUT_US, AdminClient
+from cluster_model.clients.admin_routing import Answer, Describe
+from cluster_model.kernel.event_loop import Payload
+from cluster_model.kernel.network import Network
+from cluster_model.kernel.node_context import Port
+from cluster_model.kernel.rng import Streams
+from cluster_model.protocol.admin_messages import (
     AdminError,
     CreatableTopic,
     CreateTopicsRequest,
@@ -24,12 +21,8 @@ from cluster_model.clients.admin_messages import (
     ElectLeadersResponse,
     refusal,
 )
-from cluster_model.errors import KafkaError
-from cluster_model.kernel.kernel import Payload
-from cluster_model.kernel.port import Port
-from cluster_model.kernel.processes import Network
-from cluster_model.kernel.streams import Streams
-from cluster_model.messages import (
+from cluster_model.protocol.errors import KafkaError
+from cluster_model.protocol.messages import (
     NOBODY,
     DeleteRecordsRequest,
     DeleteRecordsResponse,

@@ -5,11 +5,18 @@ from typing import Any
 
 import pytest
 
-from cluster_model.clients.admin import API_TIMEOUT_US, BACKOFF_US, Request
-from cluster_model.clients.admin_routing import AtBroker, timed_out
-from cluster_model.clients.admin_words import entries_of
-from cluster_model.errors import KafkaError
-from cluster_model.groups.messages import (
+from cluster_model.clients.admin_client import API_TIMEOUT_US, BACKOFF_US
+from cluster_model.clients.admin_routing import AtBroker, Request, timed_out
+from cluster_model.protocol.admin_messages_part import (
+    DescribeProducersRequest,
+    DescribeProducersResponse,
+    DescribeTransactionsRequest,
+    DescribeTransactionsResponse,
+    ListTransactionsRequest,
+)
+from cluster_model.protocol.admin_words import entries_of
+from cluster_model.protocol.errors import KafkaError
+from cluster_model.protocol.group_messages import (
     TRANSACTION,
     CommittedOffset,
     DeleteGroupsRequest,
@@ -23,15 +30,8 @@ from cluster_model.groups.messages import (
     OffsetDeleteRequest,
     OffsetFetchRequest,
 )
-from cluster_model.messages import LATEST, ListOffsetsRequest, ListOffsetsResponse, MetadataRequest
-from cluster_model.transactions.admin_messages import (
-    DescribeProducersRequest,
-    DescribeProducersResponse,
-    DescribeTransactionsRequest,
-    DescribeTransactionsResponse,
-    ListTransactionsRequest,
-)
-from cluster_model.transactions.messages import TxnMarker, WriteTxnMarkersRequest, WriteTxnMarkersResponse
+from cluster_model.protocol.messages import LATEST, ListOffsetsRequest, ListOffsetsResponse, MetadataRequest
+from cluster_model.protocol.transaction_messages import TxnMarker, WriteTxnMarkersRequest, WriteTxnMarkersResponse
 from tests.cluster_model.test_admin_client import MS, SECOND, Rig, Script, Scripted, metadata
 
 E = KafkaError

@@ -2,12 +2,12 @@
 
 import pytest
 
-from cluster_model.config import TopicConfig
 from cluster_model.controller.committed import Committed
-from cluster_model.controller.deciding import Decider
-from cluster_model.errors import KafkaError
-from cluster_model.messages import AlterPartitionRequest, AlterPartitionResponse
-from cluster_model.profiles import Profile
+from cluster_model.controller.immediate_controller import Decider
+from cluster_model.protocol.configs import TopicConfig
+from cluster_model.protocol.errors import KafkaError
+from cluster_model.protocol.messages import AlterPartitionRequest, AlterPartitionResponse
+from cluster_model.protocol.versions import Profile
 from tests.cluster_model.hands import Hands, P
 
 LIVE = {1: 10, 2: 20, 3: 30}

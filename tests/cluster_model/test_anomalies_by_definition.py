@@ -6,8 +6,8 @@ from random import Random
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from cluster_model.checker.anomalies.history import Anomalies
-from cluster_model.checker.anomalies.language import FAIL, INFO, OK, Op, Read, Send
+from cluster_model.checker.anomalies.history_checker import Anomalies
+from cluster_model.checker.anomalies.operations import FAIL, INFO, OK, Op, Read, Send
 from tests.cluster_model.anomaly_brute import Brute, Strands, Taken, Value, payload_of
 
 KEYS = ("t-0", "t-1")

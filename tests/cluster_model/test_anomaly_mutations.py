@@ -4,9 +4,9 @@ from collections.abc import Callable
 
 import pytest
 
-from cluster_model.checker.anomalies.history import Anomalies
-from cluster_model.checker.anomalies.kinds import KINDS
-from cluster_model.checker.anomalies.language import FAIL, INFO, OK, Op, Read, Send
+from cluster_model.checker.anomalies.definitions import KINDS
+from cluster_model.checker.anomalies.history_checker import Anomalies
+from cluster_model.checker.anomalies.operations import FAIL, INFO, OK, Op, Read, Send
 from tests.cluster_model.anomaly_brute import Strands, payload_of
 
 K, OTHER = "t-0", "t-1"

@@ -4,12 +4,12 @@ from collections.abc import Callable
 
 import pytest
 
-from cluster_model.checker.anomalies.facts import Facts
-from cluster_model.checker.anomalies.language import OK
-from cluster_model.checker.anomalies.settings import ClientSettings, InForce, ProducerSettings
-from cluster_model.events import BatchDamaged, NodeDown, PartitionDeleted, TraceEvent
-from cluster_model.log.damage import Damage
-from cluster_model.profiles import PROFILE_VERSIONS
+from cluster_model.checker.anomalies.client_settings import ClientSettings, InForce, ProducerSettings
+from cluster_model.checker.anomalies.index import Facts
+from cluster_model.checker.anomalies.operations import OK
+from cluster_model.protocol.damage import Damage
+from cluster_model.protocol.events import BatchDamaged, NodeDown, PartitionDeleted, TraceEvent
+from cluster_model.protocol.versions import PROFILE_VERSIONS
 from tests.cluster_model.hands import Hands, P
 
 A, B, C = 1, 2, 3

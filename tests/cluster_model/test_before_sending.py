@@ -3,10 +3,10 @@
 import pytest
 
 from cluster_model.clients.sizes import InterceptedSizes, OneSize, every, sizes_of
-from cluster_model.config import ConfigValue
-from cluster_model.errors import KafkaError
-from cluster_model.events import InterceptorFailed, RecordsFailed, RecordsSent
-from cluster_model.spec import Interceptor, ProducerSpec
+from cluster_model.protocol.config_key import ConfigValue
+from cluster_model.protocol.errors import KafkaError
+from cluster_model.protocol.events import InterceptorFailed, RecordsFailed, RecordsSent
+from cluster_model.spec.cluster_spec import Interceptor, ProducerSpec
 from tests.cluster_model.rigs import MS, SECOND, ProducerRig
 
 E = KafkaError

@@ -3,10 +3,10 @@
 import pytest
 
 from cluster_model.cluster import Cluster
-from cluster_model.errors import ModelError
-from cluster_model.spec import BrokerSpec, ClusterSpec, TopicSpec
-from cluster_model.stepping.cluster import ManualCluster
-from cluster_model.views import BrokerView, PartitionView
+from cluster_model.manual.cluster import ManualCluster
+from cluster_model.observation.views import BrokerView, PartitionView
+from cluster_model.protocol.errors import ModelError
+from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, TopicSpec
 
 SECOND = 1_000_000
 MODES = [("3.9", "kraft"), ("2.8", "zookeeper"), ("1.1", "zookeeper")]

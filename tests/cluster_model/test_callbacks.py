@@ -1,9 +1,9 @@
 """Callbacks that take time: while one runs nothing is sent, no answer is taken, and the clock is not looked at."""
 
-from cluster_model.config import ConfigValue
-from cluster_model.errors import KafkaError
-from cluster_model.events import ProduceRefused, RecordsAcked, RecordsUnknown
-from cluster_model.messages import ProduceRequest
+from cluster_model.protocol.config_key import ConfigValue
+from cluster_model.protocol.errors import KafkaError
+from cluster_model.protocol.events import ProduceRefused, RecordsAcked, RecordsUnknown
+from cluster_model.protocol.messages import ProduceRequest
 from tests.cluster_model.rigs import LATENCY, MS, SECOND, ProducerRig
 
 E = KafkaError

@@ -3,11 +3,11 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cluster_model.log.batch import Batch
-from cluster_model.log.lineage import Lineage
+from cluster_model.log.batch_store import Lineage
 from cluster_model.log.past import PastLineage
-from cluster_model.log.rules import LogRules
 from cluster_model.log.segments import INT32_MAX, Segments
+from cluster_model.protocol.batch import Batch
+from cluster_model.protocol.rules import LogRules
 
 RULES = st.builds(
     LogRules,

@@ -6,17 +6,17 @@ model passes (every test runs it unbroken first).
 
 import pytest
 
+from cluster_model.broker.partition import leadership
+from cluster_model.broker.partition.following import Following
+from cluster_model.broker.partition.leadership import Leadership
+from cluster_model.broker.partition.replication_rules import Remote
 from cluster_model.cluster import Cluster
 from cluster_model.controller.committed import Committed
 from cluster_model.controller.rules.change import Change
-from cluster_model.events import Appended, HwAdvanced, RecordsLost, RecordsMissing
-from cluster_model.log.epochs import EpochCache
-from cluster_model.replication import leadership
-from cluster_model.replication.following import Following
-from cluster_model.replication.leadership import Leadership
-from cluster_model.replication.rules import Remote
-from faults.action import Action
-from faults.board import FaultBoard
+from cluster_model.log.leader_epoch_cache import EpochCache
+from cluster_model.protocol.events import Appended, HwAdvanced, RecordsLost, RecordsMissing
+from faults.declarations.action import Action
+from faults.injector import FaultBoard
 from tests.cluster_model.hands import Hands, P
 from tests.cluster_model.test_cluster import SECOND, finish, inject, small
 

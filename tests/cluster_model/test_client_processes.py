@@ -5,11 +5,11 @@ from typing import Any
 import pytest
 
 from cluster_model.cluster import Cluster
-from cluster_model.errors import ModelError
-from cluster_model.events import NodeDown, RecordsFailed, RecordsSent, RecordsUnknown
-from cluster_model.kernel.processes import ProcessState
-from cluster_model.load_spec import RATE_UNITS, ClosedLoop, RateProfile, Stretch
-from cluster_model.spec import BrokerSpec, ClusterSpec, GroupSpec, NetworkSpec, ProducerSpec, TopicSpec
+from cluster_model.kernel.process import ProcessState
+from cluster_model.protocol.errors import ModelError
+from cluster_model.protocol.events import NodeDown, RecordsFailed, RecordsSent, RecordsUnknown
+from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, GroupSpec, NetworkSpec, ProducerSpec, TopicSpec
+from cluster_model.spec.load_spec import RATE_UNITS, ClosedLoop, RateProfile, Stretch
 
 MS = 1_000
 SECOND = 1_000_000

@@ -5,9 +5,9 @@ from random import Random
 import pytest
 
 from cluster_model.cluster import Cluster
-from cluster_model.events import OffsetsCommitted, RecordsRead
 from cluster_model.kernel.process import ProcessState
-from cluster_model.spec import BrokerSpec, ClusterSpec, GroupSpec, NetworkSpec, ProducerSpec, TopicSpec
+from cluster_model.protocol.events import OffsetsCommitted, RecordsRead
+from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, GroupSpec, NetworkSpec, ProducerSpec, TopicSpec
 
 MS = 1_000
 SECOND = 1_000_000

@@ -5,11 +5,11 @@ from typing import Any
 import pytest
 
 from cluster_model.cluster import Cluster, Stop
-from cluster_model.events import DATA_KINDS, BecameLeader, BrokerFenced, HwAdvanced, IsrChanged, LeaderElected
-from cluster_model.profiles import PROFILE_VERSIONS, modes_of
-from cluster_model.spec import BrokerSpec, ClusterSpec, GroupSpec, ProducerSpec, TopicSpec
-from faults.action import Action
-from faults.board import FaultBoard
+from cluster_model.protocol.events import DATA_KINDS, BecameLeader, BrokerFenced, HwAdvanced, IsrChanged, LeaderElected
+from cluster_model.protocol.versions import PROFILE_VERSIONS, modes_of
+from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, GroupSpec, ProducerSpec, TopicSpec
+from faults.declarations.action import Action
+from faults.injector import FaultBoard
 from tests.support.breadth import some
 
 SECOND = 1_000_000

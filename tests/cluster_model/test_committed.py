@@ -1,11 +1,11 @@
 """The committed state: what a change becomes, and partitions that come and go."""
 
-from cluster_model.config import TopicConfig
 from cluster_model.controller.committed import Committed
 from cluster_model.controller.rules.change import LEADER, Change
-from cluster_model.events import Event, describe
-from cluster_model.messages import NOBODY, PartitionState
-from cluster_model.profiles import Profile
+from cluster_model.protocol.configs import TopicConfig
+from cluster_model.protocol.events import Event, describe
+from cluster_model.protocol.messages import NOBODY, PartitionState
+from cluster_model.protocol.versions import Profile
 
 P = "t-0"
 TOPIC = TopicConfig.of(Profile.of("4.1"), {}, {})

@@ -5,11 +5,12 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cluster_model.log.batch import Batch
+from cluster_model.log.batch_store import Lineages
 from cluster_model.log.compare import differing
-from cluster_model.log.lineage import Lineages
-from cluster_model.log.ranges import Range, length, subtract, union
-from cluster_model.log.replica_log import ReplicaLog, Slice
+from cluster_model.log.replica_log import ReplicaLog
+from cluster_model.protocol.batch import Batch
+from cluster_model.protocol.slices import Slice
+from cluster_model.util.ranges import Range, length, subtract, union
 
 
 def spread(ranges: list[Range]) -> set[int]:

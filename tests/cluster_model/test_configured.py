@@ -1,10 +1,10 @@
 """The settings that hold, with their values and who said so; the defaults are the version's own."""
 
 from cluster_model.cluster import Cluster
-from cluster_model.config_keys import BROKER, TOPIC
-from cluster_model.configured import Setting, of_broker, of_topic, told
-from cluster_model.log.rules import NEVER
-from playbooks.loader import loads
+from cluster_model.observation.effective_config import Setting, of_broker, of_topic, told
+from cluster_model.protocol.config_defs import BROKER, TOPIC
+from cluster_model.protocol.rules import NEVER
+from playbooks.parser.loader import loads
 
 TEXT = """\
 floodmark: 1

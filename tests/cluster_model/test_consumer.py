@@ -4,11 +4,10 @@ from itertools import pairwise
 
 import pytest
 
-from cluster_model.errors import KafkaError
-from cluster_model.events import ConsumerFailed, ConsumerReset, RecordsRead
-from cluster_model.log.batch import Batch
-from cluster_model.log.replica_log import Slice
-from cluster_model.messages import (
+from cluster_model.protocol.batch import Batch
+from cluster_model.protocol.errors import KafkaError
+from cluster_model.protocol.events import ConsumerFailed, ConsumerReset, RecordsRead
+from cluster_model.protocol.messages import (
     EARLIEST,
     LATEST,
     FetchData,
@@ -18,6 +17,7 @@ from cluster_model.messages import (
     ListOffsetsResponse,
     MetadataRequest,
 )
+from cluster_model.protocol.slices import Slice
 from tests.cluster_model.rigs import LATENCY, MS, SECOND, ConsumerRig, ReadingRig, state
 
 E = KafkaError

@@ -7,24 +7,24 @@ from typing import Any
 
 import pytest
 
+from cluster_model.broker.partition import leadership
+from cluster_model.broker.partition.leadership import Leadership
+from cluster_model.broker.partition.replication_rules import Remote
 from cluster_model.cluster import Cluster
 from cluster_model.controller.committed import Committed
 from cluster_model.controller.kraft import replication_control
-from cluster_model.controller.kraft.cluster_control import ClusterControl
+from cluster_model.controller.kraft.cluster_control_manager import ClusterControl
 from cluster_model.controller.kraft.replication_control import ReplicationControl
 from cluster_model.controller.rules import alter_partition
 from cluster_model.controller.rules.change import Change
-from cluster_model.controller.zookeeper import obeying
+from cluster_model.controller.zookeeper import controller_requests
+from cluster_model.controller.zookeeper.control_plane import ZooKeeperPlane
 from cluster_model.controller.zookeeper.messages import LeaderAndIsrRequest
-from cluster_model.controller.zookeeper.plane import ZooKeeperPlane
-from cluster_model.errors import KafkaError
-from cluster_model.events import ControllerChanged, InvariantViolated, PartitionOffline
-from cluster_model.keyframes import pack, unpack
-from cluster_model.messages import NOBODY
-from cluster_model.replication import leadership
-from cluster_model.replication.leadership import Leadership
-from cluster_model.replication.rules import Remote
-from cluster_model.spec import BrokerSpec, ClusterSpec, ProducerSpec, TopicSpec
+from cluster_model.protocol.errors import KafkaError
+from cluster_model.protocol.events import ControllerChanged, InvariantViolated, PartitionOffline
+from cluster_model.protocol.messages import NOBODY
+from cluster_model.snapshots import pack, unpack
+from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, ProducerSpec, TopicSpec
 from tests.cluster_model.hands import Hands, P
 
 SECOND = 1_000_000
@@ -193,7 +193,7 @@ def test_a_broker_that_obeys_a_controller_of_the_past_is_seen(monkeypatch: pytes
         return cluster
 
     assert broken(late_request()) == set()
-    monkeypatch.setattr(obeying, "judge_request", lambda _request, _controller, _broker: KafkaError.NONE)
+    monkeypatch.setattr(controller_requests, "judge_request", lambda _request, _controller, _broker: KafkaError.NONE)
     assert broken(late_request()) == {FENCING}
 
 

@@ -7,15 +7,15 @@ from typing import Any
 import pytest
 
 import cluster_model
+from cluster_model.broker.fetch.replication_quota import slice_bytes
 from cluster_model.cluster import Cluster
-from cluster_model.controller.zookeeper.service import messages as zookeeper
-from cluster_model.correspondence import KINDS, QUESTIONS, kind_of
-from cluster_model.kernel.processes import DISCONNECTED
+from cluster_model.kernel.process import DISCONNECTED
 from cluster_model.kernel.shapes import ANSWER, OTHER, REQUEST, STRICT_ANSWER
+from cluster_model.link_faultpoints import KINDS, QUESTIONS, kind_of
 from cluster_model.message_sizes import ENTRY, ENVELOPE, size_of
-from cluster_model.messages import FetchResponse, MetadataRequest, MetadataResponse, ProduceRequest
-from cluster_model.replication.throttling import slice_bytes
-from cluster_model.spec import BrokerSpec, ClusterSpec, GroupSpec, ProducerSpec, TopicSpec
+from cluster_model.protocol.messages import FetchResponse, MetadataRequest, MetadataResponse, ProduceRequest
+from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, GroupSpec, ProducerSpec, TopicSpec
+from cluster_model.zookeeper import messages as zookeeper
 
 SECOND = 1_000_000
 

@@ -5,14 +5,14 @@ from typing import Any
 
 import pytest
 
-from cluster_model.checker import ledger
+from cluster_model.broker import request_handler
+from cluster_model.checker.ledger import ledger
 from cluster_model.cluster import Cluster
-from cluster_model.log.ranges import Range, union
-from cluster_model.replication import service
-from cluster_model.spec import BrokerSpec, ClusterSpec, NetworkSpec, ProducerSpec, TopicSpec
-from playbooks import bundled
-from playbooks.loader import load
-from playbooks.running import start_session
+from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, NetworkSpec, ProducerSpec, TopicSpec
+from cluster_model.util.ranges import Range, union
+from playbooks.engine.running import start_session
+from playbooks.library import bundled
+from playbooks.parser.loader import load
 
 SECOND = 1_000_000
 
@@ -35,13 +35,13 @@ def loaded(
 def served(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How often a leader looked at a follower's question."""
     count = [0]
-    original = service.serve_fetch
+    original = request_handler.serve_fetch
 
     def counted(*args: Any, **options: Any) -> Any:
         count[0] += 1
         return original(*args, **options)
 
-    monkeypatch.setattr(service, "serve_fetch", counted)
+    monkeypatch.setattr(request_handler, "serve_fetch", counted)
     return count
 
 

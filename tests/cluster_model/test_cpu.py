@@ -7,10 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cluster_model.cluster import Cluster
-from cluster_model.kernel.port import Port
-from cluster_model.kernel.processes import Network, ProcessState
-from cluster_model.kernel.streams import Streams
-from cluster_model.spec import BrokerSpec, ClusterSpec, TopicSpec
+from cluster_model.kernel.network import Network
+from cluster_model.kernel.node_context import Port
+from cluster_model.kernel.process import ProcessState
+from cluster_model.kernel.rng import Streams
+from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, TopicSpec
 from tests.cluster_model.test_processes import LATENCY, A, B, C, World
 
 COST = 1_000

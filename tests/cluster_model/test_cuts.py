@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from cluster_model.cluster import Cluster
-from cluster_model.events import IsrChanged, ProduceRefused, TraceEvent
-from cluster_model.kernel.wires import GIVEN_UP_US, RETRANSMIT_US
-from cluster_model.keyframes import pack, unpack
-from cluster_model.spec import BrokerSpec, ClusterSpec, GroupSpec, NetworkSpec, ProducerSpec, TopicSpec
+from cluster_model.kernel.link import GIVEN_UP_US, RETRANSMIT_US
+from cluster_model.protocol.events import IsrChanged, ProduceRefused, TraceEvent
+from cluster_model.snapshots import pack, unpack
+from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, GroupSpec, NetworkSpec, ProducerSpec, TopicSpec
 from tests.cluster_model.test_processes import LATENCY, A, B, C, World
 from tests.support.breadth import some
 

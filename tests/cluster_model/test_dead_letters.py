@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from cluster_model.cluster import Cluster
-from cluster_model.errors import ModelError
-from cluster_model.events import (
+from cluster_model.protocol.errors import ModelError
+from cluster_model.protocol.events import (
     HandlerFailed,
     OffsetsCommitted,
     RecordDeadLettered,
@@ -14,7 +14,7 @@ from cluster_model.events import (
     RecordsRead,
     RecordsUnknown,
 )
-from cluster_model.spec import BrokerSpec, ClusterSpec, GroupSpec, NetworkSpec, ProducerSpec, TopicSpec
+from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, GroupSpec, NetworkSpec, ProducerSpec, TopicSpec
 from tests.support.breadth import met, some
 
 MS = 1_000

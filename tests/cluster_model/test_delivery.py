@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from cluster_model.cluster import Cluster
-from cluster_model.config import ConfigValue
-from cluster_model.events import ProduceRefused
-from cluster_model.spec import BrokerSpec, ClusterSpec, NetworkSpec, ProducerSpec, TopicSpec
-from faults.action import Action
-from faults.board import FaultBoard
+from cluster_model.protocol.config_key import ConfigValue
+from cluster_model.protocol.events import ProduceRefused
+from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, NetworkSpec, ProducerSpec, TopicSpec
+from faults.declarations.action import Action
+from faults.injector import FaultBoard
 from tests.support.breadth import met
 
 SECOND = 1_000_000

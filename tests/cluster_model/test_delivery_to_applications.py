@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from cluster_model.client_nodes import FIRST_CONSUMER
+from cluster_model.client_factory import FIRST_CONSUMER
 from cluster_model.cluster import Cluster
-from cluster_model.config import ConfigValue
-from cluster_model.events import CommitFailed, ConsumerFailed, Event, RecordsAbandoned, RecordsRead
-from cluster_model.spec import BrokerSpec, ClusterSpec, GroupSpec, ProducerSpec, TopicSpec
+from cluster_model.protocol.config_key import ConfigValue
+from cluster_model.protocol.events import CommitFailed, ConsumerFailed, Event, RecordsAbandoned, RecordsRead
+from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, GroupSpec, ProducerSpec, TopicSpec
 
 SECOND = 1_000_000
 RATE = 100

@@ -1,7 +1,7 @@
 """A consumer that tells which epoch it read last hears of a log that was cut below its position (KIP-595)."""
 
-from cluster_model.errors import KafkaError
-from cluster_model.messages import PartitionState
+from cluster_model.protocol.errors import KafkaError
+from cluster_model.protocol.messages import PartitionState
 from tests.cluster_model.leaders import CONSUMER_NODE, LeaderRig, P
 
 

@@ -3,10 +3,10 @@
 import pytest
 
 from cluster_model.cluster import Cluster
-from cluster_model.config import ConfigValue
-from cluster_model.errors import ModelError
-from cluster_model.profiles import ELR_FEATURE, PROFILE_VERSIONS, Profile, modes_of
-from cluster_model.spec import BrokerSpec, ClusterSpec
+from cluster_model.protocol.config_key import ConfigValue
+from cluster_model.protocol.errors import ModelError
+from cluster_model.protocol.versions import ELR_FEATURE, PROFILE_VERSIONS, Profile, modes_of
+from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec
 from tests.cluster_model.timelines import Watched
 
 P = "orders-0"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from cluster_model.clients.admin_messages import (
+from cluster_model.protocol.admin_messages import (
     AlterableConfig,
     AlterConfigsResource,
     ConfigOperation,
@@ -10,9 +10,9 @@ from cluster_model.clients.admin_messages import (
     CreateTopicsRequest,
     IncrementalAlterConfigsRequest,
 )
-from cluster_model.errors import KafkaError
-from cluster_model.events import ElrChanged
-from cluster_model.messages import NOBODY, PartitionState
+from cluster_model.protocol.errors import KafkaError
+from cluster_model.protocol.events import ElrChanged
+from cluster_model.protocol.messages import NOBODY, PartitionState
 from tests.cluster_model.timelines import Watched
 
 P = "orders-0"

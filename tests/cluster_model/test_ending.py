@@ -2,11 +2,11 @@
 
 import pytest
 
-from cluster_model.clients.ending import FOREVER_US
-from cluster_model.config import ConfigValue
-from cluster_model.errors import KafkaError
-from cluster_model.events import RecordsAcked, RecordsFailed, RecordsSent, RecordsUnknown
-from cluster_model.messages import ProduceRequest
+from cluster_model.clients.producer.ending import FOREVER_US
+from cluster_model.protocol.config_key import ConfigValue
+from cluster_model.protocol.errors import KafkaError
+from cluster_model.protocol.events import RecordsAcked, RecordsFailed, RecordsSent, RecordsUnknown
+from cluster_model.protocol.messages import ProduceRequest
 from tests.cluster_model.rigs import LATENCY, MS, SECOND, ProducerRig
 
 E = KafkaError

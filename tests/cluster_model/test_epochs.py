@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cluster_model.log.batch import EpochEntry
-from cluster_model.log.epochs import UNDEFINED, EpochCache
+from cluster_model.log.leader_epoch_cache import UNDEFINED, EpochCache
+from cluster_model.protocol.batch import EpochEntry
 
 Entries = tuple[EpochEntry, ...]
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from cluster_model.config import ConfigValue
-from cluster_model.errors import KafkaError
-from cluster_model.events import RecordsFailed, RecordsSent, RecordsUnknown
+from cluster_model.protocol.config_key import ConfigValue
+from cluster_model.protocol.errors import KafkaError
+from cluster_model.protocol.events import RecordsFailed, RecordsSent, RecordsUnknown
 from tests.cluster_model.rigs import MS, SECOND, ProducerRig, state
 
 E = KafkaError

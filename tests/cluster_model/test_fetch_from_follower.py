@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
+from cluster_model.broker.fetch.selectors import ReplicaView, rack_aware
 from cluster_model.cluster import Cluster
-from cluster_model.errors import KafkaError
-from cluster_model.events import ConsumerReset, RecordsRead
-from cluster_model.log.replica_log import Slice
-from cluster_model.messages import (
+from cluster_model.protocol.errors import KafkaError
+from cluster_model.protocol.events import ConsumerReset, RecordsRead
+from cluster_model.protocol.messages import (
     NOBODY,
     FetchData,
     FetchRequest,
@@ -17,8 +17,8 @@ from cluster_model.messages import (
     MetadataResponse,
     PartitionState,
 )
-from cluster_model.replication.selectors import ReplicaView, rack_aware
-from cluster_model.spec import BrokerSpec, ClusterSpec, GroupSpec, NetworkSpec, ProducerSpec, TopicSpec
+from cluster_model.protocol.slices import Slice
+from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, GroupSpec, NetworkSpec, ProducerSpec, TopicSpec
 from tests.cluster_model.again import comes_out_again
 from tests.cluster_model.leaders import CONSUMER_NODE, LeaderRig, P
 from tests.cluster_model.rigs import BROKERS, LATENCY, MS, SECOND, ConsumerRig, state

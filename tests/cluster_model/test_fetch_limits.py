@@ -4,13 +4,13 @@ from typing import Any
 
 import pytest
 
+from cluster_model.broker.fetch.replication_quota import slice_bytes
+from cluster_model.broker.request_handler import Service
 from cluster_model.cluster import Cluster
-from cluster_model.config import ConfigValue
-from cluster_model.events import RecordsAcked, RecordsRead
-from cluster_model.messages import FetchRequest, FetchResponse
-from cluster_model.replication.service import Service
-from cluster_model.replication.throttling import slice_bytes
-from cluster_model.spec import BrokerSpec, ClusterSpec, GroupSpec, NetworkSpec, ProducerSpec, TopicSpec
+from cluster_model.protocol.config_key import ConfigValue
+from cluster_model.protocol.events import RecordsAcked, RecordsRead
+from cluster_model.protocol.messages import FetchRequest, FetchResponse
+from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, GroupSpec, NetworkSpec, ProducerSpec, TopicSpec
 
 SECOND = 1_000_000
 BATCH = 1_000

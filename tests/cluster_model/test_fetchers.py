@@ -4,12 +4,12 @@ from typing import Any
 
 import pytest
 
+from cluster_model.broker import request_handler
+from cluster_model.broker.fetch.fetcher_ids import fetcher_id, fetcher_of, first_correlation, java_hash
+from cluster_model.broker.request_handler import Service
 from cluster_model.cluster import Cluster
-from cluster_model.messages import FetchRequest
-from cluster_model.replication import service
-from cluster_model.replication.fetcher_ids import fetcher_id, fetcher_of, first_correlation, java_hash
-from cluster_model.replication.service import Service
-from cluster_model.spec import BrokerSpec, ClusterSpec, NetworkSpec, ProducerSpec, TopicSpec
+from cluster_model.protocol.messages import FetchRequest
+from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, NetworkSpec, ProducerSpec, TopicSpec
 from tests.cluster_model.again import comes_out_again
 from tests.support.breadth import met
 
@@ -173,13 +173,13 @@ def test_slices_leave_no_mark() -> None:
 
 def test_idle_threads_look_at_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     served = [0]
-    original = service.serve_fetch
+    original = request_handler.serve_fetch
 
     def counted(*args: Any, **options: Any) -> Any:
         served[0] += 1
         return original(*args, **options)
 
-    monkeypatch.setattr(service, "serve_fetch", counted)
+    monkeypatch.setattr(request_handler, "serve_fetch", counted)
     found = cluster(4, partitions=60)
     found.stop_producers()
     found.run(3 * SECOND)

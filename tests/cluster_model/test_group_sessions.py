@@ -4,10 +4,10 @@ from typing import TypeVar
 
 import pytest
 
-from cluster_model.clients.membership import STABLE
+from cluster_model.clients.consumer.membership import STABLE
 from cluster_model.cluster import Cluster
-from cluster_model.config import ConfigValue
-from cluster_model.events import (
+from cluster_model.protocol.config_key import ConfigValue
+from cluster_model.protocol.events import (
     CommitFailed,
     GroupRebalanced,
     OffsetsCommitted,
@@ -17,7 +17,7 @@ from cluster_model.events import (
     RecordsRead,
     TraceEvent,
 )
-from cluster_model.spec import BrokerSpec, ClusterSpec, GroupSpec, ProducerSpec, TopicSpec
+from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, GroupSpec, ProducerSpec, TopicSpec
 from tests.support.breadth import some
 
 SECOND = 1_000_000

@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cluster_model.errors import KafkaError
-from cluster_model.log.batch import Batch
-from cluster_model.log.lineage import Lineages
+from cluster_model.broker.partition.producer_state import REMEMBERED, ProducerMemory
+from cluster_model.log.batch_store import Lineages
 from cluster_model.log.replica_log import ReplicaLog
-from cluster_model.profiles import Profile
-from cluster_model.replication.idempotence import REMEMBERED, ProducerMemory
+from cluster_model.protocol.batch import Batch
+from cluster_model.protocol.errors import KafkaError
+from cluster_model.protocol.versions import Profile
 
 E = KafkaError
 PID = 7

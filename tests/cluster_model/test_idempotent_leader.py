@@ -5,17 +5,17 @@ from typing import Any
 
 import pytest
 
-from cluster_model.config import ConfigValue
-from cluster_model.errors import KafkaError
-from cluster_model.messages import (
+from cluster_model.broker.partition.partition import BrokerMetadata
+from cluster_model.broker.producer_ids import ProducerIds
+from cluster_model.protocol.config_key import ConfigValue
+from cluster_model.protocol.errors import KafkaError
+from cluster_model.protocol.messages import (
     InitProducerIdRequest,
     InitProducerIdResponse,
     PartitionState,
     ProduceRequest,
     ProduceResponse,
 )
-from cluster_model.replication.producer_ids import ProducerIds
-from cluster_model.replication.replica import BrokerMetadata
 from tests.cluster_model.leaders import LeaderRig, P, Wire
 
 E = KafkaError

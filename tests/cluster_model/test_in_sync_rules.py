@@ -2,11 +2,18 @@
 
 import pytest
 
-from cluster_model.config import ConfigValue
-from cluster_model.errors import KafkaError
-from cluster_model.messages import ALL, AlterPartitionResponse
-from cluster_model.profiles import Profile
-from cluster_model.replication.rules import LONG_AGO, Remote, caught_up, may_join_isr, out_of_sync, restarts_fetcher
+from cluster_model.broker.partition.replication_rules import (
+    LONG_AGO,
+    Remote,
+    caught_up,
+    may_join_isr,
+    out_of_sync,
+    restarts_fetcher,
+)
+from cluster_model.protocol.config_key import ConfigValue
+from cluster_model.protocol.errors import KafkaError
+from cluster_model.protocol.messages import ALL, AlterPartitionResponse
+from cluster_model.protocol.versions import Profile
 from tests.cluster_model.leaders import PRODUCER_NODE, LeaderRig, P
 
 LAG = 10_000_000

@@ -3,14 +3,14 @@ from dataclasses import replace
 import pytest
 
 from cluster_model.cluster import Cluster
-from cluster_model.internal_topics import (
+from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, GroupSpec, ProducerSpec, TopicSpec
+from cluster_model.spec.internal_topics import (
     OFFSETS,
     TRANSACTIONS,
     coordinator_partition,
     java_hash,
     with_internal_topics,
 )
-from cluster_model.spec import BrokerSpec, ClusterSpec, GroupSpec, ProducerSpec, TopicSpec
 
 SECOND = 1_000_000
 

@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 
 from cluster_model.cluster import Cluster
-from cluster_model.events import InvariantViolated
-from cluster_model.log import cleaner
+from cluster_model.log import log_cleaner
 from cluster_model.log.keys import Key, keys_of
 from cluster_model.log.replica_log import ReplicaLog
-from cluster_model.log.transactions import Transactions
-from cluster_model.spec import BrokerSpec, ClusterSpec, ProducerSpec, TopicSpec, TransactionPlan
+from cluster_model.log.transaction_index import Transactions
+from cluster_model.protocol.events import InvariantViolated
+from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, ProducerSpec, TopicSpec, TransactionPlan
 from tests.cluster_model.test_compaction import COMPACT, SECOND, P, build, log_of, stop
 from tests.cluster_model.test_safety_mutations import Place, newest_goes
 
@@ -48,8 +48,10 @@ def newest_gone(log: ReplicaLog) -> int:
 
 
 def tombstones_go_at_once(patch: Patch) -> None:
-    real = cleaner._Sweep._batch
-    patch.setattr(cleaner._Sweep, "_batch", lambda self, batch, parts, _keeps_deletes: real(self, batch, parts, False))
+    real = log_cleaner._Sweep._batch
+    patch.setattr(
+        log_cleaner._Sweep, "_batch", lambda self, batch, parts, _keeps_deletes: real(self, batch, parts, False)
+    )
 
 
 VALUE: list[tuple[str, Place]] = [("value", (broker, (2, 3), 0)) for broker in (1, 2, 3)]
@@ -71,14 +73,14 @@ def transacted() -> Cluster:
 
 
 def aborted_ones_replace_others(patch: Patch) -> None:
-    real = cleaner._offset_map
+    real = log_cleaner._offset_map
 
     def mapped(*words: Any) -> Any:
         with pytest.MonkeyPatch.context() as inside:
             inside.setattr(Transactions, "is_aborted", lambda _self, _batch: False)
             return real(*words)
 
-    patch.setattr(cleaner, "_offset_map", mapped)
+    patch.setattr(log_cleaner, "_offset_map", mapped)
 
 
 BROKEN: dict[str, tuple[Callable[[Patch], None], list[tuple[str, Place]]]] = {

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cluster_model.kernel.kernel import LANES, Kernel, Payload
+from cluster_model.kernel.event_loop import LANES, Kernel, Payload
 
 
 class Log:

@@ -7,12 +7,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cluster_model.cluster import Cluster, Stop
-from cluster_model.kernel.processes import DISCONNECTED
-from cluster_model.keyframes import Columns, Keyframe, columns, pack, rows, unpack
-from cluster_model.spec import BrokerSpec, ClusterSpec, GroupSpec, ProducerSpec, TopicSpec
-from faults.action import Action
-from faults.board import FaultBoard
-from faults.fault import FaultError
+from cluster_model.kernel.process import DISCONNECTED
+from cluster_model.snapshots import Columns, Keyframe, columns, pack, rows, unpack
+from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, GroupSpec, ProducerSpec, TopicSpec
+from faults.declarations.action import Action
+from faults.declarations.fault import FaultError
+from faults.injector import FaultBoard
 from tests.support.breadth import many
 
 pytestmark = pytest.mark.thorough

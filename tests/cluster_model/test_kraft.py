@@ -2,16 +2,17 @@
 
 import pytest
 
-from cluster_model.clients.admin_messages import (
+from cluster_model.cluster import Cluster
+from cluster_model.controller.kraft.heartbeats import HeartbeatManager
+from cluster_model.kernel.process import ProcessState
+from cluster_model.protocol.admin_messages import (
     AlterableConfig,
     AlterConfigsResource,
     IncrementalAlterConfigsRequest,
     UnregisterBrokerRequest,
 )
-from cluster_model.cluster import Cluster
-from cluster_model.controller.kraft.heartbeats import HeartbeatManager
-from cluster_model.errors import KafkaError
-from cluster_model.events import (
+from cluster_model.protocol.errors import KafkaError
+from cluster_model.protocol.events import (
     BrokerFenced,
     BrokerRegistered,
     ControllerChanged,
@@ -20,10 +21,9 @@ from cluster_model.events import (
     LeaderElected,
     NodeDown,
 )
-from cluster_model.kernel.processes import ProcessState
-from cluster_model.keyframes import pack, unpack
-from cluster_model.messages import NOBODY
-from cluster_model.spec import BrokerSpec, ClusterSpec, ProducerSpec, TopicSpec
+from cluster_model.protocol.messages import NOBODY
+from cluster_model.snapshots import pack, unpack
+from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, ProducerSpec, TopicSpec
 from tests.cluster_model.timelines import MS, SECOND, Watched
 
 P = "orders-0"

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from cluster_model.clients.admin_messages import (
+from cluster_model.protocol.admin_messages import (
     AdminError,
     AlterableConfig,
     AlterConfigsResource,
@@ -23,7 +23,7 @@ from cluster_model.clients.admin_messages import (
     UnregisterBrokerRequest,
     refusal,
 )
-from cluster_model.errors import KafkaError
+from cluster_model.protocol.errors import KafkaError
 from tests.cluster_model.timelines import Watched
 
 NONE = KafkaError.NONE

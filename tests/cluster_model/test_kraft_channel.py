@@ -5,19 +5,19 @@ from typing import Any
 import pytest
 
 from cluster_model.controller.kraft.alter_partition_manager import AGAIN, AlterPartitionManager
-from cluster_model.controller.kraft.channel import ControllerChannel
+from cluster_model.controller.kraft.controller_channel import ControllerChannel
 from cluster_model.controller.kraft.messages import (
     AlterPartitionBatchRequest,
     AlterPartitionBatchResponse,
     BrokerHeartbeatRequest,
     BrokerHeartbeatResponse,
 )
-from cluster_model.errors import KafkaError
-from cluster_model.kernel.kernel import Payload
-from cluster_model.kernel.port import Port
-from cluster_model.kernel.processes import Network
-from cluster_model.kernel.streams import Streams
-from cluster_model.messages import NOBODY, AlterPartitionRequest, AlterPartitionResponse
+from cluster_model.kernel.event_loop import Payload
+from cluster_model.kernel.network import Network
+from cluster_model.kernel.node_context import Port
+from cluster_model.kernel.rng import Streams
+from cluster_model.protocol.errors import KafkaError
+from cluster_model.protocol.messages import NOBODY, AlterPartitionRequest, AlterPartitionResponse
 
 MS = 1_000
 BROKER, OLD, NEW = 1, 1001, 1002

@@ -5,10 +5,10 @@ import random
 import pytest
 
 from cluster_model.cluster import Cluster
-from cluster_model.config import ConfigValue
-from cluster_model.events import BrokerFenced, ElrChanged, Event, IsrChanged, LeaderElected, PartitionOffline
-from cluster_model.messages import NOBODY
-from cluster_model.spec import BrokerSpec, ClusterSpec, ProducerSpec, TopicSpec
+from cluster_model.protocol.config_key import ConfigValue
+from cluster_model.protocol.events import BrokerFenced, ElrChanged, Event, IsrChanged, LeaderElected, PartitionOffline
+from cluster_model.protocol.messages import NOBODY
+from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, ProducerSpec, TopicSpec
 from tests.cluster_model.timelines import MS, SECOND
 from tests.support.breadth import many, met
 

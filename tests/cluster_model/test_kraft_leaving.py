@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from cluster_model.events import BrokerFenced, Event, LeaderElected, NodeDown
-from cluster_model.kernel.processes import ProcessState
+from cluster_model.kernel.process import ProcessState
+from cluster_model.protocol.events import BrokerFenced, Event, LeaderElected, NodeDown
 from tests.cluster_model.timelines import MS, SECOND, Watched
 
 P = "orders-0"

@@ -3,9 +3,9 @@
 import pytest
 
 from cluster_model.controller.kraft.messages import AlterPartitionBatchRequest, AlterPartitionBatchResponse
-from cluster_model.errors import KafkaError
-from cluster_model.kernel.port import Port
-from cluster_model.messages import AlterPartitionRequest
+from cluster_model.kernel.node_context import Port
+from cluster_model.protocol.errors import KafkaError
+from cluster_model.protocol.messages import AlterPartitionRequest
 from tests.cluster_model.timelines import ADMIN, Watched
 
 P = "orders-0"

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from cluster_model.clients.admin_messages import (
+from cluster_model.protocol.admin_messages import (
     AlterableConfig,
     AlterConfigsResource,
     AlterPartitionReassignmentsRequest,
@@ -21,7 +21,7 @@ from cluster_model.clients.admin_messages import (
     IncrementalAlterConfigsRequest,
     ReassignablePartition,
 )
-from cluster_model.errors import KafkaError
+from cluster_model.protocol.errors import KafkaError
 from tests.cluster_model.timelines import Watched
 
 FILES = Path(__file__).parent / "kraft_timelines"

@@ -2,14 +2,10 @@
 
 import pytest
 
-from cluster_model.clients.admin_messages import (
-    AlterableConfig,
-    AlterConfigsResource,
-    IncrementalAlterConfigsRequest,
-)
-from cluster_model.config import ConfigValue
-from cluster_model.errors import KafkaError
-from cluster_model.messages import NOBODY
+from cluster_model.protocol.admin_messages import AlterableConfig, AlterConfigsResource, IncrementalAlterConfigsRequest
+from cluster_model.protocol.config_key import ConfigValue
+from cluster_model.protocol.errors import KafkaError
+from cluster_model.protocol.messages import NOBODY
 from tests.cluster_model.timelines import MS, SECOND, Watched
 
 P = "orders-0"

@@ -3,11 +3,10 @@
 import pytest
 
 from cluster_model.cluster import Cluster
-from cluster_model.errors import KafkaError
-from cluster_model.events import ProduceRefused, RecordsRead
-from cluster_model.kernel.port import Port
-from cluster_model.log.replica_log import Slice
-from cluster_model.messages import (
+from cluster_model.kernel.node_context import Port
+from cluster_model.protocol.errors import KafkaError
+from cluster_model.protocol.events import ProduceRefused, RecordsRead
+from cluster_model.protocol.messages import (
     FetchData,
     FetchRequest,
     FetchResponse,
@@ -15,7 +14,8 @@ from cluster_model.messages import (
     ProduceRequest,
     ProduceResponse,
 )
-from cluster_model.spec import BrokerSpec, ClusterSpec, GroupSpec, ProducerSpec, TopicSpec
+from cluster_model.protocol.slices import Slice
+from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, GroupSpec, ProducerSpec, TopicSpec
 from tests.cluster_model.rigs import LATENCY, MS, SECOND, ConsumerRig, ProducerRig, state
 
 E = KafkaError

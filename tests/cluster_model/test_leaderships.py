@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
+from cluster_model.broker.partition.following import Outcome
+from cluster_model.broker.partition.replication_rules import LONG_AGO, UNKNOWN_LEO, Remote
 from cluster_model.cluster import Cluster
-from cluster_model.messages import EpochEnd, PartitionState
-from cluster_model.replication.following import Outcome
-from cluster_model.replication.rules import LONG_AGO, UNKNOWN_LEO, Remote
-from cluster_model.spec import BrokerSpec, ClusterSpec, ProducerSpec, TopicSpec
+from cluster_model.protocol.messages import EpochEnd, PartitionState
+from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, ProducerSpec, TopicSpec
 from tests.cluster_model.leaders import LeaderRig, P
 
 SECOND = 1_000_000

@@ -4,17 +4,17 @@ from collections.abc import Callable
 
 import pytest
 
-from cluster_model.checker.accounts import unknown_written
-from cluster_model.checker.books import ACKED, FAILED, UNKNOWN, Books
-from cluster_model.checker.record_ranges import Survey
-from cluster_model.clients.accumulator import Outgoing
-from cluster_model.clients.books import Books as ClientBooks
+from cluster_model.broker.partition import leadership
+from cluster_model.broker.partition.replication_rules import Remote
+from cluster_model.checker.ledger.delivery_tracker import ACKED, FAILED, UNKNOWN, Books
+from cluster_model.checker.ledger.per_client import unknown_written
+from cluster_model.checker.ledger.record_ranges import Survey
+from cluster_model.clients.producer.delivery_stats import Books as ClientBooks
+from cluster_model.clients.producer.record_accumulator import Outgoing
 from cluster_model.cluster import Cluster
-from cluster_model.events import HwAdvanced, LogStartMoved, RecordsAcked
 from cluster_model.log.replica_log import ReplicaLog
-from cluster_model.replication import leadership
-from cluster_model.replication.rules import Remote
-from faults.board import FaultBoard
+from cluster_model.protocol.events import HwAdvanced, LogStartMoved, RecordsAcked
+from faults.injector import FaultBoard
 from tests.cluster_model.hands import Hands, P
 from tests.cluster_model.test_cluster import SECOND, finish, inject, small
 

@@ -2,11 +2,11 @@
 
 import pytest
 
-from cluster_model.checker.books import ACKED, SENT, Books
-from cluster_model.checker.ledger import Ledger
-from cluster_model.checker.repeats import Repeats
+from cluster_model.checker.ledger.delivery_tracker import ACKED, SENT, Books
+from cluster_model.checker.ledger.duplicates import Repeats
+from cluster_model.checker.ledger.ledger import Ledger
 from cluster_model.cluster import Cluster
-from faults.board import FaultBoard
+from faults.injector import FaultBoard
 from tests.cluster_model.hands import P
 from tests.cluster_model.test_cluster import SECOND, inject, small
 from tests.cluster_model.test_repeats import TwoReplicas

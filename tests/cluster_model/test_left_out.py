@@ -7,10 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cluster_model.cluster import Cluster
-from cluster_model.kernel import exchanges
+from cluster_model.kernel import long_poll
 from cluster_model.kernel.shapes import Shape
-from cluster_model.keyframes import pack, unpack
-from cluster_model.spec import BrokerSpec, ClusterSpec, TopicSpec
+from cluster_model.snapshots import pack, unpack
+from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, TopicSpec
 from tests.cluster_model.shaking import (
     SECOND,
     SHAPES,
@@ -91,12 +91,12 @@ def test_troubled_links_keep_exchanges_awake_and_nothing_is_left_out_of_what_pas
 
 def test_a_sleeper_that_lost_count_would_be_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     """The check can fail: one cycle too many slept is another history."""
-    honest = exchanges.Exchange._slept_us
+    honest = long_poll.Exchange._slept_us
 
-    def one_more(self: exchanges.Exchange, first: int, cycles: int) -> int:
+    def one_more(self: long_poll.Exchange, first: int, cycles: int) -> int:
         return honest(self, first, cycles) + (1_000 if cycles else 0)
 
-    monkeypatch.setattr(exchanges.Exchange, "_slept_us", one_more)
+    monkeypatch.setattr(long_poll.Exchange, "_slept_us", one_more)
     with pytest.raises(AssertionError):
         compare(0, CALM, [Step(7 * SECOND + 123, 0, "crash", 2, 1, 0), Step(9 * SECOND, 0, "nothing", 1, 2, 0)])
 

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cluster_model.log.batch import Batch
-from cluster_model.log.lineage import Lineage, Lineages
+from cluster_model.log.batch_store import Lineage, Lineages
+from cluster_model.protocol.batch import Batch
 
 
 def batch(base: int, records: int, size: int = 100) -> Batch:

@@ -2,11 +2,11 @@
 
 import pytest
 
+from cluster_model.broker.control_plane_client import Listening
 from cluster_model.cluster import Cluster
-from cluster_model.controller.kraft.broker_control import KraftControl
-from cluster_model.events import BrokerFenced
-from cluster_model.replication.control import Listening
-from cluster_model.spec import BrokerSpec, ClusterSpec, TopicSpec
+from cluster_model.controller.kraft.broker_side import KraftControl
+from cluster_model.protocol.events import BrokerFenced
+from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, TopicSpec
 
 CLOSED, SILENT, OPEN = Listening
 SECOND = 1_000_000

@@ -4,9 +4,10 @@ from typing import Any
 
 import pytest
 
-from cluster_model.config import BROKER, TOPIC
-from cluster_model.errors import KafkaError, ModelError
-from cluster_model.events import (
+from cluster_model.log.segments import BY_SIZE
+from cluster_model.protocol.config_defs import BROKER, TOPIC
+from cluster_model.protocol.errors import KafkaError, ModelError
+from cluster_model.protocol.events import (
     BrokerConfigChanged,
     LogCleaned,
     LogStartMoved,
@@ -14,8 +15,7 @@ from cluster_model.events import (
     SegmentRolled,
     TopicConfigChanged,
 )
-from cluster_model.keyframes import pack, unpack
-from cluster_model.log.segments import BY_SIZE
+from cluster_model.snapshots import pack, unpack
 from tests.cluster_model.desk import Desk, desk, one_controller
 
 SOON: dict[str, Any] = {"log.retention.check.interval.ms": 1_000, "log.initial.task.delay.ms": 500}

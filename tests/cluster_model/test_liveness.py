@@ -9,21 +9,21 @@ from typing import Any
 
 import pytest
 
-from cluster_model.checker.liveness.liveness import NAMES, PROPERTIES
+from cluster_model.broker.partition.following import Following
+from cluster_model.broker.partition.leadership import Leadership
+from cluster_model.broker.partition.partition import Replica
+from cluster_model.broker.request_handler import Service
+from cluster_model.checker.liveness.liveness_checker import NAMES, PROPERTIES
 from cluster_model.cluster import Cluster
 from cluster_model.controller.kraft.replication_control import ReplicationControl
 from cluster_model.controller.raft import votes
-from cluster_model.controller.zookeeper import elections, partition_states
-from cluster_model.events import LivenessOverdue
-from cluster_model.log.epochs import EpochCache
-from cluster_model.messages import PartitionState
-from cluster_model.replication.following import Following
-from cluster_model.replication.leadership import Leadership
-from cluster_model.replication.replica import Replica
-from cluster_model.replication.service import Service
-from cluster_model.spec import BrokerSpec, ClusterSpec, GroupSpec, ProducerSpec, TopicSpec
-from faults.action import Action
-from faults.board import FaultBoard
+from cluster_model.controller.zookeeper import elections, state_machines
+from cluster_model.log.leader_epoch_cache import EpochCache
+from cluster_model.protocol.events import LivenessOverdue
+from cluster_model.protocol.messages import PartitionState
+from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, GroupSpec, ProducerSpec, TopicSpec
+from faults.declarations.action import Action
+from faults.injector import FaultBoard
 
 SECOND = 1_000_000
 P = "orders-0"
@@ -144,7 +144,7 @@ def nobody_after_a_leader(patch: Patch) -> None:
 
 
 def nobody_after_a_leader_zk(patch: Patch) -> None:
-    patch.setattr(partition_states, "offline_election", lambda *_args, **_named: None)
+    patch.setattr(state_machines, "offline_election", lambda *_args, **_named: None)
 
 
 def decisions_to_lead_are_ignored(patch: Patch) -> None:

@@ -4,16 +4,16 @@ from typing import Any
 
 import pytest
 
-from cluster_model.checker.liveness.bounds import Bounds
-from cluster_model.checker.liveness.liveness import NAMES
+from cluster_model.broker.partition.leadership import Leadership
+from cluster_model.checker.liveness.deadlines import Bounds
+from cluster_model.checker.liveness.liveness_checker import NAMES
 from cluster_model.cluster import Cluster
 from cluster_model.controller.kraft.replication_control import ReplicationControl
-from cluster_model.events import LivenessOverdue
-from cluster_model.keyframes import pack, unpack
-from cluster_model.replication.leadership import Leadership
-from cluster_model.spec import BrokerSpec, ClusterSpec, ProducerSpec, TopicSpec
-from faults.action import Action
-from faults.board import FaultBoard
+from cluster_model.protocol.events import LivenessOverdue
+from cluster_model.snapshots import pack, unpack
+from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, ProducerSpec, TopicSpec
+from faults.declarations.action import Action
+from faults.injector import FaultBoard
 from tests.cluster_model.test_liveness import (
     P,
     build,

@@ -2,14 +2,22 @@
 
 import pytest
 
-from cluster_model.clients.admin import ADMIN
+from cluster_model.clients.admin_client import ADMIN
 from cluster_model.cluster import Cluster
-from cluster_model.controller.raft.peer import LEAVING_US
-from cluster_model.endings import OUT_OF_MEMORY
-from cluster_model.errors import ModelError
-from cluster_model.events import ControllerChanged, NodeDown, NodeUp, TraceEvent
-from cluster_model.kernel.processes import ProcessState
-from cluster_model.spec import FIRST_ZOOKEEPER, BrokerSpec, ClusterSpec, GroupSpec, NetworkSpec, ProducerSpec, TopicSpec
+from cluster_model.controller.raft.raft_client import LEAVING_US
+from cluster_model.kernel.process import ProcessState
+from cluster_model.protocol.endings import OUT_OF_MEMORY
+from cluster_model.protocol.errors import ModelError
+from cluster_model.protocol.events import ControllerChanged, NodeDown, NodeUp, TraceEvent
+from cluster_model.spec.cluster_spec import (
+    FIRST_ZOOKEEPER,
+    BrokerSpec,
+    ClusterSpec,
+    GroupSpec,
+    NetworkSpec,
+    ProducerSpec,
+    TopicSpec,
+)
 
 MS, SECOND = 1_000, 1_000_000
 VOTERS = (1001, 1002, 1003)

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cluster_model.clients.load import NEVER, RateCurve
-from cluster_model.load_spec import HOUR_US, RATE_UNITS, RateProfile, Stretch, constant
+from cluster_model.spec.load_spec import HOUR_US, RATE_UNITS, RateProfile, Stretch, constant
 
 SECOND = 1_000_000
 

@@ -10,11 +10,12 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from cluster_model.log.batch import Batch
+from cluster_model.log.batch_store import Lineage, Lineages
 from cluster_model.log.compare import differing
-from cluster_model.log.lineage import Lineage, Lineages
-from cluster_model.log.replica_log import ReplicaLog, Slice
-from cluster_model.log.rules import WRITEBACK_US
+from cluster_model.log.replica_log import ReplicaLog
+from cluster_model.protocol.batch import Batch
+from cluster_model.protocol.rules import WRITEBACK_US
+from cluster_model.protocol.slices import Slice
 
 
 @dataclass

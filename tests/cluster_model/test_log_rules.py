@@ -5,20 +5,21 @@ from typing import Any
 
 import pytest
 
+from cluster_model.broker.partition.append_validation import refusal, usual_size
 from cluster_model.cluster import Cluster
-from cluster_model.config import BrokerConfig, ConfigValue, TopicConfig, check
-from cluster_model.config_keys import LONG_MAX
-from cluster_model.errors import KafkaError, ModelError
-from cluster_model.events import ProduceRefused
-from cluster_model.log.lineage import Lineages
+from cluster_model.log.batch_store import Lineages
 from cluster_model.log.replica_log import ReplicaLog
-from cluster_model.log.rules import DAY_US, NEVER, LogRules
 from cluster_model.log.segments import Segments
-from cluster_model.log_config import log_rules, millionths
-from cluster_model.messages import ProduceRequest
-from cluster_model.profiles import PROFILE_VERSIONS, Profile
-from cluster_model.replication.admission import refusal, usual_size
-from cluster_model.spec import BrokerSpec, ClusterSpec, ProducerSpec, TopicSpec
+from cluster_model.protocol.config_defs import check
+from cluster_model.protocol.config_key import LONG_MAX, ConfigValue
+from cluster_model.protocol.configs import BrokerConfig, TopicConfig
+from cluster_model.protocol.errors import KafkaError, ModelError
+from cluster_model.protocol.events import ProduceRefused
+from cluster_model.protocol.log_config import log_rules, millionths
+from cluster_model.protocol.messages import ProduceRequest
+from cluster_model.protocol.rules import DAY_US, NEVER, LogRules
+from cluster_model.protocol.versions import PROFILE_VERSIONS, Profile
+from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, ProducerSpec, TopicSpec
 
 E = KafkaError
 SECOND = 1_000_000

@@ -5,13 +5,13 @@ from dataclasses import replace
 import pytest
 
 from cluster_model.cluster import Cluster
-from cluster_model.errors import ModelError
-from cluster_model.fetch_wires import FetchWire, fetch_wires
-from cluster_model.inspecting import copies, inspect
+from cluster_model.inspection.log_inspector import copies, inspect
+from cluster_model.inspection.log_marks import lane_marks
 from cluster_model.kernel.flights import flights
-from cluster_model.log_marks import lane_marks
-from cluster_model.messages import FetchRequest
-from cluster_model.spec import BrokerSpec, ClusterSpec, ProducerSpec, TopicSpec, TransactionPlan
+from cluster_model.observation.inflight_fetches import FetchWire, fetch_wires
+from cluster_model.protocol.errors import ModelError
+from cluster_model.protocol.messages import FetchRequest
+from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, ProducerSpec, TopicSpec, TransactionPlan
 
 MS = 1_000
 SECOND = 1_000_000

@@ -2,9 +2,9 @@
 
 import pytest
 
-from cluster_model.errors import ModelError
-from cluster_model.events import RecoveryFinished
-from cluster_model.stepping.cluster import MANUAL_VERBS
+from cluster_model.manual.verbs import MANUAL_VERBS
+from cluster_model.protocol.errors import ModelError
+from cluster_model.protocol.events import RecoveryFinished
 from tests.cluster_model.hands import Hands
 
 A, B, C = 1, 2, 3

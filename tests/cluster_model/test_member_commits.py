@@ -4,16 +4,9 @@ from typing import Any
 
 import pytest
 
-from cluster_model.clients.application import Application
-from cluster_model.errors import KafkaError, ModelError
-from cluster_model.events import (
-    CommitFailed,
-    HandlerFailed,
-    OffsetsCommitted,
-    PartitionsAssigned,
-    RecordsRead,
-)
-from cluster_model.groups.messages import (
+from cluster_model.protocol.errors import KafkaError, ModelError
+from cluster_model.protocol.events import CommitFailed, HandlerFailed, OffsetsCommitted, PartitionsAssigned, RecordsRead
+from cluster_model.protocol.group_messages import (
     CommittedOffset,
     FindCoordinatorRequest,
     HeartbeatRequest,
@@ -21,6 +14,7 @@ from cluster_model.groups.messages import (
     LeaveGroupRequest,
     OffsetCommitRequest,
 )
+from cluster_model.spec.application import Application
 from tests.cluster_model.member_rig import COORDINATOR, E, MemberRig, member
 from tests.cluster_model.rigs import BROKERS, LATENCY, MS, SECOND
 from tests.cluster_model.test_consumer import answer, data, fill

@@ -2,11 +2,11 @@
 
 from typing import Any
 
-from cluster_model.clients.coordination import Coordination
-from cluster_model.clients.membership import STABLE
-from cluster_model.config import ConfigValue
-from cluster_model.events import CommitFailed, ConsumerFailed
-from cluster_model.groups.messages import (
+from cluster_model.clients.consumer.coordinator import Coordination
+from cluster_model.clients.consumer.membership import STABLE
+from cluster_model.protocol.config_key import ConfigValue
+from cluster_model.protocol.events import CommitFailed, ConsumerFailed
+from cluster_model.protocol.group_messages import (
     FindCoordinatorRequest,
     FindCoordinatorResponse,
     HeartbeatRequest,
@@ -15,7 +15,7 @@ from cluster_model.groups.messages import (
     OffsetFetchRequest,
     OffsetFetchResponse,
 )
-from cluster_model.messages import MetadataRequest
+from cluster_model.protocol.messages import MetadataRequest
 from tests.cluster_model.member_rig import COORDINATOR, E, MemberRig, member
 from tests.cluster_model.rigs import BROKERS, LATENCY, MS, SECOND
 from tests.cluster_model.test_consumer import answer, data, fill

@@ -4,15 +4,10 @@ from typing import Any
 
 import pytest
 
-from cluster_model.config import ConfigValue
-from cluster_model.errors import KafkaError
-from cluster_model.events import (
-    ConsumerFailed,
-    PartitionsAssigned,
-    PartitionsLost,
-    PartitionsRevoked,
-)
-from cluster_model.groups.messages import (
+from cluster_model.protocol.config_key import ConfigValue
+from cluster_model.protocol.errors import KafkaError
+from cluster_model.protocol.events import ConsumerFailed, PartitionsAssigned, PartitionsLost, PartitionsRevoked
+from cluster_model.protocol.group_messages import (
     Assignment,
     FetchedOffset,
     FindCoordinatorRequest,
@@ -25,7 +20,7 @@ from cluster_model.groups.messages import (
     Subscription,
     SyncGroupRequest,
 )
-from cluster_model.messages import EpochEndRequest, FetchRequest, ListOffsetsRequest
+from cluster_model.protocol.messages import EpochEndRequest, FetchRequest, ListOffsetsRequest
 from tests.cluster_model.member_rig import COORDINATOR, E, MemberRig, member
 from tests.cluster_model.rigs import BROKERS, LATENCY, MS, SECOND, state
 from tests.cluster_model.test_consumer import answer, data, fill

@@ -3,10 +3,10 @@
 import pytest
 
 from cluster_model.cluster import Cluster
-from cluster_model.events import GroupRebalanced
-from cluster_model.groups.messages import JoinGroupRequest
-from cluster_model.messages import MetadataRequest, MetadataResponse
-from cluster_model.spec import BrokerSpec, ClusterSpec, GroupSpec, TopicSpec
+from cluster_model.protocol.events import GroupRebalanced
+from cluster_model.protocol.group_messages import JoinGroupRequest
+from cluster_model.protocol.messages import MetadataRequest, MetadataResponse
+from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, GroupSpec, TopicSpec
 from tests.cluster_model.member_rig import MemberRig
 from tests.cluster_model.rigs import BROKERS, state
 

@@ -4,11 +4,12 @@ from dataclasses import fields
 
 import pytest
 
-from cluster_model.clients.group_settings import GroupSettings
-from cluster_model.config import ConfigValue, check
-from cluster_model.errors import ModelError
-from cluster_model.groups.modern.config import ModernConfig
-from cluster_model.profiles import Profile
+from cluster_model.clients.consumer.config import GroupSettings
+from cluster_model.coordinators.group.consumer_protocol.config import ModernConfig
+from cluster_model.protocol.config_defs import check
+from cluster_model.protocol.config_key import ConfigValue
+from cluster_model.protocol.errors import ModelError
+from cluster_model.protocol.versions import Profile
 
 SECOND = 1_000_000
 

@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from cluster_model.clients.modern.coordination import ModernCoordination
-from cluster_model.config import ConfigValue
-from cluster_model.errors import KafkaError
-from cluster_model.events import (
+from cluster_model.clients.consumer.coordination import ModernCoordination
+from cluster_model.protocol.config_key import ConfigValue
+from cluster_model.protocol.errors import KafkaError
+from cluster_model.protocol.events import (
     CommitFailed,
     ConsumerFailed,
     OffsetsCommitted,
@@ -15,7 +15,7 @@ from cluster_model.events import (
     PartitionsLost,
     PartitionsRevoked,
 )
-from cluster_model.groups.messages import (
+from cluster_model.protocol.group_messages import (
     FetchedOffset,
     FindCoordinatorRequest,
     OffsetCommitRequest,
@@ -23,8 +23,8 @@ from cluster_model.groups.messages import (
     OffsetFetchRequest,
     OffsetFetchResponse,
 )
-from cluster_model.groups.modern.messages import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
-from cluster_model.messages import FetchRequest
+from cluster_model.protocol.messages import FetchRequest
+from cluster_model.protocol.messages_part import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
 from tests.cluster_model.member_rig import COORDINATOR, E, MemberRig
 from tests.cluster_model.rigs import BROKERS, LATENCY, MS, SECOND
 from tests.cluster_model.test_consumer import answer, data, fill

@@ -5,10 +5,10 @@ from itertools import pairwise
 
 import pytest
 
-from cluster_model.clients.admin_messages import CreatePartitionsRequest, NewPartitions
 from cluster_model.cluster import Cluster
-from cluster_model.config import ConfigValue
-from cluster_model.events import (
+from cluster_model.protocol.admin_messages import CreatePartitionsRequest, NewPartitions
+from cluster_model.protocol.config_key import ConfigValue
+from cluster_model.protocol.events import (
     CommitFailed,
     ConsumerFailed,
     GroupRebalanced,
@@ -19,7 +19,7 @@ from cluster_model.events import (
     RecordsRead,
     TraceEvent,
 )
-from cluster_model.spec import ClusterSpec, TopicSpec
+from cluster_model.spec.cluster_spec import ClusterSpec, TopicSpec
 from tests.cluster_model.test_group_sessions import ALL, FIRST_MEMBER, SECOND, of, owned
 from tests.cluster_model.test_group_sessions import spec as classic
 from tests.support.breadth import some

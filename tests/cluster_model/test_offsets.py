@@ -2,12 +2,15 @@
 
 import pytest
 
-from cluster_model.building import build_parts
+from cluster_model.broker.fetch.fetch_reads import check_epoch
+from cluster_model.broker.offsets import Answer, answer, list_offset
+from cluster_model.broker.partition.partition import Replica
 from cluster_model.cluster import Cluster
-from cluster_model.errors import KafkaError
-from cluster_model.events import ConsumerReset
-from cluster_model.kernel.streams import Streams
-from cluster_model.messages import (
+from cluster_model.controller.cluster_parts import build_parts
+from cluster_model.kernel.rng import Streams
+from cluster_model.protocol.errors import KafkaError
+from cluster_model.protocol.events import ConsumerReset
+from cluster_model.protocol.messages import (
     EARLIEST,
     LATEST,
     MAX_TIMESTAMP,
@@ -16,11 +19,8 @@ from cluster_model.messages import (
     PartitionState,
     ProduceRequest,
 )
-from cluster_model.profiles import PROFILE_VERSIONS, Profile
-from cluster_model.replication.offsets import Answer, answer, list_offset
-from cluster_model.replication.replica import Replica
-from cluster_model.replication.serving import check_epoch
-from cluster_model.spec import BrokerSpec, ClusterSpec, GroupSpec, ProducerSpec, TopicSpec
+from cluster_model.protocol.versions import PROFILE_VERSIONS, Profile
+from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, GroupSpec, ProducerSpec, TopicSpec
 
 E = KafkaError
 NOTHING: Answer = (E.NONE, -1, -1)

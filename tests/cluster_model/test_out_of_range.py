@@ -4,12 +4,17 @@ from typing import Any
 
 import pytest
 
+from cluster_model.broker.fetch.fetch_reads import check_epoch
+from cluster_model.broker.fetch.replica_fetcher import Fetcher
+from cluster_model.broker.offsets import list_offset
+from cluster_model.broker.partition.following import Following, Outcome
+from cluster_model.broker.partition.partition import Replica
+from cluster_model.broker.request_handler import Service
 from cluster_model.cluster import Cluster
-from cluster_model.errors import KafkaError
-from cluster_model.events import LogStartMoved, NodeDown, Truncated
-from cluster_model.kernel.processes import ProcessState
-from cluster_model.log.replica_log import Slice
-from cluster_model.messages import (
+from cluster_model.kernel.process import ProcessState
+from cluster_model.protocol.errors import KafkaError
+from cluster_model.protocol.events import LogStartMoved, NodeDown, Truncated
+from cluster_model.protocol.messages import (
     EARLIEST,
     LATEST,
     FetchData,
@@ -20,13 +25,8 @@ from cluster_model.messages import (
     ListOffsetsResponse,
     PartitionState,
 )
-from cluster_model.replication.fetcher import Fetcher
-from cluster_model.replication.following import Following, Outcome
-from cluster_model.replication.offsets import list_offset
-from cluster_model.replication.replica import Replica
-from cluster_model.replication.service import Service
-from cluster_model.replication.serving import check_epoch
-from cluster_model.spec import BrokerSpec, ClusterSpec, NetworkSpec, ProducerSpec, TopicSpec
+from cluster_model.protocol.slices import Slice
+from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, NetworkSpec, ProducerSpec, TopicSpec
 from tests.cluster_model.hands import Hands
 from tests.cluster_model.leaders import LeaderRig, P
 

@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from cluster_model.cluster import Cluster
-from cluster_model.events import (
+from cluster_model.node import NAME, OUTSIDE
+from cluster_model.protocol.events import (
     ProduceRefused,
     ProduceRetried,
     RecordsAcked,
@@ -13,9 +14,8 @@ from cluster_model.events import (
     RecordsSent,
     RecordsUnknown,
 )
-from cluster_model.messages import FetchPartition, FetchRequest, ProduceRequest
-from cluster_model.outside.node import NAME, OUTSIDE
-from cluster_model.spec import BrokerSpec, ClusterSpec, TopicSpec
+from cluster_model.protocol.messages import FetchPartition, FetchRequest, ProduceRequest
+from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, TopicSpec
 
 P = "orders-0"
 SECOND = 1_000_000

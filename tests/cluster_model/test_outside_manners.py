@@ -1,9 +1,9 @@
 """What clients outside may see goes by the weakest of what they asked for, and is the same from a keyframe on."""
 
 from cluster_model.cluster import Cluster
-from cluster_model.messages import FetchPartition, FetchRequest, InitProducerIdRequest, ProduceRequest
-from cluster_model.outside.manners import Manners
-from cluster_model.spec import BrokerSpec, ClusterSpec, TopicSpec
+from cluster_model.manners import Manners
+from cluster_model.protocol.messages import FetchPartition, FetchRequest, InitProducerIdRequest, ProduceRequest
+from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, TopicSpec
 
 SECOND = 1_000_000
 

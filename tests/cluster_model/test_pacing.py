@@ -5,11 +5,11 @@ from typing import Any
 import pytest
 
 from cluster_model.clients.load import RateCurve
-from cluster_model.clients.pacing import AT_ONCE_US
+from cluster_model.clients.workload import AT_ONCE_US
 from cluster_model.cluster import Cluster
-from cluster_model.events import Event, RecordsAcked, RecordsFailed, RecordsSent, RecordsUnknown
-from cluster_model.load_spec import RATE_UNITS, ClosedLoop, RateProfile, Stretch
-from cluster_model.spec import BrokerSpec, ClusterSpec, NetworkSpec, ProducerSpec, TopicSpec
+from cluster_model.protocol.events import Event, RecordsAcked, RecordsFailed, RecordsSent, RecordsUnknown
+from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, NetworkSpec, ProducerSpec, TopicSpec
+from cluster_model.spec.load_spec import RATE_UNITS, ClosedLoop, RateProfile, Stretch
 
 SECOND = 1_000_000
 LATENCY = 1_000

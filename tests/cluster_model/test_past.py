@@ -2,9 +2,9 @@
 
 import pytest
 
-from cluster_model.log.batch import Batch
-from cluster_model.log.lineage import Lineages
+from cluster_model.log.batch_store import Lineages
 from cluster_model.log.past import PastLineages
+from cluster_model.protocol.batch import Batch
 
 
 def batch(base: int, client: str = "c") -> Batch:

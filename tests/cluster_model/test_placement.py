@@ -4,11 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cluster_model.building import placement_of
+from cluster_model.controller.cluster_parts import placement_of
 from cluster_model.controller.rules.placement import place
-from cluster_model.errors import ModelError
-from cluster_model.kernel.streams import Streams
-from cluster_model.spec import BrokerSpec, ClusterSpec, TopicSpec
+from cluster_model.kernel.rng import Streams
+from cluster_model.protocol.errors import ModelError
+from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, TopicSpec
 
 FIVE = [(0, ""), (1, ""), (2, ""), (3, ""), (4, "")]
 RACKS = [(0, "r1"), (1, "r3"), (2, "r3"), (3, "r2"), (4, "r2"), (5, "r1")]

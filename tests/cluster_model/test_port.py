@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cluster_model.kernel.kernel import Payload
-from cluster_model.kernel.port import Alarm, Port
-from cluster_model.kernel.processes import Network
-from cluster_model.kernel.streams import Streams
+from cluster_model.kernel.event_loop import Payload
+from cluster_model.kernel.network import Network
+from cluster_model.kernel.node_context import Alarm, Port
+from cluster_model.kernel.rng import Streams
 
 
 class Sleeper:

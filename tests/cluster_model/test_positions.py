@@ -2,11 +2,11 @@
 
 import pytest
 
-from cluster_model.clients.reset_policy import ResetPolicy, reset_policy
-from cluster_model.config_keys import check
-from cluster_model.errors import KafkaError, ModelError
-from cluster_model.events import ConsumerReset, TruncationDetected
-from cluster_model.messages import (
+from cluster_model.clients.consumer.reset_policy import ResetPolicy, reset_policy
+from cluster_model.protocol.config_defs import check
+from cluster_model.protocol.errors import KafkaError, ModelError
+from cluster_model.protocol.events import ConsumerReset, TruncationDetected
+from cluster_model.protocol.messages import (
     CONSUMER,
     EARLIEST,
     LATEST,
@@ -17,7 +17,7 @@ from cluster_model.messages import (
     ListOffsetsRequest,
     ListOffsetsResponse,
 )
-from cluster_model.profiles import Profile
+from cluster_model.protocol.versions import Profile
 from tests.cluster_model.rigs import LATENCY, MS, SECOND, ConsumerRig, state
 from tests.cluster_model.test_consumer import answer, data, fill, refuse
 

@@ -6,10 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cluster_model.kernel.kernel import Payload
-from cluster_model.kernel.port import Port
-from cluster_model.kernel.processes import Network, ProcessState
-from cluster_model.kernel.streams import Streams
+from cluster_model.kernel.event_loop import Payload
+from cluster_model.kernel.network import Network
+from cluster_model.kernel.node_context import Port
+from cluster_model.kernel.process import ProcessState
+from cluster_model.kernel.rng import Streams
 
 LATENCY = 100
 A, B, C = 1, 2, 3

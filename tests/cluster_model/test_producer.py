@@ -2,9 +2,9 @@
 
 import pytest
 
-from cluster_model.errors import RETRIABLE, KafkaError
-from cluster_model.events import ProduceRefused, RecordsAcked, RecordsFailed, RecordsSent, RecordsUnknown
-from cluster_model.messages import ProduceRequest
+from cluster_model.protocol.errors import RETRIABLE, KafkaError
+from cluster_model.protocol.events import ProduceRefused, RecordsAcked, RecordsFailed, RecordsSent, RecordsUnknown
+from cluster_model.protocol.messages import ProduceRequest
 from tests.cluster_model.rigs import LATENCY, MS, PID, SECOND, ProducerRig
 
 E = KafkaError

@@ -4,9 +4,9 @@ from itertools import pairwise
 
 import pytest
 
-from cluster_model.errors import INVALID_METADATA, RETRIABLE, KafkaError
-from cluster_model.events import RecordsFailed
-from cluster_model.messages import MetadataRequest, MetadataResponse, ProduceRequest
+from cluster_model.protocol.errors import INVALID_METADATA, RETRIABLE, KafkaError
+from cluster_model.protocol.events import RecordsFailed
+from cluster_model.protocol.messages import MetadataRequest, MetadataResponse, ProduceRequest
 from tests.cluster_model.rigs import LATENCY, MS, SECOND, ProducerRig, state
 
 E = KafkaError

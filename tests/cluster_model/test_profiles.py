@@ -2,8 +2,8 @@
 
 import pytest
 
-from cluster_model.errors import ModelError
-from cluster_model.profiles import FLAGS, NEWEST, PROFILE_VERSIONS, Profile, modes_of
+from cluster_model.protocol.errors import ModelError
+from cluster_model.protocol.versions import FLAGS, NEWEST, PROFILE_VERSIONS, Profile, modes_of
 
 LAST = PROFILE_VERSIONS[-1]
 

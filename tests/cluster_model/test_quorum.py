@@ -2,10 +2,10 @@
 
 import pytest
 
-from cluster_model.config import ConfigValue
 from cluster_model.controller.raft.messages import VoteRequest
-from cluster_model.controller.raft.node import Role
-from cluster_model.messages import NOBODY
+from cluster_model.controller.raft.raft import Role
+from cluster_model.protocol.config_key import ConfigValue
+from cluster_model.protocol.messages import NOBODY
 from tests.cluster_model.quorums import LATENCY, MS, SECOND, QuorumRig
 from tests.support.breadth import met
 

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from cluster_model.controller.raft.peer import QuorumPeer
-from cluster_model.messages import NOBODY
+from cluster_model.controller.raft.raft_client import QuorumPeer
+from cluster_model.protocol.messages import NOBODY
 from tests.cluster_model.quorum_schedules import Promises, recover, script
 from tests.cluster_model.quorums import SECOND, QuorumRig
 

@@ -8,7 +8,6 @@ from cluster_model.controller.raft import votes
 from cluster_model.controller.raft.config import QuorumConfig
 from cluster_model.controller.raft.election import Election, successor_backoff_us
 from cluster_model.controller.raft.leading import NEVER
-from cluster_model.controller.raft.log import QuorumLog
 from cluster_model.controller.raft.messages import (
     BeginQuorumEpochRequest,
     EndQuorumEpochRequest,
@@ -17,12 +16,13 @@ from cluster_model.controller.raft.messages import (
     VoteRequest,
     VoteResponse,
 )
-from cluster_model.controller.raft.node import RaftNode, Role
+from cluster_model.controller.raft.raft import RaftNode, Role
+from cluster_model.controller.raft.raft_log import QuorumLog
 from cluster_model.controller.raft.replicating import answer, fetched, says_something
 from cluster_model.controller.raft.store import QuorumStore
-from cluster_model.errors import KafkaError
-from cluster_model.messages import NOBODY
-from cluster_model.profiles import Profile
+from cluster_model.protocol.errors import KafkaError
+from cluster_model.protocol.messages import NOBODY
+from cluster_model.protocol.versions import Profile
 
 MS = 1_000
 SECOND = 1_000_000

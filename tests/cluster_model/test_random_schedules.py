@@ -2,7 +2,7 @@
 
 import pytest
 
-from cluster_model.kernel.streams import Stream
+from cluster_model.kernel.rng import Stream
 from tests.cluster_model.hands import Hands, P
 from tests.support.breadth import many
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from cluster_model.events import (
+from cluster_model.protocol.events import (
     ConsumerFailed,
     PartitionsAssigned,
     PartitionsLost,
@@ -17,7 +17,7 @@ from cluster_model.events import (
     TransactionCommitted,
     TransactionUnknown,
 )
-from cluster_model.spec import ProducerSpec
+from cluster_model.spec.cluster_spec import ProducerSpec
 from tests.cluster_model.copying import M0, M1, OUT, SECOND, Copying
 from tests.support.breadth import some
 

@@ -5,13 +5,13 @@ from typing import Any, cast
 
 import pytest
 
-from cluster_model.checker.repeats import Repeats
-from cluster_model.events import Appended
-from cluster_model.log.batch import Batch
-from cluster_model.log.cleaned import Cleaned
-from cluster_model.log.lineage import Lineages
+from cluster_model.checker.ledger.duplicates import Repeats
+from cluster_model.log.batch_store import Lineages
 from cluster_model.log.replica_log import ReplicaLog
-from cluster_model.world import World
+from cluster_model.observation.cluster_state import World
+from cluster_model.protocol.batch import Batch
+from cluster_model.protocol.events import Appended
+from cluster_model.protocol.records import Cleaned
 
 P = "t-0"
 

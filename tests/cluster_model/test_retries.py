@@ -7,9 +7,9 @@ import pytest
 from cluster_model.cluster import Cluster, Stop
 from cluster_model.controller.kraft.messages import AlterPartitionBatchRequest
 from cluster_model.controller.zookeeper.messages import AlterPartitionsRequest
-from cluster_model.kernel.port import Port
-from cluster_model.spec import BrokerSpec, ClusterSpec, TopicSpec
-from cluster_model.views import ClusterView
+from cluster_model.kernel.node_context import Port
+from cluster_model.observation.views import ClusterView
+from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, TopicSpec
 
 SECOND = 1_000_000
 PARTITIONS = 8

@@ -4,15 +4,15 @@ from typing import Any
 
 import pytest
 
-from cluster_model.config import TopicConfig
 from cluster_model.controller.rules.alter_partition import accept_kraft, answer_error, judge_kraft
 from cluster_model.controller.rules.change import LEADER, Change, Election, created
 from cluster_model.controller.rules.elections import asked_kraft
-from cluster_model.controller.rules.kraft_changes import build
 from cluster_model.controller.rules.kraft_events import broker_back, broker_gone, unclean_shutdown
-from cluster_model.errors import KafkaError
-from cluster_model.messages import NOBODY, AlterPartitionRequest, PartitionState
-from cluster_model.profiles import Profile
+from cluster_model.controller.rules.kraft_partition_changes import build
+from cluster_model.protocol.configs import TopicConfig
+from cluster_model.protocol.errors import KafkaError
+from cluster_model.protocol.messages import NOBODY, AlterPartitionRequest, PartitionState
+from cluster_model.protocol.versions import Profile
 
 P = "t-0"
 PLAIN = PartitionState(P, 1, 5, (1, 2, 3), 9, (1, 2, 3))

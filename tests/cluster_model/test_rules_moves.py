@@ -6,16 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cluster_model.config import TopicConfig
-from cluster_model.controller.rules import reassignment
-from cluster_model.controller.rules.broker_states import BrokerControlState, next_state
+from cluster_model.controller.rules import admin_rules
 from cluster_model.controller.rules.change import Change
+from cluster_model.controller.rules.partition_change import BrokerControlState, next_state
 from cluster_model.controller.rules.placement import continued, place
 from cluster_model.controller.rules.rebalance import imbalanced_kraft, imbalanced_zk
-from cluster_model.controller.rules.striped import Usable, check_replication, place_striped
-from cluster_model.errors import KafkaError
-from cluster_model.messages import NOBODY, PartitionState
-from cluster_model.profiles import Profile
+from cluster_model.controller.rules.replica_placement import Usable, check_replication, place_striped
+from cluster_model.protocol.configs import TopicConfig
+from cluster_model.protocol.errors import KafkaError
+from cluster_model.protocol.messages import NOBODY, PartitionState
+from cluster_model.protocol.versions import Profile
 
 P = "t-0"
 PLAIN = PartitionState(P, 1, 5, (1, 2, 3), 9, (1, 2, 3))
@@ -32,7 +32,7 @@ def how(*, unclean: bool = False) -> dict[str, Any]:
 
 
 def begun_kraft(state: PartitionState, new: tuple[int, ...]) -> PartitionState:
-    change = reassignment.begin_kraft(state, new, **how())
+    change = admin_rules.begin_kraft(state, new, **how())
     assert change is not None
     return change.state
 
@@ -40,7 +40,7 @@ def begun_kraft(state: PartitionState, new: tuple[int, ...]) -> PartitionState:
 def test_kraft_begins_with_old_and_new_replicas_and_the_same_leader_epoch() -> None:
     state = begun_kraft(PLAIN, (4, 1))
     assert state == PartitionState(P, 1, 5, (1, 2, 3), 10, (4, 1, 2, 3), (4,), (2, 3))
-    assert (reassignment.original(state), reassignment.target(state)) == ((1, 2, 3), (4, 1))
+    assert (admin_rules.original(state), admin_rules.target(state)) == ((1, 2, 3), (4, 1))
 
 
 def test_kraft_ends_at_once_where_the_target_is_in_sync() -> None:
@@ -49,7 +49,7 @@ def test_kraft_ends_at_once_where_the_target_is_in_sync() -> None:
 
 
 def test_kraft_asked_for_what_is_changes_nothing() -> None:
-    assert reassignment.begin_kraft(PLAIN, (1, 2, 3), **how()) is None
+    assert admin_rules.begin_kraft(PLAIN, (1, 2, 3), **how()) is None
 
 
 def test_a_new_reassignment_takes_the_place_of_the_one_under_way() -> None:
@@ -59,13 +59,13 @@ def test_a_new_reassignment_takes_the_place_of_the_one_under_way() -> None:
 
 def test_kraft_goes_back() -> None:
     state = begun_kraft(PLAIN, (4, 1))._replace(isr=(1, 2, 3, 4))
-    back = reassignment.cancel_kraft(state, **how())
+    back = admin_rules.cancel_kraft(state, **how())
     assert isinstance(back, Change)
     assert back.state == PartitionState(P, 1, 6, (1, 2, 3), 11, (1, 2, 3))
 
 
 def test_what_cannot_go_back() -> None:
-    cancel = reassignment.cancel_kraft
+    cancel = admin_rules.cancel_kraft
     assert cancel(PLAIN, **how()) is KafkaError.NO_REASSIGNMENT_IN_PROGRESS
     lost = PartitionState(P, 4, 5, (4,), 9, (4, 1), (4,), (1,))
     assert cancel(lost, **how()) is KafkaError.INVALID_REPLICA_ASSIGNMENT
@@ -76,8 +76,8 @@ def test_what_cannot_go_back() -> None:
 
 @pytest.mark.parametrize("new", [(), (1, 1), (1, 9)])
 def test_a_target_that_cannot_be(new: tuple[int, ...]) -> None:
-    assert reassignment.check_target(new, ALL) is KafkaError.INVALID_REPLICA_ASSIGNMENT
-    assert reassignment.check_target((1, 2), ALL) is KafkaError.NONE
+    assert admin_rules.check_target(new, ALL) is KafkaError.INVALID_REPLICA_ASSIGNMENT
+    assert admin_rules.check_target((1, 2), ALL) is KafkaError.NONE
 
 
 # -- rebalance --------------------------------------------------------------------------------------------------------

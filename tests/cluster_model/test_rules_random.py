@@ -6,14 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cluster_model.config import TopicConfig
 from cluster_model.controller.committed import Committed
-from cluster_model.controller.deciding import Decider
-from cluster_model.controller.rules import reassignment
+from cluster_model.controller.immediate_controller import Decider
+from cluster_model.controller.rules import admin_rules
 from cluster_model.controller.rules.change import Change
-from cluster_model.events import Event, IsrChanged, LeaderElected, PartitionOffline
-from cluster_model.messages import NOBODY, AlterPartitionRequest, PartitionState
-from cluster_model.profiles import Profile
+from cluster_model.protocol.configs import TopicConfig
+from cluster_model.protocol.events import Event, IsrChanged, LeaderElected, PartitionOffline
+from cluster_model.protocol.messages import NOBODY, AlterPartitionRequest, PartitionState
+from cluster_model.protocol.versions import Profile
 
 P = "t-0"
 BROKERS = (1, 2, 3, 4)
@@ -82,9 +82,9 @@ class Partition:
             "elr": self.elr,
         }  # fmt: skip
         change = (
-            reassignment.begin_kraft(self.state, new, **how)
+            admin_rules.begin_kraft(self.state, new, **how)
             if what == "move"
-            else reassignment.cancel_kraft(self.state, **how)
+            else admin_rules.cancel_kraft(self.state, **how)
         )
         if isinstance(change, Change):
             self.committed.commit(change, 0)

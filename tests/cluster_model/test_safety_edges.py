@@ -4,14 +4,15 @@ from typing import Any
 
 import pytest
 
-from cluster_model.checker.safety.acks_one import RANGES_KEPT, AcksOneBounded
+from cluster_model.broker.partition import leadership
+from cluster_model.broker.partition.leadership import Leadership
+from cluster_model.broker.storage import damaging
+from cluster_model.checker.invariants.acks_one import RANGES_KEPT, AcksOneBounded
 from cluster_model.controller.committed import Committed
 from cluster_model.controller.rules import alter_partition
 from cluster_model.controller.rules.change import Change
-from cluster_model.errors import KafkaError
-from cluster_model.events import Appended, ControllerChanged, InvariantViolated, RecordsAcked
-from cluster_model.replication import damaging, leadership
-from cluster_model.replication.leadership import Leadership
+from cluster_model.protocol.errors import KafkaError
+from cluster_model.protocol.events import Appended, ControllerChanged, InvariantViolated, RecordsAcked
 from tests.cluster_model.hands import P
 from tests.cluster_model.test_control_checker import build, later
 from tests.cluster_model.test_safety_mutations import A, B, C, consumers_read_to_the_end, hands, violations

@@ -2,14 +2,14 @@
 
 import pytest
 
-from cluster_model.checker.safety.acks_one import AcksOneBounded
-from cluster_model.checker.safety.excuses import Excuses
-from cluster_model.checker.safety.registry import PROMISES
+from cluster_model.broker.partition.leadership import Leadership
+from cluster_model.checker.invariants.acks_one import AcksOneBounded
+from cluster_model.checker.invariants.base import Excuses
+from cluster_model.checker.invariants.registry import PROMISES
 from cluster_model.cluster import Cluster
-from cluster_model.errors import KafkaError
-from cluster_model.events import InvariantViolated
-from cluster_model.profiles import PROFILE_VERSIONS, Profile, modes_of
-from cluster_model.replication.leadership import Leadership
+from cluster_model.protocol.errors import KafkaError
+from cluster_model.protocol.events import InvariantViolated
+from cluster_model.protocol.versions import PROFILE_VERSIONS, Profile, modes_of
 from tests.cluster_model.hands import Hands, P
 from tests.cluster_model.storms import SECOND, LossyStorm, spec_of, weather
 from tests.support.breadth import many

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
+from cluster_model.broker.partition import leadership
+from cluster_model.broker.partition.leadership import Leadership
 from cluster_model.cluster import Cluster
 from cluster_model.controller.kraft.replication_control import ReplicationControl
-from cluster_model.errors import KafkaError
-from cluster_model.replication import leadership
-from cluster_model.replication.leadership import Leadership
-from cluster_model.spec import BrokerSpec, ClusterSpec, GroupSpec, ProducerSpec, TopicSpec
+from cluster_model.protocol.errors import KafkaError
+from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, GroupSpec, ProducerSpec, TopicSpec
 from tests.cluster_model import test_safety_mutations as broken
 from tests.cluster_model.test_control_checker import later
 

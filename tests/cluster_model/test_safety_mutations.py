@@ -9,24 +9,25 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from cluster_model.checker.safety.registry import PROPERTIES
+from cluster_model.broker.fetch import reading_from_followers
+from cluster_model.broker.partition import leadership
+from cluster_model.broker.partition.following import Following
+from cluster_model.broker.partition.leadership import Leadership
+from cluster_model.broker.partition.partition import Replica
+from cluster_model.checker.invariants.registry import PROPERTIES
 from cluster_model.cluster import Cluster
 from cluster_model.controller.committed import Committed
 from cluster_model.controller.kraft import replication_control
-from cluster_model.controller.kraft.cluster_control import ClusterControl
+from cluster_model.controller.kraft.cluster_control_manager import ClusterControl
 from cluster_model.controller.kraft.replication_control import ReplicationControl
 from cluster_model.controller.rules import alter_partition
 from cluster_model.controller.rules.change import Change
-from cluster_model.errors import KafkaError
-from cluster_model.events import InvariantViolated, RecordsRead
-from cluster_model.log import cleaner
-from cluster_model.log.epochs import EpochCache
+from cluster_model.log import log_cleaner
+from cluster_model.log.leader_epoch_cache import EpochCache
 from cluster_model.log.segments import Segments
-from cluster_model.messages import PartitionState
-from cluster_model.replication import leadership, reading_from_followers
-from cluster_model.replication.following import Following
-from cluster_model.replication.leadership import Leadership
-from cluster_model.replication.replica import Replica
+from cluster_model.protocol.errors import KafkaError
+from cluster_model.protocol.events import InvariantViolated, RecordsRead
+from cluster_model.protocol.messages import PartitionState
 from tests.cluster_model.hands import Hands, P
 from tests.cluster_model.test_compaction import build as compacting
 from tests.cluster_model.test_control_checker import build, later
@@ -345,7 +346,7 @@ def consumers_read_to_the_end(patch: Patch) -> None:
         finally:
             replica.hw = before
 
-    patch.setattr("cluster_model.replication.serving.serve_consumer", serve)
+    patch.setattr("cluster_model.broker.fetch.fetch_reads.serve_consumer", serve)
 
 
 def hw_moves_below_the_minimum(patch: Patch) -> None:
@@ -411,13 +412,13 @@ def caches_any_epoch(patch: Patch) -> None:
 
 def newest_goes(patch: Patch) -> None:
     """The offset map is one too far."""
-    real = cleaner._offset_map
+    real = log_cleaner._offset_map
 
     def mapped(*words: Any) -> Any:
         newest, end = real(*words)
         return {key: offset + 1 for key, offset in newest.items()}, end
 
-    patch.setattr(cleaner, "_offset_map", mapped)
+    patch.setattr(log_cleaner, "_offset_map", mapped)
 
 
 MUTATIONS = [

@@ -6,17 +6,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cluster_model.errors import ModelError
-from cluster_model.log.batch import Batch
-from cluster_model.log.codecs import CODECS, codec_of
-from cluster_model.log.indexes import Found, OffsetEntry, TimeEntry, indexes_of, offset_for_timestamp
-from cluster_model.log.lineage import Lineage, Lineages
+from cluster_model.log.batch_store import Lineage, Lineages
+from cluster_model.log.offset_index import Found, OffsetEntry, TimeEntry, indexes_of, offset_for_timestamp
 from cluster_model.log.recovery import RECOVERY_BYTES_PER_SECOND, bytes_to_check, recovery_us
 from cluster_model.log.replica_log import ReplicaLog
 from cluster_model.log.retention import retain
-from cluster_model.log.rules import LogRules
 from cluster_model.log.segments import INT32_MAX, NO_TIMESTAMP, Segment, Segments
-from cluster_model.profiles import Profile
+from cluster_model.protocol.batch import Batch
+from cluster_model.protocol.codecs import CODECS, codec_of
+from cluster_model.protocol.errors import ModelError
+from cluster_model.protocol.rules import LogRules
+from cluster_model.protocol.versions import Profile
 
 SMALL = LogRules(segment_bytes=100, index_interval=20)
 

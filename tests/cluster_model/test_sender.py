@@ -2,10 +2,10 @@
 
 import pytest
 
-from cluster_model.config import ConfigValue
-from cluster_model.errors import KafkaError
-from cluster_model.events import RecordsAcked, RecordsFailed, RecordsSent, RecordsUnknown
-from cluster_model.messages import (
+from cluster_model.protocol.config_key import ConfigValue
+from cluster_model.protocol.errors import KafkaError
+from cluster_model.protocol.events import RecordsAcked, RecordsFailed, RecordsSent, RecordsUnknown
+from cluster_model.protocol.messages import (
     InitProducerIdRequest,
     InitProducerIdResponse,
     MetadataRequest,

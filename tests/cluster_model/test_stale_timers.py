@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from cluster_model.cluster import Cluster
-from cluster_model.events import (
+from cluster_model.kernel.process import DISCONNECTED
+from cluster_model.protocol.events import (
     BrokerFenced,
     ControllerChanged,
     IsrChanged,
@@ -18,8 +19,7 @@ from cluster_model.events import (
     RecordsUnknown,
     TraceEvent,
 )
-from cluster_model.kernel.processes import DISCONNECTED
-from cluster_model.spec import BrokerSpec, ClusterSpec, GroupSpec, NetworkSpec, ProducerSpec, TopicSpec
+from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, GroupSpec, NetworkSpec, ProducerSpec, TopicSpec
 
 MS, SECOND = 1_000, 1_000_000
 PRODUCER, MEMBER = 2_000, 3_000

@@ -12,13 +12,13 @@ from hypothesis import find, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 
-from cluster_model.controller.deciding import Decider
-from cluster_model.errors import KafkaError
-from cluster_model.messages import ALL
-from cluster_model.profiles import Profile
-from cluster_model.replication import leadership
-from cluster_model.replication.leadership import Leadership
-from cluster_model.replication.replica import Replica
+from cluster_model.broker.partition import leadership
+from cluster_model.broker.partition.leadership import Leadership
+from cluster_model.broker.partition.partition import Replica
+from cluster_model.controller.immediate_controller import Decider
+from cluster_model.protocol.errors import KafkaError
+from cluster_model.protocol.messages import ALL
+from cluster_model.protocol.versions import Profile
 from tests.cluster_model import promises
 from tests.cluster_model.promises import BrokenPromiseError
 from tests.cluster_model.protocol import BROKERS, Protocol, walk

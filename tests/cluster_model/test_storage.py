@@ -5,8 +5,10 @@ from typing import Any
 import pytest
 
 from cluster_model.cluster import Cluster
-from cluster_model.errors import KafkaError, ModelError
-from cluster_model.events import (
+from cluster_model.log.recovery import RECOVERY_BYTES_PER_SECOND
+from cluster_model.protocol.batch import Batch
+from cluster_model.protocol.errors import KafkaError, ModelError
+from cluster_model.protocol.events import (
     ConsumerReset,
     Event,
     LogStartMoved,
@@ -15,9 +17,7 @@ from cluster_model.events import (
     RecoveryFinished,
     SegmentRolled,
 )
-from cluster_model.log.batch import Batch
-from cluster_model.log.recovery import RECOVERY_BYTES_PER_SECOND
-from cluster_model.spec import BrokerSpec, ClusterSpec, GroupSpec, ProducerSpec, TopicSpec
+from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, GroupSpec, ProducerSpec, TopicSpec
 from tests.cluster_model.again import comes_out_again
 
 SECOND = 1_000_000

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cluster_model.kernel.streams import BLOCK, Stream, Streams
+from cluster_model.kernel.rng import BLOCK, Stream, Streams
 
 PINNED = [
     (0, "a", (12183076091369781635, 17881413739554450902, 958000466521522774)),

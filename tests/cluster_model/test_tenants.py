@@ -4,13 +4,13 @@ from typing import Any
 
 import pytest
 
+from cluster_model.broker.control_plane_client import Decisions, Handlers
 from cluster_model.cluster import Cluster
-from cluster_model.config import ConfigValue
-from cluster_model.errors import KafkaError
-from cluster_model.kernel.kernel import Payload
-from cluster_model.messages import NOBODY, PartitionState
-from cluster_model.replication.control import Decisions, Handlers
-from cluster_model.spec import BrokerSpec, ClusterSpec, TopicSpec
+from cluster_model.kernel.event_loop import Payload
+from cluster_model.protocol.config_key import ConfigValue
+from cluster_model.protocol.errors import KafkaError
+from cluster_model.protocol.messages import NOBODY, PartitionState
+from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, TopicSpec
 
 SECOND = 1_000_000
 P = "notes-0"

@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 
+from cluster_model.broker.fetch.replication_quota import SAMPLES, Rate, Throttle, names_replica, slice_bytes
 from cluster_model.cluster import Cluster
-from cluster_model.config_keys import LONG_MAX
-from cluster_model.log.batch import Batch
-from cluster_model.log.lineage import Lineages
-from cluster_model.log.replica_log import Slice
-from cluster_model.replication.throttling import SAMPLES, Rate, Throttle, names_replica, slice_bytes
-from cluster_model.spec import BrokerSpec, ClusterSpec, NetworkSpec, ProducerSpec, TopicSpec
+from cluster_model.log.batch_store import Lineages
+from cluster_model.protocol.batch import Batch
+from cluster_model.protocol.config_key import LONG_MAX
+from cluster_model.protocol.slices import Slice
+from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, NetworkSpec, ProducerSpec, TopicSpec
 from tests.cluster_model.leaders import LeaderRig
 
 SECOND = 1_000_000

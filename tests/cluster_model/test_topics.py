@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from cluster_model.cluster import Cluster
-from cluster_model.errors import KafkaError, ModelError
-from cluster_model.events import (
+from cluster_model.protocol.errors import KafkaError, ModelError
+from cluster_model.protocol.events import (
     Event,
     LogStartMoved,
     PartitionCreated,
@@ -17,7 +17,7 @@ from cluster_model.events import (
     RecordsUnknown,
     ReplicaDeleted,
 )
-from cluster_model.keyframes import pack, unpack
+from cluster_model.snapshots import pack, unpack
 from tests.cluster_model.desk import SECOND, Desk, desk, one_controller, own, spec_of
 
 MODES = pytest.mark.parametrize(

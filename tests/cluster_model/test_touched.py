@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
+from cluster_model.broker.broker import Broker
+from cluster_model.broker.partition.partition import Replica
+from cluster_model.broker.partition.replication_rules import out_of_sync
+from cluster_model.broker.touched import Touched
 from cluster_model.cluster import Cluster
-from cluster_model.replication.broker import Broker
-from cluster_model.replication.replica import Replica
-from cluster_model.replication.rules import out_of_sync
-from cluster_model.replication.touched import Touched
 from tests.cluster_model.shaking import act, advance, drawn_plan, drawn_spec
 
 LEADERSHIP = 15

@@ -1,7 +1,7 @@
 """What the digest of a trace is about."""
 
-from cluster_model.events import AdminAnswered, AdminRequested, ExpectationChecked, FaultSkipped, StepTaken
-from cluster_model.trace import NARRATION, Trace
+from cluster_model.observation.event_log import NARRATION, Trace
+from cluster_model.protocol.events import AdminAnswered, AdminRequested, ExpectationChecked, FaultSkipped, StepTaken
 
 
 def digest(*events):

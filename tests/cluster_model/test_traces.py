@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import pytest
 
-from cluster_model.errors import ModelError
+from cluster_model.protocol.errors import ModelError
 from tests.cluster_model.hands import Hands
 from tests.cluster_model.tracing import CASES, WIDTH, as_text, run
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from cluster_model.clients.era import Era
-from cluster_model.clients.producer_config import ProducerConfig
-from cluster_model.clients.transaction_manager import (
+from cluster_model.clients.producer.config import ProducerConfig
+from cluster_model.clients.producer.era import Era
+from cluster_model.clients.producer.transaction_manager import (
     ADD,
     COMMIT,
     END,
@@ -17,12 +17,12 @@ from cluster_model.clients.transaction_manager import (
     State,
     TransactionManager,
 )
-from cluster_model.clients.transactions import rules_of
-from cluster_model.errors import KafkaError
-from cluster_model.groups.messages import CommittedOffset, TxnOffsetCommitRequest
-from cluster_model.messages import InitProducerIdRequest
-from cluster_model.profiles import Profile
-from cluster_model.transactions.messages import AddOffsetsToTxnRequest, AddPartitionsToTxnRequest, EndTxnRequest
+from cluster_model.clients.producer.transactions import rules_of
+from cluster_model.protocol.errors import KafkaError
+from cluster_model.protocol.group_messages import CommittedOffset, TxnOffsetCommitRequest
+from cluster_model.protocol.messages import InitProducerIdRequest
+from cluster_model.protocol.transaction_messages import AddOffsetsToTxnRequest, AddPartitionsToTxnRequest, EndTxnRequest
+from cluster_model.protocol.versions import Profile
 
 E = KafkaError
 S = State

@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 
 from cluster_model.cluster import Cluster
-from cluster_model.config import ConfigValue
-from cluster_model.errors import KafkaError
-from cluster_model.messages import READ_COMMITTED, READ_UNCOMMITTED, FetchRequest, ListOffsetsRequest
-from cluster_model.spec import GroupSpec, ProducerSpec, TransactionPlan
-from cluster_model.transactions.state import TxnState
+from cluster_model.coordinators.transaction.transaction_metadata import TxnState
+from cluster_model.protocol.config_key import ConfigValue
+from cluster_model.protocol.errors import KafkaError
+from cluster_model.protocol.messages import READ_COMMITTED, READ_UNCOMMITTED, FetchRequest, ListOffsetsRequest
+from cluster_model.spec.cluster_spec import GroupSpec, ProducerSpec, TransactionPlan
 from tests.cluster_model.transacting import ANYTHING, COMMITTED, MS, SECOND, P, Run, producer, spec
 from tests.support.breadth import some
 

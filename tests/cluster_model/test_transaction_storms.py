@@ -9,7 +9,7 @@ from random import Random
 import pytest
 
 from cluster_model.cluster import Cluster
-from cluster_model.events import (
+from cluster_model.protocol.events import (
     Event,
     RecordsFailed,
     RecordsRead,
@@ -19,7 +19,7 @@ from cluster_model.events import (
     TransactionCommitted,
     TransactionUnknown,
 )
-from cluster_model.spec import ClusterSpec, GroupSpec, ProducerSpec, TopicSpec, TransactionPlan
+from cluster_model.spec.cluster_spec import ClusterSpec, GroupSpec, ProducerSpec, TopicSpec, TransactionPlan
 from tests.cluster_model.storms import MS, SECOND, Storm, spec_of
 from tests.support.breadth import many
 

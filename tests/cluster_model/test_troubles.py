@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cluster_model.kernel.port import Port
+from cluster_model.kernel.link import GIVEN_UP_US, RETRANSMIT_US
+from cluster_model.kernel.link_faults import LOSSES, MSS
+from cluster_model.kernel.node_context import Port
 from cluster_model.kernel.shapes import ANSWER, INTO, OTHER, OUT, REQUEST, STRICT_ANSWER, Measures, Shape, either
-from cluster_model.kernel.troubles import LOSSES, MSS
-from cluster_model.kernel.wires import GIVEN_UP_US, RETRANSMIT_US
 from tests.cluster_model.test_processes import LATENCY, A, B, C, World
 
 MS = 1_000

@@ -2,11 +2,11 @@
 
 import pytest
 
-from cluster_model.errors import KafkaError
-from cluster_model.log.epochs import UNDEFINED, EpochCache
-from cluster_model.messages import EpochEnd
-from cluster_model.replication.rules import truncation_by_epoch_end
-from cluster_model.replication.serving import epoch_end
+from cluster_model.broker.fetch.fetch_reads import epoch_end
+from cluster_model.broker.partition.replication_rules import truncation_by_epoch_end
+from cluster_model.log.leader_epoch_cache import UNDEFINED, EpochCache
+from cluster_model.protocol.errors import KafkaError
+from cluster_model.protocol.messages import EpochEnd
 from tests.cluster_model.leaders import LeaderRig, P
 
 HW, LEO = 5, 12

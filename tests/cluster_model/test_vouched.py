@@ -4,8 +4,8 @@ from itertools import permutations
 
 import pytest
 
-from cluster_model.checker.ledger import Ledger
-from cluster_model.events import RecordsAcked
+from cluster_model.checker.ledger.ledger import Ledger
+from cluster_model.protocol.events import RecordsAcked
 from tests.cluster_model.hands import Hands, P
 
 

@@ -6,9 +6,7 @@ Fetches of the quorum and heartbeats that say nothing new are left out: there ar
 from collections.abc import Callable
 from typing import Any
 
-from cluster_model.clients.admin_messages import EnvelopeRequest
 from cluster_model.cluster import Cluster
-from cluster_model.config import ConfigValue
 from cluster_model.controller.kraft.messages import (
     AlterPartitionBatchRequest,
     AlterPartitionBatchResponse,
@@ -23,11 +21,13 @@ from cluster_model.controller.raft.messages import (
     VoteRequest,
     VoteResponse,
 )
-from cluster_model.errors import KafkaError
-from cluster_model.events import describe
-from cluster_model.kernel.kernel import Payload
-from cluster_model.kernel.port import Port
-from cluster_model.spec import BrokerSpec, ClusterSpec, ProducerSpec, TopicSpec
+from cluster_model.kernel.event_loop import Payload
+from cluster_model.kernel.node_context import Port
+from cluster_model.protocol.admin_messages import EnvelopeRequest
+from cluster_model.protocol.config_key import ConfigValue
+from cluster_model.protocol.errors import KafkaError
+from cluster_model.protocol.events import describe
+from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, ProducerSpec, TopicSpec
 
 SECOND = 1_000_000
 MS = 1_000

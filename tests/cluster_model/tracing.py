@@ -4,14 +4,14 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Final
 
-from playbooks.bundled import path_of
-from playbooks.loader import loads
-from playbooks.manual_session import ManualSession
-from playbooks.model import Playbook
-from playbooks.result import Result
-from playbooks.settings import apply_settings
-from tui.cli.printing import ledger_words, loss_lines
-from tui.cli.trace_table import legend_lines, trace_lines
+from playbooks.engine.manual_session import ManualSession
+from playbooks.library.bundled import path_of
+from playbooks.model.playbook import Playbook
+from playbooks.parser.loader import loads
+from playbooks.parser.settings import apply_settings
+from playbooks.results.result import Result
+from tui.output.result import ledger_words, loss_lines
+from tui.output.trace_table import legend_lines, trace_lines
 
 TRACES: Final[dict[str, tuple[str, ...]]] = {
     "two-round-hw": ("0.10.2", "2.5", "3.9"),

@@ -4,12 +4,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from cluster_model.clients.transactional_producer import TransactionalProducer
+from cluster_model.clients.producer.transactional_producer import TransactionalProducer
 from cluster_model.cluster import Cluster
-from cluster_model.config import ConfigValue
-from cluster_model.events import Event, RecordsAborted, RecordsAcked, RecordsRead
-from cluster_model.internal_topics import TRANSACTIONS, coordinator_partition
-from cluster_model.spec import (
+from cluster_model.coordinators.transaction.transaction_coordinator import TransactionCoordinator
+from cluster_model.coordinators.transaction.transaction_metadata import TxnState
+from cluster_model.protocol.config_key import ConfigValue
+from cluster_model.protocol.events import Event, RecordsAborted, RecordsAcked, RecordsRead
+from cluster_model.spec.cluster_spec import (
     BrokerSpec,
     ClusterSpec,
     GroupSpec,
@@ -18,8 +19,7 @@ from cluster_model.spec import (
     TopicSpec,
     TransactionPlan,
 )
-from cluster_model.transactions.coordinator import TransactionCoordinator
-from cluster_model.transactions.state import TxnState
+from cluster_model.spec.internal_topics import TRANSACTIONS, coordinator_partition
 
 SECOND = 1_000_000
 MS = 1_000

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from playbooks.bundled import names
+from playbooks.library.bundled import names
 from tests.cli.running import floodmark
-from tui.cli import demo as demo_module
-from tui.cli.demo import CHAPTERS, demo
-from tui.cli.reporting import Report
+from tui.cli.runs import demo as demo_module
+from tui.cli.runs.demo import CHAPTERS, demo
+from tui.cli.runs.reporting import Report
 
 BECAUSE = "cut its log back to its high watermark 1, which was out of date"
 

@@ -9,11 +9,11 @@ import json
 import sys
 
 from cluster_model.cluster import Cluster
-from cluster_model.keyframes import pack, unpack
-from cluster_model.spec import BrokerSpec, ClusterSpec, GroupSpec, ProducerSpec, TopicSpec
-from faults.action import Action
-from faults.board import FaultBoard
-from faults.fault import FaultError
+from cluster_model.snapshots import pack, unpack
+from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, GroupSpec, ProducerSpec, TopicSpec
+from faults.declarations.action import Action
+from faults.declarations.fault import FaultError
+from faults.injector import FaultBoard
 
 SECOND = 1_000_000
 END_US = 60 * SECOND

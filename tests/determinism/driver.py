@@ -7,11 +7,11 @@
 import json
 import sys
 
-from playbooks.bundled import path_of
-from playbooks.loader import load
-from playbooks.manual_session import ManualSession
-from playbooks.running import start_session
-from playbooks.session import Session
+from playbooks.engine.manual_session import ManualSession
+from playbooks.engine.running import start_session
+from playbooks.engine.session import Session
+from playbooks.library.bundled import path_of
+from playbooks.parser.loader import load
 
 TOLD = ("ledger", "books", "clients", "violations", "overdue", "stuck", "findings", "anomalies")
 """Parts of a result that the digest does not cover, or not as they are told."""

@@ -4,11 +4,19 @@ import json
 import sys
 from typing import Any
 
-from cluster_model.clients.admin_messages import DeleteTopicsRequest
 from cluster_model.cluster import Cluster
-from cluster_model.internal_topics import OFFSETS
 from cluster_model.kernel.shapes import INTO, OUT, Shape
-from cluster_model.spec import BrokerSpec, ClusterSpec, GroupSpec, Interceptor, NetworkSpec, ProducerSpec, TopicSpec
+from cluster_model.protocol.admin_messages import DeleteTopicsRequest
+from cluster_model.spec.cluster_spec import (
+    BrokerSpec,
+    ClusterSpec,
+    GroupSpec,
+    Interceptor,
+    NetworkSpec,
+    ProducerSpec,
+    TopicSpec,
+)
+from cluster_model.spec.internal_topics import OFFSETS
 
 SECOND = 1_000_000
 END = 50 * SECOND

@@ -5,7 +5,7 @@ import sys
 from typing import Any
 
 from cluster_model.cluster import Cluster
-from cluster_model.spec import BrokerSpec, ClusterSpec, GroupSpec, NetworkSpec, ProducerSpec, TopicSpec
+from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, GroupSpec, NetworkSpec, ProducerSpec, TopicSpec
 
 SECOND = 1_000_000
 END = 50 * SECOND

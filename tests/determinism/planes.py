@@ -7,11 +7,11 @@ off. ``SLICES`` are those of :mod:`tests.determinism.driver`, or ``keyframes``: 
 import json
 import sys
 
-from cluster_model.events import AdminAnswered, AdminRequested, Event
-from playbooks.loader import loads
-from playbooks.model import Playbook
-from playbooks.session import Session
-from playbooks.timeline import Timeline
+from cluster_model.protocol.events import AdminAnswered, AdminRequested, Event
+from playbooks.engine.session import Session
+from playbooks.model.playbook import Playbook
+from playbooks.parser.loader import loads
+from playbooks.timetravel.timeline import Timeline
 from tests.determinism.driver import MOVES
 
 SECOND = 1_000_000

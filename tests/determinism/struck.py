@@ -3,9 +3,9 @@
 import json
 import sys
 
-from faults.board import FaultBoard
 from faults.catalogue import CATALOGUE
-from faults.fault import Fault, FaultError
+from faults.declarations.fault import Fault, FaultError
+from faults.injector import FaultBoard
 from tests.faults.whole import SECOND, action_of, whole_cluster
 
 STEPS = {"whole": 3_600 * SECOND, "slice": 8_000, "odd": 1_234_567}

@@ -5,7 +5,7 @@ from functools import cache
 
 import pytest
 
-from playbooks.bundled import names
+from playbooks.library.bundled import names
 from tests.determinism import elsewhere as other
 from tests.support.breadth import some
 

@@ -51,7 +51,7 @@ def test_the_compiled_model_has_the_same_history(tmp_path: Path) -> None:
     )
     assert done.returncode == 0, done.stderr
     paths = f"{target}{os.pathsep}{ROOT}"
-    where = answer(paths, "-c", "import cluster_model.replication.service as module; print(module.__file__)").strip()
+    where = answer(paths, "-c", "import cluster_model.broker.request_handler as module; print(module.__file__)").strip()
     assert where.startswith(str(target))
     assert not where.endswith(".py"), "this one is compiled"
     plain = json.loads(answer(str(ROOT), "-m", "tests.determinism.bare", "slice"))

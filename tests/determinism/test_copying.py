@@ -4,7 +4,7 @@ from functools import cache
 
 import pytest
 
-from cluster_model.keyframes import pack, unpack
+from cluster_model.snapshots import pack, unpack
 from tests.cluster_model.copying import SECOND
 from tests.determinism.copying import FEATURES, STEPS, build, digest, play
 from tests.determinism.elsewhere import elsewhere

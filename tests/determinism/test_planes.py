@@ -4,8 +4,8 @@ from functools import cache
 
 import pytest
 
-from cluster_model.events import ControllerChanged, Event, FaultInjected, LeaderElected, PartitionDeleted
-from faults.operations import OPERATIONS
+from cluster_model.protocol.events import ControllerChanged, Event, FaultInjected, LeaderElected, PartitionDeleted
+from faults.declarations.operation import OPERATIONS
 from tests.determinism.elsewhere import elsewhere
 from tests.determinism.planes import PLANES, operations, run
 from tests.support.breadth import some

@@ -4,10 +4,11 @@ from functools import cache
 
 import pytest
 
-from cluster_model.events import TransactionAborted, TransactionCommitted
-from cluster_model.keyframes import pack, unpack
+from cluster_model.protocol.events import TransactionAborted, TransactionCommitted
+from cluster_model.snapshots import pack, unpack
+from tests.cluster_model.transacting import SECOND
 from tests.determinism.elsewhere import elsewhere
-from tests.determinism.transactions import END, FEATURES, SECOND, STEPS, build, digest
+from tests.determinism.transactions import END, FEATURES, STEPS, build, digest
 from tests.support.breadth import some
 
 

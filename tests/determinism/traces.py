@@ -3,7 +3,7 @@
 import json
 import sys
 
-from playbooks.manual_session import ManualSession
+from playbooks.engine.manual_session import ManualSession
 from tests.cluster_model.tracing import CASES, playbook_of
 
 

@@ -4,7 +4,7 @@ import json
 import sys
 
 from cluster_model.cluster import Cluster
-from cluster_model.spec import TransactionPlan
+from cluster_model.spec.cluster_spec import TransactionPlan
 from tests.cluster_model.transacting import MS, SECOND, producer, spec
 
 END = 30 * SECOND

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from faults.action import Action
-from playbooks.loader import loads
-from playbooks.recorder import Recorder
-from playbooks.session import Session
+from faults.declarations.action import Action
+from playbooks.engine.session import Session
+from playbooks.parser.loader import loads
+from playbooks.recording.recorder import Recorder
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
@@ -129,7 +129,13 @@ def test_a_session_with_a_crash_goes_this_way(tmp_path: Path) -> None:
         session.act(Action("inject", "crash", "broker(3)", for_us=1_000_000))
         session.finish()
 
-    elsewhere = ("tui/", "spark_report/", "playbooks/replay.py", "playbooks/repeating.py", "playbooks/timeline.py")
+    elsewhere = (
+        "tui/",
+        "spark_report/",
+        "playbooks/engine/replay.py",
+        "playbooks/engine/repeating.py",
+        "playbooks/timetravel/timeline.py",
+    )
     expected = {
         (name, path)
         for name, path in {*named(RECORD), *named(FAULT)}
@@ -140,8 +146,8 @@ def test_a_session_with_a_crash_goes_this_way(tmp_path: Path) -> None:
 
 
 def test_what_is_not_there_would_be_found() -> None:
-    text = "The `Nobody.does` (`clients/producer.py`) and `nothing/here.py`."
-    assert named(text) == [("Nobody.does", "clients/producer.py")]
-    assert "Nobody.does" not in defined(located("clients/producer.py"))
-    assert files(text) == ["clients/producer.py", "nothing/here.py"]
+    text = "The `Nobody.does` (`clients/producer/producer.py`) and `nothing/here.py`."
+    assert named(text) == [("Nobody.does", "clients/producer/producer.py")]
+    assert "Nobody.does" not in defined(located("clients/producer/producer.py"))
+    assert files(text) == ["clients/producer/producer.py", "nothing/here.py"]
     assert not located("nothing/here.py").exists()

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from cluster_model.fidelity import AREAS, Area
-from cluster_model.profiles import FLAGS, PROFILE_VERSIONS, Profile
-from playbooks.fidelity_page import page
+from cluster_model.protocol.versions import FLAGS, PROFILE_VERSIONS, Profile
+from docs.generate.fidelity_page import page
 from playbooks.fidelity_words import areas_of, changes, document
 from tests.cli.conftest import here, typed
 from tests.cli.running import Typed
@@ -56,7 +56,7 @@ def test_a_release_has_the_areas_that_were_there() -> None:
 
 
 def test_the_page_is_up_to_date() -> None:
-    """Made by ``python -m playbooks.fidelity_page > docs/fidelity.md``."""
+    """Made by ``python -m docs.generate.fidelity_page > docs/fidelity.md``."""
     assert (ROOT / "docs" / "fidelity.md").read_text(encoding="utf-8") == page()
 
 

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from playbooks.loader import load
-from playbooks.reading.fragment_files import read_fragment
-from playbooks.running import start_session
+from playbooks.engine.running import start_session
+from playbooks.parser.fragment_files import read_fragment
+from playbooks.parser.loader import load
 
 PAGE = Path(__file__).parents[2] / "docs" / "playbooks.md"
 

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from docs.generate.glossary_page import page
 from tests.cli.conftest import here, typed
 from tests.cli.running import Typed
 from tests.docs.test_readme import ROOT, Line, blocks, commands
-from tui.glossary_page import page
 from tui.viewmodel.glossary import GLOSSARY
 
 __all__ = ["here", "typed"]
@@ -23,7 +23,7 @@ FIRST = [line for line in commands(BEGINNING) if not line.command.startswith("ma
 
 
 def test_the_glossary_is_up_to_date() -> None:
-    """Made by ``python -m tui.glossary_page > docs/glossary.md``."""
+    """Made by ``python -m docs.generate.glossary_page > docs/glossary.md``."""
     assert (DOCS / "glossary.md").read_text(encoding="utf-8") == page()
     assert page().count("\n- **") == len(GLOSSARY)
 

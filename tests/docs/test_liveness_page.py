@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from cluster_model.checker.liveness.liveness import NAMES
-from playbooks.liveness_page import page
+from cluster_model.checker.liveness.liveness_checker import NAMES
+from docs.generate.liveness_page import page
 
 ROOT = Path(__file__).parents[2]
 

@@ -3,13 +3,13 @@
 import re
 from xml.etree import ElementTree as ET
 
-from cluster_model.profiles import PROFILE_VERSIONS
+from cluster_model.protocol.versions import PROFILE_VERSIONS
 from faults.catalogue import CATALOGUE
-from playbooks.running import start_session
+from playbooks.engine.running import start_session
 from tests.docs.test_readme import README, ROOT
 from tests.playbooks.test_library import TRACES
 from tests.support.library import playbook_of
-from tui.keymap import KEYS
+from tui.keybindings.keymap import KEYS
 
 TEXT = README.read_text(encoding="utf-8")
 SPOKEN = " ".join(line.removeprefix("> ") for line in TEXT.splitlines())

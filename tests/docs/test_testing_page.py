@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from playbooks import pytest_plugin
+from playbooks.testing import pytest_plugin
 
 pytest_plugins = ["pytester"]
 

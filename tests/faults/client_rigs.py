@@ -3,7 +3,7 @@
 from typing import Any
 
 from cluster_model.cluster import Cluster
-from cluster_model.spec import BrokerSpec, ClusterSpec, GroupSpec, ProducerSpec, TopicSpec
+from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, GroupSpec, ProducerSpec, TopicSpec
 from tests.faults.rigs import MS
 
 CHECKOUT, BILLING_0, BILLING_1, BILLING_2 = 2_000, 3_000, 3_001, 3_002

@@ -3,7 +3,7 @@
 import pytest
 
 from cluster_model.cluster import Cluster
-from faults.board import FaultBoard
+from faults.injector import FaultBoard
 from tests.faults.rigs import SECOND, board_of, busy_cluster
 
 

@@ -3,10 +3,10 @@
 from typing import Any
 
 from cluster_model.cluster import Cluster
-from cluster_model.profiles import parse_version
-from cluster_model.spec import BrokerSpec, ClusterSpec, GroupSpec, ProducerSpec, TopicSpec
-from faults.action import Action
-from faults.board import FaultBoard
+from cluster_model.protocol.versions import parse_version
+from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, GroupSpec, ProducerSpec, TopicSpec
+from faults.declarations.action import Action
+from faults.injector import FaultBoard
 
 MS = 1_000
 SECOND = 1_000_000

@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from cluster_model.cluster import Cluster
-from cluster_model.events import (
+from cluster_model.kernel.process import ProcessState
+from cluster_model.protocol.events import (
     BrokerFenced,
     FaultHealed,
     FaultInjected,
@@ -16,11 +17,10 @@ from cluster_model.events import (
     NodeUp,
     TraceEvent,
 )
-from cluster_model.kernel.processes import ProcessState
-from cluster_model.spec import FIRST_CONTROLLER
-from faults.board import FaultBoard
+from cluster_model.spec.cluster_spec import FIRST_CONTROLLER
 from faults.catalogue import CATALOGUE
-from faults.fault import FaultError
+from faults.declarations.fault import FaultError
+from faults.injector import FaultBoard
 from tests.faults.rigs import MS, SECOND, board_of, busy_cluster, inject, unsettled
 from tests.support.breadth import met
 

@@ -2,12 +2,12 @@
 
 import pytest
 
+from cluster_model.broker.storage.disk import BLOCK
 from cluster_model.cluster import Cluster
-from cluster_model.errors import KafkaError
-from cluster_model.events import NodeDown, NodeUp, Truncated
-from cluster_model.messages import CONSUMER, FetchPartition, FetchRequest
-from cluster_model.replication.disk import BLOCK
-from faults.board import FaultBoard
+from cluster_model.protocol.errors import KafkaError
+from cluster_model.protocol.events import NodeDown, NodeUp, Truncated
+from cluster_model.protocol.messages import CONSUMER, FetchPartition, FetchRequest
+from faults.injector import FaultBoard
 from tests.faults.disks import MIB, Probe, quiet, told
 from tests.faults.rigs import MS, SECOND, board_of, inject, unsettled
 

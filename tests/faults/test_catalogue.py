@@ -8,11 +8,11 @@ import pytest
 from rich.cells import cell_len
 
 from faults.catalogue import CATALOGUE, nearest
-from faults.fault import ACCEPTS, FAMILIES, NUMERIC, Alias, Behaviour, Fault, Param
-from faults.operations import OPERATIONS, Operation, nearest_operation
-from faults.selectors import SelectorError, parse
-from tui.glyphs import ASCII
-from tui.theme import ROLES
+from faults.declarations.fault import ACCEPTS, FAMILIES, NUMERIC, Alias, Behaviour, Fault, Param
+from faults.declarations.operation import OPERATIONS, Operation, nearest_operation
+from faults.declarations.target_language import SelectorError, parse
+from tui.terminal.glyphs import ASCII
+from tui.terminal.theme import ROLES
 
 FAULTS = [pytest.param(fault, id=name) for name, fault in CATALOGUE.items()]
 PARAMS = [

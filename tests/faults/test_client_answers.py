@@ -5,11 +5,11 @@ from typing import Any
 import pytest
 
 from cluster_model.cluster import Cluster
-from cluster_model.events import ProduceRetried, ProducerFenced
-from cluster_model.spec import TransactionPlan
-from faults.action import Action
-from faults.board import FaultBoard
-from faults.fault import FaultError
+from cluster_model.protocol.events import ProduceRetried, ProducerFenced
+from cluster_model.spec.cluster_spec import TransactionPlan
+from faults.declarations.action import Action
+from faults.declarations.fault import FaultError
+from faults.injector import FaultBoard
 from tests.faults.client_rigs import CHECKOUT, client_cluster, whole
 from tests.faults.rigs import SECOND, board_of, inject
 from tests.support.breadth import some

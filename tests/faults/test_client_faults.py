@@ -2,15 +2,15 @@
 
 import pytest
 
-from cluster_model.clients.admin import ADMIN
+from cluster_model.clients.admin_client import ADMIN
 from cluster_model.cluster import Cluster
-from cluster_model.events import ConsumerFailed, NodeDown, NodeUp, PartitionsLost, TraceEvent
-from cluster_model.kernel.processes import ProcessState
-from cluster_model.spec import BrokerSpec, ClusterSpec, GroupSpec, ProducerSpec, TopicSpec
-from faults.board import FaultBoard
+from cluster_model.kernel.process import ProcessState
+from cluster_model.protocol.events import ConsumerFailed, NodeDown, NodeUp, PartitionsLost, TraceEvent
+from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, GroupSpec, ProducerSpec, TopicSpec
 from faults.catalogue import CATALOGUE
-from faults.fault import FaultError
-from faults.selectors import resolve
+from faults.declarations.fault import FaultError
+from faults.declarations.targets import resolve
+from faults.injector import FaultBoard
 from tests.faults.rigs import MS, SECOND, board_of, inject
 from tests.support.breadth import met
 

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from cluster_model.clients.handling import THROWN
+from cluster_model.clients.consumer.record_handler import THROWN
 from cluster_model.cluster import Cluster
-from cluster_model.events import (
+from cluster_model.protocol.events import (
     ConsumerFailed,
     HandlerFailed,
     NodeDown,
@@ -16,9 +16,9 @@ from cluster_model.events import (
     RecordsRead,
     TraceEvent,
 )
-from cluster_model.spec import GroupSpec
-from faults.board import FaultBoard
-from faults.fault import PERCENT, FaultError
+from cluster_model.spec.cluster_spec import GroupSpec
+from faults.declarations.fault import PERCENT, FaultError
+from faults.injector import FaultBoard
 from tests.faults.client_rigs import BILLING_0, BILLING_1, client_cluster, whole
 from tests.faults.rigs import MS, SECOND, board_of, inject
 from tests.support.breadth import many, met

@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from cluster_model.cluster import Cluster
-from cluster_model.events import (
+from cluster_model.protocol.batch import Batch
+from cluster_model.protocol.events import (
     ConsumerReset,
     IsrChanged,
     LogStartMoved,
@@ -16,11 +17,10 @@ from cluster_model.events import (
     SegmentRolled,
     TraceEvent,
 )
-from cluster_model.log.batch import Batch
-from cluster_model.spec import BrokerSpec, ClusterSpec, GroupSpec, ProducerSpec, TopicSpec, TransactionPlan
-from faults.action import Action
-from faults.board import FaultBoard
-from faults.fault import FaultError
+from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, GroupSpec, ProducerSpec, TopicSpec, TransactionPlan
+from faults.declarations.action import Action
+from faults.declarations.fault import FaultError
+from faults.injector import FaultBoard
 from tests.faults.rigs import MS, SECOND, board_of, busy_cluster, inject, unsettled
 
 HOUR = 3_600 * SECOND

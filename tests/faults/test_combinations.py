@@ -6,10 +6,10 @@ import pytest
 from hypothesis import HealthCheck, Phase, assume, given, settings
 from hypothesis import strategies as st
 
-from faults.action import Action
-from faults.board import FaultBoard
 from faults.catalogue import CATALOGUE
-from faults.fault import FaultError
+from faults.declarations.action import Action
+from faults.declarations.fault import FaultError
+from faults.injector import FaultBoard
 from tests.faults.rigs import unsettled
 from tests.faults.whole import (
     OWN,

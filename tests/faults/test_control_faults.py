@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from cluster_model.cluster import Cluster
-from cluster_model.events import (
+from cluster_model.kernel.process import ProcessState
+from cluster_model.protocol.events import (
     BecameFollower,
     BrokerFenced,
     BrokerRegistered,
@@ -17,11 +18,10 @@ from cluster_model.events import (
     ProduceRefused,
     TraceEvent,
 )
-from cluster_model.kernel.processes import ProcessState
-from cluster_model.spec import FIRST_CONTROLLER, FIRST_ZOOKEEPER
-from faults.action import Action
-from faults.board import FaultBoard
-from faults.fault import FaultError
+from cluster_model.spec.cluster_spec import FIRST_CONTROLLER, FIRST_ZOOKEEPER
+from faults.declarations.action import Action
+from faults.declarations.fault import FaultError
+from faults.injector import FaultBoard
 from tests.faults.rigs import MS, SECOND, board_of, busy_cluster, inject, unsettled
 from tests.support.breadth import met
 

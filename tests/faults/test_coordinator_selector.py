@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 
 from cluster_model.cluster import Cluster
-from cluster_model.internal_topics import OFFSETS, TRANSACTIONS, coordinator_partition
-from cluster_model.spec import BrokerSpec, ClusterSpec, GroupSpec, ProducerSpec, TopicSpec
-from faults.selector_language import SELECTORS, Selector, SelectorError, parse
-from faults.selectors import resolve
+from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, GroupSpec, ProducerSpec, TopicSpec
+from cluster_model.spec.internal_topics import OFFSETS, TRANSACTIONS, coordinator_partition
+from faults.declarations.target_language import SELECTORS, Selector, SelectorError, parse
+from faults.declarations.targets import resolve
 from tests.faults.rigs import SECOND, board_of, busy_cluster, inject
 
 GROUPS = ("billing", "audits", "shipping.v2", "a/b")

@@ -6,11 +6,18 @@ from typing import Any
 import pytest
 
 from cluster_model.cluster import Cluster
-from cluster_model.errors import ModelError
-from cluster_model.events import BatchDamaged, ConsumerFailed, CorruptBatchFound, IsrChanged, TraceEvent, Truncated
-from cluster_model.spec import BrokerSpec, ClusterSpec, GroupSpec, ProducerSpec, TopicSpec
-from faults.action import Action
-from faults.fault import FaultError
+from cluster_model.protocol.errors import ModelError
+from cluster_model.protocol.events import (
+    BatchDamaged,
+    ConsumerFailed,
+    CorruptBatchFound,
+    IsrChanged,
+    TraceEvent,
+    Truncated,
+)
+from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, GroupSpec, ProducerSpec, TopicSpec
+from faults.declarations.action import Action
+from faults.declarations.fault import FaultError
 from tests.faults.rigs import MS, SECOND, board_of, busy_cluster, inject, unsettled
 
 ERAS = pytest.mark.parametrize(("kafka", "mode"), [("3.9", "kraft"), ("2.8", "zookeeper"), ("0.10.2", "zookeeper")])

@@ -5,11 +5,11 @@ from typing import Any
 import pytest
 
 from cluster_model.cluster import Cluster
-from cluster_model.events import AdminAnswered, AdminProgress, AdminRequested, LogStartMoved, NodeDown, NodeUp
-from faults.action import Action, Value
-from faults.board import FaultBoard
-from faults.desk import Ended
-from faults.fault import FaultError
+from cluster_model.protocol.events import AdminAnswered, AdminProgress, AdminRequested, LogStartMoved, NodeDown, NodeUp
+from faults.declarations.action import Action, Value
+from faults.declarations.fault import FaultError
+from faults.injector import FaultBoard
+from faults.operations.runner import Ended
 from tests.faults.rigs import MS, SECOND, board_of, busy_cluster, inject
 from tests.support.breadth import some
 

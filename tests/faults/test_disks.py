@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from cluster_model.events import NodeDown
-from faults.board import FaultBoard
-from faults.fault import FaultError
+from cluster_model.protocol.events import NodeDown
+from faults.declarations.fault import FaultError
+from faults.injector import FaultBoard
 from tests.faults.disks import MIB, coordinated, told
 from tests.faults.rigs import MS, SECOND, board_of, busy_cluster, inject, unsettled
 from tests.support.breadth import met

@@ -3,9 +3,9 @@
 import pytest
 
 from cluster_model.cluster import Cluster
-from faults.board import FaultBoard
 from faults.catalogue import CATALOGUE
-from faults.fault import Behaviour, Fault
+from faults.declarations.fault import Behaviour, Fault
+from faults.injector import FaultBoard
 from tests.faults.rigs import unsettled
 from tests.faults.whole import SECOND, elsewhere, fits_plane, ledger_faults, settle, struck
 from tests.support.breadth import some

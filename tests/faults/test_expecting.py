@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cluster_model.cluster import Cluster
-from cluster_model.spec import BrokerSpec, ClusterSpec, TopicSpec
-from faults.action import Action
-from faults.board import FaultBoard
-from faults.fault import Expectation
+from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, TopicSpec
+from faults.declarations.action import Action
+from faults.declarations.fault import Expectation
+from faults.injector import FaultBoard
 from tests.faults.rigs import CONFIG, MS, SECOND, board_of, busy_cluster, inject
 
 BROKERS = (1, 2, 3, 4)

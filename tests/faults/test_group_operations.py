@@ -6,13 +6,13 @@ from typing import Any
 import pytest
 
 from cluster_model.cluster import Cluster
-from cluster_model.errors import ModelError
-from cluster_model.events import AdminAnswered, AdminProgress
-from cluster_model.log.indexes import offset_for_timestamp
-from cluster_model.spec import BrokerSpec, ClusterSpec, GroupSpec, NetworkSpec, ProducerSpec, TopicSpec
-from faults.action import Action, Value
-from faults.board import FaultBoard
-from faults.fault import FaultError
+from cluster_model.log.offset_index import offset_for_timestamp
+from cluster_model.protocol.errors import ModelError
+from cluster_model.protocol.events import AdminAnswered, AdminProgress
+from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, GroupSpec, NetworkSpec, ProducerSpec, TopicSpec
+from faults.declarations.action import Action, Value
+from faults.declarations.fault import FaultError
+from faults.injector import FaultBoard
 
 MS, SECOND = 1_000, 1_000_000
 GOLDENS = Path(__file__).parent / "goldens"

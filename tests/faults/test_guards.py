@@ -5,12 +5,12 @@ from typing import Any
 import pytest
 
 from cluster_model.cluster import Cluster
-from cluster_model.events import FaultHealed, FaultInjected, GuardActed
-from cluster_model.kernel.processes import ProcessState
-from faults.board import FaultBoard
-from faults.fault import FaultError
-from faults.guards import HEAL, GuardError, Guards, Limits
-from faults.selectors import TARGETS
+from cluster_model.kernel.process import ProcessState
+from cluster_model.protocol.events import FaultHealed, FaultInjected, GuardActed
+from faults.declarations.fault import FaultError
+from faults.declarations.targets import TARGETS
+from faults.guardrails import HEAL, GuardError, Guards, Limits
+from faults.injector import FaultBoard
 from tests.faults.rigs import SECOND, board_of, busy_cluster, inject
 
 

@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 
 from cluster_model.cluster import Cluster
-from cluster_model.events import AdminAnswered, AdminProgress, PartitionCreated, PartitionDeleted
-from cluster_model.messages import NOBODY
-from faults.action import Action, Value
-from faults.board import FaultBoard
+from cluster_model.protocol.events import AdminAnswered, AdminProgress, PartitionCreated, PartitionDeleted
+from cluster_model.protocol.messages import NOBODY
+from faults.declarations.action import Action, Value
+from faults.injector import FaultBoard
 from tests.faults.rigs import MS, SECOND, board_of, busy_cluster, inject
 from tests.support.breadth import met, some
 

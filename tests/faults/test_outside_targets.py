@@ -3,11 +3,12 @@
 import pytest
 
 from cluster_model.cluster import Cluster
-from cluster_model.groups.messages import JoinGroupRequest
-from cluster_model.internal_topics import OFFSETS, TRANSACTIONS
-from cluster_model.messages import InitProducerIdRequest
-from cluster_model.spec import BrokerSpec, ClusterSpec, TopicSpec
-from faults.selectors import SelectorError, resolve
+from cluster_model.protocol.group_messages import JoinGroupRequest
+from cluster_model.protocol.messages import InitProducerIdRequest
+from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, TopicSpec
+from cluster_model.spec.internal_topics import OFFSETS, TRANSACTIONS
+from faults.declarations.target_language import SelectorError
+from faults.declarations.targets import resolve
 
 
 def test_their_coordinators() -> None:

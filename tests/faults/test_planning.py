@@ -2,9 +2,9 @@
 
 import pytest
 
-from cluster_model.messages import MetadataResponse, PartitionState
-from faults.procedures.moving import throttles
-from faults.procedures.planning import PlanError, emptied, refactored, spread, states_of
+from cluster_model.protocol.messages import MetadataResponse, PartitionState
+from faults.operations.planning import PlanError, emptied, refactored, spread, states_of
+from faults.operations.reassignment import throttles
 
 
 def known(*assignments: tuple[int, ...], brokers: tuple[int, ...] = (1, 2, 3, 4, 5)) -> MetadataResponse:

@@ -7,10 +7,18 @@ from typing import Any
 import pytest
 
 from cluster_model.cluster import Cluster
-from cluster_model.events import FaultHealed, FaultInjected, NodeDown, NodePaused, NodeResumed, NodeUp, TraceEvent
-from cluster_model.kernel.processes import ProcessState
-from faults.board import FaultBoard
-from faults.fault import FaultError
+from cluster_model.kernel.process import ProcessState
+from cluster_model.protocol.events import (
+    FaultHealed,
+    FaultInjected,
+    NodeDown,
+    NodePaused,
+    NodeResumed,
+    NodeUp,
+    TraceEvent,
+)
+from faults.declarations.fault import FaultError
+from faults.injector import FaultBoard
 from faults.kinds.bouncing import LOOK_US
 from tests.faults.rigs import MS, SECOND, backlog, board_of, busy_cluster, inject, unsettled
 from tests.support.breadth import met

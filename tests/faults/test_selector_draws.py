@@ -5,12 +5,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cluster_model.cluster import Cluster
-from cluster_model.events import FaultInjected, FaultSkipped
-from faults.action import Action
-from faults.board import FaultBoard
-from faults.fault import FaultError, NobodyError
-from faults.selector_language import Selector, parse
-from faults.selectors import resolve
+from cluster_model.protocol.events import FaultInjected, FaultSkipped
+from faults.declarations.action import Action
+from faults.declarations.fault import FaultError, NobodyError
+from faults.declarations.target_language import Selector, parse
+from faults.declarations.targets import resolve
+from faults.injector import FaultBoard
 from tests.faults.rigs import MS, SECOND, board_of, busy_cluster, inject
 
 # --- drawing --------------------------------------------------------------------------------------------------------

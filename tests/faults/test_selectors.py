@@ -5,9 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cluster_model.cluster import Cluster
-from cluster_model.spec import FIRST_CONTROLLER
-from faults.selector_language import SELECTORS, NobodyFoundError, Selector, SelectorError, parse
-from faults.selectors import resolve, selector_of
+from cluster_model.spec.cluster_spec import FIRST_CONTROLLER
+from faults.declarations.target_language import SELECTORS, NobodyFoundError, Selector, SelectorError, parse
+from faults.declarations.targets import resolve, selector_of
 from tests.faults.rigs import SECOND, busy_cluster
 
 

@@ -5,11 +5,11 @@ from typing import Any
 import pytest
 
 from cluster_model.cluster import Cluster
-from cluster_model.events import FaultInjected
-from faults.action import Action
-from faults.board import FaultBoard
-from faults.fault import FaultError
-from faults.kinds.dividing import neighbours
+from cluster_model.protocol.events import FaultInjected
+from faults.declarations.action import Action
+from faults.declarations.fault import FaultError
+from faults.injector import FaultBoard
+from faults.kinds.partition import neighbours
 from tests.faults.rigs import MS, SECOND, board_of, busy_cluster, inject, unsettled
 from tests.faults.test_expecting import leaders_and_isrs, seen, told
 from tests.support.breadth import met

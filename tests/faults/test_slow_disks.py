@@ -5,14 +5,14 @@ from typing import Any
 
 import pytest
 
+from cluster_model.broker.control_plane_client import Decisions, Handlers
 from cluster_model.cluster import Cluster
-from cluster_model.config import BrokerConfig
-from cluster_model.errors import KafkaError
-from cluster_model.events import Event, IsrChanged, RecoveryFinished
-from cluster_model.messages import ProduceRequest
-from cluster_model.profiles import Profile
-from cluster_model.replication.control import Decisions, Handlers
-from cluster_model.spec import ClusterSpec, NetworkSpec, ProducerSpec
+from cluster_model.protocol.configs import BrokerConfig
+from cluster_model.protocol.errors import KafkaError
+from cluster_model.protocol.events import Event, IsrChanged, RecoveryFinished
+from cluster_model.protocol.messages import ProduceRequest
+from cluster_model.protocol.versions import Profile
+from cluster_model.spec.cluster_spec import ClusterSpec, NetworkSpec, ProducerSpec
 from tests.faults.disks import MIB, Probe, appended, coordinated, quiet, told
 from tests.faults.rigs import MS, SECOND, board_of, busy_cluster, inject
 from tests.support.breadth import some

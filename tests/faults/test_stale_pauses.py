@@ -7,9 +7,9 @@ import pytest
 from cluster_model.cluster import Cluster
 from cluster_model.controller.kraft.loader import MetadataLoader
 from cluster_model.controller.kraft.records import Record
-from cluster_model.controller.zookeeper.obeying import Obedience
-from cluster_model.events import BecameFollower, TraceEvent
-from faults.board import FaultBoard
+from cluster_model.controller.zookeeper.controller_requests import Obedience
+from cluster_model.protocol.events import BecameFollower, TraceEvent
+from faults.injector import FaultBoard
 from tests.faults.rigs import MS, SECOND, board_of, busy_cluster, inject, unsettled
 
 modes = pytest.mark.parametrize(

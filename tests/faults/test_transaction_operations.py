@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from cluster_model.errors import KafkaError
-from cluster_model.events import AdminAnswered, AdminProgress
-from cluster_model.transactions.admin_messages import DescribeTransactionsRequest
-from faults.action import Action, Value
-from faults.board import FaultBoard
+from cluster_model.protocol.admin_messages_part import DescribeTransactionsRequest
+from cluster_model.protocol.errors import KafkaError
+from cluster_model.protocol.events import AdminAnswered, AdminProgress
+from faults.declarations.action import Action, Value
+from faults.injector import FaultBoard
 from tests.cluster_model.transactions.talks import Script, Talk
 
 SECOND = 1_000_000

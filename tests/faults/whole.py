@@ -7,12 +7,12 @@
 from typing import Any, Final
 
 from cluster_model.cluster import Cluster
-from cluster_model.profiles import parse_version
-from cluster_model.spec import BrokerSpec, ClusterSpec, GroupSpec, ProducerSpec, TopicSpec, TransactionPlan
-from faults.action import Action
-from faults.board import FaultBoard
-from faults.fault import Fault
-from faults.selectors import selector_of
+from cluster_model.protocol.versions import parse_version
+from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, GroupSpec, ProducerSpec, TopicSpec, TransactionPlan
+from faults.declarations.action import Action
+from faults.declarations.fault import Fault
+from faults.declarations.targets import selector_of
+from faults.injector import FaultBoard
 
 MS: Final = 1_000
 SECOND: Final = 1_000_000
@@ -39,7 +39,7 @@ TARGETS: Final = {
     "controllers": "controller",
     "plane": "controller",
 }
-"""A target for each kind of targets (:data:`faults.fault.ACCEPTS`)."""
+"""A target for each kind of targets (:data:`faults.declarations.fault.ACCEPTS`)."""
 
 ELSEWHERE: Final = {
     "processes": ("controller", "client(ledger)", "client(billing/0)", "broker(5)"),

@@ -7,12 +7,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from faults.action import Action
+from faults.declarations.action import Action
 from gateway.gateway import Gateway
-from playbooks.loader import loads
-from playbooks.recorder import Recorder
-from playbooks.result import Result
-from playbooks.session import Session
+from playbooks.engine.session import Session
+from playbooks.parser.loader import loads
+from playbooks.recording.recorder import Recorder
+from playbooks.results.result import Result
 
 PLAYBOOK = """
 floodmark: 1

@@ -4,8 +4,8 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Final
 
-from cluster_model.checker.anomalies.history import Anomalies
-from cluster_model.checker.anomalies.language import ASSIGN, INFO, OK, POLL, SEND, SUBSCRIBE, Op, Read, Run, Send
+from cluster_model.checker.anomalies.history_checker import Anomalies
+from cluster_model.checker.anomalies.operations import ASSIGN, INFO, OK, POLL, SEND, SUBSCRIBE, Op, Read, Run, Send
 from tests.gateway.stock import TOPIC, Log, Told
 
 LAST: Final = "last"

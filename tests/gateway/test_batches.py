@@ -4,7 +4,7 @@ import pytest
 from aiokafka.record.default_records import DefaultRecordBatchBuilder
 from kafka.record import MemoryRecords
 
-from gateway.batches import OVERHEAD, BatchError, Origin, made, marker, placed, read_head
+from gateway.protocol.record_batches import OVERHEAD, BatchError, Origin, made, marker, placed, read_head
 
 
 def built(codec: int = 0, *, transactional: bool = False, producer: tuple[int, int, int] = (-1, -1, -1)) -> bytes:

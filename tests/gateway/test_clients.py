@@ -11,8 +11,8 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic
 from kafka import KafkaProducer
 
-from playbooks.reading_sessions import read_session
-from playbooks.replay import replay
+from playbooks.engine.replay import replay
+from playbooks.recording.reader import read_session
 from tests.gateway.hosting import Served, playbook, served
 from tests.gateway.stock import LIBRARIES, Asked, reader
 

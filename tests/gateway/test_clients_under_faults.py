@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from cluster_model.cluster import Cluster
-from cluster_model.group_truth import known
-from playbooks.reading_sessions import read_session
-from playbooks.replay import replay
+from cluster_model.cluster_overview import known
+from playbooks.engine.replay import replay
+from playbooks.recording.reader import read_session
 from tests.gateway.hosting import Served, playbook, served
 from tests.gateway.own_history import OwnHistory
 from tests.gateway.stock import LIBRARIES, Asked, Log, Running, read_all, reader, writer

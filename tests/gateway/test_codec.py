@@ -10,9 +10,9 @@ import pytest
 from kio.index import load_request_schema, load_response_schema
 from kio.serial import entity_writer
 
-from gateway import apis, codec
+from gateway.protocol import api_versions, codec
 
-OFFERED = apis.offered((4, 1, 0))
+OFFERED = api_versions.offered((4, 1, 0))
 
 
 def classes(suffix: str) -> dict[int, Any]:
@@ -53,7 +53,7 @@ def test_responses(api: int) -> None:
     low, high = OFFERED[api]
     for version in range(low, high + 1):
         said = sample(load_response_schema(api, version))
-        plain = api == apis.API_VERSIONS
+        plain = api == api_versions.API_VERSIONS
         if plain:  # with an error the other library takes it for an answer of version 0
             said["error_code"] = 0
         ours = codec.write_response(api, version, 77, said, plain=plain)
@@ -91,8 +91,8 @@ def test_what_nobody_says_has_a_default_in_every_version() -> None:
     ("release", "fetch", "groups"),
     [((1, 0, 0), 6, False), ((2, 8, 0), 12, True), ((3, 9, 0), 17, True), ((4, 1, 0), 18, True)],
 )
-def test_a_release_offers_what_it_had(release: apis.Release, fetch: int, groups: bool) -> None:
-    offered = apis.offered(release)
-    assert offered[apis.FETCH] == (4, fetch)
-    assert (apis.DELETE_GROUPS in offered) == groups
-    assert apis.advertised(offered)[0][:2] == (apis.PRODUCE, 0)
+def test_a_release_offers_what_it_had(release: api_versions.Release, fetch: int, groups: bool) -> None:
+    offered = api_versions.offered(release)
+    assert offered[api_versions.FETCH] == (4, fetch)
+    assert (api_versions.DELETE_GROUPS in offered) == groups
+    assert api_versions.advertised(offered)[0][:2] == (api_versions.PRODUCE, 0)

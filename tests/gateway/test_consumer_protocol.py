@@ -11,9 +11,9 @@ from confluent_kafka import Consumer, ConsumerGroupState, ConsumerGroupType, Top
 from confluent_kafka.admin import AdminClient
 
 from cluster_model.cluster import Cluster
-from cluster_model.groups.modern.group import ModernGroup
-from playbooks.reading_sessions import read_session
-from playbooks.replay import replay
+from cluster_model.coordinators.group.consumer_protocol.consumer_group import ModernGroup
+from playbooks.engine.replay import replay
+from playbooks.recording.reader import read_session
 from tests.gateway.hosting import Served, playbook, served
 from tests.gateway.own_history import OwnHistory
 from tests.gateway.stock import Asked, Log, Told, read_all, writer

@@ -6,17 +6,17 @@ from uuid import UUID
 
 import pytest
 
-from cluster_model.errors import KafkaError as E
-from gateway import apis
-from gateway.house import topic_uuid
-from playbooks.reading.live import facts_in
-from playbooks.reading_sessions import read_session
-from playbooks.replay import replay
+from cluster_model.protocol.errors import KafkaError as E
+from gateway.protocol import api_versions
+from gateway.protocol.context import topic_uuid
+from playbooks.engine.replay import replay
+from playbooks.parser.steps.live import facts_in
+from playbooks.recording.reader import read_session
 from tests.gateway.hosting import playbook
 from tests.gateway.wire import Wire
-from tui.typed.language import Act, Place, TypedError, facts_now, read_line
+from tui.session.typed_commands import Act, Place, TypedError, facts_now, read_line
 
-BEAT, DESCRIBE = apis.CONSUMER_GROUP_HEARTBEAT, apis.CONSUMER_GROUP_DESCRIBE
+BEAT, DESCRIBE = api_versions.CONSUMER_GROUP_HEARTBEAT, api_versions.CONSUMER_GROUP_DESCRIBE
 ASKED = ', group.coordinator.rebalance.protocols: "classic,consumer"'
 """What a release before 4.0 has to be asked for."""
 Has = dict[str, list[int]]
@@ -37,7 +37,7 @@ class Group:
         found = -1
         while found < 0:
             self.wire.run(0.2)
-            found = self.wire.ask(1, apis.FIND_COORDINATOR, 2, key=group, key_type=0).node_id
+            found = self.wire.ask(1, api_versions.FIND_COORDINATOR, 2, key=group, key_type=0).node_id
         return found
 
     def id_of(self, topic: str) -> UUID:
@@ -61,14 +61,14 @@ class Group:
 
     def commit(self, member: str, epoch: int, offset: int, version: int = 9, group: str = "g") -> int:
         topics = [{"name": "orders", "partitions": [{"partition_index": 0, "committed_offset": offset}]}]
-        answer = self.wire.ask(self.place(group), apis.OFFSET_COMMIT, version, member, group_id=group, member_id=member,
+        answer = self.wire.ask(self.place(group), api_versions.OFFSET_COMMIT, version, member, group_id=group, member_id=member,
                                generation_id_or_member_epoch=epoch, topics=topics)  # fmt: skip
         return int(answer.topics[0].partitions[0].error_code)
 
     def committed(self, member: str | None, epoch: int) -> tuple[int, int]:
         asked = {"group_id": "g", "member_id": member, "member_epoch": epoch,
                  "topics": [{"name": "orders", "partition_indexes": [0]}]}  # fmt: skip
-        (group,) = self.wire.ask(self.at, apis.OFFSET_FETCH, 9, groups=[asked]).groups
+        (group,) = self.wire.ask(self.at, api_versions.OFFSET_FETCH, 9, groups=[asked]).groups
         offset = group.topics[0].partitions[0].committed_offset if group.topics else -2
         return int(group.error_code), int(offset)
 
@@ -77,7 +77,7 @@ class Group:
         return found
 
     def listed(self, version: int, **said: Any) -> list[Any]:
-        return list(self.wire.ask(self.at, apis.LIST_GROUPS, version, **said).groups)
+        return list(self.wire.ask(self.at, api_versions.LIST_GROUPS, version, **said).groups)
 
 
 def errors(*answers: Any) -> list[int]:
@@ -228,12 +228,12 @@ def test_who_has_not_asked_for_the_protocol_does_not_have_it() -> None:
     ],
 )  # fmt: skip
 def test_a_release_offers_what_it_had(
-    release: apis.Release, beat: Any, describe: Any, offsets: int, groups: int
+    release: api_versions.Release, beat: Any, describe: Any, offsets: int, groups: int
 ) -> None:
-    offered = apis.offered(release)
+    offered = api_versions.offered(release)
     assert (offered.get(BEAT), offered.get(DESCRIBE)) == (beat, describe)
-    assert (offered[apis.OFFSET_COMMIT][1], offered[apis.OFFSET_FETCH][1]) == (offsets, offsets)
-    assert offered[apis.LIST_GROUPS][1] == groups
+    assert (offered[api_versions.OFFSET_COMMIT][1], offered[api_versions.OFFSET_FETCH][1]) == (offsets, offsets)
+    assert offered[api_versions.LIST_GROUPS][1] == groups
 
 
 # -- offsets -----------------------------------------------------------------------------------------------------------
@@ -297,7 +297,7 @@ def test_groups_of_both_protocols_are_told_apart() -> None:
         ("", "Empty"),
         ("consumer", "Stable"),
     ]
-    (told,) = group.wire.ask(group.at, apis.DESCRIBE_GROUPS, 5, groups=["g"]).groups
+    (told,) = group.wire.ask(group.at, api_versions.DESCRIBE_GROUPS, 5, groups=["g"]).groups
     assert (told.error_code, told.group_state, told.members) == (E.NONE, "Dead", ())
 
 

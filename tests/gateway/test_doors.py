@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from cluster_model.replication.control import Listening
+from cluster_model.broker.control_plane_client import Listening
 from gateway.framing import framed
 from tests.gateway.hosting import Served, playbook, served
 

@@ -8,16 +8,16 @@ from kio.index import load_response_schema
 from kio.serial import entity_reader
 
 from cluster_model.cluster import Cluster
-from cluster_model.errors import KafkaError
-from cluster_model.log.slices import Slice
-from cluster_model.messages import FetchData, FetchResponse, ProduceResponse
-from cluster_model.spec import BrokerSpec, ClusterSpec, TopicSpec
-from gateway import apis
-from gateway.batches import made
-from gateway.codec import write_response
-from gateway.handlers.fetching import fetch
+from cluster_model.protocol.errors import KafkaError
+from cluster_model.protocol.messages import FetchData, FetchResponse, ProduceResponse
+from cluster_model.protocol.slices import Slice
+from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, TopicSpec
+from gateway.handlers.produce_fetch import fetch
 from gateway.handlers.producing import produce
-from gateway.house import Call, Flow, House, topic_uuid
+from gateway.protocol import api_versions
+from gateway.protocol.codec import write_response
+from gateway.protocol.context import Call, Flow, House, topic_uuid
+from gateway.protocol.record_batches import made
 
 REFUSED = KafkaError.NOT_LEADER_OR_FOLLOWER
 
@@ -45,8 +45,8 @@ def fetched(house: House, version: int, current: tuple[int, int] | None) -> Any:
     topic = SimpleNamespace(topic="orders", topic_id=topic_uuid("orders", state.topic_id), partitions=(asked,))
     request = SimpleNamespace(topics=(topic,), max_wait=None, min_bytes=1, max_bytes=100, isolation_level=0)
     data = FetchData("orders-0", 5, REFUSED, -1, -1, -1, Slice(5, 5, ()), current=current)
-    flow = fetch(Call(house, 1, "app", apis.FETCH, version, request))
-    return answered(flow, FetchResponse(0, (data,)), apis.FETCH, version)
+    flow = fetch(Call(house, 1, "app", api_versions.FETCH, version, request))
+    return answered(flow, FetchResponse(0, (data,)), api_versions.FETCH, version)
 
 
 def produced(house: House, version: int, current: tuple[int, int] | None) -> Any:
@@ -54,8 +54,8 @@ def produced(house: House, version: int, current: tuple[int, int] | None) -> Any
     topic = SimpleNamespace(name="orders", partition_data=(each,))
     request = SimpleNamespace(acks=-1, topic_data=(topic,), timeout=None)
     answer = ProduceResponse(0, "orders-0", REFUSED, -1, -1, -1, -1, current)
-    flow = produce(Call(house, 1, "app", apis.PRODUCE, version, request))
-    return answered(flow, answer, apis.PRODUCE, version)
+    flow = produce(Call(house, 1, "app", api_versions.PRODUCE, version, request))
+    return answered(flow, answer, api_versions.PRODUCE, version)
 
 
 def leader_of(response: Any) -> tuple[int, int]:

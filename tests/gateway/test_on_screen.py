@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-from cluster_model.events import Event
-from faults.action import Action
-from faults.fault import FaultError
+from cluster_model.protocol.events import Event
+from faults.declarations.action import Action
+from faults.declarations.fault import FaultError
 from gateway.gateway import Gateway
-from playbooks.session import Session
+from playbooks.engine.session import Session
 from tests.gateway.hosting import playbook
-from tui.frameclock import WallClock
-from tui.serving_bridge import COMPLAINTS, WITH_THE_WALL, ServingBridge
+from tui.gateway_session import COMPLAINTS, WITH_THE_WALL, ServingBridge
+from tui.terminal.frame_clock import WallClock
 
 pytestmark = pytest.mark.sockets
 

@@ -6,16 +6,16 @@ from uuid import UUID
 
 import pytest
 
-from cluster_model.errors import KafkaError as E
-from gateway import apis
-from gateway.batches import Origin, made
-from gateway.house import topic_uuid
-from playbooks.reading.live import facts_in
-from playbooks.reading_sessions import read_session
-from playbooks.replay import replay
+from cluster_model.protocol.errors import KafkaError as E
+from gateway.protocol import api_versions
+from gateway.protocol.context import topic_uuid
+from gateway.protocol.record_batches import Origin, made
+from playbooks.engine.replay import replay
+from playbooks.parser.steps.live import facts_in
+from playbooks.recording.reader import read_session
 from tests.gateway.hosting import playbook
 from tests.gateway.wire import Wire
-from tui.typed.language import Act, Place, facts_now, read_line
+from tui.session.typed_commands import Act, Place, facts_now, read_line
 
 UNKNOWN_TOPIC_ID = 100
 
@@ -34,12 +34,14 @@ class Shop:
         found = -1
         while found < 0:
             self.wire.run(0.2)
-            found = self.wire.ask(1, apis.FIND_COORDINATOR, 3, key=key, key_type=kind).node_id
+            found = self.wire.ask(1, api_versions.FIND_COORDINATOR, 3, key=key, key_type=kind).node_id
         return found
 
     def begin(self) -> tuple[int, int]:
         while True:
-            told = self.wire.ask(self.at, apis.INIT_PRODUCER_ID, 5, transactional_id="t", transaction_timeout=60_000)
+            told = self.wire.ask(
+                self.at, api_versions.INIT_PRODUCER_ID, 5, transactional_id="t", transaction_timeout=60_000
+            )
             if not told.error_code:
                 return told.producer_id, told.producer_epoch
             self.wire.run(0.1)
@@ -54,7 +56,7 @@ class Shop:
         topic = {"name": "orders", "topic_id": said.pop("topic_id", self.id)}
         asked = {"transactional_id": "t", "acks": -1, "timeout": 9_000,
                  "topic_data": [{**topic, "partition_data": [{"index": number, "records": batch}]}]}  # fmt: skip
-        answer = self.wire.ask(self.leader(f"orders-{number}"), apis.PRODUCE, version, **asked)
+        answer = self.wire.ask(self.leader(f"orders-{number}"), api_versions.PRODUCE, version, **asked)
         (told,) = answer.responses[0].partition_responses
         return told
 
@@ -63,7 +65,7 @@ class Shop:
         return topic_uuid("orders", self.wire.house.states(1)["orders-0"].topic_id)
 
     def end(self, *, committed: bool, version: int = 5) -> Any:
-        told = self.wire.ask(self.at, apis.END_TXN, version, transactional_id="t", producer_id=self.pid,
+        told = self.wire.ask(self.at, api_versions.END_TXN, version, transactional_id="t", producer_id=self.pid,
                              producer_epoch=self.epoch, committed=committed)  # fmt: skip
         if version >= 5 and not told.error_code:
             self.pid, self.epoch = told.producer_id, told.producer_epoch
@@ -74,7 +76,7 @@ class Shop:
         """What a read_committed fetch of a partition has, less what it says was aborted."""
         partition = {"partition": number, "fetch_offset": 0, "partition_max_bytes": 1 << 20}
         answer = self.wire.ask(
-            self.leader(f"orders-{number}"), apis.FETCH, 18, isolation_level=1, max_wait=0, min_bytes=0,
+            self.leader(f"orders-{number}"), api_versions.FETCH, 18, isolation_level=1, max_wait=0, min_bytes=0,
             max_bytes=1 << 20, topics=[{"topic_id": self.id, "partitions": [partition]}], replica_state=REPLICA,
         )  # fmt: skip
         (told,) = answer.responses[0].partitions
@@ -137,7 +139,7 @@ def test_what_another_process_finds_open_is_aborted_and_never_acknowledged() -> 
 def test_what_was_about_to_be_committed_then_is_unknown() -> None:
     shop = Shop()
     shop.send(b"a", 0)
-    shop.wire.ask(shop.at, apis.END_TXN, 5, transactional_id="none", producer_id=shop.pid, producer_epoch=shop.epoch,
+    shop.wire.ask(shop.at, api_versions.END_TXN, 5, transactional_id="none", producer_id=shop.pid, producer_epoch=shop.epoch,
                   committed=True)  # fmt: skip
     shop.pid, shop.epoch = shop.begin()
     ledger = shop.wire.close().ledger
@@ -169,9 +171,9 @@ def test_offsets_are_added_by_their_commit() -> None:
     offset = {"partition_index": 0, "committed_offset": 7, "committed_metadata": ""}
     asked = {"transactional_id": "t", "group_id": "g", "producer_id": shop.pid, "producer_epoch": shop.epoch,
              "topics": [{"name": "orders", "partitions": [offset]}]}  # fmt: skip
-    refused = shop.wire.ask(group, apis.TXN_OFFSET_COMMIT, 4, **asked)
+    refused = shop.wire.ask(group, api_versions.TXN_OFFSET_COMMIT, 4, **asked)
     assert refused.topics[0].partitions[0].error_code == E.TRANSACTION_ABORTABLE
-    told = shop.wire.ask(group, apis.TXN_OFFSET_COMMIT, 5, **asked)
+    told = shop.wire.ask(group, api_versions.TXN_OFFSET_COMMIT, 5, **asked)
     assert told.topics[0].partitions[0].error_code == E.NONE
     assert fetched(shop, group) == -1
     shop.end(committed=True)
@@ -180,7 +182,7 @@ def test_offsets_are_added_by_their_commit() -> None:
 
 def fetched(shop: Shop, group: int) -> int:
     asked = {"group_id": "g", "topics": [{"name": "orders", "partition_indexes": [0]}]}
-    (told,) = shop.wire.ask(group, apis.OFFSET_FETCH, 9, groups=[asked]).groups
+    (told,) = shop.wire.ask(group, api_versions.OFFSET_FETCH, 9, groups=[asked]).groups
     return int(told.topics[0].partitions[0].committed_offset)
 
 
@@ -188,7 +190,7 @@ def test_a_client_of_before_has_to_announce_its_partitions() -> None:
     shop = Shop()
     assert shop.send(b"a", 0, version=11).error_code == E.TRANSACTION_ABORTABLE
     assert shop.send(b"a", 0, version=10).error_code == E.INVALID_TXN_STATE
-    told = shop.wire.ask(shop.at, apis.ADD_PARTITIONS_TO_TXN, 3, v3_and_below_transactional_id="t",
+    told = shop.wire.ask(shop.at, api_versions.ADD_PARTITIONS_TO_TXN, 3, v3_and_below_transactional_id="t",
                          v3_and_below_producer_id=shop.pid, v3_and_below_producer_epoch=shop.epoch,
                          v3_and_below_topics=[{"name": "orders", "partitions": [0]}])  # fmt: skip
     assert told.results_by_topic_v3_and_below[0].results_by_partition[0].partition_error_code == E.NONE
@@ -215,13 +217,13 @@ def test_topics_have_ids_in_produce_and_one_that_nobody_knows_is_refused() -> No
     batch = made(0, 0, 1, [(b"k", b"v")])
     topics = [{"topic_id": each, "partition_data": [{"index": 0, "records": batch}]} for each in (known, strange)]
     asked: dict[str, Any] = {"transactional_id": None, "timeout": 9_000, "topic_data": topics}
-    answer = wire.ask(leader, apis.PRODUCE, 13, acks=-1, **asked)
+    answer = wire.ask(leader, api_versions.PRODUCE, 13, acks=-1, **asked)
     told = {each.topic_id: each.partition_responses[0] for each in answer.responses}
     assert (told[known].error_code, told[known].base_offset) == (E.NONE, 0)
     assert (told[strange].error_code, told[strange].base_offset) == (UNKNOWN_TOPIC_ID, -1)
     complaints = wire.complaints
     with pytest.raises(AssertionError, match="no answer"):
-        wire.ask(leader, apis.PRODUCE, 13, acks=0, **asked)
+        wire.ask(leader, api_versions.PRODUCE, 13, acks=0, **asked)
     assert wire.complaints == complaints + 1, "the only way in which acks=0 is told of an error"
 
 
@@ -229,7 +231,7 @@ def test_topics_have_ids_in_produce_and_one_that_nobody_knows_is_refused() -> No
 
 
 def told_features(wire: Wire, version: int) -> tuple[dict[str, tuple[int, int]], dict[str, int]]:
-    told = wire.ask(1, apis.API_VERSIONS, version, client_software_name="c", client_software_version="1")
+    told = wire.ask(1, api_versions.API_VERSIONS, version, client_software_name="c", client_software_version="1")
     supported = {each.name: (each.min_version, each.max_version) for each in told.supported_features}
     return supported, {each.name: each.max_version_level for each in told.finalized_features}
 
@@ -256,8 +258,14 @@ def test_features_are_told_as_the_cluster_has_them(kafka: str, finalized: dict[s
      ((4, 1, 0), 13, 5, 5, 3, 4)],
 )  # fmt: skip
 def test_a_release_offers_what_it_had(
-    release: apis.Release, produce: int, end: int, offsets: int, add: int, known: int
+    release: api_versions.Release, produce: int, end: int, offsets: int, add: int, known: int
 ) -> None:
-    offered = apis.offered(release)
-    asked = (apis.PRODUCE, apis.END_TXN, apis.TXN_OFFSET_COMMIT, apis.ADD_PARTITIONS_TO_TXN, apis.API_VERSIONS)
+    offered = api_versions.offered(release)
+    asked = (
+        api_versions.PRODUCE,
+        api_versions.END_TXN,
+        api_versions.TXN_OFFSET_COMMIT,
+        api_versions.ADD_PARTITIONS_TO_TXN,
+        api_versions.API_VERSIONS,
+    )
     assert tuple(offered[each][1] for each in asked) == (produce, end, offsets, add, known)

@@ -9,15 +9,15 @@ from typing import Any
 from kio.index import load_request_schema, load_response_schema
 from kio.serial import entity_reader, entity_writer
 
-from gateway.apis import offered
-from gateway.codec import _maker
 from gateway.connection import PLAIN_HEADERS, Connection
-from gateway.engine import Engine
 from gateway.framing import framed
-from gateway.house import House
-from playbooks.recorder import Recorder
-from playbooks.result import Result
-from playbooks.session import Session
+from gateway.protocol.api_versions import offered
+from gateway.protocol.codec import _maker
+from gateway.protocol.context import House
+from gateway.realtime_driver import Engine
+from playbooks.engine.session import Session
+from playbooks.recording.recorder import Recorder
+from playbooks.results.result import Result
 from tests.gateway.hosting import playbook
 
 BEGAN_MS = 1_700_000_000_000

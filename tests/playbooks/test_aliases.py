@@ -7,15 +7,15 @@ from typing import Any
 import pytest
 import yaml
 
-from cluster_model.events import FaultInjected, StepTaken
-from cluster_model.stepping.verbs import MANUAL_VERBS
+from cluster_model.manual.verbs import MANUAL_VERBS
+from cluster_model.protocol.events import FaultInjected, StepTaken
 from faults.aliases import FAULT_ALIASES, OPERATION_ALIASES, true_name
 from faults.catalogue import CATALOGUE
-from faults.fault import ACCEPTS
-from faults.operations import OPERATIONS
-from playbooks.problems import PlaybookError
-from playbooks.reading.steps import TIMED_VERBS, TRIGGERS
-from playbooks.session import Session
+from faults.declarations.fault import ACCEPTS
+from faults.declarations.operation import OPERATIONS
+from playbooks.engine.session import Session
+from playbooks.errors import PlaybookError
+from playbooks.parser.steps.timed_steps import TIMED_VERBS, TRIGGERS
 from tests.cli.conftest import here, typed  # noqa: F401
 from tests.playbooks.test_schema import WHOLE, fits
 from tests.support.playbooks import CLUSTER, timed

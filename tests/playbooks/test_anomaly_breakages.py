@@ -4,12 +4,12 @@ from collections.abc import Callable
 
 import pytest
 
-from cluster_model.errors import KafkaError
-from cluster_model.replication.idempotence import ProducerMemory
-from cluster_model.replication.leadership import Leadership
-from playbooks.loader import loads
-from playbooks.result import Result
-from playbooks.session import Session
+from cluster_model.broker.partition.leadership import Leadership
+from cluster_model.broker.partition.producer_state import ProducerMemory
+from cluster_model.protocol.errors import KafkaError
+from playbooks.engine.session import Session
+from playbooks.parser.loader import loads
+from playbooks.results.result import Result
 
 SOUND = """\
 floodmark: 1

@@ -7,23 +7,23 @@ from pathlib import Path
 
 import pytest
 
-from cluster_model.checker.ledger import Ledger
+from cluster_model.checker.ledger.ledger import Ledger
 from cluster_model.cluster import Cluster
-from faults.action import Action
-from playbooks.asking import answer, question
-from playbooks.asking.answer import Answer, Effect
-from playbooks.asking.asking import Asked, ask, check_wording, prepare
-from playbooks.asking.futures import Future, Futures, Plan, reseeding
-from playbooks.asking.standing import At, Standing, StandingError, of_playbook, of_session
-from playbooks.asking.watching import Waiting, Watch, joined, length, without
-from playbooks.asking.witness import WitnessError, witness
-from playbooks.asking.words import EXIT_CODES, headline, lines, title, to_json
-from playbooks.loader import loads
-from playbooks.model import Playbook, Step
-from playbooks.problems import PlaybookError
-from playbooks.reading_sessions import read_session
-from playbooks.recorder import Recorder
-from playbooks.session import Session
+from faults.declarations.action import Action
+from playbooks.engine.session import Session
+from playbooks.errors import PlaybookError
+from playbooks.model.playbook import Playbook, Step
+from playbooks.parser.loader import loads
+from playbooks.recording.reader import read_session
+from playbooks.recording.recorder import Recorder
+from playbooks.safety_check import check, question
+from playbooks.safety_check.asking import Asked, ask, check_wording, prepare
+from playbooks.safety_check.check import Answer, Effect
+from playbooks.safety_check.futures import Future, Futures, Plan, reseeding
+from playbooks.safety_check.report import WitnessError, witness
+from playbooks.safety_check.simulation import Waiting, Watch, joined, length, without
+from playbooks.safety_check.start_point import At, Standing, StandingError, of_playbook, of_session
+from playbooks.safety_check.words import EXIT_CODES, headline, lines, title, to_json
 from tests.support.breadth import some
 from tests.support.playbooks import CLUSTER, timed
 
@@ -199,7 +199,7 @@ def _forgets_to_reseed(patch: pytest.MonkeyPatch) -> None:
 
 
 def _counts_the_baseline(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(answer, "_added", lambda found, anyhow: found)
+    patch.setattr(check, "_added", lambda found, anyhow: found)
 
 
 def _keeps_the_steps(patch: pytest.MonkeyPatch) -> None:
@@ -278,7 +278,7 @@ def test_a_wrong_way_of_asking_is_seen(name: str, monkeypatch: pytest.MonkeyPatc
 
 
 def test_a_witness_of_another_seed_is_not_given_away(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("playbooks.asking.witness.reseeding", lambda standing, seed: reseeding(standing, seed + 1))
+    monkeypatch.setattr("playbooks.safety_check.report.reseeding", lambda standing, seed: reseeding(standing, seed + 1))
     with pytest.raises(WitnessError, match="does not come to the same"):
         witness(alone())
 

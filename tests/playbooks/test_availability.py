@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from playbooks.availability import SPANS_KEPT, Availability
-from playbooks.bundled import path_of
-from playbooks.client_books import ClientBooks
-from playbooks.loader import load
-from playbooks.session import Session
-from playbooks.unavailable import Unavailable, drawn_up, outage_words, short_seconds
+from playbooks.engine.session import Session
+from playbooks.library.bundled import path_of
+from playbooks.parser.loader import load
+from playbooks.results.availability import SPANS_KEPT, Availability
+from playbooks.results.client_books import ClientBooks
+from playbooks.results.outages import Unavailable, drawn_up, outage_words, short_seconds
 from tests.spark_report import twins
 from tests.spark_report.random_sessions import random_session
 from tests.support.breadth import many

@@ -9,7 +9,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from playbooks.baseline import (
+from playbooks.engine.running import start_session
+from playbooks.parser.loader import loads
+from playbooks.results.baseline import (
     COUNTED,
     VERDICTS,
     Baseline,
@@ -24,8 +26,6 @@ from playbooks.baseline import (
     saved,
     us_text,
 )
-from playbooks.loader import loads
-from playbooks.running import start_session
 from tests.support.playbooks import MANUAL
 
 AMOUNT = st.integers(0, 5)

@@ -8,9 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from playbooks import batch, layout
-from playbooks.batch import NOT_RUN, Job, Outcome, Progress, run_all
+from playbooks.engine import worker_pool
+from playbooks.engine.job import NOT_RUN, Job, Outcome, Progress
+from playbooks.engine.worker_pool import run_all
 from playbooks.exit_codes import worst
+from playbooks.session_format import session_files
 from tests.support.playbooks import CLUSTER, CRASH, MANUAL
 
 ENDLESS = CLUSTER + "settle: 1s\nsteps:\n  - at: 100000s\n    heal: all\n"
@@ -48,7 +50,7 @@ def test_in_processes_all_comes_out_as_in_this_one(tmp_path: Path) -> None:
     assert (starts, sorted(ends)) == ([0, 1, 2, 3], [0, 1, 2, 3])
     assert [each.job for each in spread] == jobs
     recorded = [each.session for each in spread + alone if each.result]
-    assert sorted(recorded) == [str(path) for path in layout.sessions_under(tmp_path)]
+    assert sorted(recorded) == [str(path) for path in session_files.sessions_under(tmp_path)]
     assert spread[1].error.startswith("x.yaml:1:1: ")
 
 
@@ -77,7 +79,7 @@ def test_an_internal_error_keeps_session_and_account(tmp_path: Path, monkeypatch
     def explode(*_what: object) -> None:
         raise ZeroDivisionError("a mistake of ours")
 
-    monkeypatch.setattr("playbooks.job.stage", explode)
+    monkeypatch.setattr("playbooks.engine.job.stage", explode)
     outcome, after = run_all([job(MANUAL, tmp_path), job(BROKEN, tmp_path)], workers=1)
     assert (outcome.code, after.code) == (70, 2)
     assert outcome.error == "internal error: ZeroDivisionError: a mistake of ours"
@@ -88,14 +90,14 @@ def test_an_internal_error_keeps_session_and_account(tmp_path: Path, monkeypatch
 @pytest.mark.thorough
 def test_a_killed_worker_takes_only_its_own_job_with_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     killed: list[int] = []
-    dead: list[batch._Worker] = []
-    death = batch._Worker.death
+    dead: list[worker_pool._Worker] = []
+    death = worker_pool._Worker.death
 
-    def last_words(worker: batch._Worker, job: Job, *, asked: bool) -> Outcome:
+    def last_words(worker: worker_pool._Worker, job: Job, *, asked: bool) -> Outcome:
         dead.append(worker)
         return death(worker, job, asked=asked)
 
-    monkeypatch.setattr(batch._Worker, "death", last_words)
+    monkeypatch.setattr(worker_pool._Worker, "death", last_words)
 
     def kill(number: int, progress: Progress) -> None:
         """As the kernel does to who takes too much memory: the worker of the endless one."""
@@ -137,8 +139,8 @@ def test_ctrl_c_stops_all_and_keeps_what_was_recorded(tmp_path: Path, workers: i
     assert [each.code for each in outcomes] == [130, 130, 130]
     for each in outcomes[:workers]:
         assert each.error == f"stopped; what was recorded so far: {each.session}"
-        assert (Path(each.session) / layout.EVENTS).read_bytes().count(b"\n") > 100
-    assert len(layout.sessions_under(tmp_path)) == workers
+        assert (Path(each.session) / session_files.EVENTS).read_bytes().count(b"\n") > 100
+    assert len(session_files.sessions_under(tmp_path)) == workers
     assert outcomes[2].error == "not begun"
 
 

@@ -4,17 +4,17 @@ from pathlib import Path
 
 import pytest
 
-from cluster_model.events import Event
-from faults.action import Action
-from faults.fault import FaultError
-from playbooks import layout
-from playbooks.branches import LETTERS, MAIN, Branch, BranchError, Branches
-from playbooks.loader import loads
-from playbooks.reading_sessions import read_session
-from playbooks.recorder import Recorder
-from playbooks.recovering import recover
-from playbooks.replay import replay
-from playbooks.session import Session
+from cluster_model.protocol.events import Event
+from faults.declarations.action import Action
+from faults.declarations.fault import FaultError
+from playbooks.engine.recovering import recover
+from playbooks.engine.replay import replay
+from playbooks.engine.session import Session
+from playbooks.parser.loader import loads
+from playbooks.recording.reader import read_session
+from playbooks.recording.recorder import Recorder
+from playbooks.session_format import session_files
+from playbooks.timetravel.branches import LETTERS, MAIN, Branch, BranchError, Branches
 from tests.support.playbooks import CLUSTER
 
 SECOND = 1_000_000
@@ -254,11 +254,11 @@ def test_every_branch_is_a_recording_that_replays_bit_for_bit(tmp_path):
     for result in results:
         recorded = read_session(Path(result.session))
         assert replay(recorded).digest == result.digest
-    manifest = layout.read_manifest(Path(results[2].session))
-    parent = ids[1].removeprefix(layout.DIRECTORY_PREFIX)
-    assert manifest.branch == layout.Origin("C", parent, 2_500_000)
+    manifest = session_files.read_manifest(Path(results[2].session))
+    parent = ids[1].removeprefix(session_files.DIRECTORY_PREFIX)
+    assert manifest.branch == session_files.Origin("C", parent, 2_500_000)
     assert recorded.notes == (f"branch C of session {parent}, which it left at 2.500s",)
-    assert layout.read_manifest(Path(results[0].session)).branch is None
+    assert session_files.read_manifest(Path(results[0].session)).branch is None
 
 
 def test_a_branch_whose_process_died_can_be_recovered(tmp_path):
@@ -269,7 +269,7 @@ def test_a_branch_whose_process_died_can_be_recovered(tmp_path):
     branches.current.recorder.close()
     path = branches.current.recorder.path
     recover(path)
-    assert layout.read_manifest(path).branch.letter == "B"
+    assert session_files.read_manifest(path).branch.letter == "B"
 
 
 def test_a_disk_that_takes_no_more_is_told_and_leaves_the_session_alone(tmp_path):

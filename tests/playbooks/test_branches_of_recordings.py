@@ -4,17 +4,17 @@ from pathlib import Path
 
 import pytest
 
-from faults.action import Action
-from faults.fault import FaultError
-from playbooks import layout
-from playbooks.branches import Branches
-from playbooks.loader import loads
-from playbooks.reading_sessions import Recorded, read_session
-from playbooks.recorder import Recorder
-from playbooks.reopening import Reopened
-from playbooks.replay import replay
-from playbooks.running import start_session
-from playbooks.session import Session
+from faults.declarations.action import Action
+from faults.declarations.fault import FaultError
+from playbooks.engine.replay import replay
+from playbooks.engine.running import start_session
+from playbooks.engine.session import Session
+from playbooks.parser.loader import loads
+from playbooks.recording.reader import Recorded, read_session
+from playbooks.recording.recorder import Recorder
+from playbooks.session_format import session_files
+from playbooks.timetravel.branches import Branches
+from playbooks.timetravel.history_view import Reopened
 from tests.playbooks.test_no_return import TAIL
 from tests.support.playbooks import CRASH
 from tests.support.sessions import unseal
@@ -80,7 +80,9 @@ def test_it_is_the_recording_to_the_byte_up_to_where_it_left(tmp_path, record, b
     assert begun.count > 100
     assert recorded.events.startswith(begun.events)
     assert begun.start.live
-    assert begun.start.branch == layout.Origin("B", recorded.start.session_id, 5_500_000 if back_us < 0 else back_us)
+    assert begun.start.branch == session_files.Origin(
+        "B", recorded.start.session_id, 5_500_000 if back_us < 0 else back_us
+    )
     branches.current.session.act(LAG)
     branches.current.session.advance(8 * SECOND)
     result = branches.current.live.finish()
@@ -131,7 +133,7 @@ def test_none_leaves_where_it_settles_or_has_ended(tmp_path):
 def test_none_leaves_where_the_rerun_is_another_session(tmp_path):
     path = live(tmp_path / "was")
     unseal(path)
-    actions = path / layout.ACTIONS
+    actions = path / session_files.ACTIONS
     actions.write_text(actions.read_text().replace('"broker(3)"', '"broker(2)"'))
     branches = reopened(path)
     session = branches.current.session
@@ -147,7 +149,7 @@ def test_none_leaves_where_the_rerun_is_another_session(tmp_path):
 def test_a_torn_one_is_left_as_it_is_and_goes_on_in_a_branch(tmp_path):
     path = headless(tmp_path / "was")
     unseal(path)
-    events = path / layout.EVENTS
+    events = path / session_files.EVENTS
     events.write_bytes(events.read_bytes()[:40_000])
     before = files_of(path)
     branches = reopened(path, tmp_path / "is")

@@ -12,15 +12,17 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from playbooks import bundling, layout, replay
-from playbooks.bundling import open_bundle, write_bundle
-from playbooks.finding_sessions import find_session
-from playbooks.loader import loads
-from playbooks.reading_sessions import read_session
-from playbooks.recorder import Recorder
-from playbooks.session import Session
-from playbooks.session_errors import BundleError
-from spark_report.recorded import look_at
+from playbooks.engine import replay
+from playbooks.engine.session import Session
+from playbooks.parser.loader import loads
+from playbooks.recording.reader import read_session
+from playbooks.recording.recorder import Recorder
+from playbooks.session_format import bundle as bundling
+from playbooks.session_format import session_files
+from playbooks.session_format.bundle import open_bundle, write_bundle
+from playbooks.session_format.session_errors import BundleError
+from playbooks.session_format.session_finder import find_session
+from spark_report.input.sessions import look_at
 from tests.support.playbooks import CRASH
 from tests.support.sessions import unseal
 
@@ -41,7 +43,7 @@ def bundle(recorded: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def contents_of(session: Path) -> dict[str, bytes]:
-    return {name: (session / name).read_bytes() for name in layout.files_in(session)}
+    return {name: (session / name).read_bytes() for name in session_files.files_in(session)}
 
 
 def test_it_opens_bit_for_bit_somewhere_else(recorded: Path, bundle: Path, tmp_path: Path) -> None:
@@ -75,7 +77,7 @@ def test_what_it_holds_and_the_manifest_come_first(bundle: Path) -> None:
         assert {(each.date_time, each.external_attr >> 16) for each in packed.infolist()} == {
             ((1980, 1, 1, 0, 0, 0), stat.S_IFREG | 0o644)
         }
-    assert names[:2] == [bundling.CONTENTS, layout.MANIFEST]
+    assert names[:2] == [bundling.CONTENTS, session_files.MANIFEST]
     assert names[1:] == list(told["files"])
     assert (told["floodmark_bundle"], told["status"]) == (1, "complete")
 
@@ -176,9 +178,9 @@ HARM: dict[str, tuple[Callable[[Members], Members], str]] = {
     "hidden": (lambda m: [*m, (plain(".bashrc"), b"x")], "is no name for a file"),
     "directory": (lambda m: [*m, (plain("dir/"), b"")], "is no name for a file"),
     "link": (lambda m: [*m, (link("result2.json"), b"/etc/passwd")], "result2.json is no plain file"),
-    "twice": (lambda m: [*m, (plain(layout.START.upper()), b"x")], r"(?i)holds start.json twice"),
+    "twice": (lambda m: [*m, (plain(session_files.START.upper()), b"x")], r"(?i)holds start.json twice"),
     "not named": (lambda m: [*m, (plain("more.txt"), b"x")], "more.txt is not named in bundle.json"),
-    "missing": (lambda m: without(m, layout.EVENTS), r"events\.jsonl is missing, bundle\.json names it"),
+    "missing": (lambda m: without(m, session_files.EVENTS), r"events\.jsonl is missing, bundle\.json names it"),
     "no contents": (lambda m: m[1:], r"its first member is not bundle\.json"),
     "empty": (lambda m: [], r"its first member is not bundle\.json"),
     "contents not JSON": (lambda m: [(plain(bundling.CONTENTS), b"{"), *m[1:]], r"bundle\.json is not JSON"),
@@ -189,17 +191,17 @@ HARM: dict[str, tuple[Callable[[Members], Members], str]] = {
     "id another": (lambda m: told(m, lambda c: c.update(session_id="another")), "says another"),
     "files none": (lambda m: told(m, lambda c: c.update(files=[])), "expected the size and SHA-256"),
     "no start": (
-        lambda m: told(without(m, layout.START), lambda c: c["files"].pop(layout.START)),  # type: ignore[attr-defined]
+        lambda m: told(without(m, session_files.START), lambda c: c["files"].pop(session_files.START)),  # type: ignore[attr-defined]
         r"start\.json: not found",
     ),
     "other bytes": (
         lambda m: [
-            (info, data.replace(b"1", b"2", 1) if info.filename == layout.EVENTS else data) for info, data in m
+            (info, data.replace(b"1", b"2", 1) if info.filename == session_files.EVENTS else data) for info, data in m
         ],
         r"events\.jsonl is not what was packed",
     ),
     "other size": (
-        lambda m: [(info, data + b"x") if info.filename == layout.EVENTS else (info, data) for info, data in m],
+        lambda m: [(info, data + b"x") if info.filename == session_files.EVENTS else (info, data) for info, data in m],
         r"events\.jsonl has \d+ bytes, bundle\.json says \d+",
     ),
     "a file that is a directory": (
@@ -226,7 +228,7 @@ def test_a_bundle_made_to_do_harm_is_refused_with_one_clear_error(bundle: Path, 
 def test_a_size_that_lies_is_noticed_while_unpacking(bundle: Path, tmp_path: Path) -> None:
     data = bytearray(bundle.read_bytes())
     with zipfile.ZipFile(bundle) as packed:
-        size = packed.getinfo(layout.EVENTS).file_size
+        size = packed.getinfo(session_files.EVENTS).file_size
     for lie in (size - 100, size + 100):
         lied = data.replace(size.to_bytes(4, "little"), lie.to_bytes(4, "little"))
         file = tmp_path / f"{lie}.floodmark"

@@ -5,16 +5,17 @@ from typing import Any
 
 import pytest
 
-from cluster_model.checker import casebook, record_ranges
-from cluster_model.checker.reader_events import ReaderEvents
-from cluster_model.checker.repeats import batches_backwards
-from cluster_model.events import OffsetsCommitted
-from cluster_model.log.batch import Batch
-from cluster_model.log.lineage import Lineage, Lineages
+from cluster_model.checker.ledger import record_ranges
+from cluster_model.checker.ledger.consumption import ReaderEvents
+from cluster_model.checker.ledger.duplicates import batches_backwards
+from cluster_model.checker.root_cause import report
+from cluster_model.log.batch_store import Lineage, Lineages
 from cluster_model.log.replica_log import ReplicaLog
-from playbooks import bundled
-from playbooks.loader import load
-from playbooks.running import start_session
+from cluster_model.protocol.batch import Batch
+from cluster_model.protocol.events import OffsetsCommitted
+from playbooks.engine.running import start_session
+from playbooks.library import bundled
+from playbooks.parser.loader import load
 
 
 def bundled_session(name: str) -> Any:
@@ -26,9 +27,9 @@ def test_a_condition_looked_at_after_every_event_goes_through_no_books(monkeypat
     cluster = session.cluster
     spelled: list[str] = []
     grouped: list[int] = []
-    cut, group = record_ranges.runs_of, casebook.grouped
+    cut, group = record_ranges.runs_of, report.grouped
     monkeypatch.setattr(record_ranges, "runs_of", lambda *told: spelled.append("run") or cut(*told))
-    monkeypatch.setattr(casebook, "grouped", lambda told: grouped.append(len(told)) or group(told))
+    monkeypatch.setattr(report, "grouped", lambda told: grouped.append(len(told)) or group(told))
     asked = 0
     while cluster.now_us < 3_000_000 and session.advance(3_000_000, max_events=1):
         assert cluster.query.findings() == 0

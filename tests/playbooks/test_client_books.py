@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cluster_model.events import (
+from cluster_model.protocol.events import (
     CommitFailed,
     ConsumerFailed,
     ConsumerReset,
@@ -34,11 +34,11 @@ from cluster_model.events import (
     TransactionUnknown,
     TruncationDetected,
 )
-from playbooks.client_books import ClientBooks, Handed
-from playbooks.client_history import enter
-from playbooks.client_summary import summed_up
-from playbooks.loader import loads
-from playbooks.session import Session
+from playbooks.engine.session import Session
+from playbooks.parser.loader import loads
+from playbooks.results.client_books import ClientBooks, Handed
+from playbooks.results.client_history import enter
+from playbooks.results.client_stats import summed_up
 from tests.support.playbooks import CRASH, timed
 
 RANGES = st.lists(st.tuples(st.integers(0, 30), st.integers(1, 10), st.booleans()), max_size=30)

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from cluster_model.events import TraceEvent
-from playbooks.client_summary import GroupSummary, ProducerSummary
-from playbooks.result import Result
+from cluster_model.protocol.events import TraceEvent
+from playbooks.results.client_stats import GroupSummary, ProducerSummary
+from playbooks.results.result import Result
 from tests.playbooks.test_incidents import SECOND, Incident
 from tests.support.breadth import some
 

@@ -7,11 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cluster_model.errors import ModelError
-from cluster_model.query import Query
-from playbooks.conditions import ALL, FUNCTIONS, Condition, ConditionError, EvaluationError, parse
-from playbooks.expecting import explain
-from playbooks.reading.functions import ALSO
+from cluster_model.inspection.condition_functions import Query
+from cluster_model.protocol.errors import ModelError
+from playbooks.conditions.conditions import Condition, parse
+from playbooks.conditions.functions import ALL, ALSO, FUNCTIONS
+from playbooks.conditions.types import ConditionError, EvaluationError
+from playbooks.engine.expectations import explain
 
 
 class Answers:

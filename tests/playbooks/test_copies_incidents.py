@@ -2,7 +2,7 @@
 
 import pytest
 
-from cluster_model.errors import KafkaError
+from cluster_model.protocol.errors import KafkaError
 from tests.playbooks.test_incidents import SECOND, Incident, seeds
 
 

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from playbooks import layout
-from playbooks.cutting import CutError, cut_name, cut_out
-from playbooks.recorder import Recorder
-from playbooks.session import Session
+from playbooks.engine.session import Session
+from playbooks.recording.cutting import CutError, cut_name, cut_out
+from playbooks.recording.recorder import Recorder
+from playbooks.session_format import session_files
 from tests.support.playbooks import timed
 
 SECOND = 1_000_000
@@ -26,14 +26,14 @@ def growing(tmp_path: Path) -> Recorder:
 
 def test_the_lines_are_those_of_the_recording_in_the_span_alone(growing: Recorder, tmp_path: Path) -> None:
     target = tmp_path / "span.jsonl"
-    events = (growing.path / layout.EVENTS).read_text().splitlines()
+    events = (growing.path / session_files.EVENTS).read_text().splitlines()
     wanted = [line for line in events if SECOND // 2 <= json.loads(line)["at_us"] < SECOND]
     assert cut_out(growing.path, SECOND // 2, SECOND, target) == len(wanted) > 10
     assert target.read_text().splitlines() == wanted
 
 
 def test_a_line_that_is_not_whole_yet_is_left_out(growing: Recorder, tmp_path: Path) -> None:
-    events = growing.path / layout.EVENTS
+    events = growing.path / session_files.EVENTS
     before = cut_out(growing.path, 0, 9 * SECOND, tmp_path / "one")
     events.write_bytes(events.read_bytes() + b'{"seq": 99, "at_')
     assert cut_out(growing.path, 0, 9 * SECOND, tmp_path / "other") == before
@@ -54,7 +54,7 @@ def test_what_cannot_be_read_or_written_is_told(growing: Recorder, tmp_path: Pat
         cut_out(growing.path, 0, SECOND, tmp_path / "nowhere" / "gone.jsonl")
     with pytest.raises(CutError, match=r"events.jsonl: cannot be read: No such file"):
         cut_out(tmp_path, 0, SECOND, tmp_path / "x")
-    (growing.path / layout.EVENTS).write_text("nonsense\n")
+    (growing.path / session_files.EVENTS).write_text("nonsense\n")
     with pytest.raises(CutError, match="holds a line that is no event"):
         cut_out(growing.path, 0, SECOND, tmp_path / "x")
     assert not (tmp_path / "x").exists()

@@ -2,10 +2,10 @@
 
 import pytest
 
-from cluster_model.events import RecordDeadLettered
-from playbooks.loader import loads
-from playbooks.problems import PlaybookError
-from playbooks.session import Session
+from cluster_model.protocol.events import RecordDeadLettered
+from playbooks.engine.session import Session
+from playbooks.errors import PlaybookError
+from playbooks.parser.loader import loads
 
 TEXT = """floodmark: 1
 cluster: {config: {offsets.topic.num.partitions: 1}}

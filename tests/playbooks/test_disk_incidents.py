@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from cluster_model.events import TraceEvent
+from cluster_model.protocol.events import TraceEvent
 from tests.playbooks.test_incidents import SECOND, Incident
 from tests.support.breadth import some
 

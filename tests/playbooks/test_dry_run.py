@@ -4,16 +4,16 @@ from typing import Any
 
 import pytest
 
-from cluster_model.events import FaultInjected
-from faults.fault import Expectation
-from playbooks import bundled
-from playbooks.dry_run import DryRun, dry_run
-from playbooks.dry_timeline import Entry, Moment
-from playbooks.foretelling import Foretold
-from playbooks.foretold_words import expected_json, expected_lines
-from playbooks.loader import load, loads
-from playbooks.model import Playbook
-from playbooks.session import Session
+from cluster_model.protocol.events import FaultInjected
+from faults.declarations.fault import Expectation
+from playbooks.engine.dry_run import DryRun, dry_run
+from playbooks.engine.dry_timeline import Entry, Moment
+from playbooks.engine.foretelling import Foretold
+from playbooks.engine.foretold_words import expected_json, expected_lines
+from playbooks.engine.session import Session
+from playbooks.library import bundled
+from playbooks.model.playbook import Playbook
+from playbooks.parser.loader import load, loads
 from tests.support.playbooks import CLUSTER
 
 SECOND = 1_000_000

@@ -12,15 +12,16 @@ from pathlib import Path
 
 import pytest
 
-from cluster_model.events import BrokerFenced, Event, HwAdvanced
-from faults.action import Action
-from playbooks import layout, replay
-from playbooks.disk import Disk, Fsync
-from playbooks.reading_sessions import read_session
-from playbooks.recorder import SYNC_SECONDS, Recorder, RecordingError
-from playbooks.session import Session
-from playbooks.session_errors import SessionError
-from spark_report.recorded import look_at
+from cluster_model.protocol.events import BrokerFenced, Event, HwAdvanced
+from faults.declarations.action import Action
+from playbooks.engine import replay
+from playbooks.engine.session import Session
+from playbooks.recording.reader import read_session
+from playbooks.recording.recorder import SYNC_SECONDS, Recorder, RecordingError
+from playbooks.session_format import session_files
+from playbooks.session_format.filesystem import Disk, Fsync
+from playbooks.session_format.session_errors import SessionError
+from spark_report.input.sessions import look_at
 from tests.support.breadth import many
 from tests.support.playbooks import timed
 
@@ -108,8 +109,14 @@ def test_a_session_is_made_start_last_and_sealed_manifest_last(tmp_path: Path) -
     calls = calls_of_a_whole_session(tmp_path)
     named = [call.split(" ", 1)[1] for call in calls if call.startswith(("rename ", "create events", "create actions"))]
     assert named == [
-        *(layout.PLAYBOOK, layout.EVENTS, layout.ACTIONS, layout.START),
-        *(layout.EVENTS_PARQUET, layout.LEDGER, layout.FINAL_READ, layout.RESULT, layout.MANIFEST),
+        *(session_files.PLAYBOOK, session_files.EVENTS, session_files.ACTIONS, session_files.START),
+        *(
+            session_files.EVENTS_PARQUET,
+            session_files.LEDGER,
+            session_files.FINAL_READ,
+            session_files.RESULT,
+            session_files.MANIFEST,
+        ),
     ]
 
 
@@ -134,15 +141,15 @@ def test_killed_after_any_call_the_session_is_there_up_to_the_last_flush(tmp_pat
 
 def state_of(parent: Path, told: int) -> str:
     """Opens what is left as every reader does."""
-    sessions = layout.sessions_under(parent)
+    sessions = session_files.sessions_under(parent)
     if not sessions:
         assert told == 0
         return "nothing"
     (session,) = sessions
-    if not (session / layout.START).exists():
+    if not (session / session_files.START).exists():
         assert told == 0
         for read in (read_session, look_at):
-            with pytest.raises((SessionError, layout.LayoutError), match="nothing is recorded in it yet"):
+            with pytest.raises((SessionError, session_files.LayoutError), match="nothing is recorded in it yet"):
                 read(session)
         return "nothing"
     recorded = read_session(session)
@@ -150,7 +157,7 @@ def state_of(parent: Path, told: int) -> str:
     if not recorded.count:
         with pytest.raises(SessionError, match="holds no whole event"):
             replay.replay(recorded)
-        with pytest.raises(layout.LayoutError, match="holds no whole event"):
+        with pytest.raises(session_files.LayoutError, match="holds no whole event"):
             look_at(session)
         return "no event"
     assert replay.replay(recorded).events == recorded.count
@@ -170,7 +177,7 @@ def test_kill_9_at_any_moment_leaves_what_was_flushed(tmp_path: Path) -> None:
         import sys
         from pathlib import Path
         from tests.playbooks.test_durability import live_session
-        from playbooks.disk import Disk
+        from playbooks.session_format.filesystem import Disk
         class Told(list):
             def append(self, count):
                 print(count, flush=True)
@@ -198,14 +205,14 @@ def test_kill_9_at_any_moment_leaves_what_was_flushed(tmp_path: Path) -> None:
         told += process.stdout.read().splitlines()
         process.stdout.close()
         assert process.wait() == -signal.SIGKILL
-        *_whole, last = layout.sessions_under(parent) or [None]
+        *_whole, last = session_files.sessions_under(parent) or [None]
         if last is None:
             continue
         words = [word.strip() for word in told]
         since = words[len(words) - words[::-1].index("sealed") :] if "sealed" in words else words[1:]
         shown = parent / "last"
         shown.mkdir()
-        newest = max(layout.sessions_under(parent), key=lambda path: path.stat().st_ctime_ns)
+        newest = max(session_files.sessions_under(parent), key=lambda path: path.stat().st_ctime_ns)
         newest.rename(shown / newest.name)
         states.append(state_of(shown, int(since[-1]) if since and since[-1].isdigit() else 0))
     assert "torn" in states
@@ -214,13 +221,13 @@ def test_kill_9_at_any_moment_leaves_what_was_flushed(tmp_path: Path) -> None:
 def test_an_empty_directory_and_one_with_a_playbook_have_one_clear_message(tmp_path: Path) -> None:
     session = tmp_path / "session_id=x"
     session.mkdir()
-    for name in (None, layout.PLAYBOOK, layout.EVENTS, ".start.json.tmp"):
+    for name in (None, session_files.PLAYBOOK, session_files.EVENTS, ".start.json.tmp"):
         if name:
-            (session / name).write_text("" if name == layout.EVENTS else "floodmark: 1\n")
+            (session / name).write_text("" if name == session_files.EVENTS else "floodmark: 1\n")
         with pytest.raises(SessionError, match=r"nothing is recorded in it yet: it has no start\.json") as caught:
             read_session(session)
         assert "\n" not in str(caught.value)
-    (session / layout.EVENTS).write_text("{}\n")
+    (session / session_files.EVENTS).write_text("{}\n")
     with pytest.raises(SessionError, match=r"is no session: it has no start\.json"):
         read_session(session)
 
@@ -277,7 +284,7 @@ def test_what_waits_is_written_even_if_nothing_more_comes(tmp_path: Path) -> Non
     recorder.write([HwAdvanced(1, "orders-0", 1, 0, 1)])
     clock.now += 1
     recorder.write([])
-    assert (recorder.path / layout.EVENTS).read_bytes().count(b"\n") == 1
+    assert (recorder.path / session_files.EVENTS).read_bytes().count(b"\n") == 1
 
 
 @pytest.mark.parametrize(("fsync", "syncs"), [(Fsync.NEVER, 0), (Fsync.INTERVAL, 1), (Fsync.ALWAYS, 1)])
@@ -292,7 +299,7 @@ def test_the_names_of_a_new_session_are_forced(tmp_path: Path) -> None:
     recorder = Recorder(tmp_path, clock=clock, disk=disk)
     playbook = timed()
     recorder.begin(playbook, 5, Session.start(playbook).cluster.view())
-    assert disk.done[-3:] == [f"rename {layout.START}", "sync directory", "sync directory"]
+    assert disk.done[-3:] == [f"rename {session_files.START}", "sync directory", "sync directory"]
 
 
 # -- a full disk -----------------------------------------------------------------------------------------------------
@@ -328,7 +335,7 @@ def test_a_full_disk_is_one_clear_error_and_what_fitted_can_be_read(tmp_path: Pa
     with pytest.raises(RecordingError, match=r"cannot go on recording in .*: No space .* can be read$") as caught:
         session.finish()
     assert "\n" not in str(caught.value)
-    text = (recorder.path / layout.EVENTS).read_bytes()
+    text = (recorder.path / session_files.EVENTS).read_bytes()
     assert len(text) <= room
     assert not text or text.endswith(b"\n")
     assert read_session(recorder.path).count == text.count(b"\n")

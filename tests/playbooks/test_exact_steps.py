@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from playbooks.loader import loads
-from playbooks.problems import PlaybookError
-from playbooks.session import Session
-from playbooks.timeline import Timeline
+from playbooks.engine.session import Session
+from playbooks.errors import PlaybookError
+from playbooks.parser.loader import loads
+from playbooks.timetravel.timeline import Timeline
 from tests.support.playbooks import timed
 
 SECOND = 1_000_000

@@ -4,15 +4,15 @@ from pathlib import Path
 
 import pytest
 
-from cluster_model.explorer.moves import Moves
-from cluster_model.explorer.search import Search
-from cluster_model.explorer.shape import ACTIONS, Bounds
-from playbooks.exploring.by_hand import playbook
-from playbooks.exploring.file import LIMITS, find, loads, presets
-from playbooks.loader import PlaybookError
-from playbooks.loader import loads as loads_playbook
-from playbooks.manual_session import ManualSession
-from playbooks.result import Result
+from cluster_model.model_checker.search import Search
+from cluster_model.model_checker.shape import ACTIONS, Bounds
+from cluster_model.model_checker.transitions import Moves
+from playbooks.engine.manual_session import ManualSession
+from playbooks.errors import PlaybookError
+from playbooks.model_checking.exploration import playbook
+from playbooks.model_checking.file import LIMITS, find, loads, presets
+from playbooks.parser.loader import loads as loads_playbook
+from playbooks.results.result import Result
 
 
 def ran(text: str) -> Result:

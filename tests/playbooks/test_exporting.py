@@ -10,22 +10,23 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cluster_model.trace import NARRATION
-from faults.action import Action
-from faults.fault import FaultError
-from playbooks import exporting, layout
-from playbooks.bundled import path_of
-from playbooks.event_lines import decode, encode
-from playbooks.exporting import Exported, export
-from playbooks.loader import load, loads
-from playbooks.manual_session import ManualSession
-from playbooks.model import Playbook, Trigger
-from playbooks.reading_sessions import read_session
-from playbooks.recorder import Recorder
-from playbooks.recovering import recover
-from playbooks.result import Result
-from playbooks.running import start_session
-from playbooks.session import Session
+from cluster_model.observation.event_log import NARRATION
+from faults.declarations.action import Action
+from faults.declarations.fault import FaultError
+from playbooks.engine.manual_session import ManualSession
+from playbooks.engine.recovering import recover
+from playbooks.engine.running import start_session
+from playbooks.engine.session import Session
+from playbooks.export import exporting
+from playbooks.export.exporting import Exported, export
+from playbooks.library.bundled import path_of
+from playbooks.model.playbook import Playbook, Trigger
+from playbooks.parser.loader import load, loads
+from playbooks.recording.event_lines import decode, encode
+from playbooks.recording.reader import read_session
+from playbooks.recording.recorder import Recorder
+from playbooks.results.result import Result
+from playbooks.session_format import session_files
 from tests.support.breadth import many
 from tests.support.playbooks import CRASH, MANUAL, timed
 
@@ -228,7 +229,7 @@ def test_a_torn_session_goes_as_far_as_it_was_written(tmp_path: Path) -> None:
     assert session.recorder is not None
     session.recorder.flush()
     torn = Path(shutil.copytree(session.recorder.path, tmp_path / "torn"))
-    events = torn / layout.EVENTS
+    events = torn / session_files.EVENTS
     events.write_bytes(events.read_bytes()[:-700])
     recorded = read_session(torn)
     found = export(recorded)
@@ -257,14 +258,14 @@ def test_a_playbook_of_a_torn_session_that_comes_to_something_else_is_refused(
     assert session.recorder is not None
     session.recorder.flush()
     torn = Path(shutil.copytree(session.recorder.path, tmp_path / "torn"))
-    events = torn / layout.EVENTS
+    events = torn / session_files.EVENTS
     events.write_bytes(events.read_bytes()[:-70])
     if sealed:
         recover(torn)
     found = export(read_session(torn))
     assert "recorded live by floodmark" in " ".join(found.text.replace("#", "").split())
     late = lambda self, action, pending: Trigger("at", action.at_us + 1)  # noqa: E731
-    monkeypatch.setattr("playbooks.retelling._Entries._place", late)
+    monkeypatch.setattr("playbooks.export.session_steps._Entries._place", late)
     with pytest.raises(exporting.ExportError, match="does not come to the same: recorded admin_requested "):
         export(read_session(torn))
 
@@ -443,7 +444,7 @@ def test_a_playbook_that_comes_to_something_else_is_refused(tmp_path: Path, monk
     session.act(Action("inject", "lag", "broker(2)"))
     result = session.finish()
     late = lambda self, action, pending: Trigger("at", action.at_us + 1)  # noqa: E731
-    monkeypatch.setattr("playbooks.retelling._Entries._place", late)
+    monkeypatch.setattr("playbooks.export.session_steps._Entries._place", late)
     with pytest.raises(exporting.ExportError, match="does not come to the same"):
         exported(result)
 

@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 
+from docs.generate.fault_page import page, section
 from faults.catalogue import CATALOGUE
-from faults.fault import FAMILIES, HOUR, MS, PERCENT, Fault, Param
-from playbooks.fault_page import page, section
-from playbooks.fault_words import allowed_text, default_text, described, example_step, value_text
-from playbooks.loader import loads
-from playbooks.model import Step
-from playbooks.schema import schema
+from faults.declarations.fault import FAMILIES, HOUR, MS, PERCENT, Fault, Param
+from playbooks.model.fault_words import allowed_text, default_text, described, example_step, value_text
+from playbooks.model.playbook import Step
+from playbooks.parser.loader import loads
+from playbooks.parser.schema import schema
 from playbooks.units import throughput_bps, throughput_text
 
 PUBLISHED = Path(__file__).parents[2] / "docs" / "faults.md"
@@ -44,7 +44,7 @@ def loaded(fault: Fault) -> Step:
 
 
 def test_the_page_is_what_the_catalogue_says() -> None:
-    """Write it anew: ``python -m playbooks.fault_page > docs/faults.md``."""
+    """Write it anew: ``python -m docs.generate.fault_page > docs/faults.md``."""
     assert PUBLISHED.read_text(encoding="utf-8") == page()
 
 

@@ -4,18 +4,18 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 
-from cluster_model.checker.anomalies.language import SUBSCRIBE
-from playbooks import layout
-from playbooks.sealed_columns import FINAL_READ as COLUMNS
+from cluster_model.checker.anomalies.operations import SUBSCRIBE
+from playbooks.session_format import session_files
+from playbooks.session_format.sealed_columns import FINAL_READ as COLUMNS
 from tests.playbooks.test_ledger_table import recorded
 from tests.support.playbooks import CRASH
 
 
 def test_it_is_all_that_the_leaders_logs_hold_at_the_end(tmp_path: Path) -> None:
     session = recorded(tmp_path, CRASH)
-    table = pq.read_table(session / layout.FINAL_READ)
+    table = pq.read_table(session / session_files.FINAL_READ)
     assert table.schema.names == list(COLUMNS)
-    result = layout.read_object(session / layout.RESULT)
+    result = session_files.read_object(session / session_files.RESULT)
     served: dict[str, int] = {}
     for row in table.to_pylist():
         assert row["caught_up"]
@@ -23,12 +23,12 @@ def test_it_is_all_that_the_leaders_logs_hold_at_the_end(tmp_path: Path) -> None
     assert {name: count for name, count in served.items() if count} == {
         name: each["hw"] for name, each in result["partitions"].items() if each["hw"]
     }
-    manifest = layout.read_manifest(session)
+    manifest = session_files.read_manifest(session)
     assert manifest is not None
-    assert layout.FINAL_READ in manifest.files
+    assert session_files.FINAL_READ in manifest.files
 
 
 def test_it_is_written_down_how_groups_read(tmp_path: Path) -> None:
-    start = layout.read_start(recorded(tmp_path, CRASH))
+    start = session_files.read_start(recorded(tmp_path, CRASH))
     assert set(start.readers) == set(start.groups)
     assert all(manner.startswith((SUBSCRIBE, "assign")) for manner in start.readers.values())

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from playbooks.folders import playbooks_under, walk
-from playbooks.problems import PlaybookError
+from playbooks.errors import PlaybookError
+from playbooks.parser.document.folders import playbooks_under, walk
 from tests.support.playbooks import MANUAL
 
 

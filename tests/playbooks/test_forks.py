@@ -2,12 +2,12 @@
 
 import pytest
 
-from cluster_model.kernel.streams import Stream
-from faults.action import Action
-from faults.fault import FaultError
-from playbooks.forks import FOREVER, Acted, ForkError, Forks
-from playbooks.loader import loads
-from playbooks.session import Session
+from cluster_model.kernel.rng import Stream
+from faults.declarations.action import Action
+from faults.declarations.fault import FaultError
+from playbooks.engine.session import Session
+from playbooks.parser.loader import loads
+from playbooks.timetravel.forks import FOREVER, Acted, ForkError, Forks
 from tests.support.breadth import some
 from tests.support.playbooks import CLUSTER, CRASH
 

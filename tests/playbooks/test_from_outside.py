@@ -4,15 +4,15 @@ from pathlib import Path
 
 import pytest
 
-from cluster_model.groups.messages import JoinGroupRequest, MemberProtocol, Subscription
-from cluster_model.messages import MetadataRequest, ProduceRequest
-from playbooks.exporting import ExportError, export
-from playbooks.from_outside import DROP, OPEN, REQUESTS, Ingress, action_of, asked, ingress_of
-from playbooks.loader import loads
-from playbooks.reading_sessions import read_session
-from playbooks.recorder import Recorder
-from playbooks.replay import replay
-from playbooks.session import Session
+from cluster_model.protocol.group_messages import JoinGroupRequest, MemberProtocol, Subscription
+from cluster_model.protocol.messages import MetadataRequest, ProduceRequest
+from playbooks.engine.replay import replay
+from playbooks.engine.session import Session
+from playbooks.export.exporting import ExportError, export
+from playbooks.parser.loader import loads
+from playbooks.recording.event_codec import DROP, OPEN, REQUESTS, Ingress, action_of, asked, ingress_of
+from playbooks.recording.reader import read_session
+from playbooks.recording.recorder import Recorder
 
 TEXT = """
 floodmark: 1

@@ -3,8 +3,8 @@
 import pytest
 from lark import Lark
 
-from playbooks.reading import grammar
-from playbooks.reading.grammar import TABLES, build_parser, read_parser, write_parser
+from playbooks.conditions import grammar
+from playbooks.conditions.grammar import TABLES, build_parser, read_parser, write_parser
 
 TEXTS = (
     "acked_lost() == 0", "not up(1) and (lag('g', orders-0) + 2 * 3 > 5s or leader(orders-0) in [1, 2])",
@@ -20,7 +20,7 @@ def fresh():
 
 
 def test_the_file_is_of_this_grammar_and_this_lark():
-    assert read_parser(TABLES) is not None, "run: python -m playbooks.reading.grammar"
+    assert read_parser(TABLES) is not None, "run: python -m playbooks.conditions.grammar"
 
 
 @pytest.mark.parametrize("text", TEXTS)
@@ -41,7 +41,7 @@ def test_no_grammar_is_made_out_where_the_file_serves(monkeypatch):
 def test_a_file_of_something_else_is_not_taken(monkeypatch, tmp_path, name, other):
     place = tmp_path / "tables"
     with monkeypatch.context() as patched:
-        patched.setattr(f"playbooks.reading.grammar.{name}", other)
+        patched.setattr(f"playbooks.conditions.grammar.{name}", other)
         write_parser(place)
         assert read_parser(place) is not None
     assert read_parser(place) is None

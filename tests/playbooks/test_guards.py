@@ -5,18 +5,19 @@ from typing import Any
 
 import pytest
 
-from cluster_model.events import FaultHealed, FaultInjected, GuardActed, StepTaken, TraceEvent
-from faults.action import Action
-from faults.fault import FaultError
-from playbooks import bundled, replay
-from playbooks.loader import loads
-from playbooks.model import Playbook
-from playbooks.reading_sessions import read_session
-from playbooks.recorder import Recorder
-from playbooks.result import Result
-from playbooks.session import Session
-from playbooks.settings import apply_settings
-from playbooks.timeline import Timeline
+from cluster_model.protocol.events import FaultHealed, FaultInjected, GuardActed, StepTaken, TraceEvent
+from faults.declarations.action import Action
+from faults.declarations.fault import FaultError
+from playbooks.engine import replay
+from playbooks.engine.session import Session
+from playbooks.library import bundled
+from playbooks.model.playbook import Playbook
+from playbooks.parser.loader import loads
+from playbooks.parser.settings import apply_settings
+from playbooks.recording.reader import read_session
+from playbooks.recording.recorder import Recorder
+from playbooks.results.result import Result
+from playbooks.timetravel.timeline import Timeline
 from tests.support.breadth import met, some
 from tests.support.playbooks import CLUSTER
 

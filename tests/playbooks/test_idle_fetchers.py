@@ -3,8 +3,8 @@
 import pytest
 
 from cluster_model.cluster import Cluster
-from playbooks.loader import loads
-from playbooks.session import Session
+from playbooks.engine.session import Session
+from playbooks.parser.loader import loads
 
 BACK_TO_THE_FIRST = """
 floodmark: 1

@@ -4,13 +4,13 @@ from typing import Any
 
 import pytest
 
-from cluster_model.checker.cause_codes import UNEXPLAINED
-from cluster_model.events import TraceEvent
-from playbooks import bundled
-from playbooks.loader import loads
-from playbooks.result import Result
-from playbooks.session import Session
-from playbooks.settings import apply_settings
+from cluster_model.checker.root_cause.cause_codes import UNEXPLAINED
+from cluster_model.protocol.events import TraceEvent
+from playbooks.engine.session import Session
+from playbooks.library import bundled
+from playbooks.parser.loader import loads
+from playbooks.parser.settings import apply_settings
+from playbooks.results.result import Result
 from tests.support.breadth import some
 from tests.support.chain_check import audit
 

@@ -6,16 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from playbooks import bundled
-from playbooks.changing import changed
-from playbooks.folders import is_fragment
-from playbooks.job import Job, perform
-from playbooks.loader import load, loads
-from playbooks.model import Playbook
-from playbooks.problems import PlaybookError
-from playbooks.reading.fragment_files import fragment_of, read_fragment
-from playbooks.running import start_session
-from playbooks.settings import SettingError
+from playbooks.engine.job import Job, perform
+from playbooks.engine.running import start_session
+from playbooks.errors import PlaybookError
+from playbooks.library import bundled
+from playbooks.model.playbook import Playbook
+from playbooks.parser.changing import changed
+from playbooks.parser.document.folders import is_fragment
+from playbooks.parser.fragment_files import fragment_of, read_fragment
+from playbooks.parser.loader import load, loads
+from playbooks.parser.settings import SettingError
 from tests.support.shop import BASE, COMMON, DARK, FILES, KEPT, MAIN, WRITTEN_OUT, alike, save
 
 

@@ -4,17 +4,17 @@ from pathlib import Path
 
 import pytest
 
-from cluster_model.checker.safety.promise import Promise
-from cluster_model.checker.safety.registry import PROMISES
-from cluster_model.profiles import Profile
-from playbooks.invariant_page import page, section
-from playbooks.invariant_words import PROFILES, known_words, promised_words, special_words
+from cluster_model.checker.invariants.promise import Promise
+from cluster_model.checker.invariants.registry import PROMISES
+from cluster_model.protocol.versions import Profile
+from docs.generate.invariant_page import page, section
+from playbooks.reference_text import PROFILES, known_words, promised_words, special_words
 
 PUBLISHED = Path(__file__).parents[2] / "docs" / "invariants.md"
 
 
 def test_the_page_is_what_the_registry_says() -> None:
-    """Write it anew: ``python -m playbooks.invariant_page > docs/invariants.md``."""
+    """Write it anew: ``python -m docs.generate.invariant_page > docs/invariants.md``."""
     assert PUBLISHED.read_text(encoding="utf-8") == page()
 
 

@@ -5,16 +5,16 @@ from pathlib import Path
 
 import pytest
 
-from playbooks import layout
-from playbooks.exporting import export
-from playbooks.loader import load, loads
-from playbooks.problems import PlaybookError
-from playbooks.reading_sessions import read_session
-from playbooks.recorder import Recorder
-from playbooks.replay import replay
-from playbooks.running import start_session
-from playbooks.session_errors import SessionError
-from playbooks.written_out import written_out
+from playbooks.engine.replay import replay
+from playbooks.engine.running import start_session
+from playbooks.errors import PlaybookError
+from playbooks.export.exporting import export
+from playbooks.parser.loader import load, loads
+from playbooks.parser.written_out import written_out
+from playbooks.recording.reader import read_session
+from playbooks.recording.recorder import Recorder
+from playbooks.session_format import session_files
+from playbooks.session_format.session_errors import SessionError
 from tests.support.shop import FILES, KEPT, MAIN, WRITTEN_OUT, alike, save
 
 
@@ -37,18 +37,18 @@ def session(shop: Path) -> Path:
 
 
 def test_a_session_keeps_its_fragments_and_replays_from_them(session: Path) -> None:
-    assert json.loads((session / layout.FRAGMENTS).read_text()) == KEPT
-    manifest = layout.read_manifest(session)
+    assert json.loads((session / session_files.FRAGMENTS).read_text()) == KEPT
+    manifest = session_files.read_manifest(session)
     assert manifest is not None
-    assert layout.FRAGMENTS in manifest.files
+    assert session_files.FRAGMENTS in manifest.files
     recorded = read_session(session)
     assert recorded.fragments == KEPT
     assert replay(recorded).digest == manifest.digest
-    assert load(session / layout.PLAYBOOK).fragments == KEPT
+    assert load(session / session_files.PLAYBOOK).fragments == KEPT
 
 
 def test_changed_fragments_of_a_session_are_refused(session: Path) -> None:
-    path = session / layout.FRAGMENTS
+    path = session / session_files.FRAGMENTS
     text = path.read_text()
     path.write_text(text.replace("30s", "31s"))
     with pytest.raises(SessionError, match=r"fragments\.json has changed since the session was sealed"):
@@ -57,18 +57,18 @@ def test_changed_fragments_of_a_session_are_refused(session: Path) -> None:
     with pytest.raises(SessionError, match=r"it has no fragments\.json"):
         read_session(session)
     path.write_text("[1]")
-    (session / layout.MANIFEST).unlink()
+    (session / session_files.MANIFEST).unlink()
     with pytest.raises(SessionError, match=r"fragments\.json: found a list, expected an object"):
         read_session(session)
     with pytest.raises(PlaybookError, match="its fragments cannot be read"):
-        load(session / layout.PLAYBOOK)
+        load(session / session_files.PLAYBOOK)
 
 
 def test_a_session_without_fragments_has_no_file_of_them(tmp_path: Path) -> None:
     recorder = Recorder(tmp_path)
     start_session(loads(WRITTEN_OUT, "x.yaml"), recorder=recorder).finish()
-    assert not (recorder.path / layout.FRAGMENTS).exists()
-    (recorder.path / layout.FRAGMENTS).write_text("{}")
+    assert not (recorder.path / session_files.FRAGMENTS).exists()
+    (recorder.path / session_files.FRAGMENTS).write_text("{}")
     with pytest.raises(SessionError, match=r"files: fragments\.json is missing"):
         read_session(recorder.path)
 
@@ -106,7 +106,7 @@ def test_what_variables_decide_is_decided_when_they_are_put_in() -> None:
 
 def test_a_session_with_fragments_is_exported_as_one_file(session: Path) -> None:
     exported = export(read_session(session))
-    manifest = layout.read_manifest(session)
+    manifest = session_files.read_manifest(session)
     assert manifest is not None
     assert exported.digest == manifest.digest
     assert "include" not in exported.text

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from cluster_model.stepping.verbs import MANUAL_VERBS
+from cluster_model.manual.verbs import MANUAL_VERBS
+from docs.generate.key_page import page
 from faults.catalogue import CATALOGUE
-from playbooks.key_page import page
-from playbooks.key_words import BY_HAND, known, taken, told
-from playbooks.reading.kinds import Choice, Integer, ListOf, Truth
-from playbooks.schema import schema
+from playbooks.parser.document.field_types import Choice, Integer, ListOf, Truth
+from playbooks.parser.key_words import BY_HAND, known, taken, told
+from playbooks.parser.schema import schema
 
 PUBLISHED = Path(__file__).parents[2] / "docs" / "keys.md"
 
@@ -20,7 +20,9 @@ FREE = ("config", "partitioner")
 
 
 def test_the_published_page_is_the_generated_one() -> None:
-    assert PUBLISHED.read_text(encoding="utf-8") == page(), "write it anew: python -m playbooks.key_page > docs/keys.md"
+    assert PUBLISHED.read_text(encoding="utf-8") == page(), (
+        "write it anew: python -m docs.generate.key_page > docs/keys.md"
+    )
 
 
 def test_every_key_of_the_schema_is_told_where_it_stands() -> None:

@@ -7,15 +7,15 @@ from typing import Any
 
 import pytest
 
-from playbooks import layout
-from playbooks.disk import Disk
-from playbooks.laboratory import Laboratory, LaboratoryError, NeverHeldError, RefusedError
-from playbooks.loader import loads
-from playbooks.reading.live import facts_of
-from playbooks.reading.notes import Notes
-from playbooks.reading_sessions import read_session
-from playbooks.replay import replay
-from playbooks.session import Session
+from playbooks.engine.replay import replay
+from playbooks.engine.session import Session
+from playbooks.parser.document.context import Notes
+from playbooks.parser.loader import loads
+from playbooks.parser.steps.live import facts_of
+from playbooks.recording.reader import read_session
+from playbooks.session_format import session_files
+from playbooks.session_format.filesystem import Disk
+from playbooks.testing.harness import Laboratory, LaboratoryError, NeverHeldError, RefusedError
 from tests.support.playbooks import CRASH, MANUAL, timed
 
 
@@ -57,7 +57,7 @@ def test_it_is_recorded_and_replays(tmp_path: Path) -> None:
     with Laboratory(sessions=tmp_path) as lab:
         lab.run(until="2s").inject("lag", target="broker(3)", for_="1s").run(for_="4s")
         lab.admin("elect_leaders", partition="orders-0")
-    recorded = read_session(layout.sessions_under(tmp_path)[0])
+    recorded = read_session(session_files.sessions_under(tmp_path)[0])
     assert recorded.path == lab.session
     assert [action.verb for action in recorded.actions] == ["inject", "admin", "settle"]
     assert replay(recorded).digest == lab.result.digest
@@ -104,7 +104,7 @@ def test_expecting_tells_what_was_found() -> None:
 @pytest.mark.parametrize("text", [CRASH, None])
 def test_it_knows_the_names_that_a_reader_knows(text: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[Notes] = []
-    monkeypatch.setattr("playbooks.loader.Notes", lambda *args: seen.append(Notes(*args)) or seen[-1])
+    monkeypatch.setattr("playbooks.parser.loader.Notes", lambda *args: seen.append(Notes(*args)) or seen[-1])
     topics = "topics:\n  - {name: t, partitions: 2, replication: 2}\n"
     zookeeper = (
         f"floodmark: 1\nname: x\ncluster: {{kafka: '2.8', brokers: [{{id: 1, rack: a}}, {{id: 4, rack: a}}]}}\n{topics}"

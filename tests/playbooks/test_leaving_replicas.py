@@ -3,9 +3,9 @@
 import pytest
 
 from cluster_model.cluster import Cluster
-from cluster_model.events import InvariantViolated, IsrChanged
-from playbooks.loader import loads
-from playbooks.session import Session
+from cluster_model.protocol.events import InvariantViolated, IsrChanged
+from playbooks.engine.session import Session
+from playbooks.parser.loader import loads
 from tests.support.playbooks import finished
 
 TAKEN_AWAY_BEHIND = """

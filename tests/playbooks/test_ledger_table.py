@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 
-from playbooks import layout
-from playbooks.loader import loads
-from playbooks.recorder import Recorder
-from playbooks.running import start_session
-from playbooks.sealed_columns import LEDGER as COLUMNS
+from playbooks.engine.running import start_session
+from playbooks.parser.loader import loads
+from playbooks.recording.recorder import Recorder
+from playbooks.session_format import session_files
+from playbooks.session_format.sealed_columns import LEDGER as COLUMNS
 from tests.support.adding_up import adds_up
 from tests.support.playbooks import CLUSTER, CRASH, MANUAL
 
@@ -25,10 +25,10 @@ def test_a_quiet_session_is_one_row_for_each_partition(tmp_path: Path) -> None:
     session = recorded(tmp_path, CRASH)
     table = adds_up(session)
     assert {row.outcome for row in table} == {"acked"}
-    assert pq.read_schema(session / layout.LEDGER).names == list(COLUMNS)
-    manifest = layout.read_manifest(session)
+    assert pq.read_schema(session / session_files.LEDGER).names == list(COLUMNS)
+    manifest = session_files.read_manifest(session)
     assert manifest is not None
-    assert layout.LEDGER in manifest.files
+    assert session_files.LEDGER in manifest.files
 
 
 def test_a_session_without_producers_has_an_empty_table(tmp_path: Path) -> None:

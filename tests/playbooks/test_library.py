@@ -4,17 +4,17 @@ from pathlib import Path
 
 import pytest
 
-from cluster_model.checker.cause_codes import UNEXPLAINED
-from cluster_model.profiles import PROFILE_VERSIONS, modes_of
-from playbooks import bundled
-from playbooks.library_page import page
-from playbooks.loader import loads
-from playbooks.model import Playbook
-from playbooks.recorder import Recorder
-from playbooks.result import Result
-from playbooks.running import start_session
-from playbooks.settings import apply_settings
-from playbooks.themes import TAGS, THEMES
+from cluster_model.checker.root_cause.cause_codes import UNEXPLAINED
+from cluster_model.protocol.versions import PROFILE_VERSIONS, modes_of
+from docs.generate.library_page import page
+from playbooks.engine.running import start_session
+from playbooks.library import bundled
+from playbooks.library.index import TAGS, THEMES
+from playbooks.model.playbook import Playbook
+from playbooks.parser.loader import loads
+from playbooks.parser.settings import apply_settings
+from playbooks.recording.recorder import Recorder
+from playbooks.results.result import Result
 from tests.support.adding_up import adds_up
 from tests.support.breadth import EVENING, many
 from tests.support.chain_check import audit
@@ -123,7 +123,7 @@ def test_every_word_of_the_vocabulary_is_used() -> None:
 
 
 def test_the_page_is_what_the_files_say() -> None:
-    """Write it anew: ``python -m playbooks.library_page > docs/library.md``."""
+    """Write it anew: ``python -m docs.generate.library_page > docs/library.md``."""
     assert (Path(__file__).parents[2] / "docs" / "library.md").read_text(encoding="utf-8") == printed()
 
 

@@ -6,11 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from playbooks.loader import load, loads
-from playbooks.problems import PlaybookError
-from playbooks.reading import compiler, expectations, grammar, includes, repeats, scopes, steps, targets, vary
-from playbooks.reading.kinds import Text
-from playbooks.yamlpos import MAX_ALIASES, MAX_BYTES, MAX_DEPTH, MAX_NODES, compose
+from playbooks.conditions import condition, grammar
+from playbooks.errors import PlaybookError
+from playbooks.parser.document import grid, includes, scopes
+from playbooks.parser.document.field_types import Text
+from playbooks.parser.document.yaml_source import MAX_ALIASES, MAX_BYTES, MAX_DEPTH, MAX_NODES, compose
+from playbooks.parser.loader import load, loads
+from playbooks.parser.sections import expectations
+from playbooks.parser.steps import repeats, targets, timed_steps
 from tests.support.playbooks import CLUSTER
 
 DOCS = Path(__file__).parents[2] / "docs" / "playbooks.md"
@@ -69,8 +72,8 @@ LIMITS: dict[str, tuple[int, Make, Callable[[str, Path], None]]] = {
     "levels of lists and mappings": (MAX_DEPTH, lambda n, _: "[" * n + "x" + "]" * n, composed),
     "aliases in a file": (MAX_ALIASES, lambda n, _: f"a: &x 1\nb: [{'*x, ' * n}]\n", composed),
     "characters of a text": (Text().longest, lambda n, _: CLUSTER.replace("A small cluster", "x" * n), loaded),
-    "steps": (steps.MAX_STEPS, lambda n, _: f"{CLUSTER}steps:\n" + "  - heal: all\n" * n, loaded),
-    "steps with all rounds written out": (steps.MAX_STEPS, rounds, loaded),
+    "steps": (timed_steps.MAX_STEPS, lambda n, _: f"{CLUSTER}steps:\n" + "  - heal: all\n" * n, loaded),
+    "steps with all rounds written out": (timed_steps.MAX_STEPS, rounds, loaded),
     "groups of steps within each other": (repeats.MAX_GROUPS, grouped, loaded),
     "characters of a target": (
         targets.LONGEST,
@@ -88,15 +91,15 @@ LIMITS: dict[str, tuple[int, Make, Callable[[str, Path], None]]] = {
         loaded,
     ),
     "operations within each other in a condition": (
-        compiler.MAX_DEPTH,
+        condition.MAX_DEPTH,
         lambda n, _: expect("not " * n + "true"),
         loaded,
     ),
     "fragments included by each other": (includes.MAX_DEPTH, fragments_within_each_other, loaded),
     "includes": (includes.MAX_INCLUDES, fragments, loaded),
     "variables made of each other": (scopes.MAX_CHAIN, variables_of_variables, loaded),
-    "cells of a grid": (vary.MAX_CELLS, lambda n, _: f"{CLUSTER}vary:\n  seed: 1..{n}\n", loaded),
-    "cells of a grid apart from seeds": (vary.MAX_SETTINGS, latencies, loaded),
+    "cells of a grid": (grid.MAX_CELLS, lambda n, _: f"{CLUSTER}vary:\n  seed: 1..{n}\n", loaded),
+    "cells of a grid apart from seeds": (grid.MAX_SETTINGS, latencies, loaded),
 }
 
 

@@ -3,7 +3,8 @@
 import pytest
 
 from cluster_model.clients.load import RateCurve
-from cluster_model.load_spec import (
+from cluster_model.spec.cluster_spec import ProducerSpec
+from cluster_model.spec.load_spec import (
     RATE_UNITS,
     ClosedLoop,
     HotKey,
@@ -16,9 +17,8 @@ from cluster_model.load_spec import (
     ZipfKeys,
     constant,
 )
-from cluster_model.spec import ProducerSpec
-from playbooks.loader import loads
-from playbooks.session import Session
+from playbooks.engine.session import Session
+from playbooks.parser.loader import loads
 from playbooks.units import UnitError, rate_units, share_ppm, thousandths
 
 S = 1_000_000

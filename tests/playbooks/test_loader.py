@@ -4,15 +4,15 @@ from pathlib import Path
 
 import pytest
 
-from cluster_model.checker.safety.registry import INVARIANTS
-from cluster_model.profiles import NEWEST
-from cluster_model.spec import BrokerSpec, GroupSpec, NetworkSpec, ProducerSpec, TopicSpec
+from cluster_model.checker.invariants.registry import INVARIANTS
+from cluster_model.protocol.versions import NEWEST
+from cluster_model.spec.cluster_spec import BrokerSpec, GroupSpec, NetworkSpec, ProducerSpec, TopicSpec
 from faults.catalogue import CATALOGUE
-from playbooks.loader import DEFAULT_SETTLE_US, load, loads
-from playbooks.model import Playbook
-from playbooks.playbook_keys import PLAYBOOK
-from playbooks.problems import PlaybookError, Problem, listed
-from playbooks.settings import apply_settings
+from playbooks.errors import PlaybookError, Problem, listed
+from playbooks.model.playbook import Playbook
+from playbooks.parser.loader import DEFAULT_SETTLE_US, load, loads
+from playbooks.parser.playbook_keys import PLAYBOOK
+from playbooks.parser.settings import apply_settings
 
 BAD = Path(__file__).parent / "bad"
 S = 1_000_000

@@ -7,13 +7,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from cluster_model.kernel.streams import Stream
-from playbooks import bundled
-from playbooks.bundled import FRAGMENTS
-from playbooks.loader import load, loads
-from playbooks.model import Playbook
-from playbooks.problems import PlaybookError, Problem, lines_of
-from playbooks.reading.fragment_files import Fragment, fragment_of
+from cluster_model.kernel.rng import Stream
+from playbooks.errors import PlaybookError, Problem, lines_of
+from playbooks.library import bundled
+from playbooks.library.bundled import FRAGMENTS
+from playbooks.model.playbook import Playbook
+from playbooks.parser.fragment_files import Fragment, fragment_of
+from playbooks.parser.loader import load, loads
 from tests.support.breadth import many
 from tests.support.playbooks import CLUSTER
 

@@ -1,7 +1,16 @@
 import pytest
 
-from playbooks.problems import PlaybookError
-from playbooks.yamlpos import MAX_ALIASES, MAX_BYTES, Mapping, Node, Scalar, Sequence, compose, decode
+from playbooks.errors import PlaybookError
+from playbooks.parser.document.yaml_source import (
+    MAX_ALIASES,
+    MAX_BYTES,
+    Mapping,
+    Node,
+    Scalar,
+    Sequence,
+    compose,
+    decode,
+)
 
 
 def read(text: str) -> Node:

@@ -6,25 +6,25 @@ from pathlib import Path
 
 import pytest
 
-from cluster_model.kernel.streams import Stream
-from faults.action import Action
-from faults.fault import FaultError
-from playbooks import layout
-from playbooks.loader import loads
-from playbooks.looking_back import LookingBack
-from playbooks.peeking import peek
-from playbooks.reading_sessions import read_session
-from playbooks.recorder import Recorder
-from playbooks.reopening import Reopened
-from playbooks.session import Session
-from playbooks.timeline import Timeline
+from cluster_model.kernel.rng import Stream
+from faults.declarations.action import Action
+from faults.declarations.fault import FaultError
+from playbooks.engine.session import Session
+from playbooks.model.peeking import peek
+from playbooks.parser.loader import loads
+from playbooks.recording.reader import read_session
+from playbooks.recording.recorder import Recorder
+from playbooks.session_format import session_files
+from playbooks.timetravel.history_view import Reopened
+from playbooks.timetravel.looking_back import LookingBack
+from playbooks.timetravel.timeline import Timeline
 from tests.support.playbooks import CLUSTER
 
 SECOND = 1_000_000
 LIVE = loads(CLUSTER + "settle: 2s\n", "live.yaml")
 CRASH = Action("inject", "crash", "leader(orders-0)", {}, 3 * SECOND)
 LAG = Action("inject", "lag", "broker(2)", {}, SECOND)
-OWN = {layout.START, layout.MANIFEST}
+OWN = {session_files.START, session_files.MANIFEST}
 """Files that hold the session's name and the time on the wall."""
 
 
@@ -72,11 +72,11 @@ def test_a_session_that_was_looked_back_into_seals_to_the_same_bytes(plain: Path
     looked = recorded(tmp_path, looks=True)
     names = sorted(each.name for each in plain.iterdir() if each.is_file())
     assert sorted(each.name for each in looked.iterdir() if each.is_file()) == names
-    assert {layout.EVENTS, layout.ACTIONS, layout.RESULT} <= set(names)
+    assert {session_files.EVENTS, session_files.ACTIONS, session_files.RESULT} <= set(names)
     for name in set(names) - OWN:
         there = (looked / name).read_bytes().replace(looked.name.encode(), plain.name.encode())
         assert there.replace(str(looked.parent).encode(), str(plain.parent).encode()) == (plain / name).read_bytes()
-    ours, theirs = layout.read_manifest(plain), layout.read_manifest(looked)
+    ours, theirs = session_files.read_manifest(plain), session_files.read_manifest(looked)
     assert ours is not None
     assert theirs is not None
     assert (ours.digest, ours.events) == (theirs.digest, theirs.events)
@@ -89,7 +89,7 @@ def test_a_recording_that_is_looked_back_into_comes_to_its_own_end_and_stays_as_
     while looking.advance(looking.cluster.now_us + SECOND):
         wander(looking)
     wander(looking)
-    manifest = layout.read_manifest(plain)
+    manifest = session_files.read_manifest(plain)
     assert manifest is not None
     assert (reopened.over, reopened.difference) == (True, "")
     assert reopened.cluster.digest() == manifest.digest
@@ -126,7 +126,9 @@ def test_logs_records_and_books_are_those_of_the_instant(plain: Path, *, opened:
 
 
 def test_a_jump_runs_no_more_again_than_the_widest_gap_and_keeps_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("playbooks.looking_back.Timeline", partial(Timeline, nearest=150, bytes_per_event=1_000))
+    monkeypatch.setattr(
+        "playbooks.timetravel.looking_back.Timeline", partial(Timeline, nearest=150, bytes_per_event=1_000)
+    )
     looking = LookingBack(Session.start(LIVE, open_ended=True))
     lived(looking, looks=False)
     timeline = looking.timeline

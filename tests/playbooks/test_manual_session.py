@@ -4,17 +4,17 @@ from pathlib import Path
 
 import pytest
 
-from cluster_model.events import StepTaken
-from faults.action import Action
-from faults.fault import FaultError
-from playbooks.loader import loads
-from playbooks.manual_session import ManualSession, Shown
-from playbooks.recorder import Recorder
-from playbooks.result import Result
-from playbooks.running import start_session
-from playbooks.session import Session
-from playbooks.step_checks import show_rows
-from playbooks.trace_rows import NEWEST
+from cluster_model.protocol.events import StepTaken
+from faults.declarations.action import Action
+from faults.declarations.fault import FaultError
+from playbooks.engine.manual_session import ManualSession, Shown
+from playbooks.engine.running import start_session
+from playbooks.engine.session import Session
+from playbooks.engine.step_checks import show_rows
+from playbooks.engine.trace_rows import NEWEST
+from playbooks.parser.loader import loads
+from playbooks.recording.recorder import Recorder
+from playbooks.results.result import Result
 from tests.support.playbooks import CRASH, MANUAL
 
 

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from playbooks import bundled
-from playbooks.advice import advice
-from playbooks.batch import run_all
-from playbooks.loader import load
-from playbooks.matrix import Group, Matrix
-from playbooks.varying import Varying, run_jobs
+from playbooks.campaign.workloads.varying import Varying, run_jobs
+from playbooks.engine.worker_pool import run_all
+from playbooks.library import bundled
+from playbooks.parser.loader import load
+from playbooks.results.advice import advice
+from playbooks.results.sweep_matrix import Group, Matrix
 
 NAMES = tuple(name for name in bundled.names() if name.endswith("-matrix"))
 SECOND = 1_000_000

@@ -6,10 +6,22 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from playbooks.advice import advice, named, what_words
-from playbooks.grid import Cell
-from playbooks.matrix import COSTS, MEASURES, Group, Matrix, Row, Verdict, axes_of, beats, costs, pareto, to_json
-from playbooks.matrix_table import cross_table, matrix_markdown, matrix_table, seed_table
+from playbooks.model.grid import Cell
+from playbooks.results.advice import advice, named, what_words
+from playbooks.results.matrix_table import cross_table, matrix_markdown, matrix_table, seed_table
+from playbooks.results.sweep_matrix import (
+    COSTS,
+    MEASURES,
+    Group,
+    Matrix,
+    Row,
+    Verdict,
+    axes_of,
+    beats,
+    costs,
+    pareto,
+    to_json,
+)
 
 SECOND = 1_000_000
 KEYS = dict.fromkeys(MEASURES, 0)

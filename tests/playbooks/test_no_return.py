@@ -4,19 +4,19 @@ from dataclasses import replace
 
 import pytest
 
-from cluster_model.checker.findings import Place
-from playbooks import no_return_by_hand, rescues
-from playbooks.bundled import path_of
-from playbooks.forks import FOREVER, Forks
-from playbooks.keeping import lost_findings
-from playbooks.loader import load, loads
-from playbooks.model import Playbook
-from playbooks.no_return import NoReturn, Search
-from playbooks.no_return_by_hand import find_by_hand, saving
-from playbooks.rescues import CALL_OFF, UNCLEAN, keeps
-from playbooks.running import start_session
-from playbooks.session import Session
-from playbooks.why import Case
+from cluster_model.checker.root_cause.findings import Place
+from playbooks.diagnosis import no_return_by_hand, rescues
+from playbooks.diagnosis.evidence import lost_findings
+from playbooks.diagnosis.no_return_by_hand import find_by_hand, saving
+from playbooks.diagnosis.point_of_no_return import NoReturn, Search
+from playbooks.diagnosis.rescues import CALL_OFF, UNCLEAN, keeps
+from playbooks.diagnosis.why import Case
+from playbooks.engine.running import start_session
+from playbooks.engine.session import Session
+from playbooks.library.bundled import path_of
+from playbooks.model.playbook import Playbook
+from playbooks.parser.loader import load, loads
+from playbooks.timetravel.forks import FOREVER, Forks
 
 SECOND = 1_000_000
 

@@ -4,13 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from cluster_model.events import AdminAnswered, AdminRequested, FaultInjected
-from faults.action import Action
-from playbooks.reading_sessions import read_session
-from playbooks.recorder import Recorder
-from playbooks.replay import replay
-from playbooks.session import Session
-from playbooks.timeline import Timeline
+from cluster_model.protocol.events import AdminAnswered, AdminRequested, FaultInjected
+from faults.declarations.action import Action
+from playbooks.engine.replay import replay
+from playbooks.engine.session import Session
+from playbooks.recording.reader import read_session
+from playbooks.recording.recorder import Recorder
+from playbooks.timetravel.timeline import Timeline
 from tests.support.playbooks import timed
 
 S = 1_000_000

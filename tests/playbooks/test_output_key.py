@@ -2,8 +2,8 @@
 
 import pytest
 
-from playbooks.loader import loads
-from playbooks.problems import PlaybookError
+from playbooks.errors import PlaybookError
+from playbooks.parser.loader import loads
 
 TEXT = """floodmark: 1
 cluster: {{kafka: "{kafka}"}}

@@ -6,15 +6,15 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
+from cluster_model.broker.partition.leadership import Leadership
 from cluster_model.controller.kraft.replication_control import ReplicationControl
-from cluster_model.events import LivenessOverdue
-from cluster_model.replication.leadership import Leadership
-from playbooks.bundled import path_of
-from playbooks.conditions import ConditionError
-from playbooks.loader import load, loads
-from playbooks.problems import PlaybookError
-from playbooks.session import Session
-from tui.cli.liveness_lines import print_liveness
+from cluster_model.protocol.events import LivenessOverdue
+from playbooks.conditions.types import ConditionError
+from playbooks.engine.session import Session
+from playbooks.errors import PlaybookError
+from playbooks.library.bundled import path_of
+from playbooks.parser.loader import load, loads
+from tui.output.liveness_lines import print_liveness
 
 TEXT = """
 floodmark: 1

@@ -13,11 +13,12 @@ from faker.providers import date_time
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cluster_model.spec import ProducerSpec
-from playbooks.loader import PlaybookError, loads
-from playbooks.payloads import RecordName, contents, fields_of, written
-from playbooks.providers import FAKED, OWN, PROVIDERS, FieldError, Parameter, parse
-from playbooks.templates import TEMPLATES
+from cluster_model.spec.cluster_spec import ProducerSpec
+from playbooks.errors import PlaybookError
+from playbooks.model.payloads import RecordName, contents, fields_of, written
+from playbooks.model.record_contents import FAKED, OWN, PROVIDERS, FieldError, Parameter, parse
+from playbooks.model.templates import TEMPLATES
+from playbooks.parser.loader import loads
 
 ROOT = Path(__file__).parents[2]
 RECORD = RecordName("checkout", "orders-0", 17, 12_345_678, "key-3")
@@ -82,7 +83,7 @@ def made_of(template: str, field: str) -> Any:
 
 def test_contents_do_not_depend_on_the_process_or_its_hashes() -> None:
     program = (
-        "from playbooks.payloads import *; from playbooks.templates import TEMPLATES\n"
+        "from playbooks.model.payloads import *; from playbooks.model.templates import TEMPLATES\n"
         "print([contents(TEMPLATES[t], 7, RecordName('checkout', 'orders-0', 17)) for t in sorted(TEMPLATES)])"
     )
     printed = [
@@ -197,8 +198,8 @@ def test_the_page_lists_every_provider_and_template_as_it_is() -> None:
 
 def test_nobody_imports_faker_until_somebody_looks() -> None:
     program = (
-        "import sys; from playbooks.loader import load; from playbooks.session import Session\n"
-        "from playbooks.bundled import path_of; import playbooks.payloads\n"
+        "import sys; from playbooks.parser.loader import load; from playbooks.engine.session import Session\n"
+        "from playbooks.library.bundled import path_of; import playbooks.model.payloads\n"
         "session = Session.start(load(path_of('leader-crash'))); session.advance(1_000_000)\n"
         "print('faker' in sys.modules)"
     )

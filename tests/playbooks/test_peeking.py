@@ -6,20 +6,20 @@ from pathlib import Path
 
 import pytest
 
-from cluster_model.errors import ModelError
-from cluster_model.log.batch import Batch
-from cluster_model.log.lineage import Lineages
-from cluster_model.written import COMPACTED, DELETED, TRUNCATED
-from faults.action import Action
-from playbooks.loader import loads
-from playbooks.manual_session import ManualSession
-from playbooks.payloads import RecordName, contents, written
-from playbooks.peeking import Peeked, peek
-from playbooks.reading_sessions import read_session
-from playbooks.recorder import Recorder
-from playbooks.replay import ReplayMismatchError, rerun
-from playbooks.session import Session
-from playbooks.templates import TEMPLATES
+from cluster_model.inspection.written import COMPACTED, DELETED, TRUNCATED
+from cluster_model.log.batch_store import Lineages
+from cluster_model.protocol.batch import Batch
+from cluster_model.protocol.errors import ModelError
+from faults.declarations.action import Action
+from playbooks.engine.manual_session import ManualSession
+from playbooks.engine.replay import ReplayMismatchError, rerun
+from playbooks.engine.session import Session
+from playbooks.model.payloads import RecordName, contents, written
+from playbooks.model.peeking import Peeked, peek
+from playbooks.model.templates import TEMPLATES
+from playbooks.parser.loader import loads
+from playbooks.recording.reader import read_session
+from playbooks.recording.recorder import Recorder
 from tests.support.playbooks import MANUAL
 
 S = 1_000_000

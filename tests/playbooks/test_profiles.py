@@ -5,14 +5,14 @@ from functools import cache
 
 import pytest
 
-from cluster_model.profiles import PROFILE_VERSIONS, modes_of
-from playbooks import bundled
-from playbooks.loader import loads
-from playbooks.model import Playbook
-from playbooks.problems import PlaybookError
-from playbooks.reading.versions import ranges_text
-from playbooks.running import start_session
-from playbooks.settings import apply_settings
+from cluster_model.protocol.versions import PROFILE_VERSIONS, modes_of
+from playbooks.engine.running import start_session
+from playbooks.errors import PlaybookError
+from playbooks.library import bundled
+from playbooks.model.playbook import Playbook
+from playbooks.parser.document.versions import ranges_text
+from playbooks.parser.loader import loads
+from playbooks.parser.settings import apply_settings
 from tests.support.breadth import some
 from tests.support.library import playbook_of
 

@@ -10,10 +10,11 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-import playbooks.laboratory
-import playbooks.testing
-from playbooks import layout, pytest_plugin
-from playbooks.testing import cases_of, run_case
+import playbooks.testing.harness
+import playbooks.testing.playbook_case
+from playbooks.session_format import session_files
+from playbooks.testing import pytest_plugin
+from playbooks.testing.playbook_case import cases_of, run_case
 from tui.cli.main import app
 
 pytest_plugins = ["pytester"]
@@ -88,11 +89,11 @@ def test_a_failure_tells_what_why_and_how_to_see_it_again(inside: Any, pytester:
     )
     assert "Traceback" not in text
     assert "testing.py" not in text
-    (session,) = layout.sessions_under(pytester.path / "kept")
-    digest = layout.read_manifest(session).digest  # type: ignore[union-attr]
+    (session,) = session_files.sessions_under(pytester.path / "kept")
+    digest = session_files.read_manifest(session).digest  # type: ignore[union-attr]
     assert f"digest   {digest}" in text
     (case,) = cases_of(pytester.path / "lost.floodmark.yaml")
-    with pytest.raises(playbooks.testing.Failed) as caught:
+    with pytest.raises(playbooks.testing.playbook_case.Failed) as caught:
         run_case(case)
     assert caught.value.result.digest == digest
 
@@ -199,7 +200,7 @@ def test_a_grid_is_a_test_for_each_cell(inside: Any, pytester: pytest.Pytester) 
 
 TESTS = """\
 import pytest
-from playbooks.laboratory import LaboratoryError
+from playbooks.testing.harness import LaboratoryError
 
 def test_default(cluster):
     assert cluster.run(until="2s").inject("lag", target="broker(3)", for_="1s").ask("acked()") > 0
@@ -228,8 +229,8 @@ def test_the_fixtures(inside: Any, pytester: pytest.Pytester) -> None:
     done.stdout.fnmatch_lines(["E * AssertionError: acked() > 0 does not hold at 0.000s: acked() is 0"])
     assert not (pytester.path / "sessions").exists()
     inside("--floodmark-sessions", "kept", "-k", "default or made")
-    assert len(layout.sessions_under(pytester.path / "kept")) == 3
-    assert all(layout.read_manifest(each) for each in layout.sessions_under(pytester.path / "kept"))
+    assert len(session_files.sessions_under(pytester.path / "kept")) == 3
+    assert all(session_files.read_manifest(each) for each in session_files.sessions_under(pytester.path / "kept"))
 
 
 UNSEALED = """\
@@ -243,18 +244,20 @@ def test_a_cluster_that_cannot_be_sealed_leaves_the_others_to_be(inside: Any, py
     for broken in ("one", "other"):
         test = UNSEALED.replace("BROKEN", broken)
         inside("--floodmark-sessions", f"kept-{broken}", test_it__py=test).assert_outcomes(passed=1, errors=1)
-        sealed = [layout.read_manifest(each) for each in layout.sessions_under(pytester.path / f"kept-{broken}")]
+        sealed = [
+            session_files.read_manifest(each) for each in session_files.sessions_under(pytester.path / f"kept-{broken}")
+        ]
         assert [each is None for each in sealed].count(False) == 1
 
 
 def test_it_costs_nothing_until_it_is_asked_for() -> None:
     program = (
-        "import sys, playbooks.pytest_plugin\n"
+        "import sys, playbooks.testing.pytest_plugin\n"
         "rooms = ('playbooks', 'cluster_model', 'faults', 'yaml')\n"
         "print(sorted(m for m in sys.modules if m.partition('.')[0] in rooms))"
     )
     done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "['playbooks', 'playbooks.pytest_plugin', 'playbooks.suffixes']"
+    assert done.stdout.strip() == "['playbooks', 'playbooks.testing.pytest_plugin', 'playbooks.library.suffixes']"
 
 
 def test_the_package_offers_it_by_name() -> None:
@@ -266,7 +269,7 @@ def test_floodmarks_own_tests_do_not_collect_its_playbooks() -> None:
     done = subprocess.run(
         [
             # Where it is installed it is there by itself, under another name.
-            *(sys.executable, "-m", "pytest", "-p", "no:floodmark", "-p", "playbooks.pytest_plugin"),
+            *(sys.executable, "-m", "pytest", "-p", "no:floodmark", "-p", "playbooks.testing.pytest_plugin"),
             *("--collect-only", "-q", "playbooks", "tests/docs"),
         ],
         cwd=ROOT, capture_output=True, text=True, check=False,

@@ -4,12 +4,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from playbooks.asking.question import VERBS, read_list, read_question
-from playbooks.model import Step
-from playbooks.problems import PlaybookError
-from playbooks.reading.live import facts_of
-from playbooks.step_text import trigger_lines
-from playbooks.wording import step_words
+from playbooks.errors import PlaybookError
+from playbooks.model.playbook import Step
+from playbooks.model.step_text import trigger_lines
+from playbooks.model.wording import step_words
+from playbooks.parser.steps.live import facts_of
+from playbooks.safety_check.question import VERBS, read_list, read_question
 from tests.support.playbooks import timed
 
 FACTS = facts_of(timed().spec)

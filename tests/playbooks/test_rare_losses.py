@@ -2,8 +2,8 @@
 
 import pytest
 
-from cluster_model.checker.cause_codes import FAST_FAILOVER, REPLICA_DELETED, UNCLEAN_ELECTION
-from cluster_model.profiles import Profile
+from cluster_model.checker.root_cause.cause_codes import FAST_FAILOVER, REPLICA_DELETED, UNCLEAN_ELECTION
+from cluster_model.protocol.versions import Profile
 from tests.support.playbooks import finished
 
 DELETED_IN_SYNC = """

@@ -13,13 +13,13 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from cluster_model.events import COLUMNS, FIELDS, BrokerFenced, Event, HwAdvanced
-from playbooks import layout
-from playbooks.disk import Disk
-from playbooks.loader import loads
-from playbooks.recorder import FLUSH_EVENTS, FLUSH_SECONDS, Recorder, RecordingError
-from playbooks.sealing import ORDER, SCHEMA, scenario_digest
-from playbooks.session import Session
+from cluster_model.protocol.events import COLUMNS, FIELDS, BrokerFenced, Event, HwAdvanced
+from playbooks.engine.session import Session
+from playbooks.parser.loader import loads
+from playbooks.recording.recorder import FLUSH_EVENTS, FLUSH_SECONDS, Recorder, RecordingError
+from playbooks.recording.sealing import ORDER, SCHEMA, scenario_digest
+from playbooks.session_format import session_files
+from playbooks.session_format.filesystem import Disk
 from tests.support.playbooks import CRASH, timed
 
 ROOT = Path(__file__).parents[2]
@@ -47,7 +47,7 @@ def data_event(number: int) -> Event:
 
 
 def lines(recorder: Recorder) -> list[dict[str, object]]:
-    return [json.loads(line) for line in (recorder.path / layout.EVENTS).read_text().splitlines()]
+    return [json.loads(line) for line in (recorder.path / session_files.EVENTS).read_text().splitlines()]
 
 
 def test_nothing_is_on_disk_before_it_begins(tmp_path: Path) -> None:
@@ -59,14 +59,14 @@ def test_the_directory_says_what_is_about_to_run(tmp_path: Path) -> None:
     recorder = begun(tmp_path, Clock())
     assert recorder.path.name.startswith("session_id=2")
     assert recorder.session_id.rpartition("-")[0].endswith("-small-s5")
-    start = layout.read_start(recorder.path)
+    start = session_files.read_start(recorder.path)
     assert (start.playbook, start.seed, start.profile, start.live) == ("small", 5, "3.9-kraft", False)
     assert start.topics[0].assignment == {"orders-0": [1, 2, 3]}
     assert (start.topics[0].min_isr, start.topics[0].default_min_isr) == (2, 1)
     assert [broker["id"] for broker in start.brokers] == [1, 2, 3]
     assert start.producers == ({"name": "checkout", "topic": "orders", "acks": -1},)
     assert start.groups == ("billing",)
-    assert loads((recorder.path / layout.PLAYBOOK).read_text(), "x.yaml").name == "small"
+    assert loads((recorder.path / session_files.PLAYBOOK).read_text(), "x.yaml").name == "small"
 
 
 def test_common_events_wait_for_company(tmp_path: Path) -> None:
@@ -111,7 +111,7 @@ def test_a_sealed_session_holds_the_same_events_as_columns(tmp_path: Path) -> No
     session = Session.start(loads(CRASH, "crash.yaml"), recorder=Recorder(tmp_path))
     result = session.finish()
     directory = Path(result.session)
-    table = pq.read_table(directory / layout.EVENTS_PARQUET)
+    table = pq.read_table(directory / session_files.EVENTS_PARQUET)
     assert tuple(table.schema.names) == ORDER == ("seq", "at_us", "kind", *[c for c in COLUMNS if c not in ORDER[:3]])
     assert table.schema.equals(SCHEMA)
     assert session.recorder is not None
@@ -127,15 +127,15 @@ def test_a_sealed_session_holds_the_same_events_as_columns(tmp_path: Path) -> No
 def test_the_manifest_seals_every_file(tmp_path: Path) -> None:
     result = Session.start(timed(), recorder=Recorder(tmp_path)).finish()
     directory = Path(result.session)
-    manifest = layout.read_manifest(directory)
+    manifest = session_files.read_manifest(directory)
     assert manifest is not None
     assert (manifest.digest, manifest.verdict, manifest.status) == (result.digest, "pass", "complete")
     assert (manifest.first_seq, manifest.last_seq, manifest.events) == (0, result.events - 1, result.events)
-    assert sorted([*manifest.files, layout.MANIFEST]) == sorted(path.name for path in directory.iterdir())
+    assert sorted([*manifest.files, session_files.MANIFEST]) == sorted(path.name for path in directory.iterdir())
     for name, seal in manifest.files.items():
         data = (directory / name).read_bytes()
         assert (seal.sha256, seal.bytes) == (hashlib.sha256(data).hexdigest(), len(data))
-    assert json.loads((directory / layout.RESULT).read_text()) == result.to_json()
+    assert json.loads((directory / session_files.RESULT).read_text()) == result.to_json()
 
 
 def test_two_sessions_of_one_second_have_two_directories(tmp_path: Path) -> None:
@@ -155,7 +155,7 @@ def test_a_crash_keeps_the_events_and_its_account(tmp_path: Path) -> None:
     log = recorder.crash("what happened")
     assert log.read_text() == "what happened"
     assert len(lines(recorder)) == 1
-    assert not (recorder.path / layout.MANIFEST).exists()
+    assert not (recorder.path / session_files.MANIFEST).exists()
 
 
 def test_an_interrupt_in_the_middle_of_a_write_leaves_no_event_twice(
@@ -181,8 +181,8 @@ def test_kill_9_loses_nothing_that_write_returned_for(tmp_path: Path) -> None:
     program = f"""
         import sys
         from pathlib import Path
-        from playbooks.recorder import Recorder
-        from playbooks.session import Session
+        from playbooks.recording.recorder import Recorder
+        from playbooks.engine.session import Session
         from tests.support.playbooks import timed
         session = Session.start(timed("- at: 2s\\n  inject: crash\\n  target: broker(1)"), open_ended=True,
                                 recorder=Recorder(Path({str(tmp_path)!r})))
@@ -200,22 +200,22 @@ def test_kill_9_loses_nothing_that_write_returned_for(tmp_path: Path) -> None:
     process.stdout.close()
     assert process.wait() == -signal.SIGKILL
     count, path = told.strip().split(" ", 1)
-    text = (Path(path) / layout.EVENTS).read_bytes()
+    text = (Path(path) / session_files.EVENTS).read_bytes()
     assert text.endswith(b"\n")
     recorded = [json.loads(line) for line in text.splitlines()]
     assert len(recorded) >= int(count) > 0
     assert [line["seq"] for line in recorded] == list(range(len(recorded)))
-    assert not (Path(path) / layout.MANIFEST).exists()
+    assert not (Path(path) / session_files.MANIFEST).exists()
 
 
 def test_what_somebody_puts_beside_a_session_makes_no_other_scenario_of_it(tmp_path: Path) -> None:
     recorder = Recorder(tmp_path)
     Session.start(timed(), recorder=recorder).finish()
-    start = layout.read_object(recorder.path / layout.START)
+    start = session_files.read_object(recorder.path / session_files.START)
     before = scenario_digest(recorder.path, start)
     (recorder.path / "notes.txt").write_text("what I think of it")
     assert scenario_digest(recorder.path, start) == before
-    (recorder.path / layout.FRAGMENTS).write_text("{}")
+    (recorder.path / session_files.FRAGMENTS).write_text("{}")
     assert scenario_digest(recorder.path, start) != before
 
 

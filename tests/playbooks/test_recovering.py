@@ -10,18 +10,19 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from faults.action import Action
-from playbooks import layout, replay
-from playbooks.ledger_table import Row, sums
-from playbooks.loader import loads
-from playbooks.manual_session import ManualSession
-from playbooks.reading_sessions import read_session
-from playbooks.recorder import Recorder
-from playbooks.recovering import recover
-from playbooks.replay import ReplayMismatchError
-from playbooks.session import Session
-from playbooks.session_errors import SessionError
-from spark_report.recorded import look_at
+from faults.declarations.action import Action
+from playbooks.engine import replay
+from playbooks.engine.manual_session import ManualSession
+from playbooks.engine.recovering import recover
+from playbooks.engine.replay import ReplayMismatchError
+from playbooks.engine.session import Session
+from playbooks.parser.loader import loads
+from playbooks.recording.reader import read_session
+from playbooks.recording.recorder import Recorder
+from playbooks.recording.seal import Row, sums
+from playbooks.session_format import session_files
+from playbooks.session_format.session_errors import SessionError
+from spark_report.input.sessions import look_at
 from tests.playbooks.test_durability import Killed, Mortal
 from tests.support.playbooks import CRASH, MANUAL, timed
 from tests.support.sessions import unseal
@@ -50,33 +51,33 @@ def session(recorded: Path, tmp_path: Path) -> Path:
 def torn(session: Path, lines: int, half: bytes = b"") -> Path:
     """As if the process had died with so many events written, and half of the next."""
     unseal(session)
-    events = session / layout.EVENTS
+    events = session / session_files.EVENTS
     events.write_bytes(b"".join(events.read_bytes().splitlines(keepends=True)[:lines]) + half)
     return session
 
 
 def lines_of(session: Path) -> list[bytes]:
-    return (session / layout.EVENTS).read_bytes().splitlines(keepends=True)
+    return (session / session_files.EVENTS).read_bytes().splitlines(keepends=True)
 
 
 def test_a_torn_session_is_sealed_with_what_it_holds(session: Path) -> None:
     torn(session, 400, b'{"seq":400,"ki')
     (session / ".result.json.tmp").write_text("{")
     before = b"".join(lines_of(session)[:400])
-    actions = (session / layout.ACTIONS).read_bytes()
+    actions = (session / session_files.ACTIONS).read_bytes()
     done = recover(session)
     assert (done.events, done.dropped, done.end_us) == (400, 14, json.loads(before.splitlines()[-1])["at_us"])
-    assert (session / layout.EVENTS).read_bytes() == before
-    assert (session / layout.ACTIONS).read_bytes() == actions
+    assert (session / session_files.EVENTS).read_bytes() == before
+    assert (session / session_files.ACTIONS).read_bytes() == actions
     assert (session / "events.torn").read_bytes() == b'{"seq":400,"ki'
     assert not (session / ".result.json.tmp").exists()
-    manifest = layout.read_manifest(session)
+    manifest = session_files.read_manifest(session)
     assert manifest is not None
     assert (manifest.status, manifest.verdict, manifest.events, manifest.last_seq) == (
         *("recovered", "inconclusive"),
         *(400, 399),
     )
-    assert sorted([*manifest.files, layout.MANIFEST]) == sorted(path.name for path in session.iterdir())
+    assert sorted([*manifest.files, session_files.MANIFEST]) == sorted(path.name for path in session.iterdir())
     for name, seal in manifest.files.items():
         assert hashlib.sha256((session / name).read_bytes()).hexdigest() == seal.sha256
 
@@ -91,7 +92,7 @@ def test_a_recovered_session_is_replayed_and_reported(session: Path) -> None:
     reported = look_at(session)
     assert (reported.source, reported.last_seq) == ("parquet", 399)
     assert any("recovered" in problem for problem in reported.problems)
-    assert pq.read_table(session / layout.EVENTS_PARQUET).num_rows == 400
+    assert pq.read_table(session / session_files.EVENTS_PARQUET).num_rows == 400
 
 
 def test_a_session_that_tore_while_its_books_were_closed_is_run_again_to_there(tmp_path: Path) -> None:
@@ -114,8 +115,8 @@ def test_a_session_that_tore_while_its_books_were_closed_is_run_again_to_there(t
 
 def test_its_ledger_is_that_of_its_last_instant(session: Path) -> None:
     recover(torn(session, 400))
-    table = [Row(**row) for row in pq.read_table(session / layout.LEDGER).to_pylist()]
-    result = json.loads((session / layout.RESULT).read_text())
+    table = [Row(**row) for row in pq.read_table(session / session_files.LEDGER).to_pylist()]
+    result = json.loads((session / session_files.RESULT).read_text())
     found = sums(table)
     assert found == {term: result["ledger"][term] for term in found}
     assert any(row.outcome == "sent" for row in table)
@@ -124,8 +125,8 @@ def test_its_ledger_is_that_of_its_last_instant(session: Path) -> None:
 
 def test_another_digest_is_noticed(session: Path) -> None:
     recover(torn(session, 400))
-    manifest = json.loads((session / layout.MANIFEST).read_text())
-    (session / layout.MANIFEST).write_text(json.dumps(manifest | {"digest": "0" * 32}))
+    manifest = json.loads((session / session_files.MANIFEST).read_text())
+    (session / session_files.MANIFEST).write_text(json.dumps(manifest | {"digest": "0" * 32}))
     with pytest.raises(ReplayMismatchError, match="the digest is not: recorded 000"):
         replay.replay(read_session(session))
 
@@ -140,7 +141,7 @@ def test_wherever_it_tears_it_is_recovered_to_what_a_replay_gives(recorded: Path
     else:
         whole = Path(Session.start(loads(CRASH, "c.yaml"), recorder=Recorder(tmp_path)).finish().session)
     count = len(lines_of(whole))
-    actions = [json.loads(line)["at_us"] for line in (whole / layout.ACTIONS).read_bytes().splitlines()]
+    actions = [json.loads(line)["at_us"] for line in (whole / session_files.ACTIONS).read_bytes().splitlines()]
     near = [n for n, line in enumerate(lines_of(whole)) if json.loads(line)["at_us"] in actions]
     places = {*range(1, count, max(1, count // 40)), *range(max(1, count - 12), count + 1), *near}
     for place in sorted(places):
@@ -172,10 +173,10 @@ def test_it_stops_right_after_the_event_of_the_model_that_the_last_line_belongs_
 
 def test_a_session_whose_process_died_after_its_books_were_closed_keeps_its_verdict(tmp_path: Path) -> None:
     session = Path(Session.start(loads(CRASH, "c.yaml"), recorder=Recorder(tmp_path)).finish().session)
-    sealed = layout.read_manifest(session)
+    sealed = session_files.read_manifest(session)
     assert sealed is not None
     recover(torn(session, sealed.events))
-    manifest = layout.read_manifest(session)
+    manifest = session_files.read_manifest(session)
     assert manifest is not None
     assert (manifest.digest, manifest.verdict, manifest.events) == (sealed.digest, sealed.verdict, sealed.events)
     assert manifest.scenario_sha256 == sealed.scenario_sha256 != ""
@@ -190,7 +191,7 @@ def test_a_sealed_session_needs_no_recovery(session: Path) -> None:
 
 def test_what_cannot_be_run_again_is_left_as_it_is(session: Path) -> None:
     torn(session, 400, b"half")
-    events = session / layout.EVENTS
+    events = session / session_files.EVENTS
     events.write_bytes(events.read_bytes().replace(b'"at_us":', b'"at_us":1', 1))
     before = {path.name: path.read_bytes() for path in session.iterdir()}
     with pytest.raises(ReplayMismatchError):

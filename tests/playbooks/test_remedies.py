@@ -6,18 +6,18 @@ from functools import partial
 
 import pytest
 
-from cluster_model.checker.findings import DUPLICATE, LOST, SKIPPED
-from playbooks import remedies
-from playbooks.batch import run_all
-from playbooks.bundled import path_of
-from playbooks.cells import cell_text
-from playbooks.counterfactuals import Change, changes
-from playbooks.job import Job, Outcome
-from playbooks.loader import load, loads
-from playbooks.model import Playbook
-from playbooks.remedies import Remedy, evaluate, price
-from playbooks.result import Result
-from playbooks.running import start_session
+from cluster_model.checker.root_cause.findings import DUPLICATE, LOST, SKIPPED
+from playbooks.diagnosis import remedies
+from playbooks.diagnosis.counterfactuals import Change, changes
+from playbooks.diagnosis.remedies import Remedy, evaluate, price
+from playbooks.engine.job import Job, Outcome
+from playbooks.engine.running import start_session
+from playbooks.engine.worker_pool import run_all
+from playbooks.library.bundled import path_of
+from playbooks.model.playbook import Playbook
+from playbooks.parser.cells import cell_text
+from playbooks.parser.loader import load, loads
+from playbooks.results.result import Result
 from tests.playbooks.test_no_return import TAIL
 
 HERE = partial(run_all, workers=1)

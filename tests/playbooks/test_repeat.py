@@ -9,18 +9,18 @@ import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from cluster_model.events import FaultInjected, StepTaken
-from playbooks.dry_run import dry_run
-from playbooks.loader import loads
-from playbooks.manual_session import ManualSession
-from playbooks.model import Playbook
-from playbooks.problems import PlaybookError
-from playbooks.reading.repeats import MAX_GROUPS
-from playbooks.reading.steps import MAX_STEPS
-from playbooks.result import Result
-from playbooks.session import Session
-from playbooks.timeline import Timeline
-from playbooks.wording import step_name, step_of, step_words
+from cluster_model.protocol.events import FaultInjected, StepTaken
+from playbooks.engine.dry_run import dry_run
+from playbooks.engine.manual_session import ManualSession
+from playbooks.engine.session import Session
+from playbooks.errors import PlaybookError
+from playbooks.model.playbook import Playbook
+from playbooks.model.wording import step_name, step_of, step_words
+from playbooks.parser.loader import loads
+from playbooks.parser.steps.repeats import MAX_GROUPS
+from playbooks.parser.steps.timed_steps import MAX_STEPS
+from playbooks.results.result import Result
+from playbooks.timetravel.timeline import Timeline
 from tests.support.playbooks import MANUAL, timed
 
 NEAREST = " (did you mean 'crash'?)"

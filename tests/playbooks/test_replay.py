@@ -9,19 +9,21 @@ from typing import Any
 
 import pytest
 
-from cluster_model.events import SCHEMA_VERSION
-from faults.action import Action
-from faults.fault import FaultError
-from playbooks import layout, replay
-from playbooks.expecting import seconds
-from playbooks.finding_sessions import find_session
-from playbooks.loader import PlaybookError, loads
-from playbooks.manual_session import ManualSession
-from playbooks.reading_sessions import read_session
-from playbooks.recorder import Recorder
-from playbooks.replay import ReplayMismatchError
-from playbooks.session import Session
-from playbooks.session_errors import SessionError
+from cluster_model.protocol.events import SCHEMA_VERSION
+from faults.declarations.action import Action
+from faults.declarations.fault import FaultError
+from playbooks.engine import replay
+from playbooks.engine.expectations import seconds
+from playbooks.engine.manual_session import ManualSession
+from playbooks.engine.replay import ReplayMismatchError
+from playbooks.engine.session import Session
+from playbooks.errors import PlaybookError
+from playbooks.parser.loader import loads
+from playbooks.recording.reader import read_session
+from playbooks.recording.recorder import Recorder
+from playbooks.session_format import session_files
+from playbooks.session_format.session_errors import SessionError
+from playbooks.session_format.session_finder import find_session
 from tests.support.playbooks import CRASH, MANUAL, timed
 
 
@@ -39,9 +41,9 @@ def session(recorded: Path, tmp_path: Path) -> Path:
 
 def torn(session: Path, keep: int) -> Path:
     """As if the process had died after ``keep`` bytes of events."""
-    for name in (layout.MANIFEST, layout.RESULT, layout.EVENTS_PARQUET):
+    for name in (session_files.MANIFEST, session_files.RESULT, session_files.EVENTS_PARQUET):
         (session / name).unlink()
-    events = session / layout.EVENTS
+    events = session / session_files.EVENTS
     events.write_bytes(events.read_bytes()[:keep])
     return session
 
@@ -52,7 +54,7 @@ def again(path: Path) -> replay.Replayed:
 
 def test_a_session_comes_out_the_same(recorded: Path) -> None:
     replayed = again(recorded)
-    manifest = layout.read_manifest(recorded)
+    manifest = session_files.read_manifest(recorded)
     assert manifest is not None
     assert (replayed.events, replayed.digest, replayed.notes) == (manifest.events, manifest.digest, ())
 
@@ -86,7 +88,7 @@ def live_session(parent: Path) -> Session:
 def test_an_operators_actions_are_repeated(tmp_path: Path) -> None:
     result = live_session(tmp_path).finish()
     path = Path(result.session)
-    verbs = [json.loads(line)["verb"] for line in (path / layout.ACTIONS).read_text().splitlines()]
+    verbs = [json.loads(line)["verb"] for line in (path / session_files.ACTIONS).read_text().splitlines()]
     assert verbs == ["inject", "inject", "inject", "heal", "settle"]
     assert again(path).digest == result.digest
 
@@ -112,7 +114,7 @@ def test_a_live_session_that_died_is_compared_as_far_as_it_goes(tmp_path: Path) 
 
 @pytest.mark.parametrize("keep", [0, 1, 100])
 def test_a_session_without_a_whole_event_is_not_the_same_as_anything(session: Path, keep: int) -> None:
-    assert b"\n" not in (session / layout.EVENTS).read_bytes()[:keep]
+    assert b"\n" not in (session / session_files.EVENTS).read_bytes()[:keep]
     torn(session, keep)
     with pytest.raises(SessionError, match=r"events\.jsonl holds no whole event"):
         again(session)
@@ -121,7 +123,7 @@ def test_a_session_without_a_whole_event_is_not_the_same_as_anything(session: Pa
 @pytest.mark.parametrize("garbage", [b"\xff\x00garbage", b"\0" * 4096, b'{"seq":', b"\r\r"])
 def test_garbage_after_the_last_whole_line_is_left_out_with_a_note(session: Path, garbage: bytes) -> None:
     torn(session, 1 << 30)
-    path = session / layout.EVENTS
+    path = session / session_files.EVENTS
     whole = path.read_bytes()
     path.write_bytes(whole + garbage)
     replayed = again(session)
@@ -131,15 +133,15 @@ def test_garbage_after_the_last_whole_line_is_left_out_with_a_note(session: Path
 
 @pytest.mark.parametrize("keep", [1_234, 12_345, 54_321])
 def test_a_torn_session_is_read_up_to_its_last_whole_line(session: Path, keep: int) -> None:
-    whole = (session / layout.EVENTS).read_bytes()[:keep].count(b"\n")
+    whole = (session / session_files.EVENTS).read_bytes()[:keep].count(b"\n")
     replayed = again(torn(session, keep))
     assert replayed.events == whole
     torn_line = any("ends in the middle of a line" in note for note in replayed.notes)
-    assert torn_line == (not (session / layout.EVENTS).read_bytes().endswith(b"\n"))
+    assert torn_line == (not (session / session_files.EVENTS).read_bytes().endswith(b"\n"))
 
 
 def changed_line(session: Path, number: int, old: bytes, new: bytes) -> None:
-    path = session / layout.EVENTS
+    path = session / session_files.EVENTS
     lines = path.read_bytes().splitlines(keepends=True)
     assert old in lines[number]
     lines[number] = lines[number].replace(old, new)
@@ -166,7 +168,7 @@ def test_a_difference_names_the_first_event_its_time_its_field_and_both_lines(se
 
 def test_another_version_is_named_in_the_error(session: Path) -> None:
     torn(session, 1 << 30)
-    start = session / layout.START
+    start = session / session_files.START
     start.write_text(start.read_text().replace('"tool_version": "', '"tool_version": "0.0.1-'))
     changed_line(session, 3, b'"at_us":', b'"at_us":9')
     assert re.search(r"\(recorded by floodmark 0\.0\.1-.*, replayed by", difference(session)[0])
@@ -175,7 +177,7 @@ def test_another_version_is_named_in_the_error(session: Path) -> None:
 def doctored(session: Path, doctor: Callable[[list[dict[str, Any]]], None]) -> Path:
     """A recording as another version might have made it."""
     torn(session, 1 << 30)
-    path = session / layout.EVENTS
+    path = session / session_files.EVENTS
     events = [json.loads(line) for line in path.read_bytes().splitlines()]
     doctor(events)
     lines = [json.dumps(event | {"seq": seq}, separators=(",", ":")) for seq, event in enumerate(events)]
@@ -216,7 +218,7 @@ def test_what_kind_of_difference_it_is(
 
 def test_events_that_do_not_happen_again_are_a_difference(session: Path) -> None:
     torn(session, 1 << 30)
-    path = session / layout.EVENTS
+    path = session / session_files.EVENTS
     count = path.read_bytes().count(b"\n")
     last = json.loads(path.read_bytes().splitlines()[-1])
     path.write_bytes(path.read_bytes() + json.dumps(last | {"seq": count}).encode() + b"\n")
@@ -226,30 +228,30 @@ def test_events_that_do_not_happen_again_are_a_difference(session: Path) -> None
 
 
 def test_another_digest_is_a_difference(session: Path) -> None:
-    manifest = session / layout.MANIFEST
+    manifest = session / session_files.MANIFEST
     document = json.loads(manifest.read_text())
     manifest.write_text(json.dumps(document | {"digest": "0" * 32}))
     with pytest.raises(ReplayMismatchError, match="the digest is not: recorded 0000"):
         again(session)
 
 
-@pytest.mark.parametrize("name", [layout.EVENTS, layout.PLAYBOOK, layout.ACTIONS])
+@pytest.mark.parametrize("name", [session_files.EVENTS, session_files.PLAYBOOK, session_files.ACTIONS])
 def test_a_file_changed_after_sealing_is_refused(session: Path, name: str) -> None:
-    (session / name).write_bytes((session / name).read_bytes()[:-7] if name != layout.ACTIONS else b"{}\n")
+    (session / name).write_bytes((session / name).read_bytes()[:-7] if name != session_files.ACTIONS else b"{}\n")
     with pytest.raises(SessionError, match=rf"{name} has \d+ bytes, it had \d+ when the session was sealed"):
         read_session(session)
 
 
 def test_a_changed_byte_is_noticed(session: Path) -> None:
-    text = (session / layout.EVENTS).read_bytes()
-    (session / layout.EVENTS).write_bytes(text.replace(b"1", b"2", 1))
+    text = (session / session_files.EVENTS).read_bytes()
+    (session / session_files.EVENTS).write_bytes(text.replace(b"1", b"2", 1))
     with pytest.raises(SessionError, match=r"events\.jsonl has changed since the session was sealed"):
         read_session(session)
 
 
 def test_a_hole_in_the_events_is_refused(session: Path) -> None:
     torn(session, 1 << 30)
-    path = session / layout.EVENTS
+    path = session / session_files.EVENTS
     lines = path.read_bytes().splitlines(keepends=True)
     path.write_bytes(b"".join(lines[:10] + lines[11:]))
     with pytest.raises(SessionError, match=r"events\.jsonl:11: expected event 10, found 11: events are missing"):
@@ -259,14 +261,14 @@ def test_a_hole_in_the_events_is_refused(session: Path) -> None:
 @pytest.mark.parametrize("line", [b"nonsense\n", b"[1]\n", b'{"seq": "x"}\n', b"\xff\xfe\n"])
 def test_lines_that_are_no_events_are_refused(session: Path, line: bytes) -> None:
     torn(session, 0)
-    (session / layout.EVENTS).write_bytes(line)
+    (session / session_files.EVENTS).write_bytes(line)
     with pytest.raises(SessionError, match=r"events\.jsonl:1: not an event"):
         read_session(session)
 
 
 def test_lines_that_are_no_actions_are_refused(session: Path) -> None:
     torn(session, 0)
-    (session / layout.ACTIONS).write_text('{"verb": "inject"}\n')
+    (session / session_files.ACTIONS).write_text('{"verb": "inject"}\n')
     with pytest.raises(SessionError, match=r"actions\.jsonl:1: not an action"):
         read_session(session)
 
@@ -274,22 +276,22 @@ def test_lines_that_are_no_actions_are_refused(session: Path) -> None:
 def test_an_unknown_verb_is_refused(session: Path) -> None:
     torn(session, 0)
     action = {"at_us": 0, "executed": 0, "steps": 0, "verb": "dance", "name": "", "target": "", "params": {}}
-    (session / layout.ACTIONS).write_text(json.dumps(action | {"for_us": -1}) + "\n")
+    (session / session_files.ACTIONS).write_text(json.dumps(action | {"for_us": -1}) + "\n")
     with pytest.raises(SessionError, match="verb 'dance'; there are inject, heal, admin, settle"):
         read_session(session)
 
 
 def test_a_session_of_a_later_format_is_refused(session: Path) -> None:
     torn(session, 0)
-    start = session / layout.START
-    start.write_text(start.read_text().replace(f'"format": {layout.FORMAT}', '"format": 99'))
+    start = session / session_files.START
+    start.write_text(start.read_text().replace(f'"format": {session_files.FORMAT}', '"format": 99'))
     with pytest.raises(SessionError, match=r"recorded by floodmark \S+ in format 99, this one reads up to 1"):
         read_session(session)
 
 
 def test_a_session_of_a_later_schema_is_read_and_said(session: Path) -> None:
     torn(session, 1 << 30)
-    start = session / layout.START
+    start = session / session_files.START
     start.write_text(start.read_text().replace(f'"schema_version": {SCHEMA_VERSION}', '"schema_version": 99'))
     replayed = again(session)
     assert replayed.events > 0
@@ -298,12 +300,14 @@ def test_a_session_of_a_later_schema_is_read_and_said(session: Path) -> None:
 
 def test_a_playbook_that_is_none_is_told_with_its_place(session: Path) -> None:
     torn(session, 0)
-    (session / layout.PLAYBOOK).write_text("floodmark: 2\n")
+    (session / session_files.PLAYBOOK).write_text("floodmark: 2\n")
     with pytest.raises(PlaybookError, match=r"playbook\.yaml:1:12"):
         again(session)
 
 
-@pytest.mark.parametrize("missing", [layout.START, layout.EVENTS, layout.PLAYBOOK, layout.ACTIONS])
+@pytest.mark.parametrize(
+    "missing", [session_files.START, session_files.EVENTS, session_files.PLAYBOOK, session_files.ACTIONS]
+)
 def test_a_directory_without_the_files_is_no_session(session: Path, missing: str) -> None:
     torn(session, 0)
     (session / missing).unlink()
@@ -317,13 +321,13 @@ def test_a_directory_of_sessions_is_no_session_and_they_are_named(recorded: Path
 
 
 def test_garbage_instead_of_the_start_is_told_with_its_place(session: Path) -> None:
-    (session / layout.START).write_text('{"schema_version": }')
+    (session / session_files.START).write_text('{"schema_version": }')
     with pytest.raises(SessionError, match=r"start\.json:1:20: not JSON"):
         read_session(session)
 
 
 def test_sessions_are_found_by_path_id_and_directory_name(recorded: Path, tmp_path: Path) -> None:
-    session_id = recorded.name.removeprefix(layout.DIRECTORY_PREFIX)
+    session_id = recorded.name.removeprefix(session_files.DIRECTORY_PREFIX)
     for text in (str(recorded), session_id, recorded.name):
         assert find_session(text, recorded.parent) == recorded
     with pytest.raises(SessionError, match="no session nowhere"):

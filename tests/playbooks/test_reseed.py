@@ -6,15 +6,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from playbooks.exporting import export
-from playbooks.loader import loads
-from playbooks.model import Playbook
-from playbooks.problems import PlaybookError
-from playbooks.reading_sessions import read_session
-from playbooks.recorder import Recorder
-from playbooks.replay import replay
-from playbooks.session import Session
-from playbooks.timeline import Timeline
+from playbooks.engine.replay import replay
+from playbooks.engine.session import Session
+from playbooks.errors import PlaybookError
+from playbooks.export.exporting import export
+from playbooks.model.playbook import Playbook
+from playbooks.parser.loader import loads
+from playbooks.recording.reader import read_session
+from playbooks.recording.recorder import Recorder
+from playbooks.timetravel.timeline import Timeline
 from tests.support.playbooks import timed
 
 SECOND = 1_000_000

@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
-from playbooks.bundled import path_of
-from playbooks.loader import load, loads
-from playbooks.manual_session import ManualSession
-from playbooks.recorder import Recorder
-from playbooks.result import Checked, Findings, conclude
-from playbooks.session import Session
+from playbooks.engine.manual_session import ManualSession
+from playbooks.engine.session import Session
+from playbooks.library.bundled import path_of
+from playbooks.parser.loader import load, loads
+from playbooks.recording.recorder import Recorder
+from playbooks.results.result import Checked, Findings, conclude
 from tests.support.playbooks import CRASH, timed
 
 INT = int

@@ -2,7 +2,7 @@
 
 import pytest
 
-from cluster_model.events import (
+from cluster_model.protocol.events import (
     AdminAnswered,
     AdminRequested,
     Event,
@@ -11,13 +11,13 @@ from cluster_model.events import (
     FaultInjected,
     StepTaken,
 )
-from faults.action import Action
-from faults.fault import FaultError
-from playbooks.loader import loads
-from playbooks.model import Playbook
-from playbooks.result import Result
-from playbooks.script import PATIENCE_US
-from playbooks.session import Session
+from faults.declarations.action import Action
+from faults.declarations.fault import FaultError
+from playbooks.engine.script import PATIENCE_US
+from playbooks.engine.session import Session
+from playbooks.model.playbook import Playbook
+from playbooks.parser.loader import loads
+from playbooks.results.result import Result
 from tests.support.playbooks import CLUSTER, CRASH, timed
 
 S = 1_000_000

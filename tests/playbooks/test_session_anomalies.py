@@ -8,17 +8,17 @@ from random import Random
 import pytest
 from rich.console import Console
 
-from cluster_model.checker.anomalies.kinds import KINDS
-from cluster_model.checker.anomalies.language import OK
-from playbooks.anomaly_page import page
-from playbooks.loader import loads
-from playbooks.model import Playbook
-from playbooks.problems import PlaybookError
-from playbooks.result import Result
-from playbooks.session import Session
+from cluster_model.checker.anomalies.definitions import KINDS
+from cluster_model.checker.anomalies.operations import OK
+from docs.generate.anomaly_page import page
+from playbooks.engine.session import Session
+from playbooks.errors import PlaybookError
+from playbooks.model.playbook import Playbook
+from playbooks.parser.loader import loads
+from playbooks.results.result import Result
 from tests.support.breadth import many
 from tests.support.playbooks import CLUSTER
-from tui.cli.anomalies import print_anomalies
+from tui.output.anomalies import print_anomalies
 
 DOCS = Path(__file__).parents[2] / "docs" / "anomalies.md"
 
@@ -199,5 +199,5 @@ def test_the_document_and_the_lines_tell_them() -> None:
 
 
 def test_the_published_page_is_the_generated_one() -> None:
-    fresh = "python -m playbooks.anomaly_page > docs/anomalies.md"
+    fresh = "python -m docs.generate.anomaly_page > docs/anomalies.md"
     assert DOCS.read_text(encoding="utf-8") == page(), f"write it anew: {fresh}"

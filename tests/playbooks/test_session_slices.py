@@ -7,11 +7,11 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from faults.action import Action
-from faults.fault import FaultError
-from playbooks.loader import loads
-from playbooks.result import Result
-from playbooks.session import Session
+from faults.declarations.action import Action
+from faults.declarations.fault import FaultError
+from playbooks.engine.session import Session
+from playbooks.parser.loader import loads
+from playbooks.results.result import Result
 from tests.support.playbooks import CRASH, timed
 
 PLAYBOOK = loads(CRASH, "crash.yaml")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from playbooks.settings import SettingError, apply_settings
+from playbooks.parser.settings import SettingError, apply_settings
 
 TEXT = "floodmark: 1\ntopics: [{name: orders}]\n"
 

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from playbooks import bundled
-from playbooks.loader import load
-from playbooks.session import Session
+from playbooks.engine.session import Session
+from playbooks.library import bundled
+from playbooks.parser.loader import load
 from tests.playbooks.test_incidents import SECOND, Incident
 from tests.support.breadth import some
 

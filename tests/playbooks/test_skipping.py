@@ -6,23 +6,24 @@ from xml.etree import ElementTree
 
 import pytest
 
-from cluster_model.events import Event, FaultInjected, FaultSkipped, StepTaken
-from faults.action import Action
-from faults.fault import FaultError
-from playbooks import layout, replay
-from playbooks.dry_run import dry_run
-from playbooks.job import Job, Outcome
-from playbooks.reading_sessions import read_session
-from playbooks.recorder import Recorder
-from playbooks.result import Result
-from playbooks.session import Session
-from playbooks.timeline import Timeline
+from cluster_model.protocol.events import Event, FaultInjected, FaultSkipped, StepTaken
+from faults.declarations.action import Action
+from faults.declarations.fault import FaultError
+from playbooks.engine import replay
+from playbooks.engine.dry_run import dry_run
+from playbooks.engine.job import Job, Outcome
+from playbooks.engine.session import Session
+from playbooks.recording.reader import read_session
+from playbooks.recording.recorder import Recorder
+from playbooks.results.result import Result
+from playbooks.session_format import session_files
+from playbooks.timetravel.timeline import Timeline
 from tests.support.playbooks import timed
-from tui.cli.foretelling import foretold_lines
-from tui.cli.junit import junit
-from tui.cli.printing import skip_words
-from tui.cli.verdicts import Ended
-from tui.viewmodel.telling import Entry, describe
+from tui.cli.runs.foretelling import foretold_lines
+from tui.cli.runs.summary_documents import junit
+from tui.cli.runs.verdicts import Ended
+from tui.output.result import skip_words
+from tui.viewmodel.timeline.event_text import Entry, describe
 
 SECOND = 1_000_000
 LEADERLESS = """
@@ -110,16 +111,16 @@ def test_an_operators_skip_is_recorded_and_comes_out_the_same(tmp_path: Path) ->
     assert said[1] == "inject gc_pause on leader(orders-0) for 1s if any: skipped, there is nobody"
     result = session.finish()
     directory = Path(result.session)
-    lines = [json.loads(line) for line in (directory / layout.ACTIONS).read_text().splitlines()]
+    lines = [json.loads(line) for line in (directory / session_files.ACTIONS).read_text().splitlines()]
     assert [line["if_any"] for line in lines] == [False, True, False, False]
     assert replay.replay(read_session(directory)).digest == result.digest
-    assert json.loads((directory / layout.RESULT).read_text())["skipped"][0]["fault"] == "gc_pause"
+    assert json.loads((directory / session_files.RESULT).read_text())["skipped"][0]["fault"] == "gc_pause"
     # A log of before there was such a thing.
-    for name in (layout.MANIFEST, layout.RESULT, layout.EVENTS_PARQUET):
+    for name in (session_files.MANIFEST, session_files.RESULT, session_files.EVENTS_PARQUET):
         (directory / name).unlink()
     for line in lines:
         del line["if_any"]
-    (directory / layout.ACTIONS).write_text("".join(json.dumps(line) + "\n" for line in lines))
+    (directory / session_files.ACTIONS).write_text("".join(json.dumps(line) + "\n" for line in lines))
     assert [action.if_any for action in read_session(directory).actions] == [False] * 4
 
 

@@ -4,17 +4,17 @@ from pathlib import Path
 
 import pytest
 
-from faults.action import Action
-from faults.fault import FaultError
-from playbooks.exporting import export
-from playbooks.loader import loads
-from playbooks.looking_back import LookingBack
-from playbooks.reading_sessions import read_session
-from playbooks.recorder import Recorder
-from playbooks.reopening import Reopened
-from playbooks.replay import replay
-from playbooks.running import start_session
-from playbooks.session import Session
+from faults.declarations.action import Action
+from faults.declarations.fault import FaultError
+from playbooks.engine.replay import replay
+from playbooks.engine.running import start_session
+from playbooks.engine.session import Session
+from playbooks.export.exporting import export
+from playbooks.parser.loader import loads
+from playbooks.recording.reader import read_session
+from playbooks.recording.recorder import Recorder
+from playbooks.timetravel.history_view import Reopened
+from playbooks.timetravel.looking_back import LookingBack
 from tests.support.playbooks import CRASH
 
 SECOND = 1_000_000

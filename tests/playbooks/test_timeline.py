@@ -6,13 +6,13 @@ from itertools import pairwise
 
 import pytest
 
-from cluster_model.kernel.streams import Stream
-from faults.action import Action
-from faults.fault import FaultError
-from playbooks.loader import loads
-from playbooks.model import Playbook
-from playbooks.session import Session
-from playbooks.timeline import Timeline, TimelineError
+from cluster_model.kernel.rng import Stream
+from faults.declarations.action import Action
+from faults.declarations.fault import FaultError
+from playbooks.engine.session import Session
+from playbooks.model.playbook import Playbook
+from playbooks.parser.loader import loads
+from playbooks.timetravel.timeline import Timeline, TimelineError
 from tests.support.playbooks import CLUSTER, CRASH
 
 SECOND = 1_000_000

@@ -2,8 +2,8 @@
 
 import pytest
 
-from cluster_model.checker import in_flight
-from cluster_model.checker.cause_codes import (
+from cluster_model.checker.ledger import in_flight
+from cluster_model.checker.root_cause.cause_codes import (
     FORGOTTEN_STATE,
     NO_IDEMPOTENCE,
     RETRY_IN_FLIGHT,

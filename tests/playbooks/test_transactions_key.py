@@ -2,9 +2,9 @@
 
 import pytest
 
-from cluster_model.spec import TransactionPlan
-from playbooks.loader import loads
-from playbooks.problems import PlaybookError
+from cluster_model.spec.cluster_spec import TransactionPlan
+from playbooks.errors import PlaybookError
+from playbooks.parser.loader import loads
 
 TEXT = """floodmark: 1
 cluster: {{kafka: "{kafka}"}}

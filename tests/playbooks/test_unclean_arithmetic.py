@@ -2,10 +2,10 @@
 
 import pytest
 
-from playbooks.bundled import path_of
-from playbooks.loader import loads
-from playbooks.result import Result
-from playbooks.running import start_session
+from playbooks.engine.running import start_session
+from playbooks.library.bundled import path_of
+from playbooks.parser.loader import loads
+from playbooks.results.result import Result
 
 VERSIONS = [
     "0.8.2",

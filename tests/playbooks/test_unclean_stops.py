@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from cluster_model.controller.kraft.replication_control import ReplicationControl
-from playbooks.loader import loads
-from playbooks.result import Result
-from playbooks.session import Session
+from playbooks.engine.session import Session
+from playbooks.parser.loader import loads
+from playbooks.results.result import Result
 
 UNFENCED_BY_THE_DEAD = """
 floodmark: 1

@@ -6,14 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from playbooks.changing import changed
-from playbooks.loader import load, loads
-from playbooks.model import Playbook
-from playbooks.problems import PlaybookError
-from playbooks.reading.variables import substitute
-from playbooks.running import start_session
-from playbooks.settings import SettingError
-from playbooks.yamlpos import Mapping, Scalar, Sequence, compose
+from playbooks.engine.running import start_session
+from playbooks.errors import PlaybookError
+from playbooks.model.playbook import Playbook
+from playbooks.parser.changing import changed
+from playbooks.parser.document.variables import substitute
+from playbooks.parser.document.yaml_source import Mapping, Scalar, Sequence, compose
+from playbooks.parser.loader import load, loads
+from playbooks.parser.settings import SettingError
 
 S = 1_000_000
 HEAD = "floodmark: 1\ntopics: [{name: orders, placement: [[1, 2, 3]]}]\n"

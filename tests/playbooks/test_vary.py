@@ -8,18 +8,18 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from playbooks.batch import run_all
-from playbooks.cells import cell_text, settings_of, without_grid
-from playbooks.grid import Axis, Grid, cell_words
-from playbooks.loader import load, loads
-from playbooks.matrix import Matrix, to_json
-from playbooks.model import Playbook
-from playbooks.problems import PlaybookError
-from playbooks.reading.axes import AxisError, paths_of
-from playbooks.reading_sessions import read_session
-from playbooks.replay import replay
-from playbooks.varying import Varying, jobs_of, run_jobs
-from playbooks.yamlpos import Mapping, compose
+from playbooks.campaign.workloads.varying import Varying, jobs_of, run_jobs
+from playbooks.engine.replay import replay
+from playbooks.engine.worker_pool import run_all
+from playbooks.errors import PlaybookError
+from playbooks.model.grid import Axis, Grid, cell_words
+from playbooks.model.playbook import Playbook
+from playbooks.parser.cells import cell_text, settings_of, without_grid
+from playbooks.parser.document.axes import AxisError, paths_of
+from playbooks.parser.document.yaml_source import Mapping, compose
+from playbooks.parser.loader import load, loads
+from playbooks.recording.reader import read_session
+from playbooks.results.sweep_matrix import Matrix, to_json
 
 HERE = partial(run_all, workers=1)
 HEAD = """floodmark: 1

@@ -15,14 +15,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from cluster_model.events import SCHEMA_VERSION
-from playbooks import layout, replay
-from playbooks.bundling import open_bundle, write_bundle
-from playbooks.reading_sessions import read_session
-from playbooks.replay import ReplayMismatchError
-from playbooks.sealed_columns import LEDGER as LEDGER_COLUMNS
-from playbooks.session_errors import SessionError
-from spark_report.recorded import collect, look_at
+from cluster_model.protocol.events import SCHEMA_VERSION
+from playbooks.engine import replay
+from playbooks.engine.replay import ReplayMismatchError
+from playbooks.recording.reader import read_session
+from playbooks.session_format import session_files
+from playbooks.session_format.bundle import open_bundle, write_bundle
+from playbooks.session_format.sealed_columns import LEDGER as LEDGER_COLUMNS
+from playbooks.session_format.session_errors import SessionError
+from spark_report.input.sessions import collect, look_at
 
 GOLDENS = Path(__file__).parent / "golden_sessions"
 BUNDLES = sorted(GOLDENS.glob("schema-*.floodmark"))
@@ -48,7 +49,7 @@ def test_a_golden_session_is_read(golden: Path) -> None:
     assert reported.problems == ()
     assert (reported.source, reported.last_seq) == ("parquet", recorded.count - 1)
     assert reported.result["ledger"]["acked_lost"] == 19
-    ledger = pq.read_table(golden / layout.LEDGER)
+    ledger = pq.read_table(golden / session_files.LEDGER)
     assert set(LEDGER_COLUMNS) >= set(ledger.schema.names) >= {"partition", "client", "outcome", "records", "place"}
     assert sum(row["records"] for row in ledger.to_pylist() if row["place"] == "lost") == 19
 
@@ -78,12 +79,12 @@ def edit(path: Path, change: Callable[[dict[str, Any]], object]) -> None:
 
 def reseal(session: Path) -> None:
     """The manifest vouches for every file as it is now."""
-    manifest = json.loads((session / layout.MANIFEST).read_text())
-    for name in layout.files_in(session):
-        if name != layout.MANIFEST:
+    manifest = json.loads((session / session_files.MANIFEST).read_text())
+    for name in session_files.files_in(session):
+        if name != session_files.MANIFEST:
             data = (session / name).read_bytes()
             manifest["files"][name] = {"sha256": hashlib.sha256(data).hexdigest(), "bytes": len(data)}
-    (session / layout.MANIFEST).write_text(json.dumps(manifest))
+    (session / session_files.MANIFEST).write_text(json.dumps(manifest))
 
 
 def of_tomorrow(session: Path) -> Path:
@@ -91,23 +92,23 @@ def of_tomorrow(session: Path) -> Path:
     (session / "weather.json").write_text("{}")
     (session / "more").mkdir()
     (session / "more" / "sounds.bin").write_bytes(b"\0\1")
-    for name in (layout.START, layout.MANIFEST, layout.RESULT):
+    for name in (session_files.START, session_files.MANIFEST, session_files.RESULT):
         edit(session / name, lambda document: document.update(weather={"wind": ["strong"]}))
-    for name in (layout.START, layout.MANIFEST):
+    for name in (session_files.START, session_files.MANIFEST):
         edit(session / name, lambda document: document.update(schema_version=SCHEMA_VERSION + 1, tool_version="99.0"))
-    edit(session / layout.START, lambda document: document["topics"][0].update(colour="red"))
-    events = session / layout.EVENTS
+    edit(session / session_files.START, lambda document: document["topics"][0].update(colour="red"))
+    events = session / session_files.EVENTS
     lines = [json.loads(line) for line in events.read_bytes().splitlines()]
     for line in lines:
         line["mood"] = "calm"
     lines.append({"seq": len(lines), "kind": "moon_rose", "at_us": lines[-1]["at_us"], "phase": 3})
     events.write_text("".join(json.dumps(line, separators=(",", ":")) + "\n" for line in lines))
-    table = pq.read_table(session / layout.EVENTS_PARQUET)
+    table = pq.read_table(session / session_files.EVENTS_PARQUET)
     rose = {"seq": len(lines) - 1, "kind": "moon_rose", "at_us": lines[-1]["at_us"]}
     more = pa.concat_tables([table, pa.Table.from_pylist([rose], schema=table.schema)])
-    pq.write_table(more.append_column("mood", pa.array(["calm"] * len(lines))), session / layout.EVENTS_PARQUET)
-    edit(session / layout.MANIFEST, lambda document: document["kinds"].update(moon_rose=1))
-    edit(session / layout.MANIFEST, lambda document: document.update(events=len(lines), last_seq=len(lines) - 1))
+    pq.write_table(more.append_column("mood", pa.array(["calm"] * len(lines))), session / session_files.EVENTS_PARQUET)
+    edit(session / session_files.MANIFEST, lambda document: document["kinds"].update(moon_rose=1))
+    edit(session / session_files.MANIFEST, lambda document: document.update(events=len(lines), last_seq=len(lines) - 1))
     reseal(session)
     return session
 
@@ -133,7 +134,7 @@ def test_a_replay_says_where_the_versions_part(session: Path) -> None:
 
 
 def test_a_kind_that_is_not_known_is_where_the_versions_part(session: Path) -> None:
-    events = session / layout.EVENTS
+    events = session / session_files.EVENTS
     lines = events.read_bytes().splitlines(keepends=True)
     strange = {"seq": 5, "kind": "moon_rose", "at_us": json.loads(lines[5])["at_us"], "phase": 3}
     lines[5] = json.dumps(strange, separators=(",", ":")).encode() + b"\n"
@@ -147,25 +148,25 @@ def test_a_kind_that_is_not_known_is_where_the_versions_part(session: Path) -> N
 def test_what_a_later_version_adds_goes_along_in_a_bundle(session: Path, tmp_path: Path) -> None:
     write_bundle(of_tomorrow(session), tmp_path / "x.floodmark")
     opened = open_bundle(tmp_path / "x.floodmark", tmp_path / "there")
-    assert layout.files_in(opened) == layout.files_in(session)
+    assert session_files.files_in(opened) == session_files.files_in(session)
     assert (opened / "more" / "sounds.bin").read_bytes() == b"\0\1"
 
 
-@pytest.mark.parametrize("name", [layout.START, layout.MANIFEST])
+@pytest.mark.parametrize("name", [session_files.START, session_files.MANIFEST])
 def test_another_format_is_refused_in_one_sentence(session: Path, name: str) -> None:
     edit(session / name, lambda document: document.update(format=2, tool_version="99.0"))
     for read in (read_session, look_at):
         with pytest.raises(
-            (SessionError, layout.LayoutError), match=r"floodmark 99\.0 in format 2, this one reads up to"
+            (SessionError, session_files.LayoutError), match=r"floodmark 99\.0 in format 2, this one reads up to"
         ):
             read(session)
 
 
 def test_files_from_before_the_format_was_written_are_of_the_first(session: Path) -> None:
-    for name in (layout.START, layout.MANIFEST):
+    for name in (session_files.START, session_files.MANIFEST):
         edit(session / name, lambda document: document.pop("format"))
     for key in ("scenario_sha256", "actions", "kinds"):
-        edit(session / layout.MANIFEST, lambda document, key=key: document.pop(key))
+        edit(session / session_files.MANIFEST, lambda document, key=key: document.pop(key))
     reseal(session)
     manifest = read_session(session).manifest
     assert manifest is not None

@@ -4,9 +4,9 @@ import re
 
 import pytest
 
-from playbooks.model import Playbook
-from playbooks.result import Result
-from playbooks.session import Session
+from playbooks.engine.session import Session
+from playbooks.model.playbook import Playbook
+from playbooks.results.result import Result
 from tests.support.playbooks import CLUSTER, timed
 
 QUIET = """\

@@ -2,11 +2,11 @@
 
 import pytest
 
-from cluster_model.checker.liveness import weather
-from cluster_model.checker.liveness.weather import Weather
-from cluster_model.events import IsrChanged
-from playbooks.loader import loads
-from playbooks.session import Session
+from cluster_model.checker.liveness import disturbances
+from cluster_model.checker.liveness.disturbances import Weather
+from cluster_model.protocol.events import IsrChanged
+from playbooks.engine.session import Session
+from playbooks.parser.loader import loads
 
 ASKED_THE_DEAD = """
 floodmark: 1
@@ -68,5 +68,5 @@ def test_a_checker_that_forgets_former_controllers_is_too_strict(monkeypatch: py
 
 
 def test_a_checker_that_takes_no_note_of_power_losses_is_too_strict(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(weather, "POWER_LOSS", "never")
+    monkeypatch.setattr(disturbances, "POWER_LOSS", "never")
     assert "isr-rejoined" in finished(FETCHED_FROM_THE_DEAD)[1]

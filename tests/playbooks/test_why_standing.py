@@ -4,14 +4,14 @@ from dataclasses import replace
 
 import pytest
 
-from cluster_model.checker.findings import LOST, MISSING, Finding, Link, Place
-from playbooks.forks import Forks
-from playbooks.loader import loads
-from playbooks.no_return import scout
-from playbooks.reading_sessions import Recorded, read_session
-from playbooks.recorder import Recorder
-from playbooks.session import Session
-from playbooks.why import Case, WhyError, at_the_end, case_of
+from cluster_model.checker.root_cause.findings import LOST, MISSING, Finding, Link, Place
+from playbooks.diagnosis.point_of_no_return import scout
+from playbooks.diagnosis.why import Case, WhyError, at_the_end, case_of
+from playbooks.engine.session import Session
+from playbooks.parser.loader import loads
+from playbooks.recording.reader import Recorded, read_session
+from playbooks.recording.recorder import Recorder
+from playbooks.timetravel.forks import Forks
 from tests.playbooks.test_no_return import TAIL
 
 SECOND = 1_000_000

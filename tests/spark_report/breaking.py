@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from spark_report.transforms import (
+from spark_report.tables.queries import (
     alerts,
     availability,
     clients,

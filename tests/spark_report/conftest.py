@@ -10,10 +10,10 @@ import pyarrow as pa
 import pytest
 
 from benchmarks.standalone import cluster
-from cluster_model.events import COLUMNS
-from spark_report import schemas
+from cluster_model.protocol.events import COLUMNS
+from spark_report.input import frames
+from spark_report.input.sessions import ARROW_TYPES
 from spark_report.job import run
-from spark_report.recorded import ARROW_TYPES
 from tests.spark_report.random_histories import random_history
 from tests.support.sessions import Row, leader_crash, tear, write_session
 
@@ -90,7 +90,7 @@ def ends(spark: "SparkSession") -> MakeFrame:
             {"session_id": name, "end_us": end_us, "end_seq": end_seq, "bin_us": 1_000}
             for name, (end_us, end_seq) in sessions.items()
         ]
-        return spark.createDataFrame(pa.Table.from_pylist(rows, schema=schemas.SESSIONS))
+        return spark.createDataFrame(pa.Table.from_pylist(rows, schema=frames.SESSIONS))
 
     return make
 

@@ -13,11 +13,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from playbooks.recorder import Recorder
-from playbooks.session import Session
-from spark_report import findings, session
-from spark_report.gathering import Tables
-from spark_report.recorded import Recorded, look_at
+from playbooks.engine.session import Session
+from playbooks.recording.recorder import Recorder
+from spark_report.input.sessions import Recorded, look_at
+from spark_report.spark import session
+from spark_report.tables import compute
+from spark_report.tables.collect import Tables
 from tests.support.library import playbook_of
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ def played(parent: Path) -> list[Recorded]:
 
 def reported(spark: "SparkSession", sessions: Sequence[Recorded]) -> dict[str, Known]:
     """Playbook → the tables of its session."""
-    tables = findings.compute(spark, sessions, lambda _stage: None)
+    tables = compute.compute(spark, sessions, lambda _stage: None)
     return {each.start.playbook: _of_session(tables, each.session_id) for each in sessions}
 
 

@@ -5,12 +5,12 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from cluster_model.events import COLUMNS
-from playbooks import layout
-from spark_report import told
-from spark_report.recorded import look_at
-from spark_report.recount.books import FIELDS, KINDS, LAST
-from spark_report.recount.running import IN_LEDGER, TERMS, Said
+from cluster_model.protocol.events import COLUMNS
+from playbooks.session_format import session_files
+from spark_report.input.sessions import look_at
+from spark_report.tables import told
+from spark_report.tables.books import FIELDS, KINDS, LAST
+from spark_report.tables.running import IN_LEDGER, TERMS, Said
 from tests.support.sessions import Row
 
 Event = tuple[Any, ...]
@@ -31,9 +31,9 @@ def of_directory(path: Path) -> tuple[list[Event], Said]:
         for row in events
         if row["kind"] in (*KINDS, *TERMS)
     ]
-    last = pq.read_table(path / layout.FINAL_READ).to_pylist()
+    last = pq.read_table(path / session_files.FINAL_READ).to_pylist()
     rows += [{**row, "kind": LAST, "count": row["log_start"]} for row in last]
-    for row in pq.read_table(path / layout.LEDGER).to_pylist():
+    for row in pq.read_table(path / session_files.LEDGER).to_pylist():
         lost = ["acked_lost"] if row["place"] == "lost" else []
         told_of = [] if row["outcome"] == "sent" else [row["outcome"]]
         plain = {"kind": IN_LEDGER, "partition": row["partition"], "count": row["records"]}

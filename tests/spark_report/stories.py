@@ -6,10 +6,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from spark_report.findings import COLUMNS
-from spark_report.recorded import look_at
-from spark_report.story import Story, tell
-from spark_report.transforms import clients
+from spark_report.input.sessions import look_at
+from spark_report.model.report import Story, tell
+from spark_report.tables.compute import COLUMNS
+from spark_report.tables.queries import clients
 from tests.support.sessions import leader_crash, write_session
 
 HOSTILE = "</script><script>document.title='owned'</script><img src=http://127.0.0.1:9/x onerror=alert(1)>\x1b[2J\u202e"

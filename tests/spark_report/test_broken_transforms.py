@@ -9,11 +9,12 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import functions as F  # noqa: N812
 
-from cluster_model.events import COLUMNS
-from spark_report import findings, schemas
-from spark_report.planning import Plan
-from spark_report.recorded import ARROW_TYPES
-from spark_report.transforms import (
+from cluster_model.protocol.events import COLUMNS
+from spark_report.input import frames as schemas
+from spark_report.input.sessions import ARROW_TYPES
+from spark_report.tables import compute
+from spark_report.tables.planning import Plan
+from spark_report.tables.queries import (
     alerts,
     availability,
     clients,
@@ -98,7 +99,7 @@ QUERIES: Final[dict[str, Callable[[Frames], "DataFrame"]]] = {
     "hw_stalls": lambda f: stalls.hw_stalls(f.events.filter(F.col("kind").isin(*stalls.HW_KINDS)), f.events, f.ends),
     "fault_times": lambda f: f.fault_times,
     "fault_means": lambda f: recovery.fault_means(f.fault_times),
-    "alerts": lambda f: alerts.alerts(health.isr_conditions(f.states), findings._instants(f.events), f.vacant),
+    "alerts": lambda f: alerts.alerts(health.isr_conditions(f.states), compute._instants(f.events), f.vacant),
     "controller_failovers": lambda f: lag.failovers(f.events, f.vacant, f.ends),
     "latency": lambda f: f.latencies.filter("phase is not null and fault_id is null"),
     "fault_latency": lambda f: f.latencies.filter("fault_id is not null"),

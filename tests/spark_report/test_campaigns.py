@@ -16,27 +16,27 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from playbooks.batch import run_all
-from playbooks.campaigns.campaign import Come, run_campaign
-from playbooks.campaigns.columns import batch_of, rows_in
-from playbooks.campaigns.come_file import take_come, write_come
-from playbooks.campaigns.coverage import coverage_of
-from playbooks.campaigns.grid_plan import GridPlan
-from playbooks.campaigns.grouping import groups_of
-from playbooks.campaigns.keeping import PARTS, open_campaign, rows_kept
-from playbooks.campaigns.plan_file import PlanError, read_plan, write_plan
-from playbooks.campaigns.totals import totals_of
-from playbooks.grid import Axis, Grid
-from playbooks.loader import load
-from playbooks.storms.plan import Plan
-from playbooks.storms.plan import plan_of as storm_of
-from playbooks.varying import Varying, plan_of, run_jobs
+from playbooks.campaign.come_file import take_come, write_come
+from playbooks.campaign.coverage import coverage_of
+from playbooks.campaign.grouping import groups_of
+from playbooks.campaign.parquet_rows import batch_of, rows_in
+from playbooks.campaign.runner import Come, run_campaign
+from playbooks.campaign.store import PARTS, open_campaign, rows_kept
+from playbooks.campaign.totals import totals_of
+from playbooks.campaign.workloads.fuzz_workload import Plan
+from playbooks.campaign.workloads.fuzz_workload import plan_of as storm_of
+from playbooks.campaign.workloads.grid_workload import GridPlan
+from playbooks.campaign.workloads.plan_file import PlanError, read_plan, write_plan
+from playbooks.campaign.workloads.varying import Varying, plan_of, run_jobs
+from playbooks.engine.worker_pool import run_all
+from playbooks.model.grid import Axis, Grid
+from playbooks.parser.loader import load
 from spark_report.campaigns.executing import worker
 from spark_report.campaigns.job import Campaign, Wanted
 from spark_report.campaigns.landing import Landed
 from spark_report.campaigns.shares import Done, dealt, how_many
 from spark_report.campaigns.shipping import pack
-from spark_report.errors import ReportError
+from spark_report.spark.errors import ReportError
 from tests.playbooks.storms.small import text
 from tests.support.playbooks import CRASH
 
@@ -90,7 +90,7 @@ def test_spark_comes_to_the_rows_of_this_machine(spark: "SparkSession", tmp_path
 
 def _is_told(spark: "SparkSession", folder: Path, out: Path) -> None:
     """The fleet report of a campaign, against itself."""
-    from spark_report.fleet.job import report  # noqa: PLC0415 - imports PySpark
+    from spark_report.fleet.report import report  # noqa: PLC0415 - imports PySpark
 
     report([folder], out, spark=spark, stage=lambda _line: None, formats=("html", "md", "json", "parquet"))
     document = json.loads((out / "fleet.json").read_text())
@@ -145,7 +145,7 @@ def test_a_grid_comes_to_the_rows_of_this_machine(spark: "SparkSession", tmp_pat
 
 def _is_ranked(spark: "SparkSession", folder: Path, out: Path) -> None:
     """The fleet report of a grid: its settings apart from their seeds, each with a command of its own."""
-    from spark_report.fleet.job import report  # noqa: PLC0415 - imports PySpark
+    from spark_report.fleet.report import report  # noqa: PLC0415 - imports PySpark
 
     report([folder], out, spark=spark, stage=lambda _line: None, formats=("md", "json"))
     document = json.loads((out / "fleet.json").read_text())
@@ -285,7 +285,7 @@ def test_the_simulator_runs_from_one_file(tmp_path: Path) -> None:
     assert shipped.read_bytes() == pack(tmp_path / "again.zip").read_bytes()
     program = (
         f"import sys; sys.path.insert(0, {str(shipped)!r})\n"
-        "from pathlib import Path\nimport playbooks.campaigns.plan_file as file\n"
+        "from pathlib import Path\nimport playbooks.campaign.workloads.plan_file as file\n"
         f"assert file.__file__.startswith({str(shipped)!r}), file.__file__\n"
         f"print(file.read_plan(Path({str(tmp_path / 'c')!r})).row(1).line())"
     )

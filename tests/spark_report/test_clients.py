@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from cluster_model.events import DATA_KINDS, FIELDS
-from playbooks.client_books import ClientBooks
-from playbooks.client_history import enter
-from playbooks.loader import loads
-from playbooks.recorder import Recorder
-from playbooks.session import Session
-from spark_report import findings
-from spark_report.recorded import Recorded, look_at
-from spark_report.transforms import clients, tallies
+from cluster_model.protocol.events import DATA_KINDS, FIELDS
+from playbooks.engine.session import Session
+from playbooks.parser.loader import loads
+from playbooks.recording.recorder import Recorder
+from playbooks.results.client_books import ClientBooks
+from playbooks.results.client_history import enter
+from spark_report.input.sessions import Recorded, look_at
+from spark_report.tables import compute
+from spark_report.tables.queries import clients, tallies
 from tests.spark_report.conftest import MakeFrame, told
 from tests.support.sessions import Row, event
 
@@ -213,9 +213,7 @@ def recorded(playbook: str, spark: "SparkSession", where: Path) -> tuple[dict[st
     result = Session.start(loads(playbook, "recorded.yaml"), recorder=Recorder(where)).finish()
     session = look_at(Path(result.session))
     assert isinstance(session, Recorded)
-    tables = {
-        name: table.to_pylist() for name, table in findings.compute(spark, [session], lambda _stage: None).items()
-    }
+    tables = {name: table.to_pylist() for name, table in compute.compute(spark, [session], lambda _stage: None).items()}
     for row in tables["ledger"]:
         assert row["from_result"] == session.result["ledger"][row["term"]]
         assert row["agrees"] is not False

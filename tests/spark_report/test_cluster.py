@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from benchmarks.standalone import spark_home
-from spark_report import java, masters
+from spark_report.spark import jvm, masters
 from tests.spark_report.conftest import Known, tables_of
 from tests.support.breadth import some
 
@@ -59,7 +59,7 @@ def submitted(sessions: Path, place: Path, url: str) -> Any:
         *(ROOT / "spark_report" / "submit.py", sessions),
         cwd=place,
         SPARK_HOME=str(home),
-        JAVA_HOME=str(java.find(place).home),
+        JAVA_HOME=str(jvm.find(place).home),
         PYSPARK_DRIVER_PYTHON=sys.executable,
         PYSPARK_PYTHON=sys.executable,
     )
@@ -79,7 +79,11 @@ def test_a_standalone_cluster_comes_to_the_same_tables(
 def test_the_packed_file_holds_all_that_the_report_reads(tmp_path: Path) -> None:
     with zipfile.ZipFile(packed(tmp_path / "floodmark.zip")) as file:
         names = set(file.namelist())
-    assert {"spark_report/job.py", "spark_report/render/templates/report.html.j2", "playbooks/layout.py"} <= names
+    assert {
+        "spark_report/job.py",
+        "spark_report/render/templates/report.html.j2",
+        "playbooks/session_format/session_files.py",
+    } <= names
 
 
 @pytest.mark.parametrize(

@@ -22,10 +22,10 @@ from pyspark.sql.connect import proto
 from pyspark.sql.connect.proto import base_pb2_grpc as service
 
 from benchmarks.standalone import connect_server
-from playbooks.campaigns.keeping import rows_kept
+from playbooks.campaign.store import rows_kept
 from spark_report import __main__ as command
-from spark_report import connecting, errors, masters, session
-from spark_report.errors import ReportError
+from spark_report.spark import errors, master, masters, session
+from spark_report.spark.errors import ReportError
 from tests.spark_report.conftest import Known, tables_of
 from tests.spark_report.test_campaigns import RUNS, plan_at, running
 from tests.support.sessions import leader_crash, write_session
@@ -190,7 +190,7 @@ class TestRefused:
     def test_without_the_libraries(
         self, recorded: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(connecting, "_has", lambda module: module == "grpc")
+        monkeypatch.setattr(master, "_has", lambda module: module == "grpc")
         with socket.create_server(("127.0.0.1", 0)) as server:
             url = f"sc://127.0.0.1:{server.getsockname()[1]}"
             said = refused(capsys, recorded, "--master", url)
@@ -232,9 +232,9 @@ def test_what_is_looked_for_is_what_the_extra_brings() -> None:
     assert project["optional-dependencies"]["connect"] == [f"pyspark[connect]=={pyspark.__version__}"]
     extra = [each for each in metadata.requires("pyspark") or () if each.endswith('extra == "connect"')]
     names = {each.partition(">=")[0] for each in extra}
-    assert names - {"numpy", "pandas", "pyarrow"} == set(connecting.NEEDED.values())
-    assert all(map(connecting._has, connecting.NEEDED))
-    assert not connecting._has("no_such_thing.at_all")
+    assert names - {"numpy", "pandas", "pyarrow"} == set(master.NEEDED.values())
+    assert all(map(master._has, master.NEEDED))
+    assert not master._has("no_such_thing.at_all")
 
 
 def test_only_what_a_session_may_have_is_asked_of_a_server() -> None:

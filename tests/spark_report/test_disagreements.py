@@ -9,10 +9,10 @@ import pyarrow.parquet as pq
 import pytest
 from rich.console import Console
 
-from playbooks import layout
-from playbooks.loader import load
-from playbooks.recorder import Recorder
-from playbooks.running import start_session
+from playbooks.engine.running import start_session
+from playbooks.parser.loader import load
+from playbooks.recording.recorder import Recorder
+from playbooks.session_format import session_files
 from spark_report.job import run
 from tests.playbooks.test_versions import GOLDENS
 
@@ -28,13 +28,13 @@ def test_an_edited_table_of_records_is_told(spark: "SparkSession", tmp_path: Pat
     for _ in range(2):
         start_session(load(GOLDENS / "playbook.yaml"), recorder=Recorder(parent)).finish()
     clean, edited = sorted(parent.iterdir())
-    table = pq.read_table(edited / layout.LEDGER)
+    table = pq.read_table(edited / session_files.LEDGER)
     rows = table.to_pylist()
     rows[0]["records"] += 2
-    pq.write_table(pa.Table.from_pylist(rows, schema=table.schema), edited / layout.LEDGER)
+    pq.write_table(pa.Table.from_pylist(rows, schema=table.schema), edited / session_files.LEDGER)
     stream = io.StringIO()
     outcome = run([parent], out=tmp_path / "out", spark=spark, console=Console(file=stream, width=300))
-    name = edited.name.removeprefix(layout.DIRECTORY_PREFIX)
+    name = edited.name.removeprefix(session_files.DIRECTORY_PREFIX)
     assert outcome.contradicted == (name,)
     tables = tmp_path / "out" / "tables"
     told = pq.read_table(tables / "disagreements.parquet").to_pylist()
@@ -44,4 +44,4 @@ def test_an_edited_table_of_records_is_told(spark: "SparkSession", tmp_path: Pat
     assert "Its ledger.parquet says" in stream.getvalue()
     again = [row for row in pq.read_table(tables / "anomalies.parquet").to_pylist() if row["session_id"] != name]
     assert {row["anomaly"]: row["found"] for row in again if row["anomaly"] in SAME} == dict.fromkeys(SAME, 19)
-    assert {row["session_id"] for row in again} == {clean.name.removeprefix(layout.DIRECTORY_PREFIX)}
+    assert {row["session_id"] for row in again} == {clean.name.removeprefix(session_files.DIRECTORY_PREFIX)}

@@ -13,13 +13,14 @@ from typing import Any
 import pytest
 
 from spark_report import __main__ as command
-from spark_report import errors, job, leftovers, session
+from spark_report import job
 from spark_report.commanding import memory_size
-from spark_report.render.files import Staging
-from spark_report.watching import Watch
+from spark_report.render.output import Staging
+from spark_report.spark import errors, leftovers, session
+from spark_report.spark.watching import Watch
 from tests.support.breadth import some
 from tests.support.sessions import leader_crash, write_session
-from tui.cli import engines
+from tui.cli.runs import spark_jobs
 
 ROOT = Path(__file__).parents[2]
 HEAP = "An error occurred while calling o1.toArrow.\n: java.lang.OutOfMemoryError: Java heap space\n\tat x(Y.java:1)"
@@ -84,7 +85,7 @@ class TestOut:
     """A directory that cannot hold the report is found out before Spark starts."""
 
     def test_somebody_elses_is_named_with_its_owner(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("spark_report.render.files.os.access", lambda *_a: False)
+        monkeypatch.setattr("spark_report.render.output.os.access", lambda *_a: False)
         with (
             pytest.raises(errors.ReportError, match=f"{tmp_path}: .* it belongs to {tmp_path.owner()}"),
             Staging(tmp_path),
@@ -118,7 +119,7 @@ class TestOut:
         def nowhere() -> str:
             raise FileNotFoundError(errno.ENOENT, "No usable temporary directory found")
 
-        monkeypatch.setattr("spark_report.session.tempfile.gettempdir", nowhere)
+        monkeypatch.setattr("spark_report.spark.session.tempfile.gettempdir", nowhere)
         with pytest.raises(errors.ReportError, match=r"no directory for working files: .*TMPDIR"), session.start():
             pytest.fail("it started")  # pragma: no cover
 
@@ -128,18 +129,18 @@ class TestOut:
             command.main(["x", f"--memory={size}"])
         told = "expected megabytes or gigabytes, such as 800m or 4g"
         assert told in " ".join(capsys.readouterr().err.split())
-        assert told in engines.why_not("spark", None, size)  # before anything is made for a campaign
+        assert told in spark_jobs.why_not("spark", None, size)  # before anything is made for a campaign
 
     @pytest.mark.parametrize("size", ["800m", "4g", "999999m"])
     def test_a_size_is_taken(self, size: str) -> None:
         assert memory_size(size) == size
-        assert engines.why_not("spark", None, size) == ""
+        assert spark_jobs.why_not("spark", None, size) == ""
 
 
 class TestLeftovers:
     def test_what_a_killed_process_left_is_cleared_away_and_what_another_holds_is_not(self, tmp_path: Path) -> None:
         program = (
-            "import sys, time, pathlib\nfrom spark_report.leftovers import working_directory as w\n"
+            "import sys, time, pathlib\nfrom spark_report.spark.leftovers import working_directory as w\n"
             "with w(pathlib.Path(sys.argv[1]), '.out.floodmark-') as d:\n print(d, flush=True)\n time.sleep(60)"
         )
         other = subprocess.Popen(
@@ -192,7 +193,7 @@ class _Cluster:
 def test_a_cluster_without_workers_ends_the_job(
     numbers: tuple[int, ...], starved: bool, told: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("spark_report.watching._LOOK_SECONDS", 0.005)
+    monkeypatch.setattr("spark_report.spark.watching._LOOK_SECONDS", 0.005)
     cluster: Any = _Cluster(*numbers)
     watch = Watch(cluster, wait=0.02)
     with watch.watching():

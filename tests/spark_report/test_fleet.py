@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from spark_report.fleet import dictionary_page
-from spark_report.fleet.columns import MEANINGS, TABLES
+from docs.generate import fleet_tables_page
+from spark_report.fleet.render import percent, rate
 from spark_report.fleet.sources import RUNS
-from spark_report.fleet.story import percent, rate
+from spark_report.fleet.tables import MEANINGS, TABLES
 from tests.spark_report import fleet_twins as twins
 
 if TYPE_CHECKING:
@@ -83,7 +83,10 @@ def same(name: str, frame: "DataFrame", expected: list[dict[str, Any]]) -> None:
 
 @pytest.mark.spark
 def test_findings_and_changes(rows: list[dict[str, Any]], runs: "DataFrame") -> None:
-    from spark_report.fleet.transforms import changes, rates  # noqa: PLC0415 - imports PySpark
+    from spark_report.fleet import (
+        changes,  # noqa: PLC0415 - imports PySpark
+        rates,  # noqa: PLC0415 - imports PySpark
+    )
 
     found = rates.findings(runs)
     same("fleet_findings", found, twins.findings(rows))
@@ -94,21 +97,21 @@ def test_findings_and_changes(rows: list[dict[str, Any]], runs: "DataFrame") -> 
 
 @pytest.mark.spark
 def test_times(rows: list[dict[str, Any]], runs: "DataFrame") -> None:
-    from spark_report.fleet.transforms import times  # noqa: PLC0415
+    from spark_report.fleet import times  # noqa: PLC0415
 
     same("fleet_times", times.times(runs), twins.times(rows))
 
 
 @pytest.mark.spark
 def test_pairs(rows: list[dict[str, Any]], runs: "DataFrame") -> None:
-    from spark_report.fleet.transforms import pairs  # noqa: PLC0415
+    from spark_report.fleet import pairs  # noqa: PLC0415
 
     same("fleet_pairs", pairs.pairs(runs), twins.pairs(rows, pairs.MOST))
 
 
 @pytest.mark.spark
 def test_settings(rows: list[dict[str, Any]], runs: "DataFrame") -> None:
-    from spark_report.fleet.transforms import ranking  # noqa: PLC0415
+    from spark_report.fleet import ranking  # noqa: PLC0415
 
     same("fleet_settings", ranking.settings(runs), twins.settings(rows))
 
@@ -131,5 +134,5 @@ def test_a_share_has_three_figures_at_most(value: float, told: str) -> None:
 
 def test_the_dictionary_is_made_from_the_tables() -> None:
     made = (Path(__file__).parents[2] / "docs" / "fleet-tables.md").read_text(encoding="utf-8")
-    assert made == dictionary_page.page(), "run: python -m spark_report.fleet.dictionary_page > docs/fleet-tables.md"
+    assert made == fleet_tables_page.page(), "run: python -m docs.generate.fleet_tables_page > docs/fleet-tables.md"
     assert set(MEANINGS) == {column for table in TABLES.values() for column in table.columns}

@@ -8,8 +8,8 @@ import pyarrow.parquet as pq
 import pytest
 from rich.console import Console
 
-from playbooks import layout
-from playbooks.bundling import open_bundle
+from playbooks.session_format import session_files
+from playbooks.session_format.bundle import open_bundle
 from spark_report.job import run
 from tests.playbooks.test_versions import BUNDLES, NEWEST, edit, of_tomorrow, reseal
 
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
 def renamed(session: Path) -> Path:
     """The session under another id: a report takes no session twice."""
-    for name in (layout.START, layout.MANIFEST):
+    for name in (session_files.START, session_files.MANIFEST):
         edit(session / name, lambda document: document.update(session_id="newer"))
     reseal(session)
-    return session.rename(layout.directory_of(session.parent, "newer"))
+    return session.rename(session_files.directory_of(session.parent, "newer"))
 
 
 @pytest.mark.spark

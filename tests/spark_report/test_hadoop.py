@@ -16,19 +16,19 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from playbooks import layout
-from playbooks.campaigns.campaign import run_campaign
-from playbooks.campaigns.keeping import CampaignError, open_campaign
-from playbooks.campaigns.plan_file import write_plan
+from playbooks.campaign.runner import run_campaign
+from playbooks.campaign.store import CampaignError, open_campaign
+from playbooks.campaign.workloads.plan_file import write_plan
+from playbooks.session_format import session_files
 from spark_report import __main__ as command
-from spark_report import hadoop
 from spark_report.commanding import local_directory
-from spark_report.errors import ReportError
-from spark_report.fleet.job import report as fleet_report
-from spark_report.hadoop import Address, HadoopPath, Somewhere, located, place
+from spark_report.fleet.report import report as fleet_report
+from spark_report.input.sessions import ARROW_TYPES, LEDGER, Recorded, SetAside, collect
 from spark_report.job import run
-from spark_report.recorded import ARROW_TYPES, LEDGER, Recorded, SetAside, collect
-from spark_report.session import Started
+from spark_report.spark import hadoop_fs
+from spark_report.spark.errors import ReportError
+from spark_report.spark.hadoop_fs import Address, HadoopPath, Somewhere, located, place
+from spark_report.spark.session import Started
 from tests.spark_report.conftest import Known, tables_of
 from tests.spark_report.test_campaigns import grid_at, plan_at
 from tests.support.sessions import leader_crash, reseal, tear, write_session
@@ -63,28 +63,28 @@ def kinds_of_trouble(parent: Path) -> None:
     """A session of each kind that a reader tells apart."""
     made = {name: write_session(parent, leader_crash(), session_id=name) for name in "abcdefghijklm"}
     empty = pa.schema([(name, ARROW_TYPES[kind]) for name, kind in LEDGER.items()]).empty_table()
-    pq.write_table(empty, made["a"] / layout.LEDGER)
-    reseal(made["a"], layout.LEDGER)
+    pq.write_table(empty, made["a"] / session_files.LEDGER)
+    reseal(made["a"], session_files.LEDGER)
     tear(made["b"])
-    (made["c"] / layout.EVENTS_PARQUET).write_bytes(b"PAR1 not really")
-    (made["d"] / layout.EVENTS_PARQUET).unlink()
-    (made["e"] / layout.EVENTS_PARQUET).write_bytes(b"x" * 100)
-    reseal(made["e"], layout.EVENTS_PARQUET)
-    (made["e"] / layout.EVENTS).unlink()
-    edit(made["f"] / layout.RESULT, verdict="pass")
-    edit(made["g"] / layout.START, format=99)
-    (made["h"] / layout.START).write_text("[]")
-    (made["i"] / layout.RESULT).unlink()
-    edit(made["j"] / layout.START, session_id="b")
-    edit(made["j"] / layout.MANIFEST, session_id="b")
-    edit(made["k"] / layout.MANIFEST, kinds={"appended": 5, "moon_rose": 1})
-    seq = (made["l"] / layout.EVENTS).read_bytes().count(b"\n")
+    (made["c"] / session_files.EVENTS_PARQUET).write_bytes(b"PAR1 not really")
+    (made["d"] / session_files.EVENTS_PARQUET).unlink()
+    (made["e"] / session_files.EVENTS_PARQUET).write_bytes(b"x" * 100)
+    reseal(made["e"], session_files.EVENTS_PARQUET)
+    (made["e"] / session_files.EVENTS).unlink()
+    edit(made["f"] / session_files.RESULT, verdict="pass")
+    edit(made["g"] / session_files.START, format=99)
+    (made["h"] / session_files.START).write_text("[]")
+    (made["i"] / session_files.RESULT).unlink()
+    edit(made["j"] / session_files.START, session_id="b")
+    edit(made["j"] / session_files.MANIFEST, session_id="b")
+    edit(made["k"] / session_files.MANIFEST, kinds={"appended": 5, "moon_rose": 1})
+    seq = (made["l"] / session_files.EVENTS).read_bytes().count(b"\n")
     tear(made["l"], 0)
-    with (made["l"] / layout.EVENTS).open("a") as file:
+    with (made["l"] / session_files.EVENTS).open("a") as file:
         file.write(f'{{"seq":{seq},"kind":"moon_rose","at_us":99000000}}\n')
-    (made["m"] / layout.START).unlink()
+    (made["m"] / session_files.START).unlink()
     (parent / "session_id=n").mkdir()
-    (parent / "session_id=n" / layout.PLAYBOOK).write_text("x")
+    (parent / "session_id=n" / session_files.PLAYBOOK).write_text("x")
     (parent / "session_id=o").write_text("a file")
 
 
@@ -97,13 +97,13 @@ def told(found: Recorded, *roots: Somewhere) -> list[str]:
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("tail", [hadoop.TAIL_BYTES, 64])
+@pytest.mark.parametrize("tail", [hadoop_fs.TAIL_BYTES, 64])
 def test_all_kinds_of_sessions_are_seen_as_on_a_disk(
     tail: int, behind: Behind, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     parent = tmp_path / "we[i]rd {a,b} 100%?*"
     kinds_of_trouble(parent)
-    monkeypatch.setattr(hadoop, "TAIL_BYTES", tail)
+    monkeypatch.setattr(hadoop_fs, "TAIL_BYTES", tail)
     there = behind(f"kinds{tail}", parent)
     here, aside_here = collect([parent])
     found, aside = collect([there])
@@ -179,9 +179,9 @@ def test_a_file_that_is_too_large_to_be_checked_is_set_aside_with_its_size(
     behind: Behind, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     session = write_session(tmp_path / "s", leader_crash())
-    (session / layout.EVENTS).unlink()
-    monkeypatch.setattr(hadoop, "MOST_BYTES", 10_000)
-    size = (session / layout.EVENTS_PARQUET).stat().st_size
+    (session / session_files.EVENTS).unlink()
+    monkeypatch.setattr(hadoop_fs, "MOST_BYTES", 10_000)
+    size = (session / session_files.EVENTS_PARQUET).stat().st_size
     with pytest.raises(ReportError, match=rf"events\.parquet: cannot be read: it has {size} bytes, .* at most 10000"):
         collect([behind("large", tmp_path / "s")])
 
@@ -193,7 +193,7 @@ def test_settings_of_hadoop_come_from_sparks_own_file(tmp_path: Path) -> None:
     (tmp_path / "conf").mkdir()
     conf = f"spark.hadoop.{MOUNT.format('lab')}  {(tmp_path / 'sessions').as_uri()}\n"
     (tmp_path / "conf" / "spark-defaults.conf").write_text(conf)
-    nothing = f"nothing is recorded in it yet: it has no {layout.START}, which comes before the first event"
+    nothing = f"nothing is recorded in it yet: it has no {session_files.START}, which comes before the first event"
     bad = {
         "viewfs://lab/there/session_id=none": nothing,
         "viewfs://lab/there/nope": "not found",
@@ -265,4 +265,4 @@ class TestWithoutSpark:
         ],
     )
     def test_javas_words_are_one_line_of_ours(self, said: str, told: str) -> None:
-        assert hadoop._why(Exception(said)) == told
+        assert hadoop_fs._why(Exception(said)) == told

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from spark_report import interrupts
+from spark_report.spark import interrupts
 from tests.support.sessions import leader_crash, write_session
 
 ROOT = Path(__file__).parents[2]

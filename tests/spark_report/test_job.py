@@ -13,14 +13,14 @@ import pyarrow.parquet as pq
 import pytest
 from rich.console import Console
 
-from playbooks import layout
-from playbooks.bundling import write_bundle
+from playbooks.session_format import session_files
+from playbooks.session_format.bundle import write_bundle
 from spark_report import __main__ as command
-from spark_report import java
+from spark_report.input.frames import read_events
+from spark_report.input.sessions import look_at
 from spark_report.job import Outcome, default_out, run
-from spark_report.recorded import look_at
-from spark_report.registry import TABLES
-from spark_report.schemas import read_events
+from spark_report.spark import jvm
+from spark_report.tables.registry import TABLES
 from tests.spark_report.stories import HOSTILE
 from tests.support.sessions import leader_crash, tear, write_session
 
@@ -144,7 +144,7 @@ class TestReading:
 
     def test_a_broken_line_in_the_middle_is_a_hole(self, spark: "SparkSession", tmp_path: Path) -> None:
         session = write_session(tmp_path, leader_crash(), sealed=False)
-        log = session / layout.EVENTS
+        log = session / session_files.EVENTS
         lines = log.read_text(encoding="utf-8").splitlines(keepends=True)
         log.write_text("".join([*lines[:5], lines[5][:30] + "\n", *lines[6:]]), encoding="utf-8")
         events = read_events(spark, [look_at(session)])
@@ -171,7 +171,7 @@ class TestCommand:
             return Outcome(tmp_path, (), 1, ())
 
         monkeypatch.setattr(command, "run", stand_in)
-        session_id = recorded.name.removeprefix(layout.DIRECTORY_PREFIX)
+        session_id = recorded.name.removeprefix(session_files.DIRECTORY_PREFIX)
         words = [session_id, str(bundle), "nowhere", str(tmp_path), "hdfs://h/s", "--baseline", session_id]
         assert command.main(words) == 0
         by_id, unpacked, missing, parent, remote, base = given
@@ -217,7 +217,7 @@ class TestCommand:
     def test_an_id_cannot_lead_the_report_elsewhere(self, tmp_path: Path) -> None:
         start = {"session_id": "../../etc/x"}
         session = write_session(tmp_path, leader_crash(), session_id="x", sealed=False, seed=1)
-        path = session / layout.START
+        path = session / session_files.START
         path.write_text(json.dumps({**json.loads(path.read_text(encoding="utf-8")), **start}), encoding="utf-8")
         one = look_at(session)
         assert default_out([one]) == Path("reports/etc-x")
@@ -241,7 +241,7 @@ def test_the_same_job_runs_under_spark_submit(tmp_path: Path) -> None:
         ),
         PATH=os.environ["PATH"],
         HOME=str(tmp_path),
-        JAVA_HOME=str(java.find(tmp_path).home),
+        JAVA_HOME=str(jvm.find(tmp_path).home),
         PYSPARK_PYTHON=sys.executable,
         SPARK_HOME=str(home),
         SPARK_LOCAL_IP="127.0.0.1",

@@ -5,12 +5,12 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pytest
 
-from spark_report import schemas
-from spark_report.gathering import Gatherer
-from spark_report.planning import Plan
-from spark_report.transforms import alerts, health, lag, progress, recovery, stalls, timeline
-from spark_report.transforms.naming import numbered
-from spark_report.transforms.sweeping import swept
+from spark_report.input import frames
+from spark_report.tables.collect import Gatherer
+from spark_report.tables.planning import Plan
+from spark_report.tables.queries import alerts, health, lag, progress, recovery, stalls, timeline
+from spark_report.tables.queries.naming import numbered
+from spark_report.tables.queries.sweeping import swept
 from tests.spark_report.conftest import ONE, MakeFrame, told
 from tests.support.sessions import event
 
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.spark
 @pytest.fixture
 def placed(spark: "SparkSession") -> "DataFrame":
     row = {"session_id": ONE, "partition": "p-0", "replicas": [1, 2, 3], "min_isr": 2}
-    return spark.createDataFrame(pa.Table.from_pylist([row], schema=schemas.ASSIGNMENTS))
+    return spark.createDataFrame(pa.Table.from_pylist([row], schema=frames.ASSIGNMENTS))
 
 
 def test_ranges_are_cut_where_anything_begins_or_ends(spark: "SparkSession") -> None:
@@ -84,7 +84,7 @@ def test_too_few_in_sync_is_by_the_settings_of_that_time(
     ended = ends(one=(50 * second, 4))
 
     def found(**more: int) -> tuple[list[tuple[int, int]], list[int]]:
-        placed = spark.createDataFrame(pa.Table.from_pylist([{**row, **more}], schema=schemas.ASSIGNMENTS))
+        placed = spark.createDataFrame(pa.Table.from_pylist([{**row, **more}], schema=frames.ASSIGNMENTS))
         states = timeline.partition_states(read, placed, ended)
         under = health.isr_conditions(states).filter("condition = 'under_min_isr'")
         spans = [(a // second, b // second) for a, b in told(under, "began_us", "ended_us")]

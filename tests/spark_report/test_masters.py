@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from spark_report import __main__ as command
-from spark_report import masters, session
-from spark_report.errors import JobError, ReportError, first_line
+from spark_report.spark import masters, session
+from spark_report.spark.errors import JobError, ReportError, first_line
 from tests.support.sessions import leader_crash, write_session
 
 FORMS = "expected local, local[N], local[*], spark://HOST:PORT, sc://HOST:PORT, yarn or k8s://URL"

@@ -7,7 +7,7 @@ from py4j import java_gateway
 from py4j.protocol import Py4JError
 from pyspark.sql import functions as F  # noqa: N812
 
-from spark_report import names_kept
+from spark_report.spark import names_kept
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -11,13 +11,14 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from spark_report import dictionary_page, phases
-from spark_report.comparison import BY_NAME, MEASURES, compare, regressions
-from spark_report.errors import ReportError
-from spark_report.registry import TABLES
-from spark_report.render import comparison_tables, contents, dots, files, html, key_figures, lanes, markdown, static
-from spark_report.render import terminal as screen
-from spark_report.story import Story
+from spark_report.model import phases
+from spark_report.model.comparison import BY_NAME, MEASURES, compare, regressions
+from spark_report.model.report import Story
+from spark_report.render import contents, dots, html, key_figures, lanes, markdown, output, sections, static
+from spark_report.render import text as screen
+from spark_report.spark.errors import ReportError
+from spark_report.tables import dictionary_page
+from spark_report.tables.registry import TABLES
 from tests.spark_report.stories import HOSTILE, SPAN, story
 
 
@@ -69,7 +70,7 @@ class TestComparison:
     ) -> None:  # fmt: skip
         values = {"s0": base, "s1": now}
         chosen = BY_NAME[measure]._replace(of=lambda one: values[one.session_id])
-        monkeypatch.setattr("spark_report.comparison.MEASURES", (chosen,))
+        monkeypatch.setattr("spark_report.model.comparison.MEASURES", (chosen,))
         first, second = compare(replace(story(tmp_path, sessions=2), baseline="s0"))
         assert (first["judged"], second["judged"]) == ("", judged)
         assert chosen.change(second) == said
@@ -79,24 +80,22 @@ class TestComparison:
         told = with_counts(story(tmp_path, sessions=2), {"acked_lost": 0}, {"acked_lost": 7})
         told = replace(told, baseline="s0")
         compared = compare(told)
-        view = comparison_tables.changes(told, compared)
+        view = sections.changes(told, compared)
         assert view.rows[0] == ("worse", "B", "Acknowledged records lost", "0", "7", "+7")
         assert view.tones[0, 5] == "regression"
-        said = comparison_tables.against(told, compared)
+        said = sections.against(told, compared)
         assert "1 measure worse, most of all acknowledged records lost: +7; none better." in said
         text = html.page(told)
         assert "A (baseline)" in text
         assert '<td class="n regression">+7</td>' in text
 
     def test_a_matrix_marks_best_and_worst_and_many_sessions_have_a_list(self, tmp_path: Path) -> None:
-        lost = [{"acked_lost": count} for count in range(comparison_tables.MOST_SIDE_BY_SIDE + 1)]
+        lost = [{"acked_lost": count} for count in range(sections.MOST_SIDE_BY_SIDE + 1)]
         told = with_counts(story(tmp_path, sessions=len(lost)), *lost)
-        assert not comparison_tables.matrix(told, compare(told))
-        assert comparison_tables.extremes(told, compare(told)).rows == (
-            ("Acknowledged records lost", "0", "A", "6", "G"),
-        )
+        assert not sections.matrix(told, compare(told))
+        assert sections.extremes(told, compare(told)).rows == (("Acknowledged records lost", "0", "A", "6", "G"),)
         few = replace(told, sessions=told.sessions[:3])
-        view = comparison_tables.matrix(few, compare(few))
+        view = sections.matrix(few, compare(few))
         assert view.rows[0] == ("Acknowledged records lost", "0 ▲", "1", "2 ▼")
         assert (view.tones[0, 1], view.tones[0, 3]) == ("best", "worst")
 
@@ -198,19 +197,19 @@ def test_the_key_figures_say_where_they_come_from(tmp_path: Path) -> None:
 
 
 def test_the_dictionary_stands_beside_the_tables_and_explains_all(tmp_path: Path) -> None:
-    files.write_dictionary(tmp_path / files.DICTIONARY)
-    text = (tmp_path / files.DICTIONARY).read_text(encoding="utf-8")
+    output.write_dictionary(tmp_path / output.DICTIONARY)
+    text = (tmp_path / output.DICTIONARY).read_text(encoding="utf-8")
     assert text.startswith(dictionary_page.TITLE)
     assert "python -m" not in text
     assert all(f"## `{name}`" in text for name in TABLES if name != "counts")
 
 
-@pytest.mark.parametrize("name", [files.MARKDOWN, files.DICTIONARY])
+@pytest.mark.parametrize("name", [output.MARKDOWN, output.DICTIONARY])
 def test_texts_of_somebody_elses_are_refused_and_ours_are_not(tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_text("# My notes\n", encoding="utf-8")
     with pytest.raises(ReportError, match=f"{name}: not a report of floodmark's"):
-        files.Staging(tmp_path).__enter__()
-    files.write_dictionary(tmp_path / files.DICTIONARY)
-    (tmp_path / files.MARKDOWN).write_text(markdown.FIRST, encoding="utf-8")
-    with files.Staging(tmp_path) as staging:
+        output.Staging(tmp_path).__enter__()
+    output.write_dictionary(tmp_path / output.DICTIONARY)
+    (tmp_path / output.MARKDOWN).write_text(markdown.FIRST, encoding="utf-8")
+    with output.Staging(tmp_path) as staging:
         assert staging.path.is_dir()

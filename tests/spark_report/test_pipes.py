@@ -11,7 +11,7 @@ from rich.console import Console
 
 from spark_report import pipes
 from spark_report.job import Stages
-from spark_report.render import terminal
+from spark_report.render import text
 from tests.spark_report.stories import story
 
 
@@ -26,7 +26,7 @@ def left() -> Iterator[TextIO]:
 
 def test_a_terminal_report_ends_well_without_its_reader(tmp_path: Path, left: TextIO) -> None:
     console = pipes.Patient(file=left)
-    terminal.show(console, story(tmp_path))
+    text.show(console, story(tmp_path))
     assert console.quiet
     # What is left in the buffer goes nowhere.
     left.write("more")
@@ -50,5 +50,5 @@ def test_a_line_reaches_its_reader() -> None:
 @pytest.mark.parametrize("sessions", [1, 2])
 def test_the_first_line_says_something(tmp_path: Path, sessions: int) -> None:
     stream = io.StringIO()
-    terminal.show(Console(file=stream, width=100), story(tmp_path, sessions=sessions))
+    text.show(Console(file=stream, width=100), story(tmp_path, sessions=sessions))
     assert stream.getvalue().splitlines()[0].strip()

@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from playbooks import layout
-from spark_report.placing import placed
-from spark_report.recorded import look_at
-from spark_report.transforms import health, timeline
+from playbooks.session_format import session_files
+from spark_report.input.placing import placed
+from spark_report.input.sessions import look_at
+from spark_report.tables.queries import health, timeline
 from tests.spark_report.conftest import MakeFrame, told
 from tests.support.sessions import event, leader_crash, write_session
 
@@ -35,7 +35,7 @@ def test_replicas_are_those_that_took_it_up_or_that_it_was_made_with(
     spark: "SparkSession", events: MakeFrame, ends: MakeFrame, tmp_path: Path
 ) -> None:
     session = look_at(write_session(tmp_path, leader_crash()))
-    assert not isinstance(session, layout.LayoutError)
+    assert not isinstance(session, session_files.LayoutError)
     name = session.session_id
     read, over = events([{**row, "session_id": name} for row in ROWS]), ends(**{name: (20, 20)})
     known = placed(read, [session])

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spark_report import ranking
+from spark_report.tables.queries import weighted_percentiles
 
 QUANTILES = (0.0, 0.5, 0.95, 0.99, 1.0)
 SETS = (("who",), ("who", "phase"), ("who", "bin"))
-KEYS = [("who", pa.string()), ("phase", pa.string()), ("bin", pa.int64()), (ranking.SET, pa.int32())]
-RUNS = pa.schema([*KEYS, (ranking.VALUES, pa.binary()), (ranking.WEIGHTS, pa.binary())])
+KEYS = [("who", pa.string()), ("phase", pa.string()), ("bin", pa.int64()), (weighted_percentiles.SET, pa.int32())]
+RUNS = pa.schema([*KEYS, (weighted_percentiles.VALUES, pa.binary()), (weighted_percentiles.WEIGHTS, pa.binary())])
 MEASURES = [("records", pa.int64()), ("low", pa.int64()), ("at", pa.list_(pa.float64())), ("high", pa.int64())]
 FOUND = pa.schema([*KEYS, *MEASURES])
 
@@ -40,9 +40,11 @@ def frame(own: Rows) -> pa.RecordBatch:
 
 def by_runs(parts: list[Rows]) -> dict[tuple[Any, ...], tuple[Any, ...]]:
     """Each part as a task of its own has it."""
-    sort = ranking.sorting(SETS, RUNS, "value", "weight")
+    sort = weighted_percentiles.sorting(SETS, RUNS, "value", "weight")
     runs = [run for part in parts for run in sort(iter([frame(part)]))]
-    merged = pa.Table.from_batches(ranking.merging(FOUND, QUANTILES, most=3)(iter(runs)), FOUND).to_pylist()
+    merged = pa.Table.from_batches(
+        weighted_percentiles.merging(FOUND, QUANTILES, most=3)(iter(runs)), FOUND
+    ).to_pylist()
     names = [name for name, _type in KEYS]
     assert len({tuple(row[name] for name in names) for row in merged}) == len(merged)
     return {tuple(row[name] for name in names): (row["records"], row["low"], row["at"], row["high"]) for row in merged}
@@ -67,20 +69,20 @@ def test_runs_of_any_tasks_come_to_what_the_values_come_to(own: Rows, cut: int) 
 
 
 def test_very_many_rows_are_sorted_a_part_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ranking, "AT_A_TIME", 10)
+    monkeypatch.setattr(weighted_percentiles, "AT_A_TIME", 10)
     own = [("a", None, place % 2, place * 7 % 23, 1) for place in range(35)]
-    sort = ranking.sorting(SETS[:1], RUNS, "value", "weight")
+    sort = weighted_percentiles.sorting(SETS[:1], RUNS, "value", "weight")
     runs = pa.Table.from_batches(sort(iter([frame(own[:5]), frame(own[5:25]), frame(own[25:])])), RUNS)
-    assert [len(run.as_py()) // 8 for run in runs[ranking.WEIGHTS]] == [23, 10]
+    assert [len(run.as_py()) // 8 for run in runs[weighted_percentiles.WEIGHTS]] == [23, 10]
     assert by_runs([own]) == written_out(own)
 
 
 def test_more_groups_than_fit_into_few_bits() -> None:
     own = [(f"client-{number}", None, 0, number, 1) for number in range((1 << 16) + 2)]
-    sort = ranking.sorting(SETS[:1], RUNS, "value", "weight")
+    sort = weighted_percentiles.sorting(SETS[:1], RUNS, "value", "weight")
     table = pa.Table.from_batches(sort(iter([frame(own)])), RUNS)
     found = {
-        row["who"]: int.from_bytes(row[ranking.VALUES], "little")
-        for row in table.select(["who", ranking.VALUES]).to_pylist()
+        row["who"]: int.from_bytes(row[weighted_percentiles.VALUES], "little")
+        for row in table.select(["who", weighted_percentiles.VALUES]).to_pylist()
     }
     assert found == {name: value for name, _phase, _bin, value, _weight in own}

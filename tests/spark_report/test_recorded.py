@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from playbooks import layout
-from spark_report.errors import ReportError
-from spark_report.recorded import collect, look_at
+from playbooks.session_format import session_files
+from spark_report.input.sessions import collect, look_at
+from spark_report.spark.errors import ReportError
 from tests.support.sessions import leader_crash, reseal, tear, write_session
 
 
@@ -22,7 +22,7 @@ def edit(path: Path, **changes: object) -> None:
 
 
 def damage(session: Path) -> None:
-    table = session / layout.EVENTS_PARQUET
+    table = session / session_files.EVENTS_PARQUET
     table.write_bytes(table.read_bytes()[:-100])
 
 
@@ -58,7 +58,7 @@ class TestIncomplete:
         assert look_at(session).last_seq == len(leader_crash()) - 2
 
     def test_a_damaged_table_is_replaced_by_the_live_log(self, session: Path) -> None:
-        table = session / layout.EVENTS_PARQUET
+        table = session / session_files.EVENTS_PARQUET
         table.write_bytes(table.read_bytes()[:-100])
         found = look_at(session)
         assert found.source == "jsonl"
@@ -66,19 +66,19 @@ class TestIncomplete:
         assert found.problems[0].endswith("read from events.jsonl instead")
 
     def test_a_result_changed_afterwards_is_told(self, session: Path) -> None:
-        edit(session / layout.RESULT, verdict="pass")
-        assert look_at(session).problems == (f"{session / layout.RESULT}: changed after it was sealed",)
+        edit(session / session_files.RESULT, verdict="pass")
+        assert look_at(session).problems == (f"{session / session_files.RESULT}: changed after it was sealed",)
 
     def test_a_session_sealed_afterwards_says_so(self, session: Path) -> None:
-        edit(session / layout.MANIFEST, status="recovered")
+        edit(session / session_files.MANIFEST, status="recovered")
         assert look_at(session).problems == ("its status is recovered: it was sealed afterwards",)
 
     def test_a_result_without_a_ledger_is_not_trusted(self, session: Path) -> None:
-        edit(session / layout.RESULT, ledger={"sent": "many"})
-        reseal(session, layout.RESULT)
+        edit(session / session_files.RESULT, ledger={"sent": "many"})
+        reseal(session, session_files.RESULT)
         found = look_at(session)
         assert found.result == {}
-        assert found.problems == (f"{session / layout.RESULT}: ledger: expected an object of whole numbers",)
+        assert found.problems == (f"{session / session_files.RESULT}: ledger: expected an object of whole numbers",)
 
 
 class TestSetAside:
@@ -107,27 +107,27 @@ class TestSetAside:
         ],
     )
     def test_a_start_that_is_none_is_named_with_what_is_wrong(self, session: Path, text: str, reason: str) -> None:
-        (session / layout.START).write_text(text, encoding="utf-8")
+        (session / session_files.START).write_text(text, encoding="utf-8")
         with pytest.raises(ReportError, match=reason):
             collect([session])
 
     def test_a_session_from_a_newer_floodmark(self, session: Path) -> None:
-        edit(session / layout.START, format=99)
+        edit(session / session_files.START, format=99)
         with pytest.raises(ReportError, match=r"in format 99, this one reads up to 1"):
             collect([session])
 
     def test_a_session_of_a_newer_schema_is_read_and_said(self, session: Path) -> None:
-        edit(session / layout.START, schema_version=99)
+        edit(session / session_files.START, schema_version=99)
         (found,), aside = collect([session])
         assert not aside
         assert any("with schema version 99, this one knows" in problem for problem in found.problems)
 
     def test_events_of_unknown_kinds_are_counted_and_said(self, session: Path) -> None:
-        edit(session / layout.MANIFEST, kinds={"appended": 5, "weather_changed": 2, "moon_rose": 1})
+        edit(session / session_files.MANIFEST, kinds={"appended": 5, "weather_changed": 2, "moon_rose": 1})
         found = look_at(session)
         said = "3 events of kinds that this floodmark does not know are left out: 1 moon_rose, 2 weather_changed"
         assert said in found.problems
-        log = session / layout.EVENTS
+        log = session / session_files.EVENTS
         seq = log.read_bytes().count(b"\n")
         tear(session, 0)
         with log.open("a") as file:
@@ -137,8 +137,8 @@ class TestSetAside:
         )
 
     def test_a_damaged_table_without_a_live_log(self, session: Path) -> None:
-        (session / layout.EVENTS).unlink()
-        (session / layout.EVENTS_PARQUET).write_bytes(b"PAR1 not really")
+        (session / session_files.EVENTS).unlink()
+        (session / session_files.EVENTS_PARQUET).write_bytes(b"PAR1 not really")
         with pytest.raises(ReportError, match=r"events\.parquet: damaged"):
             collect([session])
 
@@ -146,16 +146,16 @@ class TestSetAside:
         import pyarrow as pa  # noqa: PLC0415
         import pyarrow.parquet as pq  # noqa: PLC0415
 
-        (session / layout.EVENTS).unlink()
+        (session / session_files.EVENTS).unlink()
         rows = look_at(session).last_seq + 1
-        pq.write_table(pa.table({"seq": ["x"] * rows}), session / layout.EVENTS_PARQUET)
-        reseal(session, layout.EVENTS_PARQUET)
+        pq.write_table(pa.table({"seq": ["x"] * rows}), session / session_files.EVENTS_PARQUET)
+        reseal(session, session_files.EVENTS_PARQUET)
         with pytest.raises(ReportError, match=r"events\.parquet: column seq: found string, expected int64"):
             collect([session])
 
     def test_a_torn_session_without_one_whole_line(self, session: Path) -> None:
         tear(session)
-        (session / layout.EVENTS).write_text('{"seq": 0, "ki', encoding="utf-8")
+        (session / session_files.EVENTS).write_text('{"seq": 0, "ki', encoding="utf-8")
         with pytest.raises(ReportError, match=r"events\.jsonl: holds no whole event"):
             collect([session])
 

@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from playbooks.bundled import path_of
-from playbooks.loader import load
-from playbooks.recorder import Recorder
-from playbooks.running import start_session
-from spark_report.recount import judging, running
-from spark_report.recount.books import LAST
-from spark_report.recount.running import IN_LEDGER, Said
+from playbooks.engine.running import start_session
+from playbooks.library.bundled import path_of
+from playbooks.parser.loader import load
+from playbooks.recording.recorder import Recorder
+from spark_report.tables import anomaly_recount, running
+from spark_report.tables.books import LAST
+from spark_report.tables.running import IN_LEDGER, Said
 from tests.playbooks.test_versions import GOLDENS
 from tests.spark_report.histories import Event, history, of_directory
 from tests.support.breadth import some
@@ -78,7 +78,7 @@ def test_what_is_told_otherwise_is_a_disagreement(golden: tuple[list[Event], Sai
 def test_a_rule_that_is_broken_is_a_disagreement(
     golden: tuple[list[Event], Said], monkeypatch: pytest.MonkeyPatch, rule: str
 ) -> None:
-    monkeypatch.setattr(judging.Judge, rule, lambda _self: None)
+    monkeypatch.setattr(anomaly_recount.Judge, rule, lambda _self: None)
     assert any(row["finding"] == "disagreements" for row in running.of_events(*golden))
 
 
@@ -242,4 +242,4 @@ def test_each_rule(case: str) -> None:
 
 def test_every_anomaly_that_is_counted_again_has_a_case() -> None:
     told = {anomaly for _rows, expected in CASES.values() for anomaly in expected}
-    assert set(judging.RECOUNTED) == told
+    assert set(anomaly_recount.RECOUNTED) == told

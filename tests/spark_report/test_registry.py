@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from spark_report.columns import COLUMNS
-from spark_report.dictionary_page import page
-from spark_report.registry import TABLES
+from spark_report.tables.columns import COLUMNS
+from spark_report.tables.dictionary_page import page
+from spark_report.tables.registry import TABLES
 
 ROOT = Path(__file__).parents[2]
 

@@ -14,11 +14,11 @@ import pyarrow.parquet as pq
 import pytest
 from rich.console import Console
 
-from spark_report.errors import ReportError
-from spark_report.registry import TABLES
-from spark_report.render import charts, client_tables, contents, files, html, lanes, terminal
-from spark_report.summary import all_tables
-from spark_report.transforms import clients
+from spark_report.model.summary import all_tables
+from spark_report.render import charts, client_tables, contents, html, lanes, output, text
+from spark_report.spark.errors import ReportError
+from spark_report.tables.queries import clients
+from spark_report.tables.registry import TABLES
 from tests.spark_report.stories import HOSTILE, SPAN, story
 
 _LOADING = {"src", "href", "srcset", "action", "data", "poster", "background", "formaction"}
@@ -120,7 +120,7 @@ class TestPage:
         one = replace(told.sessions[0], problems=("its table is damaged",))
         assert "<p>Damaged:</p>" in html.page(replace(told, sessions=(one,)))
         stream = io.StringIO()
-        terminal.show(Console(file=stream, width=100), replace(told, sessions=(one,)))
+        text.show(Console(file=stream, width=100), replace(told, sessions=(one,)))
         assert "  damaged: its table is damaged\n" in stream.getvalue()
 
     def test_of_very_many_sessions_the_worst_are_told(self, tmp_path: Path) -> None:
@@ -185,14 +185,14 @@ class TestTerminal:
     def test_names_are_printed_as_they_are_spelled(self, tmp_path: Path) -> None:
         stream = io.StringIO()
         name = "[bold red]x[/] \x1b[2J"
-        terminal.show(Console(file=stream, width=100), story(tmp_path, name, sessions=2))
+        text.show(Console(file=stream, width=100), story(tmp_path, name, sessions=2))
         assert "\x1b" not in stream.getvalue()
         assert r"[bold red]x[/] \x1b[2J" in stream.getvalue()
         assert "Why: " in stream.getvalue()
 
     def test_it_fits_eighty_columns(self, tmp_path: Path) -> None:
         stream = io.StringIO()
-        terminal.show(Console(file=stream, width=80), story(tmp_path, "a-rather-long-name-0", sessions=2))
+        text.show(Console(file=stream, width=80), story(tmp_path, "a-rather-long-name-0", sessions=2))
         assert max(map(len, stream.getvalue().splitlines())) <= 80
 
 
@@ -200,8 +200,8 @@ class TestFiles:
     def test_every_table_is_a_file_and_in_the_document(self, tmp_path: Path) -> None:
         told = story(tmp_path / "sessions")
         tables = all_tables(told)
-        files.write_parquet(tmp_path / "tables", tables)
-        files.write_json(tmp_path / "report.json", told, tables)
+        output.write_parquet(tmp_path / "tables", tables)
+        output.write_json(tmp_path / "report.json", told, tables)
         document = json.loads((tmp_path / "report.json").read_text(encoding="utf-8"))
         written = {path.stem: pq.read_table(path) for path in (tmp_path / "tables").iterdir()}
         meta = written["losses"].schema.field("count").metadata
@@ -215,10 +215,10 @@ class TestFiles:
         target.mkdir()
         (target / "report.html").write_text("before", encoding="utf-8")
         told = story(tmp_path / "sessions")
-        files.write_json(target / "report.json", told, {})
+        output.write_json(target / "report.json", told, {})
 
         def interrupted() -> None:
-            with files.Staging(target) as staging:
+            with output.Staging(target) as staging:
                 (staging.path / "report.html").write_text("half", encoding="utf-8")
                 raise KeyboardInterrupt
 
@@ -234,7 +234,7 @@ class TestFiles:
         target.mkdir()
         (target / name).write_text(text, encoding="utf-8")
         with pytest.raises(ReportError, match=f"{name}: not a report of floodmark's, and it would be overwritten"):
-            files.Staging(target).__enter__()
+            output.Staging(target).__enter__()
         assert [path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*")] == ["report", f"report/{name}"]
         assert (target / name).read_text(encoding="utf-8") == text
 
@@ -242,14 +242,14 @@ class TestFiles:
         target = tmp_path / "report"
         target.mkdir()
         html.write(target / "report.html", story(tmp_path / "sessions"))
-        with files.Staging(target) as staging:
+        with output.Staging(target) as staging:
             (staging.path / "report.html").write_text("newer", encoding="utf-8")
             staging.publish()
         assert (target / "report.html").read_text(encoding="utf-8") == "newer"
 
     def test_what_else_lies_in_the_target_stays(self, tmp_path: Path) -> None:
         (tmp_path / "mine.txt").write_text("mine", encoding="utf-8")
-        with files.Staging(tmp_path) as staging:
+        with output.Staging(tmp_path) as staging:
             (staging.path / "tables").mkdir()
             (staging.path / "tables" / "a.parquet").write_text("a", encoding="utf-8")
             staging.publish()
@@ -258,7 +258,7 @@ class TestFiles:
     def test_a_file_in_the_way_is_named(self, tmp_path: Path) -> None:
         (tmp_path / "report").write_text("x", encoding="utf-8")
         with pytest.raises(ReportError, match="report: found a file, expected a directory"):
-            files.Staging(tmp_path / "report").__enter__()
+            output.Staging(tmp_path / "report").__enter__()
 
 
 def opened(page: Path, *flags: str) -> subprocess.CompletedProcess[str]:

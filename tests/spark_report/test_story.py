@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from spark_report.story import SessionStory, headline, overall, sentences, tone
+from spark_report.model.report import SessionStory, headline, overall, sentences, tone
 from tests.spark_report.stories import SPAN, story
 
 LOST = {"at_us": 9, "seq": 9, "fate": "lost", "partition": "orders-0", "client": "c", "sequence": 0, "log_offset": 0}

@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
-from playbooks import layout
-from spark_report import findings, planning
-from spark_report.gathering import Tables
-from spark_report.recorded import Recorded, look_at
-from spark_report.recount import running
-from spark_report.registry import TABLES
+from playbooks.session_format import session_files
+from spark_report.input.sessions import Recorded, look_at
+from spark_report.tables import compute, planning, running
+from spark_report.tables.collect import Tables
+from spark_report.tables.registry import TABLES
 from tests.spark_report import twins_clients, twins_lasting, twins_numbers, twins_points, twins_troubles
 from tests.spark_report.random_histories import CONTROLLERS, MIN_ISR, PLACED, random_history
 from tests.spark_report.twins_common import Found, History, Twin
@@ -33,7 +32,7 @@ TORN = "random-07"
 TWINS: Final[dict[str, Twin]] = {
     name: getattr(module, name)
     for module in (twins_points, twins_lasting, twins_troubles, twins_numbers, twins_clients)
-    for name in findings.COLUMNS
+    for name in compute.COLUMNS
     if hasattr(module, name)
 }
 
@@ -66,7 +65,7 @@ def _topic(name: str) -> dict[str, Any]:
 
 
 def recorded(parent: Path, names: Iterable[str]) -> list[Recorded]:
-    return [look_at(layout.directory_of(parent, name)) for name in names]
+    return [look_at(session_files.directory_of(parent, name)) for name in names]
 
 
 @pytest.fixture(scope="module")
@@ -78,7 +77,7 @@ def histories(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str,
 @pytest.fixture(scope="module")
 def computed(spark: "SparkSession", histories: tuple[Path, dict[str, History]]) -> Tables:
     parent, known = histories
-    return findings.compute(spark, recorded(parent, known), lambda _stage: None)
+    return compute.compute(spark, recorded(parent, known), lambda _stage: None)
 
 
 def said(table: str, rows: Iterable[Row]) -> Counter[str]:
@@ -105,7 +104,7 @@ def alike(found: str) -> None:
 
 
 def test_every_table_that_is_computed_has_a_twin() -> None:
-    assert set(TWINS) == set(findings.COLUMNS) - RETOLD
+    assert set(TWINS) == set(compute.COLUMNS) - RETOLD
 
 
 def test_the_sessions_have_rows_for_every_table(computed: Tables) -> None:
@@ -128,7 +127,7 @@ def test_the_path_for_much_data_comes_to_the_same(
 ) -> None:
     parent, known = histories
     monkeypatch.setattr(planning, "LITTLE_EVENTS", 0)
-    much = findings.compute(spark, recorded(parent, known), lambda _stage: None)
+    much = compute.compute(spark, recorded(parent, known), lambda _stage: None)
     assert list(much) == list(computed)
     for name, table in computed.items():
         alike(differences(name, much[name].to_pylist(), table.to_pylist()))

@@ -3,8 +3,8 @@
 from dataclasses import replace
 from pathlib import Path
 
-from spark_report import told
-from spark_report.recorded import look_at
+from spark_report.input.sessions import look_at
+from spark_report.tables import told
 from tests.support.sessions import leader_crash, write_session
 
 

@@ -6,8 +6,8 @@ import pyarrow as pa
 import pytest
 from pyspark.testing import assertDataFrameEqual
 
-from spark_report import schemas
-from spark_report.transforms import availability, intervals, latency, numbers, points, tallies, timeline
+from spark_report.input import frames
+from spark_report.tables.queries import availability, intervals, latency, numbers, points, tallies, timeline
 from tests.spark_report.conftest import ONE, MakeFrame, told
 from tests.support.sessions import event
 
@@ -174,7 +174,7 @@ class TestTimeline:
     ) -> None:
         placed = spark.createDataFrame(
             pa.Table.from_pylist(
-                [{"session_id": ONE, "partition": "p-0", "replicas": [1, 2], "min_isr": 1}], schema=schemas.ASSIGNMENTS
+                [{"session_id": ONE, "partition": "p-0", "replicas": [1, 2], "min_isr": 1}], schema=frames.ASSIGNMENTS
             )
         )
         rows = [
@@ -217,7 +217,7 @@ class TestNumbers:
             event("records_lost", 9, count=2),
         ]
         result = {"session_id": ONE, "sent": 5, "acked": 5, "acked_lost": 1, "duplicates": 0}
-        results = spark.createDataFrame(pa.Table.from_pylist([result], schema=schemas.RESULTS))
+        results = spark.createDataFrame(pa.Table.from_pylist([result], schema=frames.RESULTS))
         totals = numbers.counts(tallies.plain(events(rows), ends(one=(9, 9))))
         found = {row.term: tuple(row)[2:] for row in numbers.ledger(totals, results).collect()}
         assert found["sent"] == (5, 5, True)

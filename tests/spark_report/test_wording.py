@@ -2,7 +2,7 @@
 
 import pytest
 
-from spark_report import wording
+from spark_report.model import format
 
 
 @pytest.mark.parametrize(
@@ -20,12 +20,12 @@ from spark_report import wording
     ],
 )
 def test_a_duration_has_three_figures_and_a_unit(us: int, said: str) -> None:
-    assert wording.duration(us) == said
+    assert format.duration(us) == said
 
 
 @pytest.mark.parametrize(("count", "said"), [(0, "no records"), (1, "1 record"), (1200, "1,200 records")])
 def test_counts_agree_with_their_nouns(count: int, said: str) -> None:
-    assert wording.several(count, "record") == said
+    assert format.several(count, "record") == said
 
 
 @pytest.mark.parametrize(
@@ -39,4 +39,4 @@ def test_counts_agree_with_their_nouns(count: int, said: str) -> None:
     ],
 )
 def test_what_has_no_picture_is_spelled_out(name: str, shown: str) -> None:
-    assert wording.clean(name) == shown
+    assert format.clean(name) == shown

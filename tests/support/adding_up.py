@@ -8,18 +8,18 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from playbooks import layout
-from playbooks.ledger_table import Row, sums
+from playbooks.recording.seal import Row, sums
+from playbooks.session_format import session_files
 
 TERMS = ("sent", "acked", "failed", "unknown", "aborted", "acked_lost", "committed_lost")
 
 
 def table_of(session: Path) -> list[Row]:
-    return [Row(**row) for row in pq.read_table(session / layout.LEDGER).to_pylist()]
+    return [Row(**row) for row in pq.read_table(session / session_files.LEDGER).to_pylist()]
 
 
 def result_of(session: Path) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads((session / layout.RESULT).read_text())
+    found: dict[str, Any] = json.loads((session / session_files.RESULT).read_text())
     return found
 
 

@@ -5,7 +5,9 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import Final
 
-from cluster_model.checker.cause_codes import (
+from cluster_model.checker.history.partition_history import History
+from cluster_model.checker.ledger.ledger import Ledger
+from cluster_model.checker.root_cause.cause_codes import (
     ACKS_0,
     BY_CODE,
     DAMAGED_BATCH,
@@ -19,11 +21,10 @@ from cluster_model.checker.cause_codes import (
     UNREPLICATED_TAIL,
     ZOMBIE_LEADER,
 )
-from cluster_model.checker.findings import DUPLICATE, KINDS, LOST, MISSING, REORDERED, Finding, Link, Place
-from cluster_model.checker.history import History
-from cluster_model.checker.ledger import Ledger
-from cluster_model.checker.telling import PROMISE, SETTLED
-from cluster_model.events import (
+from cluster_model.checker.root_cause.findings import DUPLICATE, KINDS, LOST, MISSING, REORDERED, Finding, Link, Place
+from cluster_model.checker.root_cause.telling import PROMISE, SETTLED
+from cluster_model.observation.cluster_state import World
+from cluster_model.protocol.events import (
     BatchDamaged,
     BecameLeader,
     BrokerFenced,
@@ -35,7 +36,6 @@ from cluster_model.events import (
     ReplicaDeleted,
     Truncated,
 )
-from cluster_model.world import World
 
 _BEFORE: Final = (
     FaultInjected.kind, NodeDown.kind, NodePaused.kind, BrokerFenced.kind, IsrChanged.kind, LeaderElected.kind,

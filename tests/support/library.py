@@ -2,9 +2,9 @@
 
 from functools import cache
 
-from playbooks import bundled
-from playbooks.loader import load
-from playbooks.model import Playbook
+from playbooks.library import bundled
+from playbooks.model.playbook import Playbook
+from playbooks.parser.loader import load
 
 
 @cache

@@ -1,9 +1,9 @@
 """Small playbooks as text, for tests of what runs them."""
 
-from playbooks.loader import loads
-from playbooks.model import Playbook
-from playbooks.result import Result
-from playbooks.session import Session
+from playbooks.engine.session import Session
+from playbooks.model.playbook import Playbook
+from playbooks.parser.loader import loads
+from playbooks.results.result import Result
 
 CLUSTER = """\
 floodmark: 1

@@ -9,8 +9,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from cluster_model.events import COLUMNS, FIELDS, SCHEMA_VERSION
-from playbooks import layout
+from cluster_model.protocol.events import COLUMNS, FIELDS, SCHEMA_VERSION
+from playbooks.session_format import session_files
 
 SECOND = 1_000_000
 _ARROW = {"int": pa.int64(), "str": pa.string(), "bool": pa.bool_(), "ints": pa.list_(pa.int64())}
@@ -31,7 +31,13 @@ def event(kind: str, at_us: int, **fields: Any) -> Row:
 
 def unseal(directory: Path) -> None:
     """Take away all that sealing made, as if the recorder had died before."""
-    for name in (layout.MANIFEST, layout.EVENTS_PARQUET, layout.LEDGER, layout.FINAL_READ, layout.RESULT):
+    for name in (
+        session_files.MANIFEST,
+        session_files.EVENTS_PARQUET,
+        session_files.LEDGER,
+        session_files.FINAL_READ,
+        session_files.RESULT,
+    ):
         (directory / name).unlink()
 
 
@@ -144,12 +150,12 @@ def write_session(
     **start: Any,
 ) -> Path:
     """Write a session directory and return it; not ``sealed`` leaves it torn, as a killed recorder would."""
-    session = layout.directory_of(parent, session_id)
+    session = session_files.directory_of(parent, session_id)
     session.mkdir(parents=True)
-    (session / layout.PLAYBOOK).write_text("floodmark: 1\nname: leader-crash\n", encoding="utf-8")
-    _write_json(session / layout.START, {**_start(session_id, title, topic, client), **start})
-    (session / layout.EVENTS).write_text("".join(json.dumps(row) + "\n" for row in recorded), encoding="utf-8")
-    (session / layout.ACTIONS).write_text("", encoding="utf-8")
+    (session / session_files.PLAYBOOK).write_text("floodmark: 1\nname: leader-crash\n", encoding="utf-8")
+    _write_json(session / session_files.START, {**_start(session_id, title, topic, client), **start})
+    (session / session_files.EVENTS).write_text("".join(json.dumps(row) + "\n" for row in recorded), encoding="utf-8")
+    (session / session_files.ACTIONS).write_text("", encoding="utf-8")
     if sealed:
         _seal(session, recorded, ledger_of(recorded), verdict, end_us)
     return session
@@ -157,17 +163,17 @@ def write_session(
 
 def tear(session: Path, bytes_off: int = 40) -> None:
     """Cut the live log in the middle of its last line and take the seal away."""
-    log = session / layout.EVENTS
+    log = session / session_files.EVENTS
     log.write_bytes(log.read_bytes()[:-bytes_off])
-    for name in (layout.MANIFEST, layout.RESULT, layout.EVENTS_PARQUET):
+    for name in (session_files.MANIFEST, session_files.RESULT, session_files.EVENTS_PARQUET):
         (session / name).unlink(missing_ok=True)
 
 
 def reseal(session: Path, name: str) -> None:
     """Make the manifest vouch for a file as it is now."""
-    manifest = json.loads((session / layout.MANIFEST).read_text(encoding="utf-8"))
+    manifest = json.loads((session / session_files.MANIFEST).read_text(encoding="utf-8"))
     manifest["files"][name] = _fingerprint(session / name)
-    _write_json(session / layout.MANIFEST, manifest)
+    _write_json(session / session_files.MANIFEST, manifest)
 
 
 def _start(session_id: str, title: str, topic: str, client: str) -> dict[str, Any]:
@@ -191,12 +197,12 @@ def _start(session_id: str, title: str, topic: str, client: str) -> dict[str, An
 
 
 def _seal(session: Path, recorded: Sequence[Row], ledger: dict[str, int], verdict: str, end_us: int) -> None:
-    start = json.loads((session / layout.START).read_text(encoding="utf-8"))
+    start = json.loads((session / session_files.START).read_text(encoding="utf-8"))
     order = ("seq", "at_us", "kind", *(name for name in COLUMNS if name not in ("at_us", "kind")))
     schema = pa.schema([(name, pa.int64() if name == "seq" else _ARROW[COLUMNS[name]]) for name in order])
     by_kind = sorted(recorded, key=lambda row: (row["kind"], row["at_us"], row["seq"]))
     table = pa.Table.from_pylist([{name: row.get(name) for name in order} for row in by_kind], schema=schema)
-    pq.write_table(table, session / layout.EVENTS_PARQUET, compression="zstd")
+    pq.write_table(table, session / session_files.EVENTS_PARQUET, compression="zstd")
     shared = {name: start[name] for name in ("playbook", "seed", "profile")}
     outcome = {"verdict": verdict, "digest": "5eed" * 8, "virtual_us": end_us, "events": len(recorded)}
     expectations = [
@@ -211,7 +217,7 @@ def _seal(session: Path, recorded: Sequence[Row], ledger: dict[str, int], verdic
         "violations": [],
         "partitions": {},
     }
-    _write_json(session / layout.RESULT, {**shared, **outcome, **result})
+    _write_json(session / session_files.RESULT, {**shared, **outcome, **result})
     manifest = {
         **{name: start[name] for name in ("schema_version", "tool_version", "session_id", "title", "wall_start")},
         **shared,
@@ -222,7 +228,7 @@ def _seal(session: Path, recorded: Sequence[Row], ledger: dict[str, int], verdic
         "status": "complete",
         "files": {path.name: _fingerprint(path) for path in sorted(session.iterdir())},
     }
-    _write_json(session / layout.MANIFEST, manifest)
+    _write_json(session / session_files.MANIFEST, manifest)
 
 
 def _fingerprint(path: Path) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from playbooks.model import Playbook
+from playbooks.model.playbook import Playbook
 
 MAIN = """\
 floodmark: 1

@@ -4,8 +4,8 @@ from contextlib import asynccontextmanager
 
 from tests.tui.fake_views import session as sandbox
 from tui.app import FloodmarkApp
-from tui.bridge import SimBridge
-from tui.frameclock import StepClock
+from tui.session.session_controller import SimBridge
+from tui.terminal.frame_clock import StepClock
 
 FRAME_S = 1 / 16
 """A sixteenth: a binary fraction, so that frames add up to whole seconds exactly."""

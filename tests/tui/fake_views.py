@@ -2,8 +2,7 @@
 
 from dataclasses import replace
 
-from cluster_model.spec import BrokerSpec, ClusterSpec, GroupSpec, ProducerSpec, TopicSpec
-from cluster_model.views import (
+from cluster_model.observation.views import (
     BrokerView,
     ClusterView,
     FaultView,
@@ -16,8 +15,9 @@ from cluster_model.views import (
     ReplicaView,
     Run,
 )
-from playbooks.model import Playbook
-from playbooks.session import Session
+from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, GroupSpec, ProducerSpec, TopicSpec
+from playbooks.engine.session import Session
+from playbooks.model.playbook import Playbook
 
 
 def replica(broker, status="in_sync", leo=100, hw=98, behind=0, **more):

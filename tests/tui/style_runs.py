@@ -2,7 +2,7 @@
 
 from itertools import groupby
 
-from tui.theme import ROLES, Look
+from tui.terminal.theme import ROLES, Look
 
 OVERS = ("", "row", "cell")
 

@@ -1,18 +1,18 @@
 import pytest
 from textual.command import CommandPalette
 
-from cluster_model.events import InvariantViolated
+from cluster_model.protocol.events import InvariantViolated
 from faults.catalogue import CATALOGUE
-from faults.fault import FAMILIES
-from faults.operations import OPERATIONS
+from faults.declarations.fault import FAMILIES
+from faults.declarations.operation import OPERATIONS
 from tests.support.breadth import EVENING
 from tests.tui.driving import driving
 from tests.tui.fake_views import session
-from tui.keymap import GROUPS, KEYS
-from tui.paint.matrix import lead
+from tui.keybindings.keymap import GROUPS, KEYS
 from tui.screens.help import HelpScreen
-from tui.theme import Look
-from tui.viewmodel.layout import SMALLEST
+from tui.screens.layout import SMALLEST
+from tui.terminal.theme import Look
+from tui.widgets.matrix_part import lead
 
 
 def leaders(driver):

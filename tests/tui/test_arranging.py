@@ -5,16 +5,16 @@ from itertools import pairwise
 import pytest
 from textual.widgets import Input
 
-from faults.action import Action
+from faults.declarations.action import Action
 from tests.tui.driving import driving
 from tests.tui.fake_views import partition, replica, troubled, view
 from tests.tui.test_paint import LOOKS, text_of
 from tests.tui.test_theme import BLIND, EPOCHS_APART, distance
-from tui.paint import matrix as paint_matrix
 from tui.screens.jump import JumpScreen
-from tui.theme import HEAT
-from tui.viewmodel import glance, heat, jump, matrix, yank
+from tui.terminal.theme import HEAT
+from tui.viewmodel import glance, heat, jump, partition_matrix, yank
 from tui.viewmodel.filtering import fitting, nearest, said_of, stepped
+from tui.widgets import matrix_part as paint_matrix
 
 SIZES = {"80x24": (80, 24), "120x40": (120, 40)}
 
@@ -63,7 +63,7 @@ def test_the_cursor_finds_its_way_among_what_is_left():
 
 
 def shown(driver):
-    return [row.name for row in driver.main.matrix.rows if isinstance(row, matrix.Row)]
+    return [row.name for row in driver.main.matrix.rows if isinstance(row, partition_matrix.Row)]
 
 
 async def test_what_is_typed_filters_at_once_and_escape_shows_all_again():
@@ -177,11 +177,11 @@ def test_heat_is_as_wide_as_asked_and_without_colour_its_bars_tell_the_steps(loo
     )
     hot = view(brokers=6, partitions=(partition(replicas=held),))
     for width in range(1, 201, 7):
-        built = matrix.build(hot, width=width, height=5, cursor=(0, 0), heat=True)
-        said = matrix.Said(built.head.columns, heat.legend(width))
+        built = partition_matrix.build(hot, width=width, height=5, cursor=(0, 0), heat=True)
+        said = partition_matrix.Said(built.head.columns, heat.legend(width))
         for row in (built.head, *built.rows, said):
             assert paint_matrix.paint(row, width, look).cell_length == width
-    row = matrix.build(hot, width=150, height=5, cursor=(0, 0), heat=True).rows[0]
+    row = partition_matrix.build(hot, width=150, height=5, cursor=(0, 0), heat=True).rows[0]
     told = text_of(paint_matrix.paint(row, 150, look))
     for bar, number in zip(heat.BARS[1:], ("3", "30", "300", "3000", "30000"), strict=True):
         assert f"{look.text(bar)}-{number}" in told

@@ -4,13 +4,13 @@ import asyncio
 
 import pytest
 
-from playbooks.recorder import Recorder
-from playbooks.session import Session
+from playbooks.engine.session import Session
+from playbooks.recording.recorder import Recorder
 from tests.support.playbooks import timed
 from tests.tui.driving import driving
-from tui import asking
-from tui.asking import Reply, put_question
 from tui.screens.ask import AskScreen
+from tui.session import asking
+from tui.session.asking import Reply, put_question
 
 
 def recorded(tmp_path):

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from cluster_model.checker.findings import ABANDONED, KINDS, LOST, MISSING, SKIPPED, Finding, Link, Place
-from cluster_model.events import (
+from cluster_model.checker.root_cause.findings import ABANDONED, KINDS, LOST, MISSING, SKIPPED, Finding, Link, Place
+from cluster_model.protocol.events import (
     BecameLeader,
     InvariantViolated,
     IsrChanged,
@@ -20,10 +20,10 @@ from cluster_model.events import (
     PartitionOffline,
     RecordsMissing,
 )
-from tui import glyphs
-from tui.viewmodel import autopsy, autopsy_page, remedies
-from tui.viewmodel.autopsy import GONE, HAS, LATER, NEVER, Copy
-from tui.viewmodel.chronicle import Chronicle, Standing
+from tui.terminal import glyphs
+from tui.viewmodel import autopsy_page, finding_page, remedies
+from tui.viewmodel.finding_page import GONE, HAS, LATER, NEVER, Copy
+from tui.viewmodel.partition_history import Chronicle, Standing
 
 EVENTS = (
     "records_acked", "node_down", "leader_elected", "truncated", "isr_changed", "fault_injected", "broker_fenced",
@@ -47,7 +47,9 @@ COPIES = (Copy(1, from_start=True, until_us=9),)
 
 def frames(found, standing=STANDING, replicas=(1, 2, 3), copies=COPIES):
     chain = found.chain
-    return tuple(autopsy.frame(found, chain, each, standing, replicas, copies) for each in autopsy.chosen(chain))
+    return tuple(
+        finding_page.frame(found, chain, each, standing, replicas, copies) for each in finding_page.chosen(chain)
+    )
 
 
 links = st.builds(link, st.integers(0, 50), st.sampled_from(EVENTS), st.integers(-1, 9))
@@ -56,7 +58,7 @@ chains = st.lists(links, min_size=1, max_size=20).map(lambda found: sorted(found
 
 @given(chains, st.integers(2, 7))
 def test_a_chain_keeps_its_ends_and_its_order(chain, most):
-    kept = autopsy.chosen(chain, most)
+    kept = finding_page.chosen(chain, most)
     assert len(kept) == min(len(chain), most)
     assert (kept[0], kept[-1]) == (chain[0], chain[-1])
     rest = iter(chain)
@@ -66,7 +68,7 @@ def test_a_chain_keeps_its_ends_and_its_order(chain, most):
 def test_what_changed_hands_is_drawn_before_what_merely_happened():
     chain = [link(0, "records_acked"), link(1, "fault_injected"), link(2, "isr_changed"), link(3, "broker_fenced")]
     chain += [link(4, "leader_elected", 2), link(5, "truncated", 3), link(6, "node_down"), link(7, "truncated")]
-    kept = [each.event_kind for each in autopsy.chosen(chain)]
+    kept = [each.event_kind for each in finding_page.chosen(chain)]
     assert kept == ["records_acked", "isr_changed", "leader_elected", "truncated", "truncated"]
 
 
@@ -74,18 +76,18 @@ def test_what_changed_hands_is_drawn_before_what_merely_happened():
 def test_every_line_of_the_frames_is_as_wide_as_they_are_together(chain, at, width, replicas):
     drawn = frames(finding(*chain), replicas=tuple(range(1, replicas + 1)))
     at %= len(drawn)
-    beside, size = autopsy.room_for(len(drawn), width)
+    beside, size = finding_page.room_for(len(drawn), width)
     assert beside * size <= width
-    rows = autopsy.strip(drawn, at, width)
+    rows = finding_page.strip(drawn, at, width)
     assert {sum(cell_len(text) for text, _role in row.pieces) for row in rows} == {beside * size}
-    first = autopsy.window(len(drawn), beside, at)
+    first = finding_page.window(len(drawn), beside, at)
     assert first <= at < first + beside
     assert first + beside <= len(drawn)
 
 
 @pytest.mark.parametrize(("width", "beside", "size"), [(75, 3, 25), (115, 5, 23), (195, 5, 38), (22, 1, 22)])
 def test_as_many_frames_as_fit_stand_side_by_side(width, beside, size):
-    assert autopsy.room_for(5, width) == (beside, size)
+    assert finding_page.room_for(5, width) == (beside, size)
 
 
 def test_a_frame_tells_who_leads_who_is_down_and_who_has_the_records():
@@ -130,7 +132,7 @@ def test_who_has_the_records_is_drawn_only_where_that_matters():
 def test_of_many_replicas_those_that_the_chain_names_are_drawn():
     drawn = frames(finding(*CHAIN), Standing(1, (1, 30), (), ()), tuple(range(1, 40)), (Copy(35, from_start=True),))
     shown = [each.broker for each in drawn[0].replicas]
-    assert len(shown) == autopsy.MOST_REPLICAS
+    assert len(shown) == finding_page.MOST_REPLICAS
     assert {1, 30, 35} <= set(shown)
     assert shown == sorted(shown)
 

@@ -4,16 +4,16 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from playbooks.loader import loads
-from playbooks.recorder import Recorder
-from playbooks.session import Session
+from playbooks.engine.session import Session
+from playbooks.parser.loader import loads
+from playbooks.recording.recorder import Recorder
 from tests.playbooks.test_no_return import TAIL
 from tests.tui.driving import driving
 from tests.tui.test_ask import until
-from tui.explaining import Explanation
-from tui.screens.autopsy import AutopsyScreen
-from tui.screens.compare import CompareScreen
-from tui.screens.main import MainScreen
+from tui.screens.cluster import MainScreen
+from tui.screens.finding import AutopsyScreen
+from tui.screens.time_travel import CompareScreen
+from tui.session.explaining import Explanation
 from tui.viewmodel import remedies
 
 SIZES = {"80x24": (80, 24), "120x40": (120, 40), "200x60": (200, 60)}
@@ -42,7 +42,7 @@ async def opened(tmp_path, monkeypatch, size=(120, 40)):
     async def answer(*_asked):
         return Explanation(FOUND)
 
-    monkeypatch.setattr("tui.screens.autopsy.explain", answer)
+    monkeypatch.setattr("tui.screens.finding.explain", answer)
     session = Session.start(loads(TAIL, "tail.yaml"), recorder=Recorder(tmp_path, live=True), open_ended=True)
     async with driving(size, session=session) as driver:
         driver.app.recorder = session.recorder

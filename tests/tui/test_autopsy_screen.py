@@ -6,21 +6,22 @@ from pathlib import Path
 
 import pytest
 
-from playbooks.bundled import path_of
-from playbooks.loader import load, loads
-from playbooks.reading_sessions import read_session
-from playbooks.recorder import Recorder
-from playbooks.reopening import Reopened
-from playbooks.session import Session
+from playbooks.engine.session import Session
+from playbooks.library.bundled import path_of
+from playbooks.parser.loader import load, loads
+from playbooks.recording.reader import read_session
+from playbooks.recording.recorder import Recorder
+from playbooks.timetravel.history_view import Reopened
 from tests.playbooks.test_no_return import TAIL
 from tests.tui.driving import Driver, driving
 from tests.tui.test_ask import until
-from tui import explaining, opening
-from tui.explaining import Explanation, explain
-from tui.frameclock import StepClock
+from tui import launcher
 from tui.screen_choice import ScreenChoice
-from tui.screens.autopsy import AutopsyScreen
+from tui.screens.finding import AutopsyScreen
+from tui.session import explaining
+from tui.session.explaining import Explanation, explain
 from tui.settings.schema import Settings
+from tui.terminal.frame_clock import StepClock
 
 SIZES = {"80x24": (80, 24), "120x40": (120, 40), "200x60": (200, 60)}
 SECOND = 1_000_000
@@ -164,7 +165,7 @@ async def test_a_recording_is_looked_at_in_the_same_way(tmp_path):
     session.advance(32 * SECOND)
     path = Path(session.finish().session)
     clock = StepClock()
-    app = opening.make_app(Reopened(read_session(path)), ScreenChoice("unicode", "dark", 1.0, Settings()), clock=clock)
+    app = launcher.make_app(Reopened(read_session(path)), ScreenChoice("unicode", "dark", 1.0, Settings()), clock=clock)
     async with app.run_test(size=(120, 40), notifications=True) as pilot:
         driver = Driver(pilot, app, clock)
         await driver.press("n")
@@ -205,7 +206,7 @@ async def test_what_would_have_saved_it_stands_with_its_price(tmp_path, monkeypa
         await go.wait()
         return Explanation(FOUND)
 
-    monkeypatch.setattr("tui.screens.autopsy.explain", answer)
+    monkeypatch.setattr("tui.screens.finding.explain", answer)
     session = tail(Recorder(tmp_path, live=True))
     async with opened(session, 15 * SECOND) as driver:
         run_to(driver, 16 * SECOND)
@@ -221,7 +222,7 @@ async def test_a_refusal_is_told_on_the_page(tmp_path, monkeypatch):
     async def answer(*_asked):
         return Explanation(None, "error: it does not come to the same")
 
-    monkeypatch.setattr("tui.screens.autopsy.explain", answer)
+    monkeypatch.setattr("tui.screens.finding.explain", answer)
     async with opened(tail(Recorder(tmp_path, live=True)), 15 * SECOND) as driver:
         await driver.press("s")
         await until(driver, lambda: "error: it does not come to the same" in driver.text())
@@ -238,7 +239,7 @@ async def test_escape_and_another_finding_stop_asking(tmp_path, monkeypatch, key
             stopped.append(number)
             raise
 
-    monkeypatch.setattr("tui.screens.autopsy.explain", answer)
+    monkeypatch.setattr("tui.screens.finding.explain", answer)
     async with opened(tail(Recorder(tmp_path, live=True)), 15 * SECOND) as driver:
         await driver.press("s")
         await driver.pilot.pause(0.05)

@@ -7,12 +7,12 @@ import pytest
 
 from tests.tui import fake_views
 from tests.tui.test_paint import LOOKS, text_of
-from tui.keymap import KEYS, with_keys
-from tui.modes import MODES, mode_of
-from tui.paint import panes as paint
-from tui.scopes import all_keys
+from tui.keybindings.keymap import KEYS, with_keys
+from tui.keybindings.modes import MODES, mode_of
+from tui.keybindings.scopes import all_keys
 from tui.screens.pages import screen_class
-from tui.viewmodel import control, status
+from tui.viewmodel import control, status_bar
+from tui.widgets import panes_part as paint
 
 WIDTHS = range(60, 221)
 STATES = {
@@ -27,11 +27,11 @@ STATES = {
 
 def running(seed=7, playbook="a-playbook-with-quite-a-long-name", **more):
     fields = {"paused": False, "seeking": False, "ended": False, "asked": 1.0, "real": 1.0}
-    return status.Running(playbook, seed, **(fields | more))
+    return status_bar.Running(playbook, seed, **(fields | more))
 
 
 def bar(view, width, **more):
-    return status.build(view, running(**more), width)
+    return status_bar.build(view, running(**more), width)
 
 
 def grown(view):

@@ -2,24 +2,26 @@
 
 import pytest
 
-from faults.action import Action
-from playbooks.branches import Branches
-from playbooks.recorder import Recorder
-from playbooks.session import Session
+from faults.declarations.action import Action
+from playbooks.engine.session import Session
+from playbooks.recording.recorder import Recorder
+from playbooks.timetravel.branches import Branches
 from tests.support.playbooks import timed
 from tests.tui import fake_views
 from tests.tui.driving import driving
 from tests.tui.fake_views import session
 from tests.tui.test_bridge import SlowClock
-from tui import farewell
-from tui.bridge import SLICE_S, SimBridge
-from tui.companion import Companion
-from tui.frameclock import StepClock
-from tui.screens.compare import CompareScreen
+from tui.output import session_end
+from tui.screens.cluster import MainScreen
 from tui.screens.growing import GrowingScreen
-from tui.screens.main import MainScreen
-from tui.viewmodel import branch_list, comparison, status
-from tui.viewmodel.bookmarks import Bookmark, Bookmarks
+from tui.screens.time_travel import CompareScreen
+from tui.session.companion import Companion
+from tui.session.session_controller import SimBridge
+from tui.terminal.frame_clock import StepClock
+from tui.terminal.slices import SLICE_S
+from tui.viewmodel import status_bar
+from tui.viewmodel.timeline import branch_list, comparison
+from tui.viewmodel.timeline.bookmarks import Bookmark, Bookmarks
 
 SECOND = 1_000_000
 SIZES = {"80x24": (80, 24), "120x40": (120, 40), "200x60": (200, 60)}
@@ -211,8 +213,8 @@ def test_the_status_bar_says_which_branch_once_there_are_several(letter, narrow,
     view = fake_views.view()
 
     def bar(width, branch):
-        running = status.Running("sandbox", 7, True, False, False, 1.0, 1.0, branch=branch)
-        return text_of(status.build(view, running, width).fields)
+        running = status_bar.Running("sandbox", 7, True, False, False, 1.0, 1.0, branch=branch)
+        return text_of(status_bar.build(view, running, width).fields)
 
     assert narrow in bar(80, letter)
     assert wide in bar(120, letter)
@@ -286,7 +288,7 @@ async def test_what_has_not_come_so_far_says_so_and_the_keys_of_time_move_both()
 async def test_a_branch_on_its_way_is_told_and_can_be_given_up(monkeypatch):
     async with driving((80, 24), session=small()) as driver:
         await crashed(driver)
-        monkeypatch.setattr("tui.branching.BATCH", 1)
+        monkeypatch.setattr("tui.session.branching.BATCH", 1)
         clock = driver.bridge.clock = SlowClock(SLICE_S)
         clock._now = driver.clock.now()
         await driver.press("{", "w")
@@ -298,7 +300,7 @@ async def test_a_branch_on_its_way_is_told_and_can_be_given_up(monkeypatch):
         assert "PAST 00:01.0 of 00:02.0" in top(driver)
         assert len(driver.bridge.branches) == 1
         await driver.press("w")
-        monkeypatch.setattr("tui.branching.BATCH", 100_000)
+        monkeypatch.setattr("tui.session.branching.BATCH", 100_000)
         for _ in range(8):
             driver.app.frame()
         await driver.pilot.pause()
@@ -355,7 +357,7 @@ def test_every_branch_is_sealed_and_told(tmp_path, capsys):
     while not branches.growing.on(100_000):
         pass
     branches.arrive()
-    assert farewell.seal_all(branches) == 0
+    assert session_end.seal_all(branches) == 0
     told = capsys.readouterr().out.splitlines()
     assert told[0] == "branch   main"
     assert told[5] == "branch   B, which left main at 00:01.000: what if"
@@ -376,6 +378,6 @@ def test_sealing_that_is_interrupted_names_all_that_is_not_sealed(tmp_path, caps
         raise KeyboardInterrupt
 
     monkeypatch.setattr(Session, "finish", interrupt)
-    assert farewell.seal_all(branches) == 130
+    assert session_end.seal_all(branches) == 130
     err = capsys.readouterr().err.replace("\n", "")
     assert all(str(each.recorder.path) in err for each in branches)

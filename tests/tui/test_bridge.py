@@ -2,11 +2,12 @@ from itertools import pairwise
 
 import pytest
 
-from faults.action import Action
-from faults.fault import FaultError
+from faults.declarations.action import Action
+from faults.declarations.fault import FaultError
 from tests.tui.fake_views import session
-from tui.bridge import BATCH, BEHIND_REST_S, SEEK_LIMIT_US, SLICE_S, SimBridge
-from tui.frameclock import StepClock
+from tui.session.session_controller import BEHIND_REST_S, SEEK_LIMIT_US, SimBridge
+from tui.terminal.frame_clock import StepClock
+from tui.terminal.slices import BATCH, SLICE_S
 
 CRASH = Action("inject", "crash", "leader(orders-0)")
 

@@ -4,12 +4,13 @@ from functools import partial
 
 import pytest
 
-from faults.action import Action
-from playbooks.timeline import Timeline
+from faults.declarations.action import Action
+from playbooks.timetravel.timeline import Timeline
 from tests.tui.fake_views import session
-from tui.bridge import SEEK_LIMIT_US, SLICE_S, SimBridge
-from tui.frameclock import StepClock
-from tui.viewmodel.feed import TOLD_AGAIN, Happened, notable
+from tui.session.session_controller import SEEK_LIMIT_US, SimBridge
+from tui.terminal.frame_clock import StepClock
+from tui.terminal.slices import SLICE_S
+from tui.viewmodel.timeline.feed import TOLD_AGAIN, Happened, notable
 
 CRASH = Action("inject", "crash", "leader(orders-0)")
 SECOND = 1_000_000
@@ -19,7 +20,9 @@ NEAREST = 400
 
 @pytest.fixture(autouse=True)
 def many_keyframes(monkeypatch):
-    monkeypatch.setattr("playbooks.looking_back.Timeline", partial(Timeline, nearest=NEAREST, bytes_per_event=1 << 40))
+    monkeypatch.setattr(
+        "playbooks.timetravel.looking_back.Timeline", partial(Timeline, nearest=NEAREST, bytes_per_event=1 << 40)
+    )
 
 
 def play(simulation, seconds):

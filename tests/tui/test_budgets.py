@@ -9,12 +9,12 @@ from textual._compositor import CompositorUpdate
 from benchmarks.screen import session_of
 from tests.tui import fake_views
 from tests.tui.driving import driving
-from tui.frugal import frugal
-from tui.modes import MODES
-from tui.paint import matrix as paint_matrix
-from tui.theme import Look
-from tui.viewmodel import matrix
-from tui.widgets.linegrid import LineGrid
+from tui.keybindings.modes import MODES
+from tui.terminal.frugal import frugal
+from tui.terminal.theme import Look
+from tui.viewmodel import partition_matrix
+from tui.widgets import matrix_part as paint_matrix
+from tui.widgets.line_widget import LineGrid
 
 LARGE = (200, 60)
 WHOLE_BYTES = 30_000
@@ -145,12 +145,12 @@ def many_partitions(count=PARTITIONS):
 
 def test_of_a_thousand_partitions_only_those_in_sight_are_built(monkeypatch):
     made = []
-    row = matrix._row
-    monkeypatch.setattr(matrix, "_row", lambda *what, **more: made.append(what[0].name) or row(*what, **more))
+    row = partition_matrix._row
+    monkeypatch.setattr(partition_matrix, "_row", lambda *what, **more: made.append(what[0].name) or row(*what, **more))
     view = many_partitions()
     for height, at in ((24, 0), (24, 500), (60, 999)):
         made.clear()
-        built = matrix.build(view, width=80, height=height, cursor=(at, 0))
+        built = partition_matrix.build(view, width=80, height=height, cursor=(at, 0))
         assert len(built.rows) == len(made) == height - 1
         assert view.partitions[at].name in made
 
@@ -186,7 +186,7 @@ def test_a_healthy_row_is_at_most_six_segments(width, place, most):
         partitions=(healthy,) * 2,
         brokers=tuple(next(b for b in view.brokers if b.id == each) for each in brokers),
     )
-    built = matrix.build(view, width=width, height=6, cursor=(0, 0))
+    built = partition_matrix.build(view, width=width, height=6, cursor=(0, 0))
     for look in (Look(), Look(colour=False), Look(glyphs="ascii")):
         painted = list(paint_matrix.paint(built.rows[1], width, look))
         assert len(painted) <= most, [segment.text for segment in painted]

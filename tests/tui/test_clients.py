@@ -2,13 +2,13 @@
 
 import pytest
 
-from faults.action import Action
-from playbooks.client_books import ClientBooks
-from playbooks.client_summary import summed_up
+from faults.declarations.action import Action
+from playbooks.results.client_books import ClientBooks
+from playbooks.results.client_stats import summed_up
 from tests.tui import fake_views
 from tests.tui.driving import driving
-from tui.screens.clients import ClientsScreen
-from tui.viewmodel import client_table
+from tui.screens.modes.clients import ClientsScreen
+from tui.viewmodel import side_panes
 
 SIZES = {"80x24": (80, 24), "120x40": (120, 40), "200x60": (200, 60)}
 
@@ -31,7 +31,7 @@ def books():
 
 def rows(width):
     view = fake_views.view()
-    built = client_table.build(summed_up(books(), view), view, {"clicks": 200.4}, width).rows
+    built = side_panes.build(summed_up(books(), view), view, {"clicks": 200.4}, width).rows
     return ["".join(text for text, _role in (*row.pieces, (" ", ""), row.end)).rstrip() for row in built]
 
 
@@ -56,7 +56,7 @@ def test_how_transactions_and_processes_ended_is_told():
     made.killed, made.closed = {"ledger": 2, "billing/1": 1, "broker 1": 5}, {"billing/0": 1}
     made.group("billing").member("billing/1").abandoned = 4
     view = fake_views.view()
-    built = client_table.build(summed_up(made, view), view, {}, 78).rows
+    built = side_panes.build(summed_up(made, view), view, {}, 78).rows
     told = ["".join(text for text, _role in row.pieces).strip() for row in built]
     place = next(number for number, line in enumerate(told) if line.startswith("◔ ledger"))
     assert told[place + 1 : place + 4] == [
@@ -77,17 +77,17 @@ def test_numbers_stand_below_their_headings():
 
 def test_a_window_says_how_many_lines_follow():
     view = fake_views.view()
-    built = client_table.build(summed_up(books(), view), view, {}, 78).rows
-    top = client_table.window(built, 0, 5)
+    built = side_panes.build(summed_up(books(), view), view, {}, 78).rows
+    top = side_panes.window(built, 0, 5)
     assert (len(top), top[4].pieces[0][0][:-2]) == (5, f"and {len(built) - 4} lines more")
-    last = client_table.last_window(built, 5)
-    assert client_table.window(built, last, 5) == built[-5:]
-    assert client_table.window(built, 0, 50) == built
+    last = side_panes.last_window(built, 5)
+    assert side_panes.window(built, last, 5) == built[-5:]
+    assert side_panes.window(built, 0, 50) == built
 
 
 def test_nobody_at_all_is_told_too():
     view = fake_views.view(producers=(), groups=())
-    (row,) = client_table.build(summed_up(ClientBooks(), view), view, {}, 78).rows
+    (row,) = side_panes.build(summed_up(ClientBooks(), view), view, {}, 78).rows
     assert row.pieces[0][0] == "no producers and no groups: the playbook of this session has none"
 
 

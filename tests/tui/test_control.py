@@ -8,12 +8,12 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from cluster_model.controller.view import ControllerView
-from cluster_model.views import BeliefView
+from cluster_model.observation.views import BeliefView
 from faults.catalogue import CATALOGUE
 from tests.tui import fake_views
 from tests.tui.driving import driving
-from tui import glyphs
-from tui.viewmodel import beliefs, control, lanes, matrix, side
+from tui.terminal import glyphs
+from tui.viewmodel import beliefs, control, lanes, partition_matrix, side
 
 QUORUM = (
     ControllerView(1001, "controller 1001", "zombie", 3, 40, 38),
@@ -138,14 +138,14 @@ def test_marks_behind_a_broker_say_fenced_leaving_and_how_stale():
 def test_marks_never_make_a_heading_wider_than_its_column(brokers):
     view = fake_views.view(brokers=brokers)
     view = replace(view, brokers=tuple(replace(each, fenced=True, stale=60) for each in view.brokers))
-    head = matrix.build(view, width=80, height=10, cursor=(0, 0)).head
+    head = partition_matrix.build(view, width=80, height=10, cursor=(0, 0)).head
     assert all(len(cell.text) < head.columns.broker for cell in head.brokers)
     assert all(glyphs.FENCED in cell.text or len(cell.text) + 2 > head.columns.broker - 1 for cell in head.brokers)
 
 
 def test_a_second_leader_has_a_glyph_of_its_own_in_matrix_and_lanes():
     view = split_view()
-    row = matrix.build(view, width=80, height=10, cursor=(0, 0)).rows[0]
+    row = partition_matrix.build(view, width=80, height=10, cursor=(0, 0)).rows[0]
     assert [(cell.text, cell.role) for cell in row.cells[:2]] == [("☆=", "alarm"), ("★100", "leader")]
     built = lanes.build(view, view.partitions[0], fake_views.log(), 1)
     zombie = next(each for each in built.rows if isinstance(each, lanes.Lane) and each.broker == "b1")

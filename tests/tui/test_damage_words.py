@@ -2,8 +2,8 @@
 
 import pytest
 
-from cluster_model.events import BatchDamaged, CorruptBatchFound, Event
-from tui.viewmodel.telling import Entry, describe
+from cluster_model.protocol.events import BatchDamaged, CorruptBatchFound, Event
+from tui.viewmodel.timeline.event_text import Entry, describe
 
 
 @pytest.mark.parametrize(

@@ -5,14 +5,15 @@ from xml.etree import ElementTree
 import pytest
 from rich.cells import cell_len
 
-from cluster_model.views import ReplicaView
+from cluster_model.observation.views import ReplicaView
+from docs.generate.screenshots import Beat, draw
+from docs.generate.shots import SHOTS, WELCOME, take, welcome
+from docs.generate.story import SIZE, STORY, beats
 from tests.support.breadth import EVENING
 from tests.tui.test_paint import LOOKS
-from tui import glyphs, keymap, scopes
-from tui.moving_picture import Beat, draw
-from tui.shots import SHOTS, WELCOME, take, welcome
-from tui.story import SIZE, STORY, beats
-from tui.viewmodel import matrix
+from tui.keybindings import keymap, scopes
+from tui.terminal import glyphs
+from tui.viewmodel import partition_matrix
 
 ROOT = Path(__file__).resolve().parents[2]
 MEDIA = ROOT / "docs" / "media"
@@ -24,15 +25,15 @@ def test_the_manual_has_the_keys_that_the_program_has():
 
 
 def test_the_manual_explains_every_replica_glyph_in_both_sets():
-    for glyph, _role in matrix.STATUS.values():
+    for glyph, _role in partition_matrix.STATUS.values():
         assert f"`{glyph}" in MANUAL
         assert f"`{glyphs.ASCII[glyph]}" in MANUAL
 
 
 def test_every_status_of_a_replica_has_a_glyph():
     statuses = ReplicaView.__annotations__["status"].__args__
-    assert set(matrix.STATUS) == set(statuses)
-    for _glyph, role in matrix.STATUS.values():
+    assert set(partition_matrix.STATUS) == set(statuses)
+    for _glyph, role in partition_matrix.STATUS.values():
         LOOKS["colour"].style(role)
 
 
@@ -79,7 +80,7 @@ async def test_a_picture_is_the_same_every_time_and_as_it_was_committed():
 @pytest.mark.thorough
 @pytest.mark.parametrize("shot", [each for each in SHOTS if EVENING or not each.recorded], ids=lambda shot: shot.name)
 async def test_every_picture_is_as_it_was_committed(shot):
-    """Made by ``python -m tui.shots docs/media``. What is asked about a recording takes minutes: for an evening."""
+    """Made by ``python -m docs.generate.shots docs/media``. What is asked about a recording takes minutes: for an evening."""
     assert await take(shot) == (MEDIA / f"{shot.name}.svg").read_text(encoding="utf-8")
 
 

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from playbooks.recorder import Recorder, RecordingError
-from playbooks.session import Session
+from playbooks.engine.session import Session
+from playbooks.recording.recorder import Recorder, RecordingError
 from tests.support.playbooks import timed
-from tui.exporting import export_beside
+from tui.session.exporting import export_beside
 
 
 def begun(tmp_path: Path) -> Recorder:

@@ -2,19 +2,19 @@
 
 import pytest
 
-from faults.action import Action
 from faults.catalogue import CATALOGUE
-from faults.fault import FaultError
-from playbooks.reading.live import facts_of
-from playbooks.session import Session
+from faults.declarations.action import Action
+from faults.declarations.fault import FaultError
+from playbooks.engine.session import Session
+from playbooks.parser.steps.live import facts_of
 from tests.tui import fake_views
 from tests.tui.driving import driving
-from tui.bridge import SimBridge
-from tui.frameclock import StepClock
 from tui.screens.fault_form import FaultForm
-from tui.typed.fields import FieldError, fields, read_fields
-from tui.typed.language import Place
-from tui.viewmodel import side, status
+from tui.screens.fields import FieldError, fields, read_fields
+from tui.session.session_controller import SimBridge
+from tui.session.typed_commands import Place
+from tui.terminal.frame_clock import StepClock
+from tui.viewmodel import side, status_bar
 
 SIZES = {"80x24": (80, 24), "120x40": (120, 40), "200x60": (200, 60)}
 PLACE = Place(facts_of(fake_views.playbook().spec), ("checkout",))
@@ -130,11 +130,11 @@ def test_what_waits_is_listed_and_counted():
         "‖ crash on broker(1)",
         "‖ lag on broker(2) for 1s",
     ]
-    running = status.Running("sandbox", 7, True, False, False, 1.0, 1.0, queued=2)
-    told = "".join(text for text, _role in status.build(fake_views.view(), running, 80).fields)
-    still = status.Running("sandbox", 7, True, False, False, 1.0, 1.0)
+    running = status_bar.Running("sandbox", 7, True, False, False, 1.0, 1.0, queued=2)
+    told = "".join(text for text, _role in status_bar.build(fake_views.view(), running, 80).fields)
+    still = status_bar.Running("sandbox", 7, True, False, False, 1.0, 1.0)
     assert "‖ 2 WAIT" in told
-    assert len(told) == len("".join(text for text, _role in status.build(fake_views.view(), still, 80).fields))
+    assert len(told) == len("".join(text for text, _role in status_bar.build(fake_views.view(), still, 80).fields))
 
 
 # -- the screen ---------------------------------------------------------------------------------------------------

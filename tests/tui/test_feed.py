@@ -1,8 +1,8 @@
 import pytest
 
-from cluster_model import events
-from cluster_model.events import DATA_KINDS, KINDS, CommitFailed
-from tui.viewmodel.feed import KEEP, QUIET_KINDS, Feed
+from cluster_model.protocol import events
+from cluster_model.protocol.events import DATA_KINDS, KINDS, CommitFailed
+from tui.viewmodel.timeline.feed import KEEP, QUIET_KINDS, Feed
 
 SAMPLES = {
     "int": 3,

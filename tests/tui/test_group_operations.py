@@ -1,7 +1,7 @@
 """The administrator's sheet for consumer groups: a letter asks, and the feed tells the table and the refusals."""
 
-from playbooks.loader import loads
-from playbooks.session import Session
+from playbooks.engine.session import Session
+from playbooks.parser.loader import loads
 from tests.tui.driving import driving
 
 ORDERS = """

@@ -3,14 +3,14 @@
 import pytest
 
 from tests.tui.driving import driving
-from tui import modes
-from tui.keymap import KEYS
+from tui.keybindings import modes
+from tui.keybindings.keymap import KEYS
+from tui.keybindings.remapping import remapped
 from tui.screens.help import GlossaryScreen
-from tui.settings.remapping import remapped
-from tui.theme import ROLES
-from tui.viewmodel import help_page
+from tui.terminal.theme import ROLES
+from tui.viewmodel import help
 from tui.viewmodel.glossary import GLOSSARY, found, term
-from tui.viewmodel.help_page import CLUSTER, MODES, OPERATIONS, SHEET, lines
+from tui.viewmodel.help import CLUSTER, MODES, OPERATIONS, SHEET, lines
 
 SIZES = {"80x24": (80, 24), "120x40": (120, 40), "200x60": (200, 60)}
 HERE = (CLUSTER, SHEET, OPERATIONS, *MODES.values())
@@ -26,11 +26,11 @@ def test_what_is_looked_at_comes_first_and_everything_else_after_it(here):
     assert told.startswith(f"{here.title}\n{here.shows}\n")
     for key in KEYS:
         assert key.words in told
-    for _glyph, _role, words in help_page.LEGEND:
+    for _glyph, _role, words in help.LEGEND:
         assert words in told
     before_keys = told[: told.index("\nTime\n")]
     assert all(term(word).meaning in before_keys for word in here.terms)
-    assert all(words in before_keys for mark, _role, words in help_page.LEGEND if mark in here.glyphs)
+    assert all(words in before_keys for mark, _role, words in help.LEGEND if mark in here.glyphs)
 
 
 def test_roles_exist_and_modes_are_modes():

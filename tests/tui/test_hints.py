@@ -9,10 +9,10 @@ from tests.tui import fake_views
 from tests.tui.driving import Driver
 from tests.tui.fake_views import partition, replica
 from tui.app import FloodmarkApp
-from tui.bridge import SimBridge
-from tui.frameclock import StepClock
+from tui.session.session_controller import SimBridge
 from tui.settings.schema import Settings
 from tui.settings.seen_words import SeenWords
+from tui.terminal.frame_clock import StepClock
 from tui.viewmodel.glossary import GLOSSARY, term
 from tui.viewmodel.hint_words import TOKENS, word_at, word_of
 

@@ -5,8 +5,8 @@ from textual.widgets import Input
 from tests.tui.driving import driving
 from tests.tui.test_arranging import label_of
 from tests.tui.test_timeline import lost, over  # noqa: F401 - a fixture
-from tui.screens.autopsy import AutopsyScreen
 from tui.screens.branches import BranchesScreen
+from tui.screens.finding import AutopsyScreen
 from tui.screens.jump import JumpScreen
 from tui.screens.reachable import FOCUS, Reachable
 from tui.settings.schema import OPTIONS

@@ -5,13 +5,13 @@ from contextlib import asynccontextmanager
 from tests.tui import fake_views
 from tests.tui.driving import Driver
 from tui.app import FloodmarkApp
-from tui.bridge import SimBridge
-from tui.frameclock import StepClock
-from tui.keymap import KEYS, word_of
-from tui.settings.remapping import remapped
+from tui.keybindings.keymap import KEYS, word_of
+from tui.keybindings.remapping import remapped
+from tui.session.session_controller import SimBridge
 from tui.settings.schema import Settings
+from tui.terminal.frame_clock import StepClock
+from tui.tour import STOPS, Tour
 from tui.viewmodel.side import UNREAD, faults, replica
-from tui.viewmodel.tour import STOPS, Tour
 
 OTHER = {
     "pause": ("x",), "present": ("f5",), "bookmark": ("f6",), "bookmarks": ("ctrl+f",), "fault": ("f7",),

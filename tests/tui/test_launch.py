@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from cluster_model.events import InvariantViolated
-from playbooks.recorder import Recorder, RecordingError
-from playbooks.session import Session
+from cluster_model.protocol.events import InvariantViolated
+from playbooks.engine.session import Session
+from playbooks.recording.recorder import Recorder, RecordingError
 from tests.tui.driving import driving
 from tests.tui.fake_views import playbook, session
 from tui import launch, screen_choice
-from tui.farewell import farewell
 from tui.launch import open_live
+from tui.output.session_end import farewell
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -189,8 +189,8 @@ def test_the_screen_opens_without_spark_and_the_libraries_of_the_report():
         "import sys\n"
         "from tui.launch import make_app\nfrom tui.screen_choice import ScreenChoice\n"
         "from tui.settings.schema import Settings\n"
-        "from playbooks.session import Session\n"
-        "from tui.cli.chosen import choose\n"
+        "from playbooks.engine.session import Session\n"
+        "from tui.session.chosen import choose\n"
         "session = Session.start(choose('sandbox', None, {}).playbook, open_ended=True)\n"
         "make_app(session, ScreenChoice('unicode', 'dark', 1.0, Settings()))\n"
         "heavy = ('pyspark', 'py4j', 'pyarrow', 'pandas', 'numpy', 'plotly', 'jinja2', 'spark_report', 'faker')\n"

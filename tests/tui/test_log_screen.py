@@ -5,15 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from cluster_model.spec import GroupSpec, ProducerSpec, TopicSpec
-from faults.action import Action
-from playbooks.loader import loads
-from playbooks.recorder import Recorder
-from playbooks.session import Session
+from cluster_model.spec.cluster_spec import GroupSpec, ProducerSpec, TopicSpec
+from faults.declarations.action import Action
+from playbooks.engine.session import Session
+from playbooks.parser.loader import loads
+from playbooks.recording.recorder import Recorder
 from tests.tui import fake_views
 from tests.tui.driving import driving
 from tests.tui.test_opening import opened
-from tui.screens.log import LogScreen
+from tui.screens.modes.log import LogScreen
 from tui.screens.record import RecordScreen
 
 SIZES = {"80x24": (80, 24), "120x40": (120, 40), "200x60": (200, 60)}

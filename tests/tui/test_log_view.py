@@ -5,15 +5,15 @@ from types import SimpleNamespace
 
 import pytest
 
-from cluster_model.fetch_wires import FetchWire
-from cluster_model.inspecting import Copy, Inspected
-from cluster_model.log_marks import LaneMarks
-from cluster_model.views import BrokerView, GroupView, LaneView, LogView, Run
-from cluster_model.written import WrittenRecord
-from playbooks.peeking import Peeked
+from cluster_model.inspection.log_inspector import Copy, Inspected
+from cluster_model.inspection.log_marks import LaneMarks
+from cluster_model.inspection.written import WrittenRecord
+from cluster_model.observation.inflight_fetches import FetchWire
+from cluster_model.observation.views import BrokerView, GroupView, LaneView, LogView, Run
+from playbooks.model.peeking import Peeked
 from tests.tui import fake_views
-from tui import glyphs
-from tui.viewmodel import epochs, inspector, log_cells, microscope, wires
+from tui.terminal import glyphs
+from tui.viewmodel import epochs, log_cells, log_view, record_inspector, wires
 from tui.viewmodel.log_book import KEEP, Cut, LogBook
 from tui.viewmodel.log_layout import share
 from tui.viewmodel.scope import ZOOMS, Scope, bounds, whole
@@ -167,17 +167,17 @@ def sight(log=None, partition=None, cuts=(), broker=2, offset=125, marks=None):
     log = log or fake_views.log()
     marks = marks or tuple(LaneMarks(each.broker, (), (), (), each.hw) for each in log.lanes)
     partition = partition or fake_views.partition("orders-3", leader=2, isr=(2, 3))
-    return microscope.Sight(partition, log, marks, cuts, broker, offset)
+    return log_view.Sight(partition, log, marks, cuts, broker, offset)
 
 
 def built(width=78, height=8, **more):
-    shape = microscope.columns(width)
-    return microscope.build(sight(**more), Scope(start=90, size=shape.cells), shape, height)
+    shape = log_view.columns(width)
+    return log_view.build(sight(**more), Scope(start=90, size=shape.cells), shape, height)
 
 
 def test_lanes_tell_where_they_end_and_how_far_from_the_leader_and_the_isr_in_words():
     rows = built(width=198)
-    lanes = [row for row in rows if isinstance(row, microscope.LaneRow)]
+    lanes = [row for row in rows if isinstance(row, log_view.LaneRow)]
     assert [(row.broker, row.word, row.note) for row in lanes] == [
         (2, "leader", "LEO 139        HW 134"),
         (3, "in ISR", "LEO 136 −3     HW 131"),
@@ -201,17 +201,17 @@ def test_replicas_that_do_not_run_are_told_apart_from_the_isr():
 
 
 def test_the_newest_truncation_is_told():
-    assert built()[-1] == microscope.TextRow(microscope.TRUNCATED, "quiet")
+    assert built()[-1] == log_view.TextRow(log_view.TRUNCATED, "quiet")
     cuts = (Cut(52_900_000, 1, 121, 130, "epoch end"), Cut(3_000_000, 3, 5, 6, "high watermark"))
     assert built(cuts=cuts)[-1].text == "↺ b1 cut 130 → 121 at 00:52.900: 9 records by epoch end; 1 cut before it"
 
 
 def test_ticks_stand_below_their_cells_and_give_way_to_each_other():
-    shape = microscope.columns(198)
+    shape = log_view.columns(198)
     scope = Scope(start=90, size=shape.cells)
 
     def line(**more):
-        return "".join(piece[0] for piece in microscope.ticks(sight(**more), scope, shape))
+        return "".join(piece[0] for piece in log_view.ticks(sight(**more), scope, shape))
 
     assert line() == " " * 31 + "▲fork 121" + " " * 4 + "▲HW 134"
     marks = tuple(LaneMarks(each, (), (), (), 98) for each in (2, 3, 1))
@@ -228,7 +228,7 @@ def test_ticks_stand_below_their_cells_and_give_way_to_each_other():
 
 @pytest.mark.parametrize("offset", range(90, 136, 3))
 def test_the_ruler_names_the_cursors_offset_and_is_as_long_as_the_window(offset):
-    pieces = microscope.ruler(Scope(start=90, size=46), offset)
+    pieces = log_view.ruler(Scope(start=90, size=46), offset)
     line = "".join(piece[0] for piece in pieces)
     assert len(line) == 46
     assert pieces[1][0].strip(glyphs.MORE_BELOW) == str(offset)
@@ -241,24 +241,24 @@ def test_the_ruler_names_the_cursors_offset_and_is_as_long_as_the_window(offset)
 
 
 def test_the_ruler_counts_in_the_scale():
-    line = "".join(piece[0] for piece in microscope.ruler(Scope(zoom=50, start=0, size=45), 50))
+    line = "".join(piece[0] for piece in log_view.ruler(Scope(zoom=50, start=0, size=45), 50))
     assert "┊1000" in line
     assert "▾50" in line
-    assert microscope.scale(Scope(zoom=50)) == "1 cell = 50 offsets, the worst is shown"
-    assert microscope.scale(Scope()) == "1 cell = 1 offset"
+    assert log_view.scale(Scope(zoom=50)) == "1 cell = 50 offsets, the worst is shown"
+    assert log_view.scale(Scope()) == "1 cell = 1 offset"
 
 
 def test_where_there_is_little_room_the_lane_of_the_cursor_stays():
     rows = built(height=4, broker=1)
-    assert [row.broker for row in rows if isinstance(row, microscope.LaneRow)] == [1]
+    assert [row.broker for row in rows if isinstance(row, log_view.LaneRow)] == [1]
     rows = built(height=5, broker=2)
-    assert [row.broker for row in rows if isinstance(row, microscope.LaneRow)] == [2, 3]
+    assert [row.broker for row in rows if isinstance(row, log_view.LaneRow)] == [2, 3]
     assert len(built(height=1)) == 1
 
 
 @pytest.mark.parametrize("width", range(40, 251, 7))
 def test_what_a_line_has_room_for_adds_up(width):
-    shape = microscope.columns(width)
+    shape = log_view.columns(width)
     assert shape.cells >= 10
     assert sum(shape) == max(width, shape.label + shape.note + 10)
 
@@ -272,9 +272,9 @@ def test_the_whole_log_fits_into_its_window(first, last):
 
 
 def test_the_whole_log_is_shown_with_the_same_lanes():
-    shape = microscope.columns(78)
+    shape = log_view.columns(78)
     scope = Scope(zoom=5, size=shape.cells)
-    rows = microscope.overview(sight(log=fake_views.log(0, 300)), scope, shape, Scope(start=90, size=46))
+    rows = log_view.overview(sight(log=fake_views.log(0, 300)), scope, shape, Scope(start=90, size=46))
     assert rows[1].text == "the whole log, 1 cell = 5 offsets, the worst is shown; above are 90 to 135"
     lanes = rows[3:]
     assert [row.broker for row in lanes] == [2, 3, 1]
@@ -370,16 +370,16 @@ RECORD = WrittenRecord(
 )  # fmt: skip
 HELD = (Copy(1, "holds", False, True), Copy(2, "other", False, False), Copy(3, "behind", False, False))
 KNOWN = Inspected(RECORD, 2, 122, "records", 0, 7, True, "", HELD)
-PLACE = inspector.Place("orders-3", 124, 1, 2)
-NO_GROUP = inspector.Readers((), ())
+PLACE = record_inspector.Place("orders-3", 124, 1, 2)
+NO_GROUP = record_inspector.Readers((), ())
 
 
 def seen(record=RECORD, value='{"total": 41.90}', size=130, acked_us=31_915_500, **more):
-    return inspector.Seen(Peeked(record, value, size), replace(KNOWN, record=record, **more), acked_us)
+    return record_inspector.Seen(Peeked(record, value, size), replace(KNOWN, record=record, **more), acked_us)
 
 
 def told(*found, read=NO_GROUP, room=(80, 40), place=PLACE):
-    return [text(row) for row in inspector.build(found, HELD, place, read, room)]
+    return [text(row) for row in record_inspector.build(found, HELD, place, read, room)]
 
 
 def test_a_record_is_told_whole():
@@ -429,7 +429,7 @@ def test_groups_that_read_the_topic_say_how_far_they_are():
     billing = GroupView("billing", ("orders",), 2, 150, 12, (), committed=(("orders-3", 130), ("orders-1", 5)))
     audit = GroupView("audit", ("orders",), 1, 0, 0, (), committed=(("orders-3", 124),))
     other = GroupView("other", ("payments",), 1, 0, 0, ())
-    read = inspector.readers(fake_views.view(groups=(billing, audit, other)), "orders-3", ["billing"])
+    read = record_inspector.readers(fake_views.view(groups=(billing, audit, other)), "orders-3", ["billing"])
     assert "read by  billing was handed it, committed 130; audit not yet" in told(seen(), read=read)
 
 
@@ -501,5 +501,5 @@ def test_the_book_tells_truncations_up_to_a_time_the_newest_first():
 def test_a_log_without_replicas_still_has_a_ruler():
     log = LogView("orders-3", 90, 150, -1, -1, ())
     rows = built(log=log, marks=())
-    assert isinstance(rows[0], microscope.MarksRow)
-    assert not [row for row in rows if isinstance(row, microscope.LaneRow)]
+    assert isinstance(rows[0], log_view.MarksRow)
+    assert not [row for row in rows if isinstance(row, log_view.LaneRow)]

@@ -1,12 +1,12 @@
 """Kafka's own topics stay out of the matrix until asked for, and count all the same."""
 
-from playbooks.loader import loads
-from playbooks.session import Session
+from playbooks.engine.session import Session
+from playbooks.parser.loader import loads
 from tests.support.playbooks import CLUSTER
 from tests.tui.driving import driving
-from tui.bridge import SimBridge
-from tui.frameclock import StepClock
-from tui.viewmodel import matrix
+from tui.session.session_controller import SimBridge
+from tui.terminal.frame_clock import StepClock
+from tui.viewmodel import partition_matrix
 
 
 def bridge() -> SimBridge:
@@ -18,7 +18,7 @@ def test_they_are_set_apart_until_asked_for() -> None:
     seen = bridge()
     assert [each.name for each in seen.view.partitions] == ["orders-0"]
     assert len(seen.view.internal) == 50
-    told = matrix.build(seen.view, width=80, height=10, cursor=(0, 0))
+    told = partition_matrix.build(seen.view, width=80, height=10, cursor=(0, 0))
     assert told.position == "i: 50 internal"
     seen.shows_internal = True
     seen.look()

@@ -4,22 +4,22 @@ from dataclasses import replace
 
 import pytest
 
-from cluster_model.views import Run
-from faults.action import Action
+from cluster_model.observation.views import Run
+from faults.declarations.action import Action
 from tests.tui.driving import FRAME_S, driving
 from tests.tui.fake_views import log, partition, replica, view
 from tests.tui.test_paint import LOOKS, text_of
-from tui import framerate
-from tui.paint import matrix as paint_matrix
-from tui.terminal import EACH_S, Title, animated
-from tui.theme import ROLES, Look
-from tui.viewmodel import matrix, status
+from tui.terminal import framerate
+from tui.terminal.terminal import EACH_S, Title, animated
+from tui.terminal.terminal_title import title
+from tui.terminal.theme import ROLES, Look
+from tui.viewmodel import partition_matrix, status_bar
+from tui.viewmodel.animation import EATEN_S, FRESH_S, SWEEP_S, Motion
 from tui.viewmodel.log_book import Cut
 from tui.viewmodel.matrix_motion import moved
-from tui.viewmodel.motion import EATEN_S, FRESH_S, SWEEP_S, Motion
-from tui.viewmodel.terminal_title import title
+from tui.widgets import matrix_part as paint_matrix
 
-RUNNING = status.Running("sandbox", 7, False, False, False, 1.0, 1.0)
+RUNNING = status_bar.Running("sandbox", 7, False, False, False, 1.0, 1.0)
 
 
 class Seen:
@@ -88,9 +88,9 @@ def test_what_is_fresh_is_bold_and_else_as_it_was(name, colour):
 def test_counts_of_the_bar_are_told_and_the_clock_is_not():
     seen = Seen()
     sound = view()
-    status.build(sound, RUNNING, 120).told(seen.turn())
+    status_bar.build(sound, RUNNING, 120).told(seen.turn())
     later = replace(sound, now_us=sound.now_us + 1_000_000, ledger=replace(sound.ledger, acked_lost=4))
-    fresh = [field for field in status.build(later, RUNNING, 120).told(seen.turn(1)).fields if len(field) == 3]
+    fresh = [field for field in status_bar.build(later, RUNNING, 120).told(seen.turn(1)).fields if len(field) == 3]
     assert [text.split() for text, _role, _over in fresh] == [["lost", "4"]]
 
 
@@ -111,7 +111,7 @@ def test_a_row_is_swept_over_once_from_left_to_right_when_another_broker_leads()
 
 @pytest.mark.parametrize("look", LOOKS.values(), ids=LOOKS)
 def test_a_sweep_changes_styles_and_no_text(look):
-    built = matrix.build(view(), width=100, height=6, cursor=(1, 1))
+    built = partition_matrix.build(view(), width=100, height=6, cursor=(1, 1))
     pieces = paint_matrix.pieces(built.head.columns)
     for row in built.rows:
         plain = paint_matrix.paint(row, 100, look)
@@ -125,12 +125,12 @@ def test_rows_of_the_matrix_tell_what_changed_in_them():
 
     def rows(*partitions):
         shown = view(partitions=partitions)
-        built = matrix.build(shown, width=100, height=6, cursor=(0, 0))
+        built = partition_matrix.build(shown, width=100, height=6, cursor=(0, 0))
         return moved(built.rows, partitions, seen.motion, paint_matrix.pieces(built.head.columns))
 
     before = (partition("a"), partition("b"))
     seen.turn()
-    assert rows(*before) == matrix.build(view(partitions=before), width=100, height=6, cursor=(0, 0)).rows
+    assert rows(*before) == partition_matrix.build(view(partitions=before), width=100, height=6, cursor=(0, 0)).rows
     seen.turn(1)
     behind = (replica(1, "leader"), replica(2, behind=5), replica(3))
     quiet, changed = rows(partition("a"), partition("b", isr=(1, 3), replicas=behind))
@@ -225,7 +225,7 @@ async def test_rows_are_swept_when_leaders_move_and_all_comes_to_rest_while_time
         assert delays[0] == framerate.FRAME_S
         assert delays[-1] is None
         assert not swept(driver)
-        assert not any(row.fresh for row in driver.main.matrix.rows if isinstance(row, matrix.Row))
+        assert not any(row.fresh for row in driver.main.matrix.rows if isinstance(row, partition_matrix.Row))
 
 
 async def test_what_a_step_changes_is_bold():
@@ -237,7 +237,7 @@ async def test_what_a_step_changes_is_bold():
         told = 0
         for _ in range(40):
             await driver.press("full_stop")
-            rows = [row for row in driver.main.matrix.rows if isinstance(row, matrix.Row)]
+            rows = [row for row in driver.main.matrix.rows if isinstance(row, partition_matrix.Row)]
             told += sum(len(row.fresh) + sum(cell.fresh for cell in row.cells) for row in rows)
             await driver.seconds(1)
         assert told

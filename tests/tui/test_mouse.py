@@ -5,16 +5,16 @@ import pytest
 from tests.tui import fake_views
 from tests.tui.driving import driving
 from tests.tui.pointing import right_click, wheel
-from tui.paint.matrix import lead
-from tui.paint.panes import bar_places
 from tui.screens.branches import BranchesScreen
-from tui.screens.clients import ClientsScreen
-from tui.screens.log import LogScreen
-from tui.screens.playbooks import PlaybooksScreen
-from tui.screens.timeline import TimelineScreen
+from tui.screens.modes.clients import ClientsScreen
+from tui.screens.modes.log import LogScreen
+from tui.screens.modes.playbooks import PlaybooksScreen
+from tui.screens.modes.timeline import TimelineScreen
 from tui.viewmodel import hints
-from tui.viewmodel.timeline import LABEL
+from tui.viewmodel.timeline.timeline_rows import LABEL
+from tui.widgets.matrix_part import lead
 from tui.widgets.panes import KeyBar, ModeBar
+from tui.widgets.panes_part import bar_places
 
 SECOND = 1_000_000
 

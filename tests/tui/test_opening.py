@@ -6,27 +6,27 @@ from pathlib import Path
 
 import pytest
 
-from faults.action import Action
-from playbooks import layout
-from playbooks.branches import Branches
-from playbooks.bundled import path_of
-from playbooks.exporting import export
-from playbooks.loader import load, loads
-from playbooks.reading_sessions import read_session
-from playbooks.recorder import Recorder
-from playbooks.reopening import Reopened
-from playbooks.replay import replay
-from playbooks.running import start_session
-from playbooks.session import Session
-from playbooks.session_errors import SessionError
+from faults.declarations.action import Action
+from playbooks.engine.replay import replay
+from playbooks.engine.running import start_session
+from playbooks.engine.session import Session
+from playbooks.export.exporting import export
+from playbooks.library.bundled import path_of
+from playbooks.parser.loader import load, loads
+from playbooks.recording.reader import read_session
+from playbooks.recording.recorder import Recorder
+from playbooks.session_format import session_files
+from playbooks.session_format.session_errors import SessionError
+from playbooks.timetravel.branches import Branches
+from playbooks.timetravel.history_view import Reopened
 from tests.support.playbooks import MANUAL
 from tests.tui.driving import Driver, driving
-from tui import opening
-from tui.frameclock import StepClock
+from tui import launcher
 from tui.program import Asked, perform
 from tui.screen_choice import ScreenChoice, UnusableError
+from tui.session.destination import SESSION, Wish
 from tui.settings.schema import Settings
-from tui.wish import SESSION, Wish
+from tui.terminal.frame_clock import StepClock
 
 SECOND = 1_000_000
 
@@ -52,7 +52,7 @@ async def opened(path, size=(120, 40), speed=1.0, beside=None):
     clock = StepClock()
     reopened = Reopened(read_session(path))
     choice = ScreenChoice("unicode", "dark", speed, Settings())
-    app = opening.make_app(reopened, choice, Branches(reopened, beside), clock=clock)
+    app = launcher.make_app(reopened, choice, Branches(reopened, beside), clock=clock)
     async with app.run_test(size=size, notifications=True) as pilot:
         await pilot.pause()
         yield Driver(pilot, app, clock)
@@ -60,9 +60,9 @@ async def opened(path, size=(120, 40), speed=1.0, beside=None):
 
 def torn(path, parent):
     copy = Path(shutil.copytree(path, parent / "torn"))
-    for name in (layout.MANIFEST, layout.RESULT, layout.EVENTS_PARQUET):
+    for name in (session_files.MANIFEST, session_files.RESULT, session_files.EVENTS_PARQUET):
         (copy / name).unlink()
-    events = copy / layout.EVENTS
+    events = copy / session_files.EVENTS
     events.write_bytes(events.read_bytes()[: events.stat().st_size // 2])
     return copy
 
@@ -131,15 +131,15 @@ def test_leaving_seals_what_branched_off_and_names_it(recorded, tmp_path, termin
             pass
         branches.arrive()
 
-    monkeypatch.setattr(opening, "make_app", lambda _session, _screen, branches: FakeApp(lambda: deed(branches)))
-    left = opening.look_at(Wish(SESSION, str(recorded)), Asked(tmp_path, None, None, 1.0), None)
+    monkeypatch.setattr(launcher, "make_app", lambda _session, _screen, branches: FakeApp(lambda: deed(branches)))
+    left = launcher.look_at(Wish(SESSION, str(recorded)), Asked(tmp_path, None, None, 1.0), None)
     told = capsys.readouterr()
     assert left.code == 0
     assert "left at 2.0s" in told.err
     assert told.out.startswith("branch   B, which left main at 00:02.000: crash on broker(2) for 1s\n")
     (path,) = tmp_path.iterdir()
     assert left.back == Wish(SESSION, str(path))
-    assert replay(read_session(path)).digest == layout.read_manifest(path).digest
+    assert replay(read_session(path)).digest == session_files.read_manifest(path).digest
     assert files_of(recorded) == before
 
 
@@ -170,7 +170,7 @@ async def test_a_torn_one_goes_up_to_its_last_flush_and_says_so(recorded, tmp_pa
 
 async def test_a_rerun_that_differs_says_so_and_stops(recorded, tmp_path):
     path = torn(recorded, tmp_path)
-    actions = path / layout.ACTIONS
+    actions = path / session_files.ACTIONS
     actions.write_text(actions.read_text().replace('"broker(1)"', '"broker(3)"'))
     async with opened(path, speed=100.0) as driver:
         await driver.seconds(10)
@@ -185,7 +185,7 @@ def test_however_it_is_sliced_it_comes_to_its_end(recorded, batch):
     while reopened.advance(reopened.cluster.now_us + 300_000, batch):
         events += reopened.drain()
     events += reopened.drain()
-    manifest = layout.read_manifest(recorded)
+    manifest = session_files.read_manifest(recorded)
     assert (reopened.difference, len(events)) == ("", manifest.events)
     assert reopened.cluster.digest() == manifest.digest
 
@@ -216,7 +216,7 @@ def code_of(path, glyphs=None, speed=1.0):
 
 
 def test_leaving_says_where_it_was_left(recorded, terminal, monkeypatch, capsys):
-    monkeypatch.setattr(opening, "make_app", lambda session, *_: FakeApp(lambda: session.advance(2 * SECOND)))
+    monkeypatch.setattr(launcher, "make_app", lambda session, *_: FakeApp(lambda: session.advance(2 * SECOND)))
     assert code_of(recorded) == 0
     where, verdict, session, report = capsys.readouterr().err.splitlines()
     assert where == f"{recorded}: left at 2.0s"
@@ -226,9 +226,9 @@ def test_leaving_says_where_it_was_left(recorded, terminal, monkeypatch, capsys)
 
 def test_a_rerun_that_differed_is_the_exit_code(recorded, tmp_path, terminal, monkeypatch, capsys):
     path = torn(recorded, tmp_path)
-    actions = path / layout.ACTIONS
+    actions = path / session_files.ACTIONS
     actions.write_text(actions.read_text().replace('"broker(1)"', '"broker(3)"'))
-    monkeypatch.setattr(opening, "make_app", lambda session, *_: FakeApp(lambda: session.advance(20 * SECOND)))
+    monkeypatch.setattr(launcher, "make_app", lambda session, *_: FakeApp(lambda: session.advance(20 * SECOND)))
     assert code_of(path) == 1
     assert "the replay differs from event" in capsys.readouterr().err
 
@@ -268,7 +268,7 @@ async def test_an_export_that_fails_says_why(tmp_path):
     session = record(tmp_path)
     async with driving(session=session) as driver:
         driver.app.recorder = session.recorder
-        (session.recorder.path / layout.START).write_text("{")
+        (session.recorder.path / session_files.START).write_text("{")
         await driver.press("E")
         await driver.app.workers.wait_for_complete()
         await driver.pilot.pause()

@@ -1,18 +1,18 @@
 import pytest
 from rich.cells import cell_len
 
-from playbooks.client_books import ClientBooks
+from playbooks.results.client_books import ClientBooks
 from tests.tui import fake_views
-from tui import glyphs
-from tui.keymap import KEYS
-from tui.paint import lanes as paint_lanes
-from tui.paint import matrix as paint_matrix
-from tui.paint import panes as paint_panes
-from tui.paint import rows as paint_rows
-from tui.paint.line import left, right, strip
-from tui.theme import ROLES, Look
-from tui.viewmodel import lanes, matrix, sheet, side, status
-from tui.viewmodel.feed import Line
+from tui.keybindings.keymap import KEYS
+from tui.terminal import glyphs
+from tui.terminal.theme import ROLES, Look
+from tui.viewmodel import lanes, partition_matrix, sheet, side, status_bar
+from tui.viewmodel.timeline.feed import Line
+from tui.widgets import lanes as paint_lanes
+from tui.widgets import matrix_part as paint_matrix
+from tui.widgets import panes_part as paint_panes
+from tui.widgets import rows as paint_rows
+from tui.widgets.line import left, right, strip
 
 LOOKS = {
     "colour": Look(),
@@ -25,12 +25,12 @@ LOOKS = {
 def every_row(width):
     """(painter, row) of each kind of line there is, built for ``width`` cells."""
     view = fake_views.troubled()
-    built = matrix.build(view, width=width, height=10, cursor=(1, 1))
+    built = partition_matrix.build(view, width=width, height=10, cursor=(1, 1))
     yield from ((paint_matrix.paint, row) for row in (built.head, *built.rows))
     shown = lanes.build(view, view.partitions[1], fake_views.log(100, 100 + lanes.cells(width)), 3)
     yield from ((paint_lanes.paint, row) for row in (*shown.rows, lanes.Title("orders-9")))
-    running = status.Running("a-playbook-with-quite-a-long-name", 7, False, False, False, 1000.0, 3.1)
-    yield paint_panes.status, status.build(view, running, width)
+    running = status_bar.Running("a-playbook-with-quite-a-long-name", 7, False, False, False, 1000.0, 3.1)
+    yield paint_panes.status, status_bar.build(view, running, width)
     yield paint_panes.feed, Line("00:10.126", glyphs.LEADER, "strong", "b2 elected for 日本-0, epoch 1")
     for rows in (side.clients(view, {"checkout": 200.0}, ClientBooks()), side.faults(view), side.replica(view, 1, 0)):
         yield from ((paint_rows.side, row) for row in rows)
@@ -105,9 +105,9 @@ def test_every_glyph_is_one_cell_wide_and_so_is_its_stand_in():
 
 
 def test_the_meaning_of_a_replica_shows_without_colour_in_its_glyph():
-    shown = {glyph for glyph, _role in matrix.STATUS.values()}
-    assert len(shown) == len(matrix.STATUS)
-    assert len({glyphs.ASCII[glyph] for glyph in shown}) == len(matrix.STATUS)
+    shown = {glyph for glyph, _role in partition_matrix.STATUS.values()}
+    assert len(shown) == len(partition_matrix.STATUS)
+    assert len({glyphs.ASCII[glyph] for glyph in shown}) == len(partition_matrix.STATUS)
 
 
 def test_neighbouring_epochs_differ_without_colour():
@@ -119,7 +119,7 @@ def test_neighbouring_epochs_differ_without_colour():
 def test_neighbours_of_equal_style_are_one_segment():
     look = LOOKS["colour"]
     assert len(list(strip([("a", "text"), ("b", "text"), ("c", "text")], 10, look))) == 1
-    built = matrix.build(fake_views.view(), width=80, height=6, cursor=(0, 0))
+    built = partition_matrix.build(fake_views.view(), width=80, height=6, cursor=(0, 0))
     healthy = paint_matrix.paint(built.rows[1], 80, look)
     assert len(list(healthy)) <= 8
 
@@ -136,7 +136,7 @@ def test_left_and_right_fill_or_cut_to_the_width(text, width):
 
 
 def test_a_click_finds_the_broker_that_is_painted_there():
-    built = matrix.build(fake_views.view(), width=80, height=6, cursor=(0, 0))
+    built = partition_matrix.build(fake_views.view(), width=80, height=6, cursor=(0, 0))
     line = text_of(paint_matrix.paint(built.head, 80, LOOKS["colour"]))
     for index in range(3):
         assert paint_matrix.broker_at(built.head.columns, line.index(f"b{index + 1}")) == index

@@ -4,19 +4,19 @@ from pathlib import Path
 
 import pytest
 
-from faults.action import Action
-from playbooks.recorder import Recorder
-from playbooks.session import Session
+from faults.declarations.action import Action
+from playbooks.engine.session import Session
+from playbooks.recording.recorder import Recorder
 from tests.support.playbooks import timed
 from tests.tui.driving import driving
 from tests.tui.test_opening import opened, recorded  # noqa: F401 - a fixture
-from tui.asking import Reply
 from tui.screens.ask import AskScreen
-from tui.screens.clients import ClientsScreen
 from tui.screens.goto import GotoScreen
+from tui.screens.modes.clients import ClientsScreen
 from tui.screens.record import RecordScreen
 from tui.screens.times import BEGINNING, PAST, PRESENT
-from tui.viewmodel.instant import InstantError, instant_us
+from tui.session.asking import Reply
+from tui.terminal.instant import InstantError, instant_us
 
 SECOND = 1_000_000
 SIZES = [(80, 24), (120, 40)]

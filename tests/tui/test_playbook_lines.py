@@ -5,17 +5,17 @@ from pathlib import Path
 
 import pytest
 
-from playbooks import layout
-from playbooks.expecting import Watch
-from playbooks.loader import loads
-from playbooks.shelf import Shelved
+from playbooks.engine.expectations import Watch
+from playbooks.library.shelf import Shelved
+from playbooks.parser.loader import loads
+from playbooks.session_format import session_files
 from tests.support.playbooks import CRASH, MANUAL
-from tui import glyphs
-from tui.paint.rows import row as painted
-from tui.theme import Look
-from tui.viewmodel import expected, script_page, session_list, shelf_list
+from tui.terminal import glyphs
+from tui.terminal.theme import Look
+from tui.viewmodel import expected, playbook_pages, session_list, shelf_list
+from tui.viewmodel.playbook_pages import Progress
 from tui.viewmodel.row import Row, first_shown, fitted
-from tui.viewmodel.script_page import Progress
+from tui.widgets.rows import row as painted
 
 SECOND = 1_000_000
 FIRST = "next step 1 of 2, inject crash on leader(orders-0) for 3s"
@@ -93,7 +93,7 @@ def crash():
 
 
 def marked(playbook, progress):
-    found = script_page.marks(playbook, progress)
+    found = playbook_pages.marks(playbook, progress)
     lines = playbook.source.splitlines()
     return {lines[line - 1].strip(): glyph for line, (glyph, _role) in found.glyphs.items()}
 
@@ -108,7 +108,7 @@ def test_steps_are_done_next_or_left_out(crash):
 
 
 def test_all_lines_of_the_step_that_is_next_stand_out(crash):
-    rows = script_page.source(crash, Progress(1, 1, 22 * SECOND, 0, "steps"))
+    rows = playbook_pages.source(crash, Progress(1, 1, 22 * SECOND, 0, "steps"))
     assert [text.split(None, 1)[1] for text in texts(row for row in rows if row.chosen)][1:] == [
         "within: 20s", "inject: lag", "target: broker(3)", "for: 2s",
     ]  # fmt: skip
@@ -116,10 +116,10 @@ def test_all_lines_of_the_step_that_is_next_stand_out(crash):
 
 def test_the_text_follows_the_steps_and_begins_at_the_cluster_where_none_run(crash):
     lines = crash.source.splitlines()
-    running = script_page.marks(crash, Progress(1, 1, 0, 0, "steps")).running[0]
-    assert script_page.first_line(crash, Progress(1, 1, 0, 0, "steps"), 9) == running - 1 - 3
-    assert lines[script_page.first_line(crash, None, 9)].startswith("cluster:")
-    assert script_page.first_line(crash, None, 99) == 0
+    running = playbook_pages.marks(crash, Progress(1, 1, 0, 0, "steps")).running[0]
+    assert playbook_pages.first_line(crash, Progress(1, 1, 0, 0, "steps"), 9) == running - 1 - 3
+    assert lines[playbook_pages.first_line(crash, None, 9)].startswith("cluster:")
+    assert playbook_pages.first_line(crash, None, 99) == 0
 
 
 @pytest.mark.parametrize(
@@ -135,16 +135,16 @@ def test_the_text_follows_the_steps_and_begins_at_the_cluster_where_none_run(cra
     ],
 )  # fmt: skip
 def test_where_a_session_stands_is_told(crash, progress, words):
-    assert script_page.told(crash, progress) == words
+    assert playbook_pages.told(crash, progress) == words
 
 
 def test_what_is_stepped_by_hand_is_told_how_to_be_played():
-    rows = texts(script_page.about(loads(MANUAL, "m.yaml"), None, 80, 9))
+    rows = texts(playbook_pages.about(loads(MANUAL, "m.yaml"), None, 80, 9))
     assert rows[1].strip() == "stepped by hand, time stands still: play it with floodmark run by-hand"
 
 
 def test_a_long_story_is_cut_where_the_room_ends(crash):
-    rows = texts(script_page.about(crash, Progress(0, 0, 2 * SECOND, 0, "steps"), 20, 3))
+    rows = texts(playbook_pages.about(crash, Progress(0, 0, 2 * SECOND, 0, "steps"), 20, 3))
     assert len(rows) == 3
     assert rows[-1].endswith("…")
     assert all(len(row) <= 20 for row in rows)
@@ -209,17 +209,19 @@ def session(parent, name, verdict="fail", result=True):
         "seed": 3, "profile": "3.9-kraft", "wall_start": "2026-01-31T10:15:00.000+00:00",
     }  # fmt: skip
     start = {**head, "live": True, "settings": {}, "topics": [], "brokers": [], "producers": [], "groups": []}
-    (path / layout.START).write_text(json.dumps(start))
-    (path / layout.PLAYBOOK).write_text("floodmark: 1\n# a remark\nname: storm\n")
-    (path / layout.ACTIONS).write_text('{"verb":"inject","name":"crash","target":"broker(1)","at_us":2000000}\n{"x"\n')
+    (path / session_files.START).write_text(json.dumps(start))
+    (path / session_files.PLAYBOOK).write_text("floodmark: 1\n# a remark\nname: storm\n")
+    (path / session_files.ACTIONS).write_text(
+        '{"verb":"inject","name":"crash","target":"broker(1)","at_us":2000000}\n{"x"\n'
+    )
     if result:
         sealed = {
             **head, "wall_end": "", "virtual_us": 12 * SECOND, "events": 9, "first_seq": 0, "last_seq": 8,
             "digest": "d", "verdict": verdict, "status": "complete", "files": {},
         }  # fmt: skip
-        (path / layout.MANIFEST).write_text(json.dumps(sealed))
+        (path / session_files.MANIFEST).write_text(json.dumps(sealed))
         told = {"expectations": [{"text": "acked_lost() == 0", "ok": verdict == "pass", "detail": "acked_lost() is 3"}]}
-        (path / layout.RESULT).write_text(json.dumps(told))
+        (path / session_files.RESULT).write_text(json.dumps(told))
     return path
 
 
@@ -256,7 +258,7 @@ def test_one_without_its_end_and_one_that_is_none(tmp_path):
     torn = session(tmp_path, "20260131T101500-a", result=False)
     assert texts(session_list.about(session_list.card(torn)))[1] == f"{glyphs.NOTHING} no end"
     assert texts(session_list.expected(torn)) == ["it has no result: its end is missing"]
-    (torn / layout.START).write_text("{")
+    (torn / session_files.START).write_text("{")
     assert "not JSON" in texts(session_list.about(session_list.card(torn)))[1]
     assert "cannot be read" in texts(session_list.text_of(tmp_path / "gone"))[0]
 

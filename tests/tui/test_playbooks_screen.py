@@ -5,15 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from playbooks.loader import loads
-from playbooks.reading_sessions import read_session
-from playbooks.recorder import Recorder
-from playbooks.session import Session
+from playbooks.engine.session import Session
+from playbooks.parser.loader import loads
+from playbooks.recording.reader import read_session
+from playbooks.recording.recorder import Recorder
 from tests.support.playbooks import CRASH
 from tests.tui.driving import driving
-from tui.screens.main import MainScreen
-from tui.screens.playbooks import PlaybooksScreen
-from tui.wish import PLAYBOOK, SESSION, WELCOME, Wish
+from tui.screens.cluster import MainScreen
+from tui.screens.modes.playbooks import PlaybooksScreen
+from tui.session.destination import PLAYBOOK, SESSION, WELCOME, Wish
 
 SIZES = {"80x24": (80, 24), "120x40": (120, 40), "200x60": (200, 60)}
 SECOND = 1_000_000

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from playbooks.loader import loads
-from playbooks.recorder import Recorder
-from playbooks.session import Session
+from playbooks.engine.session import Session
+from playbooks.parser.loader import loads
+from playbooks.recording.recorder import Recorder
 from tests.support.playbooks import CLUSTER
 from tests.tui.test_launch import ROOT, read_until
-from tui import launch, opening, program, screen_choice, welcome
+from tui import launch, launcher, program, screen_choice, welcome
 from tui.program import Asked, perform
-from tui.wish import PLAYBOOK, SESSION, WELCOME, Left, Wish
+from tui.session.destination import PLAYBOOK, SESSION, WELCOME, Left, Wish
 
 QUIET = f"{CLUSTER}settle: 1s\nexpect:\n  - acked_lost() == 0\n"
 
@@ -45,7 +45,7 @@ def apps(monkeypatch):
         return made[-1]
 
     monkeypatch.setattr(launch, "make_app", make)
-    monkeypatch.setattr(opening, "make_app", make)
+    monkeypatch.setattr(launcher, "make_app", make)
     return made, wishes
 
 

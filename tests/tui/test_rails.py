@@ -4,18 +4,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from faults.action import Action
+from faults.declarations.action import Action
 from tests.tui import fake_views
 from tests.tui.driving import driving
 from tests.tui.test_timeline import SIZES, shown, text
-from tui import glyphs
-from tui.paint.timeline import paint
-from tui.railing import Railing
-from tui.theme import Look
-from tui.viewmodel import layout
-from tui.viewmodel.branch_list import Row
-from tui.viewmodel.rails import Rail, about, letter_of, outcome, rows, window
-from tui.viewmodel.timeline import LABEL
+from tui.screens import layout
+from tui.session.railing import Railing
+from tui.terminal import glyphs
+from tui.terminal.theme import Look
+from tui.viewmodel.timeline.branch_list import Row
+from tui.viewmodel.timeline.branches import Rail, about, letter_of, outcome, rows, window
+from tui.viewmodel.timeline.timeline_rows import LABEL
+from tui.widgets.timeline_part import paint
 
 SECOND = 1_000_000
 

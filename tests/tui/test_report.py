@@ -4,21 +4,21 @@ from dataclasses import replace
 
 import pytest
 
-from cluster_model import events
-from cluster_model.views import Stuck
-from playbooks.loader import loads
-from playbooks.recorder import Recorder
-from playbooks.session import Session
-from playbooks.so_far import OPEN, SoFar, so_far
+from cluster_model.observation.views import Stuck
+from cluster_model.protocol import events
+from playbooks.engine.session import Session
+from playbooks.engine.so_far import OPEN, SoFar, so_far
+from playbooks.parser.loader import loads
+from playbooks.recording.recorder import Recorder
 from tests.playbooks.test_no_return import TAIL
 from tests.support.playbooks import timed
 from tests.tui.driving import driving
 from tests.tui.test_timeline import LOST_US, SIZES, lost, over  # noqa: F401 - a fixture
-from tui import glyphs
-from tui.screens.autopsy import AutopsyScreen
-from tui.screens.report import ReportScreen
-from tui.viewmodel import report
-from tui.viewmodel.report import MOST
+from tui.screens.finding import AutopsyScreen
+from tui.screens.modes.report import ReportScreen
+from tui.terminal import glyphs
+from tui.viewmodel import report_page
+from tui.viewmodel.report_page import MOST
 
 SECOND = 1_000_000
 EXPECTING = timed(
@@ -28,7 +28,7 @@ EXPECTING = timed(
 
 
 def lines(told, width=100, session="", marked=0):
-    page = report.build(told, session, width, marked)
+    page = report_page.build(told, session, width, marked)
     return ["".join(text for text, _role in row.pieces).rstrip() for row in page.rows]
 
 
@@ -121,7 +121,7 @@ def test_how_long_partitions_could_not_be_written(told):
 
 
 def test_findings_are_numbered_as_the_autopsy_numbers_them(told):
-    page = report.build(told, "", 100, 2)
+    page = report_page.build(told, "", 100, 2)
     assert len(page.findings) == len(told.result.findings) == 2
     heads = ["".join(text for text, _role in page.rows[place].pieces) for place in page.findings]
     assert heads[0].startswith(" 1 24 acknowledged records of orders-0 are gone")

@@ -12,17 +12,17 @@ import tui
 from tests.tui import fake_views
 from tests.tui.driving import Driver
 from tui.app import FloodmarkApp
-from tui.bridge import SimBridge
-from tui.frameclock import StepClock
-from tui.keymap import KEYS
-from tui.scopes import all_keys, keymap_of, keys_of, scope_of, scopes, there
+from tui.keybindings.keymap import KEYS
+from tui.keybindings.remapping import hidden, remapped, without_conflicts
+from tui.keybindings.scopes import all_keys, keymap_of, keys_of, scope_of, scopes, there
 from tui.screens.branches import BranchesScreen
-from tui.screens.command import CommandScreen
+from tui.screens.command_line import CommandScreen
 from tui.screens.help import HelpScreen
-from tui.screens.timeline import TimelineScreen
-from tui.settings.reading import read_settings
-from tui.settings.remapping import hidden, remapped, without_conflicts
+from tui.screens.modes.timeline import TimelineScreen
+from tui.session.session_controller import SimBridge
 from tui.settings.schema import Settings
+from tui.settings.settings_file import read_settings
+from tui.terminal.frame_clock import StepClock
 
 MODES = [each for each in scopes() if each.kind == "mode"]
 

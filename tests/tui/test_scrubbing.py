@@ -2,15 +2,15 @@
 
 from textual.events import MouseDown, MouseMove, MouseUp
 
-from playbooks import timeline
+from playbooks.timetravel import timeline
 from tests.tui import fake_views
 from tests.tui.driving import driving
 from tests.tui.pointing import drag
-from tui import glyphs
-from tui.frameclock import StepClock
-from tui.scrubbing import REST_S, SCRUB_S, Scrubbing
-from tui.viewmodel.time_window import Window
-from tui.viewmodel.timeline import LABEL, TIME
+from tui.session.scrubbing import REST_S, SCRUB_S, Scrubbing
+from tui.terminal import glyphs
+from tui.terminal.frame_clock import StepClock
+from tui.viewmodel.timeline.time_window import Window
+from tui.viewmodel.timeline.timeline_rows import LABEL, TIME
 
 SECOND = 1_000_000
 

@@ -6,13 +6,13 @@ import tomllib
 import pytest
 from textual.keys import _character_to_key
 
-from tui.scopes import all_keys
-from tui.settings import key_names
+from tui.keybindings import key_names
+from tui.keybindings.remapping import remapped, without_conflicts
+from tui.keybindings.scopes import all_keys
 from tui.settings.example import example
 from tui.settings.place import config_path
-from tui.settings.reading import read_settings
-from tui.settings.remapping import remapped, without_conflicts
 from tui.settings.schema import OPTIONS, Settings
+from tui.settings.settings_file import read_settings
 from tui.settings.writing import WritingError, changed, write
 
 

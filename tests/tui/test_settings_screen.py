@@ -7,13 +7,13 @@ import pytest
 from tests.tui.driving import Driver, driving
 from tests.tui.fake_views import session
 from tui.app import FloodmarkApp
-from tui.bridge import SimBridge
-from tui.frameclock import StepClock
 from tui.screens.help import HelpScreen
 from tui.screens.settings import SettingsScreen
+from tui.session.session_controller import SimBridge
 from tui.settings.schema import Settings
-from tui.theme import Look
-from tui.widgets.linegrid import LineGrid
+from tui.terminal.frame_clock import StepClock
+from tui.terminal.theme import Look
+from tui.widgets.line_widget import LineGrid
 
 SIZES = {"80x24": (80, 24), "120x40": (120, 40), "200x60": (200, 60)}
 KEYS = {"pause": ("p",), "peek": ("space",), "quit": ("f10",), "palette": ("f2",), "slower": ("minus",)}

@@ -6,17 +6,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from faults.action import Action
-from playbooks.recorder import Recorder
-from playbooks.session import Session
+from faults.declarations.action import Action
+from playbooks.engine.session import Session
+from playbooks.recording.recorder import Recorder
 from tests.support.playbooks import timed
 from tests.tui.driving import driving
 from tests.tui.pointing import drag, wheel
 from tests.tui.test_tape import acked, down, taped
 from tests.tui.test_timeline import drawn, injected, isr, shown
-from tui.span_export import export_span
-from tui.viewmodel.span import Span, between, build, length, tally
-from tui.viewmodel.timeline import LABEL, TIME
+from tui.session.span_export import export_span
+from tui.viewmodel.timeline.span import Span, between, build, length, tally
+from tui.viewmodel.timeline.timeline_rows import LABEL, TIME
 
 SECOND = 1_000_000
 
@@ -169,7 +169,7 @@ async def test_of_a_session_from_a_bundle_it_is_put_where_it_stays(tmp_path, mon
     recorder = Recorder(tmp_path / "scratch")
     session = Session.start(timed(), recorder=recorder, open_ended=True)
     session.advance(SECOND)
-    monkeypatch.setattr("playbooks.finding_sessions._scratched", [tmp_path / "scratch"])
+    monkeypatch.setattr("playbooks.session_format.session_finder._scratched", [tmp_path / "scratch"])
     monkeypatch.chdir(tmp_path)
     told, good = await export_span(recorder.path, recorder, Span(0, SECOND))
     (target,) = tmp_path.glob("*.jsonl")
@@ -189,7 +189,7 @@ async def test_what_cannot_be_exported_is_told(tmp_path, monkeypatch):
         def full(path, text):
             raise OSError(28, "No space left on device")
 
-        monkeypatch.setattr("playbooks.cutting.put_in_place", full)
+        monkeypatch.setattr("playbooks.recording.cutting.put_in_place", full)
         await driver.press("e")
         await driver.app.workers.wait_for_complete()
         assert driver.toasts()[-1].endswith("cannot be written: No space left on device")

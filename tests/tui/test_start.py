@@ -13,10 +13,10 @@ from tests.tui.driving import driving
 from tests.tui.test_launch import ROOT
 from tests.tui.test_welcome import welcomed
 from tui.app import FloodmarkApp
-from tui.bridge import SimBridge
-from tui.frameclock import WallClock
+from tui.session.session_controller import SimBridge
 from tui.starting import ReadingAhead, painted, starting
-from tui.theme import Look
+from tui.terminal.frame_clock import WallClock
+from tui.terminal.theme import Look
 from tui.welcome import WelcomeApp
 
 OWN = ("cluster_model", "faults", "playbooks", "spark_report", "tui")
@@ -25,11 +25,11 @@ HEAVY = (
     "multiprocessing",
 )  # fmt: skip
 LATER = (
-    "cluster_model.controller.zookeeper.plane", "cluster_model.stepping.cluster",
-    "playbooks.asking.question", "playbooks.manual_session", "playbooks.shelf", "playbooks.story",
-    "tui.commands", "tui.screens.autopsy", "tui.screens.clients", "tui.screens.help", "tui.screens.log",
-    "tui.screens.playbooks", "tui.screens.report", "tui.screens.settings", "tui.screens.timeline",
-    "tui.settings.example", "tui.touring", "tui.typed.language", "tui.wishing",
+    "cluster_model.controller.zookeeper.control_plane", "cluster_model.manual.cluster",
+    "playbooks.safety_check.question", "playbooks.engine.manual_session", "playbooks.library.shelf", "playbooks.export.story",
+    "tui.commands", "tui.screens.finding", "tui.screens.modes.clients", "tui.screens.help", "tui.screens.modes.log",
+    "tui.screens.modes.playbooks", "tui.screens.modes.report", "tui.screens.settings", "tui.screens.modes.timeline",
+    "tui.settings.example", "tui.touring", "tui.session.typed_commands", "tui.session.playbook_choice",
 )  # fmt: skip
 """What a session's first picture does without: modes, pages, the other control plane, time that stands still."""
 
@@ -59,8 +59,8 @@ def test_the_welcome_page_reads_nothing_of_the_model():
 
 def test_a_session_reads_what_its_first_picture_needs_and_no_more():
     read = read_by("from benchmarks.starts import session; session()")
-    assert "tui.screens.main" in read
-    assert "cluster_model.controller.kraft.plane" in read
+    assert "tui.screens.cluster" in read
+    assert "cluster_model.controller.kraft.control_plane" in read
     assert heavy(read) == set()
     assert read & set(LATER) == set()
     assert read & {"rich.progress", "rich.traceback", "pygments", "importlib.metadata"} == set()
@@ -77,7 +77,7 @@ def test_what_is_named_as_read_later_is_there():
 def test_a_cluster_reads_the_control_plane_that_it_has(mode, other):
     code = (
         "from cluster_model.cluster import Cluster\n"
-        "from cluster_model.spec import BrokerSpec, ClusterSpec\n"
+        "from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec\n"
         f"Cluster.build(ClusterSpec(kafka='3.3', mode={mode!r}, brokers=(BrokerSpec(1),), topics=()), 1)"
     )
     read = read_by(code)
@@ -180,7 +180,7 @@ class Ahead(ReadingAhead):
 
 async def test_what_a_choice_needs_is_read_once_the_page_stands(tmp_path):
 
-    ahead = Ahead(("tui.speeds",))
+    ahead = Ahead(("tui.terminal.speeds",))
     app = WelcomeApp(Look(), tmp_path, ahead)
     async with app.run_test() as pilot:
         await pilot.pause()
@@ -190,8 +190,8 @@ async def test_what_a_choice_needs_is_read_once_the_page_stands(tmp_path):
 
 
 def test_reading_ahead_comes_to_an_end_also_when_it_never_began():
-    ahead = ReadingAhead(("tui.speeds", "tui.wish"))
+    ahead = ReadingAhead(("tui.terminal.speeds", "tui.session.destination"))
     ahead.wait()
     ahead.begin()
     ahead.wait()
-    assert {"tui.speeds", "tui.wish"} <= set(sys.modules)
+    assert {"tui.terminal.speeds", "tui.session.destination"} <= set(sys.modules)

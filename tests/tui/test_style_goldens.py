@@ -2,11 +2,11 @@
 
 import pytest
 
+from docs.generate.shots import lost
+from docs.generate.stage import Stage
 from tests.tui.driving import driving
 from tests.tui.style_runs import runs
-from tui.shots import lost
-from tui.stage import Stage
-from tui.theme import Look
+from tui.terminal.theme import Look
 
 SCREENS = ("main", "log", "timeline", "autopsy")
 THEMES = ("dark", "light", "ansi")

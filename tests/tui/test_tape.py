@@ -3,17 +3,17 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cluster_model import events
-from cluster_model.events import DATA_KINDS, KINDS
+from cluster_model.protocol import events
+from cluster_model.protocol.events import DATA_KINDS, KINDS
 from tests.tui.test_feed import elected, sample
-from tui.keys_of_modes import LANES as LANE_KEYS
-from tui.viewmodel import mark_words, tape
-from tui.viewmodel.feed import QUIET_KINDS
-from tui.viewmodel.mark_words import CLIENTS, CLUSTER, FAULTS, LANES, SAFETY
-from tui.viewmodel.stops import Shown
-from tui.viewmodel.tape import LOAD_BIN_US, MOST, Lane, Load, Mark, Tape
-from tui.viewmodel.time_window import Window, fit
-from tui.viewmodel.timeline import LOAD, Drawer
+from tui.keybindings.keys_of_modes import LANES as LANE_KEYS
+from tui.viewmodel.timeline import event_feed, mark_words
+from tui.viewmodel.timeline.event_feed import LOAD_BIN_US, MOST, Lane, Load, Mark, Tape
+from tui.viewmodel.timeline.feed import QUIET_KINDS
+from tui.viewmodel.timeline.mark_words import CLIENTS, CLUSTER, FAULTS, LANES, SAFETY
+from tui.viewmodel.timeline.stops import Shown
+from tui.viewmodel.timeline.time_window import Window, fit
+from tui.viewmodel.timeline.timeline_rows import LOAD, Drawer
 
 SECOND = 1_000_000
 ALL = (*LANES, LOAD)
@@ -41,7 +41,7 @@ def test_every_rare_kind_has_its_lane_and_its_names():
     rare = set(KINDS) - DATA_KINDS - QUIET_KINDS
     assert set(mark_words.SORTS) == rare
     assert {sort.lane for sort in mark_words.SORTS.values()} == set(LANES)
-    assert tuple(tape.WEIGHTS)[-1] == "lost"
+    assert tuple(event_feed.WEIGHTS)[-1] == "lost"
 
 
 def test_every_rare_kind_makes_a_mark_with_a_short_name():
@@ -49,7 +49,7 @@ def test_every_rare_kind_makes_a_mark_with_a_short_name():
         made = taped(sample(kind))
         (mark,) = [mark for lane in made.lanes.values() for mark in marks(lane)]
         assert mark_words.label(mark.first, 1, mark.records, mark.role), kind
-        assert mark.role in tape.WEIGHTS, kind
+        assert mark.role in event_feed.WEIGHTS, kind
 
 
 def test_data_and_the_operators_own_steps_make_no_mark():

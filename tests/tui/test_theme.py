@@ -5,8 +5,8 @@ from itertools import combinations, pairwise
 import pytest
 from rich.color import Color
 
-from tui import theme
-from tui.theme import EPOCHS, EPOCHS_BRIGHT, LIGHT, ROLES, Look, contrast, textual_name, textual_themes
+from tui.terminal import theme
+from tui.terminal.theme import EPOCHS, EPOCHS_BRIGHT, LIGHT, ROLES, Look, contrast, textual_name, textual_themes
 
 COLOURED = ("dark", "light")
 STATUS = ("leader", "in_sync", "lagging", "down")

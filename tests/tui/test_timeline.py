@@ -6,30 +6,31 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cluster_model import events
-from faults.action import Action
-from playbooks.loader import loads
-from playbooks.session import Session
+from cluster_model.protocol import events
+from faults.declarations.action import Action
+from playbooks.engine.session import Session
+from playbooks.parser.loader import loads
 from tests.playbooks.test_no_return import TAIL
 from tests.support.playbooks import timed
 from tests.tui.driving import Driver, driving
 from tests.tui.test_feed import elected
 from tests.tui.test_tape import ALL, acked, down, taped
-from tui import glyphs
 from tui.app import FloodmarkApp
-from tui.bridge import SimBridge
-from tui.evidence import findings_so_far
-from tui.frameclock import StepClock
-from tui.keys_of_modes import LANES as LANE_KEYS
-from tui.paint.timeline import paint
-from tui.screens.autopsy import AutopsyScreen
-from tui.screens.timeline import TimelineScreen
-from tui.theme import Look
-from tui.viewmodel import layout, mark_detail
-from tui.viewmodel.mark_words import CLIENTS, CLUSTER, FAULTS, LANES, SAFETY
-from tui.viewmodel.stops import LONGEST, Shown, across, step, stop_at, stops
-from tui.viewmodel.time_window import UNITS, Window, around, fit, tick_text, ticks, unit_text, zoomed
-from tui.viewmodel.timeline import LABEL, LOAD, Drawer
+from tui.keybindings.keys_of_modes import LANES as LANE_KEYS
+from tui.screens import layout
+from tui.screens.finding import AutopsyScreen
+from tui.screens.modes.timeline import TimelineScreen
+from tui.session.background_tasks import findings_so_far
+from tui.session.session_controller import SimBridge
+from tui.terminal import glyphs
+from tui.terminal.frame_clock import StepClock
+from tui.terminal.theme import Look
+from tui.viewmodel.timeline import mark_detail
+from tui.viewmodel.timeline.mark_words import CLIENTS, CLUSTER, FAULTS, LANES, SAFETY
+from tui.viewmodel.timeline.stops import LONGEST, Shown, across, step, stop_at, stops
+from tui.viewmodel.timeline.time_window import UNITS, Window, around, fit, tick_text, ticks, unit_text, zoomed
+from tui.viewmodel.timeline.timeline_rows import LABEL, LOAD, Drawer
+from tui.widgets.timeline_part import paint
 
 SECOND = 1_000_000
 SIZES = {"80x24": (80, 24), "120x40": (120, 40), "200x60": (200, 60)}

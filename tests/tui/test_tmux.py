@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from playbooks import layout
+from playbooks.session_format import session_files
 
 ROOT = Path(__file__).resolve().parents[2]
 PATIENCE_S = 60
@@ -97,5 +97,5 @@ def test_a_person_crashes_a_leader_and_sees_a_new_one(terminal, tmp_path):
     (directory,) = sessions.iterdir()
     assert str(directory) in text.replace("\n", "")
     assert "Traceback" not in text
-    assert (directory / layout.MANIFEST).exists()
-    assert '"name":"crash"' in (directory / layout.ACTIONS).read_text()
+    assert (directory / session_files.MANIFEST).exists()
+    assert '"name":"crash"' in (directory / session_files.ACTIONS).read_text()

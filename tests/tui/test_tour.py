@@ -4,17 +4,17 @@ from dataclasses import replace
 
 import pytest
 
-from playbooks.bundled import path_of
-from playbooks.loader import load
-from playbooks.recorder import Recorder
-from playbooks.session import Session
+from playbooks.engine.session import Session
+from playbooks.library.bundled import path_of
+from playbooks.parser.loader import load
+from playbooks.recording.recorder import Recorder
 from tests.tui.driving import driving
 from tests.tui.test_autopsy_screen import FOUND
-from tui import keymap
-from tui.explaining import Explanation
-from tui.screens.autopsy import AutopsyScreen
+from tui.keybindings import keymap
+from tui.screens.finding import AutopsyScreen
+from tui.session.explaining import Explanation
+from tui.tour import NAME, PAUSE_IT, STOPS, WIDTH, Sight, Tour
 from tui.touring import CoachPane
-from tui.viewmodel.tour import NAME, PAUSE_IT, STOPS, WIDTH, Sight, Tour
 
 SIZES = {"80x24": (80, 24), "120x40": (120, 40), "200x60": (200, 60)}
 SECOND = 1_000_000
@@ -150,7 +150,7 @@ async def test_the_whole_tour_loses_a_record_and_finds_out_why(tmp_path, monkeyp
     async def answer(number, path, at_us, recorder, tell):
         return Explanation(FOUND)
 
-    monkeypatch.setattr("tui.screens.autopsy.explain", answer)
+    monkeypatch.setattr("tui.screens.finding.explain", answer)
     recorder = Recorder(tmp_path, live=True)
     live = session(recorder)
     async with driving((80, 24), session=live) as driver:

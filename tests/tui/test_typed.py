@@ -2,17 +2,17 @@
 
 import pytest
 
-from faults.action import Action
 from faults.catalogue import CATALOGUE
-from faults.operations import OPERATIONS
-from playbooks.reading.live import facts_of
+from faults.declarations.action import Action
+from faults.declarations.operation import OPERATIONS
+from playbooks.parser.steps.live import facts_of
 from tests.tui import fake_views
 from tests.tui.driving import driving
-from tui.keymap import KEYS
-from tui.screens.command import CommandScreen
+from tui.keybindings.keymap import KEYS
+from tui.screens.command_line import CommandScreen
 from tui.screens.help import HelpScreen
-from tui.typed.completing import completed, hints
-from tui.typed.language import Act, Go, Place, Play, Press, Speed, TypedError, facts_now, read_line
+from tui.session.completing import completed, hints
+from tui.session.typed_commands import Act, Go, Place, Play, Press, Speed, TypedError, facts_now, read_line
 
 SIZES = {"80x24": (80, 24), "120x40": (120, 40), "200x60": (200, 60)}
 PLACE = Place(

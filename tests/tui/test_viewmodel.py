@@ -5,15 +5,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from playbooks.client_books import ClientBooks
+from playbooks.results.client_books import ClientBooks
 from tests.tui import fake_views
-from tui import glyphs, speeds
-from tui.viewmodel import lanes, layout, matrix, sheet, side, status, words
-from tui.viewmodel.rates import Rates
+from tui.screens import layout
+from tui.terminal import format, glyphs, speeds
+from tui.viewmodel import lanes, partition_matrix, sheet, side, status_bar
+from tui.viewmodel.timeline.rates import Rates
 
 
 def rows_of(view, width=80, height=20, cursor=(0, 0)):
-    return matrix.build(view, width=width, height=height, cursor=cursor)
+    return partition_matrix.build(view, width=width, height=height, cursor=cursor)
 
 
 # -- matrix ---------------------------------------------------------------------------------------------------------
@@ -55,8 +56,8 @@ def test_brokers_in_the_heading_show_their_state():
 
 
 def test_the_isr_column_gives_way_to_brokers():
-    wide = matrix.columns(fake_views.view(brokers=3), 78, 0)
-    full = matrix.columns(fake_views.view(brokers=5), 78, 0)
+    wide = partition_matrix.columns(fake_views.view(brokers=3), 78, 0)
+    full = partition_matrix.columns(fake_views.view(brokers=5), 78, 0)
     assert (wide.isr, wide.shown) == (9, 3)
     assert (full.isr, full.shown) == (0, 5)
 
@@ -71,7 +72,7 @@ def test_the_cursor_is_always_in_view(partitions, brokers, height, width, cursor
         brokers=brokers, partitions=tuple(fake_views.partition(f"t-{at}") for at in range(partitions))
     )
     cursor = (min(cursor[0], max(partitions - 1, 0)), min(cursor[1], brokers - 1))
-    built = matrix.build(view, width=width, height=height, cursor=cursor, before=before)
+    built = partition_matrix.build(view, width=width, height=height, cursor=cursor, before=before)
     assert len(built.rows) == max(0, min(partitions, height - 1))
     assert 0 <= built.head.cursor < built.head.columns.shown
     if built.rows:
@@ -169,13 +170,13 @@ def running(**more):
     fields = {
         "playbook": "sandbox", "seed": 7, "paused": False, "seeking": False, "ended": False, "asked": 1.0, "real": 1.0,
     }  # fmt: skip
-    return status.Running(**(fields | more))
+    return status_bar.Running(**(fields | more))
 
 
 @pytest.mark.parametrize("width", [80, 120, 200])
 def test_the_fields_of_the_status_bar_never_move(width):
     def widths(view, state):
-        return [len(text) for text, _role in status.build(view, state, width).fields]
+        return [len(text) for text, _role in status_bar.build(view, state, width).fields]
 
     calm = widths(fake_views.view(now_us=0), running())
     for state in (
@@ -189,7 +190,7 @@ def test_the_fields_of_the_status_bar_never_move(width):
 
 
 def test_the_status_bar_fits_80_columns():
-    fields = status.build(
+    fields = status_bar.build(
         fake_views.troubled(), running(playbook="a-very-long-name", seed=123_456, asked=1000.0, real=3.0), 80
     ).fields
     assert sum(len(text) for text, _role in fields) <= 80
@@ -197,7 +198,7 @@ def test_the_status_bar_fits_80_columns():
 
 def test_the_speed_is_told_twice_only_when_the_machine_is_the_limit():
     def text(**more):
-        return "".join(part for part, _role in status.build(fake_views.view(), running(**more), 120).fields)
+        return "".join(part for part, _role in status_bar.build(fake_views.view(), running(**more), 120).fields)
 
     assert "×1000 real ×310 " in text(asked=1000.0, real=312.4)
     assert "real" not in text(asked=10.0, real=9.8)
@@ -206,7 +207,7 @@ def test_the_speed_is_told_twice_only_when_the_machine_is_the_limit():
 
 def test_the_pill_says_it_in_words():
     def pill(**more):
-        return status.build(fake_views.view(), running(**more), 120).fields[3][0].strip()
+        return status_bar.build(fake_views.view(), running(**more), 120).fields[3][0].strip()
 
     assert [pill(), pill(paused=True), pill(seeking=True), pill(ended=True)] == [
         "▶ LIVE", "‖ PAUSED", "» SEEK", "ENDED",
@@ -214,7 +215,7 @@ def test_the_pill_says_it_in_words():
 
 
 def test_brokers_are_counted_by_state():
-    text = "".join(part for part, _role in status.build(fake_views.troubled(), running(), 120).fields)
+    text = "".join(part for part, _role in status_bar.build(fake_views.troubled(), running(), 120).fields)
     assert "●1 ‖1 ✕1 " in text
     assert "urp 2 " in text
     assert "offline 1 " in text
@@ -358,7 +359,7 @@ def test_below_the_smallest_size_nothing_is_placed():
     ("at_us", "text"), [(0, "00:00.000"), (53_412_999, "00:53.412"), (3_600_000_000, "1:00:00.000"), (-1, "00:00.000")]
 )
 def test_the_clock(at_us, text):
-    assert words.clock(at_us) == text
+    assert format.clock(at_us) == text
 
 
 @pytest.mark.parametrize(
@@ -366,12 +367,12 @@ def test_the_clock(at_us, text):
     [(250, "250us"), (4_000, "4ms"), (18_200_000, "18.2s"), (185_000_000, "3m05s")],
 )
 def test_durations(span, text):
-    assert words.duration(span) == text
+    assert format.duration(span) == text
 
 
 @given(st.integers(-99_999, 9_999_999_999))
 def test_counts_stay_short(number):
-    assert len(words.count(number)) <= 6
+    assert len(format.count(number)) <= 6
 
 
 def test_speeds_go_up_and_down_the_same_ladder():
@@ -386,21 +387,21 @@ def test_speeds_go_up_and_down_the_same_ladder():
 
 
 def test_names_are_cut_to_a_few():
-    assert words.names(["a", "b", "c"]) == "a, b, c"
-    assert words.names(["a", "b", "c", "d", "e"]) == "a, b +3"
+    assert format.names(["a", "b", "c"]) == "a, b, c"
+    assert format.names(["a", "b", "c", "d", "e"]) == "a, b +3"
 
 
 def test_parameters_are_told_in_units_and_without_those_that_do_nothing():
-    assert words.parameters("lag", "latency=250000 jitter=0 direction=both") == "latency 250ms"
+    assert format.parameters("lag", "latency=250000 jitter=0 direction=both") == "latency 250ms"
     assert (
-        words.parameters("lag", "latency=2000000 jitter=5000 direction=out") == "latency 2s, jitter 5ms, direction out"
+        format.parameters("lag", "latency=2000000 jitter=5000 direction=out") == "latency 2s, jitter 5ms, direction out"
     )
-    assert words.parameters("unheard of", "x=1") == "x=1"
+    assert format.parameters("unheard of", "x=1") == "x=1"
 
 
 @pytest.mark.parametrize(("value", "text"), [(0.25, "0.25"), (1.0, "1"), (2.5, "2.5"), (1000.0, "1000")])
 def test_speeds_as_text(value, text):
-    assert words.speed(value) == text
+    assert format.speed(value) == text
 
 
 # -- choosing glyphs ------------------------------------------------------------------------------------------------

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from playbooks.shelf import shelf
+from playbooks.library.shelf import shelf
+from tui import gallery
 from tui.launch import TOUR
-from tui.theme import Look
-from tui.viewmodel import gallery
-from tui.viewmodel.tour import NAME
+from tui.session.destination import PLAYBOOK, Wish
+from tui.terminal.theme import Look
+from tui.tour import NAME
 from tui.welcome import WelcomeApp
-from tui.wish import PLAYBOOK, Wish
 
 SIZES = {"80x24": (80, 24), "120x40": (120, 40), "200x60": (200, 60)}
 

@@ -10,26 +10,27 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from playbooks.disk import Fsync
-from tui.cli import completed_names as known
-from tui.cli.ask_command import register as register_ask
+from playbooks.exit_codes import BAD_INPUT, INTERRUPTED
+from playbooks.session_format.filesystem import Fsync
+from tui.cli.commands import completed_names as known
+from tui.cli.commands.analysis import register as register_storm
+from tui.cli.commands.ask_command import register as register_ask
+from tui.cli.commands.explore_command import register as register_explore
+from tui.cli.commands.live_command import register as register_live
+from tui.cli.commands.options import FsyncOption, JsonOption, SeedOption
+from tui.cli.commands.reference import register as register_reference
+from tui.cli.commands.report import register as register_fleet
+from tui.cli.commands.report_command import register as register_report
+from tui.cli.commands.run import register as register_run
+from tui.cli.commands.serve_command import register as register_serve
+from tui.cli.commands.settings_command import register as register_settings
+from tui.cli.commands.shrink_command import register as register_shrink
+from tui.cli.commands.spark_command import register as register_spark
+from tui.cli.commands.why_command import register as register_why
 from tui.cli.completion_command import answering, is_asked
 from tui.cli.completion_command import register as register_completion
-from tui.cli.console import BAD_INPUT, INTERRUPTED, complain, silence
-from tui.cli.explore_command import register as register_explore
-from tui.cli.fleet_command import register as register_fleet
-from tui.cli.live_command import register as register_live
-from tui.cli.options import FsyncOption, JsonOption, SeedOption
 from tui.cli.plain_help import Commands
-from tui.cli.reference_commands import register as register_reference
-from tui.cli.report_command import register as register_report
-from tui.cli.run_command import register as register_run
-from tui.cli.serve_command import register as register_serve
-from tui.cli.settings_command import register as register_settings
-from tui.cli.shrink_command import register as register_shrink
-from tui.cli.spark_command import register as register_spark
-from tui.cli.storm_command import register as register_storm
-from tui.cli.why_command import register as register_why
+from tui.output.console import complain, silence
 
 app = typer.Typer(
     name="floodmark",
@@ -91,7 +92,12 @@ def _screen(
     if context.invoked_subcommand is not None:
         return
     from tui.program import Asked, perform  # noqa: PLC0415
-    from tui.wish import PLAYBOOK, SANDBOX, WELCOME, Wish  # noqa: PLC0415
+    from tui.session.destination import (
+        PLAYBOOK,  # noqa: PLC0415
+        SANDBOX,  # noqa: PLC0415
+        WELCOME,  # noqa: PLC0415
+        Wish,  # noqa: PLC0415
+    )
 
     wish = Wish(PLAYBOOK, playbook or SANDBOX, seed)
     if playbook is None and seed is None:
@@ -111,7 +117,7 @@ def _check(
     json: JsonOption = False,
 ) -> None:
     """Read playbooks without running them; every mistake is told with its place."""
-    from tui.cli.checking import check  # noqa: PLC0415
+    from tui.cli.reference.checking import check  # noqa: PLC0415
 
     _end(lambda: check(files, json=json))
 
@@ -128,7 +134,7 @@ def _replay(
 
     Exit code 0: it came out the same. 1: it did not. 2: the session cannot be read.
     """
-    from tui.cli.replaying import run_replay  # noqa: PLC0415
+    from tui.cli.sessions.replaying import run_replay  # noqa: PLC0415
 
     _end(lambda: run_replay(session, json=json))
 
@@ -146,7 +152,7 @@ def _diff(
 
     Exit code 0: the same happened in both. 1: it did not. 2: one cannot be read.
     """
-    from tui.cli.diffing import run_diff  # noqa: PLC0415
+    from tui.cli.analysis.diff import run_diff  # noqa: PLC0415
 
     _end(lambda: run_diff(left, right, json=json, everything=everything))
 
@@ -162,7 +168,7 @@ def _recover(
 
     Exit code 0: all are sealed. 1: one came out differently, and is left as it is. 2: one cannot be read.
     """
-    from tui.cli.recovering import run_recover  # noqa: PLC0415
+    from tui.cli.sessions.recovering import run_recover  # noqa: PLC0415
 
     _end(lambda: run_recover(sessions))
 
@@ -181,7 +187,10 @@ def _export(
 
     Exit code 0: there is one, and it comes to the same digest. 1: it does not. 2: bad input; nothing is written.
     """
-    from tui.cli.exporting import Export, run_export  # noqa: PLC0415
+    from tui.cli.sessions.recorded import (
+        Export,  # noqa: PLC0415
+        run_export,  # noqa: PLC0415
+    )
 
     _end(lambda: run_export(Export(session, out, name, force, bundle)))
 
@@ -198,7 +207,10 @@ def _open(
     Exit code 0: it was looked at. 1: it came out differently. 2: it cannot be read, or there is no terminal.
     """
     from tui.program import Asked, perform  # noqa: PLC0415
-    from tui.wish import SESSION, Wish  # noqa: PLC0415
+    from tui.session.destination import (
+        SESSION,  # noqa: PLC0415
+        Wish,  # noqa: PLC0415
+    )
 
     _end(lambda: perform(Wish(SESSION, session), Asked(None, glyphs, theme, speed)))
 
@@ -209,7 +221,7 @@ def _import(
     out: OutOption = None,
 ) -> None:
     """Unpack bundles into the directory of sessions."""
-    from tui.cli.bundles import run_import  # noqa: PLC0415
+    from tui.cli.sessions.bundles import run_import  # noqa: PLC0415
 
     _end(lambda: run_import(files, out))
 
@@ -229,7 +241,7 @@ def _peek(
 
     Exit code 0: there is one. 1: nothing was ever written there. 2: bad input.
     """
-    from tui.cli.peeking import run_peek  # noqa: PLC0415
+    from tui.cli.sessions.peeking import run_peek  # noqa: PLC0415
 
     _end(lambda: run_peek(session, partition, offset, at=at, records=records, json=json))
 
@@ -249,7 +261,7 @@ def _groups(
 
     Exit code 0: there is something to show. 1: there is no such group at that time. 2: bad input.
     """
-    from tui.cli.groups import run_groups  # noqa: PLC0415
+    from tui.cli.sessions.groups import run_groups  # noqa: PLC0415
 
     def work() -> int:
         if members and state:
@@ -275,7 +287,7 @@ def _demo(
     out: Annotated[Path, typer.Option(file_okay=False, help="Where sessions and report go.")] = Path("reports/demo"),
 ) -> None:
     """Two histories and a live crash, then their report: the whole of floodmark in about a minute."""
-    from tui.cli.demo import demo  # noqa: PLC0415
+    from tui.cli.runs.demo import demo  # noqa: PLC0415
 
     _end(lambda: demo(out))
 
@@ -293,7 +305,7 @@ def main() -> None:
         complain(f"nested too deeply: {error}")
         raise SystemExit(BAD_INPUT) from None
     except Exception as error:
-        from tui.cli import crash  # noqa: PLC0415
+        from tui.output import crash  # noqa: PLC0415
 
         raise SystemExit(crash.keep(error)) from None
 

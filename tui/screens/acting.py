@@ -4,13 +4,13 @@ from typing import Final
 
 from textual.app import ComposeResult
 
-from cluster_model.views import ClusterView
-from tui.bridge import SimBridge
-from tui.keymap import KEYS
-from tui.scopes import ACTS
-from tui.screens.mode import ModeScreen
-from tui.screens.sheets import Sheets
-from tui.theme import Look
+from cluster_model.observation.views import ClusterView
+from tui.keybindings.keymap import KEYS
+from tui.keybindings.scopes import ACTS
+from tui.screens.base import ModeScreen
+from tui.screens.fault_sheet import Sheets
+from tui.session.session_controller import SimBridge
+from tui.terminal.theme import Look
 
 BY_SHEET: Final = ("fault", "admin", "control")
 """Ids of the keys that open a sheet on this screen; all others are pressed on the main one."""

@@ -2,14 +2,14 @@
 
 from typing import Final
 
-from tui import glyphs
 from tui.screens.filtering import Filtering
+from tui.screens.layout import BARS, Box
 from tui.screens.paned import Paned
 from tui.screens.times import Times
+from tui.terminal import glyphs
 from tui.viewmodel import filtering, yank
+from tui.viewmodel.animation import Motion
 from tui.viewmodel.jump import Place
-from tui.viewmodel.layout import BARS, Box
-from tui.viewmodel.motion import Motion
 from tui.widgets.filterbar import FilterBar
 from tui.widgets.panes import Pane
 

@@ -12,14 +12,14 @@ from textual.style import Style
 from textual.widgets import Input, Static
 from textual.worker import Worker
 
-from playbooks.recorder import Recorder
-from tui import glyphs
-from tui.asking import Reply, put_question
-from tui.bridge import SimBridge
-from tui.scopes import bindings_of
+from playbooks.recording.recorder import Recorder
+from tui.keybindings.scopes import bindings_of
 from tui.screens.reachable import Reachable
-from tui.theme import Look
-from tui.viewmodel.words import duration
+from tui.session.asking import Reply, put_question
+from tui.session.session_controller import SimBridge
+from tui.terminal import glyphs
+from tui.terminal.format import duration
+from tui.terminal.theme import Look
 
 TITLE: Final = "Is it safe to"
 HINT: Final = (

@@ -5,12 +5,12 @@ from typing import ClassVar
 
 from textual.binding import BindingType
 
-from tui import glyphs
-from tui.keymap import KEYS, Key, word_of
-from tui.scopes import bindings_of
+from tui.keybindings.keymap import KEYS, Key, word_of
+from tui.keybindings.scopes import bindings_of
 from tui.screens.choice import ChoiceScreen, Piece
-from tui.theme import Look
-from tui.viewmodel.bookmarks import Bookmark, Bookmarks
+from tui.terminal import glyphs
+from tui.terminal.theme import Look
+from tui.viewmodel.timeline.bookmarks import Bookmark, Bookmarks
 
 
 class BookmarksScreen(ChoiceScreen):

@@ -5,14 +5,14 @@ from typing import ClassVar
 
 from textual.binding import BindingType
 
-from playbooks.branches import Branch
-from tui import glyphs
-from tui.bridge import SimBridge
-from tui.keymap import KEYS, Key, key_of
-from tui.scopes import bindings_of
+from playbooks.timetravel.branches import Branch
+from tui.keybindings.keymap import KEYS, Key, key_of
+from tui.keybindings.scopes import bindings_of
 from tui.screens.choice import ChoiceScreen, Piece
-from tui.theme import Look
-from tui.viewmodel import branch_list
+from tui.session.session_controller import SimBridge
+from tui.terminal import glyphs
+from tui.terminal.theme import Look
+from tui.viewmodel.timeline import branch_list
 
 
 class BranchesScreen(ChoiceScreen):

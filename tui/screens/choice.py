@@ -11,7 +11,7 @@ from textual.widgets import Static
 
 from tui.screens.live import LiveScreen
 from tui.screens.reachable import Reachable
-from tui.theme import Look, Over
+from tui.terminal.theme import Look, Over
 from tui.viewmodel.jump import Place
 
 Piece = tuple[str, str]

@@ -2,13 +2,13 @@
 
 from typing import TYPE_CHECKING
 
-from faults.action import Action
-from tui.screens.forking import Forking
-from tui.screens.sheets import Sheets
-from tui.viewmodel.words import speed
+from faults.declarations.action import Action
+from tui.screens.fault_sheet import Sheets
+from tui.screens.main_keys import Forking
+from tui.terminal.format import speed
 
 if TYPE_CHECKING:
-    from tui.typed.language import Place, Typed
+    from tui.session.typed_commands import Place, Typed
 
 
 class Commanded(Forking):
@@ -27,21 +27,27 @@ class Commanded(Forking):
 
     def open_command(self, text: str = "", back: int = 0) -> None:
         """Open it with something typed already, the cursor so many characters before its end."""
-        from tui.screens.command import CommandScreen  # noqa: PLC0415 - first paint does without it
+        from tui.screens.command_line import CommandScreen  # noqa: PLC0415 - first paint does without it
 
         if not self.toosmall.display and self.bridge.view.brokers:
             self.app.push_screen(CommandScreen(self.look, self, text, back))
 
     def place(self) -> "Place":
         """What a line can speak of now."""
-        from tui.typed.placing import place_in  # noqa: PLC0415 - first paint does without it
+        from tui.session.placing import place_in  # noqa: PLC0415 - first paint does without it
 
         view = self.bridge.view
         return place_in(self.bridge.session, view, aimed=self.foremost().selector())
 
     async def told(self, typed: "Typed") -> str:
         """Do what a line stands for; why not, where it was refused."""
-        from tui.typed.language import Act, Go, Play, Press, Speed  # noqa: PLC0415 - first paint does without it
+        from tui.session.typed_commands import (
+            Act,  # noqa: PLC0415 - first paint does without it
+            Go,  # noqa: PLC0415 - first paint does without it
+            Play,  # noqa: PLC0415 - first paint does without it
+            Press,  # noqa: PLC0415 - first paint does without it
+            Speed,  # noqa: PLC0415 - first paint does without it
+        )
 
         if isinstance(typed, Act):
             self.foremost().arrive()

@@ -11,17 +11,17 @@ from textual.screen import ModalScreen
 from textual.style import Style
 from textual.widgets import Input, Static
 
-from faults.action import Action
-from faults.fault import Expectation, Fault, FaultError
-from tui import glyphs
-from tui.scopes import bindings_of
+from faults.declarations.action import Action
+from faults.declarations.fault import Expectation, Fault, FaultError
+from tui.keybindings.scopes import bindings_of
+from tui.screens.fields import Field, FieldError, fields, read_fields
 from tui.screens.reachable import Reachable
-from tui.theme import Look
-from tui.typed.fields import Field, FieldError, fields, read_fields
-from tui.viewmodel.words import wrap
+from tui.terminal import glyphs
+from tui.terminal.format import wrap
+from tui.terminal.theme import Look
 
 if TYPE_CHECKING:
-    from tui.screens.injecting import Injecting
+    from tui.screens.target_actions import Injecting
 
 KEYS_WORDS: Final = (
     f"enter injects {glyphs.NOTHING} {{form_queue}} queues while paused {glyphs.NOTHING} {{form_up}} {{form_down}}"

@@ -11,14 +11,14 @@ from textual.screen import ModalScreen
 from textual.style import Style
 from textual.widgets import Input, Static
 
-from tui import glyphs
-from tui.scopes import bindings_of
+from tui.keybindings.scopes import bindings_of
 from tui.screens.reachable import Reachable
-from tui.theme import Look
-from tui.viewmodel.bookmarks import Bookmark
-from tui.viewmodel.instant import InstantError, instant_us
+from tui.terminal import glyphs
+from tui.terminal.format import clock
+from tui.terminal.instant import InstantError, instant_us
+from tui.terminal.theme import Look
 from tui.viewmodel.jump import Place
-from tui.viewmodel.words import clock
+from tui.viewmodel.timeline.bookmarks import Bookmark
 
 TITLE: Final = "Go to"
 MOST: Final = 8

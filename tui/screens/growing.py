@@ -9,12 +9,12 @@ from textual.content import Content
 from textual.style import Style
 from textual.widgets import Static
 
-from tui import glyphs
-from tui.bridge import SimBridge
-from tui.scopes import bindings_of
+from tui.keybindings.scopes import bindings_of
 from tui.screens.live import LiveScreen
-from tui.theme import Look
-from tui.viewmodel.words import clock
+from tui.session.session_controller import SimBridge
+from tui.terminal import glyphs
+from tui.terminal.format import clock
+from tui.terminal.theme import Look
 
 WIDTH: Final = 40
 """Cells of the whole way."""

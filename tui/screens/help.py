@@ -11,12 +11,12 @@ from textual.screen import ModalScreen
 from textual.style import Style
 from textual.widgets import Input, Static
 
-from tui.keymap import Key
-from tui.scopes import all_keys, bindings_of, scopes
+from tui.keybindings.keymap import Key
+from tui.keybindings.scopes import all_keys, bindings_of, scopes
 from tui.screens.reachable import Reachable
-from tui.theme import Look
-from tui.viewmodel import glossary, help_page
-from tui.viewmodel.help_page import CLUSTER, Here, Line
+from tui.terminal.theme import Look
+from tui.viewmodel import glossary, help
+from tui.viewmodel.help import CLUSTER, Here, Line
 
 
 class HelpScreen(ModalScreen[None], Reachable):
@@ -35,7 +35,7 @@ class HelpScreen(ModalScreen[None], Reachable):
     def compose(self) -> ComposeResult:
         """One scrolling page."""
         with VerticalScroll(id="help"):
-            yield Static(styled(help_page.lines(self._here, self._keys), self._look))
+            yield Static(styled(help.lines(self._here, self._keys), self._look))
 
     def action_glossary(self) -> None:
         """Every word."""

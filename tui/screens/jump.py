@@ -12,8 +12,8 @@ from textual.screen import ModalScreen
 from textual.style import Style
 from textual.widgets import Static
 
-from tui.scopes import bindings_of
-from tui.theme import Look
+from tui.keybindings.scopes import bindings_of
+from tui.terminal.theme import Look
 from tui.viewmodel import jump
 from tui.viewmodel.jump import Place
 

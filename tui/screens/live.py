@@ -2,7 +2,7 @@
 
 from textual.screen import ModalScreen
 
-from tui.theme import Look
+from tui.terminal.theme import Look
 
 
 class LiveScreen(ModalScreen[None]):

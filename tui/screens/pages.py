@@ -5,26 +5,26 @@ from typing import TYPE_CHECKING
 
 from textual.screen import Screen
 
-from tui.bridge import SimBridge
-from tui.keymap import KEYS, Key
-from tui.modes import Mode, mode_of
-from tui.theme import Look
-from tui.viewmodel import help_page
+from tui.keybindings.keymap import KEYS, Key
+from tui.keybindings.modes import Mode, mode_of
+from tui.session.session_controller import SimBridge
+from tui.terminal.theme import Look
+from tui.viewmodel import help
 from tui.viewmodel.control import ControlBar
-from tui.viewmodel.help_page import Here
+from tui.viewmodel.help import Here
 from tui.viewmodel.row import Row
-from tui.viewmodel.status import StatusBar
-from tui.widgets.linegrid import LineGrid
+from tui.viewmodel.status_bar import StatusBar
+from tui.widgets.line_widget import LineGrid
 
 if TYPE_CHECKING:
-    from tui.screens.mode import ModeScreen
+    from tui.screens.base import ModeScreen
 
 
 if TYPE_CHECKING:
-    from tui.screens.autopsy import Onward
+    from tui.screens.finding import Onward
 
 
-SHEET_HELP = {"whichkey": help_page.SHEET, "operations": help_page.OPERATIONS}
+SHEET_HELP = {"whichkey": help.SHEET, "operations": help.OPERATIONS}
 """Id of a sheet → its help."""
 
 
@@ -65,8 +65,8 @@ class Pages(Screen[None]):
 
     def action_ask(self) -> None:
         """Ask whether something is safe to do now."""
-        from tui.asking import recording_of  # noqa: PLC0415
         from tui.screens.ask import AskScreen  # noqa: PLC0415
+        from tui.session.asking import recording_of  # noqa: PLC0415
 
         recorder = getattr(self.app, "recorder", None)
         path = recording_of(self.bridge.session.recorded, recorder)
@@ -77,7 +77,7 @@ class Pages(Screen[None]):
 
     def action_finding(self, findings: int) -> None:
         """The autopsy of the next finding, or of the one before, as many as there are so far."""
-        from tui.evidence import findings_so_far  # noqa: PLC0415
+        from tui.session.background_tasks import findings_so_far  # noqa: PLC0415
 
         found = len(findings_so_far(self.bridge))
         if not found:
@@ -89,7 +89,7 @@ class Pages(Screen[None]):
 
     def open_autopsy(self, number: int) -> None:
         """The autopsy of the finding of a number from 1, of which there is one."""
-        from tui.screens.autopsy import AutopsyScreen  # noqa: PLC0415
+        from tui.screens.finding import AutopsyScreen  # noqa: PLC0415
 
         if self.toosmall.display:
             return
@@ -120,8 +120,8 @@ class Pages(Screen[None]):
             return SHEET_HELP[focused]
         name, scope = getattr(self.app.screen, "MODE", ""), getattr(self.app.screen, "SCOPE", "")
         if name:
-            return help_page.MODES["compare" if scope == "compare" else name]
-        return help_page.of_page(scope) if scope else help_page.CLUSTER
+            return help.MODES["compare" if scope == "compare" else name]
+        return help.of_page(scope) if scope else help.CLUSTER
 
     def action_help(self) -> None:
         """What is looked at, then keys and glyphs."""

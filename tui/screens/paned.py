@@ -5,7 +5,7 @@ from typing import Any
 from textual import events
 from textual.screen import Screen
 
-from tui.theme import Look
+from tui.terminal.theme import Look
 from tui.viewmodel.jump import Place
 from tui.widgets.panes import Pane
 

@@ -2,13 +2,13 @@
 
 from abc import abstractmethod
 
-from tui.railing import Railing
-from tui.screens.injecting import Injecting
+from tui.screens.target_actions import Injecting
 from tui.screens.times import Wake
-from tui.scrubbing import Scrubbing
-from tui.viewmodel.rails import letter_of
-from tui.viewmodel.stops import Shown
-from tui.widgets.lanes import Lanes
+from tui.session.railing import Railing
+from tui.session.scrubbing import Scrubbing
+from tui.viewmodel.timeline.branches import letter_of
+from tui.viewmodel.timeline.stops import Shown
+from tui.widgets.lanes_part import Lanes
 from tui.widgets.panes import SidePane, Status
 from tui.widgets.timeline import TimeLanes, TimeStrip
 

@@ -5,9 +5,9 @@ from typing import Any, ClassVar
 from textual.screen import Screen
 from textual.widget import Widget
 
-from tui.keymap import Key, with_keys
-from tui.scopes import in_force
-from tui.theme import Look
+from tui.keybindings.keymap import Key, with_keys
+from tui.keybindings.scopes import in_force
+from tui.terminal.theme import Look
 from tui.viewmodel.jump import Place
 
 FOCUS = "focus"
@@ -18,7 +18,7 @@ class Reachable(Screen[Any]):
     """A page; it adds its own places by :meth:`spots`."""
 
     SCOPE: ClassVar[str] = ""
-    """Its name in :data:`tui.scopes.SCOPES`."""
+    """Its name in :data:`tui.keybindings.scopes.SCOPES`."""
 
     @property
     def keys_in_force(self) -> tuple[Key, ...]:

@@ -10,12 +10,12 @@ from textual.screen import ModalScreen
 from textual.style import Style
 from textual.widgets import Static
 
-from playbooks.peeking import peek
-from tui import glyphs
-from tui.bridge import SimBridge
-from tui.scopes import bindings_of
+from playbooks.model.peeking import peek
+from tui.keybindings.scopes import bindings_of
 from tui.screens.reachable import Reachable
-from tui.theme import Look
+from tui.session.session_controller import SimBridge
+from tui.terminal import glyphs
+from tui.terminal.theme import Look
 from tui.viewmodel import record
 
 KEYS_WORDS: Final = (

@@ -11,18 +11,18 @@ from textual.screen import ModalScreen
 from textual.style import Style
 from textual.widgets import Static
 
-from tui import keeping
-from tui.bridge import SimBridge
-from tui.keeping import SettingsHolder
-from tui.scopes import bindings_of
+from tui.keybindings.scopes import bindings_of
+from tui.screens import settings_page
 from tui.screens.reachable import Reachable
-from tui.settings.reading import read_settings
+from tui.screens.settings_page import Piece
+from tui.session import settings_changes
+from tui.session.session_controller import SimBridge
+from tui.session.settings_changes import SettingsHolder
 from tui.settings.schema import OPTIONS, Settings
+from tui.settings.settings_file import read_settings
 from tui.settings.writing import WritingError, write
-from tui.theme import Look
-from tui.viewmodel import settings_page
+from tui.terminal.theme import Look
 from tui.viewmodel.jump import Place
-from tui.viewmodel.settings_page import Piece
 
 
 class SettingsScreen(ModalScreen[None], Reachable):
@@ -57,7 +57,7 @@ class SettingsScreen(ModalScreen[None], Reachable):
     @property
     def chosen(self) -> Settings:
         """What is in force now, whatever it was at the start."""
-        return keeping.in_force(self._floodmark)
+        return settings_changes.in_force(self._floodmark)
 
     def present(self) -> None:
         """Show the page."""
@@ -86,14 +86,14 @@ class SettingsScreen(ModalScreen[None], Reachable):
     def action_change(self, step: int) -> None:
         """Another value of it, at once."""
         wanted = settings_page.stepped(self.chosen, OPTIONS[self.marked].name, step)
-        keeping.apply(self._floodmark, wanted)
+        settings_changes.apply(self._floodmark, wanted)
         self._look = self._floodmark.look
         self._said = ("", "text")
         self.present()
 
     def action_undo(self) -> None:
         """Set back what was set last by its name, here and in the file."""
-        self._said = (keeping.undo(self._floodmark), "calm")
+        self._said = (settings_changes.undo(self._floodmark), "calm")
         self._look, self._found = self._floodmark.look, read_settings(self._found.path)
         self.present()
 

@@ -1,6 +1,6 @@
 """Bringing into sight what was named: a partition, a broker, an offset, a client."""
 
-from cluster_model.views import PartitionView
+from cluster_model.observation.views import PartitionView
 from tui.screens.commanded import Commanded
 
 

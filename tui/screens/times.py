@@ -4,12 +4,12 @@ from typing import Any, Final
 
 from textual.message import Message
 
-from faults.fault import FaultError
-from tui.keymap import word_of
+from faults.declarations.fault import FaultError
+from tui.keybindings.keymap import word_of
 from tui.screens.live import LiveScreen
 from tui.screens.pages import Pages
-from tui.viewmodel.bookmarks import Bookmark, Bookmarks
-from tui.widgets.lanes import Lanes
+from tui.viewmodel.timeline.bookmarks import Bookmark, Bookmarks
+from tui.widgets.lanes_part import Lanes
 from tui.widgets.matrix import Matrix
 
 SECOND_US: Final = 1_000_000

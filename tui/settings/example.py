@@ -2,9 +2,9 @@
 
 from textwrap import wrap
 
-from tui.keymap import GROUPS, KEYS, Key
-from tui.scopes import scopes
-from tui.settings.key_names import ALLOWED, in_file
+from tui.keybindings.key_names import ALLOWED, in_file
+from tui.keybindings.keymap import GROUPS, KEYS, Key
+from tui.keybindings.scopes import scopes
 from tui.settings.schema import KEYS as KEY_TABLE
 from tui.settings.schema import OPTIONS, SCREEN, quoted, written
 

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from tui.framerate import AUTO
-from tui.speeds import SPEEDS
+from tui.terminal.framerate import AUTO
+from tui.terminal.speeds import SPEEDS
 
 Value = str | float | bool
 

@@ -4,7 +4,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from playbooks.disk import put_in_place
+from playbooks.session_format.filesystem import put_in_place
 from tui.settings.place import config_path
 
 NAME: Final = "seen-words.txt"

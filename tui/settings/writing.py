@@ -6,7 +6,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from playbooks.disk import put_in_place
+from playbooks.session_format.filesystem import put_in_place
 from tui.settings.lines import entries, header
 from tui.settings.schema import SCREEN, Value, written
 

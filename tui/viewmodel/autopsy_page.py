@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from cluster_model.checker.findings import (
+from cluster_model.checker.root_cause.findings import (
     ABANDONED,
     DUPLICATE,
     LEAKED,
@@ -16,13 +16,13 @@ from cluster_model.checker.findings import (
     UNDONE,
     Finding,
 )
-from playbooks.peeking import Peeked
-from playbooks.problems import counted
-from tui import glyphs
-from tui.viewmodel.autopsy import Frame, said, strip
-from tui.viewmodel.chronicle import Broken
+from playbooks.errors import counted
+from playbooks.model.peeking import Peeked
+from tui.terminal import glyphs
+from tui.terminal.format import acks, clock, names, wrap
+from tui.viewmodel.finding_page import Frame, said, strip
+from tui.viewmodel.partition_history import Broken
 from tui.viewmodel.row import Row
-from tui.viewmodel.words import acks, clock, names, wrap
 
 LABEL: Final = 14
 """Cells in front of a section's words."""

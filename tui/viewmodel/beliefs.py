@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 
-from cluster_model.views import BrokerView, PartitionView
-from tui import glyphs
-from tui.viewmodel.words import count
+from cluster_model.observation.views import BrokerView, PartitionView
+from tui.terminal import glyphs
+from tui.terminal.format import count
 
 
 def marks(broker: BrokerView, room: int) -> str:

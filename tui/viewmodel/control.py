@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from typing import Final
 
 from cluster_model.controller.view import ControllerView
-from cluster_model.views import BrokerView, ClusterView
-from tui import glyphs
+from cluster_model.observation.views import BrokerView, ClusterView
+from tui.terminal import glyphs
+from tui.terminal.format import count, names
 from tui.viewmodel.row import Row
-from tui.viewmodel.status import NARROW
-from tui.viewmodel.words import count, names
+from tui.viewmodel.status_bar import NARROW
 
 ROLE: Final[dict[str, tuple[str, str]]] = {
     "active": (glyphs.LEADER, "leader"),

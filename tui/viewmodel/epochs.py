@@ -2,8 +2,8 @@
 
 from typing import Final
 
-from cluster_model.views import PartitionView, ReplicaView
-from tui import glyphs
+from cluster_model.observation.views import PartitionView, ReplicaView
+from tui.terminal import glyphs
 from tui.viewmodel.row import Row
 
 _LABEL: Final = 7

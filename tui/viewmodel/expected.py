@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from playbooks.expecting import Watch, explain, holds
-from playbooks.model import Expectation
-from tui import glyphs
+from playbooks.engine.expectations import Watch, explain, holds
+from playbooks.model.playbook import Expectation
+from tui.terminal import glyphs
 from tui.viewmodel.row import Row
 
 Stand = Literal["pass", "fail", "open"]

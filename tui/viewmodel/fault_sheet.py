@@ -4,11 +4,11 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from faults.fault import FAMILIES, Expectation, Fault
-from playbooks.foretold_words import DOWN, expected_lines
-from tui import glyphs
+from faults.declarations.fault import FAMILIES, Expectation, Fault
+from playbooks.engine.foretold_words import DOWN, expected_lines
+from tui.terminal import glyphs
+from tui.terminal.format import wrap
 from tui.viewmodel.sheet import Heading, Item, ItemRow, Sheet, TextRow, with_defaults
-from tui.viewmodel.words import wrap
 
 COLUMN: Final = 26
 """A column is at least so wide: a letter, a glyph, a title, what the title is for."""

@@ -4,9 +4,9 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from typing import Final
 
-from cluster_model.views import PartitionView
+from cluster_model.observation.views import PartitionView
 from playbooks.filtering import fits
-from tui import glyphs
+from tui.terminal import glyphs
 
 FILTER: Final = "names, offline, under, minisr, lost, split, b2 (led by it); ! before a word: without it"
 """What can be typed."""

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from cluster_model.views import PartitionView
-from tui import glyphs
-from tui.viewmodel.matrix import window
+from cluster_model.observation.views import PartitionView
+from tui.terminal import glyphs
+from tui.viewmodel.partition_matrix import window
 
 
 class State(NamedTuple):

@@ -3,8 +3,8 @@
 from bisect import bisect_right
 from typing import Final
 
-from tui import glyphs
-from tui.viewmodel.words import count
+from tui.terminal import glyphs
+from tui.terminal.format import count
 
 LIMITS: Final = (1, 10, 100, 1_000, 10_000)
 """From so many records on begins each step after nought."""

@@ -3,7 +3,7 @@
 import re
 from typing import Final
 
-from cluster_model.views import PartitionView
+from cluster_model.observation.views import PartitionView
 
 _ON_SCREEN: Final = """
 acks: acks

@@ -4,7 +4,7 @@ from typing import Final, NamedTuple
 
 from rich.cells import cell_len
 
-from tui import glyphs
+from tui.terminal import glyphs
 
 BETWEEN: Final = f" {glyphs.NOTHING} "
 """Between two hints."""

@@ -7,10 +7,10 @@ between the two is where records are lost.
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from cluster_model.views import ClusterView, LaneView, LogView, PartitionView
-from tui import glyphs
+from cluster_model.observation.views import ClusterView, LaneView, LogView, PartitionView
+from tui.terminal import glyphs
 from tui.viewmodel.beliefs import conditions
-from tui.viewmodel.matrix import STATUS
+from tui.viewmodel.partition_matrix import STATUS
 from tui.viewmodel.record_look import record_look
 
 STEP: Final = 20

@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from cluster_model.log_marks import LaneMarks
-from cluster_model.views import LaneView, Run
-from tui import glyphs
-from tui.theme import Over
+from cluster_model.inspection.log_marks import LaneMarks
+from cluster_model.observation.views import LaneView, Run
+from tui.terminal import glyphs
+from tui.terminal.theme import Over
 from tui.viewmodel.record_look import record_look
 from tui.viewmodel.scope import Scope
 

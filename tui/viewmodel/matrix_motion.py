@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-from cluster_model.views import PartitionView
-from tui.viewmodel.matrix import Row
-from tui.viewmodel.motion import Motion
+from cluster_model.observation.views import PartitionView
+from tui.viewmodel.animation import Motion
+from tui.viewmodel.partition_matrix import Row
 
 NUMBERS: Final = ("epoch", "isr", "hw", "lag", "lost")
 """Of a row, beside its cells."""

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import Final
 
-from playbooks.peeking import Peeked
-from playbooks.problems import counted, listed
+from playbooks.errors import counted, listed
+from playbooks.model.peeking import Peeked
 from playbooks.units import duration_text, size_text
 
 GONE: Final = {

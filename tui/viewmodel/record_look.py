@@ -1,8 +1,8 @@
 """How a record looks in a log, wherever logs are drawn: one character and its role."""
 
-from cluster_model.views import Run
-from tui import glyphs
-from tui.theme import EPOCHS
+from cluster_model.observation.views import Run
+from tui.terminal import glyphs
+from tui.terminal.theme import EPOCHS
 
 
 def record_look(run: Run, *, sure: bool) -> tuple[str, str]:

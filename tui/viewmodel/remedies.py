@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from tui import glyphs
-from tui.viewmodel.words import clock, duration
+from tui.terminal import glyphs
+from tui.terminal.format import clock, duration
 
 _GLYPHS: Final = {
     "saves": (glyphs.OK, "calm"),

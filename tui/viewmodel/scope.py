@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from typing import Final
 
-from cluster_model.views import PartitionView
+from cluster_model.observation.views import PartitionView
 from tui.viewmodel.lanes import tail
 
 ZOOMS: Final = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000)

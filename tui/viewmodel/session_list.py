@@ -6,11 +6,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from playbooks import layout
-from tui import glyphs
+from playbooks.session_format import session_files
+from tui.terminal import glyphs
+from tui.terminal.format import duration
 from tui.viewmodel.row import Row
 from tui.viewmodel.shelf_list import Entry
-from tui.viewmodel.words import duration
 
 VERDICTS = {
     "pass": (glyphs.OK, "calm"),
@@ -47,16 +47,16 @@ def sealed_card(path: Path, _manifest_ns: int) -> Card:
 def card(path: Path) -> Card:
     """The card of a session."""
     try:
-        return sealed_card(path, (path / layout.MANIFEST).stat().st_mtime_ns)
+        return sealed_card(path, (path / session_files.MANIFEST).stat().st_mtime_ns)
     except OSError:
         return _card(path)
 
 
 def _card(path: Path) -> Card:
     try:
-        start, manifest = layout.read_start(path), layout.read_manifest(path)
-    except layout.LayoutError as error:
-        return Card(path, path.name.removeprefix(layout.DIRECTORY_PREFIX), "", 0, "", "", "", -1, str(error))
+        start, manifest = session_files.read_start(path), session_files.read_manifest(path)
+    except session_files.LayoutError as error:
+        return Card(path, path.name.removeprefix(session_files.DIRECTORY_PREFIX), "", 0, "", "", "", -1, str(error))
     began = start.wall_start[:16].replace("T", " ")
     known = (start.playbook, start.title, start.seed, began, start.profile)
     return Card(path, *known, manifest.verdict if manifest else "", manifest.virtual_us if manifest else -1)
@@ -64,7 +64,7 @@ def _card(path: Path) -> Card:
 
 def newest_first(parent: Path) -> list[Path]:
     """The sessions in a directory: their names begin with when they began."""
-    return layout.sessions_under(parent)[::-1]
+    return session_files.sessions_under(parent)[::-1]
 
 
 def entries(paths: list[Path], parent: Path, here: Path | None) -> tuple[Entry, ...]:
@@ -72,7 +72,7 @@ def entries(paths: list[Path], parent: Path, here: Path | None) -> tuple[Entry, 
     if not paths:
         return (Entry("", f"no session in {parent} yet: each is recorded there as it runs", "quiet", heading=True),)
     return tuple(
-        Entry(str(path), path.name.removeprefix(layout.DIRECTORY_PREFIX), end="here" if path == here else "")
+        Entry(str(path), path.name.removeprefix(session_files.DIRECTORY_PREFIX), end="here" if path == here else "")
         for path in paths
     )
 
@@ -107,8 +107,8 @@ def about(known: Card) -> tuple[Row, ...]:
 def expected(path: Path) -> tuple[Row, ...]:
     """What came of its expectations, for a sealed session."""
     try:
-        found = layout.read_object(path / layout.RESULT)
-    except layout.LayoutError:
+        found = session_files.read_object(path / session_files.RESULT)
+    except session_files.LayoutError:
         return (Row((("it has no result: its end is missing", "quiet"),)),)
     rows = [_judged(each) for each in found.get("expectations", ()) if isinstance(each, dict)]
     return tuple(rows) or (Row((("it expected nothing", "quiet"),)),)
@@ -123,8 +123,8 @@ def _judged(each: dict[str, Any]) -> Row:
 def text_of(path: Path) -> tuple[Row, ...]:
     """Its playbook's lines, and behind them what its operator did."""
     try:
-        lines = (path / layout.PLAYBOOK).read_text(encoding="utf-8", errors="replace").splitlines()
-        acted = (path / layout.ACTIONS).read_text(encoding="utf-8", errors="replace").splitlines()
+        lines = (path / session_files.PLAYBOOK).read_text(encoding="utf-8", errors="replace").splitlines()
+        acted = (path / session_files.ACTIONS).read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError as error:
         return (Row(((f"its files cannot be read: {error.strerror}", "warning"),)),)
     rows = [Row(((line, "quiet" if line.lstrip().startswith("#") else "text"),)) for line in lines]

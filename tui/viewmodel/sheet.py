@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
-from faults.action import Value
-from faults.operations import Operation
-from playbooks.fault_words import value_text
-from tui.viewmodel.words import wrap
+from faults.declarations.action import Value
+from faults.declarations.operation import Operation
+from playbooks.model.fault_words import value_text
+from tui.terminal.format import wrap
 
 ONE_COLUMN: Final = 8
 """Up to so many faults, each has a line with its summary; more stand in columns."""

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from playbooks.shelf import Shelved
-from playbooks.themes import heading
-from tui import glyphs
+from playbooks.library.index import heading
+from playbooks.library.shelf import Shelved
+from tui.terminal import glyphs
 from tui.viewmodel.row import Row, first_shown
 
 RUNNING = ""

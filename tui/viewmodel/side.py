@@ -4,16 +4,16 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-from cluster_model.clients.dead_letters import SUFFIX
-from cluster_model.views import BrokerState, BrokerView, ClusterView, GroupView, PartitionView, ProducerView
-from faults.action import Action
-from playbooks.client_books import ClientBooks, GroupBook, ProducerBook
-from playbooks.wording import words
-from tui import glyphs
+from cluster_model.clients.consumer.dead_letters import SUFFIX
+from cluster_model.observation.views import BrokerState, BrokerView, ClusterView, GroupView, PartitionView, ProducerView
+from faults.declarations.action import Action
+from playbooks.model.wording import words
+from playbooks.results.client_books import ClientBooks, GroupBook, ProducerBook
+from tui.terminal import glyphs
+from tui.terminal.format import acks, count, duration, parameters
 from tui.viewmodel.beliefs import beliefs, conditions
-from tui.viewmodel.matrix import BROKER_STATUS, STATUS
+from tui.viewmodel.partition_matrix import BROKER_STATUS, STATUS
 from tui.viewmodel.row import HEAL, Row
-from tui.viewmodel.words import acks, count, duration, parameters
 
 NO_CLIENTS: Final = "no producers and no groups: the playbook of this session has none"
 UNREAD: Final = "no group reads this topic"

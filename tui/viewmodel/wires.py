@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from typing import Final
 
-from cluster_model.fetch_wires import FetchWire
-from cluster_model.views import BrokerState, ClusterView, PartitionView
-from tui import glyphs
+from cluster_model.observation.inflight_fetches import FetchWire
+from cluster_model.observation.views import BrokerState, ClusterView, PartitionView
+from tui.terminal import glyphs
+from tui.terminal.format import count, duration
 from tui.viewmodel.row import Row
-from tui.viewmodel.words import count, duration
 
 NOBODY: Final = "no other replica, so nobody fetches"
 _STANDING: Final = ("down", "starting", "paused")

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterable
 
-from cluster_model.views import BrokerView, ClusterView, PartitionView, ReplicaView
-from playbooks.problems import counted
-from tui.viewmodel.matrix import lags_of
+from cluster_model.observation.views import BrokerView, ClusterView, PartitionView, ReplicaView
+from playbooks.errors import counted
+from tui.terminal.format import clock
+from tui.viewmodel.partition_matrix import lags_of
 from tui.viewmodel.row import Row
-from tui.viewmodel.words import clock
 
 LINES, CELLS = 1_000, 200
 """Room for what is copied: more than a screen has."""

@@ -8,7 +8,7 @@ from textual.containers import Horizontal
 from textual.message import Message
 from textual.widgets import Input, Static
 
-from tui.scopes import bindings_of
+from tui.keybindings.scopes import bindings_of
 
 
 class FilterBar(Horizontal):

@@ -5,18 +5,20 @@ from dataclasses import replace
 from textual import events
 from textual.message import Message
 
-from cluster_model.views import ClusterView, PartitionView
-from tui import glyphs
-from tui.paint import matrix as paint
-from tui.theme import Look
-from tui.viewmodel import filtering, glance, heat, matrix
+from cluster_model.observation.views import ClusterView, PartitionView
+from tui.terminal import glyphs
+from tui.terminal.theme import Look
+from tui.viewmodel import filtering, glance, heat, partition_matrix
+from tui.viewmodel.animation import Motion
 from tui.viewmodel.jump import Place
 from tui.viewmodel.matrix_motion import moved
-from tui.viewmodel.motion import Motion
-from tui.widgets.linegrid import RIGHT, LineGrid
+from tui.widgets import matrix_part as paint
+from tui.widgets.line_widget import RIGHT, LineGrid
 
 
-class Matrix(LineGrid[matrix.Head | matrix.Row | matrix.Said | glance.GlanceRow], can_focus=True):
+class Matrix(
+    LineGrid[partition_matrix.Head | partition_matrix.Row | partition_matrix.Said | glance.GlanceRow], can_focus=True
+):
     """Partitions × brokers. The cursor stands on a (partition, broker) pair, both counted from 0.
 
     A filter leaves partitions out: the cursor stands on one that is shown then, as long as there is one.
@@ -63,7 +65,7 @@ class Matrix(LineGrid[matrix.Head | matrix.Row | matrix.Said | glance.GlanceRow]
             self._present_glance(shown, place[0], len(view.partitions))
             return
         width, height = self.size
-        built = matrix.build(
+        built = partition_matrix.build(
             shown, width=width, height=height - self.heat, cursor=place, before=self._first, heat=self.heat
         )
         self._first = (built.first, built.head.columns.first)
@@ -81,17 +83,17 @@ class Matrix(LineGrid[matrix.Head | matrix.Row | matrix.Said | glance.GlanceRow]
         built = glance.build(view.partitions, place, width, height, self._first_line)
         self._first_line = built.first
         self._say_position("", total)
-        parts = matrix.columns(view, width, self.cursor[1])
+        parts = partition_matrix.columns(view, width, self.cursor[1])
         legend = built.legend or ((f"  no partition fits {self.words}" if self.words else "  no partitions", "quiet"),)
-        self.show((*built.rows, matrix.Said(parts, legend)))
+        self.show((*built.rows, partition_matrix.Said(parts, legend)))
 
-    def _said(self, columns: matrix.Columns) -> list[matrix.Said]:
+    def _said(self, columns: partition_matrix.Columns) -> list[partition_matrix.Said]:
         """Lines below the partitions."""
-        said: list[matrix.Said] = []
+        said: list[partition_matrix.Said] = []
         if self.words and not self._fitting:
-            said.append(matrix.Said(columns, ((f"  no partition fits {self.words}", "quiet"),)))
+            said.append(partition_matrix.Said(columns, ((f"  no partition fits {self.words}", "quiet"),)))
         if self.heat:
-            said.append(matrix.Said(columns, heat.legend(self.size.width)))
+            said.append(partition_matrix.Said(columns, heat.legend(self.size.width)))
         return said
 
     def in_turn(self, view: ClusterView) -> tuple[PartitionView, ...]:
@@ -106,10 +108,10 @@ class Matrix(LineGrid[matrix.Head | matrix.Row | matrix.Said | glance.GlanceRow]
         """Partitions and brokers in sight, as places on the screen."""
         found, left, top = [], self.region.x, self.region.y
         for number, row in enumerate(self.rows):
-            if isinstance(row, matrix.Row):
+            if isinstance(row, partition_matrix.Row):
                 partition = self._fitting[self._first[0] + number - 1]
                 found.append(Place(left, top + number, "row", str(partition)))
-            elif isinstance(row, matrix.Head):
+            elif isinstance(row, partition_matrix.Head):
                 parts = row.columns
                 start = left + paint.lead(parts)
                 found += [
@@ -148,7 +150,7 @@ class Matrix(LineGrid[matrix.Head | matrix.Row | matrix.Said | glance.GlanceRow]
             inside = 2 <= x < 2 + len(row.cells)
             cell = (self._first_line + y) * glance.per_row(self.size.width) + x - 2
             return (self._fitting[cell] if inside else -1, -1)
-        partition = self._fitting[self._first[0] + y - 1] if isinstance(row, matrix.Row) else -1
+        partition = self._fitting[self._first[0] + y - 1] if isinstance(row, partition_matrix.Row) else -1
         return partition, paint.broker_at(row.columns, x)
 
     def on_mouse_down(self, event: events.MouseDown) -> None:

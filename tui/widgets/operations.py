@@ -4,13 +4,13 @@ from typing import ClassVar
 
 from textual.binding import BindingType
 
-from faults.operations import OPERATIONS
-from tui import glyphs
-from tui.keymap import with_keys
-from tui.scopes import bindings_of, in_force
-from tui.theme import Look
+from faults.declarations.operation import OPERATIONS
+from tui.keybindings.keymap import with_keys
+from tui.keybindings.scopes import bindings_of, in_force
+from tui.terminal import glyphs
+from tui.terminal.theme import Look
 from tui.viewmodel import sheet
-from tui.widgets.whichkey import Told, WhichKey
+from tui.widgets.which_key import Told, WhichKey
 
 
 class OperationSheet(WhichKey, inherit_bindings=False):

@@ -4,17 +4,17 @@ from textual import events
 from textual.containers import Container
 from textual.message import Message
 
-from tui.keymap import KEYS, Key, key_of
-from tui.modes import Mode
-from tui.paint import panes as paint
-from tui.paint.rows import side
-from tui.theme import Look
+from tui.keybindings.keymap import KEYS, Key, key_of
+from tui.keybindings.modes import Mode
+from tui.terminal.theme import Look
 from tui.viewmodel.control import ControlBar
-from tui.viewmodel.feed import Line
 from tui.viewmodel.row import HEAL
-from tui.viewmodel.status import StatusBar
-from tui.widgets.linegrid import RIGHT, LineGrid
-from tui.widgets.rows import Rows
+from tui.viewmodel.status_bar import StatusBar
+from tui.viewmodel.timeline.feed import Line
+from tui.widgets import panes_part as paint
+from tui.widgets.line_widget import RIGHT, LineGrid
+from tui.widgets.rows import side
+from tui.widgets.rows_part import Rows
 
 
 class Pane(Container):

@@ -6,16 +6,16 @@ from typing import NamedTuple
 from textual import events
 from textual.message import Message
 
-from tui.paint.timeline import paint
-from tui.theme import Look
-from tui.viewmodel import rails
-from tui.viewmodel.mark_words import CLUSTER, FAULTS, SAFETY
-from tui.viewmodel.rails import Rail
-from tui.viewmodel.stops import Shown
-from tui.viewmodel.tape import Tape
-from tui.viewmodel.time_window import Window, fit
-from tui.viewmodel.timeline import LABEL, NONE, TIME, Drawer, TimeRow
-from tui.widgets.linegrid import RIGHT, LineGrid
+from tui.terminal.theme import Look
+from tui.viewmodel.timeline import branches as rails
+from tui.viewmodel.timeline.branches import Rail
+from tui.viewmodel.timeline.event_feed import Tape
+from tui.viewmodel.timeline.mark_words import CLUSTER, FAULTS, SAFETY
+from tui.viewmodel.timeline.stops import Shown
+from tui.viewmodel.timeline.time_window import Window, fit
+from tui.viewmodel.timeline.timeline_rows import LABEL, NONE, TIME, Drawer, TimeRow
+from tui.widgets.line_widget import RIGHT, LineGrid
+from tui.widgets.timeline_part import paint
 
 
 class Spot(NamedTuple):

@@ -10,12 +10,12 @@ cannot be torn. One shortest circle is told of each component.
 from bisect import bisect_right
 from typing import Any, Final, NamedTuple
 
-from cluster_model.checker.anomalies.cases import Example, Tally
-from cluster_model.checker.anomalies.facts import Facts, KeyFacts, values_between
+from cluster_model.checker.anomalies.anomaly_case import Example, Tally
 from cluster_model.checker.anomalies.graph import components, shortest_cycle
-from cluster_model.checker.anomalies.language import COMMITTED, INFO, Op, Read, Send
+from cluster_model.checker.anomalies.index import Facts, KeyFacts, values_between
+from cluster_model.checker.anomalies.operations import COMMITTED, INFO, Op, Read, Send
 from cluster_model.checker.anomalies.poll_order import client_of
-from cluster_model.checker.anomalies.spans import Spans
+from cluster_model.util.spans import Spans
 
 WRITES: Final = "G0"
 READS: Final = "G1c"

@@ -2,8 +2,8 @@
 
 from typing import Final
 
-from cluster_model.checker.anomalies.cases import Example, Tally
-from cluster_model.checker.anomalies.facts import KeyFacts
+from cluster_model.checker.anomalies.anomaly_case import Example, Tally
+from cluster_model.checker.anomalies.index import KeyFacts
 
 NAME: Final = "duplicate"
 

@@ -8,12 +8,12 @@ Behind the last stable offset somebody has to read uncommitted data. A partition
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from cluster_model.checker.anomalies.history import Anomalies
-from cluster_model.checker.anomalies.language import Read
-from cluster_model.log.batch import ABORT, TRANSACTIONAL
-from cluster_model.log.ranges import subtract
-from cluster_model.replication.replica import Replica
-from cluster_model.world import World
+from cluster_model.broker.partition.partition import Replica
+from cluster_model.checker.anomalies.history_checker import Anomalies
+from cluster_model.checker.anomalies.operations import Read
+from cluster_model.observation.cluster_state import World
+from cluster_model.protocol.batch import ABORT, TRANSACTIONAL
+from cluster_model.util.ranges import subtract
 
 
 class Served(NamedTuple):

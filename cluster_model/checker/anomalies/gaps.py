@@ -8,9 +8,9 @@ leader writes there later.
 
 from typing import Any, NamedTuple
 
-from cluster_model.checker.anomalies.cases import Example, Tally
-from cluster_model.checker.anomalies.facts import Facts, values_between
-from cluster_model.checker.anomalies.language import COMMITTED, FAIL
+from cluster_model.checker.anomalies.anomaly_case import Example, Tally
+from cluster_model.checker.anomalies.index import Facts, values_between
+from cluster_model.checker.anomalies.operations import COMMITTED, FAIL
 
 
 class Step(NamedTuple):

@@ -2,7 +2,7 @@
 
 from typing import Any, Final
 
-from cluster_model.checker.anomalies.cases import Example, Tally
+from cluster_model.checker.anomalies.anomaly_case import Example, Tally
 
 COMMITS: Final = "commit-regression"
 OWNERS: Final = "two-owners"

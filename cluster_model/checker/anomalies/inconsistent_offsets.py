@@ -2,9 +2,9 @@
 
 from typing import Final
 
-from cluster_model.checker.anomalies.cases import Example, Tally
-from cluster_model.checker.anomalies.facts import KeyFacts
-from cluster_model.log.ranges import Range
+from cluster_model.checker.anomalies.anomaly_case import Example, Tally
+from cluster_model.checker.anomalies.index import KeyFacts
+from cluster_model.util.ranges import Range
 
 NAME: Final = "inconsistent-offsets"
 

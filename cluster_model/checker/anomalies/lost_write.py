@@ -8,10 +8,10 @@ its send is committed: it was ok, or nobody can tell and some value of it was re
 
 from typing import Final
 
-from cluster_model.checker.anomalies.cases import Example, Tally
+from cluster_model.checker.anomalies.anomaly_case import Example, Tally
 from cluster_model.checker.anomalies.duplicate import offsets_of_doubles
-from cluster_model.checker.anomalies.facts import KeyFacts
-from cluster_model.checker.anomalies.language import OK
+from cluster_model.checker.anomalies.index import KeyFacts
+from cluster_model.checker.anomalies.operations import OK
 
 NAME: Final = "lost-write"
 

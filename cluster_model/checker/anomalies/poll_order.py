@@ -12,7 +12,7 @@ that is assigned partitions by a group goes by the group's commits, so there bot
 
 from typing import Any, Final
 
-from cluster_model.checker.anomalies.cases import Example, Tally
+from cluster_model.checker.anomalies.anomaly_case import Example, Tally
 from cluster_model.checker.anomalies.gaps import Gaps, Step
 
 BACK: Final = "nonmonotonic-poll"

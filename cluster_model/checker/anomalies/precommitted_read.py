@@ -2,10 +2,10 @@
 
 from typing import Final
 
-from cluster_model.checker.anomalies.cases import Example, Tally
-from cluster_model.checker.anomalies.language import Op, Payload
+from cluster_model.checker.anomalies.anomaly_case import Example, Tally
+from cluster_model.checker.anomalies.operations import Op, Payload
 from cluster_model.checker.anomalies.poll_order import client_of
-from cluster_model.checker.anomalies.spans import Spans
+from cluster_model.util.spans import Spans
 
 NAME: Final = "precommitted-read"
 

@@ -6,7 +6,7 @@ It is no anomaly but a measure of the other ones' reach: a reader that lags has 
 from bisect import bisect_right
 from typing import Any, Final
 
-from cluster_model.checker.anomalies.cases import Example, Tally
+from cluster_model.checker.anomalies.anomaly_case import Example, Tally
 from cluster_model.checker.anomalies.poll_order import client_of
 
 NAME: Final = "realtime-lag"

@@ -6,8 +6,8 @@ Whatever was acknowledged before a send is in the log by then, so what is sent l
 from collections import deque
 from typing import Any, Final
 
-from cluster_model.checker.anomalies.cases import Example, Tally
-from cluster_model.checker.anomalies.spans import Spans
+from cluster_model.checker.anomalies.anomaly_case import Example, Tally
+from cluster_model.util.spans import Spans
 
 NAME: Final = "realtime-order"
 

@@ -2,10 +2,10 @@
 
 from typing import Final
 
-from cluster_model.checker.anomalies.cases import Example, Tally
-from cluster_model.checker.anomalies.facts import KeyFacts
-from cluster_model.checker.anomalies.language import OK
-from cluster_model.checker.anomalies.spans import Spans
+from cluster_model.checker.anomalies.anomaly_case import Example, Tally
+from cluster_model.checker.anomalies.index import KeyFacts
+from cluster_model.checker.anomalies.operations import OK
+from cluster_model.util.spans import Spans
 
 NAME: Final = "unseen"
 

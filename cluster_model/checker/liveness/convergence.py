@@ -4,11 +4,11 @@ from collections.abc import Iterator
 from typing import Final
 
 from cluster_model.checker.liveness.owed import Owed, Property
-from cluster_model.checker.liveness.sight import Scene, Sight, held_up, never_told, throttled
+from cluster_model.checker.liveness.partition_state import Scene, Sight, held_up, never_told, throttled
 from cluster_model.log.compare import differing
-from cluster_model.log.epochs import EpochCache
+from cluster_model.log.leader_epoch_cache import EpochCache
 from cluster_model.log.replica_log import ReplicaLog
-from cluster_model.profiles import Profile
+from cluster_model.protocol.versions import Profile
 
 PROPERTY: Final = Property(
     "convergence",

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from cluster_model.checker.liveness.owed import Owed, Property
-from cluster_model.checker.liveness.sight import Scene, Sight, held_up, never_told, throttled
+from cluster_model.checker.liveness.partition_state import Scene, Sight, held_up, never_told, throttled
 from cluster_model.log.replica_log import ReplicaLog
 
 PROPERTY: Final = Property(

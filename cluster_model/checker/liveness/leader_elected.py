@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from typing import Final
 
 from cluster_model.checker.liveness.owed import Owed, Property
-from cluster_model.checker.liveness.sight import Scene, Sight, never_told
-from cluster_model.messages import NOBODY
+from cluster_model.checker.liveness.partition_state import Scene, Sight, never_told
+from cluster_model.protocol.messages import NOBODY
 
 PROPERTY: Final = Property(
     "leader-elected",

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
-from cluster_model.checker.liveness.sight import Scene, Sight
+from cluster_model.checker.liveness.partition_state import Scene, Sight
 
 
 class Owed(NamedTuple):
@@ -52,7 +52,7 @@ class Property:
     name: str
     promise: str
     bound: str
-    """How long it may take, in words; the figures are in :mod:`~cluster_model.checker.liveness.bounds`."""
+    """How long it may take, in words; the figures are in :mod:`~cluster_model.checker.liveness.deadlines`."""
     disturbed_by: str
     """What stops its clock."""
     known: str = "none"

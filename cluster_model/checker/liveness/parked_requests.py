@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 from typing import Final
 
+from cluster_model.broker.broker import Broker
 from cluster_model.checker.liveness.owed import Owed, Property
-from cluster_model.checker.liveness.sight import Sight
-from cluster_model.replication.broker import Broker
+from cluster_model.checker.liveness.partition_state import Sight
 
 PROPERTY: Final = Property(
     "parked-requests",

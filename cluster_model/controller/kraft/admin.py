@@ -3,7 +3,15 @@
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from cluster_model.clients.admin_messages import (
+from cluster_model.controller.kraft.cluster_control_manager import ClusterControl
+from cluster_model.controller.kraft.configuration_control import ConfigurationControl
+from cluster_model.controller.kraft.metadata import MetadataImage
+from cluster_model.controller.kraft.partition_control import PartitionControl
+from cluster_model.controller.kraft.records import Record
+from cluster_model.controller.kraft.replication_control import ReplicationControl
+from cluster_model.controller.kraft.replication_control_manager import TopicControl
+from cluster_model.controller.rules.replica_placement import Draw
+from cluster_model.protocol.admin_messages import (
     AdminRequest,
     AdminResponse,
     AlterPartitionReassignmentsRequest,
@@ -19,17 +27,9 @@ from cluster_model.clients.admin_messages import (
     UnregisterBrokerResponse,
     refusal,
 )
-from cluster_model.config_keys import ConfigValue
-from cluster_model.controller.kraft.cluster_control import ClusterControl
-from cluster_model.controller.kraft.configuration_control import ConfigurationControl
-from cluster_model.controller.kraft.image import MetadataImage
-from cluster_model.controller.kraft.partition_control import PartitionControl
-from cluster_model.controller.kraft.records import Record
-from cluster_model.controller.kraft.replication_control import ReplicationControl
-from cluster_model.controller.kraft.topic_control import TopicControl
-from cluster_model.controller.rules.striped import Draw
-from cluster_model.errors import KafkaError
-from cluster_model.profiles import Profile
+from cluster_model.protocol.config_key import ConfigValue
+from cluster_model.protocol.errors import KafkaError
+from cluster_model.protocol.versions import Profile
 
 REQUESTS: Final[tuple[type[Any], ...]] = (
     CreateTopicsRequest, DeleteTopicsRequest, CreatePartitionsRequest, AlterPartitionReassignmentsRequest,

@@ -7,11 +7,11 @@ given up: it is repeated until it is answered.
 from collections.abc import Callable
 from typing import Any, Final
 
-from cluster_model.controller.kraft.channel import ControllerChannel
+from cluster_model.controller.kraft.controller_channel import ControllerChannel
 from cluster_model.controller.kraft.messages import AlterPartitionBatchRequest, AlterPartitionBatchResponse
-from cluster_model.errors import KafkaError
-from cluster_model.kernel.port import Port
-from cluster_model.messages import AlterPartitionRequest, AlterPartitionResponse
+from cluster_model.kernel.node_context import Port
+from cluster_model.protocol.errors import KafkaError
+from cluster_model.protocol.messages import AlterPartitionRequest, AlterPartitionResponse
 
 RETRY_US: Final = 50_000
 """Pause after an answer that refused everything."""

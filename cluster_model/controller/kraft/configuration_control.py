@@ -2,7 +2,9 @@
 
 from typing import Final
 
-from cluster_model.clients.admin_messages import (
+from cluster_model.controller.kraft.metadata import MetadataImage
+from cluster_model.controller.kraft.records import ClearElrRecord, ConfigRecord, Record
+from cluster_model.protocol.admin_messages import (
     AdminError,
     AlterableConfig,
     AlterConfigsResource,
@@ -10,10 +12,9 @@ from cluster_model.clients.admin_messages import (
     IncrementalAlterConfigsRequest,
     IncrementalAlterConfigsResponse,
 )
-from cluster_model.config_keys import MIN_ISR, SCOPES, ConfigValue, Scope, check
-from cluster_model.controller.kraft.image import MetadataImage
-from cluster_model.controller.kraft.records import ClearElrRecord, ConfigRecord, Record
-from cluster_model.errors import KafkaError, ModelError
+from cluster_model.protocol.config_defs import MIN_ISR, SCOPES, Scope, check
+from cluster_model.protocol.config_key import ConfigValue
+from cluster_model.protocol.errors import KafkaError, ModelError
 
 LISTS: Final = (
     "cleanup.policy",

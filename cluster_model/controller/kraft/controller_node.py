@@ -2,11 +2,11 @@
 
 from typing import Any
 
-from cluster_model.controller.kraft.broker_control import ControllerOf, PeerOf, Told
-from cluster_model.controller.kraft.image import Base, MetadataImage
+from cluster_model.controller.kraft.broker_side import ControllerOf, PeerOf, Told
+from cluster_model.controller.kraft.metadata import Base, MetadataImage
 from cluster_model.controller.kraft.records import Record
-from cluster_model.kernel.kernel import Payload
-from cluster_model.kernel.port import Port
+from cluster_model.kernel.event_loop import Payload
+from cluster_model.kernel.node_context import Port
 
 
 class ControllerNode:

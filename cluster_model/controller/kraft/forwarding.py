@@ -2,10 +2,10 @@
 
 from typing import Any, Final
 
-from cluster_model.clients.admin_messages import EnvelopeRequest, EnvelopeResponse
 from cluster_model.controller.kraft.admin import REQUESTS
-from cluster_model.controller.kraft.channel import ControllerChannel
-from cluster_model.kernel.port import Port
+from cluster_model.controller.kraft.controller_channel import ControllerChannel
+from cluster_model.kernel.node_context import Port
+from cluster_model.protocol.admin_messages import EnvelopeRequest, EnvelopeResponse
 
 
 class Forwarding:

@@ -6,9 +6,9 @@ this moment: a failover of the controller gives each another whole session.
 
 from typing import Any, Final
 
-from cluster_model.controller.kraft.image import Registration
 from cluster_model.controller.kraft.messages import BrokerHeartbeatRequest
-from cluster_model.controller.rules.broker_states import BrokerControlState, next_state
+from cluster_model.controller.kraft.metadata import Registration
+from cluster_model.controller.rules.partition_change import BrokerControlState, next_state
 
 NEVER: Final = -1
 

@@ -7,8 +7,7 @@ from collections.abc import Callable
 from enum import IntEnum
 from typing import Any, Final, Protocol
 
-from cluster_model.config import BrokerConfig
-from cluster_model.controller.kraft.channel import ControllerChannel
+from cluster_model.controller.kraft.controller_channel import ControllerChannel
 from cluster_model.controller.kraft.messages import (
     BrokerHeartbeatRequest,
     BrokerHeartbeatResponse,
@@ -16,9 +15,10 @@ from cluster_model.controller.kraft.messages import (
     BrokerRegistrationResponse,
 )
 from cluster_model.controller.kraft.settings import ControllerSettings
-from cluster_model.errors import KafkaError
-from cluster_model.kernel.port import Port
-from cluster_model.kernel.streams import Stream
+from cluster_model.kernel.node_context import Port
+from cluster_model.kernel.rng import Stream
+from cluster_model.protocol.configs import BrokerConfig
+from cluster_model.protocol.errors import KafkaError
 
 CATCHING_UP_US: Final = 10_000
 """Between heartbeats until the broker has replayed its own registration."""

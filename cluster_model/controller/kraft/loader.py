@@ -8,8 +8,8 @@ long as the way takes.
 from collections.abc import Mapping
 from typing import Any, Final, Protocol
 
-from cluster_model.config_keys import ConfigValue
-from cluster_model.controller.kraft.image import MetadataImage
+from cluster_model.broker.control_plane_client import Decisions
+from cluster_model.controller.kraft.metadata import MetadataImage
 from cluster_model.controller.kraft.records import (
     BrokerRegistrationChangeRecord,
     ClearElrRecord,
@@ -21,8 +21,8 @@ from cluster_model.controller.kraft.records import (
     RemoveTopicRecord,
     UnregisterBrokerRecord,
 )
-from cluster_model.messages import PartitionState
-from cluster_model.replication.control import Decisions
+from cluster_model.protocol.config_key import ConfigValue
+from cluster_model.protocol.messages import PartitionState
 
 _OF_BROKERS: Final = (RegisterBrokerRecord, BrokerRegistrationChangeRecord, UnregisterBrokerRecord)
 

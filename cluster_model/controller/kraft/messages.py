@@ -5,7 +5,7 @@
 
 from typing import NamedTuple
 
-from cluster_model.messages import AlterPartitionRequest, AlterPartitionResponse
+from cluster_model.protocol.messages import AlterPartitionRequest, AlterPartitionResponse
 
 
 class BrokerRegistrationRequest(NamedTuple):

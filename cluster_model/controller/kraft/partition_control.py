@@ -1,6 +1,10 @@
 """What an administrator asks for partitions: reassignments (KIP-455) and elections (KIP-460). Sans-IO."""
 
-from cluster_model.clients.admin_messages import (
+from cluster_model.controller.kraft.metadata import MetadataImage
+from cluster_model.controller.kraft.records import Record, topic_of
+from cluster_model.controller.kraft.replication_control import ReplicationControl, recorded
+from cluster_model.controller.rules.admin_rules import begin_kraft, cancel_kraft, check_target, in_progress
+from cluster_model.protocol.admin_messages import (
     AdminError,
     AlterPartitionReassignmentsRequest,
     AlterPartitionReassignmentsResponse,
@@ -11,12 +15,8 @@ from cluster_model.clients.admin_messages import (
     OngoingReassignment,
     ReassignablePartition,
 )
-from cluster_model.controller.kraft.image import MetadataImage
-from cluster_model.controller.kraft.records import Record, topic_of
-from cluster_model.controller.kraft.replication_control import ReplicationControl, recorded
-from cluster_model.controller.rules.reassignment import begin_kraft, cancel_kraft, check_target, in_progress
-from cluster_model.errors import KafkaError
-from cluster_model.profiles import Profile
+from cluster_model.protocol.errors import KafkaError
+from cluster_model.protocol.versions import Profile
 
 _BY = "reassignment"
 

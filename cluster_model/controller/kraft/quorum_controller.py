@@ -8,11 +8,10 @@ NOT_CONTROLLER and goes back to the committed image. Sessions are known only to 
 from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
 
-from cluster_model.config_keys import ConfigValue
+from cluster_model.broker.control_plane_client import Handlers
 from cluster_model.controller.kraft.admin import AdminControl
-from cluster_model.controller.kraft.cluster_control import ClusterControl
+from cluster_model.controller.kraft.cluster_control_manager import ClusterControl
 from cluster_model.controller.kraft.heartbeats import NEVER, HeartbeatManager
-from cluster_model.controller.kraft.image import Base, MetadataImage
 from cluster_model.controller.kraft.messages import (
     AlterPartitionBatchRequest,
     AlterPartitionBatchResponse,
@@ -21,16 +20,17 @@ from cluster_model.controller.kraft.messages import (
     BrokerRegistrationRequest,
     BrokerRegistrationResponse,
 )
+from cluster_model.controller.kraft.metadata import Base, MetadataImage
 from cluster_model.controller.kraft.records import Record
 from cluster_model.controller.kraft.replication_control import ReplicationControl
 from cluster_model.controller.kraft.settings import ControllerSettings
 from cluster_model.controller.raft.metadata_log import MetadataLog
-from cluster_model.controller.rules.striped import Draw
-from cluster_model.errors import KafkaError
-from cluster_model.kernel.kernel import Payload
-from cluster_model.kernel.port import Alarm, Port
-from cluster_model.profiles import Profile
-from cluster_model.replication.control import Handlers
+from cluster_model.controller.rules.replica_placement import Draw
+from cluster_model.kernel.event_loop import Payload
+from cluster_model.kernel.node_context import Alarm, Port
+from cluster_model.protocol.config_key import ConfigValue
+from cluster_model.protocol.errors import KafkaError
+from cluster_model.protocol.versions import Profile
 
 SESSIONS: Final = "kraft sessions"
 REBALANCE: Final = "kraft rebalance"

@@ -7,8 +7,8 @@ the protocol looks at them.
 
 from typing import Final, NamedTuple
 
-from cluster_model.config_keys import ConfigValue
-from cluster_model.messages import PartitionState
+from cluster_model.protocol.config_key import ConfigValue
+from cluster_model.protocol.messages import PartitionState
 
 UNCHANGED: Final = 0
 FENCE: Final = 1

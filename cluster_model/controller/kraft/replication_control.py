@@ -5,20 +5,20 @@ Sans-IO: it looks at the controller's image, and returns records; whoever calls 
 
 from collections.abc import Callable, Iterable, Mapping
 
-from cluster_model.config import TopicConfig
-from cluster_model.config_keys import ConfigValue
-from cluster_model.controller.kraft.image import MetadataImage
 from cluster_model.controller.kraft.messages import AlterPartitionBatchRequest, AlterPartitionBatchResponse
+from cluster_model.controller.kraft.metadata import MetadataImage
 from cluster_model.controller.kraft.records import PartitionChangeRecord, Record, topic_of
 from cluster_model.controller.rules.alter_partition import accept_kraft, answer_error, judge_kraft
 from cluster_model.controller.rules.change import Change, Election
 from cluster_model.controller.rules.elections import asked_kraft
-from cluster_model.controller.rules.kraft_changes import build
 from cluster_model.controller.rules.kraft_events import broker_back, broker_gone, unclean_shutdown
+from cluster_model.controller.rules.kraft_partition_changes import build
 from cluster_model.controller.rules.rebalance import MOST_ELECTIONS, imbalanced_kraft
-from cluster_model.errors import KafkaError
-from cluster_model.messages import NOBODY, AlterPartitionRequest, AlterPartitionResponse, PartitionState
-from cluster_model.profiles import Profile
+from cluster_model.protocol.config_key import ConfigValue
+from cluster_model.protocol.configs import TopicConfig
+from cluster_model.protocol.errors import KafkaError
+from cluster_model.protocol.messages import NOBODY, AlterPartitionRequest, AlterPartitionResponse, PartitionState
+from cluster_model.protocol.versions import Profile
 
 Decide = Callable[[PartitionState, TopicConfig], Change | None]
 

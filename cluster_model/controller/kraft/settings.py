@@ -3,8 +3,9 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from cluster_model.config import MS, ConfigValue
-from cluster_model.profiles import Profile
+from cluster_model.protocol.config_key import ConfigValue
+from cluster_model.protocol.configs import MS
+from cluster_model.protocol.versions import Profile
 
 
 @dataclass(frozen=True, slots=True)

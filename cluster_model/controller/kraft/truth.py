@@ -2,8 +2,8 @@
 
 from collections.abc import Callable
 
-from cluster_model.config_keys import MIN_ISR
-from cluster_model.controller.kraft.image import Base, MetadataImage
+from cluster_model.controller.committed_state import TopicRegistry
+from cluster_model.controller.kraft.metadata import Base, MetadataImage
 from cluster_model.controller.kraft.records import (
     FENCE,
     UNFENCE,
@@ -18,9 +18,9 @@ from cluster_model.controller.kraft.records import (
     topic_of,
 )
 from cluster_model.controller.rules.change import Change
-from cluster_model.controller.topics import TopicRegistry
-from cluster_model.events import BrokerFenced, BrokerRegistered, Event
-from cluster_model.messages import PartitionState
+from cluster_model.protocol.config_defs import MIN_ISR
+from cluster_model.protocol.events import BrokerFenced, BrokerRegistered, Event
+from cluster_model.protocol.messages import PartitionState
 
 
 class Truth:

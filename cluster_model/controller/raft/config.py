@@ -4,8 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from cluster_model.config import MS, ConfigValue
-from cluster_model.profiles import Profile
+from cluster_model.protocol.config_key import ConfigValue
+from cluster_model.protocol.configs import MS
+from cluster_model.protocol.versions import Profile
 
 FETCH_WAIT_US: Final = 500 * MS
 """How long a leader parks a fetch (``KafkaRaftClient.MAX_FETCH_WAIT_MS``)."""

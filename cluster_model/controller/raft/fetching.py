@@ -11,12 +11,12 @@ from cluster_model.controller.raft.config import QuorumConfig
 from cluster_model.controller.raft.connections import Connections
 from cluster_model.controller.raft.leading import NEVER
 from cluster_model.controller.raft.messages import QuorumFetchRequest, QuorumFetchResponse
-from cluster_model.controller.raft.node import RaftNode, Role
 from cluster_model.controller.raft.parking import EXCHANGE
+from cluster_model.controller.raft.raft import RaftNode, Role
 from cluster_model.controller.raft.replicating import fetched, question
-from cluster_model.kernel.exchanges import Exchange
-from cluster_model.kernel.port import Port
-from cluster_model.messages import NOBODY
+from cluster_model.kernel.long_poll import Exchange
+from cluster_model.kernel.node_context import Port
+from cluster_model.protocol.messages import NOBODY
 
 _LIFE_BITS = 40
 """Room for the fetches of one life of a process in their numbers."""

@@ -9,10 +9,10 @@ from typing import Any, Final
 
 from cluster_model.controller.raft.leading import NEVER
 from cluster_model.controller.raft.messages import QuorumFetchRequest, QuorumFetchResponse
-from cluster_model.controller.raft.node import RaftNode
+from cluster_model.controller.raft.raft import RaftNode
 from cluster_model.controller.raft.replicating import answer, says_something, told_high_watermark
-from cluster_model.kernel.exchanges import Exchange
-from cluster_model.kernel.port import Port
+from cluster_model.kernel.long_poll import Exchange
+from cluster_model.kernel.node_context import Port
 
 EXCHANGE: Final = 255
 """Number of a node's connection for fetches of the metadata log; replica fetchers have the ones below."""

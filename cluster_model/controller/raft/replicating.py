@@ -2,8 +2,8 @@
 
 from cluster_model.controller.raft.config import FETCH_WAIT_US
 from cluster_model.controller.raft.messages import QuorumFetchRequest, QuorumFetchResponse
-from cluster_model.controller.raft.node import RaftNode, Role
-from cluster_model.errors import KafkaError
+from cluster_model.controller.raft.raft import RaftNode, Role
+from cluster_model.protocol.errors import KafkaError
 
 
 def question(node: RaftNode, correlation: int, high_watermark: int) -> QuorumFetchRequest:

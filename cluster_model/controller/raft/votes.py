@@ -8,9 +8,9 @@ from cluster_model.controller.raft.messages import (
     VoteRequest,
     VoteResponse,
 )
-from cluster_model.controller.raft.node import RaftNode, Role
-from cluster_model.errors import KafkaError
-from cluster_model.messages import NOBODY
+from cluster_model.controller.raft.raft import RaftNode, Role
+from cluster_model.protocol.errors import KafkaError
+from cluster_model.protocol.messages import NOBODY
 
 _Answer = VoteResponse | BeginQuorumEpochResponse | EndQuorumEpochResponse
 

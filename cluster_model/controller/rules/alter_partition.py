@@ -5,12 +5,12 @@
 
 from collections.abc import Mapping
 
-from cluster_model.config import TopicConfig
 from cluster_model.controller.rules.change import LEADER, Brokers, Change
-from cluster_model.controller.rules.kraft_changes import build
-from cluster_model.errors import KafkaError
-from cluster_model.messages import AlterPartitionRequest, PartitionState
-from cluster_model.profiles import Profile
+from cluster_model.controller.rules.kraft_partition_changes import build
+from cluster_model.protocol.configs import TopicConfig
+from cluster_model.protocol.errors import KafkaError
+from cluster_model.protocol.messages import AlterPartitionRequest, PartitionState
+from cluster_model.protocol.versions import Profile
 
 
 def judge_kraft(

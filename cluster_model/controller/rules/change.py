@@ -4,7 +4,7 @@ from collections.abc import Callable
 from enum import Enum
 from typing import Final, NamedTuple
 
-from cluster_model.messages import NOBODY, PartitionState
+from cluster_model.protocol.messages import NOBODY, PartitionState
 
 LEADER: Final = "leader"
 """``by`` of a change that the partition's own leader proposed (AlterPartition, or its write to ZooKeeper)."""

@@ -1,12 +1,12 @@
 """Elections that an administrator asks for (ELECT_LEADERS, KIP-460), in both modes. Pure."""
 
-from cluster_model.config import TopicConfig
 from cluster_model.controller.rules.change import Brokers, Change, Election
-from cluster_model.controller.rules.kraft_changes import build
-from cluster_model.controller.rules.zk_changes import offline_election, preferred_election
-from cluster_model.errors import KafkaError
-from cluster_model.messages import NOBODY, PartitionState
-from cluster_model.profiles import Profile
+from cluster_model.controller.rules.kraft_partition_changes import build
+from cluster_model.controller.rules.zk_partition_changes import offline_election, preferred_election
+from cluster_model.protocol.configs import TopicConfig
+from cluster_model.protocol.errors import KafkaError
+from cluster_model.protocol.messages import NOBODY, PartitionState
+from cluster_model.protocol.versions import Profile
 
 
 def asked_kraft(

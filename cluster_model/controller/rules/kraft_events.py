@@ -1,10 +1,10 @@
 """What a KRaft controller makes of an event for one partition (``ReplicationControlManager``)."""
 
-from cluster_model.config import TopicConfig
 from cluster_model.controller.rules.change import Brokers, Change
-from cluster_model.controller.rules.kraft_changes import build
-from cluster_model.messages import NOBODY, PartitionState
-from cluster_model.profiles import Profile
+from cluster_model.controller.rules.kraft_partition_changes import build
+from cluster_model.protocol.configs import TopicConfig
+from cluster_model.protocol.messages import NOBODY, PartitionState
+from cluster_model.protocol.versions import Profile
 
 
 def broker_gone(

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from cluster_model.controller.rules.change import Brokers
-from cluster_model.messages import PartitionState
+from cluster_model.protocol.messages import PartitionState
 
 MOST_ELECTIONS: Final = 1_000
 """Partitions that a KRaft controller moves in one round; it goes on at once if there are more."""

@@ -2,7 +2,9 @@
 
 from typing import Any
 
-from cluster_model.clients.admin_messages import (
+from cluster_model.controller.zookeeper import elections, reassignment
+from cluster_model.controller.zookeeper.controller_work import Doing, Work
+from cluster_model.protocol.admin_messages import (
     AdminError,
     AlterPartitionReassignmentsRequest,
     AlterPartitionReassignmentsResponse,
@@ -10,9 +12,7 @@ from cluster_model.clients.admin_messages import (
     ElectLeadersResponse,
     refusal,
 )
-from cluster_model.controller.zookeeper import elections, reassignment
-from cluster_model.controller.zookeeper.work import Doing, Work
-from cluster_model.errors import KafkaError
+from cluster_model.protocol.errors import KafkaError
 
 _WORDS = {
     KafkaError.ELECTION_NOT_NEEDED: "the partition is led by whom the election would choose",

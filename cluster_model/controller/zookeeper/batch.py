@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable
 
-from cluster_model.controller.zookeeper.context import ControllerContext
+from cluster_model.controller.zookeeper.controller_context import ControllerContext
 from cluster_model.controller.zookeeper.messages import (
     DELETE_EPOCH,
     DURING_DELETE,
@@ -12,8 +12,8 @@ from cluster_model.controller.zookeeper.messages import (
     StopReplicaRequest,
     UpdateMetadataRequest,
 )
-from cluster_model.messages import PartitionState
-from cluster_model.profiles import Profile
+from cluster_model.protocol.messages import PartitionState
+from cluster_model.protocol.versions import Profile
 
 
 class RequestBatch:

@@ -1,9 +1,9 @@
 """Brokers come and go: what the controller makes of the children of /brokers/ids (``KafkaController``)."""
 
-from cluster_model.controller.zookeeper import deletion, partition_states, reassignment, replica_states, zk
-from cluster_model.controller.zookeeper.context import LiveBroker
-from cluster_model.controller.zookeeper.work import Answers, Doing, Work
-from cluster_model.controller.zookeeper.znodes import BROKER_IDS, broker_path
+from cluster_model.controller.zookeeper import reassignment, replica_states, state_machines, topic_deletion, zk
+from cluster_model.controller.zookeeper.controller_context import LiveBroker
+from cluster_model.controller.zookeeper.controller_work import Answers, Doing, Work
+from cluster_model.controller.zookeeper.kafka_zk_client import BROKER_IDS, broker_path
 
 
 def read_live(work: Work) -> Answers:
@@ -71,11 +71,11 @@ def replicas_offline(work: Work, replicas: list[tuple[str, int]], by: str) -> Do
         for name, state in context.partitions.items()
         if context.decided(name) and not context.is_live(state.leader) and not context.is_deleting(name)
     ]
-    partition_states.to_offline(work, leaderless)
-    yield from partition_states.trigger_online(work, by)
+    state_machines.to_offline(work, leaderless)
+    yield from state_machines.trigger_online(work, by)
     yield from replica_states.to_offline(work, staying, by)
     work.flush()
-    yield from deletion.failed(work, [pair for pair in replicas if context.is_deleting(pair[0])])
+    yield from topic_deletion.failed(work, [pair for pair in replicas if context.is_deleting(pair[0])])
     if not leaderless:
         work.update_metadata(context.reachable, ())
 
@@ -90,7 +90,7 @@ def started(work: Work, brokers: list[int]) -> Doing:
     replica_states.to_online(work, [pair for pair in replicas if not context.is_deleting(pair[0])])
     work.flush()
     who = "broker" if len(brokers) == 1 else "brokers"
-    yield from partition_states.trigger_online(work, f"{who} {', '.join(map(str, brokers))} back")
+    yield from state_machines.trigger_online(work, f"{who} {', '.join(map(str, brokers))} back")
     yield from reassignment.resume(work, [n for n, s in context.partitions.items() if set(s.adding) & set(brokers)])
     waiting = [pair for pair in replicas if context.is_deleting(pair[0])]
-    yield from deletion.resume(work, waiting)
+    yield from topic_deletion.resume(work, waiting)

@@ -3,19 +3,17 @@
 from collections.abc import Generator
 from typing import Any
 
-from cluster_model.controller.rules.reassignment import in_progress
+from cluster_model.controller.rules.admin_rules import in_progress
 from cluster_model.controller.zookeeper import (
     broker_changes,
-    deletion,
-    partition_states,
     reassignment,
     replica_states,
+    state_machines,
+    topic_deletion,
     zk,
 )
-from cluster_model.controller.zookeeper.service.messages import Multi
-from cluster_model.controller.zookeeper.work import Doing, Work
-from cluster_model.controller.zookeeper.zk import Answer
-from cluster_model.controller.zookeeper.znodes import (
+from cluster_model.controller.zookeeper.controller_work import Doing, Work
+from cluster_model.controller.zookeeper.kafka_zk_client import (
     CONTROLLER,
     CONTROLLER_EPOCH,
     DELETE_TOPICS,
@@ -24,8 +22,10 @@ from cluster_model.controller.zookeeper.znodes import (
     state_path,
     topic_path,
 )
-from cluster_model.events import ControllerChanged
-from cluster_model.messages import NOBODY
+from cluster_model.controller.zookeeper.zk import Answer
+from cluster_model.protocol.events import ControllerChanged
+from cluster_model.protocol.messages import NOBODY
+from cluster_model.zookeeper.messages import Multi
 
 Attempt = Generator[tuple[Any, ...], tuple[Answer, ...], bool]
 FIRST_REBALANCE_US = 5_000_000
@@ -100,12 +100,12 @@ def failover(work: Work) -> Doing:
     yield from work.write([zk.delete(f"{ISR_CHANGES}/{note}") for note in notes.children])
     yield from _load(work)
     (listed,) = yield from work.ask([zk.children(DELETE_TOPICS, watch=True)])
-    deletion.enqueue_at_failover(work, [topic for topic in listed.children if topic in context.topics])
+    topic_deletion.enqueue_at_failover(work, [topic for topic in listed.children if topic in context.topics])
     work.update_metadata(context.reachable, context.partitions)
     yield from replica_states.startup(work)
-    yield from partition_states.startup(work)
+    yield from state_machines.startup(work)
     yield from reassignment.resume(work, [name for name, state in context.partitions.items() if in_progress(state)])
-    yield from deletion.proceed(work)
+    yield from topic_deletion.proceed(work)
     begin_rebalancing(work)
 
 

@@ -5,14 +5,14 @@ from typing import Any
 
 from cluster_model.controller.rules.change import Change
 from cluster_model.controller.rules.rebalance import imbalanced_zk
-from cluster_model.controller.rules.zk_changes import controlled_shutdown_election, preferred_election
-from cluster_model.controller.zookeeper import partition_states, replica_states
-from cluster_model.controller.zookeeper.context import ControllerContext
+from cluster_model.controller.rules.zk_partition_changes import controlled_shutdown_election, preferred_election
+from cluster_model.controller.zookeeper import replica_states, state_machines
+from cluster_model.controller.zookeeper.controller_context import ControllerContext
+from cluster_model.controller.zookeeper.controller_work import Doing, Failures, Work
 from cluster_model.controller.zookeeper.messages import ControlledShutdownRequest, ControlledShutdownResponse
-from cluster_model.controller.zookeeper.work import Doing, Failures, Work
 from cluster_model.controller.zookeeper.zk import Answer
-from cluster_model.errors import KafkaError
-from cluster_model.messages import NOBODY, PartitionState
+from cluster_model.protocol.errors import KafkaError
+from cluster_model.protocol.messages import NOBODY, PartitionState
 
 Verdicts = Generator[tuple[Any, ...], tuple[Answer, ...], dict[str, KafkaError]]
 
@@ -25,7 +25,7 @@ def preferred(work: Work, names: list[str], by: str) -> Failures:
         change = preferred_election(state, live=context.is_live, by=by)
         return change if change is not None else KafkaError.PREFERRED_LEADER_NOT_AVAILABLE
 
-    failed = yield from partition_states.elect(work, names, decide)
+    failed = yield from state_machines.elect(work, names, decide)
     work.flush()
     return failed
 
@@ -43,7 +43,7 @@ def asked(work: Work, names: tuple[str, ...], *, unclean: bool) -> Verdicts:
             verdicts[name] = error
     verdicts.update(dict.fromkeys(wanted, KafkaError.NONE))
     if unclean:
-        failed = yield from partition_states.elect_offline_among(work, wanted, "administrator", unclean=True)
+        failed = yield from state_machines.elect_offline_among(work, wanted, "administrator", unclean=True)
         work.flush()
     else:
         failed = yield from preferred(work, wanted, "administrator")
@@ -109,7 +109,7 @@ def controlled_shutdown(work: Work, source: int, request: ControlledShutdownRequ
         )
         return change if change is not None else KafkaError.ELIGIBLE_LEADERS_NOT_AVAILABLE
 
-    yield from partition_states.elect(work, led, decide, shutting_down_too=True)
+    yield from state_machines.elect(work, led, decide, shutting_down_too=True)
     work.flush()
     for name in followed:
         work.batch.stop(broker, name, delete=False)

@@ -4,9 +4,8 @@ from collections.abc import Callable, Generator
 from typing import Any
 
 from cluster_model.controller.zookeeper import zk
-from cluster_model.controller.zookeeper.lane import Hands, Lane, Steps, Task
-from cluster_model.controller.zookeeper.zk import Answer
-from cluster_model.controller.zookeeper.znodes import (
+from cluster_model.controller.zookeeper.controller_event_queue import Hands, Lane, Steps, Task
+from cluster_model.controller.zookeeper.kafka_zk_client import (
     BROKER_CONFIGS,
     CONFIG_CHANGES,
     CONTROLLER,
@@ -16,7 +15,8 @@ from cluster_model.controller.zookeeper.znodes import (
     broker_path,
     config_path,
 )
-from cluster_model.messages import NOBODY
+from cluster_model.controller.zookeeper.zk import Answer
+from cluster_model.protocol.messages import NOBODY
 
 Doing = Generator[tuple[Any, ...], tuple[Answer, ...], None]
 REGISTER_AGAIN = "register again"

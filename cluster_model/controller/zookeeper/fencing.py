@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 
 from cluster_model.controller.zookeeper.messages import DELETE_EPOCH, ControlRequest, StoppedReplica
-from cluster_model.errors import KafkaError
-from cluster_model.messages import PartitionState
+from cluster_model.protocol.errors import KafkaError
+from cluster_model.protocol.messages import PartitionState
 
 
 def judge_request(request: ControlRequest, controller_epoch: int, broker_epoch: int) -> KafkaError:

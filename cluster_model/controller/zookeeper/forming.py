@@ -5,11 +5,9 @@ from typing import Any
 
 from cluster_model.controller.committed import PartitionRecord
 from cluster_model.controller.zookeeper import zk
-from cluster_model.controller.zookeeper.context import LiveBroker, Standing, Where
-from cluster_model.controller.zookeeper.control import ZooKeeperControl
-from cluster_model.controller.zookeeper.messages import UpdateMetadataRequest
-from cluster_model.controller.zookeeper.service.ensemble import ZooKeeperService
-from cluster_model.controller.zookeeper.znodes import (
+from cluster_model.controller.zookeeper.broker_side import ZooKeeperControl
+from cluster_model.controller.zookeeper.controller_context import LiveBroker, Standing, Where
+from cluster_model.controller.zookeeper.kafka_zk_client import (
     BROKER_IDS,
     CONFIG_CHANGES,
     CONTROLLER,
@@ -30,7 +28,9 @@ from cluster_model.controller.zookeeper.znodes import (
     topic_of,
     topic_path,
 )
-from cluster_model.spec import ClusterSpec
+from cluster_model.controller.zookeeper.messages import UpdateMetadataRequest
+from cluster_model.spec.cluster_spec import ClusterSpec
+from cluster_model.zookeeper.ensemble import ZooKeeperService
 
 FIRST_EPOCH = 1
 """Of the first controller."""

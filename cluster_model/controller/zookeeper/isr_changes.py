@@ -3,11 +3,11 @@
 from cluster_model.controller.rules.alter_partition import accept_zk, judge_zk
 from cluster_model.controller.rules.change import Change
 from cluster_model.controller.zookeeper import zk
+from cluster_model.controller.zookeeper.controller_work import Doing, Work
+from cluster_model.controller.zookeeper.kafka_zk_client import ISR_CHANGES
 from cluster_model.controller.zookeeper.messages import AlterPartitionsRequest, AlterPartitionsResponse
-from cluster_model.controller.zookeeper.work import Doing, Work
-from cluster_model.controller.zookeeper.znodes import ISR_CHANGES
-from cluster_model.errors import KafkaError
-from cluster_model.messages import AlterPartitionRequest, AlterPartitionResponse
+from cluster_model.protocol.errors import KafkaError
+from cluster_model.protocol.messages import AlterPartitionRequest, AlterPartitionResponse
 
 
 def notified(work: Work) -> Doing:

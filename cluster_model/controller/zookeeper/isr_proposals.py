@@ -4,8 +4,8 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from cluster_model.controller.zookeeper.messages import AlterPartitionsRequest, AlterPartitionsResponse
-from cluster_model.kernel.port import Alarm, Port
-from cluster_model.messages import NOBODY, AlterPartitionRequest, AlterPartitionResponse
+from cluster_model.kernel.node_context import Alarm, Port
+from cluster_model.protocol.messages import NOBODY, AlterPartitionRequest, AlterPartitionResponse
 
 RETRY_US: Final = 50_000
 """Pause after an answer that asks for another try (``AlterPartitionManager``)."""

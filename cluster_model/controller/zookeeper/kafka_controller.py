@@ -8,20 +8,28 @@ their epoch, and ZooKeeper its writes (since 2.1). It resigns when it learns.
 from collections.abc import Callable
 from typing import Any, Final
 
-from cluster_model.config import BrokerConfig
 from cluster_model.controller.zookeeper import (
     administration,
     broker_changes,
-    deletion,
     election,
     elections,
     isr_changes,
     reassignment,
+    topic_deletion,
     topics,
 )
-from cluster_model.controller.zookeeper.channels import RETRY, TIMEOUTS, Channels
-from cluster_model.controller.zookeeper.context import ControllerContext
-from cluster_model.controller.zookeeper.lane import Hands, Lane, Steps, Task
+from cluster_model.controller.zookeeper.controller_channels import RETRY, TIMEOUTS, Channels
+from cluster_model.controller.zookeeper.controller_context import ControllerContext
+from cluster_model.controller.zookeeper.controller_event_queue import Hands, Lane, Steps, Task
+from cluster_model.controller.zookeeper.controller_work import ControllerMovedError, Doing, Work
+from cluster_model.controller.zookeeper.kafka_zk_client import (
+    BROKER_IDS,
+    CONTROLLER,
+    DELETE_TOPICS,
+    ISR_CHANGES,
+    TOPICS,
+    partition_at,
+)
 from cluster_model.controller.zookeeper.messages import (
     AlterPartitionsRequest,
     AlterPartitionsResponse,
@@ -33,19 +41,11 @@ from cluster_model.controller.zookeeper.messages import (
     StopReplicaResponse,
 )
 from cluster_model.controller.zookeeper.settings import ControlSettings
-from cluster_model.controller.zookeeper.work import ControllerMovedError, Doing, Work
-from cluster_model.controller.zookeeper.znodes import (
-    BROKER_IDS,
-    CONTROLLER,
-    DELETE_TOPICS,
-    ISR_CHANGES,
-    TOPICS,
-    partition_at,
-)
-from cluster_model.errors import KafkaError
-from cluster_model.kernel.kernel import Payload
-from cluster_model.kernel.port import Port
-from cluster_model.profiles import Profile
+from cluster_model.kernel.event_loop import Payload
+from cluster_model.kernel.node_context import Port
+from cluster_model.protocol.configs import BrokerConfig
+from cluster_model.protocol.errors import KafkaError
+from cluster_model.protocol.versions import Profile
 
 _WATCHED: Final = {
     CONTROLLER: "controller_change",
@@ -87,10 +87,10 @@ class KafkaController:
             "broker_change": lambda: broker_changes.changed(work),
             "topic_change": lambda: topics.changed(work),
             "partitions_change": lambda topic: topics.partitions_changed(work, topic),
-            "topic_deletion": lambda: deletion.requested(work),
+            "topic_deletion": lambda: topic_deletion.requested(work),
             "isr_notification": lambda: isr_changes.notified(work),
             "state_change": lambda partition: reassignment.isr_changed(work, partition),
-            "stopped": lambda broker, answers: deletion.stopped(work, broker, answers),
+            "stopped": lambda broker, answers: topic_deletion.stopped(work, broker, answers),
             "rebalance": lambda: elections.rebalance(work),
             "defaults_changed": lambda settings: topics.defaults_changed(work, settings),
             "unclean_allowed": lambda names: topics.unclean_allowed(work, list(names)),

@@ -9,8 +9,8 @@ from typing import Any, Final
 
 from cluster_model.controller.zookeeper.messages import ControlledShutdownRequest, ControlledShutdownResponse
 from cluster_model.controller.zookeeper.settings import ControlSettings
-from cluster_model.kernel.port import Port
-from cluster_model.messages import NOBODY
+from cluster_model.kernel.node_context import Port
+from cluster_model.protocol.messages import NOBODY
 
 AGAIN: Final = "controlled shutdown again"
 TIMED_OUT: Final = "controlled shutdown timeout"

@@ -2,7 +2,7 @@
 
 from typing import Final, NamedTuple
 
-from cluster_model.messages import AlterPartitionRequest, AlterPartitionResponse, PartitionState
+from cluster_model.protocol.messages import AlterPartitionRequest, AlterPartitionResponse, PartitionState
 
 DURING_DELETE: Final = -2
 """``leader`` of a partition whose topic is being deleted (``LeaderAndIsr.LeaderDuringDelete``)."""

@@ -7,21 +7,23 @@ the phases were these, and so they are here, without cancelling.
 from collections.abc import Generator
 from typing import Any
 
+from cluster_model.controller.rules.admin_rules import check_target, in_progress, original, target
 from cluster_model.controller.rules.change import Change
-from cluster_model.controller.rules.reassignment import (
-    check_target,
-    in_progress,
-    original,
-    target,
+from cluster_model.controller.rules.zk_partition_changes import reassign_election, same_leader
+from cluster_model.controller.zookeeper import replica_states, state_machines, topic_deletion, zk
+from cluster_model.controller.zookeeper.controller_context import Where
+from cluster_model.controller.zookeeper.controller_work import Doing, Work
+from cluster_model.controller.zookeeper.kafka_zk_client import (
+    Assignment,
+    TopicNode,
+    index_of,
+    state_path,
+    topic_of,
+    topic_path,
 )
-from cluster_model.controller.rules.zk_changes import reassign_election, same_leader
-from cluster_model.controller.zookeeper import deletion, partition_states, replica_states, zk
-from cluster_model.controller.zookeeper.context import Where
-from cluster_model.controller.zookeeper.work import Doing, Work
 from cluster_model.controller.zookeeper.zk import Answer
-from cluster_model.controller.zookeeper.znodes import Assignment, TopicNode, index_of, state_path, topic_of, topic_path
-from cluster_model.errors import KafkaError
-from cluster_model.messages import PartitionState
+from cluster_model.protocol.errors import KafkaError
+from cluster_model.protocol.messages import PartitionState
 
 BY = "reassignment"
 Verdict = Generator[tuple[Any, ...], tuple[Answer, ...], KafkaError]
@@ -69,7 +71,7 @@ def go_on(work: Work, name: str) -> Doing:
     if _in_sync(context.partitions[name]):
         yield from _finish(work, name)
         return
-    yield from partition_states.elect(work, [name], _same_leader)
+    yield from state_machines.elect(work, [name], _same_leader)
     work.flush()
     adding = context.partitions[name].adding
     replica_states.to_new(work, [(name, broker) for broker in adding if (name, broker) not in context.replicas])
@@ -126,7 +128,7 @@ def _finish(work: Work, name: str) -> Doing:
         found = reassign_election(state, wanted, live=context.is_live, by=BY)
         return found if found is not None else KafkaError.ELIGIBLE_LEADERS_NOT_AVAILABLE
 
-    failed = yield from partition_states.elect(work, [name], elect)
+    failed = yield from state_machines.elect(work, [name], elect)
     work.flush()
     if failed:
         _reassign(work, name, before.replicas, before.adding, before.removing)
@@ -134,7 +136,7 @@ def _finish(work: Work, name: str) -> Doing:
     yield from _stop(work, name, list(before.removing))
     yield from _write_assignment(work, topic_of(name))
     work.update_metadata(context.reachable, (name,))
-    yield from deletion.allowed_again(work, topic_of(name))
+    yield from topic_deletion.allowed_again(work, topic_of(name))
 
 
 def _stop(work: Work, name: str, brokers: list[int]) -> Doing:

@@ -3,10 +3,10 @@
 from collections.abc import Iterable
 
 from cluster_model.controller.rules.change import Change
-from cluster_model.controller.rules.zk_changes import remove_from_isr
-from cluster_model.controller.zookeeper.context import Where
-from cluster_model.controller.zookeeper.work import Doing, Work
-from cluster_model.controller.zookeeper.znodes import topic_of
+from cluster_model.controller.rules.zk_partition_changes import remove_from_isr
+from cluster_model.controller.zookeeper.controller_context import Where
+from cluster_model.controller.zookeeper.controller_work import Doing, Work
+from cluster_model.controller.zookeeper.kafka_zk_client import topic_of
 
 Replicas = Iterable[tuple[str, int]]
 

@@ -8,8 +8,10 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any, Final, Protocol
 
-from cluster_model.controller.zookeeper.service.client import ZkClient
-from cluster_model.controller.zookeeper.service.messages import (
+from cluster_model.controller.zookeeper.zk import Answer
+from cluster_model.kernel.node_context import Port
+from cluster_model.zookeeper.client import ZkClient
+from cluster_model.zookeeper.messages import (
     ClientPong,
     Closed,
     ConnectResponse,
@@ -19,8 +21,6 @@ from cluster_model.controller.zookeeper.service.messages import (
     WatchKind,
     ZkError,
 )
-from cluster_model.controller.zookeeper.zk import Answer
-from cluster_model.kernel.port import Port
 
 FROM_SERVERS: Final = (ConnectResponse, ClientPong, Reply, WatchEvent, Closed)
 """Messages for the client."""

@@ -2,9 +2,9 @@
 
 from typing import Any, Final
 
-from cluster_model.controller.zookeeper import partition_states, replica_states, zk
-from cluster_model.controller.zookeeper.work import Doing, Work
-from cluster_model.controller.zookeeper.znodes import TOPICS, topic_of, topic_path
+from cluster_model.controller.zookeeper import replica_states, state_machines, zk
+from cluster_model.controller.zookeeper.controller_work import Doing, Work
+from cluster_model.controller.zookeeper.kafka_zk_client import TOPICS, topic_of, topic_path
 
 UNCLEAN_ALLOWED: Final = "unclean election was allowed"
 
@@ -41,10 +41,10 @@ def partitions_changed(work: Work, topic: str) -> Doing:
 def _create(work: Work, names: list[str]) -> Doing:
     """``onNewPartitionCreation``: new partitions, new replicas, then leaders."""
     context = work.context
-    partition_states.to_new(work, names)
+    state_machines.to_new(work, names)
     pairs = [(name, broker) for name in names for broker in context.partitions[name].replicas]
     replica_states.to_new(work, pairs)
-    yield from partition_states.initialize(work, names)
+    yield from state_machines.initialize(work, names)
     work.flush()
     replica_states.to_online(work, [pair for pair in pairs if context.is_live(pair[1])])
     work.flush()
@@ -53,7 +53,7 @@ def _create(work: Work, names: list[str]) -> Doing:
 def unclean_allowed(work: Work, topics: list[str]) -> Doing:
     """Topics now allow unclean elections: leaderless partitions of theirs have a chance at once."""
     names = [name for name in work.context.partitions if topic_of(name) in topics]
-    yield from partition_states.trigger_online(work, UNCLEAN_ALLOWED, names)
+    yield from state_machines.trigger_online(work, UNCLEAN_ALLOWED, names)
 
 
 def defaults_changed(work: Work, settings: tuple[tuple[str, Any], ...]) -> Doing:
@@ -65,4 +65,4 @@ def defaults_changed(work: Work, settings: tuple[tuple[str, Any], ...]) -> Doing
     before = work.allows_unclean
     work.context.defaults = dict(settings)
     if work.context.active and work.allows_unclean and not before:
-        yield from partition_states.trigger_online(work, UNCLEAN_ALLOWED)
+        yield from state_machines.trigger_online(work, UNCLEAN_ALLOWED)

@@ -6,9 +6,9 @@ No node reads that. It is written the moment a majority of the ensemble has a wr
 from collections.abc import Callable
 from typing import Any
 
+from cluster_model.controller.committed_state import TopicRegistry
 from cluster_model.controller.rules.change import Change
-from cluster_model.controller.topics import TopicRegistry
-from cluster_model.controller.zookeeper.znodes import (
+from cluster_model.controller.zookeeper.kafka_zk_client import (
     BROKER_IDS,
     TopicNode,
     broker_config_path,
@@ -19,7 +19,7 @@ from cluster_model.controller.zookeeper.znodes import (
     topic_of,
     topic_with_config_at,
 )
-from cluster_model.events import BrokerFenced, BrokerRegistered, Event
+from cluster_model.protocol.events import BrokerFenced, BrokerRegistered, Event
 
 
 class Truth:

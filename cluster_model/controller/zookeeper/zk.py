@@ -2,7 +2,7 @@
 
 from typing import Any, NamedTuple
 
-from cluster_model.controller.zookeeper.service.messages import (
+from cluster_model.zookeeper.messages import (
     Check,
     Create,
     Delete,

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from hypothesis import strategies as st
 
-from cluster_model.groups.assignors.interface import Assignment, Member, TopicPartition, Topics
+from cluster_model.assignors.base import Assignment, Member, TopicPartition, Topics
 
 
 def parts(text: str) -> tuple[TopicPartition, ...]:

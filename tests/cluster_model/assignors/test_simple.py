@@ -3,11 +3,11 @@
 import pytest
 from hypothesis import given
 
-from cluster_model.groups.assignors.interface import Member, Topics, in_order
-from cluster_model.groups.assignors.racks import racks_matter
-from cluster_model.groups.assignors.ranges import RangeAssignor
-from cluster_model.groups.assignors.registry import CLIENT_ASSIGNORS, SERVER_ASSIGNORS
-from cluster_model.groups.assignors.round_robin import RoundRobinAssignor
+from cluster_model.assignors.base import Member, Topics, in_order
+from cluster_model.assignors.racks import racks_matter
+from cluster_model.assignors.range_and_round_robin import RangeAssignor
+from cluster_model.assignors.registry import CLIENT_ASSIGNORS, SERVER_ASSIGNORS
+from cluster_model.assignors.round_robin import RoundRobinAssignor
 from tests.cluster_model.assignors.groups import (
     as_written,
     clusters,

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cluster_model.groups.assignors.interface import Assignment, Assignor, Member, Topics
-from cluster_model.groups.assignors.movements import Movements
-from cluster_model.groups.assignors.sticky import CooperativeStickyAssignor, StickyAssignor
+from cluster_model.assignors.base import Assignment, Assignor, Member, Topics
+from cluster_model.assignors.movements import Movements
+from cluster_model.assignors.sticky import CooperativeStickyAssignor, StickyAssignor
 from tests.cluster_model.assignors.groups import (
     TOPICS,
     after,

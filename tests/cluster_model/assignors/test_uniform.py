@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cluster_model.groups.assignors.interface import Member, Topics
-from cluster_model.groups.assignors.levels import Levels
-from cluster_model.groups.assignors.registry import SERVER_ASSIGNORS
-from cluster_model.groups.assignors.uniform import Heterogeneous, UniformAssignor
+from cluster_model.assignors.base import Member, Topics
+from cluster_model.assignors.levels import Levels
+from cluster_model.assignors.registry import SERVER_ASSIGNORS
+from cluster_model.assignors.uniform import Heterogeneous, UniformAssignor
 from tests.cluster_model.assignors.groups import (
     after,
     clusters,

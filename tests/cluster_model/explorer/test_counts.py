@@ -2,10 +2,10 @@
 
 import pytest
 
-from cluster_model.explorer.moves import Moves
-from cluster_model.explorer.search import Explored, Search
-from cluster_model.explorer.shape import Bounds
-from cluster_model.profiles import Profile
+from cluster_model.model_checker.search import Explored, Search
+from cluster_model.model_checker.shape import Bounds
+from cluster_model.model_checker.transitions import Moves
+from cluster_model.protocol.versions import Profile
 
 
 def explored(epochs: int, *, kafka: str = "2.1", symmetry: bool = False, fingerprints: bool = False) -> Explored:

@@ -5,14 +5,15 @@ from typing import Any
 
 import pytest
 
-from cluster_model.errors import KafkaError
-from cluster_model.explorer import actors
-from cluster_model.explorer.moves import Moves
-from cluster_model.explorer.properties import LOG_MATCHING, STRONG_ISR, STUCK, WEAK_ISR
-from cluster_model.explorer.search import Explored, Search
-from cluster_model.explorer.shape import Bounds
-from cluster_model.profiles import Profile
-from cluster_model.replication import following, leadership, serving
+from cluster_model.broker.fetch import fetch_reads
+from cluster_model.broker.partition import following, leadership
+from cluster_model.model_checker import actors
+from cluster_model.model_checker.properties import LOG_MATCHING, STRONG_ISR, STUCK, WEAK_ISR
+from cluster_model.model_checker.search import Explored, Search
+from cluster_model.model_checker.shape import Bounds
+from cluster_model.model_checker.transitions import Moves
+from cluster_model.protocol.errors import KafkaError
+from cluster_model.protocol.versions import Profile
 from tests.support.breadth import some
 
 
@@ -64,7 +65,7 @@ def leaders_own(leader_leo: int, _needed: object) -> int:
 @pytest.mark.parametrize(
     ("where", "name", "planted", "breaks"),
     [
-        ([serving, actors], "check_epoch", never, STRONG_ISR),
+        ([fetch_reads, actors], "check_epoch", never, STRONG_ISR),
         ([leadership], "may_join_isr", joins, STRONG_ISR),
         ([following], "truncation_by_epoch_end", keeps, LOG_MATCHING),
         ([leadership], "high_watermark", leaders_own, STRONG_ISR),

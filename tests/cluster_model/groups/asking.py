@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from cluster_model.errors import KafkaError
-from cluster_model.groups.messages import (
+from cluster_model.protocol.errors import KafkaError
+from cluster_model.protocol.group_messages import (
     NO_GENERATION,
     CommittedOffset,
     JoinGroupRequest,

@@ -4,9 +4,11 @@ from collections.abc import Callable
 from typing import Any
 
 from cluster_model.cluster import Cluster
-from cluster_model.config import ConfigValue
-from cluster_model.errors import KafkaError
-from cluster_model.groups.messages import (
+from cluster_model.kernel.event_loop import Payload
+from cluster_model.kernel.node_context import Port
+from cluster_model.protocol.config_key import ConfigValue
+from cluster_model.protocol.errors import KafkaError
+from cluster_model.protocol.group_messages import (
     Assignment,
     CommittedOffset,
     FindCoordinatorRequest,
@@ -24,11 +26,9 @@ from cluster_model.groups.messages import (
     SyncGroupRequest,
     SyncGroupResponse,
 )
-from cluster_model.groups.modern.messages import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
-from cluster_model.internal_topics import OFFSETS
-from cluster_model.kernel.kernel import Payload
-from cluster_model.kernel.port import Port
-from cluster_model.spec import BrokerSpec, ClusterSpec, TopicSpec
+from cluster_model.protocol.messages_part import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
+from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, TopicSpec
+from cluster_model.spec.internal_topics import OFFSETS
 
 SECOND = 1_000_000
 MS = 1_000

@@ -3,12 +3,13 @@
 from collections.abc import Callable
 from typing import Any
 
-from cluster_model.config import ConfigValue
-from cluster_model.errors import KafkaError
-from cluster_model.groups.config import GroupConfig
-from cluster_model.groups.group import Answer, Group, State
-from cluster_model.groups.membership import Membership
-from cluster_model.groups.messages import (
+from cluster_model.coordinators.group.config import GroupConfig
+from cluster_model.coordinators.group.group_metadata import Answer, Group, State
+from cluster_model.coordinators.group.membership import Membership
+from cluster_model.coordinators.group.records import GroupRecord, GroupValue, decode
+from cluster_model.protocol.config_key import ConfigValue
+from cluster_model.protocol.errors import KafkaError
+from cluster_model.protocol.group_messages import (
     Assignment,
     HeartbeatRequest,
     JoinGroupRequest,
@@ -19,8 +20,7 @@ from cluster_model.groups.messages import (
     SyncGroupRequest,
     SyncGroupResponse,
 )
-from cluster_model.groups.records import GroupRecord, GroupValue, decode
-from cluster_model.profiles import Profile
+from cluster_model.protocol.versions import Profile
 
 MS = 1_000
 SECOND = 1_000_000

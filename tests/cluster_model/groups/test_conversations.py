@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from cluster_model.groups.messages import LeaveGroupRequest, LeavingMember
+from cluster_model.protocol.group_messages import LeaveGroupRequest, LeavingMember
 from tests.cluster_model.groups.members import Talk
 
 FILES = Path(__file__).parent / "conversations"

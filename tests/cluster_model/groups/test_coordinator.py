@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from cluster_model.errors import KafkaError
-from cluster_model.groups.committing import commit_error, store_error
-from cluster_model.groups.group import State
-from cluster_model.groups.messages import (
+from cluster_model.coordinators.group.group_metadata import State
+from cluster_model.coordinators.group.offset_commits import commit_error, store_error
+from cluster_model.protocol.errors import KafkaError
+from cluster_model.protocol.group_messages import (
     TRANSACTION,
     CommittedOffset,
     DeleteGroupsRequest,

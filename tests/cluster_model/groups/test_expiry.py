@@ -2,12 +2,12 @@
 
 import pytest
 
-from cluster_model.groups.committing import deletable, expired
-from cluster_model.groups.group import Group, State
-from cluster_model.groups.messages import CONSUMER_PROTOCOL
-from cluster_model.groups.offsets import GroupOffsets
-from cluster_model.groups.records import OffsetAndMetadata
-from cluster_model.profiles import Profile
+from cluster_model.coordinators.group.group_metadata import Group, State
+from cluster_model.coordinators.group.offset_commits import deletable, expired
+from cluster_model.coordinators.group.offsets import GroupOffsets
+from cluster_model.coordinators.group.records import OffsetAndMetadata
+from cluster_model.protocol.group_messages import CONSUMER_PROTOCOL
+from cluster_model.protocol.versions import Profile
 from tests.cluster_model.groups.asking import ERROR
 
 OLD, NEW, NOW, KEPT = 0, 90, 100, 50

@@ -2,16 +2,16 @@
 
 import pytest
 
-from cluster_model.groups.group import State
-from cluster_model.groups.messages import (
+from cluster_model.coordinators.group.group_metadata import State
+from cluster_model.protocol.group_messages import (
     HeartbeatRequest,
     LeaveGroupRequest,
     LeavingMember,
     ListGroupsRequest,
     SyncGroupRequest,
 )
-from cluster_model.internal_topics import OFFSETS
-from cluster_model.keyframes import pack, unpack
+from cluster_model.snapshots import pack, unpack
+from cluster_model.spec.internal_topics import OFFSETS
 from tests.cluster_model.groups.asking import (
     ERROR,
     OWNER,

@@ -2,8 +2,8 @@
 
 import pytest
 
-from cluster_model.groups.group import State
-from cluster_model.groups.messages import (
+from cluster_model.coordinators.group.group_metadata import State
+from cluster_model.protocol.group_messages import (
     NOTHING,
     DeleteGroupsRequest,
     DescribeGroupsRequest,

@@ -2,9 +2,9 @@
 
 import pytest
 
-from cluster_model.errors import KafkaError
-from cluster_model.groups.group import State
-from cluster_model.groups.messages import MemberProtocol
+from cluster_model.coordinators.group.group_metadata import State
+from cluster_model.protocol.errors import KafkaError
+from cluster_model.protocol.group_messages import MemberProtocol
 from tests.cluster_model.groups.tables import RANGE, REBALANCE, SECOND, SESSION, Table, protocols
 
 

@@ -5,26 +5,26 @@ from typing import Any
 
 import pytest
 
-from cluster_model.clients.admin import ADMIN
-from cluster_model.clients.admin_messages import (
+from cluster_model.clients.admin_client import ADMIN
+from cluster_model.cluster import Cluster
+from cluster_model.coordinators.group.auto_topic_creation import REQUEST_TIMEOUT_US, TopicMaker
+from cluster_model.protocol.admin_messages import (
     AdminError,
     CreatableTopic,
     CreateTopicsRequest,
     CreateTopicsResponse,
     DeleteTopicsRequest,
 )
-from cluster_model.cluster import Cluster
-from cluster_model.config import ConfigValue
-from cluster_model.errors import KafkaError
-from cluster_model.events import AdminAnswered, Event, GroupRebalanced
-from cluster_model.groups.making import REQUEST_TIMEOUT_US, TopicMaker
-from cluster_model.groups.messages import FindCoordinatorRequest
-from cluster_model.internal_topics import OFFSETS, TRANSACTIONS
-from cluster_model.messages import NOBODY
-from cluster_model.profiles import Profile
-from cluster_model.spec import BrokerSpec, ClusterSpec, GroupSpec, ProducerSpec, TopicSpec
-from faults.action import Action
-from faults.board import FaultBoard
+from cluster_model.protocol.config_key import ConfigValue
+from cluster_model.protocol.errors import KafkaError
+from cluster_model.protocol.events import AdminAnswered, Event, GroupRebalanced
+from cluster_model.protocol.group_messages import FindCoordinatorRequest
+from cluster_model.protocol.messages import NOBODY
+from cluster_model.protocol.versions import Profile
+from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, GroupSpec, ProducerSpec, TopicSpec
+from cluster_model.spec.internal_topics import OFFSETS, TRANSACTIONS
+from faults.declarations.action import Action
+from faults.injector import FaultBoard
 
 SECOND = 1_000_000
 FEW: dict[str, ConfigValue] = {"offsets.topic.num.partitions": 4, "transaction.state.log.num.partitions": 3}

@@ -12,15 +12,11 @@ import random
 
 import pytest
 
-from cluster_model.groups.group import State
-from cluster_model.groups.messages import (
-    OffsetCommitResponse,
-    OffsetFetchRequest,
-    SyncGroupResponse,
-)
-from cluster_model.internal_topics import OFFSETS, coordinator_partition
-from cluster_model.kernel.processes import ProcessState
-from cluster_model.profiles import Profile
+from cluster_model.coordinators.group.group_metadata import State
+from cluster_model.kernel.process import ProcessState
+from cluster_model.protocol.group_messages import OffsetCommitResponse, OffsetFetchRequest, SyncGroupResponse
+from cluster_model.protocol.versions import Profile
+from cluster_model.spec.internal_topics import OFFSETS, coordinator_partition
 from tests.cluster_model.groups.members import Member, Talk
 from tests.support.breadth import many
 

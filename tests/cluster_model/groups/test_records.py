@@ -2,9 +2,8 @@
 
 import pytest
 
-from cluster_model.groups.messages import Assignment, Subscription
-from cluster_model.groups.offsets import GroupOffsets
-from cluster_model.groups.records import (
+from cluster_model.coordinators.group.offsets import GroupOffsets
+from cluster_model.coordinators.group.records import (
     GroupRecord,
     GroupValue,
     OffsetAndMetadata,
@@ -14,6 +13,7 @@ from cluster_model.groups.records import (
     encode,
 )
 from cluster_model.log.keys import named
+from cluster_model.protocol.group_messages import Assignment, Subscription
 
 COMMIT = OffsetAndMetadata(42, 3, "half = done", 1_000, -1)
 STORED = StoredMember(

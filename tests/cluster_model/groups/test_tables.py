@@ -2,8 +2,7 @@
 
 import pytest
 
-from cluster_model.groups.messages import Assignment, DescribedGroup, DescribedMember, ListedGroup
-from cluster_model.groups.tables import (
+from cluster_model.coordinators.group.consumer_groups_tool import (
     aligned,
     list_table,
     member_table,
@@ -12,6 +11,7 @@ from cluster_model.groups.tables import (
     state_table,
     warning,
 )
+from cluster_model.protocol.group_messages import Assignment, DescribedGroup, DescribedMember, ListedGroup
 
 
 def member(name: str, *partitions: str, instance: str = "") -> DescribedMember:

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cluster_model.clients.partitioners.interface import Queue
-from cluster_model.clients.partitioners.loads import Latencies, load_table
-from cluster_model.clients.partitioners.uniform import UniformPartitioner
-from cluster_model.kernel.streams import Stream
+from cluster_model.clients.producer.interface import Queue
+from cluster_model.clients.producer.loads import Latencies, load_table
+from cluster_model.clients.producer.uniform import UniformPartitioner
+from cluster_model.kernel.rng import Stream
 from tests.cluster_model.partitioners.queues import Waiting
 
 MS = 1_000

@@ -4,23 +4,22 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from cluster_model.cluster import Cluster
-from cluster_model.config import ConfigValue
-from cluster_model.errors import KafkaError
-from cluster_model.groups.messages import TRANSACTION, FindCoordinatorRequest, FindCoordinatorResponse
-from cluster_model.internal_topics import OFFSETS, TRANSACTIONS, coordinator_partition
-from cluster_model.kernel.kernel import Payload
-from cluster_model.kernel.port import Port
-from cluster_model.log.batch import TRANSACTIONAL
-from cluster_model.messages import (
+from cluster_model.coordinators.transaction.transaction_coordinator import TransactionCoordinator
+from cluster_model.coordinators.transaction.transaction_metadata import TxnState
+from cluster_model.kernel.event_loop import Payload
+from cluster_model.kernel.node_context import Port
+from cluster_model.protocol.batch import TRANSACTIONAL
+from cluster_model.protocol.config_key import ConfigValue
+from cluster_model.protocol.errors import KafkaError
+from cluster_model.protocol.group_messages import TRANSACTION, FindCoordinatorRequest, FindCoordinatorResponse
+from cluster_model.protocol.messages import (
     ALL,
     InitProducerIdRequest,
     InitProducerIdResponse,
     ProduceRequest,
     ProduceResponse,
 )
-from cluster_model.spec import BrokerSpec, ClusterSpec, TopicSpec
-from cluster_model.transactions.coordinator import TransactionCoordinator
-from cluster_model.transactions.messages import (
+from cluster_model.protocol.transaction_messages import (
     AddOffsetsToTxnRequest,
     AddOffsetsToTxnResponse,
     AddPartitionsToTxnRequest,
@@ -30,7 +29,8 @@ from cluster_model.transactions.messages import (
     WriteTxnMarkersRequest,
     WriteTxnMarkersResponse,
 )
-from cluster_model.transactions.state import TxnState
+from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, TopicSpec
+from cluster_model.spec.internal_topics import OFFSETS, TRANSACTIONS, coordinator_partition
 
 SECOND: Final = 1_000_000
 MS: Final = 1_000

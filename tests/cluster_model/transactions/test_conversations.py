@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from cluster_model.transactions.messages import EndTxnRequest
-from cluster_model.transactions.state import TxnState
+from cluster_model.coordinators.transaction.transaction_metadata import TxnState
+from cluster_model.protocol.transaction_messages import EndTxnRequest
 from tests.cluster_model.transactions.talks import Talk
 
 FILES = Path(__file__).parent / "conversations"

@@ -2,18 +2,18 @@
 
 import pytest
 
-from cluster_model.errors import KafkaError
-from cluster_model.internal_topics import OFFSETS, TRANSACTIONS
-from cluster_model.messages import InitProducerIdRequest, InitProducerIdResponse
-from cluster_model.transactions.messages import (
+from cluster_model.coordinators.transaction.records import decode
+from cluster_model.coordinators.transaction.transaction_metadata import TxnState
+from cluster_model.protocol.errors import KafkaError
+from cluster_model.protocol.messages import InitProducerIdRequest, InitProducerIdResponse
+from cluster_model.protocol.transaction_messages import (
     AddPartitionsToTxnRequest,
     EndTxnRequest,
     TxnMarker,
     WriteTxnMarkersRequest,
     WriteTxnMarkersResponse,
 )
-from cluster_model.transactions.records import decode
-from cluster_model.transactions.state import TxnState
+from cluster_model.spec.internal_topics import OFFSETS, TRANSACTIONS
 from tests.cluster_model.again import comes_out_again
 from tests.cluster_model.transactions.talks import MS, Script, Talk
 

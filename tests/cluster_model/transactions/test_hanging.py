@@ -2,14 +2,9 @@
 
 import pytest
 
-from cluster_model.errors import KafkaError
-from cluster_model.transactions.admin_messages import (
-    ActiveProducer,
-    DescribeProducersRequest,
-    DescribeTransactionsRequest,
-    ListTransactionsRequest,
-)
-from cluster_model.transactions.hanging import (
+from cluster_model.coordinators.transaction.looking import STATE_NAMES
+from cluster_model.coordinators.transaction.transaction_metadata import TxnState
+from cluster_model.coordinators.transaction.transactions_tool import (
     OpenTransaction,
     abort_marker,
     candidates,
@@ -18,9 +13,14 @@ from cluster_model.transactions.hanging import (
     open_at,
     producer_table,
 )
-from cluster_model.transactions.looking import STATE_NAMES
-from cluster_model.transactions.messages import TxnMarker, WriteTxnMarkersRequest
-from cluster_model.transactions.state import TxnState
+from cluster_model.protocol.admin_messages_part import (
+    ActiveProducer,
+    DescribeProducersRequest,
+    DescribeTransactionsRequest,
+    ListTransactionsRequest,
+)
+from cluster_model.protocol.errors import KafkaError
+from cluster_model.protocol.transaction_messages import TxnMarker, WriteTxnMarkersRequest
 from tests.cluster_model.transactions.talks import Script, Talk
 
 E = KafkaError

@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from cluster_model.errors import KafkaError
-from cluster_model.messages import PartitionState
-from cluster_model.transactions.markers import RETRY_US, MarkerSender
-from cluster_model.transactions.messages import TxnMarker, WriteTxnMarkersRequest, WriteTxnMarkersResponse
+from cluster_model.coordinators.transaction.txn_markers import RETRY_US, MarkerSender
+from cluster_model.protocol.errors import KafkaError
+from cluster_model.protocol.messages import PartitionState
+from cluster_model.protocol.transaction_messages import TxnMarker, WriteTxnMarkersRequest, WriteTxnMarkersResponse
 from tests.cluster_model.leaders import Wire
 
 E = KafkaError

@@ -2,11 +2,13 @@
 
 import pytest
 
-from cluster_model.clients.admin_messages import DeleteTopicsRequest
-from cluster_model.errors import KafkaError
-from cluster_model.groups.committing import may_commit_in_transaction
-from cluster_model.groups.loading import found_in
-from cluster_model.groups.messages import (
+from cluster_model.coordinators.group.loading import found_in
+from cluster_model.coordinators.group.offset_commits import may_commit_in_transaction
+from cluster_model.coordinators.group.records import OffsetAndMetadata, OffsetRecord, encode
+from cluster_model.protocol.admin_messages import DeleteTopicsRequest
+from cluster_model.protocol.batch import ABORT, COMMIT, TRANSACTIONAL, Batch
+from cluster_model.protocol.errors import KafkaError
+from cluster_model.protocol.group_messages import (
     CommittedOffset,
     FindCoordinatorRequest,
     OffsetCommitRequest,
@@ -15,9 +17,7 @@ from cluster_model.groups.messages import (
     TxnOffsetCommitRequest,
     TxnOffsetCommitResponse,
 )
-from cluster_model.groups.records import OffsetAndMetadata, OffsetRecord, encode
-from cluster_model.internal_topics import OFFSETS
-from cluster_model.log.batch import ABORT, COMMIT, TRANSACTIONAL, Batch
+from cluster_model.spec.internal_topics import OFFSETS
 from tests.cluster_model.again import comes_out_again
 from tests.cluster_model.groups.tables import Table
 from tests.cluster_model.transactions.talks import Script, Talk

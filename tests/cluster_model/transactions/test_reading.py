@@ -2,10 +2,10 @@
 
 import pytest
 
-from cluster_model.clients.aborted import handed_out
-from cluster_model.errors import KafkaError
-from cluster_model.log.cleaned import Cleaned
-from cluster_model.messages import (
+from cluster_model.broker.offsets import list_offset
+from cluster_model.clients.consumer.aborted import handed_out
+from cluster_model.protocol.errors import KafkaError
+from cluster_model.protocol.messages import (
     CONSUMER,
     LATEST,
     READ_COMMITTED,
@@ -15,7 +15,7 @@ from cluster_model.messages import (
     FetchRequest,
     ListOffsetsRequest,
 )
-from cluster_model.replication.offsets import list_offset
+from cluster_model.protocol.records import Cleaned
 from tests.cluster_model.leaders import CONSUMER_NODE
 from tests.cluster_model.transactions.logs import P, Writer
 

@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from cluster_model.errors import KafkaError
-from cluster_model.transactions.records import TxnValue, encode
-from cluster_model.transactions.registry import RETRY_US, After, Registry, Write
-from cluster_model.transactions.state import Metadata, TxnState
+from cluster_model.coordinators.transaction.records import TxnValue, encode
+from cluster_model.coordinators.transaction.transaction_metadata import Metadata, TxnState
+from cluster_model.coordinators.transaction.transaction_state_manager import RETRY_US, After, Registry, Write
+from cluster_model.protocol.errors import KafkaError
 from tests.cluster_model.leaders import Wire
 
 E = KafkaError

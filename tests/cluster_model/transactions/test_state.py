@@ -2,9 +2,16 @@
 
 import pytest
 
-from cluster_model.errors import KafkaError
-from cluster_model.transactions.records import TxnValue, decode, encode
-from cluster_model.transactions.state import IDLE, LAST_EPOCH, PREDECESSORS, Metadata, Transit, TxnState
+from cluster_model.coordinators.transaction.records import TxnValue, decode, encode
+from cluster_model.coordinators.transaction.transaction_metadata import (
+    IDLE,
+    LAST_EPOCH,
+    PREDECESSORS,
+    Metadata,
+    Transit,
+    TxnState,
+)
+from cluster_model.protocol.errors import KafkaError
 
 E = KafkaError
 S = TxnState

@@ -2,11 +2,11 @@
 
 import pytest
 
-from cluster_model.errors import KafkaError
-from cluster_model.groups.messages import CommittedOffset, TxnOffsetCommitRequest
-from cluster_model.messages import ProduceRequest
-from cluster_model.transactions.messages import EndTxnRequest, TxnMarker, WriteTxnMarkersRequest
-from cluster_model.transactions.state import TxnState
+from cluster_model.coordinators.transaction.transaction_metadata import TxnState
+from cluster_model.protocol.errors import KafkaError
+from cluster_model.protocol.group_messages import CommittedOffset, TxnOffsetCommitRequest
+from cluster_model.protocol.messages import ProduceRequest
+from cluster_model.protocol.transaction_messages import EndTxnRequest, TxnMarker, WriteTxnMarkersRequest
 from tests.cluster_model.again import comes_out_again
 from tests.cluster_model.transactions.talks import Script, Talk
 

@@ -1,6 +1,6 @@
 """More procedures of a ZooKeeper-mode controller: what fails, what is taken back, what an administrator insists on."""
 
-from cluster_model.clients.admin_messages import (
+from cluster_model.protocol.admin_messages import (
     AlterableConfig,
     AlterConfigsResource,
     AlterPartitionReassignmentsRequest,

@@ -3,7 +3,9 @@
 from typing import Any
 
 from cluster_model.cluster import Cluster
-from cluster_model.controller.zookeeper.control import ZooKeeperControl
+from cluster_model.controller.zookeeper.broker_side import ZooKeeperControl
+from cluster_model.controller.zookeeper.control_plane import ZooKeeperPlane
+from cluster_model.controller.zookeeper.kafka_zk_client import StateNode, TopicNode
 from cluster_model.controller.zookeeper.messages import (
     AlterPartitionsRequest,
     AlterPartitionsResponse,
@@ -16,12 +18,10 @@ from cluster_model.controller.zookeeper.messages import (
     UpdateMetadataRequest,
     UpdateMetadataResponse,
 )
-from cluster_model.controller.zookeeper.plane import ZooKeeperPlane
-from cluster_model.controller.zookeeper.znodes import StateNode, TopicNode
-from cluster_model.errors import KafkaError
-from cluster_model.events import describe
-from cluster_model.messages import AlterPartitionResponse, PartitionState
-from cluster_model.spec import BrokerSpec, ClusterSpec, NetworkSpec, ProducerSpec, TopicSpec
+from cluster_model.protocol.errors import KafkaError
+from cluster_model.protocol.events import describe
+from cluster_model.protocol.messages import AlterPartitionResponse, PartitionState
+from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, NetworkSpec, ProducerSpec, TopicSpec
 
 SECOND = 1_000_000
 ADMIN = 4_900

@@ -2,7 +2,8 @@
 
 from collections.abc import Callable
 
-from cluster_model.clients.admin_messages import (
+from cluster_model.controller.zookeeper import zk
+from cluster_model.protocol.admin_messages import (
     AlterableConfig,
     AlterConfigsResource,
     AlterPartitionReassignmentsRequest,
@@ -15,7 +16,6 @@ from cluster_model.clients.admin_messages import (
     NewPartitions,
     ReassignablePartition,
 )
-from cluster_model.controller.zookeeper import zk
 from tests.cluster_model.zk_controller import other_stories
 from tests.cluster_model.zk_controller.rigs import Watched
 
@@ -105,7 +105,7 @@ def isr_change(kafka: str) -> Watched:
 
 
 def write_one() -> object:
-    from cluster_model.messages import ProduceRequest  # noqa: PLC0415
+    from cluster_model.protocol.messages import ProduceRequest  # noqa: PLC0415
 
     return ProduceRequest(1, "orders-0", 1, 1_000_000, "me", -1, 0, 1, 100)
 

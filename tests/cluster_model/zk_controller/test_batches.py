@@ -5,8 +5,8 @@ from collections.abc import Callable
 import pytest
 
 from cluster_model.controller.zookeeper import zk
-from cluster_model.controller.zookeeper.lane import Task
-from cluster_model.keyframes import pack, unpack
+from cluster_model.controller.zookeeper.controller_event_queue import Task
+from cluster_model.snapshots import pack, unpack
 from tests.cluster_model.zk_controller.rigs import Watched
 from tests.cluster_model.zk_controller.test_keyframes import with_admin
 from tests.cluster_model.zk_controller.test_sessions import expire

@@ -2,7 +2,7 @@
 
 import pytest
 
-from cluster_model.profiles import PROFILE_VERSIONS, modes_of
+from cluster_model.protocol.versions import PROFILE_VERSIONS, modes_of
 from tests.cluster_model.zk_controller.rigs import SECOND, Watched
 from tests.cluster_model.zk_controller.stories import write_one
 

@@ -4,15 +4,15 @@ from typing import Any
 
 import pytest
 
-from cluster_model.clients.admin_messages import CreatableTopic, CreateTopicsRequest, DeleteTopicsRequest
 from cluster_model.controller.zookeeper import zk
-from cluster_model.controller.zookeeper.context import Where
+from cluster_model.controller.zookeeper.controller_context import Where
+from cluster_model.controller.zookeeper.controller_event_queue import Hands
 from cluster_model.controller.zookeeper.errands import REGISTER_AGAIN, Errands
-from cluster_model.controller.zookeeper.lane import Hands
-from cluster_model.controller.zookeeper.service.messages import ZkError
+from cluster_model.controller.zookeeper.kafka_zk_client import BrokerNode
 from cluster_model.controller.zookeeper.zk import Answer
-from cluster_model.controller.zookeeper.znodes import BrokerNode
-from cluster_model.messages import NOBODY
+from cluster_model.protocol.admin_messages import CreatableTopic, CreateTopicsRequest, DeleteTopicsRequest
+from cluster_model.protocol.messages import NOBODY
+from cluster_model.zookeeper.messages import ZkError
 from tests.cluster_model.zk_controller.rigs import SECOND, Watched
 
 

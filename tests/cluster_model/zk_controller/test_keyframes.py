@@ -4,16 +4,16 @@ from collections.abc import Callable
 
 import pytest
 
-from cluster_model.clients.admin_messages import (
+from cluster_model.cluster import Cluster
+from cluster_model.protocol.admin_messages import (
     AlterPartitionReassignmentsRequest,
     CreatableTopic,
     CreateTopicsRequest,
     DeleteTopicsRequest,
     ReassignablePartition,
 )
-from cluster_model.cluster import Cluster
-from cluster_model.keyframes import pack, unpack
-from cluster_model.spec import ProducerSpec
+from cluster_model.snapshots import pack, unpack
+from cluster_model.spec.cluster_spec import ProducerSpec
 from tests.cluster_model.zk_controller.rigs import ADMIN, SECOND, Asker, spec_of
 from tests.support.breadth import some
 

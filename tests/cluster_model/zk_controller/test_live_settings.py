@@ -4,14 +4,14 @@ from typing import Any
 
 import pytest
 
-from cluster_model.clients.admin_messages import (
+from cluster_model.protocol.admin_messages import (
     AlterableConfig,
     AlterConfigsResource,
     ConfigOperation,
     IncrementalAlterConfigsRequest,
 )
-from cluster_model.errors import KafkaError
-from cluster_model.keyframes import pack, unpack
+from cluster_model.protocol.errors import KafkaError
+from cluster_model.snapshots import pack, unpack
 from tests.cluster_model.zk_controller.rigs import ADMIN, SECOND, Watched
 from tests.cluster_model.zk_controller.test_keyframes import with_admin
 from tests.cluster_model.zk_controller.test_sessions import expire

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from cluster_model.clients.admin_messages import (
+from cluster_model.protocol.admin_messages import (
     AlterableConfig,
     AlterConfigsResource,
     AlterPartitionReassignmentsRequest,
@@ -17,7 +17,7 @@ from cluster_model.clients.admin_messages import (
     NewPartitions,
     ReassignablePartition,
 )
-from cluster_model.errors import KafkaError
+from cluster_model.protocol.errors import KafkaError
 from tests.cluster_model.zk_controller.rigs import SECOND, Watched
 
 ONE = ((1, 2, 3),)

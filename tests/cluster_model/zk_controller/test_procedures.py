@@ -4,11 +4,11 @@ from itertools import pairwise
 
 import pytest
 
-from cluster_model.clients.admin_messages import ElectLeadersRequest
 from cluster_model.controller.zookeeper import zk
-from cluster_model.errors import KafkaError
-from cluster_model.messages import NOBODY
-from cluster_model.spec import ProducerSpec
+from cluster_model.protocol.admin_messages import ElectLeadersRequest
+from cluster_model.protocol.errors import KafkaError
+from cluster_model.protocol.messages import NOBODY
+from cluster_model.spec.cluster_spec import ProducerSpec
 from tests.cluster_model.zk_controller.rigs import SECOND, Watched
 from tests.cluster_model.zk_controller.stories import STORIES, write_one
 

@@ -2,12 +2,12 @@
 
 import pytest
 
-from cluster_model.clients.admin_messages import CreatableTopic, CreateTopicsRequest
-from cluster_model.controller.zookeeper.service.messages import ConnectResponse
-from cluster_model.controller.zookeeper.topic_requests import Drawn
-from cluster_model.errors import KafkaError
-from cluster_model.kernel.processes import ProcessState
-from cluster_model.messages import AlterPartitionRequest, AlterPartitionResponse
+from cluster_model.controller.zookeeper.zk_admin_manager import Drawn
+from cluster_model.kernel.process import ProcessState
+from cluster_model.protocol.admin_messages import CreatableTopic, CreateTopicsRequest
+from cluster_model.protocol.errors import KafkaError
+from cluster_model.protocol.messages import AlterPartitionRequest, AlterPartitionResponse
+from cluster_model.zookeeper.messages import ConnectResponse
 from tests.cluster_model.zk_controller.rigs import Watched
 
 

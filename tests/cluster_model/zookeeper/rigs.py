@@ -2,14 +2,14 @@
 
 from typing import Any
 
-from cluster_model.controller.zookeeper.service.client import ZkClient
-from cluster_model.controller.zookeeper.service.ensemble import ZooKeeperService
-from cluster_model.controller.zookeeper.service.messages import Operation, Result, WatchKind
-from cluster_model.controller.zookeeper.service.settings import ZkSettings
-from cluster_model.kernel.kernel import Payload
-from cluster_model.kernel.port import Port
-from cluster_model.kernel.processes import Network
-from cluster_model.kernel.streams import Streams
+from cluster_model.kernel.event_loop import Payload
+from cluster_model.kernel.network import Network
+from cluster_model.kernel.node_context import Port
+from cluster_model.kernel.rng import Streams
+from cluster_model.zookeeper.client import ZkClient
+from cluster_model.zookeeper.ensemble import ZooKeeperService
+from cluster_model.zookeeper.messages import Operation, Result, WatchKind
+from cluster_model.zookeeper.settings import ZkSettings
 
 MS = 1_000
 SECOND = 1_000_000

@@ -1,7 +1,7 @@
 """Corners of the agreement: what a new leader takes over, epochs, gaps, and sessions that are over."""
 
-from cluster_model.controller.zookeeper.service.leading import SYNCED
-from cluster_model.controller.zookeeper.service.messages import (
+from cluster_model.zookeeper.leader import SYNCED
+from cluster_model.zookeeper.messages import (
     Closed,
     Create,
     Origin,
@@ -13,8 +13,8 @@ from cluster_model.controller.zookeeper.service.messages import (
     WatchKind,
     ZkError,
 )
-from cluster_model.controller.zookeeper.service.peers import AckEpoch, FollowerInfo, LeaderInfo, Proposal, ServerState
-from cluster_model.controller.zookeeper.service.sessions import SessionTracker
+from cluster_model.zookeeper.peers import AckEpoch, FollowerInfo, LeaderInfo, Proposal, ServerState
+from cluster_model.zookeeper.sessions import SessionTracker
 from tests.cluster_model.zookeeper.rigs import LATENCY, SECOND, TICK, Rig
 
 START = ((1, Create("/a", (0,))),)

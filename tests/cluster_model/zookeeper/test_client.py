@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from cluster_model.controller.zookeeper.service.messages import (
+from cluster_model.zookeeper.messages import (
     Create,
     Delete,
     Exists,

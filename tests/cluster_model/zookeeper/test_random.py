@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from cluster_model.controller.zookeeper.service.messages import Check, Create, GetData, Multi, SetData, Txn, ZkError
 from cluster_model.kernel.process import ProcessState
+from cluster_model.zookeeper.messages import Check, Create, GetData, Multi, SetData, Txn, ZkError
 from tests.cluster_model.zookeeper.rigs import MS, SECOND, Rig
 from tests.support.breadth import many
 

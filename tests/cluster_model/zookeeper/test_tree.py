@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from cluster_model.controller.zookeeper.service.messages import (
+from cluster_model.zookeeper.data_tree import Tree
+from cluster_model.zookeeper.messages import (
     Check,
     CloseSession,
     Create,
@@ -20,8 +21,7 @@ from cluster_model.controller.zookeeper.service.messages import (
     Write,
     ZkError,
 )
-from cluster_model.controller.zookeeper.service.tree import Tree
-from cluster_model.controller.zookeeper.service.watches import ClientWatches, WatchTable
+from cluster_model.zookeeper.watches import ClientWatches, WatchTable
 
 MINE, OTHER = 1, 2
 CREATED, DELETED = WatchKind.NODE_CREATED, WatchKind.NODE_DELETED

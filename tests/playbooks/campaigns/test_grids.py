@@ -8,21 +8,21 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from cluster_model.errors import ModelError
-from playbooks.batch import run_all
-from playbooks.campaigns.campaign import keep_first, run_campaign
-from playbooks.campaigns.columns import batch_of, rows_in
-from playbooks.campaigns.grid_plan import GridPlan
-from playbooks.campaigns.keeping import CampaignError, open_campaign, read_head
-from playbooks.campaigns.plan_file import PlanError, read_plan, write_plan
-from playbooks.campaigns.results import result_of, text_of
-from playbooks.campaigns.rows import Row
-from playbooks.grid import Axis, Grid
-from playbooks.loader import loads
-from playbooks.reading_sessions import read_session
-from playbooks.replay import replay
-from playbooks.running import start_session
-from playbooks.varying import Varying, matrix_of, plan_of, run_jobs
+from cluster_model.protocol.errors import ModelError
+from playbooks.campaign.parquet_rows import batch_of, rows_in
+from playbooks.campaign.run_rows import Row
+from playbooks.campaign.runner import keep_first, run_campaign
+from playbooks.campaign.store import CampaignError, open_campaign, read_head
+from playbooks.campaign.workloads.grid_workload import GridPlan
+from playbooks.campaign.workloads.plan_file import PlanError, read_plan, write_plan
+from playbooks.campaign.workloads.results import result_of, text_of
+from playbooks.campaign.workloads.varying import Varying, matrix_of, plan_of, run_jobs
+from playbooks.engine.replay import replay
+from playbooks.engine.running import start_session
+from playbooks.engine.worker_pool import run_all
+from playbooks.model.grid import Axis, Grid
+from playbooks.parser.loader import loads
+from playbooks.recording.reader import read_session
 from tests.playbooks.storms.small import plan as storm
 from tests.support.playbooks import CLUSTER, CRASH, MANUAL
 
@@ -100,7 +100,7 @@ def test_a_cell_that_breaks_is_a_row_with_its_error(monkeypatch: pytest.MonkeyPa
         def raised(*_: object, error: Exception = error, **__: object) -> None:
             raise error
 
-        monkeypatch.setattr("playbooks.campaigns.grid_plan.start_session", raised)
+        monkeypatch.setattr("playbooks.campaign.workloads.grid_workload.start_session", raised)
         outcome = bad.outcome(bad.row(2))
         assert outcome.code == code
         assert outcome.error.startswith(told)

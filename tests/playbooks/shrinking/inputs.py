@@ -1,10 +1,10 @@
 """Playbooks that go wrong, with much in them that has nothing to do with it."""
 
-from playbooks.loader import loads
-from playbooks.shrinking.bench import Bench
-from playbooks.shrinking.journal import Journal
-from playbooks.shrinking.search import Budget
-from playbooks.shrinking.shrink import Found, Origin, Shrunk, look, shrink
+from playbooks.parser.loader import loads
+from playbooks.shrink.bench import Bench
+from playbooks.shrink.journal import Journal
+from playbooks.shrink.search import Budget
+from playbooks.shrink.shrinker import Found, Origin, Shrunk, look, shrink
 
 LOST_TAIL = """
 floodmark: 1

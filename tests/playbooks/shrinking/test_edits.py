@@ -2,14 +2,15 @@
 
 import pytest
 
-from playbooks.bundled import path_of
-from playbooks.loader import PlaybookError, load, loads
-from playbooks.shrinking.draft import Draft, drafted
-from playbooks.shrinking.oracle import INVALID, judge, judged
-from playbooks.shrinking.search import Best, Sweep
-from playbooks.shrinking.smaller import coarser, fewer_of, smaller
-from playbooks.shrinking.sooner import at_once, nice, sooner
-from playbooks.shrinking.tree import Word, at, element, entry, flow, put, read, without
+from playbooks.errors import PlaybookError
+from playbooks.library.bundled import path_of
+from playbooks.parser.loader import load, loads
+from playbooks.shrink.candidate import Draft, drafted
+from playbooks.shrink.oracle import INVALID, judge, judged
+from playbooks.shrink.passes import at_once, nice, sooner
+from playbooks.shrink.search import Best, Sweep
+from playbooks.shrink.smaller import coarser, fewer_of, smaller
+from playbooks.shrink.tree import Word, at, element, entry, flow, put, read, without
 from tests.playbooks.shrinking.inputs import DIVERGING, LOST, found
 
 NAMES = ("kip-279-fast-failovers", "full-disk", "zone-loss")

@@ -6,13 +6,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from playbooks.shrinking.bench import Bench, Ticket
-from playbooks.shrinking.draft import Decision, Draft
-from playbooks.shrinking.fewer import after_it_came, by_parts, chained, parts, refused_steps
-from playbooks.shrinking.journal import Journal
-from playbooks.shrinking.oracle import HELD, LOST, Verdict
-from playbooks.shrinking.search import Best, Budget, Search, SpentError, Tally
-from playbooks.shrinking.tree import Word, read
+from playbooks.shrink.bench import Bench, Ticket
+from playbooks.shrink.candidate import Decision, Draft
+from playbooks.shrink.fewer import after_it_came, by_parts, chained, parts, refused_steps
+from playbooks.shrink.journal import Journal
+from playbooks.shrink.oracle import HELD, LOST, Verdict
+from playbooks.shrink.search import Best, Budget, Search, SpentError, Tally
+from playbooks.shrink.tree import Word, read
 
 Oracle = Callable[[frozenset[int]], bool]
 

@@ -4,18 +4,18 @@ from pathlib import Path
 
 import pytest
 
-from playbooks.bundled import path_of
-from playbooks.loader import load, loads
-from playbooks.running import start_session
-from playbooks.shrinking.bench import Bench
-from playbooks.shrinking.draft import Draft
-from playbooks.shrinking.findings import KeyUnknownError, NothingWrongError, asserted
-from playbooks.shrinking.journal import Journal, JournalError
-from playbooks.shrinking.oracle import judge
-from playbooks.shrinking.search import Search
-from playbooks.shrinking.shrink import SPENT, STOPPED, WHOLE, Found, Origin, look, shrink
-from playbooks.shrinking.written import written
-from playbooks.wrongs import wrongs_of
+from playbooks.engine.running import start_session
+from playbooks.library.bundled import path_of
+from playbooks.parser.loader import load, loads
+from playbooks.results.wrongs import wrongs_of
+from playbooks.shrink.bench import Bench
+from playbooks.shrink.candidate import Draft
+from playbooks.shrink.findings import KeyUnknownError, NothingWrongError, asserted
+from playbooks.shrink.journal import Journal, JournalError
+from playbooks.shrink.oracle import judge
+from playbooks.shrink.search import Search
+from playbooks.shrink.shrinker import SPENT, STOPPED, WHOLE, Found, Origin, look, shrink
+from playbooks.shrink.written import written
 from tests.playbooks.shrinking.inputs import LOST, LOST_TAIL, found, shrunk
 
 DIVERGED = "violation:log-matching"

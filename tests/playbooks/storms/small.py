@@ -1,7 +1,7 @@
 """A cluster and load so small that a storm over it takes some hundredths of a second."""
 
-from playbooks.loader import loads
-from playbooks.storms.plan import Plan, plan_of
+from playbooks.campaign.workloads.fuzz_workload import Plan, plan_of
+from playbooks.parser.loader import loads
 
 HEAD = """
 floodmark: 1

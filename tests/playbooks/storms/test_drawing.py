@@ -4,13 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from playbooks.loader import loads
-from playbooks.problems import PlaybookError
-from playbooks.storms.presets import presets
-from playbooks.storms.ranges import Ranges
-from playbooks.storms.seeds import Dice, run_seed
-from playbooks.storms.states import STATES
-from playbooks.storms.swarm import candidates_of, cell_of
+from playbooks.errors import PlaybookError
+from playbooks.fuzz.protocol_states import STATES
+from playbooks.fuzz.seeds import Dice, run_seed
+from playbooks.fuzz.swarm import candidates_of, cell_of
+from playbooks.library.presets import presets
+from playbooks.model.ranges import Ranges
+from playbooks.parser.loader import loads
 from tests.playbooks.storms.small import GROUP, plan, text
 
 

@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from playbooks.campaigns.keeping import open_campaign
-from playbooks.campaigns.rows import Row
-from playbooks.loader import load, loads
-from playbooks.session import Session
-from playbooks.storms.driving import drive
-from playbooks.storms.plan import plan_of
-from playbooks.storms.presets import found, presets
-from playbooks.storms.states import NOTHING
-from playbooks.storms.writing import keep_run, playbook_text
+from playbooks.campaign.run_rows import Row
+from playbooks.campaign.store import open_campaign
+from playbooks.campaign.workloads.fuzz_workload import plan_of
+from playbooks.campaign.workloads.writing import keep_run, playbook_text
+from playbooks.engine.session import Session
+from playbooks.fuzz.protocol_states import NOTHING
+from playbooks.fuzz.runner import drive
+from playbooks.library.presets import found, presets
+from playbooks.parser.loader import load, loads
 from tests.playbooks.storms.small import GROUP, plan, text
 from tests.support.breadth import many, some
 
@@ -87,7 +87,7 @@ def test_an_error_inside_is_what_a_run_comes_to(monkeypatch: pytest.MonkeyPatch)
     def broken(*_: object) -> None:
         raise ZeroDivisionError("a wheel came off")
 
-    monkeypatch.setattr("playbooks.storms.plan.drive", broken)
+    monkeypatch.setattr("playbooks.campaign.workloads.fuzz_workload.drive", broken)
     row = plan().row(5)
     assert row.error.startswith("ZeroDivisionError: a wheel came off (broken, line")
     assert [each.key for each in row.found] == ["error:ZeroDivisionError"]

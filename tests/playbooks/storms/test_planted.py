@@ -9,22 +9,22 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from cluster_model.broker.partition import leadership
+from cluster_model.broker.partition.completed import Completed
+from cluster_model.broker.partition.leadership import Leadership
+from cluster_model.broker.partition.partition import Replica
+from cluster_model.broker.partition.producer_state import ProducerMemory
 from cluster_model.controller.kraft import replication_control
 from cluster_model.controller.kraft.replication_control import ReplicationControl
-from cluster_model.controller.rules import kraft_changes
-from cluster_model.errors import KafkaError
-from cluster_model.log.epochs import EpochCache
-from cluster_model.log.transactions import Transactions
-from cluster_model.messages import PartitionState
-from cluster_model.replication import leadership
-from cluster_model.replication.completed import Completed
-from cluster_model.replication.idempotence import ProducerMemory
-from cluster_model.replication.leadership import Leadership
-from cluster_model.replication.replica import Replica
-from playbooks.changing import changed
-from playbooks.loader import load
-from playbooks.storms.plan import Plan, plan_of
-from playbooks.storms.presets import found
+from cluster_model.controller.rules import kraft_partition_changes
+from cluster_model.log.leader_epoch_cache import EpochCache
+from cluster_model.log.transaction_index import Transactions
+from cluster_model.protocol.errors import KafkaError
+from cluster_model.protocol.messages import PartitionState
+from playbooks.campaign.workloads.fuzz_workload import Plan, plan_of
+from playbooks.library.presets import found
+from playbooks.parser.changing import changed
+from playbooks.parser.loader import load
 from tests.playbooks.storms.small import plan
 
 Patch = pytest.MonkeyPatch
@@ -70,12 +70,12 @@ def acknowledges_as_it_resigns(patch: Patch) -> None:
 
 
 def elects_whoever_lives(patch: Patch) -> None:
-    real = kraft_changes._elect
+    real = kraft_partition_changes._elect
 
     def elect(*words: Any, **named: Any) -> None:
         real(*words, **{**named, "may_be_unclean": True})
 
-    patch.setattr(kraft_changes, "_elect", elect)
+    patch.setattr(kraft_partition_changes, "_elect", elect)
 
 
 def notes_no_epochs(patch: Patch) -> None:

@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from playbooks.changing import changed
-from playbooks.loader import load
-from playbooks.running import start_session
-from playbooks.storms.plan import plan_of
-from playbooks.storms.presets import found
-from playbooks.wrongs import wrongs_of
+from playbooks.campaign.workloads.fuzz_workload import plan_of
+from playbooks.engine.running import start_session
+from playbooks.library.presets import found
+from playbooks.parser.changing import changed
+from playbooks.parser.loader import load
+from playbooks.results.wrongs import wrongs_of
 
 DIVERGED = "finding:lost/fast-failover-divergence"
 SHRUNK = Path(__file__).with_name("shrunk_from_seed_1.yaml")

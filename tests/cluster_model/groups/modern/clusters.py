@@ -3,18 +3,19 @@
 from collections.abc import Callable
 from typing import Any
 
-from cluster_model.clients.application import Application
-from cluster_model.clients.consumer import Consumer
-from cluster_model.clients.group_settings import GroupSettings
-from cluster_model.clients.modern.coordination import ModernCoordination
-from cluster_model.clients.phases import CLOSED
-from cluster_model.config import ConfigValue, ConsumerConfig
-from cluster_model.events import Event
-from cluster_model.groups.modern.group import ModernGroup
-from cluster_model.groups.modern.host import ModernGroups
-from cluster_model.groups.modern.messages import ConsumerGroupHeartbeatResponse
-from cluster_model.internal_topics import OFFSETS, coordinator_partition
-from cluster_model.kernel.port import Port
+from cluster_model.clients.consumer.config import GroupSettings
+from cluster_model.clients.consumer.consumer import Consumer
+from cluster_model.clients.consumer.coordination import ModernCoordination
+from cluster_model.clients.consumer.phases import CLOSED
+from cluster_model.coordinators.group.consumer_group_manager import ModernGroups
+from cluster_model.coordinators.group.consumer_protocol.consumer_group import ModernGroup
+from cluster_model.kernel.node_context import Port
+from cluster_model.protocol.config_key import ConfigValue
+from cluster_model.protocol.configs import ConsumerConfig
+from cluster_model.protocol.events import Event
+from cluster_model.protocol.messages_part import ConsumerGroupHeartbeatResponse
+from cluster_model.spec.application import Application
+from cluster_model.spec.internal_topics import OFFSETS, coordinator_partition
 from tests.cluster_model.groups.members import Talk
 
 FIRST = 3_601

@@ -2,19 +2,19 @@
 
 from typing import Any
 
-from cluster_model.config import ConfigValue
-from cluster_model.errors import KafkaError
-from cluster_model.groups.modern.config import ModernConfig
-from cluster_model.groups.modern.group import ModernGroup
-from cluster_model.groups.modern.heartbeats import Heartbeats, Known
-from cluster_model.groups.modern.messages import (
+from cluster_model.coordinators.group.consumer_protocol.config import ModernConfig
+from cluster_model.coordinators.group.consumer_protocol.consumer_group import ModernGroup
+from cluster_model.coordinators.group.consumer_protocol.heartbeat import Heartbeats, Known
+from cluster_model.coordinators.group.consumer_protocol.records import ModernRecord, decode, encode
+from cluster_model.protocol.config_key import ConfigValue
+from cluster_model.protocol.errors import KafkaError
+from cluster_model.protocol.messages_part import (
     JOIN,
     LEAVE,
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,
 )
-from cluster_model.groups.modern.records import ModernRecord, decode, encode
-from cluster_model.profiles import Profile
+from cluster_model.protocol.versions import Profile
 
 SECOND = 1_000_000
 REBALANCE = 60 * SECOND

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from cluster_model.events import PartitionsLost
+from cluster_model.protocol.events import PartitionsLost
 from tests.cluster_model.groups.modern.clusters import ModernTalk
 
 FILES = Path(__file__).parent / "conversations"

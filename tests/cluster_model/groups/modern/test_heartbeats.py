@@ -5,10 +5,8 @@ from typing import Any
 
 import pytest
 
-from cluster_model.errors import KafkaError
-from cluster_model.groups.modern.group import ModernGroup
-from cluster_model.groups.modern.messages import LEAVE, LEAVE_FOR_NOW, ConsumerGroupHeartbeatRequest
-from cluster_model.groups.modern.records import (
+from cluster_model.coordinators.group.consumer_protocol.consumer_group import ModernGroup
+from cluster_model.coordinators.group.consumer_protocol.records import (
     CURRENT,
     EPOCH,
     MEMBER,
@@ -19,6 +17,8 @@ from cluster_model.groups.modern.records import (
     UNREVOKED,
     ModernRecord,
 )
+from cluster_model.protocol.errors import KafkaError
+from cluster_model.protocol.messages_part import LEAVE, LEAVE_FOR_NOW, ConsumerGroupHeartbeatRequest
 from tests.cluster_model.groups.modern.desks import REBALANCE, SECOND, Desk
 
 E = KafkaError

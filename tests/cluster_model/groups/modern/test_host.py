@@ -4,9 +4,10 @@ from typing import Any
 
 import pytest
 
-from cluster_model.config import ConfigValue
-from cluster_model.errors import KafkaError
-from cluster_model.groups.messages import (
+from cluster_model.coordinators.group.consumer_protocol.consumer_group import ModernState
+from cluster_model.protocol.config_key import ConfigValue
+from cluster_model.protocol.errors import KafkaError
+from cluster_model.protocol.group_messages import (
     CommittedOffset,
     DeleteGroupsRequest,
     DescribeGroupsRequest,
@@ -16,8 +17,7 @@ from cluster_model.groups.messages import (
     OffsetFetchRequest,
     TxnOffsetCommitRequest,
 )
-from cluster_model.groups.modern.group import ModernState
-from cluster_model.groups.modern.messages import (
+from cluster_model.protocol.messages_part import (
     JOIN,
     LEAVE,
     LEAVE_FOR_NOW,

@@ -5,7 +5,13 @@ import re
 
 import pytest
 
-from cluster_model.groups.modern.patterns import DEAREST, PatternError, is_regular, matches, parsed
+from cluster_model.coordinators.group.consumer_protocol.subscription_patterns import (
+    DEAREST,
+    PatternError,
+    is_regular,
+    matches,
+    parsed,
+)
 
 TOPICS = ("a", "b", "ab", "ba", "aab", "abab", "orders", "orders-1", "ORDERS.eu_2", "a.b", "__x", "{2}")
 

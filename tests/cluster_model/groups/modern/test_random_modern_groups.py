@@ -9,11 +9,11 @@ import random
 
 import pytest
 
-from cluster_model.config import ConfigValue
-from cluster_model.events import Event, PartitionsAssigned, PartitionsLost, PartitionsRevoked
-from cluster_model.groups.assignors.interface import Member, TopicPartition, Topics
-from cluster_model.groups.assignors.uniform import UniformAssignor
-from cluster_model.kernel.processes import ProcessState
+from cluster_model.assignors.base import Member, TopicPartition, Topics
+from cluster_model.assignors.uniform import UniformAssignor
+from cluster_model.kernel.process import ProcessState
+from cluster_model.protocol.config_key import ConfigValue
+from cluster_model.protocol.events import Event, PartitionsAssigned, PartitionsLost, PartitionsRevoked
 from tests.cluster_model.groups.members import SECOND
 from tests.cluster_model.groups.modern.clusters import ModernTalk
 from tests.support.breadth import some

@@ -2,8 +2,8 @@
 
 import pytest
 
-from cluster_model.groups.modern.reconciling import ordered, reconciled
-from cluster_model.groups.modern.records import STABLE, UNRELEASED, UNREVOKED, CurrentValue
+from cluster_model.coordinators.group.consumer_protocol.reconciling import ordered, reconciled
+from cluster_model.coordinators.group.consumer_protocol.records import STABLE, UNRELEASED, UNREVOKED, CurrentValue
 
 A, B, C, D = "t-0", "t-1", "t-2", "t-10"
 

@@ -1,0 +1,374 @@
+"""Appends of one broker while something ails its disk: they take their time, or end the broker.
+
+It stands before the broker's handlers only while the disk is slow or broken, or writes still wait.
+
+*Slow.* One disk, one queue: a write begins when the one before it is through, and is an append only then. Who appends
+waits for it, as in Kafka. A request takes a handler thread (``KafkaRequestHandler``) and mutes its connection
+(``SocketServer``) until its writes are through: later requests of that connection wait, others go on until all
+``num.io.threads`` are taken, and then everybody waits, in the order in which requests came. A fetcher thread that
+appends what it fetched neither asks again nor hears anything meanwhile.
+
+*Broken.* A write that fails takes the log directory offline, and a broker without a directory halts
+(``LogDirFailureChannel``, ``LogManager.handleLogDirFailure``: KIP-112, 1.0); versions before halt upon any I/O error
+(``ReplicaManager``, ``ReplicaFetcherThread``). The model's brokers have one directory, so the end is the same.
+
+Left out: reads, which the page cache answers; indexes and checkpoints, which take no time; the network threads, which
+Kafka has apart; what other partitions of a failed request or fetch had before.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final, NamedTuple
+
+from cluster_model.broker.control_plane_client import Handlers
+from cluster_model.broker.fetch.fetcher_ids import fetcher_of
+from cluster_model.broker.fetch.fetchers import Fetchers
+from cluster_model.broker.fetch.replication_quota import slice_bytes
+from cluster_model.broker.hosted_coordinators import Tenants
+from cluster_model.broker.partition.append_validation import NONE, judge
+from cluster_model.broker.partition.partition import Replica
+from cluster_model.broker.request_handler import Service
+from cluster_model.broker.storage.disk import BLOCK, Disk
+from cluster_model.broker.storage.log_manager import LogManager
+from cluster_model.kernel.node_context import Port
+from cluster_model.protocol.errors import KafkaError
+from cluster_model.protocol.messages import (
+    CONSUMER,
+    EpochEndRequest,
+    FetchRequest,
+    FetchResponse,
+    ListOffsetsRequest,
+    Message,
+    ProduceRequest,
+    ProduceResponse,
+)
+from cluster_model.protocol.versions import Profile
+
+TIMER: Final = "disk"
+
+_CHECKPOINTS: Final = ("checkpoint", "recovery_points", "log_starts")
+"""Periodic tasks that write a new file each time."""
+
+Connection = tuple[int, int]
+"""(who asked, which of its connections): 0 is its ordinary one, -1 that to a coordinator; fetchers count from 1."""
+_NO_CONNECTION: Final[Connection] = (-1, 0)
+"""Of what no request asked for."""
+
+_PRODUCED: Final = "produced"
+_FETCHED: Final = "fetched"
+_KEPT: Final = "kept"
+_SPENT: Final = "spent"
+"""Kinds of writes: for a client, by a fetcher, by a tenant who waits, by one who does not."""
+
+
+class Write(NamedTuple):
+    """An append that waits for the disk."""
+
+    kind: str
+    size: int
+    connection: Connection
+    source: int = -1
+    message: Any = None
+    topic: str = ""
+    token: int = 0
+    """Of a tenant, with its topic."""
+    epoch: int = -1
+    """The leader epoch in which the tenant asked."""
+
+
+class Writes:
+    """What stands between the messages of one broker and its disk."""
+
+    __slots__ = (
+        "_begun", "_disk", "_duration", "_fetched", "_fetchers", "_handlers", "_handling", "_logs", "_own", "_port",
+        "_profile", "_queue", "_replicas", "_serial", "_service", "_tenants", "_threads", "_waiting", "spared",
+        "stands",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        port: Port,
+        profile: Profile,
+        disk: Disk,
+        replicas: Mapping[str, Replica],
+        handlers: Handlers,
+        parts: tuple[Service, Fetchers, Tenants],
+        fetched: Callable[[int, FetchResponse], None],
+        logs: LogManager,
+        threads: Callable[[], int],
+    ) -> None:
+        """``handlers`` are the broker's own, ``fetched`` takes a fetch's answer."""
+        self._port = port
+        self._profile = profile
+        self._disk = disk
+        self._replicas = replicas
+        self._handlers = handlers
+        self._own: Handlers = {}
+        """The broker's handlers while this stands before them."""
+        self._service, self._fetchers, self._tenants = parts
+        self._fetched = fetched
+        self._logs = logs
+        self._threads = threads
+        self.spared: tuple[type[Any], ...] = ()
+        """What a KRaft controller in this process is asked, which has threads of its own."""
+        self.stands = False
+        """Whether it stands before the handlers."""
+        self._queue: list[Write] = []
+        """The first one is under way."""
+        self._waiting: list[tuple[int, Message]] = []
+        """Requests that no thread has taken yet."""
+        self._handling = _NO_CONNECTION
+        self._serial = 0
+        self._begun = self._duration = 0
+
+    # -- what stands before the handlers ------------------------------------------------------------------------------
+
+    def _stand(self, *, stands: bool) -> None:
+        """Be put before the handlers of all that a thread must take or that is written, or be taken away."""
+        if stands == self.stands:
+            return
+        self.stands = stands
+        if stands:
+            self._own = dict(self._handlers)
+            requests = [kind for kind in self._own if kind.__name__.endswith("Request") and kind not in self.spared]
+            self._handlers.update(dict.fromkeys(requests, self._asked))
+            self._handlers[FetchResponse] = self._answered
+        else:
+            self._handlers.update(self._own)
+        self._tenants.gate = self if stands else None
+        self._logs.on_delete = self._deletes if stands else None
+        self._port.stay_awake(wakeful=stands)
+
+    @property
+    def idle(self) -> bool:
+        """Whether nothing waits."""
+        return not self._queue and not self._waiting
+
+    def _asked(self, source: int, message: Message) -> None:
+        if self.idle:
+            self._handle(source, message)
+            return
+        self._waiting.append((source, message))
+        self._hand_out()
+
+    def _hand_out(self) -> None:
+        """Let free threads take what has waited longest and is not of a muted connection."""
+        muted = {write.connection: None for write in self._queue if write.connection != _NO_CONNECTION}
+        held: list[tuple[int, Message]] = []
+        waiting, self._waiting = self._waiting, []
+        for place, (source, message) in enumerate(waiting):
+            if len(muted) >= self._threads():
+                held += waiting[place:]
+                break
+            connection = self._connection(source, message)
+            if connection in muted or any(connection == self._connection(*each) for each in held):
+                held.append((source, message))
+                continue
+            self._handle(source, message)
+            if any(write.connection == connection for write in self._queue):
+                muted[connection] = None
+        self._waiting = held + self._waiting
+
+    def _connection(self, source: int, message: Message) -> Connection:
+        """By which connection a request came: each of a follower's fetchers has its own, and so has a coordinator."""
+        if isinstance(message, FetchRequest) and message.replica != CONSUMER:
+            return (source, 1 + message.fetcher)
+        if isinstance(message, EpochEndRequest | ListOffsetsRequest) and message.replica != CONSUMER:
+            return (source, 1 + fetcher_of(message.correlation))
+        return (source, -1 if self._tenants.takes(type(message)) else 0)
+
+    def _handle(self, source: int, message: Message) -> None:
+        self._handling = self._connection(source, message)
+        if isinstance(message, ProduceRequest):
+            self._produce(source, message)
+        else:
+            self._own[type(message)](source, message)
+        self._handling = _NO_CONNECTION
+
+    def _produce(self, source: int, request: ProduceRequest) -> None:
+        replica = self._replicas.get(request.partition)
+        leadership = None if replica is None else replica.leadership
+        gate = self._service.gate
+        if replica is None or leadership is None:
+            self._service.produce(source, request)
+        elif request.kind and gate is not None and gate(source, request.partition, request):
+            return
+        else:
+            self.go_on(source, request)
+
+    def go_on(self, source: int, request: ProduceRequest) -> None:
+        """Write what a client sent; whether it may be part of its transaction has been found out."""
+        if self._will_write(request):
+            self._put(Write(_PRODUCED, request.size, self._handling, source, request))
+        else:
+            self._service.produce(source, request, checked=True)
+
+    def _will_write(self, request: ProduceRequest) -> bool:
+        """Whether a leader gets as far as the log, as :meth:`Leadership.append` does unless it refuses or has it.
+
+        Behind another write to that log nobody can tell yet: it waits for the log's lock, and is judged then.
+        """
+        if any(getattr(write.message, "partition", "") == request.partition for write in self._queue):
+            return True
+        replica = self._replicas.get(request.partition)
+        leadership = None if replica is None else replica.leadership
+        return leadership is not None and judge(leadership, request, self._port.now) == (NONE, -1)
+
+    def _answered(self, source: int, response: FetchResponse) -> None:
+        size = sum([self._bytes(data.partition, data.records) for data in response.partitions])
+        if size and self._fetchers.block(source, response):
+            self._put(Write(_FETCHED, size, _NO_CONNECTION, source, response))
+        else:
+            self._fetched(source, response)
+
+    def _bytes(self, partition: str, records: Any) -> int:
+        replica = self._replicas.get(partition)
+        return 0 if replica is None or not records.extents else slice_bytes(replica.log.lineages, records)
+
+    # -- what tenants write -------------------------------------------------------------------------------------------
+
+    def holds(self, topic: str, request: ProduceRequest, token: int) -> bool:
+        """Take over a tenant's append; False if it may go on, as it will not come to the log."""
+        if not self._will_write(request):
+            return False
+        epoch = self._replicas[request.partition].leader_epoch
+        self._put(Write(_KEPT, request.size, self._handling, -1, request, topic, token, epoch))
+        return True
+
+    def spends(self, size: int) -> bool:
+        """Count an append that nobody waits for; False if it fails."""
+        if self._fails(size):
+            return False
+        if self._disk.slow or self._queue:
+            self._put(Write(_SPENT, size, self._handling))
+        return True
+
+    def lost(self, partition: str, leader_epoch: int) -> None:
+        """The broker does not lead a partition in an earlier epoch any more: tenants are told before they leave it."""
+        gone = [
+            write
+            for write in self._queue
+            if write.kind == _KEPT and write.message.partition == partition and write.epoch != leader_epoch
+        ]
+        for write in gone:
+            self._queue[self._queue.index(write)] = Write(_SPENT, write.size, write.connection)
+        for write in gone:
+            self._tenants.settled(write.topic, write.token, KafkaError.NOT_LEADER_OR_FOLLOWER)
+
+    # -- the disk -----------------------------------------------------------------------------------------------------
+
+    def _put(self, write: Write) -> None:
+        if not self._queue and not self._disk.slow:
+            self._perform(write)
+            return
+        self._queue.append(write)
+        if len(self._queue) == 1:
+            self._begin()
+
+    def _begin(self) -> None:
+        self._begun = self._port.now
+        self._duration = self._disk.write_us(self._queue[0].size)
+        self._ring_in(self._duration)
+
+    def _ring_in(self, delay: int) -> None:
+        self._serial += 1
+        self._port.timer(delay, TIMER, self._serial)
+
+    def changed(self) -> None:
+        """The disk is not what it was: what is left of the write under way takes as much more or less time."""
+        self._stand(stands=not self._disk.healthy or not self.idle)
+        if not self._queue:
+            return
+        now = self._port.now
+        left = max(0, self._begun + self._duration - now)
+        new = self._disk.write_us(self._queue[0].size)
+        rest = new * left // self._duration if self._duration else 0
+        self._begun, self._duration = now, rest
+        self._ring_in(rest)
+
+    def rang(self, serial: int) -> None:
+        """A write is through: make it an append, and begin the next one."""
+        if serial != self._serial or not self._queue:
+            return
+        write = self._queue.pop(0)
+        if self._queue:
+            self._begin()
+        self._perform(write)
+        self._hand_out()
+        self._stand(stands=not self._disk.healthy or not self.idle)
+
+    def _perform(self, write: Write) -> None:
+        if self._fails(write.size):
+            self._tell_failure(write)
+        elif write.kind == _PRODUCED:
+            self._service.produce(write.source, write.message, checked=True)
+        elif write.kind == _FETCHED:
+            self._fetched(write.source, write.message)
+            self._fetchers.unblock(write.source, write.message)
+        elif write.kind == _KEPT:
+            self._tenants.append_now(write.topic, write.message, write.token)
+
+    # -- failures -----------------------------------------------------------------------------------------------------
+
+    def _fails(self, size: int) -> bool:
+        """Try to write; True: it failed, and that is this process's end."""
+        if self._disk.halted:
+            return True
+        reason = self._disk.refuses(size, self._logs.disk_bytes) if self._disk.broken else ""
+        if reason:
+            self.halt(reason)
+        return bool(reason)
+
+    def _tell_failure(self, write: Write) -> None:
+        """Since KIP-112 the error may still be answered; before it the process was gone at once."""
+        if self._profile.number < (1, 0, 0):
+            return
+        error = KafkaError.KAFKA_STORAGE_ERROR
+        if write.kind == _PRODUCED and write.message.acks:
+            request = write.message
+            answer = ProduceResponse(request.correlation, request.partition, error, -1, -1, -1)
+            self._port.send(write.source, answer)
+        elif write.kind == _KEPT:
+            self._tenants.settled(write.topic, write.token, error)
+
+    def halt(self, reason: str) -> None:
+        """``Exit.halt``: the process ends without another word."""
+        if not self._disk.halted:
+            self._disk.halted = True
+            since_kip_112 = self._profile.number >= (1, 0, 0)
+            why = "all log directories have failed" if since_kip_112 else "I/O error on its log directory"
+            self._port.exit(f"exit: {why}: {reason}")
+
+    def task_fails(self, name: str) -> bool:
+        """Try to write a checkpoint, or to delete or rename files; True: it failed, and that is this process's end."""
+        return self._fails(BLOCK if name in _CHECKPOINTS else 0)
+
+    def _deletes(self) -> None:
+        """A log directory is to be renamed."""
+        self._fails(0)
+
+    def start(self) -> bool:
+        """The process comes up, and locks and writes to its directory; False: it cannot, and ends."""
+        self._disk.halted = self._disk.again = False
+        return not self._fails(BLOCK)
+
+    def stopped(self) -> None:
+        """The process died, and what waited with it."""
+        self._queue.clear()
+        self._waiting.clear()
+        self._serial += 1
+        self._stand(stands=not self._disk.healthy)
+
+    def save(self) -> tuple[Any, ...]:
+        """All state; what stands still tells nothing of itself."""
+        waiting = (tuple(map(tuple, self._queue)), tuple(self._waiting)) if not self.idle else ()
+        blocked = tuple(self._fetchers.blocked.items())
+        return (self.stands, waiting, blocked, self._serial, self._begun, self._duration)
+
+    def load(self, saved: tuple[Any, ...]) -> None:
+        """Undo of :meth:`save`."""
+        stands, waiting, blocked, self._serial, self._begun, self._duration = saved
+        self._fetchers.blocked = dict(blocked)
+        queue, requests = waiting or ((), ())
+        self._queue = [Write(*each) for each in queue]
+        self._waiting = list(requests)
+        self._stand(stands=stands)

@@ -1,0 +1,420 @@
+"""A broker process: many replicas behind the messages of one node (``KafkaApis``, ``ReplicaManager``).
+
+It knows its replicas, and of everybody else only what messages told it: a stale metadata cache, a leadership that the
+controller has long given away, and answers from the dead past are all part of the model. It never fences itself: a
+broker that loses the controller goes on in its last known role.
+"""
+
+from collections.abc import Callable, Mapping
+from itertools import repeat
+from typing import Any
+
+from cluster_model.broker.append_queue import TIMER, Writes
+from cluster_model.broker.control_plane_client import Control, Decisions, Handlers, is_older
+from cluster_model.broker.deleting import Deletions
+from cluster_model.broker.fetch.fetch_reads import absent
+from cluster_model.broker.fetch.fetchers import Fetchers
+from cluster_model.broker.fetch.replication_quota import Throttle
+from cluster_model.broker.hosted_coordinators import Tenant, Tenants
+from cluster_model.broker.partition.partition import BrokerMetadata, Replica
+from cluster_model.broker.partition.session_cache import SessionCache
+from cluster_model.broker.producer_ids import ProducerIds
+from cluster_model.broker.purgatory import Purgatory
+from cluster_model.broker.replica_manager import Hosting, ReplicaSource
+from cluster_model.broker.request_handler import Service
+from cluster_model.broker.storage.disk import Disk
+from cluster_model.broker.storage.log_manager import LogManager
+from cluster_model.broker.topic_configs import TopicSettings, said
+from cluster_model.broker.touched import Touched
+from cluster_model.kernel.event_loop import Payload
+from cluster_model.kernel.node_context import Port
+from cluster_model.protocol.config_key import ConfigValue
+from cluster_model.protocol.configs import BrokerConfig
+from cluster_model.protocol.errors import KafkaError
+from cluster_model.protocol.events import BrokerConfigChanged, Event
+from cluster_model.protocol.messages import (
+    AlterPartitionResponse,
+    DeleteRecordsRequest,
+    EpochEndRequest,
+    EpochEndResponse,
+    FetchRequest,
+    FetchResponse,
+    InitProducerIdRequest,
+    ListOffsetsRequest,
+    ListOffsetsResponse,
+    Message,
+    MetadataRequest,
+    MetadataResponse,
+    PartitionState,
+    ProduceRequest,
+    ProduceResponse,
+)
+from cluster_model.protocol.versions import Profile
+
+
+class Broker:
+    """A broker node. ``replicas`` are its disks: they outlive the process."""
+
+    __slots__ = (
+        "_config", "_emit", "_fetchers", "_handlers", "_hosting", "_port", "_profile", "_service", "_touched",
+        "clock_stepped", "control", "delete_strays", "disk", "follower_quota", "id", "leader_quota", "logs", "metadata",
+        "producer_ids", "purgatory", "refusal", "replicas", "sessions", "settings", "slowed", "states", "strays",
+        "tenants", "writes",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        port: Port,
+        profile: Profile,
+        config: BrokerConfig,
+        metadata: BrokerMetadata,
+        emit: Callable[[Event], None],
+        settings: TopicSettings,
+        source: ReplicaSource,
+    ) -> None:
+        """``settings`` are what it has been told of topics, ``source`` is where its replicas come from."""
+        self._emit = emit
+        self.id = port.node_id
+        self.metadata, metadata.wall = metadata, port.wall
+        self.replicas: dict[str, Replica] = {}
+        self.control: Control
+        """Its side of the control plane, given by :meth:`join`."""
+        self.sessions = SessionCache(config.session_slots)
+        self.purgatory = Purgatory(port, self.sessions)
+        self.producer_ids = ProducerIds(port, metadata)
+        self.leader_quota = Throttle(config.leader_rate, exists=profile.throttles)
+        self.follower_quota = Throttle(config.follower_rate, exists=profile.throttles)
+        self._port = port
+        self._profile = profile
+        self._config = config
+        self.states: dict[str, PartitionState] = {}
+        """Its metadata cache: what it was last told of each partition, its own and others'."""
+        self.logs = LogManager(port, self.replicas, config, emit)
+        self._touched = Touched(self.replicas)
+        self._fetchers = Fetchers(
+            port, profile, config, self.replicas, metadata, self._touched.fresh, self.follower_quota,
+            lambda: self.control.broker_epoch if profile.fetch_broker_epoch else -1,
+        )  # fmt: skip
+        self.slowed = self._fetchers.busy
+        """What faults, by number, do to its replica fetchers."""
+        self._service = Service(
+            port, profile, self.replicas, self.purgatory, self.settle, self._touched.fresh, self.sessions,
+            self.leader_quota, self.states,
+        )  # fmt: skip
+        self._hosting = Hosting(
+            port, profile, self.replicas, self.logs, self._service, self._touched,
+            (self.leader_quota, self.follower_quota), settings, source, emit, self._fetchers.leave,
+        )  # fmt: skip
+        self.refusal, self.strays, self.settings = self._hosting.refusal, self._hosting.strays, settings
+        self.delete_strays, self.clock_stepped = self._hosting.delete_strays, self._hosting.clock_stepped
+        self.purgatory.deletions = Deletions(port, self.replicas, self.metadata, self._touched.fresh)
+        self.tenants = self.purgatory.tenants = Tenants(
+            port, self.replicas, self.purgatory, self.settle, self.states, metadata
+        )
+        self._handlers = self._own_handlers()
+        self.disk = Disk()
+        self.writes = Writes(
+            port, profile, self.disk, self.replicas, self._handlers, (self._service, self._fetchers, self.tenants),
+            self._fetched, self.logs, lambda: self._config.io_threads,
+        )  # fmt: skip
+
+    def _own_handlers(self) -> Handlers:
+        return {
+            FetchRequest: self._service.fetch,
+            FetchResponse: self._fetched,
+            ProduceRequest: self._service.produce,
+            InitProducerIdRequest: self.producer_ids.asked,
+            EpochEndRequest: self._service.epoch_ends,
+            EpochEndResponse: self._fetchers.epochs_ended,
+            ListOffsetsRequest: self._service.list_offsets,
+            ListOffsetsResponse: self._fetchers.offset_listed,
+            MetadataRequest: self._metadata_asked,
+            DeleteRecordsRequest: self.purgatory.deletions.asked,
+        }
+
+    def join(self, control: Control) -> None:
+        """Take part in a cluster by this side of its control plane; once, before anything happens."""
+        self.control = control
+        self._handlers.update(control.handlers)
+        if self._profile.kraft:
+            self.writes.spared = tuple(control.handlers)
+
+    def host(self, tenant: Tenant) -> None:
+        """Take a coordinator in; once, before anything happens."""
+        self.tenants.add(tenant)
+        self._handlers.update(tenant.handlers)
+
+    def check_writes(self, gate: Callable[[int, str, ProduceRequest], bool]) -> None:
+        """Have what transactions write looked at first; once. True: it waits for :meth:`go_on`."""
+        self._service.gate = gate
+
+    def go_on(self, source: int, request: ProduceRequest, error: KafkaError) -> None:
+        """Write what had to wait, or refuse it."""
+        if error:
+            self._port.send(source, ProduceResponse(request.correlation, request.partition, error, -1, -1, -1))
+        elif self.writes.stands:
+            self.writes.go_on(source, request)
+        else:
+            self._service.produce(source, request, checked=True)
+
+    def serve(self) -> None:
+        """The process has registered: its periodic tasks begin."""
+        # Brokers do not start in the same instant: their periodic tasks are spread by a share of the period.
+        share = self.id % 8
+        self._port.timer(self._config.shrink_period_us * (8 + share) // 16, "shrink")
+        self._port.timer(self._config.hw_checkpoint_us * (8 + share) // 16, "checkpoint")
+        self.logs.start_timers()
+        self.tenants.started()
+
+    def stopped(self) -> None:
+        """The process died: memory is gone."""
+        self._touched.everything()
+        for replica in self.replicas.values():
+            replica.stopped()
+        self.purgatory.clear()
+        self._fetchers.stopped()
+        self.producer_ids.stopped()
+        self.sessions.clear()
+        self.leader_quota.rate.clear()
+        self.follower_quota.rate.clear()
+        self.states.clear()
+        self.metadata.live.clear()
+        self.metadata.racks.clear()
+        self.control.stopped()
+        self.tenants.stopped()
+        self.writes.stopped()
+
+    def disk_lost(self) -> None:
+        """The log directory is gone, whether the process has just died of it or was down."""
+        self._touched.everything()
+        self.logs.disk_lost()
+
+    def started(self) -> None:
+        """The process runs again: it recovers its logs, then registers."""
+        self._touched.everything()
+        if self.writes.start():
+            self.control.started(self.logs.start(self.disk.reading_us))
+
+    def shut_down(self) -> None:
+        """SIGTERM: hand over what can be handed over, then :meth:`halt`."""
+        self.control.shut_down()
+
+    def halt(self) -> None:
+        """The end of an orderly shutdown: logs flushed, checkpoints current, and the process exits."""
+        self.logs.shut_down()
+        self._port.exit("shutdown")
+
+    def receive(self, source: int, message: Message) -> None:
+        """Handle a message."""
+        self._handlers[type(message)](source, message)
+
+    def on_timer(self, timer: Payload) -> None:
+        """Handle a timer by its name."""
+        name = timer[0]
+        if name == "fetcher":
+            self._fetched_news(self._fetchers.rang(timer[1], timer[2]))
+        elif name == "fetch wait":
+            self._service.waited(*timer[1:])
+        elif name == "purgatory":
+            self._service.expire()
+        elif name == "shrink":
+            self._shrink()
+        elif name == "checkpoint":
+            self._checkpoint()
+        elif name == TIMER:
+            self.writes.rang(timer[1])
+        elif not self.control.on_timer(timer) and not self.tenants.on_timer(timer):
+            changed = {} if self.disk.broken and self.writes.task_fails(name) else self.logs.on_timer(name)
+            if changed:
+                self._touched.fresh.update(changed)
+                self._fetchers.tell_log_starts(changed)
+
+    def on_disconnect(self, peer: int) -> None:
+        """Whatever was asked of ``peer`` will not be answered."""
+        self._fetchers.disconnected(peer)
+        self.control.on_disconnect(peer)
+        self.tenants.on_disconnect(peer)
+
+    def _shrink(self) -> None:
+        late = self.purgatory.sessions.late(self._port.now, self._config.lag_time_us)
+        suspects = {**self._touched.may_lag(), **late}
+        for partition, replica in self.replicas.items() if suspects else ():
+            if partition in suspects and replica.leadership is not None:
+                replica.leadership.shrink(self._port.now)
+                self.settle(replica)
+        self._port.timer(self._config.shrink_period_us, "shrink")
+
+    def _checkpoint(self) -> None:
+        if self.disk.broken and self.writes.task_fails("checkpoint"):
+            return
+        self._touched.checkpoint(self._port.now)
+        self._port.timer(self._config.hw_checkpoint_us, "checkpoint")
+
+    def take(self, decisions: Decisions, *, act: bool = True, know: bool = True) -> None:
+        """Lead, follow and know what the control plane has decided; what is older than what is known is passed over.
+
+        In ZooKeeper mode LeaderAndIsr only makes it ``act``, and UpdateMetadata only lets it ``know``.
+        """
+        self._unsettle()
+        if know:
+            self.metadata.live = dict(zip(decisions.brokers, decisions.broker_epochs, strict=True))
+            self.metadata.racks = dict(zip(decisions.brokers, decisions.racks, strict=False))
+        for state in decisions.partitions:
+            known = self.states.get(state.partition)
+            if know and (known is None or not is_older(state, known)):
+                self.states[state.partition] = state
+            if act and (replica := self._hosting.host(state)) and replica.apply(state, self._port.now):
+                self._fetchers.follow_or_lead(replica)
+                self.settle(replica)
+                self.tenants.applied(replica)
+        self._fetchers.start_waiting()
+        self._fetchers.end_idle()
+
+    def forget(self, partition: str) -> None:
+        """The metadata cache lists a partition no longer: its topic is deleted, as far as this broker has heard."""
+        self.states.pop(partition, None)
+        self.tenants.deleted(partition)
+
+    def stop_replica(self, partition: str, *, delete: bool) -> None:
+        """StopReplica: lead and fetch a partition no more; ``delete``: give up the log too.
+
+        Who waits is told NOT_LEADER_OR_FOLLOWER, or UNKNOWN_TOPIC_OR_PARTITION if the replica goes and the metadata
+        cache, see :meth:`forget`, does not list the partition either.
+        """
+        self._hosting.stop(partition, delete=delete)
+        self._fetchers.end_idle()
+
+    def configure_topic(self, topic: str, overrides: Mapping[str, ConfigValue]) -> None:
+        """A topic's settings from here on, all of its overrides; its replicas may be here already or come later.
+
+        Raises:
+            ModelError: a cleanup policy that the version lacks.
+        """
+        self._unsettle()
+        self._hosting.configure_topic(topic, overrides)
+
+    def update_config(self, overrides: Mapping[str, ConfigValue]) -> KafkaError:
+        """The broker's settings that were given at run time, all of them (KIP-226); see :meth:`Hosting.judge`."""
+        error = self._hosting.judge(overrides, self._config)
+        if error is not KafkaError.NONE:
+            return error
+        before = self._config
+        self._touched.everything()
+        self._reconfigured(self._hosting.reconfigure(overrides))
+        self._unsettle()
+        if before.fetchers != self._config.fetchers:
+            self._fetchers.share_anew()
+        self._emit(BrokerConfigChanged(self._port.now, self.id, said(overrides)))
+        return KafkaError.NONE
+
+    def _reconfigured(self, config: BrokerConfig) -> None:
+        self._config = config
+        self.logs.reconfigure(config)
+        self._fetchers.reconfigure(config)
+        self.leader_quota.limit(config.leader_rate)
+        self.follower_quota.limit(config.follower_rate)
+
+    def _unsettle(self) -> None:
+        """Something is about to change, or has just changed, that fetches and checkpoints were left alone for."""
+        self._touched.everything()
+        self._service.disturb()
+        self._fetchers.disturb()
+
+    def settle(self, replica: Replica) -> None:
+        """After anything that may have changed a leader's state: answer who waited, send what it proposes."""
+        self._touched.fresh[replica.partition] = None
+        self._service.answer_waiting(replica)
+        if replica.leadership is not None:
+            proposal = replica.leadership.take_proposal()
+            if proposal is not None:
+                self.control.propose(proposal)
+
+    def isr_answered(self, response: AlterPartitionResponse) -> bool:
+        """The word on a proposal; True: it is to be proposed again a little later."""
+        replica = self.replicas.get(response.partition)
+        if replica is None or replica.leadership is None:
+            return False
+        again = replica.leadership.confirmed(self._port.now, response)
+        self.settle(replica)
+        return again
+
+    def propose_again(self, partition: str) -> None:
+        """Propose a pending ISR change once more, as one of its own."""
+        replica = self.replicas.get(partition)
+        leadership = None if replica is None else replica.leadership
+        if replica is not None and leadership is not None and leadership.pending is not None:
+            leadership.propose(leadership.pending)
+            self.settle(replica)
+
+    def pending(self) -> list[str]:
+        """Partitions whose proposed ISR change has no word yet."""
+        leaderships = [(partition, replica.leadership) for partition, replica in self.replicas.items()]
+        return [partition for partition, each in leaderships if each is not None and each.pending is not None]
+
+    def registered_anew(self) -> None:
+        """The broker epoch has changed: fetches carry another one from now on."""
+        self._fetchers.disturb()
+
+    def leads(self) -> int:
+        """How many partitions it believes to lead."""
+        return sum(replica.leadership is not None for replica in self.replicas.values())
+
+    def _fetched(self, source: int, response: FetchResponse) -> None:
+        if self._fetchers.fetched(source, response):
+            self._fetched_news(response)
+
+    def _fetched_news(self, response: FetchResponse | None) -> None:
+        if response is not None and self._profile.reads_from_followers and self.purgatory.readers:
+            # ReplicaFetcherThread completes the consumers' fetches that wait for its partitions' HW.
+            for data in response.partitions:
+                if self.purgatory.readers.get(data.partition) and data.partition in self.replicas:
+                    self._service.answer_waiting(self.replicas[data.partition])
+
+    def delete_records(self, partition: str, before: int) -> KafkaError:
+        """DeleteRecords for one partition; followers hear of the new log start with their next fetch."""
+        if partition not in self.replicas:
+            return absent(partition, self.states)
+        self._touched.fresh[partition] = None
+        return self.replicas[partition].delete_records(before, self._port.now)
+
+    def _metadata_asked(self, source: int, request: MetadataRequest) -> None:
+        brokers, controller = tuple(self.metadata.live), self.control.told_controller()
+        states = tuple(self.states.values())
+        racks = tuple(map(self.metadata.racks.get, brokers, repeat(""))) if self.metadata.racks else ()
+        self._port.send(source, MetadataResponse(request.correlation, states, brokers, controller, racks))
+
+    def save(self) -> tuple[Any, ...]:
+        """All state, disks included."""
+        return (
+            self._hosting.save(), self.control.save(), tuple(self.metadata.live.items()),
+            tuple(self.metadata.racks.items()), tuple(self.states.values()), self.purgatory.save(),
+            self._fetchers.save(), self._touched.save(), self.logs.save(), self.sessions.save(),
+            self.producer_ids.save(), self.leader_quota.rate.save(), self.follower_quota.rate.save(),
+            self.tenants.save(), self.disk.save(), self.writes.save(),
+        )  # fmt: skip
+
+    def load(self, saved: tuple[Any, ...]) -> None:
+        """Undo of :meth:`save`; the partitions' lineages are loaded first."""
+        (
+            hosting, control, live, racks, states, purgatory, fetchers, replicas, logs, sessions, ids, *rates, tenants,
+            disk, writes,
+        ) = saved  # fmt: skip
+        self._touched.forget_all()
+        self._reconfigured(self._hosting.load(hosting))
+        self.control.load(control)
+        self.metadata.live, self.metadata.racks = dict(live), dict(racks)
+        self.states.clear()
+        self.states.update((state.partition, state) for state in states)
+        self.purgatory.load(purgatory)
+        self._fetchers.load(fetchers)
+        self.sessions.load(sessions)
+        self.producer_ids.load(ids)
+        self.leader_quota.rate.load(rates[0])
+        self.follower_quota.rate.load(rates[1])
+        for replica, state in zip(self.replicas.values(), replicas, strict=True):
+            replica.load(state, self.purgatory.sessions)
+        self._touched.everything()
+        self.logs.load(logs)
+        self.tenants.load(tenants)
+        self.disk.load(disk)
+        self.writes.load(writes)

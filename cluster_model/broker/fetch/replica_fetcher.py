@@ -1,0 +1,420 @@
+"""A replica fetcher thread: one broker's follower replicas of one leader (``AbstractFetcherThread``).
+
+One request is outstanding at a time; a partition that joins while a fetch is parked at the leader waits for its answer
+like the others. Requests are incremental: they ask only for what changed since the last one, until something happens
+to the set of partitions or their roles; an answer leaves out what it would only repeat. Truncation questions go before
+fetches. A leader that does not answer holds up all partitions of the thread until ``replica.socket.timeout.ms``.
+"""
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from cluster_model.broker.fetch.busy import Busy, busy_us
+from cluster_model.broker.fetch.fetcher_ids import FETCHER, first_correlation
+from cluster_model.broker.fetch.replication_quota import Throttle, slice_bytes
+from cluster_model.broker.partition.following import GO_ON, Following, Outcome
+from cluster_model.broker.partition.out_of_range import Seek
+from cluster_model.broker.partition.partition import Replica
+from cluster_model.broker.partition.session_cache import FULL
+from cluster_model.broker.partition.session_handle import SessionHandle
+from cluster_model.kernel.node_context import Alarm, Port
+from cluster_model.protocol.configs import BrokerConfig
+from cluster_model.protocol.messages import (
+    EARLIEST,
+    LATEST,
+    EpochEndRequest,
+    EpochEndResponse,
+    FetchData,
+    FetchPartition,
+    FetchRequest,
+    FetchResponse,
+    ListOffsetsRequest,
+    ListOffsetsResponse,
+)
+from cluster_model.protocol.slices import Slice
+from cluster_model.protocol.versions import Profile
+
+
+class Fetcher:
+    """Fetches from ``leader`` for the partitions added to it."""
+
+    __slots__ = (
+        "_alarm", "_asked", "_broker_epoch", "_busy", "_changed", "_config", "_correlation", "_dead", "_delayed",
+        "_exchange", "_held", "_held_until", "_hung_up", "_outstanding", "_partitions", "_places", "_port", "_replicas",
+        "_sent_epoch", "_session", "_steady", "_throttle", "_told", "_touched", "index", "leader",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        port: Port,
+        leader: int,
+        replicas: dict[str, Replica],
+        profile: Profile,
+        config: BrokerConfig,
+        broker_epoch: Callable[[], int],
+        touched: dict[str, None],
+        throttle: Throttle,
+        index: int = 0,
+        busy: dict[int, Busy] | None = None,
+    ) -> None:
+        """``touched`` takes partitions whose saved state is out of date; ``busy`` is what faults do to the threads."""
+        self.leader = leader
+        self.index = index
+        self._throttle = throttle
+        self._port = port
+        self._exchange = port.asking(leader, index)
+        self._exchange.asking = self
+        self._replicas = replicas
+        self._config = config
+        self._broker_epoch = broker_epoch
+        self._touched = touched
+        self._partitions: dict[str, None] = {}
+        self._delayed: dict[str, int] = {}
+        """Partition → when it may be tried again."""
+        self._correlation = first_correlation(port.incarnation, index)
+        self._outstanding = 0
+        """Correlation of the request under way, 0 for none."""
+        self._asked: list[FetchPartition] = []
+        """What the leader takes us to ask, of each partition."""
+        self._places: dict[str, int] = {}
+        self._told: list[tuple[int, int]] = []
+        """HW and log start of each partition as the leader last told them."""
+        self._changed: list[int] = []
+        """Places in :attr:`_asked` that the leader has yet to hear of."""
+        self._steady = False  # Nothing has happened to partitions and roles since the last full request.
+        self._sent_epoch = -1
+        self._session = SessionHandle(uses_sessions=profile.fetch_sessions)
+        self._alarm = Alarm(port, FETCHER, leader, index)
+        self._busy: dict[int, Busy] = {} if busy is None else busy
+        self._held: FetchResponse | None = None
+        """The answer that a busy thread has in hand; until it is done with it nothing else is asked."""
+        self._held_until = 0
+        self._hung_up = False  # The connection was lost meanwhile.
+        self._dead = False
+        """The thread has ended, which its manager does not notice as long as any partition is its own."""
+
+    def add(self, partition: str) -> None:
+        """Fetch this one too, from the next request on."""
+        self.disturb()
+        self._dead = self._dead and bool(self._partitions)
+        self._partitions[partition] = None
+        self._delayed.pop(partition, None)
+        self.pump()
+
+    def has(self, partition: str) -> bool:
+        """Whether it fetches this one."""
+        return partition in self._partitions
+
+    def remove(self, partition: str) -> None:
+        """Leave this one; an answer under way will be ignored."""
+        if partition in self._partitions:
+            self.disturb()
+            del self._partitions[partition]
+            self._delayed.pop(partition, None)
+
+    def quit_if_idle(self) -> None:
+        """The thread ends, whatever it waits for (``AbstractFetcherManager.shutdownIdleFetcherThreads``)."""
+        if self._partitions or not self._outstanding or self._held is not None:
+            return
+        self._port.abandon(self.leader, self._exchange)
+        self.disturb()
+        self._session.closed()
+        self._outstanding = 0
+
+    def disturb(self) -> None:
+        """A role or an epoch may change: the next request is a full one."""
+        self._exchange.wake()
+        self._steady = False
+
+    def stopped(self) -> None:
+        """The process died."""
+        self._exchange.asking = None
+
+    def repeats(self, number: int) -> bool:
+        """Whether it would ask the same again if request ``number`` brought no news."""
+        return (
+            number == self._outstanding
+            and self._steady
+            and not self._delayed
+            and not self._changed
+            and not self._busy
+            and self._session.epoch != FULL
+            and self._broker_epoch() == self._sent_epoch
+        )
+
+    def request(self, number: int, partitions: tuple[FetchPartition, ...] = ()) -> FetchRequest:
+        """The question of one that has nothing new to say but ``partitions``."""
+        session = self._session
+        return FetchRequest(
+            number, self._port.node_id, self._sent_epoch, self._config.fetch_wait_us, self._config.fetch_bytes,
+            partitions, True, "", self.index, session.id, session.epoch, self._config.fetch_min_bytes,
+            self._config.fetch_response_bytes,
+        )  # fmt: skip
+
+    def awaits(self, number: int) -> bool:
+        """Whether request ``number`` is the one under way."""
+        return number == self._outstanding and self._held is None
+
+    def skipped(self, number: int) -> None:
+        """Questions and empty answers were left out up to this one."""
+        self._session.skipped(number - self._outstanding)
+        self._correlation = self._outstanding = number
+
+    def pump(self, *, no_news: bool = False) -> None:
+        """Send the next request if none is under way and some partition is ready; ``no_news``: the last was in vain."""
+        if self._outstanding or self._dead:
+            return
+        if self._steady and not self._delayed and self._broker_epoch() == self._sent_epoch:
+            changed = self._changed
+            if changed:
+                asked = self._asked
+                partitions = tuple([asked[place] for place in changed])
+                changed.clear()
+                self._send(self.request(self._next(), partitions))
+            else:
+                self._send(self.request(self._next()), idle=no_news)
+            return
+        self._ask_anew(self._port.clock.now)
+
+    def _ask_anew(self, now: int) -> None:
+        """Send a full request, or the question that some partition needs an answer to first."""
+        ready = [self._following(name) for name in self._partitions if self._delayed.get(name, 0) <= now]
+        held_back = self._throttle.active and self._throttle.exceeded(now)
+        for following in ready:
+            if following is not None and following.seek is not None:
+                # fetchOffsetAndTruncate blocks the whole thread, one partition after another.
+                self._begin([])
+                self._ask_offset(following.replica.partition, following.seek)
+                return
+        asking = [following.epoch_question() for following in ready if following is not None and following.truncating]
+        fetching = [
+            following.question()
+            for following in ready
+            if following is not None and not following.truncating and not (held_back and self._throttled(following))
+        ]
+        if asking:
+            self._begin([])
+            self._send(EpochEndRequest(self._next(), tuple(asking)))
+        elif fetching:
+            self._begin(fetching)
+            self._sent_epoch = self._broker_epoch()
+            self._send(self.request(self._next(), tuple(fetching))._replace(incremental=False))
+        elif held_back and any(ready):
+            self._alarm.want(now + self._config.fetch_backoff_us)
+        elif self._delayed:
+            self._alarm.want(min(self._delayed.values()))
+
+    def _throttled(self, following: Following) -> bool:
+        """Whether the follower's quota is for this one, which is not in sync (``shouldFollowerThrottle``)."""
+        return following.lag != 0 and self._concerns(following.replica)
+
+    def _concerns(self, replica: Replica) -> bool:
+        return self._throttle.concerns(replica.partition, replica.topic.follower_throttled, replica.broker)
+
+    def _ask_offset(self, partition: str, seek: Seek) -> None:
+        which = EARLIEST if seek.earliest else LATEST
+        self._send(ListOffsetsRequest(self._next(), partition, which, seek.epoch, self._port.node_id))
+
+    def _begin(self, asked: list[FetchPartition]) -> None:
+        self._asked = asked
+        self._places = {entry.partition: place for place, entry in enumerate(asked)}
+        self._told = [(-1, -1)] * len(asked)
+        self._changed.clear()
+        self._steady = len(asked) == len(self._partitions) and not self._throttle.active
+
+    def _following(self, partition: str) -> Following | None:
+        following = self._replicas[partition].following
+        return None if following is None or following.failed else following
+
+    def _next(self) -> int:
+        self._correlation += 1
+        return self._correlation
+
+    def _send(self, request: FetchRequest | EpochEndRequest | ListOffsetsRequest, *, idle: bool = False) -> None:
+        number = self._outstanding = request.correlation
+        self._exchange.ask(number, request, idle=idle)
+        self._alarm.want(self._port.clock.now + self._config.socket_timeout_us)
+
+    def fetched(self, response: FetchResponse) -> bool:
+        """The leader answered a fetch; False: the thread will be busy with that for a while."""
+        if response.correlation != self._outstanding or self._held is not None:
+            return self._held is None
+        if self._busy:
+            mine = self._partitions
+            faults = {key: fault for key, fault in self._busy.items() if not fault.partition or fault.partition in mine}
+            if faults:
+                self._held = response
+                self._held_until = self._port.clock.now + busy_us(faults, response, self._replicas)
+                self._alarm.want(self._held_until)
+                return False
+        self._outstanding = 0
+        self.pump(no_news=self._handle(response))
+        return True
+
+    def _handle(self, response: FetchResponse) -> bool:
+        """Take an answer; whether there was no news in it."""
+        if not self._session.answered(response):
+            self._steady = False
+            return False
+        if self._steady:
+            self._take(self._port.clock.now, response)
+        else:
+            self._take_all(self._port.clock.now, response)
+        return not response.partitions
+
+    def _done(self) -> FetchResponse | None:
+        """The thread is done with the answer in its hands, and goes on."""
+        held, self._held = self._held, None
+        if held is None:
+            return None
+        self._outstanding = 0
+        no_news = self._handle(held)
+        if self._hung_up:
+            self._hung_up = False
+            self.disconnected()
+        else:
+            self.pump(no_news=no_news)
+        return held
+
+    def _take(self, now: int, response: FetchResponse) -> None:
+        """Nothing has happened meanwhile: what the leader left out is as it was."""
+        for data in response.partitions:
+            place = self._places[data.partition]
+            asked = self._asked[place]
+            replica = self._replicas[data.partition]
+            following = replica.following
+            outcome = Outcome.IGNORED if following is None else following.answer(now, asked, data)
+            self._told[place] = (data.hw, data.log_start)
+            self._touched[data.partition] = None
+            if following is None or outcome is not GO_ON or data.error:
+                self._steady = False
+                self._settle(data.partition, outcome)
+            elif (
+                replica.log.leo != asked.offset
+                or replica.log.log_start != asked.log_start
+                or data.diverging is not None
+            ):
+                self._asked[place] = following.question()
+                self._changed.append(place)
+
+    def tell_log_starts(self, partitions: Iterable[str]) -> None:
+        """Log starts here may have moved, which the next request tells the leader."""
+        for partition in partitions if self._steady else ():
+            place = self._places.get(partition)
+            following = None if place is None else self._following(partition)
+            if place is None or following is None or place in self._changed:
+                continue
+            if following.replica.log.log_start != self._asked[place].log_start:
+                self._exchange.wake()
+                self._asked[place] = following.question()
+                self._changed.append(place)
+
+    def _take_all(self, now: int, response: FetchResponse) -> None:
+        """Roles or partitions changed under way: every answer counts, also those that repeat what was told."""
+        news = {data.partition: data for data in response.partitions}
+        for asked, (hw, log_start) in zip(self._asked, self._told, strict=True):
+            data = news.get(asked.partition)
+            if data is None:
+                nothing = Slice(asked.offset, asked.offset, ())
+                data = FetchData(asked.partition, asked.offset, 0, hw, log_start, -1, nothing)
+            following = self._following(data.partition) if data.partition in self._partitions else None
+            if following is not None:
+                outcome = following.answer(now, asked, data)
+                self._settle(data.partition, outcome)
+                if self._throttle.active and outcome is not Outcome.IGNORED and self._concerns(following.replica):
+                    self._throttle.rate.record(now, slice_bytes(following.replica.log.lineages, data.records))
+
+    def epochs_ended(self, response: EpochEndResponse) -> None:
+        """The leader answered where epochs ended."""
+        if response.correlation != self._outstanding:
+            return
+        self._outstanding = 0
+        now = self._port.clock.now
+        for answer in response.partitions:
+            following = self._following(answer.partition) if answer.partition in self._partitions else None
+            if following is not None:
+                self._settle(answer.partition, following.epoch_answer(now, answer))
+        self.pump()
+
+    def offset_listed(self, response: ListOffsetsResponse) -> None:
+        """The leader answered where its log ends or begins."""
+        if response.correlation != self._outstanding:
+            return
+        self._outstanding = 0
+        following = self._following(response.partition) if response.partition in self._partitions else None
+        if following is not None:
+            outcome = following.offset_answer(self._port.clock.now, response.error, response.log_offset)
+            if outcome is Outcome.EXIT:
+                self._port.exit(following.exit_reason)
+                return
+            self._settle(response.partition, outcome)
+        self.pump()
+
+    def _settle(self, partition: str, outcome: Outcome) -> None:
+        self._touched[partition] = None
+        if outcome is Outcome.BACK_OFF:
+            self._delayed[partition] = self._port.clock.now + self._config.fetch_backoff_us
+        elif outcome is Outcome.FAILED:
+            self.remove(partition)
+        elif outcome is Outcome.STOPPED:
+            self._dead = True
+        else:
+            self._delayed.pop(partition, None)
+
+    def rang(self) -> FetchResponse | None:
+        """The alarm: a back-off or the leader's time is over, or a busy thread is done with an answer: that one."""
+        if not self._alarm.rang():
+            return None
+        now = self._port.clock.now
+        if self._held is not None:
+            if self._held_until <= now:
+                return self._done()
+            self._alarm.want(self._held_until)
+        elif self._outstanding:
+            late_at = self._exchange.sent_at + self._config.socket_timeout_us
+            if late_at <= now:
+                self._port.abandon(self.leader, self._exchange)
+                self.disconnected()
+            else:
+                self._alarm.want(late_at)
+        self.pump()
+        return None
+
+    def disconnected(self) -> None:
+        """The request under way will not be answered: all partitions back off."""
+        if self._held is not None:
+            self._hung_up = True
+            return
+        self.disturb()
+        self._session.lost()
+        self._outstanding = 0
+        again = self._port.clock.now + self._config.fetch_backoff_us
+        for partition in self._partitions:
+            self._delayed[partition] = again
+            following = self._following(partition)
+            if following is not None:
+                following.seek = None
+        self.pump()
+
+    def save(self) -> tuple[Any, ...]:
+        """All state."""
+        return (
+            tuple(self._partitions), tuple(self._delayed.items()), self._correlation, self._outstanding,
+            tuple(self._asked), tuple(self._told), tuple(self._changed), self._steady, self._sent_epoch,
+            self._alarm.save(), self._session.save(), (self._held, self._held_until, self._hung_up, self._dead),
+        )  # fmt: skip
+
+    def load(self, saved: tuple[Any, ...]) -> None:
+        """Undo of :meth:`save`."""
+        (
+            partitions, delayed, self._correlation, self._outstanding, asked, told, changed, self._steady,
+            self._sent_epoch, alarm, session, (self._held, self._held_until, self._hung_up, self._dead),
+        ) = saved  # fmt: skip
+        self._partitions = dict.fromkeys(partitions)
+        self._delayed = dict(delayed)
+        self._asked = list(asked)
+        self._places = {entry.partition: place for place, entry in enumerate(asked)}
+        self._told = list(told)
+        self._changed = list(changed)
+        self._alarm.load(alarm)
+        self._session.load(session)

@@ -1,0 +1,72 @@
+"""What a leader refuses before it writes: for its ISR, for the batch itself, for whose it is; in that order.
+
+``Partition.appendRecordsToLeader``, then ``UnifiedLog.analyzeAndValidateRecords`` with ``LogValidator``, then
+``ProducerAppendInfo``.
+"""
+
+from typing import TYPE_CHECKING, Final
+
+from cluster_model.broker.partition.transactional import admit
+from cluster_model.log.keys import lacks_key
+from cluster_model.log.replica_log import ReplicaLog
+from cluster_model.protocol.batch import ABORT, UNTOLD
+from cluster_model.protocol.errors import KafkaError
+from cluster_model.protocol.messages import ALL, ProduceRequest
+from cluster_model.protocol.rules import NEVER
+from cluster_model.protocol.versions import Profile
+
+if TYPE_CHECKING:
+    from cluster_model.broker.partition.leadership import Leadership
+
+NONE: Final = KafkaError.NONE
+"""Looking a member up costs more than the rest of some of these lines."""
+_ADMITTED: Final = (NONE, -1)
+
+
+def judge(leadership: "Leadership", request: ProduceRequest, now: int) -> tuple[KafkaError, int]:
+    """Why a batch is not written, NONE if it is; and the base offset of its twin that stands already, -1 for none."""
+    replica = leadership.replica
+    if request.acks == ALL and len(leadership.isr) < replica.min_isr:
+        return KafkaError.NOT_ENOUGH_REPLICAS, -1
+    if request.size > replica.usual_size:
+        refused = refusal(replica.profile, replica.log, request, replica.wall_time(now))
+        if refused is not NONE:
+            return refused, -1
+    pid, producers = request.producer_id, leadership.producers
+    if pid < 0 or (
+        not request.kind and producers.follows(pid, request.producer_epoch, request.sequence - request.origin, now)
+    ):
+        return _ADMITTED
+    return admit(producers, replica.profile, request, now)
+
+
+def usual_size(log: ReplicaLog) -> int:
+    """Batches up to this size need no closer look; 0 where every batch does, for its keys or its time."""
+    rules = log.rules
+    return 0 if rules.compact or rules.oldest_us < NEVER else min(rules.max_message, rules.segment_bytes)
+
+
+def refusal(profile: Profile, log: ReplicaLog, request: ProduceRequest, wall: int) -> KafkaError:
+    """Why a batch is refused, NONE if it is not.
+
+    Before message format 2 (0.11) uncompressed records are messages of their own, each measured by itself; a
+    compressed set was one message. A record without a key in a compacted topic is INVALID_RECORD since 2.4 (KIP-467)
+    and CORRUPT_MESSAGE before; 0.8.2 took it, to the cleaner's harm. Markers are taken as they are. ``wall`` is what
+    the broker's clock shows.
+    """
+    if request.kind >= ABORT:
+        return KafkaError.NONE
+    rules = log.rules
+    alone = not profile.epoch_truncation and request.codec == 0
+    message = -(-request.size // max(1, request.records)) if alone else request.size
+    if message > rules.max_message:
+        return KafkaError.MESSAGE_TOO_LARGE
+    if rules.compact and profile.number >= (0, 9, 0) and lacks_key(log.lineages.keys, request.client, request.names):
+        return KafkaError.INVALID_RECORD if profile.number >= (2, 4, 0) else KafkaError.CORRUPT_MESSAGE
+    stamp = request.timestamp_us
+    known = not rules.log_append_time and stamp != UNTOLD
+    if known and not wall - rules.oldest_us <= stamp <= wall + rules.newest_us:
+        return KafkaError.INVALID_TIMESTAMP
+    if request.size > rules.segment_bytes:
+        return KafkaError.RECORD_LIST_TOO_LARGE
+    return KafkaError.NONE

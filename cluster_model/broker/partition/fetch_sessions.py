@@ -1,0 +1,237 @@
+"""Fetch sessions at a leader: a follower's standing question, and which parts of it may have a new answer (KIP-227).
+
+A follower asks the same of most partitions every time, and most answers are as before. A session keeps the question,
+and ``dirty`` the places in it that must be looked at again; a place *rests* while the follower has everything, is in
+the ISR and knows the HW, for then another fetch would change nothing but the time of its last arrival. That one time
+serves all resting places, and is booked where somebody needs it (``Remote.settle``). Where everything rests, the
+whole exchange with the follower may sleep.
+
+Versions before 1.1 send everything every time, to the same effect: what a session leaves out is what would have been
+read as no news. It is therefore a way of counting, not a part of the protocol, and it outlives the leader's process.
+"""
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from cluster_model.broker.partition.session_cache import FULL, SessionCache
+from cluster_model.kernel.long_poll import Exchange
+from cluster_model.protocol.messages import FetchPartition, FetchRequest, FetchResponse
+
+FETCH_WAIT: Final = "fetch wait"
+"""Name of the timer of a fetch that waits."""
+Source = tuple[int, int]
+"""(follower, which of its fetcher threads)."""
+
+
+class FetchSession:
+    """One fetcher's standing fetch. ``parked`` is the request that waits here, None while none does."""
+
+    __slots__ = (
+        "_armed", "_arrived", "_cache", "_session_id", "asked", "dirty", "exchange", "parked", "places", "serial",
+        "source",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        source: Source,
+        serial: int,
+        asked: tuple[FetchPartition, ...],
+        exchange: Exchange,
+        cache: SessionCache,
+    ) -> None:
+        self.source = source
+        self.serial = serial
+        self.exchange = exchange
+        self.asked = list(asked)
+        self.places = {entry.partition: place for place, entry in enumerate(asked)}
+        self.dirty: dict[int, None] = dict.fromkeys(range(len(asked)))
+        self.parked: FetchRequest | None = None
+        self._cache = cache
+        self._session_id = 0
+        """Of the fetch that is left out of the exchange's idle cycles."""
+        self._arrived = -1
+        self._armed = False
+        """Whether a timer will look at the deadline."""
+
+    @property
+    def arrived(self) -> int:
+        """When the last fetch arrived."""
+        return max(self._arrived, self.exchange.arrived)
+
+    def came(self, request: FetchRequest, arrived: int) -> None:
+        """Fetches were left out: this one arrived last."""
+        self._arrived = arrived
+        if request.session_epoch > FULL:
+            self._cache.used(request.session_id, request.session_epoch, arrived)
+
+    def arrive(self, now: int) -> None:
+        """A fetch arrived."""
+        self._arrived = now
+
+    def late(self, now: int, most: int) -> bool:
+        """Whether the last fetch arrived more than ``most`` ago."""
+        exchange = self.exchange
+        return not (exchange.asleep and exchange.longest_us <= most) and now - self.arrived > most
+
+    @property
+    def deadline(self) -> int:
+        """When the parked fetch has waited long enough."""
+        return self._arrived + (0 if self.parked is None else self.parked.max_wait_us)
+
+    def wait(self, request: FetchRequest) -> None:
+        """The fetch that has just arrived finds nothing and waits."""
+        self._session_id = request.session_id
+        if self.dirty or not self.exchange.sleep(request.correlation, request.max_wait_us, self.serial, self):
+            self._park(request)
+
+    def _park(self, request: FetchRequest) -> None:
+        self.parked = request
+        if not self._armed:
+            self._arm()
+
+    def _arm(self) -> None:
+        self._armed = True
+        self.exchange.deadline(self.deadline, self.serial, (FETCH_WAIT, *self.source, self.serial))
+
+    def rang(self, now: int) -> bool:
+        """The timer: True when the parked fetch has waited long enough."""
+        self._armed = False
+        if self.parked is None:
+            return False
+        if self.deadline <= now:
+            return True
+        self._arm()
+        return False
+
+    def take(self) -> FetchRequest | None:
+        """The parked fetch, which waits no longer."""
+        request, self.parked = self.parked, None
+        return request
+
+    def nothing(self, number: int) -> FetchResponse:
+        """The answer to a fetch that waited in vain."""
+        return FetchResponse(number, (), 0, self._session_id)
+
+    def woken(self, request: FetchRequest, arrived: int) -> None:
+        """Fetches were left out: this one arrived last, and waits."""
+        self.came(request, arrived)
+        self._park(request)
+
+    def mark(self, place: int) -> None:
+        """A place must be looked at again: it is about to change."""
+        if self.exchange.asleep:
+            self.exchange.wake()
+        self.dirty[place] = None
+
+    def put_last(self, place: int) -> None:
+        """A place got records: the others go before it next time."""
+        if place in self.dirty:
+            del self.dirty[place]
+            self.dirty[place] = None
+
+    def disturb(self) -> None:
+        """Everything must be looked at again."""
+        if self.exchange.asleep:
+            self.exchange.wake()
+        self.dirty = dict.fromkeys(range(len(self.asked)))
+
+    def stopped(self) -> None:
+        """The leader's process died, and its timers with it."""
+        self.parked = None
+        self._armed = False
+        self.disturb()
+
+    def save(self) -> tuple[Any, ...]:
+        """All state; whether the exchange sleeps is the exchange's."""
+        return (
+            self.source, self.serial, tuple(self.asked), tuple(self.dirty), self._arrived, self._armed, self.parked,
+            self._session_id, self.exchange.asleep,
+        )  # fmt: skip
+
+    @classmethod
+    def loaded(cls, saved: tuple[Any, ...], exchange: Exchange, cache: SessionCache) -> "FetchSession":
+        """Undo of :meth:`save`."""
+        source, serial, asked, dirty, arrived, armed, parked, session_id, asleep = saved
+        session = cls(source, serial, asked, exchange, cache)
+        session.dirty = dict.fromkeys(dirty)
+        session._arrived, session._armed, session.parked, session._session_id = arrived, armed, parked, session_id
+        if asleep:
+            exchange.answering = session
+        return session
+
+
+class FetchSessions:
+    """All sessions of a leader, one per source, and by partition those that must hear of its changes."""
+
+    __slots__ = ("_by_partition", "_by_source", "_cache", "_exchange", "_serial")
+
+    def __init__(self, exchange: Callable[[int, int], Exchange], cache: SessionCache) -> None:
+        """``exchange`` gives a follower's connection by broker and number; ``cache``: of this broker's sessions."""
+        self._exchange = exchange
+        self._cache = cache
+        self._serial = 0
+        self._by_source: dict[Source, FetchSession] = {}
+        self._by_partition: dict[str, list[FetchSession]] = {}
+
+    def of(self, source: Source) -> FetchSession | None:
+        """A fetcher's session."""
+        return self._by_source.get(source)
+
+    def watching(self, partition: str) -> list[FetchSession]:
+        """Sessions that ask for a partition."""
+        return self._by_partition.get(partition, _NONE)
+
+    def open(self, source: Source, asked: tuple[FetchPartition, ...]) -> FetchSession:
+        """A new session takes the place of the fetcher's last one.
+
+        A fetch that is still parked there goes unanswered: who asks anew has closed the connection it came by.
+        """
+        former = self._by_source.pop(source, None)
+        if former is not None:
+            for entry in former.asked:
+                self._by_partition[entry.partition].remove(former)
+        self._serial += 1
+        session = FetchSession(source, self._serial, asked, self._exchange(*source), self._cache)
+        self._add(session)
+        return session
+
+    def _add(self, session: FetchSession) -> None:
+        self._by_source[session.source] = session
+        for entry in session.asked:
+            self._by_partition.setdefault(entry.partition, []).append(session)
+
+    def late(self, now: int, most: int) -> dict[str, None]:
+        """Partitions of fetchers that were last heard of more than ``most`` ago."""
+        late = [session for session in self._by_source.values() if session.late(now, most)]
+        return {entry.partition: None for session in late for entry in session.asked}
+
+    def wake(self) -> None:
+        """Leave out nothing that has happened so far."""
+        for session in self._by_source.values():
+            session.exchange.wake()
+
+    def disturb(self) -> None:
+        """Roles or the live brokers changed: nothing rests."""
+        for session in self._by_source.values():
+            session.disturb()
+
+    def stopped(self) -> None:
+        """The process died, and every parked fetch with it."""
+        for session in self._by_source.values():
+            session.stopped()
+
+    def save(self) -> tuple[Any, ...]:
+        """All state."""
+        return (self._serial, tuple([session.save() for session in self._by_source.values()]))
+
+    def load(self, saved: tuple[Any, ...]) -> None:
+        """Undo of :meth:`save`."""
+        self._by_source.clear()
+        self._by_partition.clear()
+        self._serial, sessions = saved
+        for state in sessions:
+            self._add(FetchSession.loaded(state, self._exchange(*state[0]), self._cache))
+
+
+_NONE: list[FetchSession] = []
+"""Nobody watches."""

@@ -1,0 +1,230 @@
+"""Which replicas a broker has, and by which settings they go (``ReplicaManager``, ``LogManager``).
+
+A log directory is made when a decision first names the broker, and deleted when it is told to, or in KRaft mode when a
+decision names it no longer. A broker that was down meanwhile finds strays when it is back: whoever tells it the
+newest assignments has them deleted (KAFKA-14616).
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol
+
+from cluster_model.broker.fetch.replication_quota import Throttle
+from cluster_model.broker.partition.partition import Replica
+from cluster_model.broker.request_handler import Service
+from cluster_model.broker.storage.log_manager import LogManager
+from cluster_model.broker.topic_configs import TopicSettings, topic_of
+from cluster_model.broker.touched import Touched
+from cluster_model.kernel.node_context import Port
+from cluster_model.protocol.config_defs import BROKER, THREADS, check
+from cluster_model.protocol.config_key import ConfigValue
+from cluster_model.protocol.configs import BrokerConfig, TopicConfig
+from cluster_model.protocol.errors import KafkaError, ModelError
+from cluster_model.protocol.events import Event, ReplicaDeleted
+from cluster_model.protocol.messages import PartitionState
+from cluster_model.protocol.versions import Profile
+
+Overrides = Mapping[str, ConfigValue]
+
+
+class ReplicaSource(Protocol):
+    """Where replicas come from: it sees to it that the observers know of each."""
+
+    def make(self, broker: int, state: PartitionState, topic: TopicConfig) -> Replica:
+        """A new one, empty."""
+
+    def find(self, broker: int, partition: str) -> Replica:
+        """One that a keyframe speaks of."""
+
+    def drop(self, broker: int, partition: str) -> None:
+        """It is gone."""
+
+
+class Hosting:
+    """The replicas of one broker. What outlives the process is on disk, or told again by whoever decides."""
+
+    __slots__ = (
+        "_emit", "_leaves", "_logs", "_port", "_profile", "_quotas", "_replicas", "_service", "_settings", "_source",
+        "_touched",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        port: Port,
+        profile: Profile,
+        replicas: dict[str, Replica],
+        logs: LogManager,
+        service: Service,
+        touched: Touched,
+        quotas: tuple[Throttle, ...],
+        settings: TopicSettings,
+        source: ReplicaSource,
+        emit: Callable[[Event], None],
+        leaves: Callable[[str], None],
+    ) -> None:
+        """``leaves`` has a partition fetched no more."""
+        self._port = port
+        self._profile = profile
+        self._replicas = replicas
+        self._logs = logs
+        self._service = service
+        self._touched = touched
+        self._quotas = quotas
+        self._settings = settings
+        self._source = source
+        self._emit = emit
+        self._leaves = leaves
+
+    def host(self, state: PartitionState) -> Replica | None:
+        """The replica that a decision is for; it is made, or deleted, if the decision says so."""
+        replica = self._replicas.get(state.partition)
+        if replica is not None and self._deletes(replica, state):
+            replica = None
+        if replica is None:
+            return self._make(state) if self._port.node_id in state.replicas else None
+        if not _same_topic(replica, state):
+            if self.refusal(state) or state.leader_epoch <= replica.leader_epoch:
+                return None
+            replica.topic_id = state.topic_id  # Nothing tells the old log from the new topic's.
+        return replica
+
+    def refusal(self, state: PartitionState) -> KafkaError:
+        """What LeaderAndIsr answers for a partition: INCONSISTENT_TOPIC_ID, where the log is of another topic."""
+        replica = self._replicas.get(state.partition)
+        if replica is None or _same_topic(replica, state) or not self._profile.topic_ids:
+            return KafkaError.NONE
+        return KafkaError.INCONSISTENT_TOPIC_ID
+
+    def _deletes(self, replica: Replica, state: PartitionState) -> bool:
+        """KRaft mode: whether a decision has made an end of this replica (``TopicDelta.localChanges``)."""
+        if not self._profile.kraft:
+            return False
+        if not _same_topic(replica, state):
+            if state.topic_id < replica.topic_id:
+                return False
+            self.stop(state.partition, delete=True, by="stray")
+            return True
+        newer = (state.leader_epoch, state.partition_epoch) > (replica.leader_epoch, replica.partition_epoch)
+        if self._port.node_id in state.replicas or not newer:
+            return False
+        self.stop(state.partition, delete=True, by="moved")
+        return True
+
+    def _make(self, state: PartitionState) -> Replica:
+        replica = self._source.make(self._port.node_id, state, self._settings.of(topic_of(state.partition)))
+        self._replicas[state.partition] = replica
+        self._touched.fresh[state.partition] = None
+        self._logs.wake_cleaner()
+        return replica
+
+    def clock_stepped(self, by: int, *, runs: bool) -> None:
+        """The machine's clock was set, whether the process runs or not."""
+        del runs
+        self._touched.everything()
+        self._service.disturb()
+        for replica in self._replicas.values():
+            replica.clock_stepped(by)
+
+    def stop(self, partition: str, *, delete: bool, by: str = "deleted") -> None:
+        """Lead and fetch a partition no more; with ``delete`` its log directory is renamed and forgotten."""
+        replica = self._replicas.get(partition)
+        if replica is None:
+            return
+        self._leaves(partition)
+        replica.retire()
+        self._touched.fresh[partition] = None
+        if delete:
+            del self._replicas[partition]
+            self._touched.forget(partition)
+            for quota in self._quotas:
+                quota.forget(partition)
+            self._logs.delete(replica)
+            log = replica.log
+            event = ReplicaDeleted(self._port.now, partition, replica.broker, log.log_start, log.leo, by)
+            self._emit(event)
+            self._source.drop(replica.broker, partition)
+        self._service.retired(replica)
+
+    def strays(self, assigned: Mapping[str, int]) -> list[str]:
+        """Log directories of partitions that are not this broker's; ``assigned`` gives the topic ids of those that are.
+
+        A topic that was created again is told from its former self only where there are topic ids; 0 is an unknown one.
+        """
+        found: list[str] = []
+        for partition, replica in self._replicas.items():
+            topic_id = assigned.get(partition)
+            other = self._profile.topic_ids and topic_id not in (0, replica.topic_id)
+            if topic_id is None or other:
+                found.append(partition)
+        return found
+
+    def delete_strays(self, assigned: Mapping[str, int]) -> None:
+        """Delete what :meth:`strays` finds."""
+        for partition in self.strays(assigned):
+            self.stop(partition, delete=True, by="stray")
+
+    def configure_topic(self, topic: str, overrides: Overrides) -> None:
+        """A topic's settings, all of its overrides: of the replicas there are, and of later ones."""
+        self._settings.configure(topic, overrides)
+        self._apply_to([replica for name, replica in self._replicas.items() if topic_of(name) == topic])
+
+    def _apply_to(self, replicas: list[Replica]) -> None:
+        for replica in replicas:
+            replica.configure(self._settings.of(topic_of(replica.partition)))
+            for quota in self._quotas:
+                quota.forget(replica.partition)
+        self._logs.wake_cleaner()
+
+    def judge(self, overrides: Overrides, config: BrokerConfig) -> KafkaError:
+        """Whether settings may be given at run time (``DynamicBrokerConfig.validate``).
+
+        INVALID_REQUEST: one is read-only, the version has no such thing, or a number of threads is more than doubled
+        or less than half of what it was (``DynamicThreadPool``). INVALID_CONFIG: no such setting, or not such a value.
+        """
+        now = {
+            "num.io.threads": config.io_threads,
+            "num.replica.fetchers": config.fetchers,
+            "num.recovery.threads.per.data.dir": config.recovery_threads,
+        }
+        for name, value in overrides.items():
+            try:
+                taken = check("broker", name, value)
+            except ModelError:
+                return KafkaError.INVALID_CONFIG
+            exists = self._profile.dynamic_config or BROKER[name].dynamic == "per-broker"
+            if BROKER[name].dynamic == "read-only" or not exists or not self._profile.throttles:
+                return KafkaError.INVALID_REQUEST
+            if name in THREADS and not now[name] <= 2 * int(taken) <= 4 * now[name]:
+                return KafkaError.INVALID_REQUEST
+        try:
+            TopicConfig.of(self._profile, {**self._settings.broker, **overrides}, {})
+        except ModelError:
+            return KafkaError.INVALID_CONFIG
+        return KafkaError.NONE
+
+    def reconfigure(self, overrides: Overrides) -> BrokerConfig:
+        """Settings given at run time, all of them; returns the broker's own that follow."""
+        self._settings.reconfigure(overrides)
+        self._apply_to(list(self._replicas.values()))
+        return BrokerConfig.of(self._profile, self._settings.broker)
+
+    def save(self) -> tuple[Any, ...]:
+        """Which replicas there are, and the settings; the replicas' own state is saved by others."""
+        return (tuple(self._replicas), self._settings.save())
+
+    def load(self, saved: tuple[Any, ...]) -> BrokerConfig:
+        """Undo of :meth:`save`; returns the broker's own settings."""
+        names, settings = saved
+        self._settings.load(settings)
+        self._replicas.clear()
+        for name in names:
+            replica = self._replicas[name] = self._source.find(self._port.node_id, name)
+            topic = self._settings.of(topic_of(name))
+            if replica.topic is not topic and replica.topic != topic:
+                replica.configure(topic)
+        for quota in self._quotas:
+            quota.forget_all()
+        return BrokerConfig.of(self._profile, self._settings.broker)
+
+
+def _same_topic(replica: Replica, state: PartitionState) -> bool:
+    return state.topic_id in (0, replica.topic_id) or not replica.topic_id

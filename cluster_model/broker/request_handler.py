@@ -1,0 +1,420 @@
+"""What a broker answers to clients and followers: produce, fetch, offsets (``KafkaApis`` over ``ReplicaManager``)."""
+
+from collections.abc import Callable, Mapping
+
+from cluster_model.broker.fetch.fetch_reads import (
+    absent,
+    book_if_nothing_new,
+    caught_up_answer,
+    check_epoch,
+    epoch_end,
+    news_of_hw,
+    says_something,
+    serve_fetch,
+)
+from cluster_model.broker.fetch.fetcher_ids import fetcher_of
+from cluster_model.broker.fetch.reading_from_followers import News, news_for_consumer
+from cluster_model.broker.fetch.replication_quota import Throttle, slice_bytes
+from cluster_model.broker.hosted_coordinators import LOCAL
+from cluster_model.broker.leader_hints import LeaderHints
+from cluster_model.broker.limits import cut_to_fit, enough, fits
+from cluster_model.broker.offsets import answer
+from cluster_model.broker.partition.fetch_sessions import FetchSession
+from cluster_model.broker.partition.partition import Replica
+from cluster_model.broker.partition.session_cache import FULL, SessionCache
+from cluster_model.broker.purgatory import ParkedFetch, ParkedProduce, Purgatory
+from cluster_model.kernel.node_context import Port
+from cluster_model.protocol.errors import KafkaError
+from cluster_model.protocol.messages import (
+    CONSUMER,
+    EpochEndRequest,
+    EpochEndResponse,
+    FetchData,
+    FetchPartition,
+    FetchRequest,
+    FetchResponse,
+    ListOffsetsRequest,
+    PartitionState,
+    ProduceRequest,
+    ProduceResponse,
+)
+from cluster_model.protocol.slices import Slice
+from cluster_model.protocol.versions import Profile
+
+
+class Service:
+    """Answers requests of one broker; what must wait goes to the purgatory."""
+
+    __slots__ = (
+        "_cache", "_hints", "_known", "_port", "_profile", "_purgatory", "_replicas", "_settle", "_throttle",
+        "_touched", "gate",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        port: Port,
+        profile: Profile,
+        replicas: dict[str, Replica],
+        purgatory: Purgatory,
+        settle: Callable[[Replica], None],
+        touched: dict[str, None],
+        cache: SessionCache,
+        throttle: Throttle,
+        known: Mapping[str, PartitionState],
+    ) -> None:
+        """``touched`` takes the partitions whose saved state is out of date; ``known``: see :func:`serve_fetch`."""
+        self.gate: Callable[[int, str, ProduceRequest], bool] | None = None
+        """Keeps back what must be looked up first, a transaction's first write (KIP-890); it comes again, checked."""
+        self._known = known
+        self._hints = LeaderHints(profile, replicas, self._known)
+        self._cache = cache
+        self._throttle = throttle
+        self._port = port
+        self._profile = profile
+        self._replicas = replicas
+        self._purgatory = purgatory
+        self._settle = settle
+        self._touched = touched
+
+    def produce(self, source: int, request: ProduceRequest, *, checked: bool = False) -> None:
+        """Append, and answer now, later, or for acks=0 only an error: by closing the connection."""
+        partition = request.partition
+        replica = self._replicas.get(partition)
+        leadership = None if replica is None else replica.leadership
+        if replica is None or leadership is None:
+            error = absent(partition, self._known) if replica is None else KafkaError.NOT_LEADER_OR_FOLLOWER
+            self._port.send(source, self._hints.refusal(request.correlation, partition, error))
+            return
+        if request.kind and not checked and self.gate is not None and self.gate(source, partition, request):
+            return
+        now = self._port.clock.now
+        error, base, stint, required, waits = leadership.append(now, request)
+        if waits:
+            deadline = now + request.timeout_us
+            parked = ParkedProduce(source, request.correlation, partition, base, replica.leader_epoch, stint, deadline)
+            leadership.wait(required, self._purgatory.park_produce(parked))
+        elif request.acks or error:
+            epoch, begins = (replica.leader_epoch, -1) if base >= 0 else (-1, replica.log.log_start)
+            self._port.send(source, ProduceResponse(request.correlation, partition, error, base, epoch, stint, begins))
+        self._settle(replica)
+
+    def fetch(self, source: int, request: FetchRequest) -> None:
+        """Answer at once if there is anything to say, else park (``ReplicaManager.fetchMessages``)."""
+        if self._profile.fetch_sessions:
+            refused = self._cache.arrived(self._port.clock.now, request)
+            if refused:
+                self._send(source, request, FetchResponse(request.correlation, (), refused))
+                return
+        if request.replica != CONSUMER:
+            self._fetch_as_follower(request)
+            return
+        found = self._for_consumer(request)
+        if request.max_wait_us <= 0 or self._satisfies(request, found):
+            self._respond_to_consumer(source, request, found)
+        else:
+            deadline = self._port.clock.now + request.max_wait_us
+            self._purgatory.park_fetch(ParkedFetch(source, request, deadline))
+
+    def _satisfies(self, request: FetchRequest, found: list[FetchData]) -> bool:
+        """Whether a consumer is answered at once: by enough bytes, or by news of any other kind."""
+        if request.min_bytes == 1:
+            return any(map(says_something, found))
+        others = any(says_something(data) and not data.records.extents for data in found)
+        return others or enough(request, self._replicas, found)
+
+    def _respond_to_consumer(self, source: int, request: FetchRequest, found: list[FetchData]) -> None:
+        if not fits(request, len(found)):
+            found = cut_to_fit(request, self._replicas, found)
+        self._respond(source, request, self._hints.on_fetch(found), len(found))
+
+    def _send(self, source: int, request: FetchRequest, response: FetchResponse) -> None:
+        """Answer by the way that the fetch came: a follower's has a connection of its own."""
+        if request.replica == CONSUMER:
+            self._port.send(source, response)
+        else:
+            waited_in_vain = not response.partitions and not response.error
+            self._port.asked(source, request.fetcher).answer(request.correlation, response, idle=waited_in_vain)
+
+    def _respond(self, source: int, request: FetchRequest, found: list[FetchData], size: int) -> None:
+        """Send an answer; one to a full fetch, of ``size`` partitions, names a new session if there is room for it."""
+        session_id = request.session_id
+        if request.session_epoch == FULL:
+            if self._cache.full:
+                self._purgatory.sessions.wake()
+            session_id = self._cache.begun(self._port.clock.now, request, size, self._port.incarnation)
+        self._send(source, request, FetchResponse(request.correlation, tuple(found), 0, session_id))
+
+    def _fetch_as_follower(self, request: FetchRequest) -> None:
+        """The same for a follower; what rests in its session is answered by silence."""
+        now = self._port.clock.now
+        session = self._session_for(request)
+        dirty = session.dirty
+        if not dirty:
+            session.arrive(now)
+            if request.max_wait_us > 0:
+                session.wait(request)
+            else:
+                self._answer(session, request, [], [])
+            return
+        places = list(dirty)
+        befores: list[int] = []
+        found: list[FetchData | None] = []
+        at_once = request.max_wait_us <= 0
+        changed: list[Replica] = []
+        waited_for = self._purgatory.deletions.waiting
+        for place in places:
+            asked = session.asked[place]
+            partition = asked.partition
+            self._touched[partition] = None
+            replica = self._replicas.get(partition)
+            before = -1 if replica is None else replica.hw
+            befores.append(before)
+            if replica is not None and book_if_nothing_new(replica, request, asked, now):
+                found.append(None)
+            else:
+                data = serve_fetch(replica, request, asked, now, self._known, book=True)
+                if self._throttle.active:
+                    data = self._unless_held_back(request, asked, data)
+                if says_something(data) and (request.min_bytes <= 1 or not data.records.extents):
+                    at_once = True
+                found.append(data)
+            if replica is not None and (
+                replica.hw != before or replica.unsettled or self._profile.hw_push or partition in waited_for
+            ):
+                changed.append(replica)
+        session.arrive(now)
+        if request.min_bytes > 1 and not at_once:
+            at_once = enough(request, self._replicas, [data for data in found if data is not None])
+        if at_once:
+            self._answer(session, request, places, self._completed(session, places, befores, found))
+        else:
+            session.wait(request)
+        for replica in changed:
+            self._settle(replica)
+
+    def _completed(
+        self, session: FetchSession, places: list[int], befores: list[int], found: list[FetchData | None]
+    ) -> list[FetchData]:
+        """Answers for all places, those included that were counted without one."""
+        answers: list[FetchData] = []
+        for place, before, data in zip(places, befores, found, strict=True):
+            asked = session.asked[place]
+            answers.append(data or caught_up_answer(self._replicas[asked.partition], asked, before))
+        return answers
+
+    def _session_for(self, request: FetchRequest) -> FetchSession:
+        """The follower's session, with what it asks differently this time."""
+        sessions = self._purgatory.sessions
+        source = (request.replica, request.fetcher)
+        session = sessions.of(source)
+        if session is None or not request.incremental:
+            if session is not None:
+                self._wake_all(request.replica, session)
+            return sessions.open(source, request.partitions)
+        for asked in request.partitions:
+            place = session.places[asked.partition]
+            session.asked[place] = asked
+            session.dirty[place] = None
+        return session
+
+    def _wake_all(self, follower: int, session: FetchSession) -> None:
+        """A session is over: nothing rests in it any more."""
+        for asked in session.asked:
+            replica = self._replicas.get(asked.partition)
+            if replica is not None and replica.leadership is not None:
+                remote = replica.leadership.remotes.get(follower)
+                if remote is not None and remote.rests:
+                    self._touched[asked.partition] = None
+                    remote.disturb()
+
+    def _unless_held_back(self, request: FetchRequest, asked: FetchPartition, data: FetchData) -> FetchData:
+        """What a follower gets under a quota; it counts as having fetched all the same."""
+        replica = self._replicas.get(asked.partition)
+        if replica is not None and self._holds_back(replica, request.replica, asked.offset):
+            return data._replace(records=Slice(asked.offset, asked.offset, ()))
+        return data
+
+    def _holds_back(self, replica: Replica, follower: int, offset: int) -> bool:
+        """Whether the leader's quota withholds records from a follower (``ReplicaManager.shouldLeaderThrottle``)."""
+        leadership = replica.leadership
+        if leadership is None or follower in leadership.isr or offset >= replica.log.leo:
+            return False
+        return self._throttled(replica) and self._throttle.exceeded(self._port.clock.now)
+
+    def _throttled(self, replica: Replica) -> bool:
+        return self._throttle.concerns(replica.partition, replica.topic.leader_throttled, replica.broker)
+
+    def _answer(self, session: FetchSession, request: FetchRequest, places: list[int], found: list[FetchData]) -> None:
+        """Send a follower its answer, and let rest what has no more news for it."""
+        follower = session.source[0]
+        if not fits(request, len(found)):
+            found = cut_to_fit(request, self._replicas, found)
+        self._respond(follower, request, found, len(session.asked))
+        if self._profile.hw_push or self._throttle.active:
+            self._note_sent(follower, found)
+        for place, data in zip(places, found, strict=True):
+            if not data.records.extents and not says_something(data):
+                replica = self._replicas[data.partition]
+                if data.hw == replica.hw and replica.leadership is not None:
+                    self._touched[data.partition] = None
+                    replica.leadership.rest(follower, session, place)
+            elif len(found) > 1 and data.records.extents:
+                session.put_last(place)
+
+    def _note_sent(self, follower: int, found: list[FetchData]) -> None:
+        """Remember which HW a follower was told, and count its records against the quota."""
+        for data in found:
+            replica = self._replicas.get(data.partition)
+            remote = None if replica is None or replica.leadership is None else replica.leadership.remotes.get(follower)
+            if replica is None or remote is None:
+                continue
+            if self._profile.hw_push:
+                remote.told_hw = max(data.hw, remote.told_hw)
+                self._touched[data.partition] = None
+            if self._throttle.active and data.records.extents and self._throttled(replica):
+                self._throttle.rate.record(self._port.clock.now, slice_bytes(replica.log.lineages, data.records))
+
+    def answer_waiting(self, replica: Replica) -> None:
+        """Answer produces that are settled and fetches that now have something to read."""
+        done = replica.done
+        if done:
+            replica.done = []
+            for token, error in done:
+                self._answer_produce(token, error)
+        purgatory = self._purgatory
+        partition = replica.partition
+        if purgatory.deletions.waiting:
+            purgatory.deletions.check(partition)
+        for session in purgatory.sessions.watching(partition):
+            if session.parked is not None and self._wakes_follower(replica, session):
+                self._answer_follower(session)
+        tokens = purgatory.readers.get(partition)
+        if tokens:
+            for token in tuple(tokens):
+                parked = purgatory.fetches.get(token)
+                if parked is not None and self._wakes_consumer(replica, parked.request):
+                    self._answer_consumer(token)
+
+    def _wakes_follower(self, replica: Replica, session: FetchSession) -> bool:
+        asked = session.asked[session.places[replica.partition]]
+        follower = session.source[0]
+        if replica.log.leo != asked.offset and not (
+            self._throttle.active and self._holds_back(replica, follower, asked.offset)
+        ):
+            parked = session.parked
+            return (
+                parked is None or parked.min_bytes <= 1 or enough(parked, self._replicas, self._found(session, parked))
+            )
+        if self._profile.hw_push and news_of_hw(replica, follower):
+            return True
+        return replica.leadership is None or check_epoch(replica, asked.current_leader_epoch) != 0
+
+    def _wakes_consumer(self, replica: Replica, request: FetchRequest) -> bool:
+        asked = next(each for each in request.partitions if each.partition == replica.partition)
+        found = news_for_consumer(replica, request, asked)
+        if found is News.READABLE and request.min_bytes > 1:
+            return self._satisfies(request, self._for_consumer(request))
+        return found is not News.NOTHING
+
+    def _for_consumer(self, request: FetchRequest) -> list[FetchData]:
+        """What there is to answer to a consumer now."""
+        now = self._port.clock.now
+        return [
+            serve_fetch(self._replicas.get(asked.partition), request, asked, now, self._known, book=False)
+            for asked in request.partitions
+        ]
+
+    def _answer_consumer(self, token: int) -> None:
+        parked = self._purgatory.take_fetch(token)
+        if parked is not None:
+            self._respond_to_consumer(parked.source, parked.request, self._for_consumer(parked.request))
+
+    def _answer_follower(self, session: FetchSession) -> None:
+        request = session.take()
+        if request is None:
+            return
+        self._answer(session, request, list(session.dirty), self._found(session, request))
+
+    def _found(self, session: FetchSession, request: FetchRequest) -> list[FetchData]:
+        """What there is to answer to a parked fetch, in the order of the session's places."""
+        now = self._port.clock.now
+        found: list[FetchData] = []
+        for place in session.dirty:
+            asked = session.asked[place]
+            data = serve_fetch(self._replicas.get(asked.partition), request, asked, now, self._known, book=False)
+            found.append(self._unless_held_back(request, asked, data) if self._throttle.active else data)
+        return found
+
+    def waited(self, follower: int, fetcher: int, serial: int) -> None:
+        """A timer: perhaps a follower's fetch has waited long enough."""
+        session = self._purgatory.sessions.of((follower, fetcher))
+        if session is not None and session.serial == serial and session.rang(self._port.clock.now):
+            self._answer_follower(session)
+
+    def retired(self, replica: Replica) -> None:
+        """A replica leads and follows no more, and may be gone: whoever waits for it is answered."""
+        partition = replica.partition
+        gone = partition not in self._replicas
+        error = absent(partition, self._known) if gone else KafkaError.NOT_LEADER_OR_FOLLOWER
+        done, replica.done = replica.done, []
+        for token, _error in done:
+            self._answer_produce(token, error)
+        for session in self._purgatory.sessions.watching(partition):
+            session.mark(session.places[partition])
+            self._answer_follower(session)
+        for token in tuple(self._purgatory.readers.get(partition, ())):
+            self._answer_consumer(token)
+        self._purgatory.tenants.retired(partition)
+
+    def disturb(self) -> None:
+        """Roles or the live brokers are about to change: every fetch must be looked at in full again."""
+        for replica in self._replicas.values():
+            if replica.leadership is not None:
+                replica.leadership.disturb()
+        self._purgatory.sessions.disturb()
+
+    def _answer_produce(self, token: int, error: KafkaError) -> None:
+        parked = self._purgatory.produces.pop(token, None)
+        if parked is not None:
+            source, correlation, partition, base, epoch, stint, _deadline = parked
+            if source == LOCAL:
+                self._purgatory.tenants.appended(stint, correlation, error, base)
+                return
+            answer = ProduceResponse(correlation, partition, error, base, epoch, stint)
+            self._port.send(source, self._hints.refusal(correlation, partition, error) if error else answer)
+
+    def expire(self) -> None:
+        """Answer what has waited long enough: consumers with what there is, all others with REQUEST_TIMED_OUT."""
+        self._purgatory.deletions.expire()
+        for token in self._purgatory.due(self._port.clock.now):
+            if token in self._purgatory.fetches:
+                self._answer_consumer(token)
+            else:
+                replica = self._replicas.get(self._purgatory.produces[token].partition)
+                if replica is not None and replica.leadership is not None:
+                    replica.leadership.give_up(token)
+                    self._touched[replica.partition] = None
+                self._answer_produce(token, KafkaError.REQUEST_TIMED_OUT)
+
+    def epoch_ends(self, source: int, request: EpochEndRequest) -> None:
+        """OffsetsForLeaderEpoch."""
+        answers = tuple(
+            epoch_end(self._replicas.get(partition), partition, epoch, current)
+            for partition, epoch, current in request.partitions
+        )
+        response = EpochEndResponse(request.correlation, answers)
+        if request.replica == CONSUMER:
+            self._port.send(source, response)
+            return
+        exchange = self._port.asked(source, fetcher_of(request.correlation))
+        exchange.answer(request.correlation, response, idle=False)
+
+    def list_offsets(self, source: int, request: ListOffsetsRequest) -> None:
+        """An offset by time, the earliest or the latest."""
+        replica = self._replicas.get(request.partition)
+        refused = KafkaError.NONE if replica is None else check_epoch(replica, request.current_leader_epoch)
+        response = answer(replica, refused, request, self._port.clock.now)
+        if request.replica == CONSUMER:
+            self._port.send(source, response)
+        else:
+            self._port.asked(source, fetcher_of(request.correlation)).answer(request.correlation, response, idle=False)

@@ -1,0 +1,218 @@
+"""One broker's logs as a whole: periodic tasks, checkpoint files, clean and unclean starts (``LogManager``).
+
+What each file says after a crash is what was last written to it: the high watermarks every few seconds, recovery
+points and log starts once a minute, all of them at a clean shutdown. The marker ``.kafka_cleanshutdown`` is written
+last of all, and removed as soon as a start has read it.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from cluster_model.broker.partition.partition import Replica
+from cluster_model.broker.storage.cleaning import is_needed, run_cleaner
+from cluster_model.broker.storage.damaging import cut_at_damage
+from cluster_model.broker.storage.write_cache import WriteCache
+from cluster_model.kernel.node_context import Port
+from cluster_model.log.recovery import recovery_us
+from cluster_model.protocol.configs import BrokerConfig
+from cluster_model.protocol.events import Event, RecoveryFinished
+from cluster_model.protocol.rules import NEVER
+
+
+class LogManager:
+    """The logs behind one broker's replicas. The marker is on disk and outlives the process."""
+
+    __slots__ = (
+        "_checked",
+        "_cleans",
+        "_config",
+        "_deleted",
+        "_emit",
+        "_port",
+        "_recovery_us",
+        "_replicas",
+        "_ticks",
+        "_torn",
+        "_was_clean",
+        "cache",
+        "loaded",
+        "marker",
+        "on_delete",
+    )
+
+    def __init__(
+        self, port: Port, replicas: dict[str, Replica], config: BrokerConfig, emit: Callable[[Event], None]
+    ) -> None:
+        self._port = port
+        self._replicas = replicas
+        self._config = config
+        self._emit = emit
+        self.marker = False
+        """Whether ``.kafka_cleanshutdown`` is there."""
+        self.cache = WriteCache()
+        """What the disk has, where it is not all that it says."""
+        self.loaded = True
+        """Whether the start has read every log."""
+        self._was_clean = True
+        self._checked = self._torn = 0
+        self._recovery_us = 0
+        self._ticks = False
+        """Whether the periodic tasks have begun."""
+        self._cleans = False
+        """Whether the cleaner's thread is among them."""
+        self.on_delete: Callable[[], object] | None = None
+        """Called when a log directory is to be renamed."""
+        self._deleted: list[tuple[int, int]] = []
+        """(when its files go, bytes) of logs renamed to ``-delete``."""
+
+    def reconfigure(self, config: BrokerConfig) -> None:
+        """Go by other settings from here on."""
+        self._config = config
+
+    def wake_cleaner(self) -> None:
+        """There may be a first log to clean."""
+        if self._ticks and not self._cleans and is_needed(self._replicas.values(), self._config):
+            self._cleans = True
+            self._port.timer(self._config.cleaner_backoff_us, "cleaner")
+
+    def delete(self, replica: Replica) -> None:
+        """Rename a log directory; its files are unlinked after ``file.delete.delay.ms`` (``asyncDelete``)."""
+        self.cache.forget(replica.partition)
+        now = self._port.now
+        if self.on_delete is not None:
+            self.on_delete()
+        self._deleted = [entry for entry in self._deleted if entry[0] > now]
+        self._deleted.append((now + replica.log.rules.delete_delay_us, replica.log.disk_bytes))
+
+    @property
+    def disk_bytes(self) -> int:
+        """Bytes of all logs, and of those that are only renamed so far."""
+        renamed = sum(size for at, size in self._deleted if at > self._port.now)
+        return renamed + sum(replica.log.disk_bytes for replica in self._replicas.values())
+
+    @property
+    def was_clean(self) -> bool:
+        """Whether the last start found the marker."""
+        return self._was_clean
+
+    def start_timers(self) -> None:
+        """The logs are loaded: periodic tasks first run after ``log.initial.task.delay.ms``, 30 s."""
+        for task in ("retention", "recovery_points", "log_starts"):
+            self._port.timer(self._config.task_delay_us, task)
+        if self._config.flush_check_us < NEVER:
+            self._port.timer(self._config.task_delay_us, "flush")
+        self._ticks = True
+        self.wake_cleaner()
+
+    def on_timer(self, name: str) -> dict[str, None]:
+        """Run the task of that name, if it is one of these; returns the partitions for which it changed anything."""
+        if name == "recovered":
+            self.loaded = True
+            self._told(clean=False)
+        elif name == "retention":
+            self._port.timer(self._config.retention_check_us, name)
+            return self._changed_by(self._retain)
+        elif name == "recovery_points":
+            self._port.timer(self._config.recovery_checkpoint_us, name)
+            return self._changed_by(_checkpoint_recovery)
+        elif name == "log_starts":
+            self._port.timer(self._config.start_checkpoint_us, name)
+            return self._changed_by(_checkpoint_start)
+        elif name == "flush":
+            self._port.timer(self._config.flush_check_us, name)
+            return self._changed_by(self._flush)
+        elif name == "cleaner":
+            pause = run_cleaner(self._replicas.values(), self._config, self._port.now)
+            if pause >= 0:
+                self._port.timer(pause, name)
+            return dict.fromkeys(self._replicas)
+        return {}
+
+    def _changed_by(self, task: Callable[[Replica], bool]) -> dict[str, None]:
+        return {partition: None for partition, replica in self._replicas.items() if task(replica)}
+
+    def _retain(self, replica: Replica) -> bool:
+        log = replica.log
+        if log.rules.compact:
+            return False
+        before = (log.log_start, log.segments.base, log.disk_bytes)
+        replica.retain(self._port.now)
+        return before != (log.log_start, log.segments.base, log.disk_bytes)
+
+    def _flush(self, replica: Replica) -> bool:
+        before = replica.log.flushed_us
+        replica.flush_if_due(self._port.now)
+        return before != replica.log.flushed_us
+
+    def shut_down(self) -> None:
+        """SIGTERM: flush and checkpoint everything. No marker if the start was still busy with a crash's remains."""
+        for replica in self._replicas.values():
+            replica.closed(self._port.now)
+        self.marker = self.loaded or self._was_clean
+
+    def power_lost(self, keep: int, tail: str) -> None:
+        """The machine goes dark; ``keep`` and ``tail`` as of :func:`lose_power`."""
+        if self.cache.power_lost(self._replicas, self._port.now, keep, tail):
+            self.marker = self.cache.marker
+
+    def disk_lost(self) -> None:
+        """Logs, checkpoints and marker are gone."""
+        self.marker = False
+        self.cache.clear()
+        self._deleted.clear()
+        for replica in self._replicas.values():
+            replica.disk_lost(self._port.now)
+
+    def start(self, reading_us: Callable[[int], int]) -> int:
+        """Load every log as the last stop left it; returns how long recovery takes, 0 after a clean shutdown.
+
+        ``reading_us`` is how long the disk takes at least to read so many bytes.
+        """
+        clean, self.marker = self.marker, False
+        self._ticks = self._cleans = False
+        self._torn = sum(replica.log.torn > 0 for replica in self._replicas.values())
+        for replica in self._replicas.values() if not clean else ():
+            if replica.damages:
+                cut_at_damage(replica, self._port.now)
+        sizes = [replica.recovered(clean=clean) for replica in self._replicas.values()]
+        self._was_clean = self.loaded = clean
+        self._checked = sum(sizes)
+        self._recovery_us = max(recovery_us(sizes, self._config.recovery_threads), reading_us(self._checked))
+        if clean:
+            self._told(clean=True)
+        else:
+            self._port.timer(self._recovery_us, "recovered")
+        return self._recovery_us
+
+    def _told(self, *, clean: bool) -> None:
+        node, logs = self._port.node_id, len(self._replicas)
+        detail = "clean shutdown, nothing to check" if clean else f"{self._checked} bytes checked"
+        if self._torn:
+            detail += f", {self._torn} torn {'batch' if self._torn == 1 else 'batches'} cut off"
+        self._emit(RecoveryFinished(self._port.now, node, clean, logs, self._recovery_us, detail))
+
+    def save(self) -> tuple[Any, ...]:
+        """All state but the logs."""
+        return (
+            self.marker, self.loaded, self._was_clean, self._checked, self._torn, self._recovery_us, self._ticks,
+            self._cleans, tuple(self._deleted), self.cache.save(),
+        )  # fmt: skip
+
+    def load(self, saved: tuple[Any, ...]) -> None:
+        """Undo of :meth:`save`."""
+        (
+            self.marker, self.loaded, self._was_clean, self._checked, self._torn, self._recovery_us, self._ticks,
+            self._cleans, deleted, cache,
+        ) = saved  # fmt: skip
+        self.cache.load(cache)
+        self._deleted = list(deleted)
+
+
+def _checkpoint_recovery(replica: Replica) -> bool:
+    before, replica.checkpointed_recovery = replica.checkpointed_recovery, replica.log.recovery_point
+    return before != replica.checkpointed_recovery
+
+
+def _checkpoint_start(replica: Replica) -> bool:
+    before, replica.checkpointed_start = replica.checkpointed_start, replica.log.log_start
+    return before != replica.checkpointed_start

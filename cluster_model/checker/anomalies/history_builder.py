@@ -1,0 +1,268 @@
+"""Trace events as a history: what applications were told and handed, and nothing else of the model.
+
+A *process* is one life of a client: the next one after a crash has another number. What a poll returned is every
+hand-out of one consumer at one instant, up to whatever its application was told in between. A hand-out is a poll that
+was ok when the application got it, also if a transaction of which it was part came to nothing. Every record sent
+outside of a transaction is an operation by itself; a transaction is one from its beginning until its end was told, and
+with the records that its application was handed for it where a consumer writes what it reads.
+
+An application that goes back by itself, to process again what it could not, seeks: nothing that it is handed then is
+out of order, or a second time.
+"""
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from cluster_model.checker.anomalies.history_checker import Anomalies, Reader
+from cluster_model.checker.anomalies.operations import FAIL, INFO, OK, TXN, WIRE, Op, Read, Send
+from cluster_model.protocol.events import (
+    NodeUp,
+    OffsetsCommitted,
+    PartitionDeleted,
+    PartitionsAssigned,
+    PartitionsLost,
+    PartitionsRevoked,
+    RecordsAbandoned,
+    RecordsAborted,
+    RecordsAcked,
+    RecordsFailed,
+    RecordsRead,
+    RecordsSent,
+    RecordsUnknown,
+    TraceEvent,
+    TransactionAborted,
+    TransactionBegun,
+    TransactionCommitted,
+    TransactionUnknown,
+)
+
+OUTPUT: Final = ".output"
+"""Behind a member's name: the producer that writes what it reads."""
+
+
+class _Open:
+    """A transaction that has not come to its end."""
+
+    __slots__ = ("began_us", "number", "reads", "sends")
+
+    def __init__(self, number: int, began_us: int, reads: tuple[Read, ...]) -> None:
+        self.number = number
+        self.began_us = began_us
+        self.reads = reads
+        self.sends: list[Send] = []
+
+
+class Listening:
+    """Takes trace events for :class:`Anomalies`."""
+
+    __slots__ = (
+        "_at", "_copiers", "_lives", "_manner_of", "_newest_stint", "_number", "_open", "_processes", "_readers",
+        "_reads", "_started", "anomalies",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        anomalies: Anomalies,
+        manner_of: Callable[[str, str], str],
+        copiers: frozenset[str],
+        newest_stint: Callable[[str], int],
+    ) -> None:
+        """``manner_of`` tells how a client reads as a member of a group, ``copiers`` which write what they read.
+
+        ``newest_stint`` tells how many stints a partition has had.
+        """
+        self.anomalies = anomalies
+        self._manner_of = manner_of
+        self._copiers = copiers
+        self._newest_stint = newest_stint
+        self._lives: dict[str, int] = {}
+        self._processes: dict[str, str] = {}
+        """Client → the name of its present process, made when it is asked for."""
+        self._readers: dict[str, Reader] = {}
+        """Client → its present process, and how that reads."""
+        self._at: dict[str, int] = {}
+        """Client → when the hand-out at hand was."""
+        self._reads: dict[str, list[Read]] = {}
+        """Of members that write what they read: that hand-out."""
+        self._open: dict[str, _Open] = {}
+        self._number = 0
+        self._started: dict[str, int] = {}
+        """Partition that was deleted → the first stint of the one that has its name now."""
+
+    def process(self, client: str) -> str:
+        """The present process of a client."""
+        name = self._processes.get(client)
+        if name is None:
+            name = self._processes[client] = f"{client}#{self._lives.get(client, 0)}"
+        return name
+
+    # -- producers
+
+    def sent(self, event: RecordsSent) -> None:
+        """An application sends records; without a number they never got to a partition."""
+        if event.sequence >= 0:
+            anomalies, client, key = self.anomalies, event.client, event.partition
+            anomalies.facts.key(key).sends(client, event.sequence, event.count)
+            anomalies.realtime.sent(client, key, event.sequence)
+
+    def acked(self, event: RecordsAcked) -> None:
+        """Its send was ok; of a transaction this is heard together with its commit."""
+        client, key, sequence, count, stint = event.client, event.partition, event.sequence, event.count, event.stint
+        anomalies = self.anomalies
+        if stint >= 0:
+            if stint < self._started.get(key, 0):
+                return
+            anomalies.realtime.acknowledged(client, key, sequence, count, event.log_offset, event.at_us)
+        else:
+            anomalies.realtime.ended(client, key, sequence, count)
+        operation, offset = -1, event.log_offset
+        txn = self._open.get(client) if self._open else None
+        if txn is not None:
+            operation = txn.number
+            txn.sends.append(Send(key, client, sequence, count, stint, offset))
+        process = self._processes.get(client) or self.process(client)
+        anomalies.acked(process, key, client, sequence, count, stint, offset, operation, event.at_us)
+
+    def failed(self, event: RecordsFailed) -> None:
+        """It certainly was not."""
+        self._ended(FAIL, event)
+
+    def aborted(self, event: RecordsAborted) -> None:
+        """It went with its transaction."""
+        self._ended(FAIL, event)
+
+    def unknown(self, event: RecordsUnknown) -> None:
+        """Nobody can tell."""
+        self._ended(INFO, event)
+
+    def _ended(self, outcome: str, event: RecordsFailed | RecordsAborted | RecordsUnknown) -> None:
+        if event.sequence < 0:
+            return
+        client, key = event.client, event.partition
+        send = Send(key, client, event.sequence, event.count)
+        self.anomalies.realtime.ended(client, key, event.sequence, event.count)
+        txn = self._open.get(client)
+        if txn is not None:
+            txn.sends.append(send)
+        self.anomalies.ended(outcome, self.process(client), send, -1 if txn is None else txn.number)
+
+    def _begun(self, event: TransactionBegun) -> None:
+        self._number += 1
+        reads = tuple(self._reads.pop(event.client.removesuffix(OUTPUT), ()))
+        self._open[event.client] = _Open(self._number, event.at_us, reads)
+
+    def _over(self, client: str, outcome: str, now: int) -> None:
+        txn = self._open.pop(client, None)
+        if txn is None or not (txn.sends or txn.reads):
+            return
+        reader = self._readers.get(client.removesuffix(OUTPUT), ("", ""))
+        op = Op(self.process(client), outcome, TXN, tuple(txn.sends), txn.reads, invoked_us=txn.began_us, time_us=now)
+        self.anomalies.transaction(op, reader[1])
+
+    # -- consumers
+
+    def read(self, event: RecordsRead) -> None:
+        """An application was handed records."""
+        client, key, now = event.client, event.partition, event.at_us
+        reader = self._readers.get(client)
+        if reader is None:
+            reader = self._readers[client] = (self.process(client), self._manner_of(client, event.group_id))
+        stint, start, end = event.stint, event.log_offset, event.end_offset
+        # The broker's answers to a real client are polls of their own: several of its processes may have one name.
+        fresh = self._at.get(client) != now or reader[1].startswith(WIRE)
+        if fresh:
+            self._at[client] = now
+            self.anomalies.polls.begin(reader[0])
+        if self._copiers and client in self._copiers:
+            if fresh:
+                self._reads[client] = []
+            self._reads.setdefault(client, []).append(Read(key, stint, start, end))
+        if stint >= self._started.get(key, 0):
+            self.anomalies.polled(reader, key, stint, start, end, now, now)
+
+    def abandoned(self, event: RecordsAbandoned) -> None:
+        """An application will not process what it was handed; if it lives, it asks for it again."""
+        process = self.process(event.client)
+        end = event.log_offset + event.count
+        self._at.pop(event.client, None)
+        self.anomalies.polls.sought(process, event.partition)
+        self.anomalies.consumed.given_back(process, event.partition, event.log_offset, end)
+
+    def committed(self, event: OffsetsCommitted) -> None:
+        """A commit was accepted."""
+        self.anomalies.groups.committed(event.group_id, event.client, event.partition, event.log_offset, event.at_us)
+
+    # -- all others
+
+    def observe(self, event: TraceEvent) -> None:
+        """Hear a rare event."""
+        if isinstance(event, RecordsFailed):
+            self.failed(event)
+        elif isinstance(event, RecordsUnknown):
+            self.unknown(event)
+        elif isinstance(event, TransactionBegun):
+            self._begun(event)
+        elif isinstance(event, TransactionCommitted):
+            self._over(event.client, OK, event.at_us)
+        elif isinstance(event, TransactionUnknown):
+            self._over(event.client, INFO, event.at_us)
+        elif isinstance(event, TransactionAborted):
+            self._over(event.client, FAIL, event.at_us)
+        elif isinstance(event, NodeUp):
+            self._up(event)
+        elif isinstance(event, PartitionDeleted):
+            self.anomalies.deleted(event.partition, event.at_us)
+            self._started[event.partition] = self._newest_stint(event.partition)
+        elif isinstance(event, PartitionsAssigned | PartitionsRevoked | PartitionsLost):
+            self._moved(event)
+
+    def _up(self, event: NodeUp) -> None:
+        """A client's process starts once more."""
+        if event.broker < 0:
+            client = event.node
+            self.anomalies.over(self.process(client))
+            self._lives[client] = self._lives.get(client, 0) + 1
+            self._processes.clear()
+            self._open.pop(client, None)
+            self._readers.pop(client, None)
+            self._at.pop(client, None)
+            self._reads.pop(client, None)
+            if client in self._copiers:
+                output = f"{client}{OUTPUT}"
+                self._lives[output] = self._lives.get(output, 0) + 1
+                self._open.pop(output, None)
+
+    def _moved(self, event: PartitionsAssigned | PartitionsRevoked | PartitionsLost) -> None:
+        """Partitions came or went: what is handed out from here on is of another poll."""
+        self._at.pop(event.client, None)
+        words, _, names = event.detail.rpartition(": ")
+        generation = int(words.rpartition(" ")[2]) if words else -1
+        groups, process = self.anomalies.groups, self.process(event.client)
+        for key in names.split(", "):
+            if not isinstance(event, PartitionsAssigned):
+                groups.gave_up(event.group_id, process, key)
+            elif generation >= 0:
+                groups.owns(event.group_id, process, key, generation, event.at_us)
+
+    def save(self) -> tuple[Any, ...]:
+        """All state, the anomalies' included."""
+        transactions = [
+            (client, each.number, each.began_us, each.reads, tuple(each.sends)) for client, each in self._open.items()
+        ]
+        return (
+            self.anomalies.save(), tuple(self._lives.items()), tuple(self._readers.items()), tuple(self._at.items()),
+            tuple([(client, tuple(reads)) for client, reads in self._reads.items()]), tuple(transactions),
+            self._number, tuple(self._started.items()),
+        )  # fmt: skip
+
+    def load(self, saved: tuple[Any, ...]) -> None:
+        """Undo of :meth:`save`."""
+        anomalies, lives, readers, at, reads, transactions, self._number, started = saved
+        self.anomalies.load(anomalies)
+        self._processes = {}
+        self._lives, self._readers, self._at, self._started = dict(lives), dict(readers), dict(at), dict(started)
+        self._reads = {client: list(each) for client, each in reads}
+        self._open = {}
+        for client, number, began_us, txn_reads, sends in transactions:
+            self._open[client] = _Open(number, began_us, txn_reads)
+            self._open[client].sends = list(sends)

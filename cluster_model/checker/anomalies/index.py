@@ -1,0 +1,346 @@
+"""What is known of one key: who sent which values, what became of them, and what was seen at which offset.
+
+These are the indexes that most anomalies are decided from. The *log* of a key is what was seen at each offset: by a
+poll of any outcome, or because a send that is committed was told its offset. It only grows, so what is looked up once
+need not be looked up again: values are taken from payloads when somebody asks, each once.
+"""
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from cluster_model.checker.anomalies.operations import FAIL, INFO, OK, Empty, Payload, Run, Send
+from cluster_model.util.ranges import Range
+from cluster_model.util.spans import Spans, load_all, put, save_all
+
+
+class Place(NamedTuple):
+    """``size`` values of a client, from ``sequence`` on, that stand in a strand from ``offset`` on."""
+
+    client: str
+    sequence: int
+    size: int
+    strand: int
+    offset: int
+
+
+class KeyFacts:
+    """The indexes of one key."""
+
+    __slots__ = (
+        "_fresh_log", "_fresh_read", "again", "caught_up", "contested", "doubles", "empty", "ended", "key", "led",
+        "log", "log_values", "payload", "promised", "read",
+        "read_committed", "seen", "sent", "start", "values",
+    )  # fmt: skip
+
+    def __init__(self, key: str, payload: Payload, empty: Empty) -> None:
+        self.key = key
+        self.payload = payload
+        self.empty = empty
+        self.sent: dict[str, Spans] = {}
+        """Client → values that it has sent, whatever came of it ..."""
+        self.again: dict[str, Spans] = {}
+        """... and sent again under the same numbers, so that no failure says what became of them."""
+        self.promised: dict[str, Spans] = {}
+        """Client → values of sends of which nobody can tell, and which are committed."""
+        self.ended: dict[str, dict[str, Spans]] = {OK: {}, INFO: {}, FAIL: {}}
+        """Type → client → values whose sends ended so."""
+        self.log: dict[int, Spans] = {}
+        """Strand → offsets seen in it."""
+        self.read: dict[int, Spans] = {}
+        """... by a poll that was ok."""
+        self.read_committed: dict[int, Spans] = {}
+        """... and that of a process which reads committed data only."""
+        self.seen = Spans()
+        """Offsets of the log."""
+        self.contested = Spans()
+        """Offsets that were seen in more than one strand."""
+        self.log_values: dict[str, Spans] = {}
+        """Client → values in the log, as far as they are looked up ..."""
+        self.doubles: dict[str, Spans] = {}
+        """... of which were come upon a second time."""
+        self.values: dict[str, Spans] = {}
+        """Client → values that a poll that was ok has returned, as far as they are looked up."""
+        self.start = 0
+        """Where the key begins now: what was below has been deleted on purpose."""
+        self.caught_up = True
+        """Whether whoever read it last came to its end."""
+        self.led = True
+        """Whether there was anybody to serve the last read."""
+        self._fresh_log: list[list[int]] = []
+        """(strand, start, end) each, whose values have not been looked up yet."""
+        self._fresh_read: list[list[int]] = []
+
+    def sends(self, client: str, sequence: int, count: int) -> None:
+        """A client sends values."""
+        spans = self.sent.get(client)
+        if spans is None:
+            spans = self.sent[client] = Spans()
+        end, ends = sequence + count, spans.ends
+        if ends and ends[-1] == sequence:
+            ends[-1] = end
+            return
+        if not spans.ends or sequence > spans.ends[-1]:
+            spans.add(sequence, end)
+            return
+        for low, high in spans.within(sequence, end):
+            put(self.again, client, low, high)
+        spans.add(sequence, end)
+
+    def acked(self, client: str, sequence: int, count: int) -> None:
+        """A send was ok."""
+        spans = self.ended[OK].get(client)
+        if spans is not None and spans.ends[-1] == sequence:  # nearly always
+            spans.ends[-1] = sequence + count
+        else:
+            put(self.ended[OK], client, sequence, sequence + count)
+
+    def observe(self, strand: int, start: int, end: int) -> None:
+        """``[start, end)`` of a strand is part of the log."""
+        spans = self.log.get(strand)
+        if spans is None:
+            spans = self.log[strand] = Spans()
+        elif spans.ends[-1] == start:
+            seen = self.seen.ends
+            if seen and seen[-1] == start:
+                seen[-1] = spans.ends[-1] = end
+                waiting = self._fresh_log
+                if waiting and waiting[-1][2] == start and waiting[-1][0] == strand:
+                    waiting[-1][2] = end
+                else:
+                    waiting.append([strand, start, end])
+                return
+        else:
+            if spans.starts[-1] <= start and end <= spans.ends[-1]:
+                return
+            start, end = self._bridged(spans, strand, start, end)
+        fresh = spans.add(start, end)
+        if not fresh:
+            return
+        if self.seen.add(start, end) != fresh:
+            self._contest(strand, fresh)
+        waiting = self._fresh_log
+        for low, high in fresh:
+            _queue(waiting, strand, low, high)
+
+    def _bridged(self, spans: Spans, strand: int, start: int, end: int) -> Range:
+        """With the markers next to it, so that they leave no holes: nobody is ever handed those."""
+        return spans.bridged(start, end, lambda low, high: self.empty(self.key, strand, low, high))
+
+    def put(self, into: dict[int, Spans], strand: int, start: int, end: int) -> list[Range]:
+        """Add ``[start, end)`` to what is known of a strand, and the markers next to it; what of it is new."""
+        spans = into.get(strand)
+        if spans is None:
+            spans = into[strand] = Spans()
+        elif spans.ends and spans.ends[-1] != start:
+            start, end = self._bridged(spans, strand, start, end)
+        return spans.add(start, end)
+
+    def _contest(self, strand: int, fresh: list[tuple[int, int]]) -> None:
+        for other, spans in self.log.items():
+            if other != strand:
+                for low, high in fresh:
+                    for part in spans.within(low, high):
+                        self.contested.add(*part)
+
+    def returned(self, strand: int, start: int, end: int) -> None:
+        """A poll that was ok has returned ``[start, end)`` of a strand."""
+        spans, waiting = self.read.get(strand), self._fresh_read
+        if spans is not None and spans.ends[-1] == start and waiting:
+            last = waiting[-1]
+            if last[2] == start and last[0] == strand:
+                last[2] = spans.ends[-1] = end
+                return
+        for low, high in self.put(self.read, strand, start, end):
+            _queue(self._fresh_read, strand, low, high)
+
+    def returned_committed(self, strand: int, start: int, end: int) -> None:
+        """... of a process that reads committed data only."""
+        spans = self.read_committed.get(strand)
+        if spans is not None and spans.ends[-1] == start:
+            spans.ends[-1] = end
+        else:
+            self.put(self.read_committed, strand, start, end)
+
+    def end_of(self, outcome: str, client: str, sequence: int, count: int) -> None:
+        """A send has come to its end."""
+        spans = self.ended[outcome].get(client)
+        if spans is None or not spans.extend(sequence, sequence + count):
+            put(self.ended[outcome], client, sequence, sequence + count)
+
+    def settle(self) -> None:
+        """Look up what has not been looked up yet."""
+        fresh, self._fresh_log = self._fresh_log, []
+        for strand, first, last in fresh:
+            for _offset, client, sequence, count in self.payload(self.key, strand, first, last):
+                end = sequence + count
+                known = self.log_values.get(client)
+                if known is None:
+                    known = self.log_values[client] = Spans()
+                added = known.add(sequence, end)
+                if added != [(sequence, end)]:
+                    again = Spans()
+                    again.add(sequence, end)
+                    new = Spans()
+                    for part in added:
+                        new.add(*part)
+                    for low, high in again.minus(new):
+                        put(self.doubles, client, low, high)
+        fresh, self._fresh_read = self._fresh_read, []
+        for strand, first, last in fresh:
+            for _offset, client, sequence, count in self.payload(self.key, strand, first, last):
+                put(self.values, client, sequence, sequence + count)
+
+    @property
+    def strands(self) -> list[int]:
+        """Strands of the log, ascending."""
+        return sorted(self.log)
+
+    def places(self, wanted: dict[str, Spans], among: dict[int, Spans] | None = None) -> Iterator[Place]:
+        """Where values stand in the log, or in another part of the strands, by strand and offset."""
+        if not wanted:
+            return
+        parts = self.log if among is None else among
+        for strand in sorted(parts):
+            for start, end in parts[strand].ranges():
+                for run in self.payload(self.key, strand, start, end):
+                    yield from _picked(run, strand, wanted)
+
+    def save(self) -> tuple[Any, ...]:
+        """All state."""
+        return (
+            save_all(self.sent), save_all(self.again), save_all(self.promised), (self.caught_up, self.led),
+            tuple([(outcome, save_all(spans)) for outcome, spans in self.ended.items()]),
+            save_all(self.log), save_all(self.read), save_all(self.read_committed), self.seen.save(),
+            self.contested.save(),
+            save_all(self.log_values), save_all(self.doubles), save_all(self.values), self.start,
+            tuple(map(tuple, self._fresh_log)), tuple(map(tuple, self._fresh_read)),
+        )  # fmt: skip
+
+    def load(self, saved: tuple[Any, ...]) -> None:
+        """Undo of :meth:`save`."""
+        (
+            sent, again, promised, (self.caught_up, self.led), ended, log, read, read_committed, seen, contested,
+            log_values, doubles, values, self.start, fresh, unread,
+        ) = saved  # fmt: skip
+        self.sent, self.log, self.read = load_all(sent), load_all(log), load_all(read)
+        self.read_committed, self.again, self.promised = load_all(read_committed), load_all(again), load_all(promised)
+        self.ended = {outcome: load_all(spans) for outcome, spans in ended}
+        self.seen, self.contested = Spans.loaded(seen), Spans.loaded(contested)
+        self.log_values, self.doubles, self.values = load_all(log_values), load_all(doubles), load_all(values)
+        self._fresh_log, self._fresh_read = list(map(list, fresh)), list(map(list, unread))
+
+    @property
+    def entries(self) -> int:
+        """How many ranges are kept."""
+        spans = [self.seen, self.contested]
+        for each in (
+            self.sent,
+            self.again,
+            self.promised,
+            *self.ended.values(),
+            self.log_values,
+            self.doubles,
+            self.values,
+        ):
+            spans += each.values()
+        for by_strand in (self.log, self.read, self.read_committed):
+            spans += by_strand.values()
+        return sum(len(each.starts) for each in spans) + len(self._fresh_log) + len(self._fresh_read)
+
+
+def values_between(facts: KeyFacts, start: int, end: int) -> list[Run]:
+    """The values of ``[start, end)`` of the log in order; at an offset with several the one of the newest strand."""
+    taken, found = Spans(), []
+    for strand in reversed(facts.strands):
+        for low, high in facts.log[strand].within(start, end):
+            for first, last in taken.add(low, high):
+                found += facts.payload(facts.key, strand, first, last)
+    return sorted(found)
+
+
+def _queue(waiting: list[list[int]], strand: int, start: int, end: int) -> None:
+    if waiting and waiting[-1][0] == strand and waiting[-1][2] == start:
+        waiting[-1][2] = end
+    else:
+        waiting.append([strand, start, end])
+
+
+def _picked(run: Run, strand: int, wanted: dict[str, Spans]) -> Iterator[Place]:
+    offset, client, sequence, count = run
+    spans = wanted.get(client)
+    if spans is not None:
+        for low, high in spans.within(sequence, sequence + count):
+            yield Place(client, low, high - low, strand, offset + low - sequence)
+
+
+class Undecided(NamedTuple):
+    """A send, or a transaction, of which nobody can tell: it is committed once any of its values is read."""
+
+    sends: tuple[Send, ...]
+
+
+class Facts:
+    """All keys, and the sends of which nobody can tell."""
+
+    __slots__ = ("empty", "keys", "payload", "undecided")
+
+    def __init__(self, payload: Payload, empty: Empty | None = None) -> None:
+        """``empty`` tells where there are only markers; without it nobody knows."""
+        self.payload = payload
+        self.empty: Empty = empty or (lambda *_part: False)
+        self.keys: dict[str, KeyFacts] = {}
+        self.undecided: list[Undecided] = []
+        """Those of several values, some of which may have been read."""
+
+    def key(self, name: str) -> KeyFacts:
+        """A key, made when it is first named."""
+        facts = self.keys.get(name)
+        if facts is None:
+            facts = self.keys[name] = KeyFacts(name, self.payload, self.empty)
+        return facts
+
+    def settle(self) -> None:
+        """Be up to date: values are looked up, and what turned out to be committed is in the log."""
+        for facts in self.keys.values():
+            facts.settle()
+        left: list[Undecided] = []
+        for each in self.undecided:
+            if self.committed(each.sends):
+                for send in each.sends:
+                    facts = self.key(send.key)
+                    put(facts.promised, send.client, send.sequence, send.sequence + send.size)
+                    if send.offset >= 0:
+                        facts.observe(send.strand, send.offset, send.offset + send.size)
+            else:
+                left.append(each)
+        if len(left) < len(self.undecided):
+            self.undecided = left
+            for facts in self.keys.values():
+                facts.settle()
+
+    def committed(self, sends: tuple[Send, ...]) -> bool:
+        """Whether some value of an operation has been read by a poll that was ok."""
+        for send in sends:
+            values = self.key(send.key).values.get(send.client)
+            if values is not None and values.any_within(send.sequence, send.sequence + send.size):
+                return True
+        return False
+
+    def begin_anew(self, name: str) -> None:
+        """A key is gone; what comes under its name is another, but the numbers of its senders go on."""
+        sent, again = self.key(name).sent, self.key(name).again
+        facts = self.keys[name] = KeyFacts(name, self.payload, self.empty)
+        facts.sent, facts.again = sent, again
+        self.undecided = [each for each in self.undecided if all(send.key != name for send in each.sends)]
+
+    def save(self) -> tuple[Any, ...]:
+        """All state."""
+        return (tuple([(name, facts.save()) for name, facts in self.keys.items()]), tuple(self.undecided))
+
+    def load(self, saved: tuple[Any, ...]) -> None:
+        """Undo of :meth:`save`."""
+        keys, undecided = saved
+        self.keys = {}
+        for name, state in keys:
+            self.key(name).load(state)
+        self.undecided = list(undecided)

@@ -1,0 +1,177 @@
+"""What was done to nodes, and by which step: faults, ends, pauses, and what the controller made of it.
+
+Kept is what stands, and the last of each kind that does not any more: a few entries for every node, however long the
+run.
+"""
+
+from bisect import bisect_left
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from cluster_model.protocol.events import (
+    BrokerFenced,
+    FaultHealed,
+    FaultInjected,
+    NodeDown,
+    NodePaused,
+    NodeResumed,
+    NodeUp,
+    StepTaken,
+    TraceEvent,
+)
+
+HEALED_KEPT: Final = 32
+"""Faults that are over and may still be told of."""
+STEPS_KEPT: Final = 512
+"""Steps that may have done what is told of."""
+
+_ENDS: Final = {
+    "crash": "crashed",
+    "power_loss": "lost power",
+    "disk_loss": "lost its disk",
+    "shutdown": "was shut down",
+    "out_of_memory": "ran out of memory",
+    "close": "was closed",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Deed:
+    """One of them."""
+
+    moment: int
+    """Its place among the rare events of the :class:`History`."""
+    at_us: int
+    event_kind: str
+    node: str
+    """Whom it was done to, by name; several are parted by commas."""
+    broker: int
+    """-1: none, or several."""
+    what: str
+    """``fault`` of a fault, ``detail`` of an end."""
+    fault_id: int
+    """-1: no fault did it."""
+    fault: str
+    ended_us: int = -1
+
+    @property
+    def key(self) -> tuple[str, int]:
+        """What all that one act did has in common."""
+        return ("fault", self.fault_id) if self.fault_id >= 0 else ("moment", self.moment)
+
+
+class Deeds:
+    """What stands, by node and by fault."""
+
+    __slots__ = ("_active", "_downs", "_fenced", "_healed", "_pauses", "_steps")
+
+    def __init__(self) -> None:
+        self._active: dict[int, Deed] = {}
+        self._healed: tuple[Deed, ...] = ()
+        self._downs: dict[str, Deed] = {}
+        self._pauses: dict[str, Deed] = {}
+        self._fenced: dict[int, Deed] = {}
+        self._steps: list[tuple[int, int, str]] = []
+        """(moment, at_us, who), in order."""
+
+    def observe(self, event: TraceEvent, moment: int) -> None:
+        """Keep the event if it is one of these."""
+        if isinstance(event, StepTaken):
+            self._steps.append((moment, event.at_us, event.by))
+            if len(self._steps) > 2 * STEPS_KEPT:
+                del self._steps[:STEPS_KEPT]
+        elif isinstance(event, FaultInjected):
+            names = event.target
+            deed = Deed(moment, event.at_us, event.kind, names, -1, event.fault, event.fault_id, event.fault)
+            self._active[event.fault_id] = deed
+        elif isinstance(event, FaultHealed):
+            healed = self._active.pop(event.fault_id, None)
+            if healed is not None:
+                self._healed = (*self._healed[1 - HEALED_KEPT :], replace(healed, ended_us=event.at_us))
+        elif isinstance(event, NodeDown):
+            self._downs[event.node] = self._deed(event, event.detail, moment)
+        elif isinstance(event, NodePaused):
+            self._pauses[event.node] = self._deed(event, "paused", moment)
+        elif isinstance(event, NodeUp):
+            self._over(self._downs, event.node, event.at_us)
+        elif isinstance(event, NodeResumed):
+            self._over(self._pauses, event.node, event.at_us)
+        elif isinstance(event, BrokerFenced):
+            node = f"broker {event.broker}"
+            self._fenced[event.broker] = Deed(
+                moment, event.at_us, event.kind, node, event.broker, event.detail, -1, ""
+            )  # fmt: skip
+
+    def _deed(self, event: NodeDown | NodePaused, what: str, moment: int) -> Deed:
+        """A process ended or paused: by a fault that strikes it now, if one does."""
+        struck = [each for each in self._active.values() if event.node in each.node.split(", ")]
+        fault = max(struck, key=lambda each: each.moment, default=None)
+        number, name = (-1, "") if fault is None else (fault.fault_id, fault.fault)
+        return Deed(moment, event.at_us, event.kind, event.node, event.broker, what, number, name)
+
+    @staticmethod
+    def _over(table: dict[str, Deed], node: str, at_us: int) -> None:
+        if node in table:
+            table[node] = replace(table[node], ended_us=at_us)
+
+    def standing(self) -> tuple[Deed, ...]:
+        """All that is kept, in order."""
+        found = [*self._active.values(), *self._healed, *self._downs.values(), *self._pauses.values()]
+        return tuple(sorted(found, key=lambda deed: deed.moment))
+
+    def fenced(self, broker: int) -> Deed | None:
+        """When the controller gave a broker up last."""
+        return self._fenced.get(broker)
+
+    def step_of(self, moment: int, at_us: int) -> str:
+        """Who did what happened at a moment: a step is told right behind what it did; empty where nobody did."""
+        place = bisect_left(self._steps, (moment, -1, ""))
+        if place == len(self._steps):
+            return ""
+        _moment, told_us, who = self._steps[place]
+        return who if told_us == at_us and who != "playbook" else ""
+
+    @property
+    def entries(self) -> int:
+        """How many are kept."""
+        tables = (self._active, self._healed, self._downs, self._pauses, self._fenced, self._steps)
+        return sum(len(table) for table in tables)
+
+    def save(self) -> tuple[Any, ...]:
+        """All state."""
+        tables = (self._active, self._downs, self._pauses, self._fenced)
+        return (self._healed, tuple(self._steps), *(tuple(table.items()) for table in tables))
+
+    def load(self, saved: tuple[Any, ...]) -> None:
+        """Undo of :meth:`save`."""
+        self._healed, steps, active, downs, pauses, fenced = saved
+        self._steps = list(steps)
+        self._active, self._downs = dict(active), dict(downs)
+        self._pauses, self._fenced = dict(pauses), dict(fenced)
+
+
+def about(deeds: tuple[Deed, ...], node: str, since_us: int) -> tuple[Deed, ...]:
+    """Those on a node that were not over by a time, in order."""
+    return tuple(
+        deed
+        for deed in deeds
+        if node in deed.node.split(", ") and (deed.ended_us < 0 or deed.ended_us >= since_us)
+    )  # fmt: skip
+
+
+def deed_words(deed: Deed, node: str, who: str) -> str:
+    """``broker 1 lost power (step 3)``."""
+    if deed.event_kind == NodeDown.kind:
+        exits = deed.what.removeprefix("exit: ")
+        text = f"{node} {_ENDS[deed.what]}" if deed.what in _ENDS else f"{node} ended itself: {exits}"
+    elif deed.event_kind == NodePaused.kind:
+        text = f"{node} was paused"
+    else:
+        return f"{deed.fault} struck {node}" + (f" ({who})" if who else "")
+    notes = (
+        [deed.fault]
+        if deed.fault and deed.fault.replace("_", " ") not in (deed.what, deed.what.replace("_", " "))
+        else []
+    )
+    notes += [who] if who else []
+    return text + (f" ({', '.join(notes)})" if notes else "")

@@ -1,0 +1,320 @@
+"""The rare events of a partition, kept to explain a loss: elections, truncations, ISR changes, and what nodes suffered.
+
+What stands when records go missing is kept with them (:class:`Scene`). So the history itself only needs what may
+explain a loss to come, and what became of the copies of records that are missing: its size follows what is in doubt,
+not the length of the run.
+"""
+
+from collections.abc import Callable
+from typing import Any, Final, NamedTuple
+
+from cluster_model.checker.history.fault_history import Deeds
+from cluster_model.checker.history.witnesses import Scene, Witnesses
+from cluster_model.observation.cluster_state import World
+from cluster_model.protocol.events import (
+    BatchDamaged,
+    IsrChanged,
+    LeaderElected,
+    PartitionCreated,
+    PartitionDeleted,
+    PartitionOffline,
+    RecordsMissing,
+    ReplicaDeleted,
+    TraceEvent,
+    Truncated,
+)
+from cluster_model.util.ranges import Range, subtract
+
+DECISIONS_LOOKED_OVER: Final = 16
+"""Decisions on a leader after which those that nothing went missing by are dropped."""
+CUTS_LOOKED_OVER: Final = 16
+"""Truncations of a partition after which those that explain nothing are looked for, and dropped."""
+ISRS_KEPT: Final = 32
+"""Epochs whose ISR is kept, whoever still goes by them."""
+UNCLEAN_KEPT: Final = 32
+"""Unclean elections of a partition that are kept: followers cut their logs for them soon, or never."""
+NOBODY: Final = (-1, -1)
+"""Who led of a partition that nothing is known of any more."""
+
+
+class Cut(NamedTuple):
+    """What a replica dropped."""
+
+    moment: int
+    event: Truncated
+    taken: tuple[tuple[int, int, int], ...]
+    """(stint, start, end) each."""
+    isr: tuple[int, ...]
+    """As committed at that moment."""
+
+    def took(self, stint: int, start: int, end: int) -> bool:
+        """Whether any of these very records was among it."""
+        return any(owner == stint and low < end and high > start for owner, low, high in self.taken)
+
+
+class History:
+    """What happened to one cluster, by partition where it concerns one."""
+
+    __slots__ = (
+        "_cuts", "_damages", "_deposed", "_dropped", "_elections", "_isrs", "_removed", "_saved", "_scenes",
+        "_standing", "_unclean", "_world", "acked_in", "deeds", "moment", "trigger", "witnesses",
+    )  # fmt: skip
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self.moment = 0
+        """Rare events so far: their order, which their times do not tell where time stands still."""
+        self.acked_in: Callable[[str, int], list[Range]] = lambda partition, stint: []
+        """Acknowledged offsets of a partition's stint: only what cut those explains anything later."""
+        self.deeds = Deeds()
+        self.witnesses = Witnesses(world)
+        self.trigger: TraceEvent | None = None
+        """The rare event that everybody is hearing of."""
+        names = world.records
+        self._elections: dict[str, list[tuple[int, LeaderElected | PartitionOffline]]] = {name: [] for name in names}
+        """Decisions on who leads: the newest, and those that something went missing by."""
+        self._deposed = {name: (-1, record.leader) for name, record in names.items()}
+        """(Who led before the newest leader, that leader)."""
+        self._standing = {name: record.isr for name, record in names.items()}
+        """The ISR before the newest election."""
+        self._unclean: dict[str, list[LeaderElected]] = {}
+        """The newest unclean elections."""
+        self._cuts: dict[str, list[Cut]] = {name: [] for name in names}
+        self._isrs = {name: [(0, record.isr)] for name, record in names.items()}
+        """(leader epoch, its newest ISR) each."""
+        self._dropped: dict[str, dict[int, tuple[int, IsrChanged]]] = {}
+        self._removed: dict[str, dict[int, tuple[int, ReplicaDeleted]]] = {}
+        self._damages: list[tuple[int, BatchDamaged]] = []
+        self._scenes: dict[str, Scene] = {}
+        """Made when asked for, until the next rare event."""
+        self._saved: tuple[Any, ...] | None = None
+        """What :meth:`save` gave, until something changes."""
+
+    def observe(self, event: TraceEvent) -> None:
+        """Keep the event if it is one that explains anything."""
+        self._saved = None
+        if isinstance(event, RecordsMissing):
+            self.witnesses.missing(event, self.trigger, self.scene(event.partition))
+            return
+        self.moment += 1
+        if self._scenes:
+            self._scenes.clear()
+        self.deeds.observe(event, self.moment)
+        if isinstance(event, PartitionCreated):
+            self._begin(event)
+        elif isinstance(event, PartitionDeleted):
+            for table in self._tables():
+                table.pop(event.partition, None)
+            self.witnesses.forget(event.partition)
+        elif isinstance(event, LeaderElected | PartitionOffline):
+            self._decided(event)
+        elif isinstance(event, Truncated):
+            if not self._world.is_stale(event.partition, event.broker):
+                self._truncated(event)
+        elif isinstance(event, BatchDamaged):
+            self._damages.append((self.moment, event))
+        elif isinstance(event, IsrChanged):
+            self._isr_changed(event)
+        elif isinstance(event, ReplicaDeleted):
+            self._removed.setdefault(event.partition, {})[event.broker] = (self.moment, event)
+
+    def _tables(self) -> tuple[dict[str, Any], ...]:
+        return (
+            self._elections, self._deposed, self._standing, self._cuts, self._isrs, self._dropped, self._removed,
+            self._unclean,
+        )  # fmt: skip
+
+    def _begin(self, event: PartitionCreated) -> None:
+        name = event.partition
+        for table in self._tables():
+            table.pop(name, None)
+        self.witnesses.forget(name)
+        self._cuts[name], self._elections[name] = [], []
+        self._isrs[name] = [(event.leader_epoch, event.isr)]
+        self._deposed[name] = (-1, event.leader)
+        self._standing[name] = event.isr
+
+    def _decided(self, event: LeaderElected | PartitionOffline) -> None:
+        name = event.partition
+        decided = self._elections[name]
+        decided.append((self.moment, event))
+        if len(decided) % DECISIONS_LOOKED_OVER == 0:
+            named = self.witnesses.elections(name)
+            self._elections[name] = [each for each in decided[:-1] if each[0] in named] + decided[-1:]
+        self._standing[name] = self._isrs[name][-1][1]
+        if isinstance(event, LeaderElected):
+            if not event.clean:
+                self._unclean[name] = [*self._unclean.get(name, ())[1 - UNCLEAN_KEPT :], event]
+            self._deposed[name] = (self._deposed[name][1], event.leader)
+
+    def _isr_changed(self, event: IsrChanged) -> None:
+        isrs = self._isrs[event.partition]
+        if isrs[-1][0] == event.leader_epoch:
+            isrs.pop()
+        isrs.append((event.leader_epoch, event.isr))
+        if len(isrs) > 2 * ISRS_KEPT:
+            self._forget_isrs(event.partition)
+        dropped = self._dropped.setdefault(event.partition, {})
+        for broker in event.isr:
+            dropped.pop(broker, None)
+        for broker in event.previous_isr:
+            if broker not in event.isr:
+                dropped[broker] = (self.moment, event)
+
+    def _forget_isrs(self, partition: str) -> None:
+        """All but the newest, and what the oldest epoch that any replica still goes by needs."""
+        isrs = self._isrs[partition]
+        oldest = min((each.leader_epoch for each in self._world.replicas[partition].values()), default=0)
+        needed = max((place for place, (epoch, _isr) in enumerate(isrs) if epoch <= oldest), default=0)
+        del isrs[: min(needed, len(isrs) - ISRS_KEPT)]
+
+    def _truncated(self, event: Truncated) -> None:
+        log = self._world.replicas[event.partition][event.broker].log
+        cuts = self._cuts[event.partition]
+        isr = self._isrs[event.partition][-1][1]
+        cuts.append(Cut(self.moment, event, log.cut, isr))
+        if len(cuts) % CUTS_LOOKED_OVER == 0:
+            kept = [cut for cut in cuts[: -CUTS_LOOKED_OVER // 2] if self._explains(cut)]
+            self._cuts[event.partition] = kept + cuts[-CUTS_LOOKED_OVER // 2 :]
+
+    def _explains(self, cut: Cut) -> bool:
+        """Whether a replica lacks acknowledged records because of it."""
+        name = cut.event.partition
+        replica = self._world.replicas[name].get(cut.event.broker)
+        for stint, start, end in cut.taken:
+            lacked = [(start, end)] if replica is None else subtract([(start, end)], replica.log.held(stint))
+            acked = self.acked_in(name, stint)
+            if any(low < high_acked and high > low_acked for low, high in lacked for low_acked, high_acked in acked):
+                return True
+        return False
+
+    def isr_of(self, partition: str, leader_epoch: int) -> tuple[int, ...]:
+        """The newest ISR that the leader of an epoch can be going by, as of now."""
+        isrs = self._isrs[partition]
+        epoch, isr = isrs[-1]
+        if epoch <= leader_epoch:
+            return isr
+        return next((isr for epoch, isr in reversed(isrs) if epoch <= leader_epoch), isrs[0][1])
+
+    def leader_of(self, partition: str) -> int:
+        """Who leads now, or led a partition that is being deleted last; -1 nobody."""
+        record = self._world.records.get(partition)
+        if record is not None:
+            return record.leader
+        decisions = self._elections.get(partition)
+        if decisions and isinstance(decisions[-1][1], PartitionOffline):
+            return -1
+        return self._deposed.get(partition, NOBODY)[1]
+
+    def scene(self, partition: str) -> Scene:
+        """What stands now; of a partition that is gone, what is still known: perhaps nothing."""
+        scene = self._scenes.get(partition)
+        if scene is None:
+            scene = self._scenes[partition] = self._scene(partition)
+        return scene
+
+    def _scene(self, partition: str) -> Scene:
+        decisions = self._elections.get(partition)
+        moment, decided = decisions[-1] if decisions else (-1, None)
+        record = self._world.records.get(partition)
+        deposed, leader = self._deposed.get(partition, NOBODY)
+        if not isinstance(decided, LeaderElected):
+            deposed = leader
+        assignment = tuple(self._world.replicas.get(partition, ()) if record is None else record.assignment)
+        fenced = [self.deeds.fenced(broker) for broker in assignment]
+        return Scene(
+            self.moment,
+            assignment,
+            self._standing.get(partition, ()),
+            decided if isinstance(decided, LeaderElected) else None,
+            moment,
+            deposed,
+            self.deeds.standing(),
+            tuple(each for each in fenced if each is not None),
+            tuple((broker, *left) for broker, left in self._dropped.get(partition, {}).items()),
+        )
+
+    def last_election(self, partition: str, until: int) -> LeaderElected | None:
+        """The newest decision up to a moment, if it made somebody leader."""
+        decided = [event for moment, event in self._elections[partition] if moment <= until]
+        return decided[-1] if decided and isinstance(decided[-1], LeaderElected) else None
+
+    def unclean(self, partition: str, leader_epoch: int) -> LeaderElected | None:
+        """The election that began an epoch, if it was an unclean one."""
+        return next((each for each in self._unclean.get(partition, ()) if each.leader_epoch == leader_epoch), None)
+
+    def last_cut(self, partition: str, broker: int, stint: int, offsets: Range, until: int) -> Truncated | None:
+        """The newest truncation up to a moment by which a replica lost any of these very records."""
+        for cut in reversed(self._cuts[partition]):
+            if cut.moment <= until and cut.event.broker == broker and cut.took(stint, *offsets):
+                return cut.event
+        return None
+
+    def cuts_of(self, partition: str, stint: int, offsets: Range) -> list[Cut]:
+        """All truncations that are kept and took any of these very records, in order."""
+        return [cut for cut in self._cuts.get(partition, ()) if cut.took(stint, *offsets)]
+
+    def cuts_at(self, partition: str, offsets: Range, until_us: int) -> list[Cut]:
+        """Truncations that are kept and took whatever stood at any of these offsets, up to a time."""
+        return [
+            cut
+            for cut in self._cuts.get(partition, ())
+            if cut.event.at_us <= until_us and cut.event.log_offset < offsets[1] and cut.event.end_offset > offsets[0]
+        ]
+
+    def removed(self, partition: str) -> dict[int, tuple[int, ReplicaDeleted]]:
+        """Replicas that were deleted, the last of each broker: (moment, event)."""
+        return self._removed.get(partition, {})
+
+    def damage(self, partition: str, broker: int, offsets: Range, until: int) -> tuple[int, BatchDamaged] | None:
+        """When a replica's copy of any record at these offsets had been damaged on its disk, up to a moment."""
+        for moment, event in reversed(self._damages):
+            there = (event.partition, event.broker) == (partition, broker)
+            if there and moment <= until and event.log_offset < offsets[1] and event.end_offset > offsets[0]:
+                return (moment, event)
+        return None
+
+    def damaged(self, partition: str, broker: int, offsets: Range, until: int) -> bool:
+        """Whether a replica's copy of any record at these offsets had been damaged on its disk by a moment."""
+        return self.damage(partition, broker, offsets, until) is not None
+
+    @property
+    def entries(self) -> int:
+        """How many events are kept."""
+        tables_of_lists = (self._cuts, self._isrs, self._elections, self._unclean)
+        lists = sum(len(each) for table in tables_of_lists for each in table.values())
+        tables = sum(len(each) for table in (self._dropped, self._removed) for each in table.values())
+        return lists + tables + len(self._damages) + self.deeds.entries + self.witnesses.entries
+
+    def save(self) -> tuple[Any, ...]:
+        """All state; events are never changed, so their lists are enough."""
+        if self._saved is not None:
+            return self._saved
+        lists = [
+            tuple((name, tuple(each)) for name, each in table.items())
+            for table in (self._cuts, self._isrs, self._elections, self._unclean)
+        ]
+        nested = [
+            tuple((name, tuple(each.items())) for name, each in table.items())
+            for table in (self._dropped, self._removed)
+        ]
+        plain = [tuple(table.items()) for table in (self._deposed, self._standing)]
+        self._saved = (
+            self.moment, tuple(self._damages), tuple(lists), tuple(nested), tuple(plain), self.deeds.save(),
+            self.witnesses.save(),
+        )  # fmt: skip
+        return self._saved
+
+    def load(self, saved: tuple[Any, ...]) -> None:
+        """Undo of :meth:`save`."""
+        self._saved = saved
+        self._scenes.clear()
+        self.moment, damages, lists, nested, plain, deeds, witnesses = saved
+        self._damages = list(damages)
+        self._cuts, self._isrs, self._elections, self._unclean = (
+            {name: list(each) for name, each in table} for table in lists
+        )
+        self._dropped, self._removed = ({name: dict(each) for name, each in table} for table in nested)
+        self._deposed, self._standing = (dict(table) for table in plain)
+        self.deeds.load(deeds)
+        self.witnesses.load(witnesses)

@@ -1,0 +1,158 @@
+"""The dispatcher: gives every event to the properties that it can break, the frequent ones with the least to do."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+from cluster_model.checker.invariants.base import LISTENS, Excuses
+from cluster_model.checker.invariants.bounds import LogBounds
+from cluster_model.checker.invariants.durability import AcksAllDurability
+from cluster_model.checker.invariants.glance import Glance
+from cluster_model.checker.invariants.ground import Ground, HwHeard, Property, Registrations
+from cluster_model.checker.invariants.high_watermark import StableReads
+from cluster_model.checker.invariants.hw_within import HwWithin
+from cluster_model.checker.invariants.isr import MinIsr
+from cluster_model.checker.invariants.registry import PROPERTIES
+from cluster_model.checker.invariants.single_leader import SingleLeader
+from cluster_model.checker.invariants.true_hw import TrueHw
+from cluster_model.observation.cluster_state import World
+from cluster_model.protocol.events import (
+    Appended,
+    BecameFollower,
+    BecameLeader,
+    Event,
+    HwAdvanced,
+    LogCleaned,
+    LogStartMoved,
+    PartitionDeleted,
+    RecordsRead,
+    SegmentRolled,
+    TraceEvent,
+    Truncated,
+)
+
+
+class Safety:
+    """All safety properties of one cluster. ``violations`` and ``unexpected`` count by name."""
+
+    __slots__ = (
+        "_appended", "_glance", "_ground", "_handlers", "_on_hw", "_reborn", "_world", "min_isr", "properties", "read",
+    )  # fmt: skip
+
+    def __init__(self, world: World, emit: Callable[[Event], None], plane: Registrations | None = None) -> None:
+        """``plane`` tells what is committed of brokers; None where a person decides."""
+        self._world = world
+        self._ground = Ground(world, emit, plane)
+        self._reborn: dict[str, None] = {}
+        """Partitions that were deleted, and may be there again."""
+        self.properties: dict[str, Property] = {each.promise.name: each(self._ground) for each in PROPERTIES}
+        heard: dict[type[TraceEvent], list[Callable[[Any], None]]] = {}
+        for each in self.properties.values():
+            for kind, hears in each.hears().items():
+                heard.setdefault(kind, []).append(hears)
+        self._handlers = {kind: tuple(heard.get(kind, ())) for kind in dict.fromkeys((*heard, *LISTENS))}
+        self._appended = _of(SingleLeader, self.properties).appended
+        self.min_isr = _of(MinIsr, self.properties)
+        """It hears of every success of acks=all."""
+        within, reads = _of(HwWithin, self.properties), _of(StableReads, self.properties)
+        self.min_isr.follows(within)
+        self.read: Callable[[RecordsRead], None] = reads.read
+        """A consumer was handed records."""
+        true_hw = _of(TrueHw, self.properties)
+        self._on_hw: tuple[HwHeard, ...] = (
+            _of(LogBounds, self.properties).hw_advanced, self.min_isr.hw_advanced, within.hw_advanced,
+            reads.hw_advanced, true_hw.hw_advanced,
+        )  # fmt: skip
+        self._glance = Glance(world, within, reads, true_hw)
+
+    @property
+    def violations(self) -> dict[str, int]:
+        """Property → how many violations."""
+        return self._ground.violations
+
+    @property
+    def unexpected(self) -> dict[str, int]:
+        """Those of them that this version is not known for."""
+        return self._ground.unexpected
+
+    @property
+    def excuses(self) -> Excuses:
+        """What makes losses no violations, partition by partition."""
+        return self._ground.excuses
+
+    def appended(self, event: Appended) -> None:
+        """A leader wrote."""
+        if not self._reborn or not self._is_past(event.partition, event.broker):
+            self._appended(event)
+
+    def hw_advanced(self, event: HwAdvanced) -> None:
+        """A leader's HW rose."""
+        partition, broker = event.partition, event.broker
+        if self._reborn and self._is_past(partition, broker):
+            return
+        replica, record = self._world.replicas[partition][broker], self._world.records[partition]
+        glance = self._glance
+        if not glance.as_ever(event, replica, record.state):
+            for heard in self._on_hw:
+                heard(event, replica, record)
+            if not glance.agree(replica, record.state):
+                for each in self.properties.values():
+                    each.parted(partition, event.at_us)
+        if self._ground.excuses.any_wounded:
+            self._ground.excuses.after(event)
+
+    def observe(self, event: TraceEvent) -> None:
+        """A rare event, in the state that it left behind."""
+        if isinstance(event, PartitionDeleted):
+            self._forget(event.partition)
+            return
+        handlers = self._handlers.get(type(event))
+        if handlers is None:
+            return
+        if (
+            self._reborn
+            and isinstance(
+                event, BecameLeader | BecameFollower | Truncated | LogStartMoved | SegmentRolled | LogCleaned
+            )
+            and self._is_past(event.partition, event.broker)
+        ):
+            return
+        self._ground.excuses.before(event)
+        for heard in handlers:
+            heard(event)
+        self._ground.excuses.after(event)
+
+    def close(self) -> None:
+        """The session is over."""
+        _of(AcksAllDurability, self.properties).close()
+
+    def _is_past(self, partition: str, broker: int) -> bool:
+        """Whether a replica is of a deleted partition, so that nothing is promised of it any more."""
+        return partition in self._reborn and self._world.is_stale(partition, broker)
+
+    def _forget(self, partition: str) -> None:
+        self._reborn[partition] = None
+        self._ground.excuses.forget(partition)
+        for each in self.properties.values():
+            each.forget(partition)
+
+    def save(self) -> tuple[Any, ...]:
+        """All state."""
+        return (
+            self._ground.save(), tuple(self._reborn), tuple([each.save() for each in self.properties.values()]),
+        )  # fmt: skip
+
+    def load(self, saved: tuple[Any, ...]) -> None:
+        """Undo of :meth:`save`."""
+        ground, reborn, properties = saved
+        self._ground.load(ground)
+        self._reborn = dict.fromkeys(reborn)
+        for each, state in zip(self.properties.values(), properties, strict=True):
+            each.load(state)
+
+
+P = TypeVar("P", bound=Property)
+
+
+def _of(kind: type[P], properties: Mapping[str, Property]) -> P:
+    """The one property of a kind."""
+    return next(each for each in properties.values() if isinstance(each, kind))

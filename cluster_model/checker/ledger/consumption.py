@@ -1,0 +1,207 @@
+"""What moved groups past records, or away from them: resets, commits and what was handed out of which stint.
+
+One entry for each range that was jumped over; the rest is the newest of its kind.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from cluster_model.checker.history.fault_history import Deed, Deeds, about
+from cluster_model.observation.cluster_state import World
+from cluster_model.protocol.events import (
+    ConsumerReset,
+    OffsetsCommitted,
+    PartitionCreated,
+    RecordsAbandoned,
+    RecordsRead,
+    TraceEvent,
+)
+from cluster_model.util.ranges import Range, subtract
+from cluster_model.util.spans import Spans
+
+_Key = tuple[str, str]
+"""(group, partition)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Jump:
+    """A consumer's position was moved beyond records by its reset policy."""
+
+    at_us: int
+    client: str
+    start: int
+    end: int
+    log_start: int
+    """Of the leader's log then."""
+    created_us: int
+    """When the partition was created, if the consumer had no position of it yet; else -1."""
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """Records that an application had in hand as it ended."""
+
+    at_us: int
+    client: str
+    start: int
+    end: int
+    by: str
+    committed: int
+    """The group's committed offset then, -1 for none."""
+    how: str
+    committed_us: int
+    deed: Deed | None
+
+
+class ReaderEvents:
+    """By group and partition."""
+
+    __slots__ = ("_commits", "_created", "_deeds", "_handed", "_jumps", "_left", "_world", "changes")
+
+    def __init__(self, world: World, deeds: Deeds) -> None:
+        self._world = world
+        self._deeds = deeds
+        self._created: dict[str, int] = {}
+        self._jumps: dict[_Key, tuple[Jump, ...]] = {}
+        self._left: dict[_Key, tuple[Left, ...]] = {}
+        self._commits: dict[_Key, OffsetsCommitted] = {}
+        self._handed: dict[_Key, dict[int, Spans]] = {}
+        """→ stint → offsets: which records, not only which places."""
+        self.changes = 0
+        """Grows with every hand-out and everything left behind, rewinds or not."""
+
+    def observe(self, event: TraceEvent) -> None:
+        """Keep the event if it is one of these."""
+        if isinstance(event, ConsumerReset):
+            self._reset(event)
+        elif isinstance(event, PartitionCreated):
+            self._created[event.partition] = event.at_us
+
+    def committed(self, event: OffsetsCommitted) -> None:
+        """A group's offset was committed: it tells something of what is left behind later."""
+        self._commits[event.group_id, event.partition] = event
+
+    def read(self, event: RecordsRead) -> None:
+        """Records were handed to an application."""
+        self.changes += 1
+        key = (event.group_id, event.partition)
+        stints = self._handed.get(key)
+        if stints is None:
+            stints = self._handed[key] = {}
+        handed = stints.get(event.stint)
+        if handed is None:
+            handed = stints[event.stint] = Spans()
+        start, end, ends = event.log_offset, event.end_offset, handed.ends
+        if ends and ends[-1] == start:
+            ends[-1] = end
+            return
+        if ends and event.stint >= 0:
+            start, end = handed.bridged(
+                start, end, self._world.lineages[event.partition].by_id[event.stint].markers_only
+            )
+        handed.add(start, end)
+
+    def _reset(self, event: ConsumerReset) -> None:
+        leader = self._world.shown(event.partition) if event.partition in self._world.records else None
+        log_start = 0 if leader is None else leader.log.log_start
+        created = self._created.get(event.partition, -1) if event.end_offset < 0 else -1
+        if event.end_offset < 0 and created < 0:
+            return
+        start = log_start if event.end_offset < 0 else event.end_offset
+        if start < event.log_offset:
+            key = (event.group_id, event.partition)
+            jump = Jump(event.at_us, event.client, start, event.log_offset, log_start, created)
+            self._jumps[key] = (*self._jumps.get(key, ()), jump)
+
+    def left_behind(self, event: RecordsAbandoned) -> None:
+        """An application will not process what it was handed."""
+        self.changes += 1
+        key = (event.group_id, event.partition)
+        commit = self._commits.get(key)
+        committed, how, when = (-1, "", -1) if commit is None else (commit.log_offset, commit.by, commit.at_us)
+        deeds = about(self._deeds.standing(), event.client, event.at_us)
+        fresh = Left(
+            event.at_us, event.client, event.log_offset, event.log_offset + event.count, event.by, committed, how, when,
+            deeds[-1] if deeds else None,
+        )  # fmt: skip
+        known = self._left.get(key, ())
+        if known and known[-1].end == fresh.start and known[-1].at_us == fresh.at_us:
+            last = known[-1]
+            fresh = Left(
+                last.at_us, last.client, last.start, fresh.end, last.by, last.committed, last.how, last.committed_us,
+                last.deed,
+            )  # fmt: skip
+            known = known[:-1]
+        self._left[key] = (*known, fresh)
+
+    def jumps(self) -> Iterator[tuple[str, str, Jump, list[Range]]]:
+        """(group, partition, jump, what of it the group was never handed since) each."""
+        for (group, partition), jumps in self._jumps.items():
+            read = [part for handed in self._handed.get((group, partition), {}).values() for part in handed.ranges()]
+            rest = sorted(read)
+            for jump in jumps:
+                missed = subtract([(jump.start, jump.end)], rest)
+                if missed:
+                    yield group, partition, jump, missed
+                rest = sorted([*rest, (jump.start, jump.end)])
+
+    def left(self) -> Iterator[tuple[str, str, Left]]:
+        """All abandoned ranges."""
+        for (group, partition), known in self._left.items():
+            for each in known:
+                yield group, partition, each
+
+    def overwritten(self) -> Iterator[tuple[str, str, int, Range]]:
+        """Records in the place of others that a group had read, which was handed later ones but not these.
+
+        (group, partition, stint, offsets) each.
+        """
+        for (group, partition), stints in self._handed.items():
+            leader = self._world.true_leader(partition) if partition in self._world.records else None
+            if leader is None or len(stints) < 2:
+                continue
+            held = [(stint, part) for stint in stints for part in leader.log.held(stint)]
+            current = [self._both(stints[stint].ranges(), part) for stint, part in held]
+            newest = max((high for ranges in current for _low, high in ranges), default=0)
+            others = {stint: handed.ranges() for stint, handed in stints.items()}
+            for start, stint in leader.log.extents:
+                end = next((high for low, high in leader.log.held(stint) if low <= start < high), start)
+                stale = sorted(part for other, ranges in others.items() if other != stint for part in ranges)
+                seen = others.get(stint, [])
+                for low, high in self._both(stale, (start, min(end, newest))):
+                    for part in subtract([(low, high)], seen):
+                        yield group, partition, stint, part
+
+    @staticmethod
+    def _both(ranges: list[Range], part: Range) -> list[Range]:
+        return [
+            (max(low, part[0]), min(high, part[1])) for low, high in ranges if max(low, part[0]) < min(high, part[1])
+        ]
+
+    def forget(self, partition: str) -> None:
+        """A partition is gone."""
+        for table in (self._jumps, self._left, self._commits, self._handed):
+            for key in [key for key in table if key[1] == partition]:
+                del table[key]
+        self._created.pop(partition, None)
+
+    def save(self) -> tuple[Any, ...]:
+        """All state."""
+        handed = [
+            (key, tuple([(stint, ranges.save()) for stint, ranges in stints.items()]))
+            for key, stints in self._handed.items()
+        ]
+        tables = (self._created, self._jumps, self._left, self._commits)
+        return (tuple(handed), *(tuple(table.items()) for table in tables))
+
+    def load(self, saved: tuple[Any, ...]) -> None:
+        """Undo of :meth:`save`."""
+        handed, created, jumps, left, commits = saved
+        self._created, self._jumps, self._left = dict(created), dict(jumps), dict(left)
+        self._commits = dict(commits)
+        self._handed = {}
+        for key, stints in handed:
+            self._handed[key] = {}
+            for stint, ranges in stints:
+                self._handed[key][stint] = Spans.loaded(ranges)

@@ -1,0 +1,408 @@
+"""The ledger: every record's fate, from what clients were told and what the logs hold.
+
+*Missing* records were acknowledged and are not in the current leader's log; they may come back with an old leader.
+They are *lost* once no replica's log holds them, or when the session ends with them missing. A record's identity is
+the stint that wrote it and its offset, so a record that took a lost one's place is never mistaken for it. What
+retention or DeleteRecords took while nobody missed it was deleted on purpose, and counts as neither. Nor does what
+compaction removed: a log holds it, as far as the ledger goes, for as long as it covers its offset. That only the newest
+record of a key stays is the topic's contract; if that one is lost, it counts, and if a cleaner takes it, that is a
+violation. What goes with its topic was deleted on purpose too; what was lost before that stays lost. A batch that is
+damaged is not held: nobody can read it.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Final
+
+from cluster_model.broker.partition.partition import Replica
+from cluster_model.broker.storage.damaging import whole
+from cluster_model.checker.history.partition_history import History
+from cluster_model.checker.ledger.ack_evidence import AckedRecords
+from cluster_model.checker.ledger.causes import Run, Trigger, runs_of, sentence
+from cluster_model.checker.ledger.deleted import Deleted
+from cluster_model.checker.ledger.delivery_tracker import ABORTED, ACKED, FAILED, UNKNOWN, Books
+from cluster_model.checker.ledger.doubt import Doubt
+from cluster_model.checker.ledger.duplicates import Repeats
+from cluster_model.checker.ledger.exposed import Exposed
+from cluster_model.checker.ledger.vouched import Vouched
+from cluster_model.log.batch_store import Lineage
+from cluster_model.observation.cluster_state import World
+from cluster_model.protocol.events import (
+    Appended,
+    BatchDamaged,
+    Event,
+    LogStartMoved,
+    PartitionDeleted,
+    RecordsAborted,
+    RecordsAcked,
+    RecordsFailed,
+    RecordsLost,
+    RecordsMissing,
+    RecordsUnknown,
+    ReplicaDeleted,
+    TraceEvent,
+    Truncated,
+)
+from cluster_model.util.ranges import Range, length, subtract, union
+
+OUT_OF_RANGE: Final = "out of range"
+"""Why a follower's log begins anew at its leader's start (``AbstractFetcherThread.fetchOffsetAndTruncate``)."""
+
+_Interval = tuple[int, int, int]
+"""(stint, start, end)."""
+
+
+class Ledger:
+    """Books by client and by partition, complete after :meth:`close`."""
+
+    __slots__ = (
+        "_acked", "_causes", "_closed", "_doubt", "_emit", "_history", "_missing", "_world", "books",
+        "deletions", "exposed", "repeats", "vouched",
+    )  # fmt: skip
+
+    def __init__(self, world: World, history: History, emit: Callable[[Event], None]) -> None:
+        self._world = world
+        self._history = history
+        self._emit = emit
+        self._acked = {name: AckedRecords(record.topic_id) for name, record in world.records.items()}
+        self._missing: dict[str, tuple[_Interval, ...]] = {}
+        """As of the last change of a leader or of its log."""
+        self._doubt = Doubt()
+        self._causes: dict[tuple[str, int], list[tuple[int, int, Trigger]]] = {}
+        """(partition, stint) → (start, end, what did it) of all that is missing; empty for a stint that has it back."""
+        self.vouched = Vouched()
+        self._closed: dict[str, tuple[_Interval, ...]] | None = None
+        self.books = Books()
+        self.deletions = Deleted()
+        self.exposed = Exposed(world, self._acked)
+        self.repeats = Repeats(world)
+
+    def created(self, partition: str) -> None:
+        """A partition is there, and nothing in it."""
+        self._acked[partition] = AckedRecords(self._world.records[partition].topic_id)
+
+    def deleted(self, event: PartitionDeleted) -> None:
+        """A partition is gone. What no log held before that is lost; the rest was deleted on purpose."""
+        partition = event.partition
+        for stint, run in self._lost_runs(partition):
+            count = run.end - run.start
+            self.deletions.bury(run.client, partition, run.sequence, count, committed=run.committed)
+            self._say_lost(event.at_us, partition, stint, run)
+        self.deletions.dropped(partition, self._acked.pop(partition).topic_id)
+        self._missing.pop(partition, None)
+        self._doubt.forget(partition)
+        self._causes = {key: causes for key, causes in self._causes.items() if key[0] != partition}
+        self.vouched.forget(partition)
+        self.exposed.forget(partition)
+        self.repeats.forget(partition)
+
+    def failed(self, event: RecordsFailed) -> None:
+        """A client was told that its records are not written."""
+        self.books.ended(FAILED, event.client, event.partition, event.sequence, event.count)
+
+    def unknown(self, event: RecordsUnknown) -> None:
+        """A client gave up on records that may be written."""
+        self.books.ended(UNKNOWN, event.client, event.partition, event.sequence, event.count)
+
+    def aborted(self, event: RecordsAborted) -> None:
+        """Records went with their transaction: nothing was promised for them."""
+        self.books.ended(ABORTED, event.client, event.partition, event.sequence, event.count)
+
+    def acked(self, event: RecordsAcked) -> None:
+        """A client was told that its records are written."""
+        self.books.ended(ACKED, event.client, event.partition, event.sequence, event.count)
+        if event.stint >= 0:
+            self._acknowledged(event)
+        elif event.acks == 0:
+            self.books.left(event.client, event.partition, event.sequence, event.count)
+
+    def placed(self, event: Appended) -> None:
+        """An acks=0 record reached a leader's log: from here its identity is known."""
+        self.books.arrived(event.client, event.partition, event.sequence, event.count)
+        lineage = self._world.replicas[event.partition][event.broker].log.lineage_at(event.log_offset)
+        if self.deletions.is_past(event.partition, lineage):
+            return
+        self._acked[event.partition].add(lineage.id, event.log_offset, event.log_offset + event.count)
+        self._vouch(event.partition, lineage.id, event.log_offset, event.log_offset + event.count)
+        leader = self._world.true_leader(event.partition)
+        if leader is not None and leader.broker != event.broker:
+            end = event.log_offset + event.count
+            self._acknowledged_in_vain(event.partition, lineage.id, (event.log_offset, end), leader, event)
+
+    def _acknowledged(self, event: RecordsAcked) -> None:
+        partition, stint, start = event.partition, event.stint, event.log_offset
+        end = start + event.count
+        if partition in self.deletions.topics:
+            lineage = self._world.lineages[partition].by_id[stint]
+            if self.deletions.is_past(partition, lineage):
+                return
+        if not self._acked[partition].add(stint, start, end):
+            return
+        self._vouch(partition, stint, start, end)
+        leader = self._world.true_leader(partition)
+        if leader is not None and (leader.damages or not leader.log.holds(stint, start, end)):
+            self._acknowledged_in_vain(partition, stint, (start, end), leader, event)
+
+    def _vouch(self, partition: str, stint: int, start: int, end: int) -> None:
+        """Remember which ISR stood behind an acknowledgement."""
+        isr = self._history.isr_of(partition, self._world.lineages[partition].by_id[stint].epoch)
+        self.vouched.note(partition, stint, start, end, isr)
+
+    def log_start_moved(self, event: LogStartMoved) -> None:
+        """A replica deleted its oldest records on purpose; those missing at that time stay missing.
+
+        One that found its leader's log beginning behind its own end has thrown everything away.
+        """
+        if event.partition not in self._acked:
+            return
+        leads = self._world.records[event.partition].leader == event.broker
+        # What the leader held until now was not missing, unless it was damaged.
+        missing = self._missing.get(event.partition, ()) if leads else self.missing_in(event.partition)
+        for stint, start, end in self._world.replicas[event.partition][event.broker].log.dropped:
+            absent = [(low, high) for other, low, high in missing if other == stint]
+            self.deletions.purge(event.partition, stint, start, end, absent)
+        if event.by == OUT_OF_RANGE:
+            self._doubted(event.partition, event.broker, self._acked[event.partition].by_stint, None)
+
+    def log_lost(self, event: Truncated | ReplicaDeleted | BatchDamaged) -> None:
+        """A log has less than it had."""
+        partition = event.partition
+        if partition not in self._acked or self._world.is_stale(partition, event.broker):
+            return
+        stints: Iterable[int] = self._acked[partition].by_stint
+        if isinstance(event, Truncated):
+            stints = [stint for stint, _start, _end in self._world.replicas[partition][event.broker].log.cut]
+        self._doubted(partition, event.broker, stints, Trigger(event, self._history.moment))
+
+    def _doubted(self, partition: str, broker: int, stints: Iterable[int], trigger: Trigger | None) -> None:
+        self._doubt.note(partition, stints, trigger)
+        if broker == self._world.records[partition].leader:
+            self._doubt.leader_cut(partition)
+
+    def leader_changed(self, partition: str, trigger: TraceEvent) -> None:
+        """The leader's log, or who leads, is another: see what is missing now, and say so once per record."""
+        if partition not in self._acked:
+            return
+        self._doubt.looked(partition)
+        leader = self._world.true_leader(partition)
+        if leader is None:
+            self._missing.pop(partition, None)
+            return
+        missing: list[_Interval] = []
+        for stint, ranges in self._acked[partition].by_stint.items():
+            gone = subtract(ranges.ranges(), self.deletions.with_purged(partition, stint, whole(leader, stint)))
+            missing.extend((stint, start, end) for start, end in gone)
+            self._forget_returned(partition, stint, gone)
+            if gone:
+                self._doubt.note(partition, (stint,))
+        self._missing[partition] = tuple(missing)
+        for stint, start, end in missing:
+            self._report_missing(partition, stint, (start, end), trigger)
+
+    def _acknowledged_in_vain(
+        self, partition: str, stint: int, acked: Range, leader: Replica, trigger: TraceEvent
+    ) -> None:
+        """Somebody vouched for records that the leader does not hold: these are missing, of the others nothing is new.
+
+        A deposed leader may do so for every batch of a long time, so nothing here looks at what came before.
+        """
+        missing = self._missing.get(partition, ())
+        self._doubt.note(partition, (stint,))
+        for start, end in subtract([acked], self.deletions.with_purged(partition, stint, whole(leader, stint))):
+            if missing and missing[-1][0] == stint and missing[-1][2] == start:
+                missing = (*missing[:-1], (stint, missing[-1][1], end))
+            else:
+                missing = (*missing, (stint, start, end))
+            self._say_missing(partition, stint, (start, end), trigger)
+        self._missing[partition] = missing
+
+    def _forget_returned(self, partition: str, stint: int, gone: list[Range]) -> None:
+        """What the leader holds again has no cause any more: should it go again, that will be another."""
+        entries = self._causes.get((partition, stint))
+        if entries:
+            self._causes[partition, stint] = [
+                (max(start, low), min(end, high), trigger)
+                for start, end, trigger in entries
+                for low, high in gone
+                if max(start, low) < min(end, high)
+            ]
+
+    def _report_missing(self, partition: str, stint: int, gone: Range, trigger: TraceEvent) -> None:
+        known = self._causes.setdefault((partition, stint), [])
+        for fresh in subtract([gone], union((start, end) for start, end, _trigger in known)):
+            self._say_missing(partition, stint, fresh, trigger)
+
+    def _say_missing(self, partition: str, stint: int, fresh: Range, trigger: TraceEvent) -> None:
+        lineage = self._world.lineages[partition].by_id[stint]
+        committed = self._acked[partition].committed_in(stint)
+        did_it = Trigger(trigger, self._history.moment)
+        self._causes.setdefault((partition, stint), []).append((*fresh, did_it))
+        for run in runs_of(lineage, *fresh, committed):
+            isr = self.vouched.isr_at(partition, stint, run.start)
+            cause = sentence(self._history, partition, lineage, run, isr, did_it)
+            self._emit(
+                RecordsMissing(
+                    trigger.at_us, partition, run.client, run.sequence, run.end - run.start, run.start,  # type: ignore[attr-defined]
+                    lineage.epoch, run.acks, run.committed, cause,
+                )
+            )  # fmt: skip
+
+    def missing_in(self, partition: str) -> tuple[_Interval, ...]:
+        """Acknowledged records that the current leader's log does not hold, by stint.
+
+        It is as the last change of the leader left it, unless its log was cut since, or it has yet to hear that it
+        leads, and may still get from its predecessor what it lacks.
+        """
+        missing, unsure = self._missing.get(partition, ()), self._doubt.unsure(partition)
+        if not missing and not unsure:
+            return missing
+        leader = self._world.true_leader(partition)
+        if leader is None:
+            return ()
+        if not unsure and leader.leadership is not None:
+            return missing
+        held = ((stint, whole(leader, stint)) for stint in self._doubt.stints(partition))
+        return tuple(self._absent(partition, held))
+
+    def _absent(self, partition: str, held: Iterable[tuple[int, list[Range]]]) -> Iterator[_Interval]:
+        """Acknowledged records of stints that are neither held nor deleted."""
+        for stint, ranges in held:
+            acked = self._acked[partition].by_stint.get(stint)
+            if acked is not None:
+                for start, end in subtract(acked.ranges(), self.deletions.with_purged(partition, stint, ranges)):
+                    yield stint, start, end
+
+    @property
+    def closed(self) -> bool:
+        """Whether the session is over."""
+        return self._closed is not None
+
+    def missing(self, partition: str) -> int:
+        """Acknowledged records that the current leader's log does not hold."""
+        return sum(end - start for _stint, start, end in self.missing_in(partition))
+
+    def lost_in(self, partition: str) -> tuple[_Interval, ...]:
+        """Acknowledged records that no replica's log holds, and at the end those still missing, by stint."""
+        if self._closed is not None:
+            return self._closed[partition]
+        replicas = self._world.replicas[partition].values()
+        stints = self._doubt.stints(partition)
+        held = ((stint, [part for replica in replicas for part in whole(replica, stint)]) for stint in stints)
+        return tuple(self._absent(partition, held))
+
+    def acked_lost(self, client: str | None = None) -> int:
+        """Acknowledged records that are lost, of one client or of all."""
+        never_placed = self.books.unplaced(client) if self.closed else []
+        return sum(length(numbers) for *_where, numbers in never_placed) + self._lost(client, committed=False)
+
+    def committed_lost(self, client: str | None = None) -> int:
+        """Lost records that somebody could have read."""
+        return self._lost(client, committed=True)
+
+    def _lost(self, client: str | None, *, committed: bool) -> int:
+        return self.deletions.buried(client, committed=committed) + sum(
+            run.end - run.start
+            for partition in self._world.records
+            for _stint, run in self._lost_runs(partition)
+            if (run.committed or not committed) and client in (None, run.client)
+        )
+
+    def _lost_runs(self, partition: str) -> Iterator[tuple[int, Run]]:
+        return self._runs(partition, self.lost_in(partition))
+
+    def _runs(self, partition: str, intervals: Iterable[_Interval]) -> Iterator[tuple[int, Run]]:
+        for stint, start, end in intervals:
+            lineage = self._world.lineages[partition].by_id[stint]
+            for run in runs_of(lineage, start, end, self._acked[partition].committed_in(stint)):
+                yield stint, run
+
+    def missing_of(self, client: str | None) -> int:
+        """Missing records of one client, or of all."""
+        return sum(
+            run.end - run.start
+            for partition in self._doubt.partitions
+            for _stint, run in self._runs(partition, self.missing_in(partition))
+            if client in (None, run.client)
+        )
+
+    def close(self, now: int) -> None:
+        """The session is over: what is missing is lost. Emits the verdict on every lost record."""
+        closed: dict[str, tuple[_Interval, ...]] = {}
+        for partition in self._world.records:
+            self._doubt.note(partition, self._acked[partition].by_stint)  # once, whatever was heard
+            self._doubt.leader_cut(partition)
+            stints: dict[int, list[Range]] = {}
+            for stint, start, end in (*self.lost_in(partition), *self.missing_in(partition)):
+                stints.setdefault(stint, []).append((start, end))
+            closed[partition] = tuple(
+                (stint, start, end) for stint, ranges in stints.items() for start, end in union(ranges)
+            )
+        self._closed = closed
+        for partition in self._world.records:
+            for stint, run in self._lost_runs(partition):
+                self._say_lost(now, partition, stint, run)
+        for client, partition, numbers in self.books.unplaced():
+            count = length(numbers)
+            cause = f"{count} records of {client} for {partition} were sent with acks=0 and reached no leader"
+            self._emit(RecordsLost(now, partition, client, -1, count, -1, -1, 0, committed=False, cause=cause))
+
+    def _say_lost(self, now: int, partition: str, stint: int, run: Run) -> None:
+        lineage = self._world.lineages[partition].by_id[stint]
+        cause = self.cause_of(partition, lineage, run)
+        self._emit(
+            RecordsLost(
+                now, partition, run.client, run.sequence, run.end - run.start, run.start, lineage.epoch, run.acks,
+                run.committed, cause,
+            )
+        )  # fmt: skip
+
+    def cause_of(self, partition: str, lineage: Lineage, run: Run) -> str:
+        """Why a run of missing or lost records is."""
+        isr = self.vouched.isr_at(partition, lineage.id, run.start)
+        for start, end, trigger in self._causes.get((partition, lineage.id), ()):
+            if start <= run.start < end:
+                return sentence(self._history, partition, lineage, run, isr, trigger)
+        cut = self._doubt.cut_of(partition, lineage.id)
+        if cut is not None:
+            return sentence(self._history, partition, lineage, run, isr, cut)
+        return "no replica's log holds them any more"
+
+    def acked_in(self, partition: str, stint: int) -> list[Range]:
+        """Acknowledged offsets of a stint, for views."""
+        ranges = self._acked[partition].by_stint.get(stint)
+        return [] if ranges is None else ranges.ranges()
+
+    def books_of(self, partition: str) -> AckedRecords:
+        """The acknowledged records of a partition, to read."""
+        return self._acked[partition]
+
+    def save(self) -> tuple[Any, ...]:
+        """All state."""
+        return (
+            tuple([(name, acked.topic_id, acked.save()) for name, acked in self._acked.items()]),
+            tuple(self._missing.items()),
+            self._doubt.save(),
+            tuple((key, tuple(causes)) for key, causes in self._causes.items()),
+            self.vouched.save(),
+            None if self._closed is None else tuple(self._closed.items()),
+            self.books.save(),
+            self.repeats.save(),
+            self.deletions.save(),
+            self.exposed.save(),
+        )
+
+    def load(self, saved: tuple[Any, ...]) -> None:
+        """Undo of :meth:`save`."""
+        acked, missing, doubt, causes, vouched, closed, books, repeats, deletions, exposed = saved
+        self._acked.clear()
+        for name, topic_id, state in acked:
+            self._acked[name] = AckedRecords(topic_id)
+            self._acked[name].load(state)
+        self._missing = dict(missing)
+        self._doubt.load(doubt)
+        self._causes = {key: list(entries) for key, entries in causes}
+        self.vouched.load(vouched)
+        self._closed = None if closed is None else dict(closed)
+        self.books.load(books)
+        self.repeats.load(repeats)
+        self.deletions.load(deletions)
+        self.exposed.load(exposed)

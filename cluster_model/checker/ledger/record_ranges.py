@@ -1,0 +1,136 @@
+"""What became of every acknowledged record, as ranges: the ledger's books spelled out, for whoever keeps them.
+
+This adds no knowledge to the ledger: the same intervals that it counts, cut where client, acks, commitment or place
+change.
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import Final, NamedTuple
+
+from cluster_model.checker.anomalies.final_read import Served, served_by
+from cluster_model.checker.ledger.causes import Run, runs_of
+from cluster_model.checker.ledger.ledger import Ledger
+from cluster_model.log.batch_store import Lineage
+from cluster_model.observation.cluster_state import World
+from cluster_model.util.ranges import Range, subtract, union
+
+HELD: Final = "held"
+"""In the log of the partition's leader; where nobody leads, in that of some replica."""
+MISSING: Final = "missing"
+"""Not in the leader's log, but in that of another replica: it may come back."""
+LOST: Final = "lost"
+"""In no log any more, or missing as the session ended."""
+DELETED: Final = "deleted"
+"""Taken on purpose: by retention, DeleteRecords, or with its topic."""
+
+
+class RecordRange(NamedTuple):
+    """Consecutive records of one client that share a fate."""
+
+    partition: str
+    client: str
+    sequence: int
+    """Of the first, as the client numbers its records in this partition."""
+    records: int
+    acks: int
+    log_offset: int
+    leader_epoch: int
+    """Of the leader that wrote them."""
+    committed: bool
+    """Whether somebody could have read them."""
+    place: str
+    cause: str
+    """Of what is missing or lost; empty otherwise."""
+
+
+def acknowledged(world: World, ledger: Ledger) -> list[RecordRange]:
+    """The acknowledged records that a leader wrote, by partition, stint and offset.
+
+    Those of deleted partitions are not among them, nor those sent with acks=0 that never reached a leader.
+    """
+    return [found for name in world.records for found in _of_partition(world, ledger, name)]
+
+
+def _of_partition(world: World, ledger: Ledger, name: str) -> Iterator[RecordRange]:
+    lost = _by_stint(ledger.lost_in(name))
+    missing = _by_stint(ledger.missing_in(name))
+    for stint, ranges in ledger.books_of(name).by_stint.items():
+        lineage = world.lineages[name].by_id[stint]
+        gone = union(lost.get(stint, ()))
+        absent = subtract(union(missing.get(stint, ())), gone)
+        deleted = subtract(subtract(ledger.deletions.with_purged(name, stint, ()), gone), absent)
+        rest = ranges.ranges()
+        for place, there in ((LOST, gone), (MISSING, absent), (DELETED, deleted)):
+            taken = subtract(rest, subtract(rest, there))
+            rest = subtract(rest, taken)
+            yield from _cut(ledger, name, lineage, taken, place)
+        yield from _cut(ledger, name, lineage, rest, HELD)
+
+
+def in_doubt(world: World, ledger: Ledger) -> Iterator[tuple[str, str, Lineage, Run]]:
+    """(place, partition, stint, run) of what is lost or missing, without a look at what is not."""
+    for name in world.records:
+        lost, missing = ledger.lost_in(name), ledger.missing_in(name)
+        if not lost and not missing:
+            continue
+        by_stint, absent = _by_stint(lost), _by_stint(missing)
+        for stint in dict.fromkeys((*by_stint, *absent)):
+            lineage, gone = world.lineages[name].by_id[stint], union(by_stint.get(stint, ()))
+            committed = ledger.books_of(name).committed_in(stint)
+            for place, ranges in ((LOST, gone), (MISSING, subtract(union(absent.get(stint, ())), gone))):
+                for start, end in ranges:
+                    for run in runs_of(lineage, start, end, committed):
+                        yield place, name, lineage, run
+
+
+def _cut(ledger: Ledger, name: str, lineage: Lineage, ranges: list[Range], place: str) -> Iterator[RecordRange]:
+    for start, end in ranges:
+        for run in runs_of(lineage, start, end, ledger.books_of(name).committed_in(lineage.id)):
+            yield _row(ledger, name, lineage, run, place)
+
+
+def _row(ledger: Ledger, name: str, lineage: Lineage, run: Run, place: str) -> RecordRange:
+    cause = ledger.cause_of(name, lineage, run) if place in (LOST, MISSING) else ""
+    return RecordRange(
+        name, run.client, run.sequence, run.end - run.start, run.acks, run.start, lineage.epoch, run.committed, place,
+        cause,
+    )  # fmt: skip
+
+
+def _by_stint(intervals: Iterable[tuple[int, int, int]]) -> dict[int, list[Range]]:
+    found: dict[int, list[Range]] = {}
+    for stint, start, end in intervals:
+        found.setdefault(stint, []).append((start, end))
+    return found
+
+
+class Survey:
+    """What stands where in a cluster now, told when it is asked for."""
+
+    def __init__(self, world: World, ledger: Ledger) -> None:
+        self._world = world
+        self._ledger = ledger
+
+    def acknowledged(self) -> list[RecordRange]:
+        """As :func:`acknowledged`."""
+        return acknowledged(self._world, self._ledger)
+
+    def last_read(self) -> list[Served]:
+        """What a fresh client would be served of every partition but Kafka's own."""
+        return [
+            part for name in self._world.records if not name.startswith("__") for part in served_by(self._world, name)
+        ]
+
+    def standing(self, partition: str) -> dict[str, list[Range]]:
+        """Client → the numbers of its records that the leader's log holds, whatever the client was told of them."""
+        if partition not in self._world.records:
+            return {}
+        leader = self._world.shown(partition)
+        found: dict[str, list[Range]] = {}
+        if leader is not None:
+            for _lineage, batch, start, end in leader.log.batches():
+                ahead = batch.sequence - batch.base
+                found.setdefault(batch.client, []).extend(
+                    (low + ahead, high + ahead) for low, high in leader.log.left(start, end)
+                )
+        return {client: union(ranges) for client, ranges in found.items()}

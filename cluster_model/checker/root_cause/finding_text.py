@@ -1,0 +1,152 @@
+"""From ranges that are explained one by one to findings: a thousand records with one cause are one of them."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from cluster_model.checker.root_cause.cause_codes import ACKS_0, CAUSES, UNEXPLAINED
+from cluster_model.checker.root_cause.findings import KINDS, LOST, MISSING, Finding, Link, Place
+from cluster_model.checker.root_cause.telling import (
+    HELD,  # fmt: skip
+    PROMISE,  # fmt: skip
+    THEM,  # fmt: skip
+    Promise,  # fmt: skip
+    Told,  # fmt: skip
+    acks_words,  # fmt: skip
+    brokers,  # fmt: skip
+    counted,  # fmt: skip
+    number,  # fmt: skip
+    records,  # fmt: skip
+    span,  # fmt: skip
+    where,  # fmt: skip
+    whose,  # fmt: skip
+    with_number,  # fmt: skip
+)
+
+_ORDER = {cause.code: place for place, cause in enumerate(CAUSES)}
+
+
+def grouped(told: Iterable[Told]) -> tuple[Finding, ...]:
+    """One finding for each kind, cause, group and key, the gravest kinds first."""
+    groups: dict[tuple[object, ...], list[Told]] = {}
+    for each in told:
+        groups.setdefault((each.kind, each.cause, each.group_id, each.key), []).append(each)
+    found = [_finding(group) for group in groups.values()]
+    return tuple(sorted(found, key=lambda each: (KINDS.index(each.kind), _ORDER[each.cause], each.chain[0].at_us)))
+
+
+def _finding(group: list[Told]) -> Finding:
+    group = sorted(group, key=lambda each: _order(each.place))
+    places = merged([each.place for each in group])
+    first = group[0]
+    held = _held(group)
+    count = sum(place.count for place in places)
+    clauses = list(first.clauses)
+    if first.cause == UNEXPLAINED:
+        clauses.append("what is known does not tell why")
+    sentence = "; ".join([_subject(group, places), *clauses])
+    others = len({place.partition for place in places}) - 1
+    if others > 0 and first.kind in (LOST, MISSING) and first.promise is not None:
+        sentence += f"; and likewise in {counted(others, 'other partition')}"
+    chain = tuple(
+        replace(link, words=with_number(link.words.replace(HELD, held), count)) for link in _chain(group, places)
+    )
+    sentence = with_number(sentence.replace(HELD, held), count)
+    return Finding(first.kind, first.cause, sentence, places, chain, first.group_id)
+
+
+def _order(place: Place) -> tuple[str, int, int, int]:
+    return (place.partition, place.leader_epoch, place.log_offset, place.sequence)
+
+
+def _held(group: list[Told]) -> str:
+    """Who still held which of them when another one came to lead: ``brokers 2 and 3 still held them``."""
+    total = sum(each.place.count for each in group)
+    if len({each.place.partition for each in group}) > 1:
+        some = sum(each.place.count for each in group if each.promise is not None and each.promise.holders)
+        return f"others still held {THEM if some == total else f'{number(some)} of them'}"
+    counts: dict[int, int] = {}
+    for each in group:
+        for broker in each.promise.holders if each.promise is not None else ():
+            counts[broker] = counts.get(broker, 0) + each.place.count
+    whole = [broker for broker in sorted(counts) if counts[broker] == total]
+    told = [(brokers(whole), THEM)] if whole else []
+    told += [(f"broker {each}", f"{number(counts[each])} of them") for each in sorted(counts) if each not in whole]
+    return " and ".join(f"{who} {'held' if place else 'still held'} {what}" for place, (who, what) in enumerate(told))
+
+
+def merged(places: list[Place]) -> tuple[Place, ...]:
+    """Neighbours put together, in order of partition and offset."""
+    found: list[Place] = []
+    for place in sorted(places, key=_order):
+        if found and _continues(found[-1], place):
+            last = found[-1]
+            found[-1] = Place(
+                last.partition, last.client, last.sequence, last.count + place.count, last.log_offset,
+                last.leader_epoch, last.acks, last.committed,
+            )  # fmt: skip
+        else:
+            found.append(place)
+    return tuple(found)
+
+
+def _continues(one: Place, other: Place) -> bool:
+    same = (one.partition, one.client, one.leader_epoch, one.acks, one.committed) == (
+        other.partition, other.client, other.leader_epoch, other.acks, other.committed,
+    )  # fmt: skip
+    dense = one.log_offset >= 0 and one.log_offset + one.count == other.log_offset
+    return same and dense and (one.sequence < 0 or one.sequence + one.count == other.sequence)
+
+
+def _subject(group: list[Told], places: tuple[Place, ...]) -> str:
+    first = group[0]
+    count = sum(place.count for place in places)
+    owner = f" that group {first.group_id} was to read" if first.group_id else whose(places)
+    subject = f"{records(count)}{owner}{where(places)}"
+    vouched = [each.promise for each in group if each.promise is not None]
+    if first.cause == ACKS_0:
+        subject += " were sent with acks=0 and counted as sent"
+    if not vouched:
+        return subject
+    if count == 1 and vouched[0].names:
+        subject += f" ({vouched[0].names[0]})"
+    readable = sum(place.count for place in places if place.committed)
+    if 0 < readable < count:
+        subject += f", {number(readable)} of them readable by consumers,"
+    acks = acks_words(place.acks for place in places)
+    epochs = dict.fromkeys((each.broker, each.epoch) for each in vouched)
+    by = brokers(each.broker for each in vouched)
+    if len(epochs) == 1:
+        by += f" in epoch {vouched[0].epoch}"
+    return f"{subject} had been acknowledged by {by} with {acks}{_isrs(vouched, places)}"
+
+
+def _isrs(vouched: list[Promise], places: tuple[Place, ...]) -> str:
+    """The ISR behind the promise: where it changed the first and the last."""
+    isrs = [sorted(each.isr) for each in vouched]
+    first, last, least = isrs[0], isrs[-1], min(isrs, key=len)
+    if all(each == first for each in isrs):
+        return f" and ISR {first}"
+    if len({place.partition for place in places}) > 1:
+        most = max(map(len, isrs))
+        return f" and ISRs of {most if len(least) == most else f'{len(least)} to {most}'} replicas"
+    return f" and ISR {first}, later {last}" if first != last else f" and ISR {first}, {least} in between"
+
+
+def _chain(group: list[Told], places: tuple[Place, ...]) -> tuple[Link, ...]:
+    """That of the largest range, with a promise that tells of all of them."""
+    largest = max(group, key=lambda each: each.place.count)
+    if len(group) == 1 or largest.promise is None:
+        return largest.chain
+    count = sum(place.count for place in places)
+    vouched = [each.promise for each in group if each.promise is not None]
+    who = brokers(each.broker for each in vouched)
+    if len({(each.broker, each.epoch) for each in vouched}) == 1:
+        who += f", leader in epoch {vouched[0].epoch},"
+    acks = acks_words(place.acks for place in places) + _isrs(vouched, places)
+    earliest = min(link.at_us for each in group for link in each.chain if link.event_kind == PROMISE)
+    when = span(earliest, max(each.last_us for each in vouched))
+    words = f"{who} wrote {records(count)}{where(places)}{when} and acknowledged {THEM} with {acks}"
+    links = [
+        replace(link, at_us=earliest, words=words) if link.event_kind == PROMISE else link for link in largest.chain
+    ]
+    return tuple(sorted(links, key=lambda link: link.at_us))

@@ -1,0 +1,185 @@
+"""Why acknowledged records are gone: which of the causes of a loss the evidence bears out.
+
+Nothing is concluded from a version or a setting alone. What the kept events do not tell is ``unexplained``.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from cluster_model.checker.history.partition_history import Cut, History
+from cluster_model.checker.history.witnesses import Scene, Witness
+from cluster_model.checker.root_cause import cause_codes as codes
+from cluster_model.controller.rules.change import LAST_KNOWN
+from cluster_model.log.batch_store import Lineage
+from cluster_model.log.crash_recovery import DISK_LOSS, POWER_LOSS
+from cluster_model.protocol.damage import CORRUPT_BATCH
+from cluster_model.protocol.events import BatchDamaged, LeaderElected
+from cluster_model.protocol.versions import Profile
+from cluster_model.util.ranges import Range
+
+HIGH_WATERMARK: Final = "high watermark"
+_BY_RULE: Final = {
+    POWER_LOSS: codes.POWER_LOSS_UNFLUSHED,
+    DISK_LOSS: codes.DISK_LOST,
+    CORRUPT_BATCH: codes.DAMAGED_BATCH,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One range of lost records, and what is known of it."""
+
+    partition: str
+    lineage: Lineage
+    offsets: Range
+    acks: int
+    committed: bool
+    isr: tuple[int, ...]
+    """As it was committed when the client was told; its leader may have gone by an older one and asked more of them."""
+    min_isr: int
+    """In-sync replicas without which acks=all is refused."""
+    witness: Witness | None
+    scene: Scene
+    cut: Cut | None
+    """By which the replica that took over lost its copy; without a witness, that of the last copy."""
+    leader: int
+    """Who took over, or leads again, without the records; -1 nobody."""
+
+    @property
+    def voucher(self) -> int:
+        """Who acknowledged them."""
+        return self.lineage.broker
+
+    @property
+    def election(self) -> LeaderElected | None:
+        """By which that one came to lead."""
+        return self.scene.election
+
+    @property
+    def written_us(self) -> int:
+        """When the first was written."""
+        return self.lineage.appended_at(self.offsets[0])
+
+    @property
+    def alone(self) -> bool:
+        """Whether acks=all was one copy's promise."""
+        return self.acks < 0 and self.min_isr == 1 and self.isr == (self.voucher,)
+
+    @property
+    def in_vain(self) -> bool:
+        """Whether a leader that had been deposed already acknowledged them."""
+        election = self.election
+        if self.witness is None or election is None or self.lineage.epoch >= election.leader_epoch:
+            return False
+        return self.witness.trigger is None and self.written_us >= election.at_us
+
+
+def case_of(
+    history: History,
+    partition: str,
+    lineage: Lineage,
+    offsets: Range,
+    acks: int,
+    isr: tuple[int, ...],
+    *,
+    min_isr: int,
+    committed: bool,
+    leader: int,
+) -> Case:
+    """Gather what is known. ``leader`` leads now."""
+    witness = history.witnesses.of(partition, lineage.epoch, offsets[0])
+    cuts = history.cuts_of(partition, lineage.id, offsets)
+    late = None if witness is None else _lost_later(witness, cuts)
+    if witness is None or late is not None:
+        cut = late or (cuts[-1] if cuts else None)
+        leader = leader if late is None else late.event.broker
+        scene = history.scene(partition)
+        return Case(partition, lineage, offsets, acks, committed, isr, min_isr, None, scene, cut, leader)
+    scene, trigger = witness.scene, witness.trigger
+    if isinstance(trigger, LeaderElected):
+        leader = trigger.leader
+    elif scene.election is not None:
+        leader = scene.election.leader
+    elif trigger is None:
+        leader = lineage.broker  # nobody has been elected since: it had lost them when its answer came
+    elif hasattr(trigger, "broker"):
+        leader = trigger.broker
+    own = [cut for cut in cuts if cut.event.broker == leader and cut.moment <= scene.moment]
+    cut = own[-1] if own else None
+    return Case(partition, lineage, offsets, acks, committed, isr, min_isr, witness, scene, cut, leader)
+
+
+def _lost_later(witness: Witness, cuts: Sequence[Cut]) -> Cut | None:
+    """By which the one that was elected without them lost them: it got them before it heard that it leads."""
+    election = witness.scene.election
+    if election is None:
+        return None
+    later = [cut for cut in cuts if cut.event.broker == election.leader and cut.moment > witness.scene.moment]
+    return later[-1] if later else None
+
+
+def cause_of(case: Case, history: History, profile: Profile) -> str:
+    """One code of :data:`codes.CAUSES`."""
+    witness = case.witness
+    if witness is None:
+        return _nowhere(case, history) if case.cut is None else _of_cut(case, history)
+    if isinstance(witness.trigger, BatchDamaged):
+        return codes.DAMAGED_BATCH
+    if case.in_vain:
+        return codes.ZOMBIE_LEADER
+    election = case.election
+    if election is not None and not election.clean and (witness.holders or case.cut is None):
+        return _of_unclean(election)
+    if case.cut is not None:
+        return _of_cut(case, history)
+    if history.damage(case.partition, case.leader, case.offsets, case.scene.moment) is not None:
+        return codes.DAMAGED_BATCH
+    if election is None or case.leader == case.voucher:
+        return codes.UNEXPLAINED
+    return _never_had(case, witness, profile)
+
+
+def _of_unclean(election: LeaderElected) -> str:
+    return codes.LAST_KNOWN_LEADER if election.by.endswith(LAST_KNOWN) else codes.UNCLEAN_ELECTION
+
+
+def _nowhere(case: Case, history: History) -> str:
+    """Nobody leads, and nobody cut them off."""
+    start, end = case.offsets
+    gone = [event for _moment, event in history.removed(case.partition).values()]
+    took = any(each.log_offset < end and each.end_offset > start and each.at_us >= case.written_us for each in gone)
+    return codes.REPLICA_DELETED if took else codes.UNEXPLAINED
+
+
+def _of_cut(case: Case, history: History) -> str:
+    """The replica that leads without them had lost its copy, or the last copy was lost."""
+    assert case.cut is not None
+    rule = case.cut.event.rule
+    if rule in _BY_RULE:
+        if rule != CORRUPT_BATCH and case.cut.isr == (case.leader,) and case.witness and case.witness.holders:
+            return codes.LAST_REPLICA
+        if rule != CORRUPT_BATCH and case.alone:
+            return codes.MIN_ISR_ONE
+        return _BY_RULE[rule]
+    if rule.startswith(HIGH_WATERMARK):
+        return codes.HW_TRUNCATION
+    unclean = history.unclean(case.partition, case.cut.event.leader_epoch)
+    if unclean is not None:
+        return _of_unclean(unclean)
+    return codes.UNREPLICATED_TAIL if not case.committed and case.acks >= 0 else codes.UNEXPLAINED
+
+
+def _never_had(case: Case, witness: Witness, profile: Profile) -> str:
+    """A clean election of a replica that had never had them."""
+    if case.alone:
+        return codes.MIN_ISR_ONE
+    if case.committed and case.leader in case.isr:
+        # It counted for what it did not have: it had something else there, or was of another epoch.
+        if witness.instead > case.lineage.epoch and not profile.kip_279:
+            return codes.FAST_FAILOVER if profile.epoch_truncation else codes.HW_TRUNCATION
+        return codes.UNEXPLAINED if profile.kip_320 else codes.UNFENCED_FOLLOWER
+    if case.acks >= 0:
+        return codes.UNREPLICATED_TAIL
+    apart = -1 < witness.instead != case.lineage.epoch and case.leader in case.scene.isr
+    return codes.FAST_FAILOVER if apart and not profile.kip_279 else codes.UNEXPLAINED

@@ -1,0 +1,332 @@
+"""The chain of a loss: from the promise over what happened and who took over to where each copy went."""
+
+from dataclasses import dataclass
+
+from cluster_model.checker.history.fault_history import Deed, about, deed_words
+from cluster_model.checker.history.partition_history import Cut, History
+from cluster_model.checker.ledger.causes import cut_words
+from cluster_model.checker.root_cause.findings import Link
+from cluster_model.checker.root_cause.loss_causes import Case
+from cluster_model.checker.root_cause.telling import (
+    HELD,
+    PROMISE,
+    SETTLED,
+    THEM,
+    acks_words,
+    at,
+    brokers,
+    offsets,
+    span,
+)
+from cluster_model.log.batch_store import Lineage
+from cluster_model.log.crash_recovery import DISK_LOSS, POWER_LOSS
+from cluster_model.observation.cluster_state import World
+from cluster_model.protocol.damage import CORRUPT_BATCH
+from cluster_model.protocol.events import BatchDamaged, BecameLeader, BrokerFenced, IsrChanged, LeaderElected, NodeDown
+
+_Placed = tuple[int, int, Link]
+"""(at_us, order within it, link)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Explained:
+    """A chain, and what of it makes the sentence."""
+
+    key: tuple[object, ...]
+    clauses: tuple[str, ...]
+    links: tuple[Link, ...]
+    holders: tuple[int, ...]
+    """Who still had the records when somebody came to lead without them."""
+
+
+class Chain:
+    """The chain of one case, link by link."""
+
+    def __init__(self, world: World, history: History, case: Case, now_us: int) -> None:
+        self._world = world
+        self._history = history
+        self._case = case
+        self._now_us = now_us
+        self._links: list[_Placed] = []
+        self._gone: list[str] = []
+        """Who deleted a replica that had them, in words."""
+
+    def explained(self) -> Explained:
+        """All of it."""
+        case = self._case
+        root = self._root()
+        self._promise()
+        if root is not None:
+            self._deed(root, self._node_of(root))
+        left_out = self._left_out()
+        self._fenced()
+        cuts, held = self._copies()
+        holders = self._holders(cuts, held)
+        took_over = self._took_over(f", while {HELD}" if holders and self._was_struck and not held else "")
+        damage = self._damage()
+        dropped = self._dropped(cuts, held, damage)
+        happened = "" if root is None else self._words(root, self._node_of(root))
+        own = case.cut
+        lost_own = "" if own is None else f"broker {own.event.broker} {_cut(own)}"
+        first = [happened, lost_own]
+        if own is not None and root is not None and own.moment < root.moment:
+            first.reverse()
+        clauses = [*left_out, *first, damage, took_over, dropped, *(self._gone if own is None else ())]
+        self._links.sort(key=lambda placed: placed[:2])
+        links = tuple(dict.fromkeys(link for _at, _order, link in self._links))
+        return Explained(self._key(root), tuple(dict.fromkeys(each for each in clauses if each)), links, holders)
+
+    def _add(self, at_us: int, moment: int, kind: str, broker: int, words: str, *, partition: bool = True) -> None:
+        link = Link(at_us, kind, self._case.partition if partition else "", broker, words)
+        self._links.append((at_us, moment * 2, link))
+
+    # -- the promise ------------------------------------------------------------------------------------------------
+
+    def _promise(self) -> None:
+        case = self._case
+        start, end = case.offsets
+        words = (
+            f"broker {case.voucher}, leader in epoch {case.lineage.epoch}, wrote {offsets(start, end)} of "
+            f"{case.partition}{span(case.written_us, case.lineage.appended_at(end - 1))} and acknowledged {THEM} with "
+            f"{acks_words([case.acks])} and ISR {sorted(case.isr)}"
+        )
+        order = case.scene.moment * 2 + 1 if case.in_vain else -1
+        link = Link(case.written_us, PROMISE, case.partition, case.voucher, words)
+        self._links.append((case.written_us, order, link))
+
+    # -- what happened ----------------------------------------------------------------------------------------------
+
+    def _root(self) -> Deed | None:
+        """What was done to the replica that lost its copy, else to the leader that was deposed."""
+        case = self._case
+        scene = case.scene
+        if case.witness is not None and isinstance(case.witness.trigger, BatchDamaged):
+            return self._striking(case.leader, case.witness.trigger.at_us)
+        cut = case.cut
+        if cut is not None and cut.event.rule in (POWER_LOSS, DISK_LOSS):
+            node = f"broker {cut.event.broker}"
+            downs = [
+                deed
+                for deed in about(scene.deeds, node, 0)
+                if deed.event_kind == NodeDown.kind and deed.at_us <= cut.event.at_us
+            ]
+            return downs[-1] if downs else None
+        if cut is not None and cut.event.rule == CORRUPT_BATCH:
+            found = self._history.damage(case.partition, cut.event.broker, case.offsets, cut.moment)
+            return None if found is None else self._striking(cut.event.broker, found[1].at_us)
+        return self._against(scene.deposed, scene.elected)
+
+    def _striking(self, broker: int, at_us: int) -> Deed | None:
+        found = [deed for deed in about(self._case.scene.deeds, f"broker {broker}", at_us) if deed.at_us == at_us]
+        return found[-1] if found else None
+
+    def _against(self, broker: int, until: int) -> Deed | None:
+        """The newest that stood against a broker at a moment; else the newest since the records were written."""
+        if broker < 0:
+            return None
+        deeds = about(self._case.scene.deeds, f"broker {broker}", self._case.written_us)
+        found = [deed for deed in deeds if deed.moment <= until]
+        standing = [deed for deed in found if deed.ended_us < 0]
+        timed = [deed for deed in found if deed.ended_us > 0]
+        chosen = standing or timed
+        ends = [deed for deed in chosen if deed.event_kind != "fault_injected"]
+        return (ends or chosen)[-1] if chosen else None
+
+    def _node_of(self, deed: Deed) -> str:
+        cut, case = self._case.cut, self._case
+        for broker in (case.leader, case.scene.deposed, -1 if cut is None else cut.event.broker):
+            if f"broker {broker}" in deed.node.split(", "):
+                return f"broker {broker}"
+        return deed.node
+
+    def _words(self, deed: Deed, node: str) -> str:
+        who = self._history.deeds.step_of(deed.moment, deed.at_us)
+        return deed_words(deed, node, who)
+
+    def _deed(self, deed: Deed, node: str) -> None:
+        broker = int(node.removeprefix("broker ")) if node.startswith("broker ") else -1
+        self._add(deed.at_us, deed.moment, deed.event_kind, broker, self._words(deed, node), partition=False)
+
+    def _key(self, root: Deed | None) -> tuple[object, ...]:
+        if root is not None:
+            return root.key
+        election = self._case.election
+        if election is None:
+            return ("partition", self._case.partition)
+        return ("election", election.at_us, election.by, election.leader_epoch if election.at_us == 0 else 0)
+
+    # -- who took over ----------------------------------------------------------------------------------------------
+
+    @property
+    def _was_struck(self) -> bool:
+        """Whether the one that leads without them had them, and lost them with its power or its disk."""
+        cut = self._case.cut
+        return cut is not None and cut.event.rule in (POWER_LOSS, DISK_LOSS)
+
+    def _left_out(self) -> list[str]:
+        """Who had left the ISR: the one that took over, and all who did where the last of it is what matters."""
+        case = self._case
+        cut = case.cut
+        until = cut.moment if cut is not None and self._was_struck else case.scene.elected
+        unclean = case.election is not None and not case.election.clean
+        alone = self._was_struck or unclean or (case.acks < 0 and case.isr == (case.voucher,))
+        alike: dict[tuple[str, str], list[int]] = {}
+        for broker, moment, event in sorted(case.scene.dropped, key=lambda each: each[1]):
+            if moment >= until or not (alone or broker == case.leader):
+                continue
+            words = f"broker {broker} left the ISR, {sorted(event.isr)} since then, by the {event.by}"
+            self._add(event.at_us, moment, IsrChanged.kind, broker, words)
+            why = ""
+            for node in (f"broker {broker}", f"broker {case.voucher}"):
+                deed = self._before(node, moment, event)
+                if deed is not None:
+                    self._deed(deed, node)
+                    why = f"{self._words(deed, node)}, and "
+                    break
+            alike.setdefault((why, at(event.at_us)), []).append(broker)
+        left = []
+        for (why, when), who in alike.items():
+            itself = len(who) == 1 and why.startswith(f"broker {who[0]} ")
+            left.append(f"{why}{'it' if itself else brokers(who)} {'' if why else 'had '}left the ISR{when}")
+        return left
+
+    def _before(self, node: str, moment: int, event: IsrChanged) -> Deed | None:
+        """What was done to a node, stood as the ISR changed, and was done before that."""
+        deeds = about(self._case.scene.deeds, node, event.at_us)
+        found = [deed for deed in deeds if deed.moment < moment]
+        return found[-1] if found else None
+
+    def _fenced(self) -> None:
+        """The controller gave the deposed leader up: it may say so only behind the election that follows from it."""
+        scene, election = self._case.scene, self._case.election
+        if election is None or f"broker {scene.deposed}" not in election.by:
+            return
+        for deed in [each for each in scene.fenced if each.broker == scene.deposed]:
+            if deed.at_us <= election.at_us:
+                words = f"the controller gave broker {deed.broker} up ({deed.what})"
+                moment = min(deed.moment, scene.elected - 1)
+                self._add(deed.at_us, moment, BrokerFenced.kind, deed.broker, words, partition=False)
+
+    def _took_over(self, held: str) -> str:
+        """``held`` tells who else had them then."""
+        case = self._case
+        trigger = None if case.witness is None else case.witness.trigger
+        if isinstance(trigger, BecameLeader):
+            again = f"took its leadership up again in epoch {trigger.leader_epoch}"
+            words = f"broker {trigger.broker} {again} without {THEM}{held}"
+            self._add(trigger.at_us, case.scene.moment, trigger.kind, trigger.broker, words)
+            return words
+        election = case.election
+        if case.witness is None or election is None or isinstance(trigger, BatchDamaged):
+            return ""
+        who = self._history.deeds.step_of(case.scene.elected, election.at_us) if election.at_us == 0 else ""
+        by = who or election.by
+        kind = "a clean" if election.clean else "an unclean"
+        became = f"became leader in epoch {election.leader_epoch} by {kind} election ({by})"
+        if case.in_vain:
+            self._add(
+                election.at_us, case.scene.elected, election.kind, election.leader,
+                f"broker {election.leader} {became}, which broker {case.voucher} had yet to hear",
+            )  # fmt: skip
+            elected = (
+                f"broker {election.leader} had been elected in epoch {election.leader_epoch}{at(election.at_us)} ({by})"
+            )
+            return f"{elected}, and broker {case.voucher} did not know it yet"
+        words = f"broker {election.leader}{self._lacked()} {became} with ISR {sorted(election.isr)}{held}"
+        self._add(election.at_us, case.scene.elected, LeaderElected.kind, election.leader, words)
+        return words
+
+    def _lacked(self) -> str:
+        """How it came that the elected replica was without them, where it had never had them."""
+        case = self._case
+        if case.cut is not None or case.witness is None:
+            return ""
+        instead, election = case.witness.instead, case.election
+        in_sync = case.committed and case.leader in case.isr and election is not None and election.clean
+        lacked = f"had not replicated {THEM}"
+        if isinstance(case.witness.trigger, LeaderElected) and instead >= 0:
+            lacked = f"had something of epoch {instead} there instead"
+        return f", which was in the ISR and {lacked}," if in_sync else f", which {lacked},"
+
+    # -- where each copy went ---------------------------------------------------------------------------------------
+
+    def _copies(self) -> tuple[list[Cut], list[int]]:
+        """The cuts that took copies, in order, and who has one still."""
+        case = self._case
+        name, stint, (start, end) = case.partition, case.lineage.id, case.offsets
+        cuts = self._history.cuts_of(name, stint, (start, end))
+        for cut in cuts:
+            event = cut.event
+            self._add(event.at_us, cut.moment, event.kind, event.broker, f"broker {event.broker} {_cut(cut)}")
+        for broker, (moment, gone) in self._history.removed(name).items():
+            if gone.log_offset < end and gone.end_offset > start and gone.at_us >= case.written_us:
+                words = f"broker {broker} deleted its replica ({gone.by})"
+                self._gone.append(words)
+                self._add(gone.at_us, moment, gone.kind, broker, words)
+        replicas = self._world.replicas.get(name, {})
+        return cuts, [broker for broker, replica in replicas.items() if replica.log.holds(stint, start, end)]
+
+    def _holders(self, cuts: list[Cut], held: list[int]) -> tuple[int, ...]:
+        """Who had them when the one that leads without them came to lead."""
+        later = [cut.event.broker for cut in cuts if cut.moment > self._case.scene.moment]
+        return tuple(sorted({*later, *held} - {self._case.leader}))
+
+    def _damage(self) -> str:
+        case = self._case
+        found = self._history.damage(case.partition, case.leader, case.offsets, case.scene.moment)
+        if found is None:
+            return ""
+        moment, event = found
+        words = f"broker {event.broker}'s copy was damaged on its disk: nobody can read it"
+        self._add(event.at_us, moment, event.kind, event.broker, words)
+        return words
+
+    def _dropped(self, cuts: list[Cut], held: list[int], damage: str) -> str:
+        """Where they were dropped from the last log; or who has them still as the session ends."""
+        case = self._case
+        held = [broker for broker in held if not (damage and broker == case.leader)]
+        never = [
+            broker
+            for broker in case.scene.replicas
+            if broker not in held and broker != case.leader and not any(cut.event.broker == broker for cut in cuts)
+        ]
+        tail = f"; {brokers(never)} had never had {THEM}" if never and case.voucher not in never else ""
+        if held:
+            down = [broker for broker in held if not self._world.is_up(broker)]
+            state = ", down," if down == held else ""
+            words = f"{brokers(held)}{state} still had {THEM} as the session ended, and the leader did not"
+            link = Link(self._now_us, SETTLED, case.partition, held[0], words + tail)
+            self._links.append((self._now_us, self._history.moment * 2 + 2, link))
+            return words
+        if not cuts:
+            return damage
+        last = cuts[-1]
+        self._note(last, f"no log had {THEM} any more{tail}")
+        if case.cut is not None and last.moment == case.cut.moment:
+            return ""
+        return f"broker {last.event.broker} {_cut(last)}{at(last.event.at_us)}"
+
+    def _note(self, cut: Cut, words: str) -> None:
+        """Add to the words of a cut's link."""
+        for place, (at_us, order, link) in enumerate(self._links):
+            if link.event_kind == cut.event.kind and order == cut.moment * 2:
+                noted = Link(link.at_us, link.event_kind, link.partition, link.broker, f"{link.words}; {words}")
+                self._links[place] = (at_us, order, noted)
+
+
+def _cut(cut: Cut) -> str:
+    """As anywhere, but a chain has the power loss itself as a link of its own."""
+    if cut.event.rule == POWER_LOSS:
+        return f"lost its log from offset {cut.event.log_offset} on, which was not yet on disk"
+    return cut_words(cut.event)
+
+
+def lineage_of(world: World, partition: str, epoch: int, offset: int, client: str, sequence: int) -> Lineage | None:
+    """The stint that wrote a client's record in an epoch at an offset."""
+    lineages = world.lineages.get(partition)
+    for lineage in reversed(() if lineages is None else lineages.by_id):
+        if lineage.epoch == epoch and lineage.start <= offset < lineage.end:
+            batch = lineage.batch_at(offset)
+            if (batch.client, batch.sequence + offset - batch.base) == (client, sequence):
+                return lineage
+    return None

@@ -1,0 +1,106 @@
+"""All findings of a cluster: told when asked for, not kept up to date.
+
+How many there are is kept until something happens that may change it: a condition asks after every event.
+"""
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from cluster_model.checker.history.partition_history import History
+from cluster_model.checker.ledger.attempts import Attempts
+from cluster_model.checker.ledger.consumption import ReaderEvents
+from cluster_model.checker.ledger.ledger import Ledger
+from cluster_model.checker.ledger.readings import Readings
+from cluster_model.checker.ledger.transaction_outcomes import Transacted
+from cluster_model.checker.root_cause.delivery_findings import RepeatFindings
+from cluster_model.checker.root_cause.finding_text import grouped
+from cluster_model.checker.root_cause.findings import LOST, Finding, Place
+from cluster_model.checker.root_cause.lost_findings import LostFindings
+from cluster_model.checker.root_cause.reader_findings import ReaderFindings
+from cluster_model.checker.root_cause.telling import Told
+from cluster_model.checker.root_cause.transaction_findings import TransactionFindings
+from cluster_model.observation.cluster_state import World
+from cluster_model.protocol.events import RecordsLost
+
+
+class Casebook:
+    """What was decided already, and how to tell the rest."""
+
+    __slots__ = (
+        "_counted", "_decided", "_history", "_ledger", "_lost", "_read", "_repeated", "_transacted", "_transactions",
+        "attempts", "readers",
+    )  # fmt: skip
+
+    def __init__(
+        self, world: World, history: History, ledger: Ledger, readings: Readings, transacted: Transacted
+    ) -> None:
+        self._history, self._ledger, self._transactions = history, ledger, transacted
+        self._lost = LostFindings(world, history, ledger)
+        self.attempts = Attempts(history.deeds)
+        ledger.repeats.written_again = self.attempts.written_again
+        self._repeated = RepeatFindings(world, history, ledger.repeats, self.attempts)
+        self._transacted = TransactionFindings(world, history, transacted, self.attempts)
+        self.readers = ReaderEvents(world, history.deeds)
+        self._read = ReaderFindings(world, history, readings, self.readers)
+        self._decided: tuple[Told, ...] = ()
+        """Losses that cannot be told later: of deleted partitions, and of acks=0."""
+        self._counted: dict[str, tuple[tuple[object, ...], tuple[str, ...]]] = {}
+        """Sort of findings → (what they went by, the cause of each)."""
+
+    def lost(self, event: RecordsLost) -> None:
+        """The verdict on lost records: those that no partition's books tell of later are explained now."""
+        if event.log_offset < 0:
+            self._decided = (*self._decided, self._lost.unplaced(event))
+
+    def buried(self, event: RecordsLost) -> None:
+        """The verdict on lost records of a partition that is being deleted."""
+        place = Place(
+            event.partition, event.client, event.sequence, event.count, event.log_offset, event.leader_epoch,
+            event.acks, event.committed,
+        )  # fmt: skip
+        self._decided = (*self._decided, *self._lost.of_place(LOST, place, event.at_us))
+
+    def deleted(self, partition: str) -> None:
+        """A partition is gone."""
+        self.attempts.forget(partition)
+        self.readers.forget(partition)
+
+    def findings(self, now_us: int) -> tuple[Finding, ...]:
+        """All of them, as of now."""
+        told = [*self._decided, *self._lost.told(now_us), *self._repeated.told(), *self._read.told(now_us)]
+        told += self._transacted.told(now_us)
+        return grouped(told)
+
+    def count(self, now_us: int, cause: str | None = None) -> int:
+        """How many there are, of one cause or of all."""
+        ledger, read, tried = self._ledger, self._read, self._repeated
+        return sum(
+            cause in (None, each)
+            for causes in (
+                self._causes("lost", (len(self._decided), self._lost.standing()),
+                             lambda: [*self._decided, *self._lost.told(now_us)]),
+                self._causes("repeated", (ledger.repeats.changes,), tried.told),
+                self._causes("read", (self.readers.changes,), lambda: read.told(now_us)),
+                self._causes("transacted", (self._transactions.changes,), lambda: self._transacted.told(now_us)),
+            )
+            for each in causes
+        )  # fmt: skip
+
+    def _causes(self, sort: str, state: tuple[object, ...], told: Callable[[], Iterable[Told]]) -> tuple[str, ...]:
+        """Those of one sort of findings, no kind of which is also of another sort."""
+        state = (self._history.moment, *state)
+        known = self._counted.get(sort)
+        if known is None or known[0] != state:
+            known = self._counted[sort] = (state, tuple(finding.cause for finding in grouped(list(told()))))
+        return known[1]
+
+    def save(self) -> tuple[Any, ...]:
+        """All state."""
+        return (self._decided, self.attempts.save(), self.readers.save())
+
+    def load(self, saved: tuple[Any, ...]) -> None:
+        """Undo of :meth:`save`."""
+        self._decided, attempts, readers = saved
+        self._counted = {}
+        self.readers.load(readers)
+        self.attempts.load(attempts)

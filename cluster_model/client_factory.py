@@ -1,0 +1,162 @@
+"""A cluster's clients, each a process of its own, from the spec."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Final, NamedTuple
+
+from cluster_model.clients.consumer.config import GroupSettings
+from cluster_model.clients.consumer.consumer import Consumer
+from cluster_model.clients.consumer.dead_letters import SUFFIX, DeadLetters, LetterProducer
+from cluster_model.clients.consumer.read_process_write import ReadProcessWrite
+from cluster_model.clients.producer.application_producers import BATCH, DRIVEN, Output, PlainOutput, TransactionalOutput
+from cluster_model.clients.producer.application_producers import SUFFIX as OUTPUT
+from cluster_model.clients.producer.config import ProducerConfig
+from cluster_model.clients.producer.producer import Producer
+from cluster_model.clients.producer.transactional_producer import TransactionalProducer
+from cluster_model.controller.cluster_parts import Parts
+from cluster_model.kernel.network import Network
+from cluster_model.kernel.node_context import Port
+from cluster_model.kernel.rng import Stream, Streams
+from cluster_model.log.keys import ProducerKeys
+from cluster_model.protocol.configs import ConsumerConfig
+from cluster_model.protocol.errors import ModelError
+from cluster_model.protocol.events import Event
+from cluster_model.spec.application import TRANSACTION, Application
+from cluster_model.spec.cluster_spec import ClusterSpec, GroupSpec, ProducerSpec
+
+FIRST_PRODUCER: Final = 2_000
+FIRST_CONSUMER: Final = 3_000
+LETTERS: Final = 2_000
+"""What the node of a member's own producer, for dead letters or output, is more than the member's."""
+
+
+ProducerNeeds = tuple[
+    Port, ProducerSpec, ProducerConfig, tuple[int, ...], Callable[[Event], None], Stream, Stream,
+    ProducerKeys | None, int,
+]  # fmt: skip
+
+
+class Ground(NamedTuple):
+    """What clients stand on."""
+
+    spec: ClusterSpec
+    parts: Parts
+    network: Network
+    emit: Callable[[Event], None]
+    streams: Streams
+
+    @property
+    def brokers(self) -> tuple[int, ...]:
+        """Ids of all of them."""
+        return tuple(broker.id for broker in self.spec.brokers)
+
+    def partitions_of(self, topic: str) -> tuple[str, ...]:
+        """A topic's partitions, in order; none if there is no such topic."""
+        return tuple(name for name in self.parts.committed.records if name.rpartition("-")[0] == topic)
+
+    def check_topic(self, topic: str) -> None:
+        """A client of the spec needs its topic from the beginning.
+
+        Raises:
+            ModelError: no such topic.
+        """
+        if not self.partitions_of(topic):
+            raise ModelError(f"no topic {topic!r}")
+
+
+def make_producer(ground: Ground, node: int, each: ProducerSpec) -> Producer:
+    """One process of a producer."""
+    needs = _needs(ground, node, each)
+    config = needs[2]
+    return TransactionalProducer(ground.parts.profile, *needs) if config.transactional_id else Producer(*needs)
+
+
+def _needs(ground: Ground, node: int, each: ProducerSpec) -> ProducerNeeds:
+    streams = ground.streams
+    return (
+        Port(ground.network, node), each, ProducerConfig.of(ground.parts.profile, each.config), ground.brokers,
+        ground.emit, streams.named(f"retry:{each.name}"), streams.named(f"partitioner:{each.name}"),
+        ground.parts.keys.get(each.name), streams.seed,
+    )  # fmt: skip
+
+
+def _make_letters(ground: Ground, node: int, each: GroupSpec, consumer: Consumer) -> DeadLetters:
+    """What a member sends dead letters with: all as usual in the version, but for ``acks=all``."""
+    spec = ProducerSpec(consumer.name + SUFFIX, each.dead_letter, 0, config={"acks": "all"}, send="sync")
+    producer = LetterProducer(*_needs(ground, node + LETTERS, spec))
+    letters = DeadLetters(producer, (consumer.name, each.name), max(1, each.fails), ground.emit)
+    letters.on_done(consumer.delivered)
+    return letters
+
+
+def _make_output(ground: Ground, node: int, each: GroupSpec, name: str) -> Output:
+    """What a member writes its output with; its transactional id, if it has one, is the member's name."""
+    config = {"acks": "all", **each.to_config}
+    if each.commit != TRANSACTION:
+        spec = ProducerSpec(name + OUTPUT, each.to, 0, BATCH, config=config)
+        return PlainOutput(*_needs(ground, node + LETTERS, spec))
+    config["transactional.id"] = name
+    spec = ProducerSpec(name + OUTPUT, each.to, 0, BATCH, config=config, transactions=DRIVEN)
+    return TransactionalOutput(ground.parts.profile, *_needs(ground, node + LETTERS, spec))
+
+
+def own_producer(consumer: Consumer) -> LetterProducer | Output | None:
+    """The producer that a member has beside its consumer, if it has one."""
+    if isinstance(consumer, ReadProcessWrite):
+        return consumer.output
+    return None if consumer.letters is None else consumer.letters.producer
+
+
+def make_consumer(ground: Ground, node: int, each: GroupSpec, member: int, instance: str = "") -> Consumer:
+    """One process of a group's member; ``instance``: its ``group.instance.id``, if that is not the configured one."""
+    parts = ground.parts
+    # Groups have members since 0.9: before that a consumer's partitions are always given.
+    coordinated = each.coordinated and parts.profile.group_membership
+    application = Application(each.processing_us, each.commit, each.fails, each.retries, each.retry_pause_us)
+    config = ConsumerConfig.of(parts.profile, each.config)
+    if each.racks:
+        config = replace(config, rack=each.racks[member])
+    share = () if coordinated else _share(ground, each, member)
+    consumer = (ReadProcessWrite if each.to else Consumer)(
+        Port(ground.network, node), f"{each.name}/{member}", each.name, parts.profile, config, share, ground.brokers,
+        application, parts.lineages, ground.emit, ground.streams.seed,
+    )  # fmt: skip
+    if isinstance(consumer, ReadProcessWrite):
+        consumer.write_with(_make_output(ground, node, each, consumer.name))
+    elif each.dead_letter:
+        consumer.letters = _make_letters(ground, node, each, consumer)
+    if coordinated:
+        settings = _settings(parts, each, instance or configured_instance(each, member))
+        stream = ground.streams.named(f"member:{consumer.name}") if settings.modern else None
+        consumer.subscribe(settings, each.topics, each.pattern, stream)
+    return consumer
+
+
+def _share(ground: Ground, group: GroupSpec, member: int) -> tuple[str, ...]:
+    """What a member of a group without a coordinator has: each topic in ranges over the members."""
+    return tuple(
+        partition
+        for topic in group.topics
+        for partition in range_share(ground.partitions_of(topic), member, group.members)
+    )
+
+
+def _settings(parts: Parts, group: GroupSpec, instance: str) -> GroupSettings:
+    """A member's settings. Who commits by itself does not have it done automatically."""
+    config = {"enable.auto.commit": Application(commit=group.commit).auto_commits, **group.config}
+    return GroupSettings.of(parts.profile, config, instance)
+
+
+def configured_instance(group: GroupSpec, member: int) -> str:
+    """A member's ``group.instance.id``: the group's with its number, unless each member's is given; empty for none."""
+    if group.instances:
+        return group.instances[member]
+    instance = str(group.config.get("group.instance.id", ""))
+    return f"{instance}-{member}" if instance else ""
+
+
+def range_share(partitions: tuple[str, ...], member: int, members: int) -> tuple[str, ...]:
+    """The partitions of one topic that a member gets (``RangeAssignor``): the first members get one more."""
+    share, extra = divmod(len(partitions), members)
+    start = member * share + min(member, extra)
+    return partitions[start : start + share + (member < extra)]

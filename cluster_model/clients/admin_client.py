@@ -1,0 +1,268 @@
+"""An administrator's client, a process of its own (``KafkaAdminClient``): requests, retries and their time limits.
+
+It knows of the cluster what a broker's metadata told it since the oldest of its open requests was made, as a tool does
+that is started for one task. A request goes to whom that metadata names as the controller (a broker that hands it on,
+in KRaft mode), or to whoever else answers it (:mod:`cluster_model.clients.admin_routing`); a coordinator is
+looked for anew with every request. NOT_CONTROLLER, NOT_COORDINATOR, a broken connection and silence bring new
+metadata and another try, until ``default.api.timeout.ms`` is over: then REQUEST_TIMED_OUT stands for every part.
+
+A request whose answer was lost is made again, though it may have been carried out: a topic can turn out to exist.
+"""
+
+from collections.abc import Callable
+from typing import Any, Final, NamedTuple
+
+from cluster_model.clients.admin_routing import (
+    Answer,
+    Describe,
+    Request,
+    finder_of,
+    is_again,
+    is_still_there,
+    sent_as,
+    target_of,
+    timed_out,
+)
+from cluster_model.kernel.event_loop import Payload
+from cluster_model.kernel.node_context import Alarm, Port
+from cluster_model.kernel.rng import Stream
+from cluster_model.protocol.admin_messages import AdminResponse
+from cluster_model.protocol.group_messages import FindCoordinatorRequest, GroupResponse
+from cluster_model.protocol.messages import NOBODY, Message, MetadataRequest, MetadataResponse
+
+__all__ = ["ADMIN", "NAME", "AdminClient", "Answer", "Describe", "Request"]
+
+ADMIN: Final = 4_000
+"""The client's node id, apart from all brokers, controllers, producers and consumers."""
+NAME: Final = "admin"
+
+API_TIMEOUT_US: Final = 60_000_000
+"""``default.api.timeout.ms``: a request and all its tries."""
+REQUEST_TIMEOUT_US: Final = 30_000_000
+"""``request.timeout.ms``: one try."""
+BACKOFF_US: Final = 100_000
+"""``retry.backoff.ms``."""
+
+
+class _Call(NamedTuple):
+    """A request that is not yet answered."""
+
+    request: Request
+    deadline: int
+    ready_at: int
+    """When the next try may be made."""
+    target: int = NOBODY
+    """Who was asked; NOBODY between two tries."""
+    correlation: int = 0
+    sent_at: int = 0
+    coordinator: int = NOBODY
+    """Of the group or transactional id that it is about, once a broker has named it."""
+
+
+class AdminClient:
+    """The node. One request is one token; :attr:`on_answer` gets the token and the last word on it."""
+
+    __slots__ = (
+        "_alarm", "_brokers", "_calls", "_correlation", "_known", "_metadata_asked", "_port", "_silent", "_stream",
+        "_wanted_at", "on_answer",
+    )  # fmt: skip
+
+    def __init__(self, port: Port, brokers: tuple[int, ...], stream: Stream) -> None:
+        """``brokers`` are the ``bootstrap.servers``; which of them is asked is drawn from ``stream``."""
+        self.on_answer: Callable[[int, Answer], None] = _nobody_listens
+        self._port = port
+        self._brokers = brokers
+        self._calls: dict[int, _Call] = {}
+        """Token → call, oldest first."""
+        self._correlation = 0
+        self._known: MetadataResponse | None = None
+        self._metadata_asked: tuple[int, int, int] | None = None
+        """(broker, correlation, when) of the question for metadata that is under way."""
+        self._wanted_at = 0
+        """Metadata may be asked for from here on."""
+        self._stream = stream
+        self._silent: dict[int, None] = {}
+        """Brokers that last failed to answer: asked only when there is no other."""
+        self._alarm = Alarm(port, "admin")
+
+    @property
+    def open(self) -> tuple[int, ...]:
+        """Tokens that wait for an answer, oldest first."""
+        return tuple(self._calls)
+
+    def ask(self, token: int, request: Request) -> None:
+        """Have a request made; ``token`` is no other open request's. It goes out when the process next runs."""
+        now = self._port.now
+        self._calls[token] = _Call(request, now + API_TIMEOUT_US, now)
+        if isinstance(request, Describe):
+            self._known = None
+        self._alarm.want(now)
+
+    def receive(self, source: int, message: Message | AdminResponse | GroupResponse) -> None:
+        """Take an answer; one that nobody waits for any more is passed over."""
+        self._silent.pop(source, None)
+        if isinstance(message, MetadataResponse):
+            self._metadata_answered(message)
+        else:
+            self._answered(message)
+
+    def on_timer(self, _timer: Payload) -> None:
+        """Something is due: a first try, a next one, or the end of somebody's patience."""
+        if self._alarm.rang():
+            self._pump()
+
+    def on_disconnect(self, peer: int) -> None:
+        """What was asked of ``peer`` is asked again, after a pause and with new metadata."""
+        self._silent[peer] = None
+        asked = self._metadata_asked
+        if asked is not None and asked[0] == peer:
+            self._metadata_failed()
+        for token, call in self._calls.items():
+            if call.target == peer:
+                self._again(token, call)
+        self._pump()
+
+    # -- requests ---------------------------------------------------------------------------------------------------
+
+    def _pump(self) -> None:
+        """End what took too long, send what may be sent, and see to the next deadline."""
+        now, known = self._port.now, self._known
+        for token, call in tuple(self._calls.items()):
+            self._see_to(token, call, now, known)
+        if any(call.target == NOBODY for call in self._calls.values()):
+            self._see_to_metadata(now)
+        self._rearm(now)
+
+    def _see_to(self, token: int, call: _Call, now: int, known: MetadataResponse | None) -> None:
+        if call.deadline <= now:
+            self._end(token, timed_out(call.request))
+        elif call.target != NOBODY:
+            if call.sent_at + REQUEST_TIMEOUT_US <= now:
+                self._port.abandon(call.target)
+                self._silent[call.target] = None
+                self._again(token, call)
+        elif call.ready_at <= now and known is not None:
+            self._try(token, call, now, known)
+
+    def _try(self, token: int, call: _Call, now: int, known: MetadataResponse) -> None:
+        request = call.request
+        if isinstance(request, Describe):
+            self._end(token, known)
+            return
+        finder = finder_of(request)
+        if isinstance(request, FindCoordinatorRequest):
+            target = self._anyone()
+        elif finder is None:
+            target = target_of(request, known)
+        elif call.coordinator == NOBODY:
+            target, request = self._anyone(), finder
+        else:
+            target = call.coordinator
+        if target == NOBODY:
+            self._known = None
+            self._wanted_at = max(self._wanted_at, now + BACKOFF_US)
+            return
+        self._correlation += 1
+        self._calls[token] = call._replace(target=target, correlation=self._correlation, sent_at=now)
+        self._port.send(target, sent_as(request, self._correlation))
+
+    def _answered(self, response: Any) -> None:
+        for token, call in self._calls.items():
+            if call.target != NOBODY and call.correlation == response.correlation:
+                finding = call.coordinator == NOBODY and finder_of(call.request) is not None
+                if is_again(call.request, response) or (finding and response.error):
+                    self._again(token, call, call.coordinator if is_still_there(response) else NOBODY)
+                elif finding:
+                    self._calls[token] = call._replace(target=NOBODY, coordinator=response.node_id)
+                else:
+                    self._end(token, response)
+                    self._rearm(self._port.now)
+                    return
+                self._pump()
+                return
+
+    def _again(self, token: int, call: _Call, coordinator: int = NOBODY) -> None:
+        """Another try, with metadata that is newer than this one."""
+        now = self._port.now
+        self._calls[token] = call._replace(target=NOBODY, ready_at=now + BACKOFF_US, coordinator=coordinator)
+        self._known = None
+        self._wanted_at = max(self._wanted_at, now + BACKOFF_US)
+
+    def _end(self, token: int, answer: Answer) -> None:
+        del self._calls[token]
+        if not self._calls:
+            self._known = self._metadata_asked = None
+            self._silent.clear()
+        self.on_answer(token, answer)
+
+    # -- metadata ---------------------------------------------------------------------------------------------------
+
+    def _see_to_metadata(self, now: int) -> None:
+        asked = self._metadata_asked
+        if asked is not None and asked[2] + REQUEST_TIMEOUT_US <= now:
+            self._silent[asked[0]] = None
+            self._metadata_failed()
+        if self._known is None and self._metadata_asked is None and self._wanted_at <= now:
+            self._ask_for_metadata(now)
+
+    def _ask_for_metadata(self, now: int) -> None:
+        broker = self._anyone()
+        self._correlation += 1
+        self._metadata_asked = (broker, self._correlation, now)
+        self._port.send(broker, MetadataRequest(self._correlation))
+
+    def _anyone(self) -> int:
+        """``NetworkClient.leastLoadedNode`` begins at a random one."""
+        asked = [broker for broker in self._brokers if broker not in self._silent] or self._brokers
+        return asked[self._stream.below(len(asked))]
+
+    def _metadata_answered(self, response: MetadataResponse) -> None:
+        if self._metadata_asked is None or self._metadata_asked[1] != response.correlation:
+            return
+        self._metadata_asked = None
+        if response.brokers:
+            self._known = response
+        else:
+            self._metadata_failed()
+        self._pump()
+
+    def _metadata_failed(self) -> None:
+        """The broker died, was silent, or does not know the cluster yet."""
+        self._metadata_asked = None
+        self._wanted_at = self._port.now + BACKOFF_US
+
+    # -- time -------------------------------------------------------------------------------------------------------
+
+    def _rearm(self, now: int) -> None:
+        moments = [call.deadline for call in self._calls.values()]
+        for call in self._calls.values():
+            if call.target != NOBODY:
+                moments.append(call.sent_at + REQUEST_TIMEOUT_US)
+            elif call.ready_at > now:
+                moments.append(call.ready_at)
+        if self._metadata_asked is not None:
+            moments.append(self._metadata_asked[2] + REQUEST_TIMEOUT_US)
+        elif self._known is None and self._wanted_at > now:
+            moments.append(self._wanted_at)
+        if self._calls:
+            self._alarm.want(max(now, min(moments)))
+
+    def save(self) -> tuple[Any, ...]:
+        """All state."""
+        return (
+            tuple(self._calls.items()), self._correlation, self._known, self._metadata_asked, self._wanted_at,
+            tuple(self._silent), self._alarm.save(),
+        )  # fmt: skip
+
+    def load(self, saved: tuple[Any, ...]) -> None:
+        """Undo of :meth:`save`."""
+        (
+            calls, self._correlation, self._known, self._metadata_asked, self._wanted_at, silent, alarm,
+        ) = saved  # fmt: skip
+        self._calls = dict(calls)
+        self._silent = dict.fromkeys(silent)
+        self._alarm.load(alarm)
+
+
+def _nobody_listens(_token: int, _answer: Answer) -> None:
+    """What comes of a request that nobody made through a board."""

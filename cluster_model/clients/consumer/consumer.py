@@ -1,0 +1,420 @@
+"""A consumer and its application: the poll loop over group, positions and fetches (``KafkaConsumer.poll``).
+
+Partitions are the group's to give, or are given once and for all. A position moves when records are handed out, not
+when they are fetched, and not when they have been processed. An exception that a poll throws ends the application,
+which closes its consumer.
+"""
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any, Final
+
+from cluster_model.clients.consumer.config import GroupSettings
+from cluster_model.clients.consumer.coordination import ModernCoordination
+from cluster_model.clients.consumer.coordinator import Coordination
+from cluster_model.clients.consumer.dead_letters import DeadLetters
+from cluster_model.clients.consumer.fetcher import Fetcher, Handed
+from cluster_model.clients.consumer.in_hand import InHand
+from cluster_model.clients.consumer.joining import coordination_of
+from cluster_model.clients.consumer.offset_commits import ASYNC, CLOSE, RETRIABLE, SYNC, Outcome
+from cluster_model.clients.consumer.phases import CLOSED, CLOSING, COMMITTING, DELIVERING, POLLING, PROCESSING, STARTING
+from cluster_model.clients.consumer.record_handler import CRASH, GONE_BACK, RETRY, THROWN, Handling
+from cluster_model.clients.consumer.reset_policy import reset_policy
+from cluster_model.clients.consumer.subscription_state import Positions
+from cluster_model.clients.metadata import Metadata
+from cluster_model.kernel.event_loop import Payload
+from cluster_model.kernel.node_context import Alarm, Port
+from cluster_model.kernel.rng import Stream
+from cluster_model.log.batch_store import Lineages
+from cluster_model.protocol.configs import ConsumerConfig
+from cluster_model.protocol.events import ConsumerFailed, Event, HandlerFailed, RecordsAbandoned, RecordsRead
+from cluster_model.protocol.group_messages import CommittedOffset
+from cluster_model.protocol.messages import (
+    READ_COMMITTED,
+    EpochEndResponse,
+    FetchResponse,
+    ListOffsetsResponse,
+    Message,
+    MetadataResponse,
+    PartitionState,
+)
+from cluster_model.protocol.versions import Profile
+from cluster_model.spec.application import ASYNC_RETRY, Application, Failing
+
+NO_RACKS: Final[Mapping[int, str]] = MappingProxyType({})
+
+
+class Consumer:
+    """The node: one member of a group."""
+
+    __slots__ = (
+        "_alarm", "_busy_until", "_config", "_emit", "_fetcher", "_hand", "_phase", "_port", "_positions",
+        "_profile", "_refused", "coordination", "failed", "group", "handling", "leaving", "letters", "metadata",
+        "name", "read",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        port: Port,
+        name: str,
+        group: str,
+        profile: Profile,
+        config: ConsumerConfig,
+        partitions: tuple[str, ...],
+        brokers: tuple[int, ...],
+        application: Application,
+        lineages: dict[str, Lineages],
+        emit: Callable[[Event], None],
+        seed: int = 0,
+    ) -> None:
+        """``partitions`` are those given for good, none for a member that :meth:`subscribe` makes one of a group."""
+        self.name = name
+        self.group = group
+        self.read = 0
+        self.failed = ""
+        """The exception that ended the application, empty while it runs."""
+        self._port = port
+        self._config = config
+        self._profile = profile
+        self.handling = Handling(application, name, group, seed)
+        self._emit = emit
+        self._phase = POLLING
+        self.leaving = False
+        """Its application is to end, and calls no other poll; kept by the cluster."""
+        self.letters: DeadLetters | None = None
+        """Of an application that has a topic for what its handler cannot process."""
+        self._hand = InHand()
+        self._refused: tuple[tuple[CommittedOffset, ...], ...] = ()
+        """Commits that the application will try once more."""
+        self.coordination: Coordination | ModernCoordination | None = None
+        self._busy_until = 0
+        self._alarm = Alarm(port, "poll")
+        self.metadata = Metadata(
+            port, brokers, age_us=config.metadata_age_us, backoff_us=config.backoff_us,
+            timeout_us=config.request_timeout_us, busy=self._busy,
+        )  # fmt: skip
+        self._positions = Positions(
+            port, (name, group), profile, reset_policy(profile, config.reset),
+            (config.backoff_us, config.request_timeout_us), self.metadata, emit,
+        )  # fmt: skip
+        self._fetcher = Fetcher(port, profile, config, self.metadata, self._positions, lineages)
+        if config.committed_only:
+            self._positions.isolation = READ_COMMITTED
+        self._positions.assign(partitions)
+        for partition in partitions:
+            self._positions.seek(partition, 0)
+
+    def subscribe(
+        self, settings: GroupSettings, topics: tuple[str, ...], pattern: str = "", stream: Stream | None = None
+    ) -> None:
+        """Be a member of the group: of these topics, or of all that match ``pattern``; before :meth:`begin`.
+
+        A member that makes its own id (KIP-848) draws it from ``stream``.
+        """
+        self.coordination = coordination_of(
+            self._port, (self.name, self.group), self._profile, settings, self.metadata, self._positions,
+            (topics, pattern), stream, self._config.rack, self._emit,
+        )  # fmt: skip
+        self.coordination.on_outcome = self._commit_ended
+
+    @property
+    def positions(self) -> dict[str, int]:
+        """Partition → the next offset to be read, where that is known."""
+        return self._positions.offsets
+
+    @property
+    def assignment(self) -> tuple[str, ...]:
+        """Its partitions, as it knows."""
+        return tuple(sorted(self._positions.assigned))
+
+    def _busy(self, broker: int) -> bool:
+        return self._fetcher.busy(broker) or (self.coordination is not None and self.coordination.link.busy(broker))
+
+    def begin(self, states: tuple[PartitionState, ...], racks: Mapping[int, str] = NO_RACKS) -> None:
+        """Start with knowledge of the cluster's first instant, its brokers' racks too; with none if it starts later.
+
+        Partitions that are given for good are read from the start of their logs.
+        """
+        self.metadata.begin(states)
+        self.metadata.racks.update(racks)
+        self.failed = ""
+        if not states:
+            self._phase = STARTING
+        self._alarm.want(self._port.now)
+
+    def succeed(self, former: "Consumer") -> None:
+        """Be the next process of the same application: of the former one it has nothing but what is counted."""
+        self.read, self.failed = former.read, former.failed
+        self.metadata.old.load(former.metadata.old.save())
+
+    def clock_stepped(self, by: int, *, runs: bool) -> None:
+        """The machine's clock was set."""
+        if runs and self.coordination is not None:
+            self.coordination.clock_stepped(by)
+            self._alarm.want(self._port.now)
+
+    def receive(self, source: int, message: Message) -> None:
+        """Handle a message."""
+        if isinstance(message, FetchResponse):
+            self._fetcher.answered(source, message)
+        elif isinstance(message, ListOffsetsResponse):
+            self._positions.listed(message)
+        elif isinstance(message, EpochEndResponse):
+            self._positions.ended(message)
+        elif isinstance(message, MetadataResponse):
+            if not self.metadata.answered(message):
+                return
+        elif self.coordination is not None:
+            self.coordination.receive(message)
+        self._go_on()
+
+    def on_timer(self, timer: Payload) -> None:
+        """Handle a timer by its name."""
+        if timer[0] == "metadata":
+            self.metadata.rang()
+        elif self._alarm.rang():
+            now = self._port.now
+            overdue = [*self._fetcher.overdue(now), *self._positions.overdue(now)]
+            if self.coordination is not None:
+                overdue += self.coordination.overdue(now)
+            for broker in dict.fromkeys(overdue):
+                self._port.abandon(broker)
+                self._connection_lost(broker)
+            self._go_on()
+
+    def on_disconnect(self, peer: int) -> None:
+        """What is under way to ``peer`` will not be answered."""
+        self.metadata.disconnected(peer)
+        self._connection_lost(peer)
+        self._go_on()
+
+    def _connection_lost(self, broker: int) -> None:
+        self._fetcher.lost(broker)
+        self._positions.lost(broker)
+        if self.coordination is not None:
+            self.coordination.lost(broker)
+        self.metadata.avoid(broker)
+        self.metadata.refresh()
+
+    # --- the application's thread, and the heartbeat's
+
+    def _go_on(self) -> None:
+        """Both threads go on as far as they can."""
+        if self._phase == STARTING and self.metadata.states:
+            self._phase = POLLING
+        if self._phase in (STARTING, CLOSED):
+            return
+        now = self._port.now
+        coordination = self.coordination
+        if coordination is not None and self._phase != CLOSING:
+            coordination.background(now, polling=self._phase == POLLING)
+        while True:
+            if self._phase == PROCESSING and now >= self._busy_until:
+                self._processed(now)
+            if coordination is not None and self._phase == COMMITTING:
+                coordination.wait(now)
+            if self._phase == CLOSING and (coordination is None or coordination.closed(now)):
+                self._end()
+            if self.leaving and self._phase == POLLING:
+                self.close()
+                return
+            if self._phase != POLLING or not self._poll(now):
+                break
+        self._set_alarm(now)
+
+    def _poll(self, now: int) -> bool:
+        """Go on with the poll that the application waits in; whether it ends with records.
+
+        The next fetches are sent before records are handed out, so that they are under way meanwhile.
+        """
+        ready = self.coordination is None or self.coordination.poll(now)
+        if ready:
+            self._positions.poll()
+        handed = self._fetcher.collect(self._config.max_poll_records)
+        if self._positions.failure and not handed:
+            self._fail(self._positions.failure)
+            return False
+        if ready:
+            self._positions.poll()
+        self._fetcher.send()
+        if handed:
+            self._hand_out(handed, now)
+        return bool(handed)
+
+    def _hand_out(self, handed: list[Handed], now: int) -> None:
+        name, group = self.name, self.group
+        for key, source, epoch, start, count, last, written, stint in handed:
+            self._emit(RecordsRead(now, name, group, key, source, epoch, start, count, now - written, stint, last + 1))
+        self._hand.take(handed)
+        self.handling.take(handed, self.read)
+        self.read += sum(each.records for each in handed)
+        if self.handling.application.commits_before and self.coordination is not None:
+            self._commit_sync(now)
+        else:
+            self._process(now)
+
+    def _process(self, now: int) -> None:
+        duration = self.handling.duration()
+        if self.handling.application.hands_off:
+            self._hand.pass_on(now, duration)
+            self._skip(now)
+        else:
+            self._phase = PROCESSING
+            self._busy_until = now + duration
+
+    def _skip(self, now: int) -> None:
+        for partition, first, count in (*self.handling.failing, *self.handling.skipped):
+            self._emit(HandlerFailed(now, self.name, self.group, partition, first, count))
+        self.handling.failing = self.handling.skipped = ()
+
+    def abandon(self, reason: str) -> None:
+        """What is in hand will not be processed: the process has ended, or the application goes on without it."""
+        now = self._port.now
+        for partition, first, count in self._hand.left(now):
+            self._emit(RecordsAbandoned(now, self.name, self.group, partition, first, count, reason))
+        self._hand = InHand()
+
+    def _processed(self, now: int) -> None:
+        """The records of the last poll are done with."""
+        if self.handling.failing and self.letters is not None:
+            self._phase = DELIVERING
+            self.letters.deliver(self.handling.failing)
+            return
+        self._phase = POLLING
+        self._skip(now)
+        if self.handling.broke and not self._thrown(now):
+            return
+        self._hand.done()
+        if self.coordination is None:
+            return
+        if self.handling.application.commit == SYNC:
+            self._commit_sync(now)
+        elif self.handling.application.commits_async:
+            refused, self._refused = self._refused, ()
+            self.coordination.commits.commit(ASYNC, self.coordination.commits.consumed(), now)
+            for offsets in refused:
+                self.coordination.commits.commit(ASYNC, offsets, now)
+
+    def _thrown(self, now: int) -> bool:
+        """The handler threw in the middle of the poll's records; whether the application goes on."""
+        then, left = self.handling.broke, self.handling.left
+        self.handling.broke, self.handling.left = "", ()
+        self._hand.keep(left)
+        if then == RETRY:
+            # What was not processed is polled again (Spring's ``SeekUtils``); a letter not sent may be farther back.
+            for partition, first, _count in left:
+                if self._positions.offsets.get(partition, -1) > first:
+                    self._positions.seek(partition, first)
+            self.abandon(GONE_BACK)
+        elif then == CRASH:
+            self.failed = THROWN
+            self._emit(ConsumerFailed(now, self.name, self.group, THROWN))
+            self._end()
+        else:
+            self._fail(THROWN)
+        return then == RETRY
+
+    def delivered(self, left: tuple[Failing, ...]) -> None:
+        """Letters are sent, but for those of records that are ``left``: each partition is read again from there."""
+        # The first of a partition is what counts.
+        for partition, first, _count in reversed(left):
+            self._positions.seek(partition, first)
+        self.handling.failing = ()
+        self._processed(self._port.now)
+        self._go_on()
+
+    def _commit_sync(self, now: int) -> None:
+        if self.coordination is not None:
+            self._phase = COMMITTING
+            self.coordination.commits.commit(SYNC, self.coordination.commits.consumed(), now)
+
+    def _commit_ended(self, outcome: Outcome) -> None:
+        """The application's commitSync returned. What was to be processed after it is not, if it threw."""
+        if outcome.kind == ASYNC and outcome.error == RETRIABLE and self.handling.application.commit == ASYNC_RETRY:
+            self._refused += (outcome.offsets,)
+        if self._phase != COMMITTING or outcome.kind != SYNC:
+            return
+        if outcome.error or not self.handling.application.commits_before:
+            self._phase = POLLING
+            if outcome.error:
+                self.abandon(outcome.error)
+        else:
+            self._process(self._port.now)
+
+    def _set_alarm(self, now: int) -> None:
+        if self._phase == CLOSED:
+            return
+        times = [self._fetcher.due(), self._positions.due()]
+        if self._phase == PROCESSING:
+            times.append(self._busy_until)
+        if self.coordination is not None:
+            polling = self._phase == POLLING
+            times.append(self.coordination.due(now, polling=polling, idle=self._phase not in (PROCESSING, DELIVERING)))
+        # What is due and was not done waits for something else, which will be heard of.
+        due = [at for at in times if at > now]
+        if due:
+            self._alarm.want(min(due))
+
+    def pause(self, fault: int) -> None:
+        """``pause(assignment())``: its partitions are not fetched, until each is resumed by the same, or taken away."""
+        self._positions.pause(fault)
+
+    def resume(self, fault: int) -> None:
+        """``resume`` of what is left of them."""
+        if self._positions.resume(fault):
+            self._alarm.want(self._port.now)
+
+    def shut_down(self) -> None:
+        """End in order (SIGTERM): what is in hand is processed, the poll is left (``wakeup``), the consumer closed."""
+        self.leaving = True
+        if self._phase == STARTING:
+            self._end()
+        else:
+            self._go_on()
+
+    def _end(self) -> None:
+        """The process ends with its application."""
+        self._phase = CLOSED
+        self._port.exit(self.failed or CLOSE)
+
+    def close(self) -> None:
+        """The application ends: a last automatic commit, and the group is left (``KafkaConsumer.close``)."""
+        if self._phase in (CLOSING, CLOSED):
+            return
+        now = self._port.now
+        self._phase = CLOSING
+        if self.coordination is None or self.coordination.close(now):
+            self._end()
+        self._set_alarm(now)
+
+    def _fail(self, error: str) -> None:
+        """The application does not handle what a poll throws: it ends."""
+        self.failed = error
+        self._emit(ConsumerFailed(self._port.now, self.name, self.group, error))
+        self.close()
+
+    def save(self) -> tuple[Any, ...]:
+        """All state."""
+        return (
+            self.read, self.failed, self._phase, self.handling.save(), self._hand.save(), self._refused,
+            self._busy_until, self._alarm.save(), self.metadata.save(), self._positions.save(), self._fetcher.save(),
+            None if self.coordination is None else self.coordination.save(),
+            None if self.letters is None else self.letters.save(),
+        )  # fmt: skip
+
+    def load(self, saved: tuple[Any, ...]) -> None:
+        """Undo of :meth:`save`."""
+        (
+            self.read, self.failed, self._phase, handling, hand, self._refused, self._busy_until, alarm,
+            metadata, positions, fetcher, coordination, letters,
+        ) = saved  # fmt: skip
+        self.handling.load(handling)
+        self._hand.load(hand)
+        self._alarm.load(alarm)
+        self.metadata.load(metadata)
+        self._positions.load(positions)
+        self._fetcher.load(fetcher)
+        if self.coordination is not None:
+            self.coordination.load(coordination)
+        if self.letters is not None:
+            self.letters.load(letters)

@@ -1,0 +1,202 @@
+"""What a consumer does about its group in a poll, and between polls (``ConsumerCoordinator``).
+
+In a poll: find the coordinator, take over what the last rebalance brought, join if need be, commit automatically, ask
+what is committed for new partitions. Between polls heartbeats go on, by a thread of their own since 0.10.1 (KIP-62),
+which also leaves the group when the application has not polled for ``max.poll.interval.ms``.
+"""
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from cluster_model.clients.consumer.assigning import topic_of
+from cluster_model.clients.consumer.config import GroupSettings
+from cluster_model.clients.consumer.in_group import InGroup
+from cluster_model.clients.consumer.membership import STABLE, UNJOINED, Membership
+from cluster_model.clients.consumer.offset_commits import PREPARE
+from cluster_model.clients.consumer.subscription_state import Positions
+from cluster_model.clients.consumer.telling import Telling, Told
+from cluster_model.clients.metadata import Metadata
+from cluster_model.kernel.node_context import Port
+from cluster_model.protocol.events import Event, GroupRebalanced, PartitionsAssigned, PartitionsLost, PartitionsRevoked
+from cluster_model.protocol.group_messages import (
+    Assignment,
+    FindCoordinatorResponse,
+    HeartbeatResponse,
+    JoinGroupResponse,
+    LeaveGroupResponse,
+    SyncGroupResponse,
+)
+from cluster_model.protocol.versions import Profile
+
+
+class Coordination(InGroup[Membership]):
+    """A member's side of its group."""
+
+    __slots__ = ("_emit", "_last", "_named", "_preparing")
+
+    def __init__(
+        self,
+        port: Port,
+        named: tuple[str, str],
+        profile: Profile,
+        settings: GroupSettings,
+        metadata: Metadata,
+        positions: Positions,
+        subscribe: Callable[[], tuple[str, ...]],
+        rack: str,
+        emit: Callable[[Event], None],
+    ) -> None:
+        """``named``: the member's and the group's name."""
+        super().__init__(
+            port, named, profile, settings, metadata, positions, Telling(port, named, "generation", emit),
+            lambda link: Membership(named, settings, link, metadata, subscribe, rack),
+        )  # fmt: skip
+        self._named = named
+        self._emit = emit
+        self._preparing = False
+        self._last: tuple[tuple[str, ...], int] = ((), -1)
+        """What the member was given last, and in which generation."""
+
+    # --- a poll
+
+    def poll(self, now: int) -> bool:
+        """One round; False while there is no coordinator, or a rebalance: then positions are left alone."""
+        self._polled_at = now
+        member = self.member
+        self.link.find()
+        self.commits.poll(now)
+        if member.failure:
+            self._positions.failure = member.failure
+            return False
+        outcome = member.taken_over()
+        if outcome is not None:
+            self._take_over(outcome, now)
+        if not self.link.known:
+            return False
+        if member.wants_to_join() and (not member.must_prepare or self._prepare(now)):
+            member.join(now, tuple(self._positions.assigned), *self._last)
+        if not self._settings.own_thread:
+            member.beat(now)
+        if member.state != STABLE or self._preparing:
+            return False
+        self.commits.auto(now)
+        self.commits.fetch(self._positions.initializing(), now)
+        return True
+
+    def _prepare(self, now: int) -> bool:
+        """Before a join: commit automatically and wait for it, then give partitions up (``onJoinPrepare``)."""
+        if not self._preparing:
+            self._preparing = True
+            if self._settings.auto_commit:
+                consumed = self.commits.consumed()
+                # What is about to be revoked is not handed out any more.
+                self._positions.frozen = not self._settings.cooperative
+                self.commits.commit(PREPARE, consumed, now, self._settings.rebalance_us)
+        if self.commits.busy(PREPARE):
+            return False
+        self._preparing = False
+        self._positions.frozen = False
+        owned = tuple(self._positions.assigned)
+        if self.member.reset:
+            self._tell(PartitionsLost if self._settings.tells_lost else PartitionsRevoked, owned)
+            self._positions.assign(())
+        elif not self._settings.cooperative:
+            self._tell(PartitionsRevoked, owned)
+            self._positions.assign(())
+        else:
+            kept = tuple([name for name in owned if topic_of(name) in self.member.subscription()])
+            self._tell(PartitionsRevoked, [name for name in owned if name not in kept])
+            self._positions.assign(kept)
+        self.member.prepared()
+        return True
+
+    def _take_over(self, assignment: Assignment, now: int) -> None:
+        """The assignment of a new generation (``onJoinComplete``)."""
+        member = self.member
+        if member.assigned_beyond(assignment):
+            member.request_rejoin()
+            return
+        owned, given = tuple(self._positions.assigned), assignment.partitions
+        revoked = [name for name in owned if name not in given]
+        if revoked:
+            self._tell(PartitionsRevoked, revoked)
+            member.request_rejoin()
+        self.commits.rearm(now)
+        self._positions.assign(given)
+        self._telling.keep(given)
+        self._last = (given, member.generation)
+        if member.leads and member.led:
+            detail = f"generation {member.generation} by {member.protocol}"
+            self._emit(GroupRebalanced(now, *self._named, member.led, detail))
+        self._tell(PartitionsAssigned, [name for name in given if name not in owned])
+
+    def _tell(self, kind: Told, partitions: Iterable[str]) -> None:
+        self._telling.tell(kind, partitions, self.member.generation)
+
+    # --- between polls
+
+    def background(self, now: int, *, polling: bool) -> None:
+        """The heartbeat's thread; ``polling``: the application waits in a poll."""
+        if not self._settings.own_thread or self.member.failure:
+            return
+        member = self.member
+        if member.state != UNJOINED:
+            self.link.find()
+        if not polling and member.state != UNJOINED and now - self._polled_at >= self._settings.max_poll_us:
+            member.leave()
+        member.beat(now)
+
+    def wait(self, now: int) -> None:
+        """The application waits in a commit."""
+        self.link.find()
+        self.commits.poll(now)
+        if not self._settings.own_thread:
+            self.member.beat(now)
+
+    # --- messages
+
+    def receive(self, message: Any) -> bool:
+        """Handle an answer; False if it is none of a coordinator's."""
+        now = self._port.now
+        if isinstance(message, FindCoordinatorResponse):
+            self.link.found(message)
+            if self.link.known:
+                self.member.coordinator_found(now)
+        elif isinstance(message, JoinGroupResponse):
+            self.member.joined(message, now)
+        elif isinstance(message, SyncGroupResponse):
+            self.member.synced(message, now)
+        elif isinstance(message, HeartbeatResponse):
+            self.member.beaten(message, now)
+        elif isinstance(message, LeaveGroupResponse):
+            self.link.take(message.correlation)
+        else:
+            return self._receive_offsets(message)
+        return True
+
+    def due(self, now: int, *, polling: bool, idle: bool) -> int:
+        """When something is to be done, -1 never. ``idle``: the application's thread is in the client."""
+        times: list[int] = []
+        if idle or self._settings.own_thread:
+            times += [self.link.due(), self.member.due(now)]
+        if idle:
+            times.append(self.commits.due(now))
+        elif self._settings.own_thread and not polling and self.member.state != UNJOINED:
+            times.append(self._polled_at + self._settings.max_poll_us)
+        # What is overdue waits for something else, such as a coordinator, and hides nothing that is still to come.
+        return min([at for at in times if at > now], default=-1)
+
+    def save(self) -> tuple[Any, ...]:
+        """All state."""
+        return (
+            self.link.save(), self.member.save(), self.commits.save(), self._polled_at, self._preparing, self._last,
+            self._telling.save(),
+        )  # fmt: skip
+
+    def load(self, saved: tuple[Any, ...]) -> None:
+        """Undo of :meth:`save`."""
+        link, member, commits, self._polled_at, self._preparing, self._last, told = saved
+        self.link.load(link)
+        self.member.load(member)
+        self.commits.load(commits)
+        self._telling.load(told)

@@ -1,0 +1,389 @@
+"""A member of a group by the classic protocol, the client's side (``AbstractCoordinator``).
+
+A member joins, is told its generation, and syncs to learn its partitions; the leader among them brings the assignment.
+From then on heartbeats tell it when to join again. With ILLEGAL_GENERATION it keeps its member id, with
+UNKNOWN_MEMBER_ID it does not; in both cases what it owned is lost. FENCED_INSTANCE_ID is the end.
+"""
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from cluster_model.clients.consumer.assigning import Racks, assign, racks, sizes, topic_of
+from cluster_model.clients.consumer.config import GroupSettings
+from cluster_model.clients.consumer.heartbeat import Heartbeat
+from cluster_model.clients.coordinator_connection import CoordinatorLink
+from cluster_model.clients.metadata import Metadata
+from cluster_model.protocol.errors import KafkaError
+from cluster_model.protocol.group_messages import (
+    NO_GENERATION,
+    Assignment,
+    HeartbeatRequest,
+    HeartbeatResponse,
+    JoinGroupRequest,
+    JoinGroupResponse,
+    LeaveGroupRequest,
+    LeavingMember,
+    MemberProtocol,
+    Subscription,
+    SyncGroupRequest,
+    SyncGroupResponse,
+)
+
+UNJOINED: Final = 0
+PREPARING: Final = 1
+"""JoinGroup is under way."""
+COMPLETING: Final = 2
+"""SyncGroup is."""
+STABLE: Final = 3
+
+JOIN: Final = "join"
+SYNC: Final = "sync"
+HEARTBEAT: Final = "heartbeat"
+LEAVE: Final = "leave"
+
+_AGAIN_LATER: Final = (KafkaError.COORDINATOR_LOAD_IN_PROGRESS,)
+_COORDINATOR_GONE: Final = (
+    KafkaError.COORDINATOR_NOT_AVAILABLE,
+    KafkaError.NOT_COORDINATOR,
+    KafkaError.NETWORK_EXCEPTION,
+)
+_JOIN_MARGIN_US: Final = 5_000_000
+"""A JoinGroup is waited for so much longer than the rebalance may last."""
+
+
+class Membership:
+    """One member. What becomes of its partitions is told to ``listener``."""
+
+    __slots__ = (
+        "_asked", "_joined", "_link", "_metadata", "_outcome", "_prepared", "_protocol", "_rejoin", "_retry_at",
+        "_seen", "_settings", "_snapshot", "_subscribe", "_used", "_used_racks", "failure", "generation", "group",
+        "heartbeat", "leads", "led", "member_id", "name", "rack", "state",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        names: tuple[str, str],
+        settings: GroupSettings,
+        link: CoordinatorLink,
+        metadata: Metadata,
+        subscribe: Callable[[], tuple[str, ...]],
+        rack: str,
+    ) -> None:
+        """``names``: the client's id and the group's; ``subscribe`` tells what is subscribed to by today's metadata."""
+        self.name, self.group = names
+        self.rack = rack if settings.racks else ""
+        self._settings = settings
+        self._link = link
+        self._metadata = metadata
+        self._subscribe = subscribe
+        self.state = UNJOINED
+        self.generation = NO_GENERATION
+        self.member_id = ""
+        self.leads = False
+        self.led = 0
+        """How many members the leader was told of, 0 if it is not to assign: it has returned, and nothing changes."""
+        self.failure = ""
+        """The exception that the next poll throws."""
+        self.heartbeat = Heartbeat(settings)
+        self._rejoin = True
+        self._prepared = False
+        """Whether partitions were given up for the join that is to come."""
+        self._joined: tuple[str, ...] | None = None
+        """The subscription of the last join."""
+        self._used: dict[str, int] = {}
+        """Topics and their sizes as the leader assigned them ..."""
+        self._snapshot: dict[str, int] | None = None
+        """... and once that is in force: it joins again when they change."""
+        self._used_racks: Racks = {}
+        """Where the replicas of these were, as the leader assigned them."""
+        self._protocol = ""
+        self._asked = 0
+        """Correlation of the join or sync under way."""
+        self._retry_at = 0
+        self._outcome: Assignment | None = None
+        """What the last sync brought, until the application's next poll takes it over."""
+        self._seen = -1
+
+    # --- what the poll asks
+
+    @property
+    def reset(self) -> bool:
+        """Whether generation or member id were lost, and with them the right to what is owned."""
+        return self.generation == NO_GENERATION or not self.member_id
+
+    @property
+    def rebalancing(self) -> bool:
+        """Whether a join or a sync is under way (``rebalanceInProgress``)."""
+        return self.state in (PREPARING, COMPLETING)
+
+    def wants_to_join(self) -> bool:
+        """Whether the next thing is another join (``rejoinNeededOrPending``): told so, or what it reads has changed."""
+        if self._seen != self._metadata.version:
+            self._seen = self._metadata.version
+            if self._joined is not None and self._subscribe() != self._joined:
+                self._rejoin = True
+            if self._snapshot is not None and self._topics_changed(self._snapshot):
+                self._rejoin = True
+        return self._rejoin and not self.rebalancing
+
+    def _topics_changed(self, used: dict[str, int]) -> bool:
+        """A leader looks at the sizes of topics, and at the racks of their replicas if it has a rack itself."""
+        if sizes(self._metadata, used) != used:
+            return True
+        return bool(self.rack) and racks(self._metadata, used) != self._used_racks
+
+    @property
+    def must_prepare(self) -> bool:
+        """Whether partitions are still to be given up before the join (``onJoinPrepare``)."""
+        return not self._prepared
+
+    def prepared(self) -> None:
+        """They were."""
+        self._prepared = True
+
+    def subscription(self) -> tuple[str, ...]:
+        """The topics subscribed to, by today's metadata."""
+        return self._subscribe()
+
+    def request_rejoin(self) -> None:
+        """Join again at the next poll."""
+        self._rejoin = True
+
+    def taken_over(self) -> Assignment | None:
+        """What the last sync brought, once; None if there is nothing new or it was overtaken."""
+        outcome, self._outcome = self._outcome, None
+        if outcome is None or self.state != STABLE or self.reset:
+            return None
+        self._prepared = False
+        return outcome
+
+    @property
+    def protocol(self) -> str:
+        """The assignor of this generation."""
+        return self._protocol
+
+    # --- joining
+
+    def join(self, now: int, owned: tuple[str, ...], last: tuple[str, ...], last_generation: int) -> None:
+        """Send a JoinGroup if the coordinator is known and the back-off is over.
+
+        ``owned`` is what the member has now; ``last`` what it was given last, which a sticky assignor is told of.
+        """
+        if not self._link.known or now < self._retry_at or self.failure:
+            return
+        settings = self._settings
+        self._joined = self._subscribe()
+        protocols = tuple(
+            [
+                MemberProtocol(name, self._subscription(name, owned, last, last_generation))
+                for name in settings.assignors
+            ]
+        )
+        request = JoinGroupRequest(
+            0, self.group, self.name, self.member_id, settings.session_us, settings.rebalance_us, protocols,
+            settings.instance, version=settings.version,
+        )  # fmt: skip
+        timeout = max(settings.request_timeout_us, settings.rebalance_us + _JOIN_MARGIN_US)
+        self.state = PREPARING
+        self._rejoin = False
+        self.heartbeat.stop()
+        self._asked = self._link.ask(JOIN, request, timeout)
+
+    def _subscription(self, name: str, owned: tuple[str, ...], last: tuple[str, ...], generation: int) -> Subscription:
+        topics = self._joined or ()
+        if name == "sticky":
+            return Subscription(topics, last, generation, self.rack)
+        return Subscription(topics, owned, self.generation if owned else NO_GENERATION, self.rack)
+
+    def joined(self, response: JoinGroupResponse, now: int) -> None:
+        """An answer to the join: sync, with everybody's assignment if this is the leader."""
+        if self._link.take(response.correlation) and response.correlation == self._asked and self.state == PREPARING:
+            if response.error:
+                self.join_failed(KafkaError(response.error), now, response.member_id)
+                return
+            self.generation, self.member_id = response.generation_id, response.member_id
+            self._protocol = response.protocol_name
+            self.state = COMPLETING
+            self.heartbeat.start(now)
+            self.leads = response.leader == response.member_id
+            self._snapshot = None
+            assignments: tuple[tuple[str, Assignment], ...] = ()
+            if self.leads:
+                self.led = 0 if response.skip_assignment else len(response.members)
+                topics = {topic for member in response.members for topic in member.metadata.topics}
+                self._used = sizes(self._metadata, topics)
+                self._used_racks = racks(self._metadata, self._used) if self._settings.racks else {}
+                if not response.skip_assignment:
+                    assignments = assign(response.protocol_name, response.members, self._used, self._used_racks)
+            if not self._link.known:
+                self._again(now)
+                return
+            request = SyncGroupRequest(
+                0, self.group, self.generation, self.member_id, assignments, self._settings.instance
+            )
+            timeout = max(self._settings.request_timeout_us, self._settings.rebalance_us + _JOIN_MARGIN_US)
+            self._asked = self._link.ask(SYNC, request, timeout)
+
+    def join_failed(self, error: KafkaError, now: int, member_id: str = "") -> None:
+        """The join was refused, or will not be answered."""
+        if error is KafkaError.MEMBER_ID_REQUIRED:
+            self.generation, self.member_id = NO_GENERATION, member_id
+            self._again(now, at_once=True)
+        elif error in _COORDINATOR_GONE:
+            self._link.unknown()
+            self._again(now)
+        elif error is KafkaError.UNKNOWN_MEMBER_ID:
+            self._forget(member_id_too=True)
+            self._again(now, at_once=True)
+        elif error is KafkaError.REBALANCE_IN_PROGRESS:
+            self._again(now, at_once=True)
+        elif error in _AGAIN_LATER:
+            self._again(now)
+        else:
+            self._fatal(error)
+
+    def _again(self, now: int, *, at_once: bool = False) -> None:
+        self.state = UNJOINED
+        self._rejoin = True
+        self._retry_at = now if at_once else now + self._settings.backoff_us
+
+    def _fatal(self, error: KafkaError) -> None:
+        self.failure = exception(error)
+        self.state = UNJOINED
+        self.heartbeat.stop()
+
+    def synced(self, response: SyncGroupResponse, now: int) -> None:
+        """An answer to the sync: the member's partitions."""
+        if self._link.take(response.correlation) and response.correlation == self._asked and self.state == COMPLETING:
+            if response.error:
+                self.sync_failed(KafkaError(response.error), now)
+                return
+            self.state = STABLE
+            self._rejoin = False
+            self._outcome = response.assignment
+            if self.leads:
+                self._snapshot = self._used
+
+    def sync_failed(self, error: KafkaError, now: int) -> None:
+        """The sync was refused, or will not be answered: join again."""
+        if error is KafkaError.FENCED_INSTANCE_ID:
+            self._fatal(error)
+            return
+        if error in _COORDINATOR_GONE:
+            self._link.unknown()
+        elif error in (KafkaError.UNKNOWN_MEMBER_ID, KafkaError.ILLEGAL_GENERATION):
+            self._forget(member_id_too=error is KafkaError.UNKNOWN_MEMBER_ID)
+        elif error not in (KafkaError.REBALANCE_IN_PROGRESS, *_AGAIN_LATER):
+            self._fatal(error)
+            return
+        at_once = error in (
+            KafkaError.UNKNOWN_MEMBER_ID, KafkaError.ILLEGAL_GENERATION, KafkaError.REBALANCE_IN_PROGRESS
+        )  # fmt: skip
+        self._again(now, at_once=at_once)
+
+    def _forget(self, *, member_id_too: bool) -> None:
+        """``resetStateOnResponseError``."""
+        self.generation = NO_GENERATION
+        if member_id_too:
+            self.member_id = ""
+        self.state = UNJOINED
+        self._rejoin = True
+        self._outcome = None
+        self.heartbeat.stop()
+
+    # --- staying
+
+    def beat(self, now: int) -> None:
+        """What the heartbeat's thread does when it looks."""
+        if not self.heartbeat.running:
+            return
+        if not self._link.known:
+            return
+        if self.heartbeat.session_over(now):
+            self._link.unknown()
+            self.heartbeat.answered(now)
+            self._link.find()
+        elif self.heartbeat.due_now(now):
+            request = HeartbeatRequest(0, self.group, self.generation, self.member_id, self._settings.instance)
+            self.heartbeat.sent(now, self._link.ask(HEARTBEAT, request))
+
+    def coordinator_found(self, now: int) -> None:
+        """A lookup was answered: the session is counted from here (``resetSessionTimeout``)."""
+        self.heartbeat.heard(now)
+
+    def beaten(self, response: HeartbeatResponse, now: int) -> None:
+        """An answer to a heartbeat."""
+        if self._link.take(response.correlation) and self.heartbeat.expects(response.correlation):
+            if response.error:
+                self.refused(KafkaError(response.error), now)
+            else:
+                self.heartbeat.answered(now)
+
+    def refused(self, error: KafkaError, now: int) -> None:
+        """A heartbeat or a commit was refused."""
+        self.heartbeat.failed(now)
+        if error in _COORDINATOR_GONE:
+            self._link.unknown()
+        elif error is KafkaError.REBALANCE_IN_PROGRESS:
+            self.heartbeat.answered(now)
+            if self.state == STABLE:
+                self._rejoin = True
+        elif error in (KafkaError.ILLEGAL_GENERATION, KafkaError.UNKNOWN_MEMBER_ID):
+            self._forget(member_id_too=error is KafkaError.UNKNOWN_MEMBER_ID)
+        elif error is KafkaError.FENCED_INSTANCE_ID:
+            self._fatal(error)
+
+    def leave(self) -> None:
+        """Leave the group, as a dynamic member does; a static one only stops (``maybeLeaveGroup``)."""
+        if not self._settings.instance and self._link.known and self.state != UNJOINED and self.member_id:
+            request = LeaveGroupRequest(0, self.group, (LeavingMember(self.member_id),))
+            self._link.ask(LEAVE, request)
+        self._forget(member_id_too=True)
+
+    def lost(self, kind: str, correlation: int, now: int) -> None:
+        """A request of the member's will not be answered."""
+        if kind == JOIN and correlation == self._asked and self.state == PREPARING:
+            self.join_failed(KafkaError.NETWORK_EXCEPTION, now)
+        elif kind == SYNC and correlation == self._asked and self.state == COMPLETING:
+            self.sync_failed(KafkaError.NETWORK_EXCEPTION, now)
+        elif kind == HEARTBEAT and self.heartbeat.expects(correlation):
+            self.refused(KafkaError.NETWORK_EXCEPTION, now)
+
+    def assigned_beyond(self, assignment: Assignment) -> bool:
+        """Whether an assignment has a topic that is not subscribed to: then it joins again."""
+        return any(topic_of(partition) not in (self._joined or ()) for partition in assignment.partitions)
+
+    def due(self, now: int) -> int:
+        """When it has something to do, -1 never."""
+        beat = self.heartbeat.due()
+        times = [beat] if beat >= 0 and self._link.known else []
+        if self._rejoin and not self.rebalancing and self._retry_at > now:
+            times.append(self._retry_at)
+        return min(times, default=-1)
+
+    def save(self) -> tuple[Any, ...]:
+        """All state."""
+        snapshot = None if self._snapshot is None else tuple(self._snapshot.items())
+        return (
+            self.state, self.generation, self.member_id, self.leads, self.led, self.failure, self.heartbeat.save(),
+            self._rejoin, self._prepared, self._joined, tuple(self._used.items()), snapshot, self._protocol,
+            self._asked, self._retry_at, self._outcome, tuple(self._used_racks.items()),
+        )  # fmt: skip
+
+    def load(self, saved: tuple[Any, ...]) -> None:
+        """Undo of :meth:`save`."""
+        (
+            self.state, self.generation, self.member_id, self.leads, self.led, self.failure, heartbeat, self._rejoin,
+            self._prepared, self._joined, used, snapshot, self._protocol, self._asked, self._retry_at, self._outcome,
+            used_racks,
+        ) = saved  # fmt: skip
+        self._used_racks = dict(used_racks)
+        self.heartbeat.load(heartbeat)
+        self._used = dict(used)
+        self._snapshot = None if snapshot is None else dict(snapshot)
+        self._seen = -1
+
+
+def exception(error: KafkaError) -> str:
+    """The name of the exception that stands for an error: ``FencedInstanceIdException`` and so on."""
+    return "".join(word.capitalize() for word in error.name.split("_")) + "Exception"

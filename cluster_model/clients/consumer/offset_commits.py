@@ -1,0 +1,273 @@
+"""A member's commits, and what its group has committed (``ConsumerCoordinator``).
+
+Automatic commits are made inside of a poll, after joining and before fetching: what they commit is all that earlier
+polls have handed out. A failed one is not told to the application. commitSync is repeated while its errors are
+retriable; commitAsync never is. The broker keeps the last commit it has appended, so offsets may go backwards.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final, NamedTuple
+
+from cluster_model.clients.consumer.committer import Committer
+from cluster_model.clients.consumer.config import GroupSettings
+from cluster_model.clients.consumer.membership import STABLE, exception
+from cluster_model.clients.consumer.subscription_state import Positions
+from cluster_model.clients.coordinator_connection import CoordinatorLink
+from cluster_model.protocol.errors import KafkaError, ModelError
+from cluster_model.protocol.group_messages import (
+    CommittedOffset,
+    OffsetCommitRequest,
+    OffsetCommitResponse,
+    OffsetFetchRequest,
+    OffsetFetchResponse,
+)
+from cluster_model.protocol.versions import Profile
+
+AUTO: Final = "auto"
+SYNC: Final = "sync"
+ASYNC: Final = "async"
+PREPARE: Final = "rebalance"
+"""The automatic commit before a rebalance."""
+CLOSE: Final = "close"
+
+COMMIT: Final = "commit"
+FETCH: Final = "fetch committed"
+
+COMMIT_FAILED: Final = "CommitFailedException"
+REBALANCING: Final = "RebalanceInProgressException"
+RETRIABLE: Final = "RetriableCommitFailedException"
+TIMED_OUT: Final = "TimeoutException"
+
+_COORDINATOR_GONE: Final = (
+    KafkaError.COORDINATOR_NOT_AVAILABLE,
+    KafkaError.NOT_COORDINATOR,
+    KafkaError.REQUEST_TIMED_OUT,
+    KafkaError.NETWORK_EXCEPTION,
+)
+_LATER: Final = (KafkaError.COORDINATOR_LOAD_IN_PROGRESS, KafkaError.UNKNOWN_TOPIC_OR_PARTITION)
+_MEMBERS: Final = (KafkaError.STALE_MEMBER_EPOCH, KafkaError.UNKNOWN_MEMBER_ID)
+"""Of an OffsetFetch in a member's name (KIP-848): its heartbeats will say the same."""
+
+
+class Outcome(NamedTuple):
+    """How a commit ended; ``error`` is an exception's name, empty for success."""
+
+    kind: str
+    error: str
+    offsets: tuple[CommittedOffset, ...]
+
+
+class Commits:
+    """Commits of one member. How each ended is told to ``done``."""
+
+    __slots__ = (
+        "_done", "_epochs", "_fetching", "_link", "_member", "_pending", "_positions", "_repeat", "_retry_at",
+        "_settings", "_stable", "auto_at",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        profile: Profile,
+        settings: GroupSettings,
+        link: CoordinatorLink,
+        member: Committer,
+        positions: Positions,
+        done: Callable[[Outcome], None],
+    ) -> None:
+        self._settings = settings
+        self._link = link
+        self._member = member
+        self._positions = positions
+        self._done = done
+        self._epochs = profile.kip_320
+        self._stable = profile.stable_offsets
+        self.auto_at = settings.auto_commit_us
+        """When the next automatic commit is due."""
+        self._pending: dict[int, tuple[str, tuple[CommittedOffset, ...], int]] = {}
+        """Correlation → (kind, offsets, generation) of commits under way, oldest first."""
+        self._repeat: tuple[str, tuple[CommittedOffset, ...], int, int] | None = None
+        """(kind, offsets, when, deadline) of a commit that is sent again."""
+        self._fetching = 0
+        """Correlation of the OffsetFetch under way, 0 for none."""
+        self._retry_at = 0
+        """When what is committed may be asked for again."""
+
+    # --- what to commit
+
+    def consumed(self) -> tuple[CommittedOffset, ...]:
+        """The position of every partition that has a valid one (``allConsumed``)."""
+        positions = self._positions
+        return self.named({name: positions.offsets[name] for name in positions.assigned if positions.fetchable(name)})
+
+    def named(self, offsets: Mapping[str, int]) -> tuple[CommittedOffset, ...]:
+        """Offsets given by the application, of any partitions; each is the next one to be read.
+
+        Raises:
+            ModelError: a negative offset (Kafka's client throws IllegalArgumentException).
+        """
+        if any(offset < 0 for offset in offsets.values()):
+            raise ModelError(f"IllegalArgumentException: negative offset in {dict(offsets)}")
+        epochs = self._positions.epochs if self._epochs else {}
+        return tuple([CommittedOffset(name, offset, epochs.get(name, -1)) for name, offset in sorted(offsets.items())])
+
+    # --- committing
+
+    def busy(self, kind: str) -> bool:
+        """Whether a commit of a kind has not ended."""
+        repeated = self._repeat is not None and self._repeat[0] == kind
+        return repeated or any(pending[0] == kind for pending in self._pending.values())
+
+    def commit(self, kind: str, offsets: tuple[CommittedOffset, ...], now: int, timeout_us: int = -1) -> None:
+        """Start a commit. Kinds that wait for their end are repeated for ``timeout_us``."""
+        if not offsets:
+            self._done(Outcome(kind, "", ()))
+            return
+        deadline = now + (self._settings.api_timeout_us if timeout_us < 0 else timeout_us)
+        self._send(kind, offsets, now, deadline)
+
+    def _send(self, kind: str, offsets: tuple[CommittedOffset, ...], now: int, deadline: int) -> None:
+        member = self._member
+        if member.state != STABLE:
+            error = REBALANCING if member.rebalancing else COMMIT_FAILED
+            self._done(Outcome(kind, error, offsets))
+        elif not self._link.known:
+            self._retriable(kind, offsets, now, deadline)
+        else:
+            request = OffsetCommitRequest(
+                0, member.group, member.generation, member.member_id, offsets, self._settings.instance
+            )
+            correlation = self._link.ask(COMMIT, request)
+            self._pending[correlation] = (kind, offsets, deadline)
+
+    def _retriable(self, kind: str, offsets: tuple[CommittedOffset, ...], now: int, deadline: int) -> None:
+        """An error that may pass: commitSync, and what waits like it, tries again until its time is over."""
+        if kind in (AUTO, ASYNC):
+            if kind == AUTO:
+                self.auto_at = now + self._settings.backoff_us
+            self._done(Outcome(kind, RETRIABLE, offsets))
+        elif now + self._settings.backoff_us > deadline:
+            self._done(Outcome(kind, TIMED_OUT, offsets))
+        else:
+            self._repeat = (kind, offsets, now + self._settings.backoff_us, deadline)
+
+    def committed(self, response: OffsetCommitResponse, now: int) -> None:
+        """An answer to a commit (``OffsetCommitResponseHandler``)."""
+        if self._link.take(response.correlation) and response.correlation in self._pending:
+            errors = [KafkaError(error) for _partition, error in response.partitions if error]
+            self._ended(response.correlation, errors[0] if errors else KafkaError.NONE, now)
+
+    def _ended(self, correlation: int, error: KafkaError, now: int) -> None:
+        kind, offsets, deadline = self._pending.pop(correlation)
+        if error is KafkaError.NONE:
+            self._done(Outcome(kind, "", offsets))
+        elif error in _COORDINATOR_GONE:
+            self._link.unknown()
+            self._retriable(kind, offsets, now, deadline)
+        elif error in _LATER:
+            self._retriable(kind, offsets, now, deadline)
+        elif error is KafkaError.REBALANCE_IN_PROGRESS:
+            self._member.request_rejoin()
+            self._done(Outcome(kind, REBALANCING, offsets))
+        elif error in (KafkaError.ILLEGAL_GENERATION, KafkaError.UNKNOWN_MEMBER_ID):
+            self._member.refused(error, now)
+            self._done(Outcome(kind, COMMIT_FAILED, offsets))
+        elif error is KafkaError.STALE_MEMBER_EPOCH:
+            self._stale(kind, offsets, now, deadline)
+        elif error is KafkaError.FENCED_INSTANCE_ID:
+            self._member.refused(error, now)
+            self._done(Outcome(kind, exception(error), offsets))
+        else:
+            self._done(Outcome(kind, exception(error), offsets))
+
+    def _stale(self, kind: str, offsets: tuple[CommittedOffset, ...], now: int, deadline: int) -> None:
+        """The member has another epoch by now (KIP-848): what the client commits by itself goes again with that."""
+        if kind in (PREPARE, CLOSE):
+            self._retriable(kind, offsets, now, deadline)
+        else:
+            self._done(Outcome(kind, COMMIT_FAILED, offsets))
+
+    def auto(self, now: int) -> None:
+        """The automatic commit of a poll, if its time has come."""
+        if self._settings.auto_commit and now >= self.auto_at:
+            self.auto_at = now + self._settings.auto_commit_us
+            if self._member.state == STABLE and not self.busy(PREPARE):
+                self.commit(AUTO, self.consumed(), now)
+
+    def rearm(self, now: int) -> None:
+        """A new assignment: the full interval from here."""
+        self.auto_at = now + self._settings.auto_commit_us
+
+    # --- what is committed
+
+    def fetch(self, partitions: list[str], now: int) -> None:
+        """Ask what the group has committed for partitions that need a position."""
+        if partitions and not self._fetching and self._link.known and now >= self._retry_at:
+            request = OffsetFetchRequest(0, self._member.group, tuple(partitions), self._stable)
+            if self._settings.modern:
+                member = self._member
+                request = request._replace(member_id=member.member_id, member_epoch=member.generation)
+            self._fetching = self._link.ask(FETCH, request)
+
+    def fetched(self, response: OffsetFetchResponse, now: int) -> None:
+        """An answer: go there, or where the reset policy says (``refreshCommittedOffsets``)."""
+        if not self._link.take(response.correlation) or response.correlation != self._fetching:
+            return
+        self._fetching = 0
+        errors = [KafkaError(error) for error in (response.error, *(each.error for each in response.partitions))]
+        refused = next((error for error in errors if error), None)
+        if refused is not None:
+            self._retry_at = now + self._settings.backoff_us
+            if refused in _COORDINATOR_GONE:
+                self._link.unknown()
+            elif refused not in (*_LATER, *_MEMBERS, KafkaError.UNSTABLE_OFFSET_COMMIT):
+                self._positions.failure = exception(refused)
+            return
+        waiting = self._positions.initializing()
+        for each in response.partitions:
+            if each.partition not in waiting:
+                continue
+            if each.offset < 0:
+                self._positions.unset(each.partition)
+            else:
+                self._positions.seek(each.partition, each.offset, each.leader_epoch)
+
+    # --- time
+
+    def poll(self, now: int) -> None:
+        """Send again what was to be."""
+        if self._repeat is not None and now >= self._repeat[2]:
+            kind, offsets, _at, deadline = self._repeat
+            self._repeat = None
+            self._send(kind, offsets, now, deadline)
+
+    def lost(self, kind: str, correlation: int, now: int) -> None:
+        """A request will not be answered."""
+        if kind == COMMIT and correlation in self._pending:
+            self._ended(correlation, KafkaError.NETWORK_EXCEPTION, now)
+        elif kind == FETCH and correlation == self._fetching:
+            self._fetching = 0
+            self._retry_at = now + self._settings.backoff_us
+
+    def forget(self, kind: str) -> None:
+        """Nobody waits for commits of a kind any more."""
+        if self._repeat is not None and self._repeat[0] == kind:
+            self._repeat = None
+        for correlation in [number for number, pending in self._pending.items() if pending[0] == kind]:
+            del self._pending[correlation]
+
+    def due(self, now: int) -> int:
+        """When the application's thread has something to do here, -1 never."""
+        times = [self.auto_at] if self._settings.auto_commit and self._member.state == STABLE else []
+        if self._repeat is not None:
+            times.append(self._repeat[2])
+        times.append(self._retry_at)
+        return min([at for at in times if at > now], default=-1)
+
+    def save(self) -> tuple[Any, ...]:
+        """All state."""
+        return (self.auto_at, tuple(self._pending.items()), self._repeat, self._fetching, self._retry_at)
+
+    def load(self, saved: tuple[Any, ...]) -> None:
+        """Undo of :meth:`save`."""
+        self.auto_at, pending, self._repeat, self._fetching, self._retry_at = saved
+        self._pending = dict(pending)

@@ -1,0 +1,348 @@
+"""Where a consumer reads next, and how it finds out (``SubscriptionState``, ``OffsetFetcher``).
+
+A position is found (the group's committed offset), reset (``auto.offset.reset`` through ListOffsets) or moved by what
+is handed out. It carries the leader epoch of the last record read. When metadata names another leader, the consumer
+asks it where that epoch ends before it goes on (KIP-320): an end below the position means that what was read has been
+truncated. A position that a reset produced has no epoch, and is not checked.
+"""
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from cluster_model.clients.consumer.reset_policy import ResetPolicy
+from cluster_model.clients.metadata import Metadata
+from cluster_model.kernel.node_context import Port
+from cluster_model.protocol.errors import KafkaError
+from cluster_model.protocol.events import ConsumerReset, Event, TruncationDetected
+from cluster_model.protocol.messages import (
+    CONSUMER,
+    LATEST,
+    NOBODY,
+    READ_UNCOMMITTED,
+    EpochEnd,
+    EpochEndRequest,
+    EpochEndResponse,
+    ListOffsetsRequest,
+    ListOffsetsResponse,
+)
+from cluster_model.protocol.versions import Profile
+
+INITIALIZING: Final = 1
+"""The group's committed offset is still to be asked for."""
+AWAIT_RESET: Final = 2
+AWAIT_VALIDATION: Final = 3
+
+_FIRST_DETECTION: Final = (2, 3, 0)
+"""KAFKA-7747: consumers ask for the end of their epoch; brokers have answered since 2.1."""
+
+Asked = tuple[int, int, int]
+"""(correlation, broker, sent at) of a question under way."""
+
+
+class Positions:
+    """Positions of the assigned partitions, in the order in which they are fetched."""
+
+    __slots__ = (
+        "_asked", "_checked", "_correlation", "_current", "_detects", "_emit", "_metadata", "_named", "_policy",
+        "_port", "_retry_at", "_seen", "_settings", "_states", "_timestamps", "assigned", "epochs", "failure", "frozen",
+        "isolation", "offsets", "on_new_leader", "paused", "withheld",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        port: Port,
+        named: tuple[str, str],
+        profile: Profile,
+        policy: ResetPolicy,
+        settings: tuple[int, int],
+        metadata: Metadata,
+        emit: Callable[[Event], None],
+    ) -> None:
+        """``named``: the member's and the group's name; ``settings``: back-off and request timeout in µs."""
+        self._port = port
+        self._named = named
+        self._detects = profile.number >= _FIRST_DETECTION
+        self._current = metadata.epoch if profile.kip_320 else _untold
+        self._policy = policy
+        self._settings = settings
+        self._metadata = metadata
+        self._emit = emit
+        self.assigned: dict[str, None] = {}
+        """Partitions, the next to be fetched first."""
+        self.offsets: dict[str, int] = {}
+        """Those with a position."""
+        self.epochs: dict[str, int] = {}
+        """Leader epoch of the last record read, of those that have read any."""
+        self.failure = ""
+        """The exception that the next poll throws, by Kafka's name."""
+        self.frozen = False
+        """While a commit before a rebalance is under way, nothing is handed out or fetched."""
+        self.isolation = READ_UNCOMMITTED
+        """By which a reset to the end is answered."""
+        self.withheld: tuple[str, ...] = ()
+        """Nor of these, which are about to be given up (KIP-848)."""
+        self.paused: dict[str, tuple[int, ...]] = {}
+        """Nor of these: the application has paused them, for so many reasons."""
+        self.on_new_leader: Callable[[str], object] = _nothing
+        """Told of a partition whose leader or leader epoch has changed."""
+        self._states: dict[str, int] = {}
+        """Those that cannot be fetched now, with why."""
+        self._checked: dict[str, tuple[int, int]] = {}
+        """(leader, epoch) that a position was last held against."""
+        self._asked: dict[str, Asked] = {}
+        self._timestamps: dict[str, int] = {}
+        """What a reset asks for, where it is not the policy's first question."""
+        self._retry_at: dict[str, int] = {}
+        self._correlation = port.first_number
+        self._seen = -1
+
+    # --- the assignment
+
+    def assign(self, partitions: tuple[str, ...]) -> None:
+        """Have exactly these: what was there before keeps its position, the others have yet to find one."""
+        wanted = dict.fromkeys(partitions)
+        for gone in [partition for partition in self.assigned if partition not in wanted]:
+            self._forget(gone)
+        for partition in wanted:
+            if partition not in self.assigned:
+                self.assigned[partition] = None
+                self._states[partition] = INITIALIZING
+
+    def _forget(self, partition: str) -> None:
+        del self.assigned[partition]
+        books: tuple[dict[str, Any], ...] = (
+            self.offsets, self.epochs, self._states, self._checked, self._asked, self._timestamps, self._retry_at,
+            self.paused,
+        )  # fmt: skip
+        for book in books:
+            book.pop(partition, None)
+
+    def initializing(self) -> list[str]:
+        """Partitions whose committed offset is to be asked for."""
+        return [partition for partition, state in self._states.items() if state == INITIALIZING]
+
+    def fetchable(self, partition: str) -> bool:
+        """Whether it is assigned and has a position that nothing speaks against."""
+        free = not self.frozen and partition not in self.withheld and not (self.paused and partition in self.paused)
+        return free and partition in self.offsets and partition not in self._states
+
+    def pause(self, why: int) -> None:
+        """Pause what is assigned now. A partition that is taken away and given back later is not paused any more."""
+        for partition in self.assigned:
+            others = self.paused.get(partition, ())
+            self.paused[partition] = others if why in others else (*others, why)
+
+    def resume(self, why: int) -> bool:
+        """Undo :meth:`pause` for that reason; whether any partition goes on."""
+        before = len(self.paused)
+        left = {partition: tuple(each for each in whys if each != why) for partition, whys in self.paused.items()}
+        self.paused = {partition: whys for partition, whys in left.items() if whys}
+        return len(self.paused) < before
+
+    def put_last(self, partition: str) -> None:
+        """Fetch it after all others from now on."""
+        if partition in self.assigned:
+            del self.assigned[partition]
+            self.assigned[partition] = None
+
+    # --- moves
+
+    def advance(self, partition: str, offset: int, epoch: int) -> None:
+        """Records up to ``offset`` were handed out, the last of them of that epoch."""
+        self.offsets[partition] = offset
+        if epoch >= 0:
+            self.epochs[partition] = epoch
+
+    def seek(self, partition: str, offset: int, epoch: int = -1) -> None:
+        """Go on at an offset; with an epoch it is held against the present leader first (``seekUnvalidated``)."""
+        self._settle(partition, offset, epoch)
+        if epoch >= 0 and self._detects and self._metadata.leader(partition) != NOBODY:
+            self._checked[partition] = self._leader(partition)
+            self._states[partition] = AWAIT_VALIDATION
+
+    def _settle(self, partition: str, offset: int, epoch: int) -> None:
+        self._states.pop(partition, None)
+        self._asked.pop(partition, None)
+        self._timestamps.pop(partition, None)
+        self._retry_at.pop(partition, None)
+        self.offsets[partition] = offset
+        if epoch >= 0:
+            self.epochs[partition] = epoch
+        else:
+            self.epochs.pop(partition, None)
+        self._checked[partition] = self._leader(partition)
+
+    def _leader(self, partition: str) -> tuple[int, int]:
+        return (self._metadata.leader(partition), self._metadata.epoch(partition))
+
+    def to_committed(self) -> None:
+        """Go back to what the group has committed, with every partition."""
+        partitions = tuple(self.assigned)
+        for partition in partitions:
+            self._forget(partition)
+        self.assign(partitions)
+
+    def unset(self, partition: str) -> None:
+        """Nothing is committed for it: go where ``auto.offset.reset`` says, or fail."""
+        if self._policy.is_none:
+            self.failure = "NoOffsetForPartitionException"
+        else:
+            self.reset(partition)
+
+    def out_of_range(self, partition: str) -> None:
+        """Its leader does not have the position."""
+        if self._policy.is_none:
+            self.failure = "OffsetOutOfRangeException"
+        else:
+            self.reset(partition)
+
+    def reset(self, partition: str) -> None:
+        """Go where ``auto.offset.reset`` says."""
+        self._states[partition] = AWAIT_RESET
+        self._asked.pop(partition, None)
+        self._timestamps.pop(partition, None)
+
+    # --- questions
+
+    def poll(self) -> None:
+        """Ask what is to be asked now (``updateFetchPositions``)."""
+        if self._seen != self._metadata.version:
+            self._seen = self._metadata.version
+            if self._detects:
+                self._hold_against_leaders()
+        now = self._port.now
+        for partition, state in tuple(self._states.items()):
+            if state != INITIALIZING and partition not in self._asked and self._retry_at.get(partition, 0) <= now:
+                leader = self._metadata.leader(partition)
+                if leader == NOBODY:
+                    self._metadata.refresh()
+                else:
+                    self._ask(partition, leader, state, now)
+
+    def _hold_against_leaders(self) -> None:
+        """``maybeValidatePositionForCurrentLeader``, for every position."""
+        for partition in self.offsets:
+            leader = self._leader(partition)
+            if leader[0] == NOBODY or leader == self._checked.get(partition):
+                continue
+            self._checked[partition] = leader
+            self.on_new_leader(partition)
+            if self._states.get(partition) in (None, AWAIT_VALIDATION) and partition in self.epochs:
+                self._states[partition] = AWAIT_VALIDATION
+                self._asked.pop(partition, None)
+
+    def _ask(self, partition: str, leader: int, state: int, now: int) -> None:
+        self._correlation += 1
+        self._asked[partition] = (self._correlation, leader, now)
+        current = self._current(partition)
+        if state == AWAIT_VALIDATION:
+            asked = ((partition, self.epochs[partition], current),)
+            self._port.send(leader, EpochEndRequest(self._correlation, asked, CONSUMER))
+        else:
+            timestamp = self._timestamps.get(partition, self._policy.timestamp(self._port.wall_now))
+            request = ListOffsetsRequest(self._correlation, partition, timestamp, current, isolation=self.isolation)
+            self._port.send(leader, request)
+
+    def due(self) -> int:
+        """When something is to be asked, or given up, -1 never."""
+        timeout = self._settings[1]
+        now = self._port.now
+        times = [sent_at + timeout for _correlation, _broker, sent_at in self._asked.values()]
+        times += [at for partition, at in self._retry_at.items() if partition not in self._asked and at > now]
+        return min(times, default=-1)
+
+    def overdue(self, now: int) -> list[int]:
+        """Brokers that have not answered in time."""
+        timeout = self._settings[1]
+        return [broker for _correlation, broker, sent_at in self._asked.values() if now - sent_at >= timeout]
+
+    def lost(self, broker: int) -> None:
+        """What was asked of a broker will not be answered."""
+        for partition, (_correlation, asked_of, _sent_at) in tuple(self._asked.items()):
+            if asked_of == broker:
+                self._try_again(partition)
+
+    def _try_again(self, partition: str) -> None:
+        self._asked.pop(partition, None)
+        self._retry_at[partition] = self._port.now + self._settings[0]
+
+    def _expected(self, partition: str, correlation: int) -> bool:
+        return self._asked.get(partition, (-1, 0, 0))[0] == correlation
+
+    def listed(self, response: ListOffsetsResponse) -> None:
+        """An answer to a reset (``resetPositionIfNeeded``)."""
+        partition = response.partition
+        if not self._expected(partition, response.correlation):
+            return
+        if response.error:
+            self._try_again(partition)
+            self._metadata.refresh()
+        elif response.log_offset < 0:
+            # No record is that young: by_duration then goes to the end (KIP-1106).
+            self._asked.pop(partition)
+            self._timestamps[partition] = LATEST
+        else:
+            before = self.offsets.get(partition, -1)
+            self._settle(partition, response.log_offset, -1)
+            self._emit(ConsumerReset(self._port.now, *self._named, partition, response.log_offset, before))
+
+    def ended(self, response: EpochEndResponse) -> None:
+        """An answer to a validation (``maybeCompleteValidation``)."""
+        for answer in response.partitions:
+            if self._expected(answer.partition, response.correlation):
+                if answer.error:
+                    self._try_again(answer.partition)
+                    if answer.error != KafkaError.UNKNOWN_LEADER_EPOCH:
+                        self._metadata.refresh()
+                else:
+                    self._validated(answer)
+
+    def _validated(self, answer: EpochEnd) -> None:
+        partition = answer.partition
+        offset = self.offsets[partition]
+        self._asked.pop(partition)
+        self._retry_at.pop(partition, None)
+        unknown = answer.end < 0 or answer.epoch < 0
+        if not unknown and answer.end >= offset:
+            del self._states[partition]
+            return
+        end = -1 if unknown else answer.end
+        self._emit(TruncationDetected(self._port.now, *self._named, partition, self.epochs[partition], offset, end))
+        if self._policy.is_none:
+            self.failure = "LogTruncationException"
+        elif unknown:
+            self.reset(partition)
+        else:
+            self._settle(partition, answer.end, answer.epoch)
+
+    def save(self) -> tuple[Any, ...]:
+        """All state."""
+        return (
+            tuple(self.assigned), tuple(self.offsets.items()), tuple(self.epochs.items()), self.failure, self.frozen,
+            tuple(self._states.items()), tuple(self._checked.items()), tuple(self._asked.items()),
+            tuple(self._timestamps.items()), tuple(self._retry_at.items()), self._correlation, self.withheld,
+            tuple(self.paused.items()),
+        )  # fmt: skip
+
+    def load(self, saved: tuple[Any, ...]) -> None:
+        """Undo of :meth:`save`."""
+        (
+            assigned, offsets, epochs, self.failure, self.frozen, states, checked, asked, timestamps, retry_at,
+            self._correlation, self.withheld, paused,
+        ) = saved  # fmt: skip
+        self.paused = dict(paused)
+        self.assigned = dict.fromkeys(assigned)
+        self.offsets, self.epochs, self._states = dict(offsets), dict(epochs), dict(states)
+        self._checked, self._asked, self._timestamps = dict(checked), dict(asked), dict(timestamps)
+        self._retry_at = dict(retry_at)
+        # To hold what has been held against a leader already against it once more changes nothing.
+        self._seen = -1
+
+
+def _nothing(_partition: str) -> None:
+    """Nobody wants to know."""
+
+
+def _untold(_partition: str) -> int:
+    """The current leader epoch in a request before KIP-320."""
+    return -1

@@ -1,0 +1,418 @@
+"""A producer's I/O thread: what is sent when, and what follows from each answer (``Sender``, ``NetworkClient``)."""
+
+from typing import Any
+
+from cluster_model.clients.metadata import Metadata
+from cluster_model.clients.producer.config import ProducerConfig
+from cluster_model.clients.producer.delivery_stats import Books
+from cluster_model.clients.producer.expiry import NEVER, Expiry
+from cluster_model.clients.producer.in_flight import InFlight
+from cluster_model.clients.producer.loads import Latencies
+from cluster_model.clients.producer.producer_id import IdRequest
+from cluster_model.clients.producer.readiness import Readiness
+from cluster_model.clients.producer.record_accumulator import Accumulator, Line, Outgoing
+from cluster_model.clients.producer.sequence_numbers import GAP, Sequences
+from cluster_model.clients.sizes import RecordSizes
+from cluster_model.kernel.node_context import Alarm, Port
+from cluster_model.kernel.rng import Stream
+from cluster_model.protocol.errors import INVALID_METADATA, PROVES_NOT_WRITTEN, WHILE_WAITING_TOO, KafkaError
+from cluster_model.protocol.messages import ALL, NOBODY, InitProducerIdResponse, ProduceRequest, ProduceResponse
+from cluster_model.spec.cluster_spec import ProducerSpec
+
+
+class Sender:
+    """Sends what the accumulator has, and tells the books how it ended."""
+
+    __slots__ = (
+        "_accumulator", "_alarm", "_books", "_config", "_correlation", "_expiry", "_flight", "_id_request", "_jitter",
+        "_latencies", "_manner", "_muting", "_name", "_next_line", "_patience_us", "_port",
+        "_pumped_as_of", "_ready", "_sequences", "_spec", "_stalled", "acks", "at_once", "metadata",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        port: Port,
+        spec: ProducerSpec,
+        config: ProducerConfig,
+        brokers: tuple[int, ...],
+        accumulator: Accumulator,
+        books: Books,
+        jitter: Stream,
+        sizes: RecordSizes,
+        latencies: Latencies,
+    ) -> None:
+        self._latencies = latencies
+        self._port = port
+        self._spec = spec
+        self._config = config
+        self._accumulator = accumulator
+        self._books = books
+        self._jitter = jitter
+        self._flight = InFlight()
+        self._expiry = Expiry(config, sizes, port.wall)
+        self.metadata = Metadata(
+            port,
+            brokers,
+            age_us=config.metadata_age_us,
+            backoff_us=config.backoff_us,
+            timeout_us=config.request_timeout_us,
+            busy=self._busy,
+        )
+        self._ready = Readiness(config, self.metadata, sizes)
+        self._sequences = Sequences(config.era, on=config.idempotent)
+        self._id_request = IdRequest(
+            port, self.metadata, backoff_us=config.backoff_us, timeout_us=config.request_timeout_us
+        )
+        self._manner: tuple[int, int, str, int] | tuple[()] = ()
+        """What sets its requests apart from others, in the fields' order (``TransactionalSender``)."""
+        self._correlation = port.first_number
+        self._alarm = Alarm(port, "sender")
+        self.acks = config.acks
+        self._name = spec.name
+        self._stalled = False
+        self._muting = config.max_in_flight == 1 and config.acks != 0
+        self.at_once = config.linger_us == 0 and config.codec.nanos_per_byte == 0
+        """A batch that has a free connection is sent without waiting for anything."""
+        self._patience_us = min(config.request_timeout_us, config.delivery_timeout_us)
+        self._pumped_as_of = -1
+        """Version of the metadata by which every batch's partition had a leader, -1 if one had none."""
+        self._next_line: dict[int, str] = {}
+        """Broker → the partition for which its last request had no room: the next one begins there."""
+
+    def stall(self, *, on: bool) -> None:
+        """Whether callbacks keep this thread from sending."""
+        self._stalled = on
+        self._pumped_as_of = -1
+
+    def hurry(self, on: bool) -> None:
+        """Whether somebody waits for memory, for a flush or for the end: then nothing lingers."""
+        self._ready.hurry = on
+
+    @property
+    def flight(self) -> InFlight:
+        """What is under way."""
+        return self._flight
+
+    def unsettled(self) -> list[Outgoing]:
+        """Batches whose outcome is open, under way or not: partition by partition, in the order of their records."""
+        accumulator = self._accumulator
+        found = [batch for batch in self._flight.batches() if not batch.done]
+        found += [batch for line in accumulator.busy.values() for batch in line.waiting]
+        place = {name: index for index, name in enumerate(accumulator.lines)}
+        return sorted(found, key=lambda batch: (place[batch.partition], batch.sequence))
+
+    def begin(self) -> None:
+        """The client is there: an idempotent one asks for its id at once."""
+        if not self._sequences.ready:
+            self._id_request.want()
+
+    def pump_one(self, partition: str, now: int) -> None:
+        """What :meth:`pump` does when this partition's newest batch is all there is to send."""
+        leader = self.metadata.leader(partition)
+        line = self._accumulator.lines[partition]
+        if (
+            not self.at_once
+            or self._pumped_as_of != self.metadata.version
+            or self._sequences.unsettled
+            or leader == NOBODY
+            or len(line.waiting) != 1
+            or line.muted
+            or self._flight.counts.get(leader, 0) >= self._config.max_in_flight
+            or not self._sequences.allows(line, line.waiting[0])
+        ):
+            self.pump()
+            return
+        self._send_one(leader, line, now)
+        if self._alarm.at > now + self._patience_us or self._alarm.at < 0:
+            self._rearm(-1)
+
+    def pump(self) -> None:
+        """Send what may be sent, and see to the next deadline."""
+        if self._stalled:
+            return
+        now = self._port.clock.now
+        sequences = self._sequences
+        if sequences.unsettled:
+            sequences.settle()
+        lost = False
+        nodes: dict[int, list[Line]] = {}
+        for line in tuple(self._accumulator.busy.values()):
+            while line.waiting and sequences.is_of_the_past(line.waiting[0]):
+                self._give_up(line.waiting[0], GAP, for_good=False)
+            leader = self.metadata.leader(line.name)
+            if leader == NOBODY:
+                lost = True
+            elif leader in nodes:
+                nodes[leader].append(line)
+            else:
+                nodes[leader] = [line]
+        if sequences.ready:
+            for leader, lines in nodes.items():
+                if self._latencies.watched and self._ready.any_of(lines, now):
+                    self._latencies.on_ready(leader, now, can_take=self._can_take(leader))
+                while self._can_take(leader) and self._request(leader, lines, now):
+                    pass
+        else:
+            self._id_request.want()
+        self._pumped_as_of = -1 if lost or self._stalled else self.metadata.version
+        if lost:
+            self.metadata.refresh()
+        self._rearm(self._ready.next(nodes, now))
+
+    def _can_take(self, leader: int) -> bool:
+        return self._flight.count(leader) < self._config.max_in_flight
+
+    def _request(self, leader: int, lines: list[Line], now: int) -> bool:
+        """One request to a broker for whom anything is ready, with the heads of all its lines that may go along."""
+        if not self._ready.any_of(lines, now):
+            return False
+        begin = self._next_line.pop(leader, "")
+        first = next((index for index, line in enumerate(lines) if line.name == begin), 0)
+        chosen: list[Line] = []
+        size = 0
+        for line in lines[first:] + lines[:first]:
+            if not line.waiting or line.muted:
+                continue
+            head = line.waiting[0]
+            if self._ready.along_at(line) > now or not self._sequences.allows(line, head):
+                continue
+            more = self._config.codec.size(self._ready.size(head))
+            if chosen and size + more > self._config.request_bytes:
+                self._next_line[leader] = line.name
+                break
+            chosen.append(line)
+            size += more
+        if len(chosen) == 1:
+            self._send_one(leader, chosen[0], now)
+        elif chosen:
+            self._send(leader, chosen, now)
+        return bool(chosen)
+
+    def _send_one(self, leader: int, line: Line, now: int) -> None:
+        """A request with the head of one line."""
+        batch = self._depart(leader, line)
+        if self.acks:
+            flight, number = self._flight, self._correlation
+            flight.counts[leader] = flight.counts.get(leader, 0) + 1
+            flight.flights[number] = (leader, now, batch, number)
+        else:
+            self._accumulator.settle(batch)
+            self._books.acknowledged(now, batch, leader, -1, -1, -1)
+
+    def _depart(self, leader: int, line: Line) -> Outgoing:
+        config = self._config
+        accumulator = self._accumulator
+        waiting = line.waiting
+        batch = waiting.pop(0)
+        if not waiting:
+            del accumulator.busy[line.name]
+        accumulator.waiting -= 1
+        batch.in_flight = True
+        batch.attempts += 1
+        state = self.metadata.states[line.name]
+        batch.leader_epoch = state.leader_epoch
+        if batch.producer_id < 0 and config.idempotent:
+            self._sequences.stamp(line, batch)
+        self._correlation += 1
+        codec = config.codec
+        size = codec.size(self._ready.size(batch)) if codec.code else self._ready.size(batch)
+        request = ProduceRequest(
+            self._correlation, line.name, self.acks, config.request_timeout_us, self._name, batch.producer_id,
+            batch.sequence, batch.records, size, (), batch.newest_us - batch.aged_us + self._expiry.wall.ahead_us,
+            codec.code, batch.epoch, batch.sequence - batch.first, *self._manner,
+        )  # fmt: skip
+        self._port.send(leader, request)
+        if batch.attempts > 1:
+            self._books.tried_again(self._port.clock.now, batch, leader)
+        line.muted = self._muting
+        return batch
+
+    def _send(self, leader: int, lines: list[Line], now: int) -> None:
+        """A request with the heads of several."""
+        first = self._correlation + 1
+        batches = [self._depart(leader, line) for line in lines]
+        if self.acks:
+            self._flight.sent(leader, now, first, batches)
+            return
+        for batch in batches:
+            self._accumulator.settle(batch)
+            self._books.acknowledged(now, batch, leader, -1, -1, -1)
+
+    def _rearm(self, wake: int) -> None:
+        """See to it that the alarm rings at the next deadline.
+
+        While it is armed, it is for no later than the deadline of any batch that was there when it was: those only
+        need to be searched when it is not. Before KIP-91 a batch's deadline comes nearer when it becomes full.
+        """
+        config = self._config
+        at = wake
+        if self._alarm.at < 0 or not self._expiry.bounds_flights:
+            first = self._expiry.first(self._accumulator, self._flight.batches())
+            if first < NEVER and (at < 0 or first < at):
+                at = first
+        sent_at = self._flight.oldest
+        if sent_at >= 0 and (at < 0 or sent_at + config.request_timeout_us < at):
+            at = sent_at + config.request_timeout_us
+        if at >= 0:
+            self._alarm.want(at)
+
+    def clock_stepped(self, by: int) -> None:
+        """Batches are so much older; some may have waited for too long."""
+        self._expiry.clock_stepped(by, self.unsettled())
+        self._alarm.want(self._port.now)
+
+    def rang(self, name: str) -> None:
+        """A timer of this thread."""
+        if name == "metadata":
+            self.metadata.rang()
+        elif name == "producer id":
+            self._id_request.rang()
+        elif self._alarm.rang():
+            self._expire()
+            self.pump()
+
+    def _expire(self) -> None:
+        """Requests without an answer, then batches whose time is over, wherever they are."""
+        now = self._port.clock.now
+        for broker, request in self._flight.overdue(now - self._config.request_timeout_us).items():
+            self._port.abandon(broker)
+            self._connection_lost(broker, request)
+        self.expire_batches(now)
+
+    def expire_batches(self, now: int) -> None:
+        """Batches whose time is over fail (``sendProducerData``)."""
+        expiry = self._expiry
+        for line in tuple(self._accumulator.busy.values()):
+            while line.waiting and expiry.waiting(line) <= now:
+                self._give_up(line.waiting[0], KafkaError.REQUEST_TIMED_OUT, for_good=False)
+        if expiry.bounds_flights:
+            for batch in self._flight.batches():
+                if not batch.done and expiry.under_way(batch) <= now:
+                    self._give_up(batch, KafkaError.REQUEST_TIMED_OUT, for_good=False)
+
+    def identified(self, response: InitProducerIdResponse) -> None:
+        """A broker answered with an id, or why not."""
+        if self._id_request.answered(response):
+            self._sequences.given(response.producer_id, response.producer_epoch)
+            self.pump()
+
+    def disconnected(self, peer: int) -> None:
+        """Everything under way to ``peer`` failed without an answer."""
+        self.metadata.disconnected(peer)
+        self._id_request.disconnected(peer)
+        self._connection_lost(peer, -1)
+        self.pump()
+
+    def closed_by(self, broker: int) -> None:
+        """A broker closed the connection on an error of a request with acks=0: nobody is told which."""
+        self.metadata.disconnected(broker)
+        self.metadata.refresh()
+
+    def _connection_lost(self, broker: int, timed_out: int) -> None:
+        """A timed-out request closes the connection, and all requests on it fail (``processDisconnection``)."""
+        gone = self._flight.lost(broker)
+        for request, batch in gone:
+            error = KafkaError.REQUEST_TIMED_OUT if request == timed_out else KafkaError.NETWORK_EXCEPTION
+            self._ended(batch, broker, error, -1)
+        if gone:
+            self.metadata.avoid(broker)
+            self.metadata.refresh()
+
+    def answered(self, response: ProduceResponse) -> None:
+        """A broker's word on a batch."""
+        flight = self._flight
+        alone = flight.flights.get(response.correlation)
+        if alone is None or alone[3] in flight.left:
+            for broker, batch, word in self._flight.answered(response):
+                self._take_word(broker, batch, word)
+        else:
+            del flight.flights[response.correlation]
+            flight.counts[alone[0]] -= 1
+            self._take_word(alone[0], alone[2], response)
+        if self._accumulator.waiting or self._pumped_as_of != self.metadata.version or self._sequences.unsettled:
+            self.pump()
+
+    def _take_word(self, broker: int, batch: Outgoing, word: ProduceResponse) -> None:
+        if word.error and word.error != KafkaError.DUPLICATE_SEQUENCE_NUMBER:
+            self._ended(batch, broker, KafkaError(word.error), word.log_start)
+            if word.current is not None and self._config.era.learns_leaders:
+                self.metadata.learn(batch.partition, word.current)
+            return
+        accumulator = self._accumulator
+        line = accumulator.lines[batch.partition]
+        line.muted = False
+        if batch.producer_id >= 0:
+            self._sequences.acked(line, batch, word.log_offset)
+        if not batch.done:
+            accumulator.settle(batch)
+            now = self._port.clock.now
+            self._books.acknowledged(now, batch, broker, word.leader_epoch, word.log_offset, word.lineage)
+
+    def _ended(self, batch: Outgoing, broker: int, error: KafkaError, log_start: int) -> None:
+        """An attempt ended in an error (``Sender.completeBatch``)."""
+        config = self._config
+        line = self._accumulator.lines[batch.partition]
+        line.muted = False
+        if error in INVALID_METADATA:
+            self.metadata.refresh()
+        if batch.done:
+            return
+        now = self._port.clock.now
+        if error not in PROVES_NOT_WRITTEN and (error not in WHILE_WAITING_TOO or config.acks == ALL):
+            batch.written = True
+        batch.in_flight = False
+        self._books.attempt_failed(now, batch, broker, error)
+        if error is KafkaError.MESSAGE_TOO_LARGE and batch.records > 1 and config.era.splits:
+            room = max(1, config.batch_bytes * batch.records // max(1, self._ready.size(batch)))
+            self._accumulator.replace(batch, batch.pieces(room))
+            return
+        waited = now - batch.created_us + batch.aged_us
+        in_time = waited < config.delivery_timeout_us and batch.attempts <= config.retries
+        if not (in_time and self._sequences.may_retry(line, batch, error, log_start)):
+            self._give_up(batch, error, for_good=in_time)
+            return
+        batch.retry_at = now + config.pause_us(batch.attempts, self._jitter)
+        self._accumulator.back(batch)
+
+    def _busy(self, broker: int) -> bool:
+        return self._flight.count(broker) > 0
+
+    def abort(self, error: str) -> None:
+        """Every batch without an outcome fails, and no answer is waited for (``abortIncompleteBatches``)."""
+        now = self._port.clock.now
+        for batch in self.unsettled():
+            self._accumulator.drop(batch)
+            self._accumulator.settle(batch)
+            batch.written = batch.written or batch.in_flight
+            self._books.gave_up(now, batch, error)
+        for line in self._accumulator.lines.values():
+            line.drained.clear()
+        self._flight = InFlight()
+
+    def _give_up(self, batch: Outgoing, error: KafkaError, *, for_good: bool) -> None:
+        self._accumulator.drop(batch)
+        self._accumulator.settle(batch)
+        batch.written = batch.written or batch.in_flight
+        self._sequences.gave_up(self._accumulator.lines[batch.partition], batch, error, for_good=for_good)
+        self._books.gave_up(self._port.clock.now, batch, error.name)
+
+    def save(self) -> tuple[Any, ...]:
+        """All state, the accumulator's included."""
+        return (
+            self._accumulator.save(), self._flight.save(), self._sequences.save(), self._id_request.save(),
+            self.metadata.save(), self._alarm.save(), self._correlation, self._ready.hurry,
+            tuple(self._next_line.items()),
+        )  # fmt: skip
+
+    def load(self, saved: tuple[Any, ...]) -> None:
+        """Undo of :meth:`save`."""
+        accumulator, flight, sequences, id_request, metadata, alarm, self._correlation, self._ready.hurry, lines = saved
+        self._accumulator.load(accumulator)
+        self._flight.load(flight)
+        self._accumulator.loaded_flights(accumulator, self._flight.batches())
+        self._sequences.load(sequences, self._accumulator.lines)
+        self._id_request.load(id_request)
+        self.metadata.load(metadata)
+        self._alarm.load(alarm)
+        self._next_line = dict(lines)
+        self._pumped_as_of = -1

@@ -1,0 +1,377 @@
+"""A transactional producer's state, and what it asks of its coordinators (``TransactionManager``, KIP-98).
+
+Sans-IO: it is told what the application wants, what was answered and what became of batches, and it says what is to be
+asked next. One such request is under way at a time, and nothing else is sent meanwhile. What went wrong is either
+*abortable*, and then the application may only abort, or *fatal*, and then the producer is of no more use.
+"""
+
+from enum import IntEnum
+from typing import Any, Final, NamedTuple
+
+from cluster_model.protocol.errors import KafkaError
+from cluster_model.protocol.group_messages import CommittedOffset, TxnOffsetCommitRequest
+from cluster_model.protocol.messages import InitProducerIdRequest
+from cluster_model.protocol.transaction_messages import AddOffsetsToTxnRequest, AddPartitionsToTxnRequest, EndTxnRequest
+
+FIRST_WAIT_US: Final = 20_000
+"""Pause where the transaction before is still being completed: the first request of the next one is only early."""
+
+E: Final = KafkaError
+_COORDINATOR_GONE: Final = (E.COORDINATOR_NOT_AVAILABLE, E.NOT_COORDINATOR)
+_FENCED: Final = (E.INVALID_PRODUCER_EPOCH, E.PRODUCER_FENCED)
+_UNKNOWN_ID: Final = (E.UNKNOWN_PRODUCER_ID, E.INVALID_PRODUCER_ID_MAPPING)
+_NOT_A_MEMBER: Final = (E.FENCED_INSTANCE_ID, E.UNKNOWN_MEMBER_ID, E.ILLEGAL_GENERATION)
+
+
+class State(IntEnum):
+    """Kafka's states."""
+
+    UNINITIALIZED = 0
+    INITIALIZING = 1
+    READY = 2
+    IN_TRANSACTION = 3
+    COMMITTING = 4
+    ABORTING = 5
+    ABORTABLE_ERROR = 6
+    FATAL_ERROR = 7
+
+
+S = State
+
+INIT: Final = "init producer id"
+ADD: Final = "add partitions"
+OFFSETS: Final = "add offsets"
+COMMIT: Final = "commit offsets"
+END: Final = "end"
+_PRIORITY: Final = {INIT: 1, ADD: 2, OFFSETS: 2, COMMIT: 2, END: 3}
+
+
+class Rules(NamedTuple):
+    """What client and cluster agree on."""
+
+    bumps: bool = True
+    """InitProducerId raises the epoch after an abortable error (KIP-360)."""
+    epochs: bool = False
+    """Every transaction has an epoch of its own, and adds what it writes to (KIP-890, part 2)."""
+    fenced_by_leaders: bool = False
+    """INVALID_PRODUCER_EPOCH of a partition's leader is fatal, as it was before KIP-588."""
+    members: bool = True
+    """Committed offsets come with the group's generation (KIP-447)."""
+    versions: tuple[int, int, int] = (9, 4, 3)
+    """Of Produce, EndTxn and TxnOffsetCommit."""
+
+
+class GroupOffsets(NamedTuple):
+    """What is to be committed with a transaction, in the name of a member of a group."""
+
+    group: str
+    offsets: tuple[CommittedOffset, ...]
+    generation: int = -1
+    member_id: str = ""
+    instance: str = ""
+
+
+class Ask(NamedTuple):
+    """A request that is to be made: by its kind, and as far as it depends on it, by what it is about."""
+
+    kind: str
+    partitions: tuple[str, ...] = ()
+    offsets: GroupOffsets | None = None
+    committed: bool = False
+    expected: bool = False
+    """Of INIT: as whoever has the present epoch."""
+
+    @property
+    def group(self) -> str:
+        """Whose coordinator is asked; empty for the transactional id's own."""
+        return self.offsets.group if self.kind == COMMIT and self.offsets is not None else ""
+
+
+class TransactionManager:
+    """The state of one producer's transactions."""
+
+    __slots__ = (
+        "_adding", "_backoff_us", "_id", "_queue", "_retry_at", "_rules", "_timeout_us", "asking", "bump_wanted",
+        "end_sent", "epoch", "error", "lost_coordinator", "partitions", "producer_id", "started", "state", "unmapped",
+    )  # fmt: skip
+
+    def __init__(self, transactional_id: str, timeout_us: int, backoff_us: int, rules: Rules) -> None:
+        self._id = transactional_id
+        self._timeout_us = timeout_us
+        self._backoff_us = backoff_us
+        self._rules = rules
+        self.state = S.UNINITIALIZED
+        self.producer_id = -1
+        self.epoch = -1
+        self.partitions: dict[str, None] = {}
+        """Known to be part of the transaction: may be written to."""
+        self._adding: dict[str, None] = {}
+        """Written to by the application, and not asked for yet."""
+        self.started = False
+        """The coordinator knows of the transaction."""
+        self.end_sent = False
+        """It has been asked to end it."""
+        self.bump_wanted = False
+        """An epoch more is to be asked for after the abort."""
+        self.unmapped = False
+        """The coordinator does not know the id: there is nothing to abort there."""
+        self.error = E.NONE
+        """What led to the present error state."""
+        self.asking: Ask | None = None
+        """Under way."""
+        self.lost_coordinator = ""
+        """"own" or a group's name after an answer by which another coordinator is to be found, else empty."""
+        self._queue: list[Ask] = []
+        self._retry_at = 0
+
+    @property
+    def rules(self) -> Rules:
+        """What client and cluster agree on."""
+        return self._rules
+
+    @property
+    def sends_offsets(self) -> bool:
+        """Whether ``sendOffsetsToTransaction`` has not returned yet."""
+        asked = self._queue if self.asking is None else [self.asking, *self._queue]
+        return any(ask.kind in (OFFSETS, COMMIT) for ask in asked)
+
+    # -- the application --------------------------------------------------------------------------------------------
+
+    def initialize(self) -> None:
+        """``initTransactions``: have an epoch that fences whoever had the id before."""
+        self.state = S.INITIALIZING
+        self._enqueue(Ask(INIT))
+
+    def begin(self) -> None:
+        """``beginTransaction``: nobody else is told before something is written."""
+        self._require(S.READY)
+        self.state = S.IN_TRANSACTION
+
+    def wants(self, partition: str) -> None:
+        """The application sends to a partition (``maybeAddPartition``)."""
+        if partition in self.partitions or partition in self._adding:
+            return
+        if self._rules.epochs:
+            self.partitions[partition] = None
+            self.started = True
+        elif self.asking is None or self.asking.kind != ADD or partition not in self.asking.partitions:
+            self._adding[partition] = None
+
+    def send_offsets(self, offsets: GroupOffsets) -> None:
+        """``sendOffsetsToTransaction``."""
+        self._require(S.IN_TRANSACTION)
+        if not self._rules.members:
+            offsets = GroupOffsets(offsets.group, offsets.offsets)
+        self._enqueue(Ask(COMMIT if self._rules.epochs else OFFSETS, offsets=offsets))
+        self.started = self.started or self._rules.epochs
+
+    def commit(self) -> None:
+        """``commitTransaction``, once; its end is READY or an error."""
+        self._require(S.IN_TRANSACTION)
+        self.state = S.COMMITTING
+        self._enqueue(Ask(END, committed=True))
+
+    def abort(self) -> None:
+        """``abortTransaction``, once; its end is READY or a fatal error."""
+        self._require(S.IN_TRANSACTION, S.ABORTABLE_ERROR)
+        self.state = S.ABORTING
+        self.error = E.NONE
+        self._adding.clear()
+        self._queue.clear()
+        if not self.unmapped:
+            self._enqueue(Ask(END))
+        else:
+            self._complete()
+
+    def _require(self, *states: State) -> None:
+        if self.state not in states:
+            raise ValueError(f"{self._id}: {self.state.name}, not {' or '.join(state.name for state in states)}")
+
+    # -- what to ask ------------------------------------------------------------------------------------------------
+
+    def _enqueue(self, ask: Ask) -> None:
+        """Behind all that goes before it or came before it."""
+        place = len(self._queue)
+        while place and _PRIORITY[self._queue[place - 1].kind] > _PRIORITY[ask.kind]:
+            place -= 1
+        self._queue.insert(place, ask)
+
+    def next(self, now: int, *, idle: bool) -> Ask | None:
+        """What to ask now; ``idle``: no batch is without an outcome. The caller sends it, and says so."""
+        if self.asking is not None or self.state is S.FATAL_ERROR:
+            return None
+        if self._adding and self.state is not S.ABORTABLE_ERROR:
+            self._enqueue(Ask(ADD, tuple(self._adding)))
+            self._adding.clear()
+        while self._queue:
+            head = self._queue[0]
+            if self.state is S.ABORTABLE_ERROR:
+                self._queue.pop(0)
+            elif head.kind == END and not self.started:
+                if not idle:
+                    return None
+                self._queue.pop(0)
+                self._complete()
+            else:
+                return None if now < self._retry_at or (head.kind == END and not idle) else head
+        return None
+
+    def due(self, now: int) -> int:
+        """When something may be asked again that has to wait, -1 for never."""
+        return self._retry_at if self._queue and self.asking is None and self._retry_at > now else -1
+
+    def sent(self, ask: Ask) -> Any:
+        """The head of the queue is asked: the request, without its correlation."""
+        self._queue.remove(ask)
+        self.asking = ask
+        identity = (self._id, self.producer_id, self.epoch)
+        if ask.kind == INIT:
+            had = identity[1:] if ask.expected else (-1, -1)
+            return InitProducerIdRequest(0, self._id, self._timeout_us, *had)
+        if ask.kind == ADD:
+            return AddPartitionsToTxnRequest(0, *identity, ask.partitions)
+        if ask.kind == END:
+            self.end_sent = True
+            return EndTxnRequest(0, *identity, ask.committed, self._rules.versions[1])
+        assert ask.offsets is not None
+        group, offsets, generation, member, instance = ask.offsets
+        if ask.kind == OFFSETS:
+            return AddOffsetsToTxnRequest(0, *identity, group)
+        return TxnOffsetCommitRequest(
+            0, self._id, group, self.producer_id, self.epoch, offsets, generation, member, instance,
+            self._rules.versions[2],
+        )  # fmt: skip
+
+    # -- what was answered ------------------------------------------------------------------------------------------
+
+    def unanswered(self, now: int) -> None:
+        """The connection broke, or time ran out: the same again."""
+        if self.asking is not None:
+            self._again(now, self._backoff_us)
+
+    def _again(self, now: int, pause_us: int) -> None:
+        ask, self.asking = self.asking, None
+        assert ask is not None
+        self._retry_at = now + pause_us
+        self._enqueue(ask)
+
+    def answered(self, error: KafkaError, now: int, producer_id: int = -1, epoch: int = -1) -> None:
+        """The answer to what is being asked; id and epoch are those of InitProducerId and EndTxn."""
+        ask = self.asking
+        assert ask is not None
+        if error is E.NONE:
+            self.asking = None
+            self._granted(ask, producer_id, epoch)
+        elif error in _COORDINATOR_GONE or (error is E.REQUEST_TIMED_OUT and ask.kind == COMMIT):
+            self.lost_coordinator = ask.group or "own"
+            self._again(now, self._backoff_us)
+        elif error is E.COORDINATOR_LOAD_IN_PROGRESS or self._comes_too_early(ask, error):
+            early = error is E.CONCURRENT_TRANSACTIONS and ask.kind == ADD and not self.partitions
+            self._again(now, min(FIRST_WAIT_US, self._backoff_us) if early else self._backoff_us)
+        else:
+            self.asking = None
+            self._refused(ask, error)
+
+    @staticmethod
+    def _comes_too_early(ask: Ask, error: KafkaError) -> bool:
+        if error is E.UNKNOWN_TOPIC_OR_PARTITION:
+            return ask.kind in (ADD, COMMIT)
+        return error is E.CONCURRENT_TRANSACTIONS
+
+    def _granted(self, ask: Ask, producer_id: int, epoch: int) -> None:
+        if ask.kind == INIT:
+            self.producer_id, self.epoch = producer_id, epoch
+            self.state = S.READY
+            self.bump_wanted = self.unmapped = False
+        elif ask.kind == ADD:
+            self.partitions.update(dict.fromkeys(ask.partitions))
+            self.started = True
+        elif ask.kind == OFFSETS:
+            self.started = True
+            self._enqueue(ask._replace(kind=COMMIT))
+        elif ask.kind == END:
+            if epoch >= 0:
+                self.producer_id, self.epoch = producer_id, epoch
+            self._complete()
+
+    def _complete(self) -> None:
+        """The transaction has ended (``completeTransaction``)."""
+        self.partitions.clear()
+        self._adding.clear()
+        self.started = self.end_sent = False
+        if self.bump_wanted or self.unmapped:
+            self.state = S.INITIALIZING
+            self._enqueue(Ask(INIT, expected=True))
+        else:
+            self.state = S.READY
+
+    def _refused(self, ask: Ask, error: KafkaError) -> None:
+        if error in _FENCED:
+            self.fail(E.PRODUCER_FENCED)
+        elif error is E.TRANSACTION_ABORTABLE or (ask.kind == COMMIT and error in _NOT_A_MEMBER):
+            self.abortable(error)
+        elif error in _UNKNOWN_ID and ask.kind in (ADD, OFFSETS, END) and self._rules.bumps:
+            self.unmapped = error is E.INVALID_PRODUCER_ID_MAPPING
+            self.bump_wanted = True
+            self.abortable(error)
+        elif ask.kind == ADD and error is not E.INVALID_TXN_STATE and error not in _UNKNOWN_ID:
+            self.abortable(error)
+        else:
+            self.fail(error)
+
+    # -- what became of batches -------------------------------------------------------------------------------------
+
+    def batch_failed(self, error: KafkaError) -> None:
+        """A batch has no more attempts (``maybeTransitionToErrorState``)."""
+        fenced = error is E.INVALID_PRODUCER_EPOCH and self._rules.fenced_by_leaders
+        if fenced or error in (E.PRODUCER_FENCED, E.UNSUPPORTED_VERSION):
+            self.fail(E.PRODUCER_FENCED if fenced else error)
+            return
+        if self._rules.bumps and not self._rules.epochs and self.state not in (S.COMMITTING, S.ABORTING):
+            self.bump_wanted = True
+        self.abortable(error)
+
+    def unresolved(self) -> None:
+        """Nobody can tell whether a batch is in the log, and its sequence with it (``maybeResolveSequences``)."""
+        if not self._rules.bumps:
+            self.fail(E.UNKNOWN_SERVER_ERROR)
+            return
+        self.bump_wanted = self.bump_wanted or not self._rules.epochs
+        self.abortable(E.REQUEST_TIMED_OUT)
+
+    def abortable(self, error: KafkaError) -> None:
+        """The transaction can only be aborted; one that is being aborted goes on so."""
+        if self.state in (S.IN_TRANSACTION, S.COMMITTING, S.INITIALIZING, S.ABORTABLE_ERROR):
+            if self.state is not S.ABORTABLE_ERROR:
+                self.error = error
+            self.state = S.ABORTABLE_ERROR
+        elif self.state is S.ABORTING and self.asking is None and not self._queue:
+            # What was to abort it has been refused.
+            self._complete()
+
+    def fail(self, error: KafkaError) -> None:
+        """The producer is of no more use."""
+        if self.state is not S.FATAL_ERROR:
+            self.error = error
+        self.state = S.FATAL_ERROR
+        self._queue.clear()
+        self._adding.clear()
+        self.asking = None
+
+    def save(self) -> tuple[Any, ...]:
+        """All state."""
+        return (
+            int(self.state), self.producer_id, self.epoch, tuple(self.partitions), tuple(self._adding), self.started,
+            self.end_sent, self.bump_wanted, self.unmapped, int(self.error), self.asking, self.lost_coordinator,
+            tuple(self._queue), self._retry_at,
+        )  # fmt: skip
+
+    def load(self, saved: tuple[Any, ...]) -> None:
+        """Undo of :meth:`save`."""
+        (
+            state, self.producer_id, self.epoch, partitions, adding, self.started, self.end_sent, self.bump_wanted,
+            self.unmapped, error, self.asking, self.lost_coordinator, queue, self._retry_at,
+        ) = saved  # fmt: skip
+        self.state, self.error = State(state), KafkaError(error)
+        self.partitions, self._adding = dict.fromkeys(partitions), dict.fromkeys(adding)
+        self._queue = list(queue)

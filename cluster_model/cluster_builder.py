@@ -1,0 +1,82 @@
+"""The coordinators that live in every broker's process."""
+
+from collections.abc import Callable, Iterable
+
+from cluster_model.broker.broker import Broker
+from cluster_model.coordinators.group.auto_topic_creation import TopicMaker
+from cluster_model.coordinators.group.config import GroupConfig
+from cluster_model.coordinators.group.consumer_protocol.config import ModernConfig
+from cluster_model.coordinators.group.group_coordinator import GroupCoordinator
+from cluster_model.coordinators.group.offset_commits import commit_error
+from cluster_model.coordinators.transaction.config import TransactionConfig
+from cluster_model.coordinators.transaction.transaction_coordinator import TransactionCoordinator
+from cluster_model.coordinators.transaction.transaction_verification import Write
+from cluster_model.kernel.node_context import Port
+from cluster_model.kernel.rng import Streams
+from cluster_model.protocol.errors import KafkaError
+from cluster_model.protocol.events import Event
+from cluster_model.protocol.messages import ProduceRequest
+from cluster_model.protocol.transaction_messages import TxnMarker
+from cluster_model.protocol.versions import Profile
+from cluster_model.spec.cluster_spec import ClusterSpec
+from cluster_model.spec.internal_topics import INTERNAL, OFFSETS, configured_partitions
+
+
+def host_coordinators(
+    spec: ClusterSpec,
+    profile: Profile,
+    brokers: Iterable[tuple[Broker, Port]],
+    streams: Streams,
+    emit: Callable[[Event], None],
+) -> dict[int, GroupCoordinator]:
+    """Give every broker its coordinators; returns those of groups, by broker.
+
+    How many partitions an internal topic has they know for good: from the spec's, else from the configuration. One that
+    is made later gets as many.
+    """
+    partitions = configured_partitions(spec.config)
+    for topic in spec.topics:
+        if topic.name in INTERNAL:
+            partitions[topic.name] = len(topic.placement) or topic.partitions
+    found: dict[int, GroupCoordinator] = {}
+    for broker, port in brokers:
+        stream = streams.named(f"groups:{broker.id}")
+        config = GroupConfig.of(profile, spec.config)
+        modern = (ModernConfig.of(profile, spec.config), emit)
+        maker = TopicMaker(port, profile, spec.config, broker.tenants, partitions, broker.control.told_controller)
+        coordinator = GroupCoordinator(port, profile, config, broker.tenants, partitions, stream, modern, maker)
+        broker.host(coordinator)
+        transactions = TransactionConfig.of(profile, spec.config)
+        written = _tell_groups(coordinator)
+        host = TransactionCoordinator(
+            port, profile, transactions, broker.tenants, partitions, broker.producer_ids, written,
+            _going_on(broker, coordinator),
+        )  # fmt: skip
+        broker.host(host)
+        if transactions.verifies:
+            broker.check_writes(host.verifier.holds)
+            coordinator.gate = host.verifier.holds
+        found[broker.id] = coordinator
+    return found
+
+
+def _going_on(broker: Broker, groups: GroupCoordinator) -> Callable[[int, Write, KafkaError], None]:
+    """What a coordinator was asked about goes on where it came from."""
+
+    def go_on(source: int, write: Write, error: KafkaError) -> None:
+        if isinstance(write, ProduceRequest):
+            broker.go_on(source, write, error)
+        else:
+            groups.commit_in_transaction(source, write, commit_error(error))
+
+    return go_on
+
+
+def _tell_groups(groups: GroupCoordinator) -> Callable[[str, TxnMarker], None]:
+    """Markers in ``__consumer_offsets`` end what transactions have committed there."""
+
+    def written(partition: str, marker: TxnMarker) -> None:
+        if partition.rpartition("-")[0] == OFFSETS:
+            groups.transaction_ended(partition, marker.producer_id, committed=marker.committed)
+
+    return written

@@ -1,0 +1,125 @@
+"""Groups as an observer sees them: who is in, who has what, what is committed."""
+
+from collections.abc import Mapping
+from functools import partial
+from typing import TYPE_CHECKING
+
+from cluster_model.coordinators.group.consumer_protocol.consumer_group import ModernGroup
+from cluster_model.coordinators.group.group_metadata import Group, State
+from cluster_model.inspection.condition_functions import GroupFacts
+from cluster_model.spec.cluster_spec import GroupSpec
+from cluster_model.spec.internal_topics import OFFSETS, coordinator_partition
+
+if TYPE_CHECKING:
+    from cluster_model.cluster import Cluster
+
+
+def coordinator(cluster: "Cluster", group: str) -> int:
+    """The broker that is to coordinate a group by the controller's state, -1 for none."""
+    records = cluster.world.records
+    count = _partitions_of_offsets(records)
+    return records[f"{OFFSETS}-{coordinator_partition(group, count)}"].leader if count else -1
+
+
+def _partitions_of_offsets(records: Mapping[str, object]) -> int:
+    """How many the topic has, which are numbered without gaps. It is asked often, so few are tried."""
+    high = 1
+    while f"{OFFSETS}-{high - 1}" in records:
+        high *= 2
+    low = high // 2
+    while low + 1 < high:
+        middle = (low + high) // 2
+        if f"{OFFSETS}-{middle - 1}" in records:
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+def known(cluster: "Cluster", group: str) -> Group | None:
+    """What its coordinator knows of a group; None while that is down or loading, or knows nothing."""
+    broker = coordinator(cluster, group)
+    if broker < 0 or not cluster.is_up(broker):
+        return None
+    return cluster.coordinators[broker].registry.groups.get(group)
+
+
+def known_modern(cluster: "Cluster", group: str) -> ModernGroup | None:
+    """What its coordinator knows of a group by the consumer protocol."""
+    broker = coordinator(cluster, group)
+    if broker < 0 or not cluster.is_up(broker):
+        return None
+    return cluster.coordinators[broker].modern.groups.get(group)
+
+
+def is_coordinated(cluster: "Cluster", spec: GroupSpec) -> bool:
+    """Whether a group's partitions are its coordinator's to give."""
+    return spec.coordinated and cluster.profile.group_membership
+
+
+def members(cluster: "Cluster", spec: GroupSpec) -> int:
+    """How many members a group has by its coordinator, 0 while nobody knows."""
+    if not is_coordinated(cluster, spec):
+        return spec.members
+    modern = known_modern(cluster, spec.name)
+    if modern is not None:
+        return len(modern.members)
+    found = known(cluster, spec.name)
+    return 0 if found is None or found.state is State.DEAD else len(found.members)
+
+
+def committed(cluster: "Cluster", spec: GroupSpec) -> dict[str, int]:
+    """Partition → the offset that the group has committed, by its coordinator."""
+    found = known(cluster, spec.name) if is_coordinated(cluster, spec) else None
+    return {} if found is None else {name: value.offset for name, value in sorted(found.offsets.committed.items())}
+
+
+def state(cluster: "Cluster", spec: GroupSpec) -> str:
+    """The group's state as its coordinator tells it, Dead where that knows none; empty while nobody can tell."""
+    broker = coordinator(cluster, spec.name) if is_coordinated(cluster, spec) else -1
+    if broker < 0 or not cluster.is_up(broker) or cluster.coordinators[broker].registry.status(spec.name):
+        return ""
+    modern = known_modern(cluster, spec.name)
+    if modern is not None:
+        return str(modern.state.value)
+    found = known(cluster, spec.name)
+    return State.DEAD.value if found is None else str(found.state.value)
+
+
+def generation(cluster: "Cluster", spec: GroupSpec) -> int:
+    """The group's generation, or its epoch (KIP-848), by its coordinator, -1 while nobody knows."""
+    modern = known_modern(cluster, spec.name)
+    if modern is not None:
+        return modern.epoch
+    found = known(cluster, spec.name) if is_coordinated(cluster, spec) else None
+    return -1 if found is None else found.generation
+
+
+def assignment(cluster: "Cluster", spec: GroupSpec) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """Each consumer with what it takes for its own: during a rebalance two may claim the same."""
+    return tuple(
+        (consumer.name, consumer.assignment) for consumer in cluster.consumers.values() if consumer.group == spec.name
+    )
+
+
+def owned(cluster: "Cluster", spec: GroupSpec) -> int:
+    """Partitions that somebody takes for its own."""
+    return len(dict.fromkeys(name for _consumer, partitions in assignment(cluster, spec) for name in partitions))
+
+
+def places(cluster: "Cluster", spec: GroupSpec) -> dict[str, int]:
+    """Partition → where the group is: what it has committed, else where a consumer of it reads."""
+    found: dict[str, int] = {}
+    for consumer in cluster.consumers.values():
+        if consumer.group == spec.name:
+            found.update(consumer.positions)
+    found.update(committed(cluster, spec))
+    return found
+
+
+def facts(cluster: "Cluster", spec: GroupSpec) -> GroupFacts:
+    """All of that, to be asked for at any time."""
+    return GroupFacts(
+        partial(members, cluster, spec), partial(places, cluster, spec), partial(committed, cluster, spec),
+        partial(generation, cluster, spec), partial(state, cluster, spec), partial(owned, cluster, spec),
+    )  # fmt: skip

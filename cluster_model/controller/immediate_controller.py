@@ -1,0 +1,164 @@
+"""A controller's decisions where one word is enough: nothing lies between deciding and committing.
+
+For steps by hand, and for a controller that stands alone. It asks the rules of the profile's mode, and commits.
+"""
+
+from collections.abc import Callable, Mapping
+
+from cluster_model.controller.committed import Committed, PartitionRecord
+from cluster_model.controller.rules import alter_partition, kraft_events, zk_partition_changes
+from cluster_model.controller.rules.change import Change, Election
+from cluster_model.controller.rules.elections import asked_kraft, asked_zk
+from cluster_model.controller.rules.kraft_partition_changes import build
+from cluster_model.protocol.errors import KafkaError
+from cluster_model.protocol.messages import NOBODY, AlterPartitionRequest, AlterPartitionResponse
+from cluster_model.protocol.versions import Profile
+
+Live = Mapping[int, int]
+"""Brokers that are alive (KRaft: unfenced), with their broker epochs."""
+
+
+class Decider:
+    """Decides about partitions, and has it committed at once."""
+
+    __slots__ = ("committed", "elr", "profile")
+
+    def __init__(self, committed: Committed, profile: Profile, *, elr: bool) -> None:
+        self.committed = committed
+        self.profile = profile
+        self.elr = elr
+        """Whether KIP-966 is on."""
+
+    def fence(self, broker: int, live: Live, now: int) -> list[PartitionRecord]:
+        """A broker is gone (``live`` no longer has it): move its leaderships, take it out of every ISR."""
+        return self._all(lambda record: self._gone(record, broker, live, f"broker {broker} fenced"), now)
+
+    def unfence(self, broker: int, live: Live, now: int) -> list[PartitionRecord]:
+        """A broker is back: partitions without a leader may have one now."""
+        return self._all(lambda record: self._back(record, broker, live), now)
+
+    def came_back_short(self, broker: int, live: Live, now: int) -> list[PartitionRecord]:
+        """A broker registers that had not stopped in good order: with KIP-966 nobody counts on its log any more."""
+        if not self.elr:
+            return []
+
+        def change(record: PartitionRecord) -> Change | None:
+            return kraft_events.unclean_shutdown(
+                record.state, broker, active=live.__contains__, profile=self.profile, topic=record.topic,
+                by=f"broker {broker} had not stopped in good order", elr=True,
+            )  # fmt: skip
+
+        return self._all(change, now)
+
+    def _all(self, decide: Callable[[PartitionRecord], Change | None], now: int) -> list[PartitionRecord]:
+        return [record for record in self.committed.records.values() if self._commit(decide(record), now)]
+
+    def _commit(self, change: Change | None, now: int) -> bool:
+        return change is not None and self.committed.commit(change, now)
+
+    def _gone(self, record: PartitionRecord, broker: int, live: Live, by: str) -> Change | None:
+        state, topic, profile = record.state, record.topic, self.profile
+        if profile.kraft:
+            return kraft_events.broker_gone(
+                state, broker, active=live.__contains__, profile=profile, topic=topic, by=by, elr=self.elr
+            )
+        elected = None
+        if state.leader == broker:
+            elected = zk_partition_changes.offline_election(
+                state, live=live.__contains__, profile=profile, topic=topic, by=by
+            )
+        return elected or zk_partition_changes.remove_from_isr(state, broker, profile=profile, topic=topic, by=by)
+
+    def _back(self, record: PartitionRecord, broker: int, live: Live) -> Change | None:
+        state, topic, profile, by = record.state, record.topic, self.profile, f"broker {broker} is back"
+        if profile.kraft:
+            return kraft_events.broker_back(
+                state, broker, active=live.__contains__, profile=profile, topic=topic, by=by, elr=self.elr
+            )
+        if state.leader != NOBODY or broker not in state.replicas:
+            return None
+        return zk_partition_changes.offline_election(state, live=live.__contains__, profile=profile, topic=topic, by=by)
+
+    def alter_partition(self, request: AlterPartitionRequest, live: Live, now: int) -> AlterPartitionResponse:
+        """Judge a leader's proposal, and commit it if it stands."""
+        record = self.committed.records.get(request.partition)
+        if record is None:
+            unknown = KafkaError.UNKNOWN_TOPIC_OR_PARTITION
+            return AlterPartitionResponse(request.partition, unknown, -1, (), -1, request.correlation)
+        error = self._judge(record, request, live)
+        if error is KafkaError.NONE:
+            change = self._accept(record, request, live)
+            self._commit(change, now)
+            error = alter_partition.answer_error(change, request)
+        # The answer names the asker's epoch: one that the change itself raised reaches the leader as a decision.
+        return AlterPartitionResponse(
+            request.partition, error, request.leader_epoch, record.isr, record.partition_epoch, request.correlation
+        )
+
+    def _judge(self, record: PartitionRecord, request: AlterPartitionRequest, live: Live) -> KafkaError:
+        state, profile = record.state, self.profile
+        if not profile.alter_partition:
+            return alter_partition.judge_write(state, request)
+        if not profile.kraft:
+            return alter_partition.judge_zk(state, request, epochs=live, profile=profile)
+        return alter_partition.judge_kraft(state, request, epochs=live, active=live.__contains__, profile=profile)
+
+    def _accept(self, record: PartitionRecord, request: AlterPartitionRequest, live: Live) -> Change | None:
+        if not self.profile.kraft:
+            return alter_partition.accept_zk(record.state, request)
+        return alter_partition.accept_kraft(
+            record.state, request, active=live.__contains__, profile=self.profile, topic=record.topic, elr=self.elr
+        )
+
+    def elect_leaders(self, partition: str, live: Live, now: int, *, unclean: bool) -> KafkaError:
+        """An administrator's election (KIP-460): of the first replica, or of any live one where nobody leads."""
+        record = self.committed.records[partition]
+        state, topic, profile, by = record.state, record.topic, self.profile, "administrator"
+        active = live.__contains__
+        if profile.kraft:
+            change = asked_kraft(
+                state, unclean=unclean, active=active, profile=profile, topic=topic, by=by, elr=self.elr
+            )
+        else:
+            change = asked_zk(state, unclean=unclean, live=active, profile=profile, topic=topic, by=by)
+        if isinstance(change, KafkaError):
+            return change
+        self._commit(change, now)
+        return KafkaError.NONE
+
+    def elect_by_hand(self, partition: str, leader: int, now: int, *, unclean: bool, live: Live) -> KafkaError:
+        """A hand-stepped election of anyone who may lead, or of any replica when ``unclean``; ISR members must live."""
+        record = self.committed.records[partition]
+        if leader not in record.assignment:
+            return KafkaError.INVALID_REQUEST
+        change = self._elected_by_hand(record, leader, live, unclean=unclean)
+        if change is None or change.state.leader != leader or not (change.clean or unclean):
+            return KafkaError.ELIGIBLE_LEADERS_NOT_AVAILABLE
+        self._commit(change, now)
+        return KafkaError.NONE
+
+    def _elected_by_hand(self, record: PartitionRecord, leader: int, live: Live, *, unclean: bool) -> Change | None:
+        """The rules of the mode, told that nobody but the wanted leader is there to lead."""
+        topic, profile, by = record.topic, self.profile, "step"
+        isr = tuple(broker for broker in record.isr if broker in live or broker == leader)
+        if profile.kraft:
+            return build(
+                record.state._replace(leader=NOBODY), target_isr=isr if leader in isr else None,
+                active=leader.__eq__, election=Election.UNCLEAN if unclean else Election.ONLINE,
+                profile=profile, topic=topic, by=by, elr=self.elr,
+            )  # fmt: skip
+        if leader in isr:
+            return zk_partition_changes.reassign_election(
+                record.state._replace(isr=isr), (leader,), live=leader.__eq__, by=by
+            )
+        return zk_partition_changes.offline_election(
+            record.state, live=leader.__eq__, profile=profile, topic=topic, by=by, unclean=unclean
+        )
+
+    def drop_by_hand(self, partition: str, broker: int, now: int, *, live: Live) -> KafkaError:
+        """A hand-stepped removal from the ISR, as the controller does for a broker that it has given up."""
+        record = self.committed.records[partition]
+        changed = broker in record.isr and self._commit(
+            self._gone(record, broker, live, f"broker {broker} dropped"), now
+        )
+        return KafkaError.NONE if changed else KafkaError.INVALID_REQUEST

@@ -1,0 +1,370 @@
+"""A broker's side of a KRaft cluster: an observer of the quorum, its lifecycle, its proposals, and what it hands on.
+
+Where a broker is a controller too (``process.roles=broker,controller``) its peer is a voter, and the controller lives
+in here: one process, one replay of the log, one fate.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from cluster_model.broker.broker import Broker
+from cluster_model.broker.control_plane_client import Decisions, Handlers, Listening
+from cluster_model.controller.kraft.alter_partition_manager import AGAIN, AlterPartitionManager
+from cluster_model.controller.kraft.controller_channel import ControllerChannel
+from cluster_model.controller.kraft.forwarding import Forwarding
+from cluster_model.controller.kraft.lifecycle import DEADLINE, NEXT, BrokerLifecycle, BrokerState
+from cluster_model.controller.kraft.loader import MetadataLoader
+from cluster_model.controller.kraft.messages import (
+    AlterPartitionBatchResponse,
+    BrokerHeartbeatResponse,
+    BrokerRegistrationResponse,
+)
+from cluster_model.controller.kraft.metadata import Base, MetadataImage
+from cluster_model.controller.kraft.quorum_controller import QuorumController
+from cluster_model.controller.kraft.records import Record
+from cluster_model.controller.kraft.settings import ControllerSettings
+from cluster_model.controller.metadata_delay import Holdback
+from cluster_model.controller.raft.metadata_log import MetadataListener
+from cluster_model.controller.raft.raft_client import QuorumPeer
+from cluster_model.kernel.event_loop import Payload
+from cluster_model.kernel.node_context import Alarm, Port
+from cluster_model.kernel.rng import Stream
+from cluster_model.protocol.admin_messages import EnvelopeResponse
+from cluster_model.protocol.config_key import ConfigValue
+from cluster_model.protocol.configs import BrokerConfig
+from cluster_model.protocol.messages import AlterPartitionRequest, AlterPartitionResponse
+from cluster_model.protocol.versions import Profile
+
+STARTUP_US: Final = 2_000_000
+"""From the start of the process until it registers. Kafka has no figure for it; a small broker takes a few seconds."""
+STARTED: Final = "kraft started"
+LOADED: Final = "kraft loaded"
+HEARTBEATS: Final = "heartbeat channel"
+HELD: Final = "kraft held metadata"
+PROPOSALS: Final = "alter partition channel"
+FORWARDED: Final = "forwarding channel"
+
+PeerOf = Callable[[Port, MetadataListener], QuorumPeer]
+ControllerOf = Callable[[Port, QuorumPeer, MetadataImage], QuorumController]
+Told = Callable[[int, tuple[Record, ...]], None]
+"""What the observer is told of a committed batch: its offset and records."""
+
+
+class KraftControl:
+    """A broker's."""
+
+    __slots__ = (
+        "_alarm",
+        "_base",
+        "_broker",
+        "_committed",
+        "_forwarding",
+        "_held",
+        "_late_port",
+        "_lifecycle",
+        "_loaded_at",
+        "_loader",
+        "_port",
+        "_proposals",
+        "_told",
+        "controller",
+        "handlers",
+        "peer",
+        "registered",
+        "runs",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        broker: Broker,
+        port: Port,
+        rack: str,
+        base: Base,
+        profile: Profile,
+        config: BrokerConfig,
+        settings: ControllerSettings,
+        jitter: Stream,
+        peer_of: PeerOf,
+        controller_of: ControllerOf | None,
+        told: Told,
+    ) -> None:
+        """``peer_of`` makes its member of the quorum, ``controller_of`` its controller, if it is to have one."""
+        self.registered = False
+        self.runs = True
+        """Whether there is a process."""
+        self._broker = broker
+        self._port = port
+        self._base = base
+        self._late_port = profile.late_port
+        self._told = told
+        self._loaded_at = 0
+        """When the logs of this life are loaded."""
+        self.peer = peer_of(port, self)
+        self.peer.on_left = broker.halt
+        self._loader = MetadataLoader(port.node_id, MetadataImage(base), self)
+        self._committed = self._loader.image
+        """What the node has of the log; the loader has one of its own while its news are held back."""
+        self._held = Holdback()
+        self._alarm = Alarm(port, HELD)
+        self.controller = None if controller_of is None else controller_of(port, self.peer, self._committed)
+        heartbeats = ControllerChannel(port, HEARTBEATS, self.peer, config.session_us // 2)
+        self._lifecycle = BrokerLifecycle(
+            port, rack, heartbeats, config, settings, jitter, lambda: self._loader.image.until - 1, self
+        )  # fmt: skip
+        proposals = ControllerChannel(port, PROPOSALS, self.peer, config.socket_timeout_us)
+        self._proposals = AlterPartitionManager(port, proposals, lambda: self.broker_epoch, self._isr_answered)
+        self._forwarding = Forwarding(port, ControllerChannel(port, FORWARDED, self.peer, config.socket_timeout_us))
+        self.handlers: Handlers = {
+            BrokerRegistrationResponse: lambda _source, answer: self._lifecycle.registration_answered(answer),
+            BrokerHeartbeatResponse: lambda _source, answer: self._lifecycle.heartbeat_answered(answer),
+            AlterPartitionBatchResponse: lambda _source, answer: self._proposals.answered(answer),
+            EnvelopeResponse: lambda _source, answer: self._forwarding.answered(answer),
+            **dict.fromkeys(Forwarding.REQUESTS, self._forwarding.forward),
+            **self.peer.handlers,
+        }
+        if self.controller is not None:
+            self.handlers = {**self.controller.handlers, **self.handlers}
+
+    @property
+    def broker_epoch(self) -> int:
+        """Of its registration, as it knows it; -1 for none."""
+        return self._lifecycle.epoch
+
+    @property
+    def listening(self) -> Listening:
+        """Acceptors start when the image is published (``BrokerServer.startup``), since 3.5 when it is unfenced too.
+
+        Before 3.5 the port is bound when the process starts, long before (KAFKA-14658).
+        """
+        lifecycle = self._lifecycle
+        if lifecycle.unfenced if self._late_port else lifecycle.ready:
+            return Listening.OPEN
+        early = not self._late_port and lifecycle.state is not BrokerState.NOT_RUNNING
+        return Listening.SILENT if early else Listening.CLOSED
+
+    @property
+    def image(self) -> MetadataImage:
+        """Metadata as this broker has it."""
+        return self._loader.image
+
+    @property
+    def state(self) -> str:
+        """Where it is in its life, for views."""
+        return self._lifecycle.state.name
+
+    def begin(self, epoch: int) -> None:
+        """Stand in a formed cluster at its first instant."""
+        self.registered = True
+        self._lifecycle.begin(epoch)
+        self._loader.begin()
+        self._broker.serve()
+
+    # -- the process --------------------------------------------------------------------------------------------------
+
+    def told_controller(self) -> int:
+        """The broker itself: it hands requests on (KIP-590)."""
+        return self._port.node_id
+
+    def started(self, after_us: int) -> None:
+        """The process comes up. It serves once the log told it of its own registration, and its logs are loaded."""
+        self.runs = True
+        self._loaded_at = self._port.now + after_us
+        self._loader.image.reset(self._base)
+        self._committed.reset(self._base)
+        self._lifecycle.come_up(clean=self._broker.logs.was_clean)
+        self.peer.started()
+        self._port.timer(STARTUP_US, STARTED)
+
+    def stopped(self) -> None:
+        """The process died."""
+        self.registered = False
+        self.runs = False
+        self.peer.stopped()
+        self._lifecycle.stopped()
+        self._proposals.stopped()
+        self._forwarding.stopped()
+        self._loader.stopped()
+        self._held.clear()
+        self._alarm.forget()
+        self._catch_up()
+        if self.controller is not None:
+            self.controller.stopped()
+
+    def shut_down(self) -> None:
+        """SIGTERM: a controlled shutdown (KIP-631)."""
+        self._lifecycle.shut_down()
+
+    def on_timer(self, timer: Payload) -> bool:
+        """Its timers, those of its parts, and its controller's."""
+        name = timer[0]
+        if name in (NEXT, DEADLINE):
+            self._lifecycle.on_timer(timer)
+        elif name == HEARTBEATS:
+            self._lifecycle.channel.on_timer()
+        elif name == PROPOSALS:
+            self._proposals.channel.on_timer()
+        elif name == FORWARDED:
+            self._forwarding.channel.on_timer()
+        elif name == AGAIN:
+            self._proposals.on_timer(timer)
+        elif name == HELD:
+            if self._alarm.rang():
+                self._catch_up()
+        elif name == STARTED:
+            self._lifecycle.start()
+        elif name == LOADED:
+            self._lifecycle.logs_loaded()
+            self._loader.first()
+            self._broker.serve()
+        else:
+            return self.peer.on_timer(timer) or (self.controller is not None and self.controller.on_timer(timer))
+        return True
+
+    def on_disconnect(self, peer: int) -> None:
+        """A connection broke."""
+        self.peer.on_disconnect(peer)
+        self._lifecycle.channel.on_disconnect(peer)
+        self._proposals.channel.on_disconnect(peer)
+        self._forwarding.channel.on_disconnect(peer)
+
+    # -- the quorum's word --------------------------------------------------------------------------------------------
+
+    def on_leader(self, epoch: int) -> None:
+        """The process has become the active controller."""
+        if self.controller is not None:
+            self.controller.on_leader(epoch)
+
+    def on_resigned(self) -> None:
+        """It is no longer."""
+        if self.controller is not None:
+            self.controller.on_resigned()
+
+    def on_committed(self, base_offset: int, _epoch: int, records: tuple[Record, ...]) -> None:
+        """A committed batch."""
+        self._told(base_offset, records)
+        if self._loader.image is not self._committed:
+            self._committed.replay(base_offset, records)
+        if self._held.holds or self._held.waits:
+            self._held.put((base_offset, records), self._port.now)
+            self._catch_up()
+        else:
+            self._loader.replay(base_offset, records)
+        if self.controller is not None:
+            self.controller.on_committed(base_offset + len(records))
+
+    # -- news that come late ------------------------------------------------------------------------------------------
+
+    def hold_metadata(self, fault: int, delay_us: int) -> None:
+        """Let the loader take up committed records that late, 0: not until :meth:`pass_metadata`.
+
+        Its member of the quorum goes on, so do heartbeats, which tell how far the broker has got; so does a controller
+        in the same process, which replays the log for itself.
+        """
+        if self._loader.image is self._committed:
+            self._loader.image = MetadataImage(self._base)
+            self._loader.image.copy_of(self._committed)
+        self._held.hold(fault, delay_us)
+
+    def pass_metadata(self, fault: int) -> None:
+        """Undo of :meth:`hold_metadata` by that fault; the process takes up what is due when it next runs."""
+        self._held.release(fault)
+        if self._held.waits:
+            self._alarm.want(self._port.now)
+        else:
+            self._catch_up()
+
+    def _catch_up(self) -> None:
+        """Take up what is due, and be as ever once nothing is held."""
+        while (batch := self._held.due(self._port.now)) is not None:
+            self._loader.replay(*batch)
+        if self._held.holds:
+            at = self._held.next_at()
+            if at >= 0:
+                self._alarm.want(at)
+        else:
+            self._loader.image = self._committed
+
+    # -- the lifecycle's word -----------------------------------------------------------------------------------------
+
+    def registered_as(self, epoch: int) -> None:
+        """The controller accepted the registration."""
+        self.registered = True
+        self._broker.registered_anew()
+
+    def caught_up(self) -> None:
+        """The broker knows what the log says of itself: now it loads its logs."""
+        self._port.timer(max(0, self._loaded_at - self._port.now), LOADED)
+
+    def may_halt(self) -> None:
+        """The process ends in order; if it is a controller too, that ends first (``KafkaRaftServer.shutdown``)."""
+        self._lifecycle.previous_epoch = self._lifecycle.epoch
+        if self.controller is None:
+            self._broker.halt()
+        else:
+            self.peer.leave()
+
+    def give_up(self) -> None:
+        """The process could not register in time."""
+        self._port.exit("could not register with the controllers")
+
+    # -- news for the broker ------------------------------------------------------------------------------------------
+
+    def take(self, decisions: Decisions) -> None:
+        """Lead, follow and know what was decided."""
+        self._broker.take(decisions)
+
+    def forget(self, partition: str) -> None:
+        """A partition is gone, and the replica with it."""
+        self._broker.forget(partition)
+        self._broker.stop_replica(partition, delete=True)
+
+    def clean_up(self, assigned: Mapping[str, int]) -> None:
+        """Logs that are left of former partitions go."""
+        self._broker.delete_strays(assigned)
+
+    def configure(self, topic: str, overrides: dict[str, ConfigValue]) -> None:
+        """A topic's own configurations."""
+        self._broker.configure_topic(topic, overrides)
+
+    def reconfigure(self, overrides: dict[str, ConfigValue]) -> None:
+        """The broker's dynamic configurations; what it cannot take it goes without."""
+        self._broker.update_config(overrides)
+
+    # -- proposals ----------------------------------------------------------------------------------------------------
+
+    def propose(self, proposal: AlterPartitionRequest) -> None:
+        """A leader wants another ISR."""
+        self._proposals.propose(proposal)
+
+    def _isr_answered(self, response: AlterPartitionResponse) -> None:
+        if self._broker.isr_answered(response):
+            self._broker.propose_again(response.partition)
+
+    def save(self) -> tuple[Any, ...]:
+        """All state."""
+        controller = () if self.controller is None else self.controller.save()
+        held = (self._held.save(), self._committed.save()) if self._held.holds or self._held.waits else ()
+        return (
+            self.registered, self.runs, self._loaded_at, self.peer.save(), self._loader.save(), self._lifecycle.save(),
+            self._proposals.save(), self._forwarding.save(), controller, self._alarm.save(), held,
+        )  # fmt: skip
+
+    def load(self, saved: tuple[Any, ...]) -> None:
+        """Undo of :meth:`save`, after the network's and the plane's."""
+        (
+            self.registered, self.runs, self._loaded_at, peer, loader, lifecycle, proposals, forwarding, controller,
+            alarm, held,
+        ) = saved  # fmt: skip
+        self.peer.load(peer)
+        waiting, committed = held or ((), ())
+        self._held.load(waiting)
+        self._alarm.load(alarm)
+        self._loader.image = MetadataImage(self._base) if held else self._committed
+        self._loader.load(loader)
+        if held:
+            self._committed.load(committed)
+        self._lifecycle.load(lifecycle)
+        self._proposals.load(proposals)
+        self._forwarding.load(forwarding)
+        if self.controller is not None:
+            self.controller.load(controller)

@@ -1,0 +1,248 @@
+"""The control plane of a KRaft cluster: controllers of their own or inside brokers, and every broker's side."""
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from cluster_model.broker.broker import Broker
+from cluster_model.controller.cluster_parts import Parts
+from cluster_model.controller.control_plane_interface import Server
+from cluster_model.controller.kraft.broker_side import KraftControl
+from cluster_model.controller.kraft.controller_node import ControllerNode
+from cluster_model.controller.kraft.metadata import Base, MetadataImage, Registration
+from cluster_model.controller.kraft.quorum_controller import QuorumController
+from cluster_model.controller.kraft.settings import ControllerSettings
+from cluster_model.controller.kraft.truth import Truth
+from cluster_model.controller.raft.config import QuorumConfig
+from cluster_model.controller.raft.metadata_log import MetadataListener
+from cluster_model.controller.raft.raft import Role
+from cluster_model.controller.raft.raft_client import QuorumPeer, form_quorum
+from cluster_model.controller.raft.store import QuorumStore
+from cluster_model.controller.rules.replica_placement import Draw
+from cluster_model.controller.view import ControllerRole, ControllerView
+from cluster_model.kernel.node_context import Port
+from cluster_model.kernel.rng import Streams
+from cluster_model.protocol.errors import KafkaError
+from cluster_model.protocol.events import ControllerChanged, Event
+from cluster_model.protocol.messages import NOBODY
+from cluster_model.spec.cluster_spec import ClusterSpec
+
+_ROLES: Final[dict[Role, ControllerRole]] = {
+    Role.UNATTACHED: "looking",
+    Role.FOLLOWER: "follower",
+    Role.PROSPECTIVE: "candidate",
+    Role.CANDIDATE: "candidate",
+    Role.LEADER: "leader",
+    Role.RESIGNED: "looking",
+}
+
+
+def base_of(spec: ClusterSpec, parts: Parts) -> Base:
+    """What the log of the formed cluster begins with: all brokers registered, all topics there.
+
+    It stands for the records up to offset 0, so that is the broker epoch of every registration.
+    """
+    states = tuple(record.state for record in parts.committed.records.values())
+    ids = {state.partition.rpartition("-")[0]: state.topic_id for state in states}
+    return Base(
+        tuple(Registration(broker.id, 0, 0, broker.rack, fenced=False) for broker in spec.brokers),
+        tuple(ids.items()),
+        states,
+        tuple((("topic", topic.name), tuple(topic.config.items())) for topic in spec.topics if topic.config),
+    )
+
+
+class KraftPlane:
+    """One cluster's."""
+
+    def __init__(
+        self,
+        spec: ClusterSpec,
+        parts: Parts,
+        port_of: Callable[[int], Port],
+        streams: Streams,
+        emit: Callable[[Event], None],
+    ) -> None:
+        self._spec = spec
+        self._parts = parts
+        self._streams = streams
+        self._base = base_of(spec, parts)
+        self._settings = ControllerSettings.of(parts.profile, spec.config)
+        self._quorum = QuorumConfig.of(parts.profile, spec.config)
+        self._store = QuorumStore()
+        self._emit = emit
+        self._clock = clock = port_of(spec.voters[0]).clock
+        self._truth = Truth(self._base, parts.registry, lambda: clock.now, emit)
+        self._controls: dict[int, KraftControl] = {}
+        self._nodes = {
+            node: ControllerNode(port_of(node), self._base, self._peer, self._controller, self._truth.told)
+            for node in spec.voters
+            if node not in spec.combined
+        }
+        self.servers: dict[int, tuple[str, Server]] = {
+            node: (f"controller {node}", server) for node, server in self._nodes.items()
+        }
+
+    def read_out_of(self, other: "KraftPlane") -> None:
+        """Keyframes of another cluster are going to be loaded: what they leave out of the log is in its store."""
+        self._store.whole = other._store
+
+    def _peer(self, port: Port, listener: MetadataListener) -> QuorumPeer:
+        stream = self._streams.named(f"raft:{port.node_id}")
+        return QuorumPeer(port, self._spec.voters, self._store, self._quorum, stream, listener)
+
+    def _draw(self, topic: str) -> Draw:
+        return self._streams.named(f"placement:{topic}").below
+
+    def _controller(self, port: Port, peer: QuorumPeer, committed: MetadataImage) -> QuorumController:
+        return QuorumController(
+            port, peer, committed, self._base, self._parts.profile, self._settings, self._spec.config, self._draw,
+            self._began,
+        )  # fmt: skip
+
+    def _began(self, node: int, epoch: int) -> None:
+        """Whoever forms the cluster is no news."""
+        if epoch > 1:
+            broker = node if node in self._controls else NOBODY
+            self._emit(ControllerChanged(self._clock.now, self._name(node), broker, epoch))
+
+    def _name(self, node: int) -> str:
+        return f"broker {node}" if node in self._controls else f"controller {node}"
+
+    def join(self, broker: Broker, port: Port, rack: str) -> KraftControl:
+        """A broker's side, a controller in it where the broker is one."""
+        control = KraftControl(
+            broker,
+            port,
+            rack,
+            self._base,
+            self._parts.profile,
+            self._parts.config,
+            self._settings,
+            self._streams.named(f"lifecycle:{broker.id}"),
+            self._peer,
+            self._controller if broker.id in self._spec.combined else None,
+            self._truth.told,
+        )
+        self._controls[broker.id] = control
+        return control
+
+    def begin(self) -> None:
+        """The first voter leads epoch 1, and everybody knows everything."""
+        peers = (*(node.peer for node in self._nodes.values()), *(control.peer for control in self._controls.values()))
+        form_quorum(peers, self._spec.voters[0], ())
+        for control in self._controls.values():
+            control.begin(0)
+
+    def _controllers(self) -> dict[int, QuorumController]:
+        """By node id."""
+        found = {number: node.controller for number, node in self._nodes.items()}
+        for broker, control in self._controls.items():
+            if control.controller is not None:
+                found[broker] = control.controller
+        return found
+
+    def controllers(self) -> tuple[int, ...]:
+        """The voters."""
+        return self._spec.voters
+
+    def _newest(self) -> QuorumController | None:
+        active = [controller for controller in self._controllers().values() if controller.active]
+        return max(active, key=lambda controller: controller.epoch, default=None)
+
+    def active(self) -> int:
+        """The voter that leads and acts on it, the one with the newest epoch if an older one has not noticed yet."""
+        newest = self._newest()
+        return NOBODY if newest is None else newest.node
+
+    def controller_epoch(self) -> int:
+        """The newest epoch in which anybody has become the active controller."""
+        newest = self._newest()
+        return max(self._store.stints) if newest is None else newest.epoch
+
+    def view(self) -> tuple[ControllerView, ...]:
+        """The voters."""
+        newest = self._newest()
+        found: list[ControllerView] = []
+        for number in self._spec.voters:
+            member = self._nodes[number] if number in self._nodes else self._controls[number]
+            role = _ROLES[member.peer.node.role]
+            controller = member.controller
+            if not member.runs:
+                role = "down"
+            elif controller is not None and controller.active:
+                role = "active" if controller is newest else "zombie"
+            peer = member.peer
+            found.append(
+                ControllerView(number, self._name(number), role, peer.epoch, peer.end, peer.high_watermark)
+            )  # fmt: skip
+        return tuple(found)
+
+    def is_live(self, broker: int) -> bool:
+        """Whether a broker is registered and not fenced, by what is committed."""
+        known = self._truth.image.brokers.get(broker)
+        return known is not None and not known.fenced
+
+    def is_shutting_down(self, broker: int) -> bool:
+        """Whether that is committed of a broker's registration."""
+        known = self._truth.image.brokers.get(broker)
+        return known is not None and known.in_controlled_shutdown
+
+    def broker_epoch(self, broker: int) -> int:
+        """The offset of its registration's record."""
+        known = self._truth.image.brokers.get(broker)
+        return NOBODY if known is None else known.epoch
+
+    def obeyed_epoch(self, broker: int) -> int:
+        """The quorum's epoch, as the broker's own member of it knows."""
+        return self._controls[broker].peer.epoch
+
+    def controller_known_to(self, broker: int) -> int:
+        """The quorum's leader, as the broker's own member of it knows."""
+        return self._controls[broker].peer.leader
+
+    @property
+    def session_us(self) -> int:
+        """``broker.session.timeout.ms``."""
+        return self._settings.session_us
+
+    def expire_session(self, broker: int) -> bool:
+        """The active controller fences it as if its heartbeats were late; the next one unfences it."""
+        newest = self._newest()
+        return newest is not None and newest.expire_session(broker)
+
+    def depose_controller(self) -> bool:
+        """``KafkaRaftClient.resign``: it says so to the other voters, and may be elected again."""
+        newest = self._newest()
+        if newest is None:
+            return False
+        member = self._nodes[newest.node] if newest.node in self._nodes else self._controls[newest.node]
+        member.peer.resign()
+        return True
+
+    def hold_metadata(self, broker: int, fault: int, delay_us: int, *, cache_only: bool) -> None:
+        """Of the log's committed records; a broker's cache and its roles are of one piece here."""
+        del cache_only
+        self._controls[broker].hold_metadata(fault, delay_us)
+
+    def pass_metadata(self, broker: int, fault: int) -> None:
+        """Undo of :meth:`hold_metadata`."""
+        self._controls[broker].pass_metadata(fault)
+
+    def elect_leaders(self, partition: str, *, unclean: bool) -> KafkaError:
+        """An administrator's election, asked of the active controller without a message on the way."""
+        newest = self._newest()
+        if newest is None:
+            return KafkaError.NOT_CONTROLLER
+        return newest.ask_election(partition, unclean=unclean)
+
+    def save(self) -> tuple[Any, ...]:
+        """The log's lengths, what is committed, and the controllers of their own."""
+        return (self._store.save(), self._truth.image.save(), tuple(node.save() for node in self._nodes.values()))
+
+    def load(self, saved: tuple[Any, ...]) -> None:
+        """Undo of :meth:`save`, after the network's and the streams'."""
+        store, truth, nodes = saved
+        self._store.load(store)
+        self._truth.image.load(truth)
+        for node, state in zip(self._nodes.values(), nodes, strict=True):
+            node.load(state)

@@ -1,0 +1,141 @@
+"""Where a KRaft controller puts a topic's replicas (``StripedReplicaPlacer``). Pure: who calls draws the numbers.
+
+Racks take turns, and in each rack its brokers do; every partition begins one rack further. Unfenced brokers come first,
+and the first replica must be one. Brokers without a rack are all in one.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, TypeVar
+
+from cluster_model.protocol.errors import KafkaError
+
+T = TypeVar("T")
+Draw = Callable[[int], int]
+"""A random number below the one given."""
+
+
+class Usable(NamedTuple):
+    """A registered broker."""
+
+    broker: int
+    rack: str = ""
+    fenced: bool = False
+
+
+class _Brokers:
+    """Takes turns, beginning one further in every round; a round ends when all had theirs."""
+
+    __slots__ = ("_index", "_members", "_offset", "_round")
+
+    def __init__(self, members: list[int], offset: int) -> None:
+        self._members = members
+        self._offset = offset
+        self._index = 0
+        self._round = 0
+
+    def next(self, turn: int) -> int:
+        """The next one in this round, -1 if none is left."""
+        count = len(self._members)
+        if not count:
+            return -1
+        if turn != self._round:
+            self._round, self._index, self._offset = turn, 0, (self._offset + 1) % count
+        if self._index >= count:
+            return -1
+        broker = self._members[(self._index + self._offset) % count]
+        self._index += 1
+        return broker
+
+    def shuffle(self, draw: Draw) -> None:
+        """Another order from now on."""
+        _shuffle(self._members, draw)
+
+
+class _Rack(NamedTuple):
+    fenced: _Brokers
+    unfenced: _Brokers
+
+    def next(self, turn: int) -> int:
+        broker = self.unfenced.next(turn)
+        return broker if broker >= 0 else self.fenced.next(turn)
+
+
+def check_replication(brokers: Sequence[Usable], replication: int) -> KafkaError:
+    """INVALID_REPLICATION_FACTOR for fewer than one replica, more than there are brokers, or only fenced brokers."""
+    possible = 0 < replication <= len(brokers) and any(not broker.fenced for broker in brokers)
+    return KafkaError.NONE if possible else KafkaError.INVALID_REPLICATION_FACTOR
+
+
+def place_striped(
+    brokers: Sequence[Usable],
+    partitions: int,
+    replication: int,
+    draw: Draw,
+    existing: Sequence[tuple[int, ...]] = (),
+) -> tuple[tuple[int, ...], ...]:
+    """Replicas per partition; :func:`check_replication` must have passed.
+
+    With ``existing`` partitions of the topic, the new ones go on where those ended. Numbers are drawn in this order:
+    for each rack by name a start among its fenced and one among its unfenced brokers, then a rack to start with; only
+    for lists that are not empty and have no start yet.
+    """
+    names = sorted({broker.rack for broker in brokers})
+    rack_of = {broker.broker: broker.rack for broker in brokers}
+    racks = {name: _rack(brokers, name, draw, existing, rack_of) for name in names}
+    last = rack_of.get(existing[-1][0]) if existing else None
+    offset = draw(len(names)) if last is None else (names.index(last) + 1) % len(names)
+    unfenced = sum(not broker.fenced for broker in brokers)
+    placed: list[tuple[int, ...]] = []
+    turn = 0
+    for _partition in range(partitions):
+        if turn == unfenced > 1:
+            # As many partitions as brokers that may lead: another order, lest the same replicas come again.
+            _shuffle(names, draw)
+            for rack in racks.values():
+                rack.fenced.shuffle(draw)
+                rack.unfenced.shuffle(draw)
+            turn = 0
+        offset %= len(names)
+        placed.append(_one([racks[name] for name in names], offset, replication, turn))
+        turn += 1
+        offset += 1
+    return tuple(placed)
+
+
+def _one(racks: list[_Rack], offset: int, replication: int, turn: int) -> tuple[int, ...]:
+    """One partition: the leader from the first rack with an unfenced broker left, then rack by rack but that one."""
+    count = len(racks)
+    first = offset
+    while (leader := racks[first].unfenced.next(turn)) < 0:
+        first = (first + 1) % count
+    chosen = [leader]
+    index = offset
+    skips_first = True
+    while len(chosen) < replication:
+        if skips_first and index == first:
+            skips_first = False
+        else:
+            broker = racks[index].next(turn)
+            if broker >= 0:
+                chosen.append(broker)
+        index = (index + 1) % count
+    return tuple(chosen)
+
+
+def _rack(
+    brokers: Sequence[Usable], name: str, draw: Draw, existing: Sequence[tuple[int, ...]], rack_of: dict[int, str]
+) -> _Rack:
+    fenced = sorted(broker.broker for broker in brokers if broker.rack == name and broker.fenced)
+    unfenced = sorted(broker.broker for broker in brokers if broker.rack == name and not broker.fenced)
+    fenced_start = draw(len(fenced)) if fenced else 0
+    newest = (broker for replicas in reversed(existing) for broker in replicas if rack_of.get(broker) == name)
+    last = next(newest, -1)
+    start = unfenced.index(last) + 1 if last in unfenced else draw(len(unfenced)) if unfenced else 0
+    return _Rack(_Brokers(fenced, fenced_start), _Brokers(unfenced, start % max(1, len(unfenced))))
+
+
+def _shuffle(items: list[T], draw: Draw) -> None:
+    """From the last on, each changes places with one up to itself (``Collections.shuffle``)."""
+    for size in range(len(items), 1, -1):
+        other = draw(size)
+        items[size - 1], items[other] = items[other], items[size - 1]

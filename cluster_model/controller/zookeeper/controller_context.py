@@ -1,0 +1,175 @@
+"""What the controller knows: its own copy of everything in ZooKeeper, and where each partition and replica stands.
+
+Only events of the controller's lane change it (``ControllerContext``).
+"""
+
+from collections.abc import Iterable
+from enum import IntEnum
+from typing import Any, Final, NamedTuple
+
+from cluster_model.controller.zookeeper.kafka_zk_client import Assignment, StateNode, index_of, topic_of
+from cluster_model.protocol.messages import NOBODY, PartitionState
+
+UNDECIDED: Final = -1
+"""``leader_epoch`` of a partition for which no state was ever written."""
+
+
+class Standing(IntEnum):
+    """A partition's state (``PartitionState`` of ``PartitionStateMachine``)."""
+
+    NEW = 0
+    ONLINE = 1
+    OFFLINE = 2
+
+
+class Where(IntEnum):
+    """A replica's state (``ReplicaState`` of ``ReplicaStateMachine``)."""
+
+    NEW = 0
+    ONLINE = 1
+    OFFLINE = 2
+    DELETION_STARTED = 3
+    DELETION_SUCCESSFUL = 4
+    DELETION_INELIGIBLE = 5
+
+
+class LiveBroker(NamedTuple):
+    """A broker that is registered. ``epoch`` is the czxid of its node."""
+
+    epoch: int
+    rack: str
+
+
+class ControllerContext:
+    """Everything, empty while this broker is not the controller."""
+
+    __slots__ = (
+        "active", "brokers", "configs", "defaults", "deleting", "deletion_ineligible", "deletion_started", "epoch",
+        "epoch_version", "leader", "partitions", "replicas", "shutting_down", "standing", "topic_ids", "topics",
+    )  # fmt: skip
+
+    def __init__(self) -> None:
+        self.active = False
+        """Whether this broker takes itself to be the controller."""
+        self.leader = NOBODY
+        """Who the controller is, as far as this broker knows."""
+        self.defaults: dict[str, Any] = {}
+        """This broker's configuration that was given at run time, controller or not (KIP-226)."""
+        self.epoch = 0
+        self.epoch_version = 0
+        """Version of /controller_epoch, the condition of every write since 2.1 (KAFKA-6082)."""
+        self.brokers: dict[int, LiveBroker] = {}
+        self.shutting_down: dict[int, None] = {}
+        self.topics: dict[str, tuple[str, ...]] = {}
+        """Topic → its partitions, by number."""
+        self.topic_ids: dict[str, int] = {}
+        self.partitions: dict[str, PartitionState] = {}
+        self.standing: dict[str, Standing] = {}
+        self.replicas: dict[tuple[str, int], Where] = {}
+        self.configs: dict[str, tuple[tuple[str, Any], ...]] = {}
+        """Topic → its own configuration, as read when it last mattered."""
+        self.deleting: dict[str, None] = {}
+        self.deletion_started: dict[str, None] = {}
+        self.deletion_ineligible: dict[str, None] = {}
+
+    def clear(self) -> None:
+        """Not the controller any more."""
+        leader, defaults = self.leader, self.defaults
+        self.load(ControllerContext().save())
+        self.leader, self.defaults = leader, defaults
+
+    def is_live(self, broker: int) -> bool:
+        """Registered, and not shutting down (``isReplicaOnline``)."""
+        return broker in self.brokers and broker not in self.shutting_down
+
+    @property
+    def live(self) -> tuple[int, ...]:
+        """Brokers that are registered and not shutting down."""
+        return tuple(broker for broker in self.brokers if broker not in self.shutting_down)
+
+    @property
+    def reachable(self) -> tuple[int, ...]:
+        """Brokers that are registered, shutting down or not."""
+        return tuple(self.brokers)
+
+    def on(self, brokers: Iterable[int]) -> list[tuple[str, int]]:
+        """Replicas on these brokers, by partition."""
+        wanted = tuple(brokers)
+        return [
+            (name, broker) for name, state in self.partitions.items() for broker in state.replicas if broker in wanted
+        ]
+
+    def decided(self, partition: str) -> bool:
+        """Whether a state was ever written for it."""
+        return self.partitions[partition].leader_epoch != UNDECIDED
+
+    def is_deleting(self, partition: str) -> bool:
+        """Whether its topic is queued up for deletion."""
+        return topic_of(partition) in self.deleting
+
+    def assign(self, topic: str, topic_id: int, assignments: tuple[Assignment, ...]) -> list[str]:
+        """Take up a topic's assignment as read; the partitions that are new."""
+        added: list[str] = []
+        names: list[str] = []
+        self.topic_ids[topic] = topic_id
+        for index, replicas, adding, removing in assignments:
+            name = f"{topic}-{index}"
+            names.append(name)
+            known = self.partitions.get(name)
+            if known is None:
+                added.append(name)
+                known = PartitionState(name, NOBODY, UNDECIDED, (), -1, ())
+            self.partitions[name] = known._replace(
+                replicas=replicas, adding=adding, removing=removing, topic_id=topic_id
+            )
+        self.topics[topic] = tuple(sorted(names, key=index_of))
+        return added
+
+    def heard(self, partition: str, node: StateNode, version: int) -> None:
+        """Take up what stands in a partition's state node."""
+        self.partitions[partition] = self.partitions[partition]._replace(
+            leader=node.leader,
+            leader_epoch=node.leader_epoch,
+            isr=node.isr,
+            partition_epoch=version,
+            recovering=node.recovering,
+        )
+
+    def forget(self, topic: str) -> None:
+        """A topic is gone."""
+        for name in self.topics.pop(topic, ()):
+            for broker in self.partitions.pop(name).replicas:
+                self.replicas.pop((name, broker), None)
+            self.standing.pop(name, None)
+        for table in (self.topic_ids, self.configs, self.deleting, self.deletion_started, self.deletion_ineligible):
+            table.pop(topic, None)
+
+    def save(self) -> tuple[Any, ...]:
+        """All state."""
+        return (
+            self.active, self.leader, self.epoch, self.epoch_version, tuple(self.brokers.items()),
+            tuple(self.shutting_down), tuple(self.topics.items()), tuple(self.topic_ids.items()),
+            tuple(self.partitions.values()),
+            tuple(self.standing.items()), tuple(self.replicas.items()), tuple(self.configs.items()),
+            tuple(self.deleting), tuple(self.deletion_started), tuple(self.deletion_ineligible),
+            tuple(self.defaults.items()),
+        )  # fmt: skip
+
+    def load(self, saved: tuple[Any, ...]) -> None:
+        """Undo of :meth:`save`."""
+        (
+            self.active, self.leader, self.epoch, self.epoch_version, brokers, shutting_down, topics, topic_ids,
+            partitions, standing, replicas, configs, deleting, started, ineligible, defaults,
+        ) = saved  # fmt: skip
+        self.defaults = dict(defaults)
+        self.brokers = dict(brokers)
+        self.shutting_down = dict.fromkeys(shutting_down)
+        self.topics = dict(topics)
+        self.topic_ids = dict(topic_ids)
+        self.partitions = {state.partition: state for state in partitions}
+        self.standing = dict(standing)
+        self.replicas = dict(replicas)
+        self.configs = dict(configs)
+        self.deleting = dict.fromkeys(deleting)
+        self.deletion_started = dict.fromkeys(started)
+        self.deletion_ineligible = dict.fromkeys(ineligible)

@@ -1,0 +1,153 @@
+"""Up to 2.6 a leader writes its ISR to ZooKeeper itself, under the version that it knows (``Partition.updateIsr``).
+
+A failure leaves everything as it was, to be tried at the next occasion, for ever, until a new LeaderAndIsr brings
+another version (KAFKA-2729). From 0.9 on the controller is told through /isr_change_notification, late
+(``ReplicaManager.maybePropagateIsrChanges``).
+
+The write is synchronous in Kafka: its thread holds the partition's lock. Modelled of that: a broker's writes go one
+after the other, and the partition's next change waits. Appends and fetches, which the lock holds up for that moment,
+go on here, by the more careful of both ISRs.
+"""
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from cluster_model.controller.zookeeper import zk
+from cluster_model.controller.zookeeper.controller_event_queue import Hands, Lane, Steps, Task
+from cluster_model.controller.zookeeper.kafka_zk_client import ISR_CHANGES, StateNode, state_path
+from cluster_model.kernel.node_context import Port
+from cluster_model.protocol.errors import KafkaError
+from cluster_model.protocol.messages import AlterPartitionRequest, AlterPartitionResponse
+from cluster_model.protocol.versions import Profile
+
+PERIOD_US: Final = 2_500_000
+"""How often Kafka looks whether there is something to tell (``isr-change-propagation``)."""
+QUIET_US: Final = 5_000_000
+"""It is told when nothing more has changed for so long ..."""
+LONGEST_US: Final = 60_000_000
+"""... or nothing has been told for so long."""
+PROPAGATE: Final = "isr change propagation"
+
+
+class IsrWriter:
+    """One per broker."""
+
+    __slots__ = ("_answered", "_changed", "_epochs", "_last_change", "_last_told", "_port", "_profile", "_since",
+                 "_writing", "lane")  # fmt: skip
+
+    def __init__(
+        self,
+        port: Port,
+        profile: Profile,
+        hands: Hands,
+        ask: Callable[[Any, Task], None],
+        answered: Callable[[AlterPartitionResponse], Any],
+    ) -> None:
+        self._port = port
+        self._profile = profile
+        self._answered = answered
+        self._epochs: dict[str, int] = {}
+        """Partition → controller epoch of the LeaderAndIsr that made this broker its leader."""
+        self._writing: dict[str, AlterPartitionRequest] = {}
+        self._changed: dict[str, None] = {}
+        """Partitions that the controller does not know of yet."""
+        self._last_change = 0
+        self._last_told = 0
+        self._since = 0
+        """When the process began to serve: where the periods are counted from."""
+        self.lane = Lane("isr", lambda task: self._begin(task, hands), ask, hands, tuple, _nothing)
+
+    def serving(self) -> None:
+        """The periodic task begins; while there is nothing to tell it leaves no trace."""
+        self._since = self._last_told = self._port.now
+
+    def leads_by(self, partition: str, controller_epoch: int) -> None:
+        """Which controller's decision a partition is led by."""
+        self._epochs[partition] = controller_epoch
+
+    def propose(self, proposal: AlterPartitionRequest) -> None:
+        """Write an ISR."""
+        self._writing[proposal.partition] = proposal
+        self.lane.put("write", proposal, self._epochs.get(proposal.partition, 0))
+
+    def _begin(self, task: Task, hands: Hands) -> Steps:
+        if task[0] == "propagate":
+            yield (zk.create(f"{ISR_CHANGES}/isr_change_", task[1], sequential=True),)
+            return
+        proposal: AlterPartitionRequest = task[1]
+        path = state_path(proposal.partition)
+        node = StateNode(proposal.leader, proposal.leader_epoch, proposal.isr, task[2], by="leader")
+        (answer,) = yield (zk.put(path, node, proposal.partition_epoch),)
+        if answer.outdated:
+            # Perhaps by this very write, whose answer was lost (``checkLeaderAndIsrZkData``).
+            (answer,) = yield (zk.get(path),)
+            if answer.ok and answer.data != node:
+                answer = answer._replace(version=-1)
+        hands.do(self._done, proposal, answer.version if answer.ok else -1)
+
+    def _done(self, proposal: AlterPartitionRequest, version: int) -> None:
+        if self._writing.get(proposal.partition) == proposal:
+            del self._writing[proposal.partition]
+        if version >= 0:
+            self._note(proposal.partition)
+        self._answered(_answer(proposal, version))
+
+    def _note(self, partition: str) -> None:
+        if self._profile.number < (0, 9, 0):
+            return
+        if not self._changed:
+            self._wait()
+        self._changed[partition] = None
+        self._last_change = self._port.now
+
+    def _wait(self) -> None:
+        since = self._port.now - self._since
+        self._port.timer(PERIOD_US - since % PERIOD_US, PROPAGATE)
+
+    def on_timer(self) -> None:
+        """One of the periods is over."""
+        now = self._port.now
+        if not self._changed:
+            return
+        if now - self._last_change > QUIET_US or now - self._last_told > LONGEST_US:
+            self.lane.put("propagate", tuple(self._changed))
+            self._changed.clear()
+            self._last_told = now
+        else:
+            self._wait()
+
+    def expired(self) -> None:
+        """The session is over: what was being written has failed, as far as this broker can tell."""
+        self.lane.abandon()
+        failed, self._writing = self._writing, {}
+        for proposal in failed.values():
+            self._answered(_answer(proposal, -1))
+
+    def stopped(self) -> None:
+        """The process died."""
+        self.lane.abandon()
+        for table in (self._epochs, self._writing, self._changed):
+            table.clear()
+
+    def save(self) -> tuple[Any, ...]:
+        """All state."""
+        return (
+            self.lane.save(), tuple(self._epochs.items()), tuple(self._writing.items()), tuple(self._changed),
+            self._last_change, self._last_told, self._since,
+        )  # fmt: skip
+
+    def load(self, saved: tuple[Any, ...]) -> None:
+        """Undo of :meth:`save`."""
+        lane, epochs, writing, changed, self._last_change, self._last_told, self._since = saved
+        self._epochs, self._writing, self._changed = dict(epochs), dict(writing), dict.fromkeys(changed)
+        self.lane.load(lane)
+
+
+def _answer(proposal: AlterPartitionRequest, version: int) -> AlterPartitionResponse:
+    error = KafkaError.NONE if version >= 0 else KafkaError.INVALID_UPDATE_VERSION
+    name, epoch, isr, number = proposal.partition, proposal.leader_epoch, proposal.isr, proposal.correlation
+    return AlterPartitionResponse(name, error, epoch, isr, version, number)
+
+
+def _nothing(_saved: Any) -> None:
+    """Nothing: this lane changes no state of its own."""

@@ -1,0 +1,268 @@
+"""What an administrator asks of topics and configurations: the controller's broker writes it to ZooKeeper.
+
+The writes are done by request handler threads, not the controller's event thread, which hears of them by its watches
+like any other change (``AdminZkClient``, ``ZkAdminManager``). Chosen: the answer goes out as soon as it is written;
+Kafka waits, up to the request's timeout, until its own metadata tells of it.
+"""
+
+from collections.abc import Callable, Generator
+from typing import Any, NamedTuple
+
+from cluster_model.controller.rules.placement import continued, place
+from cluster_model.controller.zookeeper import zk
+from cluster_model.controller.zookeeper.controller_event_queue import Hands
+from cluster_model.controller.zookeeper.kafka_zk_client import (
+    CONFIG_CHANGES,
+    DELETE_TOPICS,
+    Assignment,
+    TopicNode,
+    broker_config_path,
+    config_path,
+    topic_path,
+)
+from cluster_model.controller.zookeeper.zk import Answer
+from cluster_model.protocol.admin_messages import (
+    DEFAULT,
+    AdminError,
+    AlterableConfig,
+    AlterConfigsResource,
+    ConfigOperation,
+    CreatableTopic,
+    CreatePartitionsRequest,
+    CreatePartitionsResponse,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+    DeleteTopicsRequest,
+    DeleteTopicsResponse,
+    IncrementalAlterConfigsRequest,
+    IncrementalAlterConfigsResponse,
+    NewPartitions,
+)
+from cluster_model.protocol.config_defs import BROKER, TOPIC, check
+from cluster_model.protocol.config_key import ConfigValue
+from cluster_model.protocol.errors import KafkaError, ModelError
+from cluster_model.protocol.versions import Profile
+
+Verdict = Generator[tuple[Any, ...], tuple[Answer, ...], AdminError]
+Doing = Generator[tuple[Any, ...], tuple[Answer, ...], None]
+Config = tuple[tuple[str, ConfigValue], ...]
+
+
+class Drawn(NamedTuple):
+    """What a topic gets by chance, drawn when it is asked for."""
+
+    topic_id: int
+    start: int
+    shift: int
+
+
+class TopicRequests:
+    """One per broker."""
+
+    __slots__ = ("_brokers", "_defaults", "_hands", "_known", "_profile")
+
+    def __init__(
+        self,
+        profile: Profile,
+        defaults: dict[str, Any],
+        hands: Hands,
+        brokers: Callable[[], tuple[tuple[int, str], ...]],
+        known: Callable[[], tuple[int, ...]],
+    ) -> None:
+        """``brokers`` are the live ones of the broker's metadata with their racks, ``known`` all that there are."""
+        self._profile = profile
+        self._defaults = defaults
+        self._hands = hands
+        self._brokers = brokers
+        self._known = known
+
+    def begin(self, task: tuple[Any, ...]) -> Doing:
+        """The procedure of a request: (source, request, brokers, a :class:`Drawn` for each topic)."""
+        source, request, brokers, drawn = task
+        if isinstance(request, CreateTopicsRequest):
+            made: list[AdminError] = []
+            for topic, chance in zip(request.topics, drawn, strict=True):
+                made.append((yield from self._create(topic, brokers, chance)))
+            self._hands.send(source, CreateTopicsResponse(request.correlation, tuple(made)))
+        elif isinstance(request, DeleteTopicsRequest):
+            gone: list[AdminError] = []
+            for name in request.topics:
+                done = yield from self._delete(name)
+                gone.append(done)
+            self._hands.send(source, DeleteTopicsResponse(request.correlation, tuple(gone)))
+        elif isinstance(request, CreatePartitionsRequest):
+            grown: list[AdminError] = []
+            for more in request.topics:
+                done = yield from self._grow(more, brokers)
+                grown.append(done)
+            self._hands.send(source, CreatePartitionsResponse(request.correlation, tuple(grown)))
+        elif isinstance(request, IncrementalAlterConfigsRequest):
+            changed: list[AdminError] = []
+            for resource in request.resources:
+                done = yield from self._alter(resource)
+                changed.append(done)
+            self._hands.send(source, IncrementalAlterConfigsResponse(request.correlation, tuple(changed)))
+
+    def task(self, source: int, request: Any, draw: Callable[[str, int], Drawn]) -> tuple[Any, ...]:
+        """What :meth:`begin` takes: all that the answer depends on besides ZooKeeper."""
+        brokers = self._brokers()
+        drawn: tuple[Drawn, ...] = ()
+        if isinstance(request, CreateTopicsRequest):
+            drawn = tuple(draw(topic.name, max(1, len(brokers))) for topic in request.topics)
+        return (source, request, brokers, drawn)
+
+    def _create(self, topic: CreatableTopic, brokers: tuple[tuple[int, str], ...], chance: Drawn) -> Verdict:
+        placement, error, why = self._placement(topic, brokers, chance)
+        if error:
+            return AdminError(topic.name, error, why)
+        try:
+            config = tuple((key, _typed("topic", key, value)) for key, value in topic.config)
+        except ModelError as refused:
+            return AdminError(topic.name, KafkaError.INVALID_CONFIG, str(refused))
+        (there,) = yield (zk.exists(topic_path(topic.name)),)
+        if there.ok:
+            return AdminError(topic.name, KafkaError.TOPIC_ALREADY_EXISTS, "there is a topic of that name")
+        yield (zk.create(config_path(topic.name), config),)
+        node = TopicNode(chance.topic_id, tuple(Assignment(index, each) for index, each in enumerate(placement)))
+        (made,) = yield (zk.create(topic_path(topic.name), node),)
+        error = KafkaError.NONE if made.ok else KafkaError.TOPIC_ALREADY_EXISTS
+        return AdminError(topic.name, error)
+
+    def _placement(
+        self, topic: CreatableTopic, brokers: tuple[tuple[int, str], ...], chance: Drawn
+    ) -> tuple[tuple[tuple[int, ...], ...], KafkaError, str]:
+        if topic.assignment:
+            if all(self._good(replicas) for replicas in topic.assignment):
+                return topic.assignment, KafkaError.NONE, ""
+            return (), KafkaError.INVALID_REPLICA_ASSIGNMENT, "replicas must be different brokers of the cluster"
+        count = topic.partitions if topic.partitions != DEFAULT else int(self._defaults.get("num.partitions", 1))
+        factor = topic.replication
+        if factor == DEFAULT:
+            factor = int(self._defaults.get("default.replication.factor", 1))
+        if count < 1:
+            return (), KafkaError.INVALID_PARTITIONS, "a topic has at least one partition"
+        if not 1 <= factor <= len(brokers):
+            said = f"replication factor {factor} with {len(brokers)} live brokers"
+            return (), KafkaError.INVALID_REPLICATION_FACTOR, said
+        return self._spread(brokers, count, factor, chance.start, chance.shift), KafkaError.NONE, ""
+
+    def _good(self, replicas: tuple[int, ...]) -> bool:
+        known = self._known()
+        return bool(replicas) and len(set(replicas)) == len(replicas) and all(each in known for each in replicas)
+
+    @staticmethod
+    def _spread(
+        brokers: tuple[tuple[int, str], ...], count: int, factor: int, start: int, shift: int, base: int = 0
+    ) -> tuple[tuple[int, ...], ...]:
+        if len(brokers) == 1:
+            return ((brokers[0][0],),) * count
+        return place(brokers, count, factor, start, shift, base)
+
+    def _delete(self, topic: str) -> Verdict:
+        (there,) = yield (zk.exists(topic_path(topic)),)
+        if not there.ok:
+            return AdminError(topic, KafkaError.UNKNOWN_TOPIC_OR_PARTITION, "there is no such topic")
+        yield (zk.create(f"{DELETE_TOPICS}/{topic}"),)
+        return AdminError(topic, KafkaError.NONE)
+
+    def _grow(self, more: NewPartitions, brokers: tuple[tuple[int, str], ...]) -> Verdict:
+        (there,) = yield (zk.get(topic_path(more.topic)),)
+        if not there.ok:
+            return AdminError(more.topic, KafkaError.UNKNOWN_TOPIC_OR_PARTITION, "there is no such topic")
+        node: TopicNode = there.data
+        base = len(node.partitions)
+        count = more.total - base
+        if count <= 0:
+            said = f"the topic has {base} partitions, and can only get more"
+            return AdminError(more.topic, KafkaError.INVALID_PARTITIONS, said)
+        first = node.partitions[0].replicas
+        added = more.assignment
+        if added:
+            if len(added) != count or not all(self._good(replicas) for replicas in added):
+                said = "one set of different brokers for each new partition is needed"
+                return AdminError(more.topic, KafkaError.INVALID_REPLICA_ASSIGNMENT, said)
+        elif len(first) > len(brokers):
+            return AdminError(more.topic, KafkaError.INVALID_REPLICATION_FACTOR, "too few live brokers")
+        else:
+            start = continued(brokers, first)
+            added = self._spread(brokers, count, len(first), start, start, base)
+        assignments = tuple(Assignment(base + index, replicas) for index, replicas in enumerate(added))
+        grown = node._replace(partitions=node.partitions + assignments)
+        (written,) = yield (zk.put(topic_path(more.topic), grown, there.version),)
+        return AdminError(more.topic, KafkaError.NONE if written.ok else KafkaError.INVALID_REQUEST)
+
+    def _alter(self, resource: AlterConfigsResource) -> Verdict:
+        topic = resource.type == "topic"
+        path = config_path(resource.name) if topic else broker_config_path(resource.name)
+        if topic:
+            (there,) = yield (zk.exists(topic_path(resource.name)),)
+            if not there.ok:
+                return AdminError(resource.name, KafkaError.UNKNOWN_TOPIC_OR_PARTITION, "there is no such topic")
+        else:
+            fixed = self._fixed(resource)
+            if fixed.error:
+                return fixed
+        (now,) = yield (zk.get(path),)
+        try:
+            config = altered("topic" if topic else "broker", now.data if now.ok else (), resource.configs)
+        except ModelError as refused:
+            return AdminError(resource.name, KafkaError.INVALID_CONFIG, str(refused))
+        yield (zk.put(path, config) if now.ok else zk.create(path, config),)
+        note = (resource.type, resource.name)
+        yield (zk.create(f"{CONFIG_CHANGES}/config_change_", note, sequential=True),)
+        return AdminError(resource.name, KafkaError.NONE)
+
+    def _fixed(self, resource: AlterConfigsResource) -> AdminError:
+        """Whether a broker may not be given these while it runs (``DynamicBrokerConfig.validate``).
+
+        Before 1.1 that is so of all but the rates of throttled replication (KIP-73, KIP-226).
+        """
+        for config in resource.configs:
+            known = BROKER.get(config.key)
+            if known is None or known.dynamic == "per-broker":
+                continue
+            if not self._profile.dynamic_config:
+                said = "brokers' configurations change at run time since 1.1"
+                return AdminError(resource.name, KafkaError.UNSUPPORTED_VERSION, said)
+            if known.dynamic == "read-only" and config.operation != ConfigOperation.DELETE:
+                said = f"{config.key} cannot be changed while a broker runs"
+                return AdminError(resource.name, KafkaError.INVALID_REQUEST, said)
+        if not self._profile.throttles:
+            said = "throttles came with 0.10.1"
+            return AdminError(resource.name, KafkaError.UNSUPPORTED_VERSION, said)
+        return AdminError(resource.name, KafkaError.NONE)
+
+
+def altered(scope: str, config: Config, changes: tuple[AlterableConfig, ...]) -> Config:
+    """A configuration with changes made to it, in order (KIP-339).
+
+    Raises:
+        ModelError: an unknown key, or a value that it does not take.
+    """
+    table: dict[str, ConfigValue] = dict(config)
+    for key, value, operation in changes:
+        if operation == ConfigOperation.DELETE:
+            table.pop(key, None)
+            continue
+        if operation != ConfigOperation.SET:
+            table[key] = _typed(scope, key, _listed(str(table.get(key, "")), value, operation))
+        else:
+            table[key] = _typed(scope, key, value)
+    return tuple(table.items())
+
+
+def _listed(before: str, value: str, operation: int) -> str:
+    """A list with entries appended or taken away."""
+    named = [each for each in value.split(",") if each]
+    rest = [each for each in before.split(",") if each and each not in named]
+    return ",".join([*rest, *named] if operation == ConfigOperation.APPEND else rest)
+
+
+def _typed(scope: str, key: str, value: ConfigValue) -> ConfigValue:
+    """A value given as text in its key's own type."""
+    table = TOPIC if scope == "topic" else BROKER
+    known = table.get(key)
+    text = str(value)
+    if known is not None and known.type == "int" and text.lstrip("-").isdigit():
+        value = int(text)
+    return check("topic" if scope == "topic" else "broker", key, value)

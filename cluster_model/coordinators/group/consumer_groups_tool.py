@@ -1,0 +1,151 @@
+"""The tables of ``kafka-consumer-groups.sh``, from what coordinators and leaders answer (``ConsumerGroupCommand``)."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Final
+
+from cluster_model.coordinators.group.group_metadata import State
+from cluster_model.protocol.group_messages import DescribedGroup, DescribedMember, ListedGroup
+
+Row = tuple[str, ...]
+Table = list[Row]
+"""The headings, and the rows below them."""
+HostNames = Callable[[int], str]
+"""What a node is called."""
+
+MISSING: Final = "-"
+OFFSET_COLUMNS: Final = (
+    "GROUP", "TOPIC", "PARTITION", "CURRENT-OFFSET", "LOG-END-OFFSET", "LAG", "CONSUMER-ID", "HOST", "CLIENT-ID",
+)  # fmt: skip
+STATE_COLUMNS: Final = ("GROUP", "COORDINATOR (ID)", "ASSIGNMENT-STRATEGY", "STATE", "#MEMBERS")
+LIST_COLUMNS: Final = ("GROUP", "STATE")
+RESET_COLUMNS: Final = ("GROUP", "TOPIC", "PARTITION", "NEW-OFFSET")
+
+_REBALANCING: Final = (State.PREPARING.value, State.COMPLETING.value, "Assigning", "Reconciling")
+
+
+def warning(group: DescribedGroup) -> str:
+    """What the tool says on stderr of a group's state; empty of one that is Stable."""
+    name = group.group_id
+    if group.state == State.DEAD:
+        return f"Error: Consumer group '{name}' does not exist."
+    if group.state == State.EMPTY:
+        return f"Consumer group '{name}' has no active members."
+    return f"Warning: Consumer group '{name}' is rebalancing." if group.state in _REBALANCING else ""
+
+
+def place(partition: str) -> tuple[str, int]:
+    """Topic and number of a partition."""
+    topic, _dash, number = partition.rpartition("-")
+    return topic, int(number)
+
+
+def by_number(partitions: Iterable[str]) -> list[str]:
+    """In the tool's order: by their numbers, and by topic where those are the same."""
+    return sorted(partitions, key=lambda partition: place(partition)[::-1])
+
+
+def _assigned(group: DescribedGroup) -> list[DescribedMember]:
+    """Members that have anything, those with most first."""
+    having = [member for member in group.members if member.assignment.partitions]
+    return sorted(having, key=lambda member: -len(member.assignment.partitions))
+
+
+def partitions_of(group: DescribedGroup, committed: Iterable[str]) -> list[str]:
+    """Every partition that the table of offsets has a row for, each once, in its order."""
+    given = [each for member in _assigned(group) for each in by_number(member.assignment.partitions)]
+    return [*dict.fromkeys([*given, *by_number(committed)])]
+
+
+def offset_table(
+    group: DescribedGroup, committed: Mapping[str, int], ends: Mapping[str, int], named: HostNames
+) -> Table:
+    """``--describe``: members' partitions, then those that are only committed. LAG may be negative.
+
+    ``committed`` and ``ends`` lack what is not known; -1 is as good as not known.
+    """
+    rows: Table = [OFFSET_COLUMNS]
+    seen: dict[str, None] = {}
+    for member in _assigned(group):
+        who = (member.member_id, f"/{named(member.host)}", member.client_id)
+        for partition in by_number(member.assignment.partitions):
+            seen[partition] = None
+            rows.append((*_offsets(group.group_id, partition, committed, ends), *who))
+    nobody = (MISSING, MISSING, MISSING)
+    rows += [
+        (*_offsets(group.group_id, partition, committed, ends), *nobody)
+        for partition in by_number(committed)
+        if partition not in seen
+    ]
+    return rows
+
+
+def _offsets(group_id: str, partition: str, committed: Mapping[str, int], ends: Mapping[str, int]) -> Row:
+    topic, number = place(partition)
+    current, end = committed.get(partition, -1), ends.get(partition, -1)
+    lag = MISSING if current < 0 or end < 0 else str(end - current)
+    return (group_id, topic, str(number), _known(current), _known(end), lag)
+
+
+def _known(offset: int) -> str:
+    return MISSING if offset < 0 else str(offset)
+
+
+def member_table(group: DescribedGroup, named: HostNames, *, verbose: bool) -> Table:
+    """``--members``; static members have a column of their own where there are any, ``verbose`` their partitions."""
+    static = any(member.group_instance_id for member in group.members)
+    instance = ("GROUP-INSTANCE-ID",) if static else ()
+    shares = ("ASSIGNMENT",) if verbose else ()
+    rows: Table = [("GROUP", "CONSUMER-ID", *instance, "HOST", "CLIENT-ID", "#PARTITIONS", *shares)]
+    for member in sorted(group.members, key=lambda member: -len(member.assignment.partitions)):
+        has = member.assignment.partitions
+        rows.append(
+            (
+                group.group_id,
+                member.member_id,
+                *((member.group_instance_id or MISSING,) if static else ()),
+                f"/{named(member.host)}",
+                member.client_id,
+                str(len(has)),
+                *((_share(has),) if verbose else ()),
+            )
+        )
+    return rows
+
+
+def _share(partitions: Iterable[str]) -> str:
+    """``orders(0,1), payments(0)``."""
+    topics: dict[str, list[int]] = {}
+    for topic, number in sorted(map(place, partitions)):
+        topics.setdefault(topic, []).append(number)
+    return ", ".join(f"{topic}({','.join(map(str, numbers))})" for topic, numbers in topics.items()) or MISSING
+
+
+def state_table(group: DescribedGroup, coordinator: int, named: HostNames) -> Table:
+    """``--state``."""
+    who = MISSING if coordinator < 0 else f"{named(coordinator)} ({coordinator})"
+    return [
+        STATE_COLUMNS,
+        (group.group_id, who, group.protocol or MISSING, str(group.state), str(len(group.members))),
+    ]
+
+
+def list_table(groups: Iterable[ListedGroup]) -> Table:
+    """``--list --state``, by name."""
+    return [LIST_COLUMNS, *sorted((group.group_id, str(group.state)) for group in groups)]
+
+
+def reset_table(group_id: str, offsets: Mapping[str, int]) -> Table:
+    """What ``--reset-offsets`` says that it does, or would do."""
+    rows: Table = [RESET_COLUMNS]
+    for partition in sorted(offsets, key=place):
+        topic, number = place(partition)
+        rows.append((group_id, topic, str(number), str(offsets[partition])))
+    return rows
+
+
+def aligned(rows: Sequence[Row]) -> list[str]:
+    """A table as lines, each column as wide as it needs."""
+    if not rows:
+        return []
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    return ["  ".join(f"{word:<{width}}" for word, width in zip(row, widths, strict=True)).rstrip() for row in rows]

@@ -1,0 +1,420 @@
+"""A broker's group coordinator, of groups whose partition of ``__consumer_offsets`` it leads (``GroupCoordinator``).
+
+It is a tenant of its broker. What it knows of a group is in that partition's log and, between two generations, in its
+memory only: a rebalance under way dies with it. A new coordinator reads the log before it answers.
+"""
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any, Final
+
+from cluster_model.broker.control_plane_client import Handlers
+from cluster_model.broker.hosted_coordinators import Tenants
+from cluster_model.coordinators.group.auto_topic_creation import TopicMaker
+from cluster_model.coordinators.group.config import GroupConfig
+from cluster_model.coordinators.group.consumer_group_manager import ModernGroups
+from cluster_model.coordinators.group.consumer_protocol.config import ModernConfig
+from cluster_model.coordinators.group.describing import asked, described, listed
+from cluster_model.coordinators.group.finding import TOPIC_OF, find
+from cluster_model.coordinators.group.group_metadata import Group, State
+from cluster_model.coordinators.group.group_metadata_manager import LOADED, WAKE, Registry
+from cluster_model.coordinators.group.member import Caller
+from cluster_model.coordinators.group.membership import Membership
+from cluster_model.coordinators.group.offset_commits import (
+    deletable,
+    expired,
+    fetched,
+    judged,
+    may_commit,
+    may_commit_in_transaction,
+    to_commit,
+)
+from cluster_model.coordinators.group.rebalance import join_error
+from cluster_model.kernel.event_loop import Payload
+from cluster_model.kernel.node_context import Alarm, Port
+from cluster_model.kernel.rng import Stream
+from cluster_model.kernel.uuids import uuid
+from cluster_model.protocol.admin_messages import CreateTopicsResponse
+from cluster_model.protocol.errors import KafkaError
+from cluster_model.protocol.events import Event
+from cluster_model.protocol.group_messages import (
+    DeleteGroupsRequest,
+    DeleteGroupsResponse,
+    DescribedGroup,
+    DescribeGroupsRequest,
+    DescribeGroupsResponse,
+    FindCoordinatorRequest,
+    HeartbeatRequest,
+    HeartbeatResponse,
+    JoinGroupRequest,
+    LeaveGroupRequest,
+    LeaveGroupResponse,
+    ListGroupsRequest,
+    ListGroupsResponse,
+    OffsetCommitRequest,
+    OffsetCommitResponse,
+    OffsetDeleteRequest,
+    OffsetDeleteResponse,
+    OffsetFetchRequest,
+    OffsetFetchResponse,
+    SyncGroupRequest,
+    SyncGroupResponse,
+    TxnOffsetCommitRequest,
+    TxnOffsetCommitResponse,
+)
+from cluster_model.protocol.versions import Profile
+from cluster_model.spec.internal_topics import OFFSETS
+
+EXPIRY: Final = "group expiry"
+
+NONE: Final = KafkaError.NONE
+UNSUPPORTED: Final = KafkaError.UNSUPPORTED_VERSION
+
+
+class GroupCoordinator:
+    """The tenant. Requests of kinds that the version lacks are answered UNSUPPORTED_VERSION."""
+
+    __slots__ = (
+        "_config", "_expiry", "_maker", "_partitions", "_port", "_profile", "_since", "_tenants", "gate", "handlers",
+        "members", "modern", "registry", "topic",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        port: Port,
+        profile: Profile,
+        config: GroupConfig,
+        tenants: Tenants,
+        partitions: Mapping[str, int],
+        stream: Stream,
+        modern: tuple[ModernConfig, Callable[[Event], None]],
+        maker: TopicMaker,
+    ) -> None:
+        """``partitions`` is how many each internal topic has, which ``maker`` makes; member ids come out of ``stream``.
+
+        ``modern``: settings of the consumer protocol (KIP-848), and who is told of its assignments.
+        """
+        self.topic = OFFSETS
+        self._port = port
+        self._profile = profile
+        self._config = config
+        self._tenants = tenants
+        self._partitions = partitions
+        self._maker = maker
+        draw = partial(uuid, stream)
+        self.members = Membership(profile, config, draw)
+        self.registry = Registry(
+            port, tenants, self.members.rebalancing, partitions[OFFSETS], config.commit_timeout_us,
+            config.max_size,
+        )  # fmt: skip
+        self.modern = ModernGroups(port, modern[0], tenants, self.registry, draw, modern[1])
+        """Groups by the consumer protocol. What they have committed is kept in a group of their name beside them."""
+        self.registry.on_modern = self.modern.loaded
+        self.modern.on_new = self._await_expiry
+        self.gate: Callable[[int, str, TxnOffsetCommitRequest], bool] | None = None
+        """Keeps back a transaction's first commit until it has been looked up (KIP-890)."""
+        self._since = 0
+        """When the process registered."""
+        self._expiry = Alarm(port, EXPIRY)
+        self.handlers: Handlers = {
+            FindCoordinatorRequest: self._find,
+            CreateTopicsResponse: maker.answered,
+            JoinGroupRequest: self._join,
+            SyncGroupRequest: self._sync,
+            HeartbeatRequest: self._heartbeat,
+            **self.modern.handlers,
+            LeaveGroupRequest: self._leave,
+            OffsetCommitRequest: self._commit,
+            OffsetFetchRequest: self._fetch,
+            TxnOffsetCommitRequest: self._commit_in_transaction,
+            DescribeGroupsRequest: self._describe,
+            ListGroupsRequest: self._list,
+            DeleteGroupsRequest: self._delete,
+            OffsetDeleteRequest: self._delete_offsets,
+        }
+
+    def _find(self, source: int, request: FindCoordinatorRequest) -> None:
+        response = find(request, self._partitions, self._tenants.states, self._tenants.metadata.live)
+        self._port.send(source, response)
+        if response.error == KafkaError.COORDINATOR_NOT_AVAILABLE:
+            self._maker.look(TOPIC_OF[request.key_type])
+
+    # -- members ----------------------------------------------------------------------------------------------------
+
+    def _refused(self, group_id: str, instance: str = "") -> KafkaError:
+        """Why a member's request goes no further."""
+        if not self._profile.group_membership or (instance and not self._profile.static_members):
+            return UNSUPPORTED
+        return self.registry.status(group_id)
+
+    def _join(self, source: int, request: JoinGroupRequest) -> None:
+        group = self.registry.groups.get(request.group_id)
+        error = self._refused(request.group_id, request.group_instance_id)
+        if not error and not self._config.min_session_us <= request.session_timeout_us <= self._config.max_session_us:
+            error = KafkaError.INVALID_SESSION_TIMEOUT
+        if not error and group is None and request.member_id:
+            error = KafkaError.UNKNOWN_MEMBER_ID
+        if not error and self.modern.occupied(request.group_id):
+            error = KafkaError.INCONSISTENT_GROUP_PROTOCOL
+        if error:
+            self._port.send(source, join_error(Caller(source, request.correlation), request.member_id, error))
+            return
+        self.modern.dismiss(request.group_id)
+        group = group or self._create(request.group_id)
+        self.members.join(group, self._port.now, source, request)
+        self.registry.settle(group)
+
+    def _create(self, group_id: str) -> Group:
+        self._await_expiry()
+        return self.registry.create(group_id)
+
+    def _sync(self, source: int, request: SyncGroupRequest) -> None:
+        error = self._refused(request.group_id, request.group_instance_id)
+        if error is KafkaError.COORDINATOR_LOAD_IN_PROGRESS:
+            # The rebalance that this belongs to is lost, and old clients do not know what loading means.
+            error = KafkaError.REBALANCE_IN_PROGRESS
+        group = self.registry.groups.get(request.group_id)
+        if error or group is None:
+            error = error or KafkaError.UNKNOWN_MEMBER_ID
+            self._port.send(source, SyncGroupResponse(request.correlation, error))
+            return
+        self.members.sync(group, self._port.now, source, request)
+        self.registry.settle(group)
+
+    def _heartbeat(self, source: int, request: HeartbeatRequest) -> None:
+        error = self._refused(request.group_id, request.group_instance_id)
+        group = self.registry.groups.get(request.group_id)
+        if error is KafkaError.COORDINATOR_LOAD_IN_PROGRESS:
+            error = NONE
+        elif not error and group is None:
+            error = KafkaError.UNKNOWN_MEMBER_ID
+        elif not error and group is not None:
+            error = self.members.heartbeat(group, self._port.now, request)
+            self.registry.settle(group)
+        self._port.send(source, HeartbeatResponse(request.correlation, error))
+
+    def _leave(self, source: int, request: LeaveGroupRequest) -> None:
+        instances = [member.group_instance_id for member in request.members]
+        error = self._refused(request.group_id, "".join(instances))
+        if not self._profile.offset_delete and len(instances) != 1:
+            error = UNSUPPORTED
+        group = self.registry.groups.get(request.group_id)
+        if error:
+            self._port.send(source, LeaveGroupResponse(request.correlation, error))
+            return
+        outcomes: list[int] = []
+        for leaving in request.members:
+            outcome = KafkaError.UNKNOWN_MEMBER_ID
+            if group is not None:
+                outcome = self.members.leave(group, self._port.now, leaving)
+            outcomes.append(outcome)
+        if group is not None:
+            self.registry.settle(group)
+        self._port.send(source, LeaveGroupResponse(request.correlation, NONE, tuple(outcomes)))
+
+    # -- offsets ----------------------------------------------------------------------------------------------------
+
+    def _commit(self, source: int, request: OffsetCommitRequest) -> None:
+        error = self.registry.status(request.group_id, nameless=True)
+        group = self.registry.groups.get(request.group_id)
+        modern = self.modern.may_commit(request)
+        if not error and group is None:
+            if request.generation_id < 0 or modern is not None:
+                group = self._create(request.group_id)
+            else:
+                error = self.modern.unknown(request.version)
+        if not error and group is not None:
+            error = may_commit(group, request) if modern is None else modern
+        verdicts = judged(request, self._tenants.states, self._config.metadata_bytes)
+        if not error and group is not None:
+            now = self._port.now
+            if request.member_id in group.members:
+                group.stay_alive(group.members[request.member_id], now)
+            offsets = to_commit(request, verdicts, now, self._profile, self._config)
+            self.registry.settle(group)
+            if offsets:
+                self.registry.commit(group, Caller(source, request.correlation), verdicts, offsets)
+                return
+        else:
+            verdicts = tuple([(partition, before or error) for partition, before in verdicts])
+        self._port.send(source, OffsetCommitResponse(request.correlation, verdicts))
+
+    def _commit_in_transaction(self, source: int, request: TxnOffsetCommitRequest) -> None:
+        error = self.registry.status(request.group_id, nameless=True) if self._profile.transactions else UNSUPPORTED
+        partition = f"{OFFSETS}-{self.registry.partition_of(request.group_id)}"
+        if error or self.gate is None or not self.gate(source, partition, request):
+            self.commit_in_transaction(source, request, error)
+
+    def commit_in_transaction(self, source: int, request: TxnOffsetCommitRequest, error: KafkaError) -> None:
+        """``doTxnCommitOffsets``: a group that nobody knows is made; whoever names a member must be that.
+
+        ``error`` is what refuses it already.
+        """
+        error = error or self.registry.status(request.group_id, nameless=True)
+        verdicts = judged(request, self._tenants.states, self._config.metadata_bytes)
+        if not error:
+            group = self.registry.groups.get(request.group_id) or self._create(request.group_id)
+            modern = self.modern.may_commit_in_transaction(request)
+            error = may_commit_in_transaction(group, request) if modern is None else modern
+            offsets = to_commit(request, verdicts, self._port.now, self._profile, self._config)
+            if not error and offsets:
+                transaction = (request.producer_id, request.producer_epoch)
+                self.registry.commit(group, Caller(source, request.correlation), verdicts, offsets, transaction)
+                return
+        verdicts = tuple([(partition, before or error) for partition, before in verdicts])
+        self._port.send(source, TxnOffsetCommitResponse(request.correlation, verdicts))
+
+    def _fetch(self, source: int, request: OffsetFetchRequest) -> None:
+        error = self.registry.status(request.group_id, nameless=True)
+        group = self.registry.groups.get(request.group_id)
+        error = error or self.modern.may_fetch(request)
+        stable = request.require_stable and self._profile.stable_offsets
+        answers = () if error else fetched(group, request, stable=stable)
+        self._port.send(source, OffsetFetchResponse(request.correlation, error, answers))
+
+    # -- administration ---------------------------------------------------------------------------------------------
+
+    def _describe(self, source: int, request: DescribeGroupsRequest) -> None:
+        found: list[DescribedGroup] = []
+        for group_id in request.groups:
+            error = self.registry.status(group_id, nameless=True) if self._profile.group_membership else UNSUPPORTED
+            if error:
+                found.append(DescribedGroup(group_id, error, ""))
+            else:
+                found.append(self.described(group_id, classic=request.classic))
+        self._port.send(source, DescribeGroupsResponse(request.correlation, tuple(found)))
+
+    def described(self, group_id: str, *, classic: bool = False) -> DescribedGroup:
+        """A group of either protocol as it is here now; one that is not known is Dead."""
+        modern = self.modern.described(group_id, classic=classic)
+        return modern or described(group_id, self.registry.groups.get(group_id))
+
+    def _list(self, source: int, request: ListGroupsRequest) -> None:
+        error = KafkaError.COORDINATOR_LOAD_IN_PROGRESS if self.registry.loading else NONE
+        if not self._profile.group_membership:
+            error = UNSUPPORTED
+        classic = [group for group in self.registry.groups.values() if group.group_id not in self.modern.groups]
+        found = asked((*listed(classic), *self.modern.listed()), request)
+        self._port.send(source, ListGroupsResponse(request.correlation, error, found))
+
+    def _delete(self, source: int, request: DeleteGroupsRequest) -> None:
+        outcomes = tuple([(group_id, self._delete_one(group_id)) for group_id in request.groups])
+        self._port.send(source, DeleteGroupsResponse(request.correlation, outcomes))
+
+    def _delete_one(self, group_id: str) -> KafkaError:
+        error = self.registry.status(group_id, nameless=True) if self._profile.delete_groups else UNSUPPORTED
+        if error:
+            return error
+        group = self.registry.groups.get(group_id)
+        if group is None and group_id not in self.modern.groups:
+            return KafkaError.GROUP_ID_NOT_FOUND
+        if self.modern.occupied(group_id) or (group is not None and group.state is not State.EMPTY):
+            return KafkaError.NON_EMPTY_GROUP
+        self.modern.dismiss(group_id)
+        if group is not None:
+            self.registry.clean(group, group.offsets.clear())
+        return NONE
+
+    def _delete_offsets(self, source: int, request: OffsetDeleteRequest) -> None:
+        error = self.registry.status(request.group_id, nameless=True) if self._profile.offset_delete else UNSUPPORTED
+        group = self.registry.groups.get(request.group_id)
+        verdicts: tuple[tuple[str, int], ...] = ()
+        if not error and group is None and request.group_id in self.modern.groups:
+            group = self._create(request.group_id)  # Its members have committed nothing yet.
+        if not error and group is None:
+            error = KafkaError.GROUP_ID_NOT_FOUND
+        elif not error and group is not None:
+            error, verdicts = deletable(group, request.partitions, self._tenants.states)
+            verdicts = self.modern.spared(request.group_id, verdicts)
+            self.registry.clean(group, group.offsets.remove([name for name, refused in verdicts if not refused]))
+        self._port.send(source, OffsetDeleteResponse(request.correlation, error, verdicts))
+
+    # -- a tenant's life --------------------------------------------------------------------------------------------
+
+    def started(self) -> None:
+        """The process has registered."""
+        self._since = self._port.now
+
+    def stopped(self) -> None:
+        """The process died."""
+        self.registry.stopped()
+        self.modern.stopped()
+        self._maker.stopped()
+        self._expiry.forget()
+
+    def on_timer(self, timer: Payload) -> bool:
+        """A group's deadline, a partition that has been read, or offsets that may be too old."""
+        if timer[0] == WAKE:
+            self.registry.rang()
+        elif timer[0] == LOADED:
+            self.registry.read(timer[1], timer[2])
+            if self.registry.groups or self.modern.groups:
+                self._await_expiry()
+        elif timer[0] == EXPIRY:
+            self._expire()
+        else:
+            return self.modern.on_timer(timer)
+        return True
+
+    def _await_expiry(self) -> None:
+        """Have offsets looked at when the task that does it is due next; without groups it finds nothing."""
+        period = self._config.retention_check_us
+        runs = (self._port.now - self._since) // period + 1
+        self._expiry.want(self._since + runs * period)
+
+    def _expire(self) -> None:
+        if not self._expiry.rang():
+            return
+        for group in list(self.registry.groups.values()):
+            old = self.modern.expired(group.group_id, self._port.now, self._config.retention_us)
+            if old is None:
+                old = expired(group, self._port.now, self._profile, self._config.retention_us)
+            self.registry.clean(group, group.offsets.expire(old))
+        self.modern.clean()
+        if self.registry.groups or self.modern.groups:
+            self._await_expiry()
+
+    def on_disconnect(self, peer: int) -> None:
+        """Members that are gone are found out by their sessions only."""
+        self._maker.on_disconnect(peer)
+
+    def leads(self, partition: str, leader_epoch: int) -> None:
+        """The broker leads a partition of ``__consumer_offsets``."""
+        self.registry.leads(_number(partition))
+
+    def resigned(self, partition: str) -> None:
+        """It does not."""
+        self.registry.resigned(_number(partition))
+        self.modern.resigned(_number(partition))
+
+    def transaction_ended(self, partition: str, producer_id: int, *, committed: bool) -> None:
+        """A marker is replicated in a partition of ``__consumer_offsets`` (``onTransactionCompleted``)."""
+        self.registry.transaction_ended(_number(partition), producer_id, committed=committed)
+
+    def deleted(self, partition: str) -> None:
+        """A partition is gone, and what was committed for it."""
+        self.registry.deleted(partition)
+        self.modern.deleted()
+
+    def appended(self, token: int, error: KafkaError, base: int) -> None:
+        """How a write went."""
+        if token < 0:
+            self.modern.appended(-token, error)
+        else:
+            self.registry.appended(token, error, base)
+
+    def save(self) -> tuple[Any, ...]:
+        """All state."""
+        return (self.registry.save(), self._since, self._expiry.save(), self.modern.save(), self._maker.save())
+
+    def load(self, saved: tuple[Any, ...]) -> None:
+        """Undo of :meth:`save`."""
+        registry, self._since, expiry, modern, maker = saved
+        self.registry.load(registry)
+        self._expiry.load(expiry)
+        self.modern.load(modern)
+        self._maker.load(maker)
+
+
+def _number(partition: str) -> int:
+    return int(partition.rpartition("-")[2])

@@ -1,0 +1,306 @@
+"""The groups of one coordinator and their partitions of ``__consumer_offsets`` (``GroupMetadataManager``).
+
+What a group wants done is done here: answers are sent, records are written, and whoever waits for one hears of it. A
+partition that its broker comes to lead is read first, one at a time; meanwhile its groups are loading.
+"""
+
+from collections.abc import Callable
+from typing import Any, Final, NamedTuple
+
+from cluster_model.broker.hosted_coordinators import Tenants
+from cluster_model.coordinators.group.consumer_protocol.records import ModernRecord
+from cluster_model.coordinators.group.group_metadata import NEVER, Answer, Group, Purpose, Replaced, State, Store
+from cluster_model.coordinators.group.loading import found_in
+from cluster_model.coordinators.group.member import Caller
+from cluster_model.coordinators.group.offset_commits import commit_error, store_error
+from cluster_model.coordinators.group.offsets import Offsets
+from cluster_model.coordinators.group.rebalance import Rebalancing, join_error
+from cluster_model.coordinators.group.records import GroupRecord, OffsetRecord, encode
+from cluster_model.kernel.node_context import Alarm, Port
+from cluster_model.log.recovery import reading_us
+from cluster_model.protocol.errors import KafkaError
+from cluster_model.protocol.group_messages import OffsetCommitResponse, SyncGroupResponse, TxnOffsetCommitResponse
+from cluster_model.spec.internal_topics import OFFSETS, coordinator_partition
+
+LOAD_US: Final = 10_000
+"""What reading a partition takes at least. Kafka has no figure; above it the model takes a steady reading speed."""
+LOADED: Final = "group partition"
+WAKE: Final = "groups"
+
+
+class _Stored(NamedTuple):
+    """A group's record is being written."""
+
+    group_id: str
+    serial: int
+    purpose: Purpose
+
+
+class _Committed(NamedTuple):
+    """A commit's records are being written; ``verdicts`` is the answer if that goes well."""
+
+    group_id: str
+    serial: int
+    caller: Caller
+    verdicts: tuple[tuple[str, int], ...]
+    offsets: Offsets
+    producer_id: int = -1
+    """Of the transaction that it is part of."""
+
+
+class Registry:
+    """Groups by id, in the order in which they came here."""
+
+    __slots__ = (
+        "_alarm", "_free_at", "_partitions", "_port", "_rebalancing", "_serial", "_tenants", "_timeout_us",
+        "_token", "_waits", "groups", "loading", "max_size", "on_modern", "owned",
+    )  # fmt: skip
+
+    def __init__(
+        self, port: Port, tenants: Tenants, rebalancing: Rebalancing, partitions: int, timeout_us: int, max_size: int
+    ) -> None:
+        """``timeout_us`` is how long a write waits for the in-sync replicas; ``max_size`` is that of a group."""
+        self._port = port
+        self._tenants = tenants
+        self._rebalancing = rebalancing
+        self._partitions = partitions
+        self._timeout_us = timeout_us
+        self.max_size = max_size
+        self.groups: dict[str, Group] = {}
+        self.owned: dict[int, None] = {}
+        """Partitions that are led and read."""
+        self.loading: dict[int, int] = {}
+        """Partition → when it will have been read."""
+        self._waits: dict[int, _Stored | _Committed] = {}
+        self._token = 0
+        self._serial = 0
+        self._free_at = 0
+        """When the one thread that reads has nothing more to do."""
+        self._alarm = Alarm(port, WAKE)
+        self.on_modern: Callable[[list[ModernRecord]], object] = len
+        """Told what a partition that has been read says of groups by the consumer protocol (KIP-848)."""
+
+    def partition_of(self, group_id: str) -> int:
+        """Of the topic."""
+        return coordinator_partition(group_id, self._partitions)
+
+    def status(self, group_id: str, *, nameless: bool = False) -> KafkaError:
+        """Whether a group's requests are for this broker, now; ``nameless``: an empty id will do."""
+        if not group_id and not nameless:
+            return KafkaError.INVALID_GROUP_ID
+        number = self.partition_of(group_id)
+        if number in self.loading:
+            return KafkaError.COORDINATOR_LOAD_IN_PROGRESS
+        return KafkaError.NONE if number in self.owned else KafkaError.NOT_COORDINATOR
+
+    def create(self, group_id: str) -> Group:
+        """A new group, Empty."""
+        self._serial += 1
+        group = self.groups[group_id] = Group(group_id, self._serial, self._port.now)
+        return group
+
+    # -- effects ----------------------------------------------------------------------------------------------------
+
+    def settle(self, group: Group) -> None:
+        """Do what a group wants done. A write may be over at once, and what follows from it is done within."""
+        effects, group.effects = group.effects, []
+        for effect in effects:
+            if isinstance(effect, Answer):
+                self._port.send(effect.target, effect.message)
+            else:
+                self._store(group, effect)
+        if group.wakes >= 0:
+            self._alarm.want(group.wakes)
+            group.wakes = NEVER
+
+    def _store(self, group: Group, effect: Store) -> None:
+        self._write(group, (effect.record,), _Stored(group.group_id, group.serial, effect.purpose))
+
+    def commit(
+        self,
+        group: Group,
+        caller: Caller,
+        verdicts: tuple[tuple[str, int], ...],
+        offsets: Offsets,
+        transaction: tuple[int, int] | None = None,
+    ) -> None:
+        """Write offsets, and answer when they are replicated; those of a ``transaction`` wait for its marker then."""
+        producer_id = -1
+        if transaction is None:
+            group.offsets.prepare(offsets)
+        else:
+            producer_id = transaction[0]
+            group.offsets.prepare_in_transaction(producer_id, offsets)
+        records = tuple([encode(OffsetRecord(group.group_id, partition, value)) for partition, value in offsets])
+        wait = _Committed(group.group_id, group.serial, caller, verdicts, offsets, producer_id)
+        self._write(group, records, wait, transaction)
+
+    def _write(
+        self,
+        group: Group,
+        records: tuple[str, ...],
+        wait: _Stored | _Committed,
+        transaction: tuple[int, int] | None = None,
+    ) -> None:
+        self._token += 1
+        self._waits[self._token] = wait
+        partition = f"{OFFSETS}-{self.partition_of(group.group_id)}"
+        self._tenants.append(OFFSETS, partition, records, self._token, self._timeout_us, transaction)
+
+    def appended(self, token: int, error: KafkaError, base: int) -> None:
+        """How a write went. Its group may be gone by now, or another one of its name may be there."""
+        wait = self._waits.pop(token)
+        group = self.groups.get(wait.group_id)
+        if group is not None and group.serial != wait.serial:
+            group = None
+        if isinstance(wait, _Committed):
+            self._commit_appended(group, wait, error, base)
+        elif group is not None:
+            self._rebalancing.stored(group, self._port.now, wait.purpose, store_error(error))
+            self.settle(group)
+        elif isinstance(wait.purpose, Replaced):
+            caller = wait.purpose.caller
+            self._port.send(caller.source, join_error(caller, wait.purpose.asked_id, KafkaError.NOT_COORDINATOR))
+
+    def _commit_appended(self, group: Group | None, wait: _Committed, error: KafkaError, base: int) -> None:
+        verdicts = wait.verdicts
+        if error:
+            told = commit_error(error)
+            verdicts = tuple([(partition, before or told) for partition, before in verdicts])
+        if wait.producer_id >= 0:
+            if group is not None and error:
+                group.offsets.failed_in_transaction(wait.producer_id, wait.offsets)
+            elif group is not None:
+                group.offsets.appended_in_transaction(wait.producer_id, wait.offsets, base)
+            self._port.send(wait.caller.source, TxnOffsetCommitResponse(wait.caller.correlation, verdicts))
+            return
+        if group is not None and error:
+            group.offsets.failed(wait.offsets)
+        elif group is not None:
+            group.offsets.appended(wait.offsets, base)
+        self._port.send(wait.caller.source, OffsetCommitResponse(wait.caller.correlation, verdicts))
+
+    def rang(self) -> None:
+        """A timer: some group may have something due."""
+        if self._alarm.rang():
+            for group in list(self.groups.values()):
+                self._rebalancing.expire(group, self._port.now)
+                self.settle(group)
+
+    # -- removal ----------------------------------------------------------------------------------------------------
+
+    def clean(self, group: Group, removed: list[str]) -> None:
+        """Write tombstones of offsets that were removed; a group that is empty of everything goes too.
+
+        Nobody waits for them: a new coordinator would find the same out (``cleanupGroupMetadata``).
+        """
+        records = [encode(OffsetRecord(group.group_id, partition, None)) for partition in removed]
+        if group.state is State.EMPTY and group.offsets.empty:
+            group.become(State.DEAD, self._port.now)
+            del self.groups[group.group_id]
+            if group.generation > 0:  # Otherwise it has never been written.
+                records.append(encode(GroupRecord(group.group_id, None)))
+        if records:
+            self._tenants.write(f"{OFFSETS}-{self.partition_of(group.group_id)}", tuple(records))
+
+    def transaction_ended(self, number: int, producer_id: int, *, committed: bool) -> None:
+        """What a transaction has committed in a partition's groups counts from now on, or never did."""
+        for group in self.groups.values():
+            if self.partition_of(group.group_id) == number:
+                group.offsets.end_transaction(producer_id, committed=committed)
+
+    def deleted(self, partition: str) -> None:
+        """A topic's partition is gone: nobody needs what was committed for it."""
+        for group in list(self.groups.values()):
+            removed = group.offsets.remove((partition,))
+            if removed:
+                self.clean(group, removed)
+
+    # -- loading and unloading --------------------------------------------------------------------------------------
+
+    def leads(self, number: int) -> None:
+        """The broker leads a partition: it is read, unless it has been or is being."""
+        if number in self.owned or number in self.loading:
+            return
+        partition = f"{OFFSETS}-{number}"
+        size = self._tenants.size(partition)
+        if not size:
+            self.owned[number] = None
+            return
+        now = self._port.now
+        self._free_at = max(now, self._free_at) + LOAD_US + reading_us(size)
+        self.loading[number] = self._free_at
+        self._port.timer(self._free_at - now, LOADED, number, self._free_at)
+
+    def read(self, number: int, at: int) -> None:
+        """The time that reading takes is over; nothing is left to do if the partition was lost meanwhile."""
+        if self.loading.get(number) != at:
+            return
+        del self.loading[number]
+        self.owned[number] = None
+        found = found_in(self._tenants.batches(f"{OFFSETS}-{number}"))
+        self.on_modern(found.modern)
+        for group_id, value in found.groups.items():
+            self.create(group_id).restore(value, self._port.now)
+        for (group_id, partition), (committed, offset) in found.offsets.items():
+            group = self.groups.get(group_id) or self.create(group_id)
+            group.offsets.put(partition, committed, offset)
+        for producer_id, staged in found.pending.items():
+            for (group_id, partition), (committed, offset) in staged.items():
+                group = self.groups.get(group_id) or self.create(group_id)
+                group.offsets.prepare_in_transaction(producer_id, ((partition, committed),))
+                group.offsets.appended_in_transaction(producer_id, ((partition, committed),), offset)
+        for group in list(self.groups.values()):
+            if self.partition_of(group.group_id) == number:
+                self._loaded(group)
+
+    def _loaded(self, group: Group) -> None:
+        if len(group.members) > self.max_size:
+            self._rebalancing.prepare(group, self._port.now)
+        self.settle(group)
+
+    def resigned(self, number: int) -> None:
+        """The broker leads a partition no more: who waits is told, and its groups are forgotten."""
+        self.loading.pop(number, None)
+        if number not in self.owned:
+            return
+        del self.owned[number]
+        for group in [each for each in self.groups.values() if self.partition_of(each.group_id) == number]:
+            del self.groups[group.group_id]
+            _dismiss(group)
+            self.settle(group)
+
+    def stopped(self) -> None:
+        """The process died: memory is gone."""
+        self.groups.clear()
+        self.owned.clear()
+        self.loading.clear()
+        self._waits.clear()
+        self._free_at = 0
+        self._alarm.forget()
+
+    def save(self) -> tuple[Any, ...]:
+        """All state."""
+        return (
+            tuple([group.save() for group in self.groups.values()]), tuple(self.owned), tuple(self.loading.items()),
+            tuple(self._waits.items()), self._token, self._serial, self._free_at, self._alarm.save(),
+        )  # fmt: skip
+
+    def load(self, saved: tuple[Any, ...]) -> None:
+        """Undo of :meth:`save`."""
+        groups, owned, loading, waits, self._token, self._serial, self._free_at, alarm = saved
+        self.groups = {each[0]: Group.loaded(each) for each in groups}
+        self.owned, self.loading, self._waits = dict.fromkeys(owned), dict(loading), dict(waits)
+        self._alarm.load(alarm)
+
+
+def _dismiss(group: Group) -> None:
+    """Whose joins and syncs are parked is sent elsewhere (``onGroupUnloaded``)."""
+    error = KafkaError.NOT_COORDINATOR
+    for member in group.members.values():
+        if member.joining is not None and group.state is State.PREPARING:
+            group.answer(member.joining, join_error(member.joining, member.member_id, error))
+        if member.syncing is not None:
+            group.answer(member.syncing, SyncGroupResponse(member.syncing.correlation, error))
+    group.effects = [effect for effect in group.effects if isinstance(effect, Answer)]
+    group.wakes = NEVER

@@ -1,0 +1,172 @@
+"""Commits and what is answered about them: who may commit, what is fetched, what expires (``GroupCoordinator``).
+
+Sans-IO: functions of a group and a request.
+"""
+
+from collections.abc import Container
+from typing import Final
+
+from cluster_model.coordinators.group.config import GroupConfig
+from cluster_model.coordinators.group.group_metadata import Group, State
+from cluster_model.coordinators.group.membership import member_error
+from cluster_model.coordinators.group.offsets import Offsets
+from cluster_model.coordinators.group.records import OffsetAndMetadata
+from cluster_model.protocol.errors import KafkaError
+from cluster_model.protocol.group_messages import (
+    CONSUMER_PROTOCOL,
+    UNKNOWN_OFFSET,
+    FetchedOffset,
+    OffsetCommitRequest,
+    OffsetFetchRequest,
+    TxnOffsetCommitRequest,
+)
+from cluster_model.protocol.versions import Profile
+
+_COMMIT_ERRORS: Final = {
+    KafkaError.UNKNOWN_TOPIC_OR_PARTITION: KafkaError.COORDINATOR_NOT_AVAILABLE,
+    KafkaError.NOT_ENOUGH_REPLICAS: KafkaError.COORDINATOR_NOT_AVAILABLE,
+    KafkaError.NOT_ENOUGH_REPLICAS_AFTER_APPEND: KafkaError.COORDINATOR_NOT_AVAILABLE,
+    KafkaError.NOT_LEADER_OR_FOLLOWER: KafkaError.NOT_COORDINATOR,
+    KafkaError.KAFKA_STORAGE_ERROR: KafkaError.NOT_COORDINATOR,
+    KafkaError.MESSAGE_TOO_LARGE: KafkaError.INVALID_COMMIT_OFFSET_SIZE,
+    KafkaError.RECORD_LIST_TOO_LARGE: KafkaError.INVALID_COMMIT_OFFSET_SIZE,
+    KafkaError.NETWORK_EXCEPTION: KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
+}
+_STORE_ERRORS: Final = {
+    **_COMMIT_ERRORS,
+    KafkaError.REQUEST_TIMED_OUT: KafkaError.REBALANCE_IN_PROGRESS,
+    KafkaError.MESSAGE_TOO_LARGE: KafkaError.UNKNOWN_SERVER_ERROR,
+    KafkaError.RECORD_LIST_TOO_LARGE: KafkaError.UNKNOWN_SERVER_ERROR,
+}
+del _STORE_ERRORS[KafkaError.NETWORK_EXCEPTION]
+
+
+def commit_error(error: KafkaError) -> KafkaError:
+    """What a committer is told of an append's error (``maybeConvertOffsetCommitError``)."""
+    return _COMMIT_ERRORS.get(error, error)
+
+
+def store_error(error: KafkaError) -> KafkaError:
+    """What members are told of the error of storing their group (``storeGroup``)."""
+    return _STORE_ERRORS.get(error, error)
+
+
+def may_commit(group: Group, request: OffsetCommitRequest) -> KafkaError:
+    """Whether a commit is a member's, or from outside of a group without members (``validateOffsetCommit``)."""
+    generation, member_id, instance = request.generation_id, request.member_id, request.group_instance_id
+    if generation < 0 and group.state is State.EMPTY:
+        return KafkaError.NONE
+    if generation < 0 and not member_id and not instance:
+        return KafkaError.UNKNOWN_MEMBER_ID
+    error = member_error(group, member_id, instance)
+    if error:
+        return error
+    if generation != group.generation:
+        return KafkaError.ILLEGAL_GENERATION
+    return KafkaError.REBALANCE_IN_PROGRESS if group.state is State.COMPLETING else KafkaError.NONE
+
+
+def may_commit_in_transaction(group: Group, request: TxnOffsetCommitRequest) -> KafkaError:
+    """The same for a transaction's: whoever says to be a member must be one (KIP-447), others are let through."""
+    generation, member_id, instance = request.generation_id, request.member_id, request.group_instance_id
+    if generation < 0 and (group.state is State.EMPTY or not (member_id or instance)):
+        return KafkaError.NONE
+    error = member_error(group, member_id, instance)
+    if error:
+        return error
+    return KafkaError.NONE if generation == group.generation else KafkaError.ILLEGAL_GENERATION
+
+
+def judged(
+    request: OffsetCommitRequest | TxnOffsetCommitRequest, known: Container[str], metadata_bytes: int
+) -> tuple[tuple[str, int], ...]:
+    """(partition, error) for each offset: unknown partitions and overlong notes stay out, the others go on."""
+    return tuple(
+        [
+            (
+                each.partition,
+                KafkaError.UNKNOWN_TOPIC_OR_PARTITION if each.partition not in known
+                else KafkaError.OFFSET_METADATA_TOO_LARGE if len(each.metadata.encode()) > metadata_bytes
+                else KafkaError.NONE,
+            )
+            for each in request.offsets
+        ]
+    )  # fmt: skip
+
+
+def to_commit(
+    request: OffsetCommitRequest | TxnOffsetCommitRequest,
+    verdicts: tuple[tuple[str, int], ...],
+    now: int,
+    profile: Profile,
+    config: GroupConfig,
+) -> Offsets:
+    """What is to be written. Before KIP-211 (2.1) every offset had a time of its own until which it was kept."""
+    retention_us = request.retention_us if isinstance(request, OffsetCommitRequest) else -1
+    if retention_us < 0 and not profile.group_retention:
+        retention_us = config.retention_us
+    expires_us = now + retention_us if retention_us >= 0 else -1
+    return tuple(
+        [
+            (each.partition, OffsetAndMetadata(each.offset, each.leader_epoch, each.metadata, now, expires_us))
+            for each, (_partition, error) in zip(request.offsets, verdicts, strict=True)
+            if not error
+        ]
+    )
+
+
+def fetched(group: Group | None, request: OffsetFetchRequest, *, stable: bool) -> tuple[FetchedOffset, ...]:
+    """What is committed; of a group that nobody knows, nothing, which is no error.
+
+    ``stable``: a partition with a commit under way is UNSTABLE_OFFSET_COMMIT (KIP-447).
+    """
+    partitions = request.partitions
+    if partitions is None:
+        partitions = () if group is None else tuple(group.offsets.committed)
+    found: list[FetchedOffset] = []
+    for partition in partitions:
+        value = None if group is None else group.offsets.committed.get(partition)
+        if stable and group is not None and group.offsets.unstable(partition):
+            found.append(FetchedOffset(partition, UNKNOWN_OFFSET, -1, "", KafkaError.UNSTABLE_OFFSET_COMMIT))
+        elif value is None:
+            found.append(FetchedOffset(partition, UNKNOWN_OFFSET, -1, "", KafkaError.NONE))
+        else:
+            found.append(FetchedOffset(partition, value.offset, value.leader_epoch, value.metadata, KafkaError.NONE))
+    return tuple(found)
+
+
+def expired(group: Group, now: int, profile: Profile, retention_us: int) -> list[str]:
+    """Partitions whose commits are kept no longer (``GroupMetadata.removeExpiredOffsets``, KIP-211).
+
+    All of a group that has been Empty for so long; in a Stable one those of topics that nobody subscribes to, and of a
+    group without members ever each by the age of its commit. Nothing goes while a group rebalances.
+    """
+    if not profile.group_retention or not group.protocol_type:
+        return group.offsets.expired(now, retention_us, lambda value: value.committed_us)
+    if group.state is State.EMPTY:
+        since = group.since_us
+        return group.offsets.expired(now, retention_us, lambda value: since if since >= 0 else value.committed_us)
+    if group.state is State.STABLE and group.protocol_type == CONSUMER_PROTOCOL and group.topics is not None:
+        return group.offsets.expired(now, retention_us, lambda value: value.committed_us, group.topics)
+    return []
+
+
+def deletable(
+    group: Group, partitions: tuple[str, ...], known: Container[str]
+) -> tuple[KafkaError, tuple[tuple[str, int], ...]]:
+    """OffsetDelete's verdicts (KIP-496): not of topics that a member subscribes to, as far as anybody knows."""
+    consumers = group.protocol_type == CONSUMER_PROTOCOL
+    if group.state is not State.EMPTY and not consumers:
+        return KafkaError.NON_EMPTY_GROUP, ()
+    unknown = group.state is not State.EMPTY and group.topics is None
+    subscribed = () if group.state is State.EMPTY else group.topics or ()
+    verdicts = [
+        (
+            partition,
+            KafkaError.UNKNOWN_TOPIC_OR_PARTITION if partition not in known
+            else KafkaError.GROUP_SUBSCRIBED_TO_TOPIC if unknown or partition.rpartition("-")[0] in subscribed
+            else KafkaError.NONE,
+        )
+        for partition in partitions
+    ]  # fmt: skip
+    return KafkaError.NONE, tuple(verdicts)

@@ -1,0 +1,417 @@
+"""A broker's transaction coordinator, of the ids whose partition of ``__transaction_state`` it leads.
+
+It is a tenant of its broker (``TransactionCoordinator``, KIP-98). What it has decided is in that partition's log, so a
+new coordinator goes on where its predecessor stopped: a transaction that is decided gets its markers, whoever writes
+them.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from cluster_model.broker.control_plane_client import Handlers
+from cluster_model.broker.hosted_coordinators import Tenants
+from cluster_model.broker.producer_ids import ProducerIds
+from cluster_model.coordinators.transaction.config import TransactionConfig
+from cluster_model.coordinators.transaction.looking import Looked
+from cluster_model.coordinators.transaction.marking import Marking
+from cluster_model.coordinators.transaction.records import NO_EPOCH, NO_ID, TxnValue
+from cluster_model.coordinators.transaction.transaction_metadata import PREPARED, Metadata, Transit, TxnState
+from cluster_model.coordinators.transaction.transaction_state_manager import LOADED, RETRY, After, Registry, Write
+from cluster_model.coordinators.transaction.transaction_verification import OVERDUE, Verifier
+from cluster_model.coordinators.transaction.transaction_verification import Write as Checked
+from cluster_model.coordinators.transaction.txn_markers import AGAIN, MarkerSender
+from cluster_model.kernel.event_loop import Payload
+from cluster_model.kernel.node_context import Alarm, Port
+from cluster_model.protocol.errors import KafkaError
+from cluster_model.protocol.messages import InitProducerIdRequest, InitProducerIdResponse
+from cluster_model.protocol.transaction_messages import (
+    FIRST_BUMPING,
+    AddOffsetsToTxnRequest,
+    AddOffsetsToTxnResponse,
+    AddPartitionsToTxnRequest,
+    AddPartitionsToTxnResponse,
+    EndTxnRequest,
+    EndTxnResponse,
+    TxnMarker,
+    WriteTxnMarkersRequest,
+    WriteTxnMarkersResponse,
+)
+from cluster_model.protocol.versions import Profile
+from cluster_model.spec.internal_topics import OFFSETS, TRANSACTIONS, coordinator_partition
+
+TIMEOUTS: Final = "transaction timeouts"
+EXPIRY: Final = "transactional id expiry"
+
+NONE: Final = KafkaError.NONE
+
+
+class TransactionCoordinator:
+    """The tenant."""
+
+    __slots__ = (
+        "_config", "_expiry", "_ids", "_partitions", "_port", "_profile", "_since", "_tenants", "_timeouts",
+        "handlers", "marking", "registry", "sender", "topic", "verifier",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        port: Port,
+        profile: Profile,
+        config: TransactionConfig,
+        tenants: Tenants,
+        partitions: Mapping[str, int],
+        ids: ProducerIds,
+        written: Callable[[str, TxnMarker], None],
+        resume: Callable[[int, Checked, KafkaError], None],
+    ) -> None:
+        """``partitions`` is how many each internal topic has; ``written``: see :class:`Marking`.
+
+        ``resume``: see :class:`Verifier`.
+        """
+        self.topic = TRANSACTIONS
+        self._port = port
+        self._profile = profile
+        self._config = config
+        self._tenants = tenants
+        self._partitions = partitions
+        self._ids = ids
+        self.registry = Registry(port, tenants, partitions[TRANSACTIONS], self._written)
+        own = port.node_id
+        self.verifier = Verifier(
+            port, tenants, partitions[TRANSACTIONS], config.request_timeout_us,
+            lambda request: self._add_partitions(own, request), resume, v2=profile.transactions_v2,
+        )  # fmt: skip
+        self.marking = Marking(
+            tenants, config.request_timeout_us, self.registry.new_token, self._marked, self.verifier.marked, written
+        )  # fmt: skip
+        self.sender = MarkerSender(
+            port, tenants, config.request_timeout_us, self._all_marked,
+            lambda request: self.marking.asked(own, request),
+        )  # fmt: skip
+        self._since = 0
+        """When the process registered."""
+        self._timeouts = Alarm(port, TIMEOUTS)
+        self._expiry = Alarm(port, EXPIRY)
+        self.handlers: Handlers = {
+            InitProducerIdRequest: self._init,
+            AddPartitionsToTxnRequest: self._add_partitions,
+            AddPartitionsToTxnResponse: self.verifier.answered,
+            AddOffsetsToTxnRequest: self._add_offsets,
+            EndTxnRequest: self._end,
+            WriteTxnMarkersRequest: self.marking.asked,
+            WriteTxnMarkersResponse: self.sender.answered,
+            **Looked(port, profile, tenants, self.registry, self.sender.left).handlers,
+        }
+
+    def _refused(self, transactional_id: str) -> KafkaError:
+        """Why a request of an id goes no further."""
+        if not self._profile.transactions:
+            return KafkaError.UNSUPPORTED_VERSION
+        if not transactional_id:
+            return KafkaError.INVALID_REQUEST
+        return self.registry.status(transactional_id)
+
+    # -- InitProducerId ---------------------------------------------------------------------------------------------
+
+    def _init(self, source: int, request: InitProducerIdRequest) -> None:
+        transactional_id = request.transactional_id
+        if transactional_id is None:
+            self._ids.asked(source, request)
+            return
+        error = self._refused(transactional_id)
+        if error in (NONE, KafkaError.NOT_COORDINATOR, KafkaError.COORDINATOR_LOAD_IN_PROGRESS) and not (
+            0 < request.timeout_us <= self._config.max_timeout_us
+        ):
+            error = KafkaError.INVALID_TRANSACTION_TIMEOUT
+        if not error:
+            error = self._initialize(source, request, transactional_id)
+        if error:
+            self._port.send(source, InitProducerIdResponse(request.correlation, error, NO_ID, NO_EPOCH))
+
+    def _initialize(self, source: int, request: InitProducerIdRequest, transactional_id: str) -> KafkaError:
+        """``prepareInitProducerIdTransit``; NONE: the answer comes later."""
+        now = self._port.wall_now
+        metadata = self.registry.ids.get(transactional_id)
+        if metadata is None:
+            producer_id = self._ids.generate()
+            if producer_id < 0:
+                return KafkaError.COORDINATOR_LOAD_IN_PROGRESS
+            value = TxnValue(producer_id, NO_EPOCH, request.timeout_us, TxnState.EMPTY, last_update_us=now)
+            metadata = self.registry.ids[transactional_id] = Metadata(transactional_id, value)
+            self._await(self._expiry, self._config.remove_check_us)
+        if metadata.pending is not None:
+            return KafkaError.CONCURRENT_TRANSACTIONS
+        expected = request.producer_id != NO_ID
+        if expected and not metadata.knows(request.producer_id, request.producer_epoch):
+            return KafkaError.PRODUCER_FENCED
+        if metadata.state in PREPARED:
+            return KafkaError.CONCURRENT_TRANSACTIONS
+        if metadata.state is TxnState.ONGOING:
+            self._abort_for(metadata, After("fence", source, request.correlation))
+            return NONE
+        transit: Transit | None
+        if metadata.exhausted:
+            producer_id = self._ids.generate()
+            if producer_id < 0:
+                return KafkaError.COORDINATOR_LOAD_IN_PROGRESS
+            transit = metadata.prepare_rotation(producer_id, request.timeout_us, now, expected=expected)
+        else:
+            transit = metadata.prepare_epoch(request.timeout_us, request.producer_epoch if expected else NO_EPOCH, now)
+        if transit is None:
+            return KafkaError.PRODUCER_FENCED
+        self.registry.write(metadata, transit, After("init", source, request.correlation))
+        return NONE
+
+    def _abort_for(self, metadata: Metadata, after: After) -> None:
+        """Abort an open transaction in its producer's place, with an epoch that fences it."""
+        fence = metadata.prepare_fence()
+        transit = metadata.prepare_end(committed=False, now=self._port.wall_now, fence=fence)
+        self.registry.write(metadata, transit, after)
+
+    # -- partitions -------------------------------------------------------------------------------------------------
+
+    def _add_partitions(self, source: int, request: AddPartitionsToTxnRequest) -> None:
+        error = self._refused(request.transactional_id)
+        missing: tuple[str, ...] = ()
+        if not error and request.verify_only:
+            error, missing = self.registry.verify(
+                request.transactional_id, request.producer_id, request.producer_epoch, request.partitions
+            )
+        elif not error and any(partition not in self._tenants.states for partition in request.partitions):
+            error = KafkaError.UNKNOWN_TOPIC_OR_PARTITION
+        elif not error:
+            after = After("add", source, request.correlation)
+            if self._add(
+                request.transactional_id, request.producer_id, request.producer_epoch, request.partitions, after
+            ):
+                return
+            error = self._why_not(request.transactional_id, request.producer_id, request.producer_epoch)
+        self._added(source, AddPartitionsToTxnResponse(request.correlation, error, missing))
+
+    def _added(self, source: int, response: AddPartitionsToTxnResponse) -> None:
+        if source == self._port.node_id:
+            self.verifier.answered(source, response)
+        else:
+            self._port.send(source, response)
+
+    def _why_not(self, transactional_id: str, producer_id: int, epoch: int) -> KafkaError:
+        metadata = self.registry.ids.get(transactional_id)
+        return KafkaError.INVALID_PRODUCER_ID_MAPPING if metadata is None else metadata.may_add(producer_id, epoch)
+
+    def _add(
+        self, transactional_id: str, producer_id: int, epoch: int, partitions: tuple[str, ...], after: After
+    ) -> bool:
+        """Add partitions; False if they may not be, or are there already, so that nothing is written."""
+        metadata = self.registry.ids.get(transactional_id)
+        if metadata is None or metadata.may_add(producer_id, epoch):
+            return False
+        if metadata.state is TxnState.ONGOING and all(each in metadata.value.partitions for each in partitions):
+            return False
+        self._await(self._timeouts, self._config.abort_check_us)
+        transit = metadata.prepare_partitions(partitions, self._port.wall_now)
+        self.registry.write(metadata, transit, after)
+        return True
+
+    def _add_offsets(self, source: int, request: AddOffsetsToTxnRequest) -> None:
+        error = self._refused(request.transactional_id)
+        if not error:
+            # Whether the topic is there yet is not asked: it is made when the group's coordinator is looked for.
+            partition = f"{OFFSETS}-{coordinator_partition(request.group_id, self._partitions[OFFSETS])}"
+            after = After("offsets", source, request.correlation)
+            if self._add(request.transactional_id, request.producer_id, request.producer_epoch, (partition,), after):
+                return
+            error = self._why_not(request.transactional_id, request.producer_id, request.producer_epoch)
+        self._port.send(source, AddOffsetsToTxnResponse(request.correlation, error))
+
+    # -- the end ----------------------------------------------------------------------------------------------------
+
+    def _end(self, source: int, request: EndTxnRequest) -> None:
+        error = self._refused(request.transactional_id)
+        metadata = self.registry.ids.get(request.transactional_id)
+        if not error and metadata is None:
+            error = KafkaError.INVALID_PRODUCER_ID_MAPPING
+        bumps = self._profile.transactions_v2 and request.version >= FIRST_BUMPING
+        if not error and metadata is not None:
+            error, done = metadata.may_end(
+                request.producer_id, request.producer_epoch, committed=request.committed, bumps=bumps
+            )
+            if not error and not done:
+                next_id = self._ids.generate() if bumps and metadata.exhausted else NO_ID
+                transit = metadata.prepare_end(
+                    committed=request.committed, now=self._port.wall_now, bumps=bumps, next_id=next_id
+                )
+                after = After("end", source, request.correlation, FIRST_BUMPING if bumps else 0)
+                self.registry.write(metadata, transit, after)
+                return
+            if not error and bumps:
+                value = metadata.value
+                self._port.send(
+                    source, EndTxnResponse(request.correlation, NONE, value.producer_id, value.producer_epoch)
+                )
+                return
+        self._port.send(source, EndTxnResponse(request.correlation, error))
+
+    def _written(self, write: Write, error: KafkaError, metadata: Metadata | None) -> None:
+        """A change is in the log, or could not be written."""
+        kind = write.after.kind
+        if write.after.source >= 0:
+            self._tell(write.transit.value, error, write.after)
+        if kind == "fence" and error and metadata is not None:
+            metadata.failed_fence = True
+        elif kind in ("fence", "end") and not error and metadata is not None:
+            self._mark(metadata)
+
+    def _tell(self, value: TxnValue, error: KafkaError, after: After) -> None:
+        """Answer whoever asked for a change."""
+        kind, source, correlation, version = after
+        if kind == "init":
+            found = (NO_ID, NO_EPOCH) if error else (value.producer_id, value.producer_epoch)
+            self._port.send(source, InitProducerIdResponse(correlation, error, *found))
+        elif kind == "fence":
+            told = error or KafkaError.CONCURRENT_TRANSACTIONS
+            self._port.send(source, InitProducerIdResponse(correlation, told, NO_ID, NO_EPOCH))
+        elif kind == "add":
+            self._added(source, AddPartitionsToTxnResponse(correlation, error))
+        elif kind == "offsets":
+            self._port.send(source, AddOffsetsToTxnResponse(correlation, error))
+        elif kind == "end":
+            self._port.send(source, _ended(correlation, error, value, version))
+
+    def _mark(self, metadata: Metadata) -> None:
+        """The decision is in the log: send it to every partition, with nobody waiting."""
+        value = metadata.value
+        committed = metadata.state is TxnState.PREPARE_COMMIT
+        epoch = self.registry.epoch_of(metadata.id)
+        marker = TxnMarker(value.producer_id, value.producer_epoch, epoch, committed, value.partitions)
+        metadata.prepare_complete(self._port.wall_now)  # Written when the last marker is; until then it locks the id.
+        self.sender.begin(metadata.id, marker)
+
+    def _all_marked(self, transactional_id: str) -> None:
+        """Every partition has its marker: say so in the log (``maybeWriteTxnCompletion``)."""
+        metadata = self.registry.ids.get(transactional_id)
+        if metadata is not None and metadata.state in PREPARED:
+            metadata.pending = None
+            self.registry.write(metadata, metadata.prepare_complete(self._port.wall_now), After("complete"))
+
+    def _marked(self, source: int, response: WriteTxnMarkersResponse) -> None:
+        if source == self._port.node_id:
+            self.sender.answered(source, response)
+        else:
+            self._port.send(source, response)
+
+    # -- a tenant's life --------------------------------------------------------------------------------------------
+
+    def started(self) -> None:
+        """The process has registered."""
+        self._since = self._port.now
+
+    def stopped(self) -> None:
+        """The process died."""
+        self.registry.stopped()
+        self.sender.stopped()
+        self.marking.stopped()
+        self.verifier.stopped()
+        self._timeouts.forget()
+        self._expiry.forget()
+
+    def _await(self, alarm: Alarm, period: int) -> None:
+        """Have a periodic look taken when it is due next; with nothing to see none is taken."""
+        alarm.want(self._since + ((self._port.now - self._since) // period + 1) * period)
+
+    def on_timer(self, timer: Payload) -> bool:
+        """A partition that has been read, markers to send again, or a look for what took too long."""
+        if timer[0] == LOADED:
+            self._loaded(self.registry.read(timer[1], timer[2]))
+        elif timer[0] == RETRY:
+            self.registry.retry(timer[1])
+        elif timer[0] == AGAIN:
+            self.sender.rang()
+        elif timer[0] == OVERDUE:
+            self.verifier.rang()
+        elif timer[0] == TIMEOUTS:
+            self._abort_timed_out()
+        elif timer[0] == EXPIRY:
+            self._expire()
+        else:
+            return False
+        return True
+
+    def _loaded(self, found: list[Metadata]) -> None:
+        if found:
+            self._await(self._timeouts, self._config.abort_check_us)
+            self._await(self._expiry, self._config.remove_check_us)
+        for metadata in found:
+            if metadata.state in PREPARED:
+                self._mark(metadata)
+
+    def _abort_timed_out(self) -> None:
+        if not self._timeouts.rang():
+            return
+        for metadata in list(self.registry.ids.values()):
+            if metadata.timed_out(self._port.wall_now):
+                self._abort_for(metadata, After("fence"))
+        if any(metadata.state is TxnState.ONGOING for metadata in self.registry.ids.values()):
+            self._await(self._timeouts, self._config.abort_check_us)
+
+    def _expire(self) -> None:
+        if not self._expiry.rang():
+            return
+        ids = self.registry.ids.values()
+        self.registry.remove([each for each in ids if each.expired(self._port.wall_now, self._config.expiration_us)])
+        if self.registry.ids:
+            self._await(self._expiry, self._config.remove_check_us)
+
+    def on_disconnect(self, peer: int) -> None:
+        """Markers that were asked of it are not confirmed."""
+        self.sender.on_disconnect(peer)
+        self.verifier.on_disconnect(peer)
+
+    def leads(self, partition: str, leader_epoch: int) -> None:
+        """The broker leads a partition of ``__transaction_state``: in each epoch it is another coordinator."""
+        number = _number(partition)
+        before = [name for name in self.registry.ids if self.registry.partition_of(name) == number]
+        if self.registry.leads(number, leader_epoch):
+            self.sender.forget(before)
+
+    def resigned(self, partition: str) -> None:
+        """It does not."""
+        number = _number(partition)
+        self.sender.forget([name for name in self.registry.ids if self.registry.partition_of(name) == number])
+        self.registry.resigned(number)
+
+    def deleted(self, partition: str) -> None:
+        """Markers for it are found to be needless when they are next sent."""
+
+    def appended(self, token: int, error: KafkaError, base: int) -> None:
+        """How a write went."""
+        if not self.registry.appended(token, error):
+            self.marking.appended(token, error)
+
+    def save(self) -> tuple[Any, ...]:
+        """All state."""
+        return (
+            self.registry.save(), self.sender.save(), self.marking.save(), self._since, self._timeouts.save(),
+            self._expiry.save(), self.verifier.save(),
+        )  # fmt: skip
+
+    def load(self, saved: tuple[Any, ...]) -> None:
+        """Undo of :meth:`save`."""
+        registry, sender, marking, self._since, timeouts, expiry, verifier = saved
+        self.verifier.load(verifier)
+        self.registry.load(registry)
+        self.sender.load(sender)
+        self.marking.load(marking)
+        self._timeouts.load(timeouts)
+        self._expiry.load(expiry)
+
+
+def _ended(correlation: int, error: KafkaError, value: TxnValue, version: int) -> EndTxnResponse:
+    if error or version < FIRST_BUMPING:
+        return EndTxnResponse(correlation, error)
+    if value.next_producer_id != NO_ID:
+        return EndTxnResponse(correlation, error, value.next_producer_id, 0)
+    return EndTxnResponse(correlation, error, value.producer_id, value.producer_epoch)
+
+
+def _number(partition: str) -> int:
+    return int(partition.rpartition("-")[2])

@@ -1,0 +1,253 @@
+"""A transactional id's states, and what each request makes of them (``TransactionMetadata``, KIP-98, KIP-360, KIP-890).
+
+Sans-IO. A change is *prepared*, written to the log, and only then made: whoever asks meanwhile is told that
+transactions are concurrent.
+"""
+
+from enum import IntEnum
+from typing import Any, Final, NamedTuple
+
+from cluster_model.coordinators.transaction.records import NO_EPOCH, NO_ID, TxnValue
+from cluster_model.protocol.errors import KafkaError
+
+LAST_EPOCH: Final = 32_766
+"""From this epoch on an id is exhausted, and a new one is given (``isEpochExhausted``)."""
+
+
+class TxnState(IntEnum):
+    """Kafka's states by their ids in the log; the last is never written."""
+
+    EMPTY = 0
+    ONGOING = 1
+    PREPARE_COMMIT = 2
+    PREPARE_ABORT = 3
+    COMPLETE_COMMIT = 4
+    COMPLETE_ABORT = 5
+    DEAD = 6
+    PREPARE_EPOCH_FENCE = 7
+
+
+S = TxnState
+_COMPLETE: Final = (S.COMPLETE_COMMIT, S.COMPLETE_ABORT)
+PREPARED: Final = (S.PREPARE_COMMIT, S.PREPARE_ABORT)
+IDLE: Final = (S.EMPTY, *_COMPLETE)
+PREDECESSORS: Final = {
+    S.EMPTY: IDLE,
+    S.ONGOING: (S.ONGOING, *IDLE),
+    S.PREPARE_COMMIT: (S.ONGOING,),
+    S.PREPARE_ABORT: (S.ONGOING, S.PREPARE_EPOCH_FENCE),
+    S.COMPLETE_COMMIT: (S.PREPARE_COMMIT,),
+    S.COMPLETE_ABORT: (S.PREPARE_ABORT,),
+    S.DEAD: IDLE,
+    S.PREPARE_EPOCH_FENCE: (S.ONGOING,),
+}
+"""From where a state may be reached."""
+
+
+class Transit(NamedTuple):
+    """A change that is prepared (``TxnTransitMetadata``): what will be, once it is written."""
+
+    value: TxnValue
+    last_epoch: int
+
+
+class Metadata:
+    """What a coordinator knows of one transactional id."""
+
+    __slots__ = ("failed_fence", "id", "last_epoch", "pending", "value")
+
+    def __init__(self, transactional_id: str, value: TxnValue, last_epoch: int = NO_EPOCH) -> None:
+        self.id = transactional_id
+        self.value = value
+        self.last_epoch = last_epoch
+        """The epoch before, by which a repeated InitProducerId or EndTxn is known; not in the log."""
+        self.pending: TxnState | None = None
+        """The state that is being written."""
+        self.failed_fence = False
+        """An epoch was raised to fence a producer, and could not be written: it is not raised again."""
+
+    @property
+    def state(self) -> TxnState:
+        """As of the log."""
+        return TxnState(self.value.state)
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether the producer id has no epoch left to give."""
+        return self.value.producer_epoch >= LAST_EPOCH
+
+    # -- changes ----------------------------------------------------------------------------------------------------
+
+    def prepare(self, value: TxnValue, last_epoch: int) -> Transit:
+        """Begin a change.
+
+        Raises:
+            ValueError: another one is under way, or this one has no such predecessor.
+        """
+        wanted = TxnState(value.state)
+        if self.pending is not None or self.state not in PREDECESSORS[wanted]:
+            raise ValueError(f"{self.id}: from {self.state.name} (pending {self.pending!r}) to {wanted.name}")
+        self.pending = wanted
+        return Transit(value, last_epoch)
+
+    def complete(self, transit: Transit) -> None:
+        """A change is written."""
+        self.pending = None
+        self.value, self.last_epoch = transit
+
+    def prepare_epoch(self, timeout_us: int, expected_epoch: int, now: int) -> Transit | None:
+        """A new epoch of the same id (``prepareIncrementProducerEpoch``); None if the one who asks is fenced.
+
+        ``expected_epoch`` is what the asker believes to have, -1 for none: with it a request that comes again is told
+        the same.
+        """
+        epoch, last = self.value.producer_epoch, NO_EPOCH
+        bumped = epoch + 1
+        if expected_epoch != NO_EPOCH:
+            last = epoch
+            if epoch not in (NO_EPOCH, expected_epoch):
+                if expected_epoch != self.last_epoch:
+                    return None
+                bumped, last = epoch, self.last_epoch
+        return self.prepare(self._empty(timeout_us, now)._replace(producer_epoch=bumped), last)
+
+    def prepare_rotation(self, producer_id: int, timeout_us: int, now: int, *, expected: bool) -> Transit:
+        """A new id, its epochs from 0 (``prepareProducerIdRotation``)."""
+        value = self._empty(timeout_us, now)._replace(
+            producer_id=producer_id, producer_epoch=0, previous_producer_id=self.value.producer_id
+        )
+        return self.prepare(value, self.value.producer_epoch if expected else NO_EPOCH)
+
+    def _empty(self, timeout_us: int, now: int) -> TxnValue:
+        return self.value._replace(
+            timeout_us=timeout_us, state=S.EMPTY, partitions=(), start_us=-1, last_update_us=now, next_producer_id=NO_ID
+        )
+
+    def prepare_partitions(self, partitions: tuple[str, ...], now: int, client_version: int = 0) -> Transit:
+        """More partitions, and a transaction if none is open (``prepareAddPartitions``)."""
+        value = self.value
+        more = tuple([each for each in dict.fromkeys(partitions) if each not in value.partitions])
+        start = value.start_us if self.state is S.ONGOING else now
+        return self.prepare(
+            value._replace(
+                state=S.ONGOING, partitions=(*value.partitions, *more), start_us=start, last_update_us=now,
+                client_version=client_version,
+            ),
+            self.last_epoch,
+        )  # fmt: skip
+
+    def prepare_fence(self) -> int:
+        """Lock the open transaction to end it in the producer's place; returns the epoch that fences the producer."""
+        self.prepare(self.value._replace(state=S.PREPARE_EPOCH_FENCE), NO_EPOCH)
+        return self.value.producer_epoch + (not self.failed_fence)
+
+    def prepare_end(
+        self, *, committed: bool, now: int, fence: int = NO_EPOCH, bumps: bool = False, next_id: int = NO_ID
+    ) -> Transit:
+        """Decide the open transaction (``prepareAbortOrCommit``). ``bumps``: with a new epoch for the next one.
+
+        ``fence`` is the epoch of :meth:`prepare_fence`, which stays even if writing fails.
+        """
+        if fence != NO_EPOCH:
+            self.pending = None
+            self.value = self.value._replace(producer_epoch=fence)
+            self.last_epoch = NO_EPOCH
+        epoch = self.value.producer_epoch
+        state = S.PREPARE_COMMIT if committed else S.PREPARE_ABORT
+        value = self.value._replace(
+            state=state, producer_epoch=epoch + bumps, next_producer_id=next_id, last_update_us=now,
+            client_version=2 if bumps else 0,
+        )  # fmt: skip
+        return self.prepare(value, epoch if bumps else self.last_epoch)
+
+    def prepare_complete(self, now: int) -> Transit:
+        """Every marker is written, or will be (``prepareComplete``); an id that is exhausted gives way to the next."""
+        self.failed_fence = False
+        value = self.value
+        state = S.COMPLETE_COMMIT if self.state is S.PREPARE_COMMIT else S.COMPLETE_ABORT
+        done = value._replace(state=state, partitions=(), last_update_us=now, next_producer_id=NO_ID)
+        if value.next_producer_id != NO_ID:
+            done = done._replace(
+                producer_id=value.next_producer_id, producer_epoch=0, previous_producer_id=value.producer_id
+            )
+        return self.prepare(done, self.last_epoch)
+
+    # -- what requests are told -------------------------------------------------------------------------------------
+
+    def knows(self, producer_id: int, epoch: int) -> bool:
+        """Whether somebody who believes to be this may ask for a new epoch (``isValidProducerId``)."""
+        value = self.value
+        return (
+            value.producer_epoch == NO_EPOCH
+            or producer_id == value.producer_id
+            or (producer_id == value.previous_producer_id and epoch >= LAST_EPOCH)
+        )
+
+    def may_add(self, producer_id: int, epoch: int) -> KafkaError:
+        """Whether partitions may be added by this producer (``handleAddPartitionsToTransaction``)."""
+        if producer_id != self.value.producer_id:
+            return KafkaError.INVALID_PRODUCER_ID_MAPPING
+        if epoch != self.value.producer_epoch:
+            return KafkaError.PRODUCER_FENCED
+        if self.pending is not None or self.state in PREPARED:
+            return KafkaError.CONCURRENT_TRANSACTIONS
+        return KafkaError.NONE
+
+    def may_write(self, producer_id: int, epoch: int) -> KafkaError:
+        """What a leader is told that asks for a producer (``handleVerifyPartitionsInTransaction``)."""
+        if producer_id != self.value.producer_id:
+            return KafkaError.INVALID_PRODUCER_ID_MAPPING
+        if epoch != self.value.producer_epoch:
+            return KafkaError.PRODUCER_FENCED
+        return KafkaError.CONCURRENT_TRANSACTIONS if self.state in PREPARED else KafkaError.NONE
+
+    def may_end(self, producer_id: int, epoch: int, *, committed: bool, bumps: bool) -> tuple[KafkaError, bool]:
+        """Whether a producer may end its transaction, and whether it has done so already (``endTransaction``).
+
+        ``bumps``: the producer's version gives each transaction an epoch, so one that asks again has the last one.
+        """
+        value, state = self.value, self.state
+        again = bumps and epoch == value.producer_epoch - 1 and state is not S.ONGOING
+        rotated = bumps and producer_id == value.previous_producer_id and value.producer_epoch == 0
+        if producer_id != value.producer_id and not (rotated and epoch == self.last_epoch):
+            return KafkaError.INVALID_PRODUCER_ID_MAPPING, False
+        again = again or producer_id != value.producer_id
+        if epoch != value.producer_epoch and not again:
+            return KafkaError.PRODUCER_FENCED, False
+        if self.pending is not None:
+            return KafkaError.CONCURRENT_TRANSACTIONS, False
+        if state is S.ONGOING:
+            return KafkaError.NONE, False
+        if state is (S.COMPLETE_COMMIT if committed else S.COMPLETE_ABORT) and (again or not bumps):
+            return KafkaError.NONE, True
+        if state is (S.PREPARE_COMMIT if committed else S.PREPARE_ABORT) and (again or not bumps):
+            return KafkaError.CONCURRENT_TRANSACTIONS, False
+        return KafkaError.INVALID_TXN_STATE, False
+
+    def timed_out(self, now: int) -> bool:
+        """Whether its transaction has been open for too long, counted from its start (``timedOutTransactions``)."""
+        value = self.value
+        return self.state is S.ONGOING and self.pending is None and value.start_us + value.timeout_us < now
+
+    def expired(self, now: int, expiration_us: int) -> bool:
+        """Whether nobody has used it for so long that it is forgotten (``removeExpiredTransactionalIds``)."""
+        return self.state in IDLE and self.pending is None and self.value.last_update_us + expiration_us <= now
+
+    def save(self) -> tuple[Any, ...]:
+        """All state."""
+        return (
+            self.id,
+            self.value,
+            self.last_epoch,
+            -1 if self.pending is None else int(self.pending),
+            self.failed_fence,
+        )
+
+    @classmethod
+    def loaded(cls, saved: tuple[Any, ...]) -> "Metadata":
+        """Undo of :meth:`save`."""
+        transactional_id, value, last_epoch, pending, failed_fence = saved
+        found = cls(transactional_id, value, last_epoch)
+        found.pending = None if pending < 0 else TxnState(pending)
+        found.failed_fence = failed_fence
+        return found

@@ -1,0 +1,181 @@
+"""Before its first write to a partition a transaction is looked up at its coordinator (KIP-890).
+
+A leader has no other way to tell a late batch of a transaction that has ended from the first of a new one; taken for
+that, it would open a transaction that nobody ends (``AddPartitionsToTxnManager``, ``ReplicaManager``). Since version 2
+of transactions the question also adds the partition.
+"""
+
+from collections.abc import Callable
+from typing import Any, Final, NamedTuple
+
+from cluster_model.broker.hosted_coordinators import Tenants
+from cluster_model.kernel.node_context import Alarm, Port
+from cluster_model.protocol.errors import KafkaError
+from cluster_model.protocol.group_messages import TxnOffsetCommitRequest
+from cluster_model.protocol.messages import NOBODY, ProduceRequest
+from cluster_model.protocol.transaction_messages import (
+    FIRST_BUMPING,
+    FIRST_IMPLICIT,
+    FIRST_VERIFIED,
+    AddPartitionsToTxnRequest,
+    AddPartitionsToTxnResponse,
+)
+from cluster_model.spec.internal_topics import TRANSACTIONS, coordinator_partition
+
+OVERDUE: Final = "verification"
+Write = ProduceRequest | TxnOffsetCommitRequest
+
+_TRY_AGAIN: Final = (
+    KafkaError.CONCURRENT_TRANSACTIONS,
+    KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
+    KafkaError.COORDINATOR_NOT_AVAILABLE,
+    KafkaError.NOT_COORDINATOR,
+    KafkaError.NETWORK_EXCEPTION,
+)
+"""Told as NOT_ENOUGH_REPLICAS, upon which every client tries again without looking for another leader."""
+
+
+class _Question(NamedTuple):
+    broker: int
+    deadline: int
+    source: int
+    write: Write
+    partition: str
+    guard: int
+    leader_epoch: int
+
+
+class Verifier:
+    """Writes of one broker that wait for a coordinator's word."""
+
+    __slots__ = (
+        "_alarm", "_correlation", "_guard", "_guards", "_local", "_partitions", "_port", "_questions", "_resume",
+        "_tenants", "_timeout_us", "_v2",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        port: Port,
+        tenants: Tenants,
+        partitions: int,
+        timeout_us: int,
+        local: Callable[[AddPartitionsToTxnRequest], None],
+        resume: Callable[[int, Write, KafkaError], None],
+        *,
+        v2: bool,
+    ) -> None:
+        """``partitions`` is how many the topic has; ``local`` asks the coordinator in this very process.
+
+        ``resume`` goes on with a write, or refuses it with an error. ``v2``: the cluster has version 2 of transactions.
+        """
+        self._port = port
+        self._tenants = tenants
+        self._partitions = partitions
+        self._timeout_us = timeout_us
+        self._local = local
+        self._resume = resume
+        self._v2 = v2
+        self._questions: dict[int, _Question] = {}
+        self._guards: dict[tuple[str, int], int] = {}
+        """(partition, producer id) → which question is under way; a marker ends it (``VerificationGuard``)."""
+        self._guard = 0
+        self._correlation = 0
+        self._alarm = Alarm(port, OVERDUE)
+
+    def holds(self, source: int, partition: str, write: Write) -> bool:
+        """Whether a write has to wait: it is not part of the transaction that its producer has open there."""
+        if not write.transactional_id or self._tenants.is_open(partition, write.producer_id, write.producer_epoch):
+            return False
+        place = (partition, write.producer_id)
+        if place not in self._guards:
+            self._guard += 1
+            self._guards[place] = self._guard
+        self._correlation += 1
+        number = self._correlation
+        state = self._tenants.states.get(
+            f"{TRANSACTIONS}-{coordinator_partition(write.transactional_id, self._partitions)}"
+        )
+        broker = NOBODY if state is None else state.leader
+        deadline = self._port.now + self._timeout_us
+        epoch = self._tenants.leader_epoch(partition)
+        self._questions[number] = _Question(broker, deadline, source, write, partition, self._guards[place], epoch)
+        question = AddPartitionsToTxnRequest(
+            number, write.transactional_id, write.producer_id, write.producer_epoch, (partition,),
+            verify_only=not self._adds(write),
+        )  # fmt: skip
+        if broker == NOBODY or broker not in self._tenants.metadata.live:
+            self._settle(number, KafkaError.COORDINATOR_NOT_AVAILABLE)
+        elif broker == self._port.node_id:
+            self._local(question)
+        else:
+            self._alarm.want(deadline)
+            self._port.send(broker, question)
+        return True
+
+    def _adds(self, write: Write) -> bool:
+        first = FIRST_IMPLICIT if isinstance(write, ProduceRequest) else FIRST_BUMPING
+        return self._v2 and write.version >= first
+
+    def answered(self, _source: int, response: AddPartitionsToTxnResponse) -> None:
+        """The coordinator's word."""
+        if response.correlation in self._questions:
+            self._settle(response.correlation, KafkaError(response.error))
+
+    def _settle(self, number: int, error: KafkaError) -> None:
+        question = self._questions.pop(number)
+        write, partition = question.write, question.partition
+        if error in _TRY_AGAIN:
+            error = KafkaError.NOT_ENOUGH_REPLICAS
+        elif error is KafkaError.PRODUCER_FENCED:
+            error = KafkaError.INVALID_PRODUCER_EPOCH
+        elif error is KafkaError.TRANSACTION_ABORTABLE and not _knows_abortable(write):
+            error = KafkaError.INVALID_TXN_STATE
+        elif not error and self._tenants.leader_epoch(partition) == question.leader_epoch:
+            guarded = self._guards.get((partition, write.producer_id)) == question.guard
+            if not guarded and not self._tenants.is_open(partition, write.producer_id, write.producer_epoch):
+                error = KafkaError.INVALID_TXN_STATE
+        if not error:
+            self._guards.pop((partition, write.producer_id), None)
+        self._resume(question.source, write, error)
+
+    def marked(self, partition: str, producer_id: int) -> None:
+        """A marker is about to be written: whoever was asked about before it says nothing about the time after."""
+        self._guards.pop((partition, producer_id), None)
+
+    def on_disconnect(self, peer: int) -> None:
+        """Questions to it are lost."""
+        for number in [number for number, each in self._questions.items() if each.broker == peer]:
+            self._settle(number, KafkaError.NETWORK_EXCEPTION)
+
+    def rang(self) -> None:
+        """A timer: questions that nobody has answered."""
+        if not self._alarm.rang():
+            return
+        now = self._port.now
+        for number in [number for number, each in self._questions.items() if each.deadline <= now]:
+            self._settle(number, KafkaError.NETWORK_EXCEPTION)
+        if self._questions:
+            self._alarm.want(min([each.deadline for each in self._questions.values()]))
+
+    def stopped(self) -> None:
+        """The process died."""
+        self._questions.clear()
+        self._guards.clear()
+        self._alarm.forget()
+
+    def save(self) -> tuple[Any, ...]:
+        """All state."""
+        return (
+            tuple(self._questions.items()), tuple(self._guards.items()), self._guard, self._correlation,
+            self._alarm.save(),
+        )  # fmt: skip
+
+    def load(self, saved: tuple[Any, ...]) -> None:
+        """Undo of :meth:`save`."""
+        questions, guards, self._guard, self._correlation, alarm = saved
+        self._questions, self._guards = dict(questions), dict(guards)
+        self._alarm.load(alarm)
+
+
+def _knows_abortable(write: Write) -> bool:
+    return write.version >= (FIRST_VERIFIED if isinstance(write, ProduceRequest) else FIRST_BUMPING - 1)

@@ -1,0 +1,103 @@
+"""Which transactions hang, and the tables of ``kafka-transactions.sh`` (``TransactionsCommand``, KIP-664)."""
+
+from collections.abc import Iterable, Mapping
+from typing import Final, NamedTuple
+
+from cluster_model.protocol.admin_messages_part import NOTHING, ActiveProducer, ListedTransaction
+from cluster_model.protocol.transaction_messages import TxnMarker
+
+MS: Final = 1_000
+MINUTE: Final = 60_000_000
+
+Table = list[tuple[str, ...]]
+LIST_COLUMNS: Final = ("TransactionalId", "Coordinator", "ProducerId", "TransactionState")
+PRODUCER_COLUMNS: Final = (
+    "ProducerId", "ProducerEpoch", "LatestCoordinatorEpoch", "LastSequence", "LastTimestamp",
+    "CurrentTransactionStartOffset",
+)  # fmt: skip
+HANGING_COLUMNS: Final = (
+    "Topic", "Partition", "ProducerId", "ProducerEpoch", "CoordinatorEpoch", "StartOffset", "LastTimestamp",
+    "Duration(min)",
+)  # fmt: skip
+
+
+class OpenTransaction(NamedTuple):
+    """A transaction that a leader holds open."""
+
+    partition: str
+    producer: ActiveProducer
+
+
+def candidates(
+    partition: str, producers: Iterable[ActiveProducer], now: int, largest_timeout_us: int
+) -> tuple[OpenTransaction, ...]:
+    """Those that are open, and whose producer has been silent for longer than any timeout allows.
+
+    (``collectCandidateOpenTransactions``.) By where they begin.
+    """
+    found = [
+        OpenTransaction(partition, each)
+        for each in producers
+        if each.start_offset != NOTHING and now - each.last_us > largest_timeout_us
+    ]
+    return tuple(sorted(found, key=lambda each: each.producer.start_offset))
+
+
+def hanging(
+    suspects: Iterable[OpenTransaction], ids: Mapping[int, str], expected: Mapping[str, tuple[str, ...]]
+) -> tuple[OpenTransaction, ...]:
+    """Those for which no coordinator will write a marker (``filterHangingTransactions``).
+
+    ``ids`` are the transactional ids by producer id, ``expected`` by such an id the partitions that await its marker.
+    A producer id that nobody coordinates hangs, and so does one whose coordinator does not list the partition.
+    """
+    return tuple([
+        each for each in suspects if each.partition not in expected.get(ids.get(each.producer.producer_id, ""), ())
+    ])  # fmt: skip
+
+
+def open_at(partition: str, producers: Iterable[ActiveProducer], start_offset: int) -> OpenTransaction | None:
+    """The transaction that begins at an offset, hanging or not; None if there is no such one."""
+    found = (OpenTransaction(partition, each) for each in producers if each.start_offset == start_offset)
+    return None if start_offset == NOTHING else next(found, None)
+
+
+def abort_marker(transaction: OpenTransaction) -> TxnMarker:
+    """What ends a transaction from outside.
+
+    It carries the epochs that the leader knows, so that it is not fenced. Of a producer that never had a marker no
+    coordinator's epoch is known; 0 is no newer than that of any (``TransactionsCommand.AbortTransactionCommand``).
+    """
+    producer = transaction.producer
+    epoch = max(producer.coordinator_epoch, 0)
+    return TxnMarker(producer.producer_id, producer.producer_epoch, epoch, False, (transaction.partition,))
+
+
+def list_table(found: Iterable[tuple[int, ListedTransaction]]) -> Table:
+    """``list``: each id with its coordinator."""
+    rows = [(each.transactional_id, str(broker), str(each.producer_id), each.state) for broker, each in found]
+    return [LIST_COLUMNS, *rows]
+
+
+def producer_table(producers: Iterable[ActiveProducer]) -> Table:
+    """``describe-producers``. Times are milliseconds of virtual time."""
+    rows = [
+        (
+            str(each.producer_id), str(each.producer_epoch), str(each.coordinator_epoch), str(each.last_sequence),
+            str(each.last_us // MS), "None" if each.start_offset == NOTHING else str(each.start_offset),
+        )
+        for each in producers
+    ]  # fmt: skip
+    return [PRODUCER_COLUMNS, *rows]
+
+
+def hanging_table(found: Iterable[OpenTransaction], now: int) -> Table:
+    """``find-hanging``: what ``abort`` needs to know of each."""
+    rows: Table = [HANGING_COLUMNS]
+    for partition, each in found:
+        topic, _dash, number = partition.rpartition("-")
+        rows.append((
+            topic, number, str(each.producer_id), str(each.producer_epoch), str(each.coordinator_epoch),
+            str(each.start_offset), str(each.last_us // MS), str((now - each.last_us) // MINUTE),
+        ))  # fmt: skip
+    return rows

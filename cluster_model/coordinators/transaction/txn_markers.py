@@ -1,0 +1,167 @@
+"""Markers on their way: a coordinator tells each partition how its transaction ended (``TxnMarkerChannelManager``).
+
+It is done after the producer has its answer, and it is done until it is done: leaders are looked up anew for whatever
+could not be delivered. Only a newer coordinator, or a newer epoch of the producer, ends it.
+"""
+
+from collections.abc import Callable, Iterable
+from typing import Any, Final, NamedTuple
+
+from cluster_model.broker.hosted_coordinators import Tenants
+from cluster_model.kernel.node_context import Alarm, Port
+from cluster_model.protocol.errors import KafkaError
+from cluster_model.protocol.messages import NOBODY
+from cluster_model.protocol.transaction_messages import TxnMarker, WriteTxnMarkersRequest, WriteTxnMarkersResponse
+
+AGAIN: Final = "markers"
+RETRY_US: Final = 100_000
+"""Until what could not be delivered is tried again. Kafka's sender goes round as fast as its connections allow."""
+
+_FENCED: Final = (KafkaError.INVALID_PRODUCER_EPOCH, KafkaError.TRANSACTION_COORDINATOR_FENCED)
+
+
+class Sending(NamedTuple):
+    """The markers of one id's transaction: ``left`` are the partitions that have not confirmed theirs."""
+
+    marker: TxnMarker
+    left: tuple[str, ...]
+
+
+class _Flight(NamedTuple):
+    id: str
+    broker: int
+    marker: TxnMarker
+    deadline: int
+
+
+class MarkerSender:
+    """What one coordinator has to deliver, by transactional id."""
+
+    __slots__ = ("_alarm", "_correlation", "_done", "_flights", "_local", "_port", "_tenants", "_timeout_us", "sending")
+
+    def __init__(
+        self,
+        port: Port,
+        tenants: Tenants,
+        timeout_us: int,
+        done: Callable[[str], None],
+        local: Callable[[WriteTxnMarkersRequest], None],
+    ) -> None:
+        """``done`` is told when an id's markers are all written; ``local`` takes what is for this very broker."""
+        self._port = port
+        self._tenants = tenants
+        self._timeout_us = timeout_us
+        self._done = done
+        self._local = local
+        self.sending: dict[str, Sending] = {}
+        self._flights: dict[int, _Flight] = {}
+        self._correlation = 0
+        self._alarm = Alarm(port, AGAIN)
+
+    def begin(self, transactional_id: str, marker: TxnMarker) -> None:
+        """Deliver a marker to its partitions (``addTxnMarkersToSend``)."""
+        self.sending[transactional_id] = Sending(marker, marker.partitions)
+        self._send(transactional_id)
+
+    def left(self, transactional_id: str) -> tuple[str, ...]:
+        """Partitions that have not confirmed an id's marker."""
+        sending = self.sending.get(transactional_id)
+        return () if sending is None else sending.left
+
+    def forget(self, ids: Iterable[str]) -> None:
+        """They are another coordinator's now."""
+        for transactional_id in ids:
+            self.sending.pop(transactional_id, None)
+
+    def _send(self, transactional_id: str) -> None:
+        """Send what is neither confirmed nor on its way; a partition that exists no more needs no marker."""
+        sending = self.sending[transactional_id]
+        states = self._tenants.states
+        left = tuple([each for each in sending.left if each in states])
+        sending = self.sending[transactional_id] = sending._replace(left=left)
+        if not left:
+            del self.sending[transactional_id]
+            self._done(transactional_id)
+            return
+        under_way = [
+            each
+            for flight in self._flights.values()
+            if flight.id == transactional_id and flight.marker[:-1] == sending.marker[:-1]
+            for each in flight.marker.partitions
+        ]
+        by_broker: dict[int, list[str]] = {}
+        for partition in left:
+            if partition not in under_way:
+                by_broker.setdefault(states[partition].leader, []).append(partition)
+        for broker, partitions in by_broker.items():
+            if broker == NOBODY or broker not in self._tenants.metadata.live:
+                self._alarm.want(self._port.now + RETRY_US)
+            else:
+                self._ask(transactional_id, broker, sending.marker._replace(partitions=tuple(partitions)))
+
+    def _ask(self, transactional_id: str, broker: int, marker: TxnMarker) -> None:
+        self._correlation += 1
+        deadline = self._port.now + self._timeout_us
+        self._flights[self._correlation] = _Flight(transactional_id, broker, marker, deadline)
+        request = WriteTxnMarkersRequest(self._correlation, marker)
+        if broker == self._port.node_id:
+            self._local(request)
+        else:
+            self._alarm.want(deadline)
+            self._port.send(broker, request)
+
+    def answered(self, _source: int, response: WriteTxnMarkersResponse) -> None:
+        """A leader's word on its partitions (``TransactionMarkerRequestCompletionHandler``)."""
+        flight = self._flights.pop(response.correlation, None)
+        if flight is None:
+            return
+        sending = self.sending.get(flight.id)
+        if sending is None or sending.marker[:-1] != flight.marker[:-1]:
+            return
+        errors = dict(response.partitions)
+        if any(error in _FENCED for error in errors.values()):
+            del self.sending[flight.id]
+            return
+        left = tuple([each for each in sending.left if errors.get(each, 1)])
+        self.sending[flight.id] = sending._replace(left=left)
+        if not left:
+            del self.sending[flight.id]
+            self._done(flight.id)
+        elif any(errors.values()):
+            self._alarm.want(self._port.now + RETRY_US)
+
+    def on_disconnect(self, peer: int) -> None:
+        """What was asked of it is asked again, of whoever leads then."""
+        lost = [number for number, flight in self._flights.items() if flight.broker == peer]
+        for number in lost:
+            del self._flights[number]
+        if lost:
+            self._alarm.want(self._port.now + RETRY_US)
+
+    def rang(self) -> None:
+        """A timer: send again what came back, or never did."""
+        if not self._alarm.rang():
+            return
+        now = self._port.now
+        self._flights = {number: flight for number, flight in self._flights.items() if flight.deadline > now}
+        for transactional_id in list(self.sending):
+            self._send(transactional_id)
+        remote = [flight.deadline for flight in self._flights.values() if flight.broker != self._port.node_id]
+        if remote:
+            self._alarm.want(min(remote))
+
+    def stopped(self) -> None:
+        """The process died."""
+        self.sending.clear()
+        self._flights.clear()
+        self._alarm.forget()
+
+    def save(self) -> tuple[Any, ...]:
+        """All state."""
+        return (tuple(self.sending.items()), tuple(self._flights.items()), self._correlation, self._alarm.save())
+
+    def load(self, saved: tuple[Any, ...]) -> None:
+        """Undo of :meth:`save`."""
+        sending, flights, self._correlation, alarm = saved
+        self.sending, self._flights = dict(sending), dict(flights)
+        self._alarm.load(alarm)

@@ -1,0 +1,142 @@
+"""Making the immutable views of :mod:`cluster_model.observation.views` from the live objects."""
+
+from itertools import pairwise
+
+from cluster_model.broker.partition.partition import Replica
+from cluster_model.checker.checker import Checker
+from cluster_model.controller.committed import PartitionRecord
+from cluster_model.log.compare import differing
+from cluster_model.observation import metadata_staleness
+from cluster_model.observation.cluster_state import World
+from cluster_model.observation.views import (
+    BeliefView,
+    LaneView,
+    LedgerView,
+    LogView,
+    PartitionView,
+    ReplicaStatus,
+    ReplicaView,
+    Run,
+)
+from cluster_model.util.ranges import Range
+
+
+def partition_views(world: World, checker: Checker) -> tuple[PartitionView, ...]:
+    """Every partition as it is."""
+    outdated = metadata_staleness.outdated(world)
+    return tuple(_partition_view(world, checker, name, tuple(outdated.get(name, ()))) for name in world.records)
+
+
+def _partition_view(world: World, checker: Checker, name: str, behind: tuple[BeliefView, ...]) -> PartitionView:
+    record, there = world.record(name), world.replicas[name]
+    leader, shown, assignment = world.true_leader(name), world.shown(name), record.assignment
+    replicas = tuple(_replica_view(world, record, there[each], leader, shown) for each in assignment if each in there)
+    return PartitionView(
+        name=name,
+        leader=record.leader,
+        leader_epoch=record.leader_epoch,
+        partition_epoch=record.partition_epoch,
+        isr=record.isr,
+        assignment=assignment,
+        min_isr=world.effective_min_isr(name),
+        hw=0 if shown is None else shown.hw,
+        leo=0 if shown is None else shown.log.leo,
+        log_start=0 if shown is None else shown.log.log_start,
+        replicas=replicas,
+        missing=checker.ledger.missing(name),
+        adding=record.state.adding,
+        removing=record.state.removing,
+        elr=record.state.elr,
+        recovering=record.state.recovering,
+        beliefs=behind,
+        leaders=metadata_staleness.leaders(world, name),
+    )
+
+
+def _replica_view(
+    world: World, record: PartitionRecord, replica: Replica, leader: Replica | None, shown: Replica | None
+) -> ReplicaView:
+    isr = () if replica.leadership is None else replica.leadership.isr
+    return ReplicaView(
+        broker=replica.broker,
+        status=_status(world, record, replica, leader),
+        leo=replica.log.leo,
+        hw=replica.hw,
+        log_start=replica.log.log_start,
+        epochs=replica.log.epochs.entries,
+        believed_leader=replica.leader,
+        believed_epoch=replica.leader_epoch,
+        believed_isr=isr,
+        behind=0 if shown is None else shown.log.leo - replica.log.leo,
+    )
+
+
+def status_of(world: World, name: str, broker: int) -> ReplicaStatus:
+    """How a replica stands, the worst first."""
+    return _status(world, world.record(name), world.replicas[name][broker], world.true_leader(name))
+
+
+def _status(world: World, record: PartitionRecord, replica: Replica, leader: Replica | None) -> ReplicaStatus:
+    broker = replica.broker
+    if not world.is_up(broker):
+        return "down"
+    if broker == record.leader:
+        return "leader"
+    if replica.following is not None and replica.following.truncating:
+        return "truncating"
+    if leader is not None and differing(leader.log, replica.log):
+        return "diverged"
+    return "in_sync" if broker in record.isr else "lagging"
+
+
+def log_view(world: World, checker: Checker, name: str, start: int, end: int) -> LogView:
+    """The logs of a partition side by side over ``[start, end)``."""
+    record = world.record(name)
+    leader = world.true_leader(name)
+    lanes = tuple(_lane(world, checker, name, broker, (start, end)) for broker in world.replicas[name])
+    return LogView(name, start, end, record.leader, -1 if leader is None else leader.hw, lanes)
+
+
+def _lane(world: World, checker: Checker, name: str, broker: int, window: Range) -> LaneView:
+    replica = world.replicas[name][broker]
+    log = replica.log
+    leader = world.true_leader(name)
+    parted = [] if leader is None or leader is replica else differing(leader.log, log)
+    if leader is not None and leader is not replica and log.leo > leader.log.leo:
+        parted.append((max(leader.log.leo, log.log_start), log.leo))
+    runs: list[Run] = []
+    for index, (first, stint) in enumerate(log.extents):
+        low = max(window[0], log.log_start, first)
+        high = min(window[1], log.extents[index + 1][0] if index + 1 < len(log.extents) else log.leo)
+        lost = [(low, high) for owner, low, high in checker.ledger.missing_in(name) if owner == stint]
+        edges = {edge for interval in (*parted, *lost) for edge in interval if low < edge < high}
+        if log.cleaned is not None:
+            edges.update(edge for hole in log.cleaned.within(low, high) for edge in hole if low < edge < high)
+        for at, until in pairwise([low, *sorted(edges), high]):
+            if at < until and not (log.cleaned is not None and log.cleaned.covers(at)):
+                epoch = log.lineages.by_id[stint].epoch
+                runs.append(Run(at, until, epoch, _inside(at, parted), _inside(at, lost)))
+    return LaneView(broker, status_of(world, name, broker), log.leo, replica.hw, log.log_start, tuple(runs))
+
+
+def _inside(offset: int, ranges: list[Range]) -> bool:
+    return any(start <= offset < end for start, end in ranges)
+
+
+def ledger_view(checker: Checker) -> LedgerView:
+    """The books over all producers."""
+    ledger = checker.ledger
+    books = zip((0, 0, 0, 0, 0), *ledger.books.totals.values(), strict=True)
+    sent, acked, failed, unknown, aborted = (sum(column) for column in books)
+    return LedgerView(
+        sent=sent,
+        acked=acked,
+        failed=failed,
+        unknown=unknown,
+        aborted=aborted,
+        missing=ledger.missing_of(None),
+        acked_lost=ledger.acked_lost(),
+        committed_lost=ledger.committed_lost(),
+        duplicates=ledger.repeats.duplicates(),
+        reordered=ledger.repeats.reordered(),
+    )

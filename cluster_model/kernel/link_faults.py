@@ -1,0 +1,417 @@
+"""What faults do to links besides latency and cuts, as TCP and those between two processes show it.
+
+A link with a :class:`~cluster_model.kernel.shapes.Trouble` is never ready, so that every message of it comes by here,
+and none of another link does:
+
+- *limits* let messages through one after the other (:mod:`cluster_model.kernel.pipes`), before the latency;
+- a *lost* segment is sent again after the retransmission timeout, and everything behind it on its connection waits;
+  when it has been lost so often that :data:`~cluster_model.kernel.link.GIVEN_UP_US` pass, the connection breaks;
+- *answers* may be late, without the requests between them, or come twice; the Java client finds no request in flight
+  for the second (``InFlightRequests.completeNext``, ``CorrelationIdMismatchException``): its connection is closed;
+- the news of a *closed* connection may be late. Until then requests into it lead nowhere.
+
+When a connection *breaks*, all those between the two processes do, as a node is told of a peer and not of one of its
+connections. What is on its way vanishes, and both ends are told: no hole is silent. What a paused process has received
+it still handles, before it hears of the break.
+"""
+
+from collections.abc import Iterable
+from typing import Any, Final, Protocol
+
+from cluster_model.kernel.event_loop import Kernel, Payload
+from cluster_model.kernel.link import GIVEN_UP_US, RETRANSMIT_US, Link, Wire
+from cluster_model.kernel.pipes import Pipe, Queued
+from cluster_model.kernel.process import MESSAGE, TROUBLE, Process, ProcessState
+from cluster_model.kernel.rng import Stream, Streams
+from cluster_model.kernel.shapes import ANSWER, MILLION, REQUEST, STRICT_ANSWER, Line, Measures, Shape, Trouble
+
+MSS: Final = 1_448
+"""Bytes of a segment: an Ethernet frame's 1500 without the headers of IP and TCP and the timestamps."""
+LOSSES: Final = (GIVEN_UP_US // RETRANSMIT_US + 1).bit_length()
+"""So often a segment may not be lost: the timeout doubles with every try, and these together are too long."""
+
+DONE: Final = "done"
+BREAK: Final = "break"
+NEWS: Final = "news"
+REPEAT: Final = "repeat"
+
+PLAIN: Final = Measures(lambda _message: 100, lambda _message: REQUEST)
+"""Where nobody says more of messages."""
+
+
+class Net(Protocol):
+    """What of the network is needed here."""
+
+    kernel: Kernel
+    processes: dict[int, Process]
+
+    def link(self, source: int, target: int) -> Link:
+        """The link from one process to another."""
+
+    def rouse(self, *nodes: int) -> None:
+        """Wake the exchanges of these processes."""
+
+    def tell(self, node: int, peer: int, life: int) -> None:
+        """The connection that a process had in this life to ``peer`` is broken."""
+
+
+class Troubles:
+    """Those of all links of a network."""
+
+    __slots__ = ("_links", "_net", "_pipes", "_seeds", "_serial", "_streams", "measures")
+
+    def __init__(self, net: Net, seeds: Streams) -> None:
+        """``seeds`` tells what seed draws come from; their streams are kept here, for wires come and go."""
+        self.measures = PLAIN
+        self._net = net
+        self._seeds = seeds
+        self._streams: dict[str, Stream] = {}
+        """Of wires, by what is drawn; there is none of what was never drawn."""
+        self._links: dict[tuple[int, int], Link] = {}
+        """Those with a trouble."""
+        self._pipes: dict[Line, Pipe] = {}
+        self._serial = 0
+
+    @property
+    def any(self) -> bool:
+        """Whether any link has one."""
+        return bool(self._links)
+
+    # -- faults -------------------------------------------------------------------------------------------------------
+
+    def shape(self, source: int, target: int, fault: int, shape: Shape) -> None:
+        """Let a fault do this to a direction, and nothing else that it did to it before."""
+        self._net.rouse(source, target)
+        trouble = self._trouble(self._net.link(source, target))
+        others = tuple([each for each in trouble.shapes if each[0] != fault])
+        trouble.shaped(source, target, (*others, (fault, shape)))
+        self._settle([(source, target)])
+
+    def lift(self, fault: int) -> None:
+        """Take away all that a fault does."""
+        touched = [pair for pair, link in self._links.items() if link.trouble and fault in dict(link.trouble.shapes)]
+        for pair in touched:
+            trouble = self._trouble(self._net.link(*pair))
+            trouble.shaped(*pair, tuple([each for each in trouble.shapes if each[0] != fault]))
+            if not trouble.loss:
+                self._end_doom(*pair, trouble)
+        self._settle(touched)
+
+    def _trouble(self, link: Link) -> Trouble:
+        if link.trouble is None:
+
+            def carry(wire: int, order: int, payload: Payload, wait_us: int = 0) -> None:
+                self._carry(link, wire, order, payload, wait_us)
+
+            link.trouble = Trouble(carry)
+            link.ready = False
+            self._links[link.source.id, link.target.id] = link
+        return link.trouble
+
+    def _settle(self, pairs: Iterable[tuple[int, int]]) -> None:
+        """Limits have changed: pipes follow, and what is in one that is gone goes on."""
+        now = self._net.kernel.now
+        wanted: dict[Line, int] = {}
+        for link in self._links.values():
+            if link.trouble is not None:
+                wanted |= {line: min(rate, wanted.get(line, rate)) for line, rate in link.trouble.lines.items()}
+        for line, pipe in self._pipes.items():
+            if line in wanted and wanted[line] != pipe.rate:
+                pipe.limit(wanted[line], now)
+                self._await(line, pipe)
+        for line in wanted:
+            self._pipes.setdefault(line, Pipe(wanted[line]))
+        gone = sorted([line for line in self._pipes if line not in wanted], reverse=True)
+        for line in gone:
+            for message in self._pipes.pop(line).queue:
+                self._go_on(message, line)
+        for pair in pairs:
+            self._forget(self._net.link(*pair))
+
+    def _forget(self, link: Link) -> bool:
+        """A link without any trouble left is one like the others; whether it is."""
+        trouble = link.trouble
+        if trouble is None:
+            return True
+        if not trouble.over(self._net.kernel.now):
+            return False
+        link.trouble = None
+        link.ready = link.used and not link.cuts
+        del self._links[link.source.id, link.target.id]
+        return True
+
+    # -- messages -----------------------------------------------------------------------------------------------------
+
+    def _carry(self, link: Link, wire: int, order: int, payload: Payload, wait_us: int) -> None:
+        size = self.measures.size(payload[3])
+        message = Queued(link.source.id, link.target.id, wire, order, payload, size, wait_us)
+        if self._forget(link):
+            self._put(link.wires[wire].arrival(self._net.kernel.now + wait_us), message)
+        else:
+            self._go_on(message, None)
+
+    def _go_on(self, message: Queued, behind: Line | None) -> None:
+        """Queue for the next line, or leave."""
+        link = self._net.link(message.source, message.target)
+        for line in () if link.trouble is None else link.trouble.lines:
+            if behind is None or line > behind:
+                pipe = self._pipes[line]
+                if pipe.enter(message, self._net.kernel.now):
+                    self._await(line, pipe)
+                return
+        self._leave(link, message)
+
+    def _await(self, line: Line, pipe: Pipe) -> None:
+        if pipe.queue:
+            self._net.kernel.schedule(pipe.done_at, TROUBLE, line.one, (DONE, tuple(line)))
+
+    def _leave(self, link: Link, message: Queued) -> None:
+        """A message is on the line: now for what happens to it there."""
+        trouble, now = link.trouble, self._net.kernel.now + message.wait_us
+        wire = link.wires[message.wire]
+        if trouble is None:
+            self._put(wire.arrival(now), message)
+            return
+        kind = self.measures.kind(message.payload[3])
+        if message.wire in trouble.doomed or (trouble.believes and kind == REQUEST):
+            return
+        if trouble.loss:
+            repeated_us = self._repeated_us(wire, message.size, trouble.loss)
+            if repeated_us > GIVEN_UP_US:
+                self._doom(link, trouble, message.wire)
+                return
+            now += repeated_us
+        at = wire.arrival(now)
+        if kind in (ANSWER, STRICT_ANSWER):
+            at = self._late(trouble, wire, message.wire, at)
+        self._put(at, message)
+        if trouble.repeats and kind in (ANSWER, STRICT_ANSWER):
+            self._perhaps_twice(trouble, wire, at, message, kind)
+
+    def _put(self, at: int, message: Queued) -> None:
+        kernel = self._net.kernel
+        if message.order:
+            kernel.schedule_in_lane(at, message.order, MESSAGE, message.target, message.payload)
+        else:
+            kernel.schedule(at, MESSAGE, message.target, message.payload)
+
+    def _stream(self, what: str, wire: Wire) -> Stream:
+        name = f"{what}:{wire.name}"
+        if name not in self._streams:
+            self._streams[name] = Stream(self._seeds.seed, name)
+        return self._streams[name]
+
+    def _repeated_us(self, wire: Wire, size: int, loss: int) -> int:
+        """How much later a message is there because its segments are sent again."""
+        stream = self._stream("loss", wire)
+        most = 0
+        for _segment in range(max(1, -(-size // MSS))):
+            losses = 0
+            while losses < LOSSES and stream.below(MILLION) < loss:
+                losses += 1
+            most = max(most, losses)
+        return RETRANSMIT_US * ((1 << most) - 1)
+
+    def _late(self, trouble: Trouble, wire: Wire, number: int, at: int) -> int:
+        """When an answer arrives that would at this time."""
+        at += trouble.answer_us
+        if trouble.answer_jitter_us:
+            at += self._stream("answers", wire).below(trouble.answer_jitter_us + 1)
+        before = trouble.answers_at.get(number, 0)
+        if trouble.answer_us or trouble.answer_jitter_us or before > at:
+            trouble.answers_at[number] = at = max(at, before)
+        return at
+
+    def _perhaps_twice(self, trouble: Trouble, wire: Wire, at: int, message: Queued, kind: int) -> None:
+        if self._stream("repeats", wire).below(MILLION) >= trouble.repeats:
+            return
+        kernel = self._net.kernel
+        if kind == ANSWER:
+            trouble.answers_at[message.wire] = at + 1
+            kernel.schedule(at + 1, MESSAGE, message.target, message.payload)
+        else:
+            lives = message.payload[1:3]
+            kernel.schedule(at + 1, TROUBLE, message.target, (REPEAT, message.source, *lives))
+
+    # -- connections --------------------------------------------------------------------------------------------------
+
+    def _next(self) -> int:
+        self._serial += 1
+        return self._serial
+
+    def _doom(self, link: Link, trouble: Trouble, wire: int) -> None:
+        """A segment will not come through: nothing behind it does, and in the end the connection breaks."""
+        trouble.doomed[wire] = serial = self._next()
+        kernel = self._net.kernel
+        kernel.schedule(kernel.now + GIVEN_UP_US, TROUBLE, link.source.id, (BREAK, link.target.id, serial))
+
+    def _end_doom(self, source: int, target: int, trouble: Trouble) -> None:
+        """Nothing is lost any more: connections with a hole break as soon as the sender would fill it."""
+        kernel = self._net.kernel
+        for serial in trouble.doomed.values():
+            kernel.schedule(kernel.now + RETRANSMIT_US, TROUBLE, source, (BREAK, target, serial))
+
+    def never_sent_again(self, link: Link) -> None:
+        """The sender's machine has lost power: what a cut had held and is yet to be sent again is gone."""
+        if link.again_us > self._net.kernel.now:
+            self._vanish(((link.source.id, link.target.id),), link.again_us)
+            for wire in link.wires:
+                wire.arrives = 0
+
+    def _vanish(self, pairs: tuple[tuple[int, int], ...], since: int = 0) -> None:
+        """Of what is on its way between these, nothing arrives that would from ``since`` on."""
+        self._net.kernel.void(
+            TROUBLE,
+            lambda kind, target, payload: (
+                (kind == MESSAGE and (payload[0], target) in pairs)
+                or (kind == TROUBLE and payload[:1] == (REPEAT,) and (payload[1], target) in pairs)
+            ),
+            since,
+        )
+
+    def sever(self, one: int, other: int) -> bool:
+        """Break all connections between two processes; False where there was none."""
+        self._net.rouse(one, other)
+        there, back = self._net.link(one, other), self._net.link(other, one)
+        if not there.used and not back.used:
+            return False
+        self._vanish(((one, other), (other, one)))
+        for link in (there, back):
+            self.taken(link)
+            link.held.clear()
+            link.close()
+            for wire in link.wires:
+                wire.arrives = 0
+            if link.trouble is not None:
+                link.trouble.reset()
+                self._forget(link)
+        for link in (there, back):
+            opposite = back if link is there else there
+            if opposite.trouble is not None and opposite.trouble.close_us:
+                self._tell_late(link, opposite.trouble.close_us)
+            else:
+                self._net.tell(link.source.id, link.target.id, link.source.incarnation)
+        return True
+
+    def closed(self, link: Link, payload: Payload) -> None:
+        """The source's system has closed the connections of this direction's target; this is the word of it."""
+        trouble = self._trouble(link)
+        if trouble.close_us:
+            self._tell_late(self._net.link(link.target.id, link.source.id), trouble.close_us)
+        else:
+            trouble.carry(0, 0, payload)
+
+    def _tell_late(self, link: Link, close_us: int) -> None:
+        """The source of this link goes on believing in its connections, until the news or its own timeouts come."""
+        trouble = self._trouble(link)
+        if trouble.believes:
+            return
+        trouble.believes = serial = self._next()
+        kernel = self._net.kernel
+        kernel.schedule(kernel.now + close_us, TROUBLE, link.source.id, (NEWS, link.target.id, serial))
+
+    def abandon(self, there: Link, back: Link, asks: Wire, answers: Wire) -> None:
+        """A process closes a connection itself, as an answer was not there in time: the next one is a new one.
+
+        What was sent on it may still arrive, behind what is sent next.
+        """
+        for link, wire in ((there, asks), (back, answers)):
+            trouble = link.trouble
+            if trouble is None:
+                continue
+            wire.arrives = 0
+            trouble.answers_at.pop(link.wires.index(wire), None)
+            trouble.believes = 0 if link is there else trouble.believes
+            serial = trouble.doomed.get(link.wires.index(wire))
+            if serial is not None:
+                kernel = self._net.kernel
+                kernel.schedule(kernel.now, TROUBLE, link.source.id, (BREAK, link.target.id, serial))
+
+    def taken(self, link: Link) -> list[Queued]:
+        """Take what waits for its turn on this link away, oldest first."""
+        if link.trouble is None:
+            return []
+        taken: list[Queued] = []
+        for line in reversed(link.trouble.lines):
+            pipe = self._pipes[line]
+            taken += pipe.take(link.source.id, link.target.id, self._net.kernel.now)
+            self._await(line, pipe)
+        return taken
+
+    def queued(self, link: Link) -> list[Queued]:
+        """What waits for its turn on this link, for who looks on."""
+        pair = (link.source.id, link.target.id)
+        lines = () if link.trouble is None else link.trouble.lines
+        return [each for line in lines for each in self._pipes[line].queue if (each.source, each.target) == pair]
+
+    def stopped(self, node: int, *, dark: bool) -> None:
+        """A process is gone, and its connections with it; ``dark``: also what its system had still to send."""
+        for (source, target), link in self._links.items():
+            if node not in (source, target) or link.trouble is None:
+                continue
+            link.trouble.doomed.clear()
+            if node == source:
+                link.trouble.believes = 0
+                if dark:
+                    self.taken(link)
+
+    # -- events -------------------------------------------------------------------------------------------------------
+
+    def fire(self, target: int, payload: Payload) -> None:
+        """An event of this module's kind; one without a payload has been made void."""
+        if not payload:
+            return
+        what = payload[0]
+        if what == DONE:
+            self._done(Line(*payload[1]))
+        elif what == REPEAT:
+            self._repeated(target, payload)
+        else:
+            _what, peer, serial = payload
+            link = self._net.link(target, peer)
+            if link.trouble is None:
+                return
+            if what == BREAK and serial in link.trouble.doomed.values():
+                self.sever(target, peer)
+            elif what == NEWS and serial == link.trouble.believes:
+                link.trouble.believes = 0
+                self._forget(link)
+                link.close()
+                self._net.tell(target, peer, link.source.incarnation)
+
+    def _done(self, line: Line) -> None:
+        pipe, now = self._pipes.get(line), self._net.kernel.now
+        if pipe is not None and pipe.done_at == now:
+            message = pipe.pop(now)
+            self._await(line, pipe)
+            self._go_on(message, line)
+
+    def _repeated(self, node: int, payload: Payload) -> None:
+        """An answer came twice: as soon as the process runs it closes the connection, if it is still the same."""
+        _what, peer, peer_life, life = payload
+        process = self._net.processes[node]
+        if (process.incarnation, self._net.processes[peer].incarnation) != (life, peer_life):
+            return
+        if process.state is ProcessState.PAUSED:
+            process.held.append((TROUBLE, payload))
+        elif process.state is ProcessState.RUNNING:
+            self.sever(node, peer)
+
+    def save(self) -> tuple[Any, ...]:
+        """All state."""
+        troubles = tuple([(pair, link.trouble.save()) for pair, link in self._links.items() if link.trouble])
+        pipes = tuple([(tuple(line), pipe.save()) for line, pipe in self._pipes.items()])
+        drawn = tuple([(name, stream.position) for name, stream in self._streams.items()])
+        return (troubles, pipes, self._serial, drawn)
+
+    def load(self, saved: tuple[Any, ...]) -> None:
+        """Undo of :meth:`save`, after the links'."""
+        troubles, pipes, self._serial, drawn = saved
+        self._streams.clear()
+        for name, position in drawn:
+            self._streams[name] = Stream(self._seeds.seed, name)
+            self._streams[name].position = position
+        self._links.clear()
+        for (source, target), state in troubles:
+            self._trouble(self._net.link(source, target)).load(source, target, state)
+        self._pipes = {Line(*line): Pipe.loaded(state) for line, state in pipes}

@@ -1,0 +1,330 @@
+"""Processes that run, pause and crash; links that deliver in order with latency; both on the kernel.
+
+What a fault does to a process, in terms of the operating system:
+
+- *paused* (stop-the-world collection, SIGSTOP): sockets stay open and the kernel keeps receiving, so messages and due
+  timers wait. On resume they are handled in the order in which they became due or arrived.
+- *crashed* (SIGKILL): the operating system closes the sockets, so every peer learns at once that the connection is
+  gone; timers and whatever was queued die with the process.
+- *powered off*: nobody is told. Messages vanish, and peers find out by their own timeouts.
+
+A connection is a pair of incarnations: what was sent to a process that has since restarted is answered by a reset.
+Each connection's direction is first-in first-out, as TCP is.
+
+What a *cut* does is what dropped packets do to TCP, one direction at a time. Connections stay open and silent. What is
+on its way arrives; what is sent later waits with the sender's system, and arrives in order after the link is mended
+(:data:`~cluster_model.kernel.link.RETRANSMIT_US`), if its machine still has power then. If the oldest has waited for
+:data:`~cluster_model.kernel.link.GIVEN_UP_US`, that connection is given up: all that was sent on it vanishes, and the
+sender is told that it broke. Resets do not pass either, and are not repeated. What a killed process had sent is still
+sent again by its system; with the machine it is gone. That the sender of the open direction of a half cut would miss
+TCP's own acknowledgements is not modelled.
+
+What else faults do to links, one direction at a time, is told in :mod:`cluster_model.kernel.link_faults`.
+"""
+
+from typing import Any
+
+from cluster_model.kernel.cpu import Cpu
+from cluster_model.kernel.event_loop import Handler, Kernel, Payload
+from cluster_model.kernel.link import Link
+from cluster_model.kernel.link_faults import Troubles
+from cluster_model.kernel.long_poll import Exchange
+from cluster_model.kernel.process import (
+    CONTROL,
+    DISCONNECTED,
+    MESSAGE,
+    RUNNING,
+    TIMER,
+    Node,
+    Process,
+    ProcessState,
+)
+from cluster_model.kernel.rng import Streams
+from cluster_model.kernel.wall_clocks import Clocks
+
+__all__ = ["CONTROL", "DISCONNECTED", "MESSAGE", "TIMER", "Link", "Network", "Node", "Process", "ProcessState"]
+
+
+class Network:
+    """All processes and the links between them."""
+
+    __slots__ = (
+        "_cpus", "_exchanges", "_jitter", "_latency", "_links", "_naive", "_outgoing", "_streams", "clocks", "kernel",
+        "processes", "troubles",
+    )  # fmt: skip
+
+    def __init__(self, streams: Streams, latency: int, jitter: int, control: Handler, *, naive: bool = False) -> None:
+        """``control`` handles CONTROL events: what comes from outside and happens at a set time.
+
+        ``naive``: nothing is left out, not even what changes nothing (:mod:`cluster_model.kernel.long_poll`).
+        """
+        handlers = (self._deliver, self._fire, control, self._give_up, self._work, self._trouble)
+        self.kernel = Kernel(handlers)
+        self.processes: dict[int, Process] = {}
+        self.clocks = Clocks(self.processes)
+        self._streams = streams
+        self._naive = naive
+        self._exchanges: dict[tuple[int, int, int], Exchange] = {}
+        self._latency = latency
+        self._jitter = jitter
+        self._links: dict[tuple[int, int], Link] = {}
+        self._outgoing: dict[int, dict[int, Link]] = {}
+        self._cpus: dict[int, Cpu] = {}
+        """Slow ones, by their first node."""
+        self.troubles = Troubles(self, streams)
+        """What faults do to links besides latency and cuts."""
+
+    def add(self, node_id: int, name: str, node: Node) -> None:
+        """A new process, running."""
+        self.processes[node_id] = Process(node_id, name, node)
+
+    def link(self, source: int, target: int) -> Link:
+        """The link from one process to another."""
+        link = self._links.get((source, target))
+        if link is None:
+            processes = self.processes
+            near = processes[source].near or processes[target].near
+            spread = (0, 0) if near else (self._latency, self._jitter)
+            link = Link(self._streams.seed, processes[source], processes[target], *spread)
+            self._links[source, target] = self.outgoing(source)[target] = link
+        return link
+
+    def standing(self, source: int, target: int) -> bool:
+        """Whether a connection stands on which one of them has sent to the other."""
+        link = self._links.get((source, target))
+        return link is not None and link.used
+
+    def outgoing(self, source: int) -> dict[int, Link]:
+        """The links from one process by target, those that exist so far; the same table for good."""
+        return self._outgoing.setdefault(source, {})
+
+    def exchange(self, asker: int, answerer: int, index: int) -> Exchange:
+        """The asker's connection of that number to the answerer."""
+        exchange = self._exchanges.get((asker, answerer, index))
+        if exchange is None:
+            links = (self.link(asker, answerer), self.link(answerer, asker))
+            exchange = Exchange(self.kernel, self.processes[asker], self.processes[answerer], index, *links)
+            exchange.naive = self._naive
+            self._exchanges[asker, answerer, index] = exchange
+        return exchange
+
+    def rouse(self, *nodes: int) -> None:
+        """Wake every exchange of any of these processes, or of all: something is about to happen to them."""
+        for (asker, answerer, _index), exchange in self._exchanges.items():
+            if exchange.asleep and (not nodes or asker in nodes or answerer in nodes):
+                exchange.wake()
+
+    def slow_down(self, source: int, target: int, lag: tuple[tuple[int, int, int], ...]) -> None:
+        """Let faults add this, and nothing else, to the delays of one link: (fault id, latency, jitter) each."""
+        self.rouse(source, target)
+        self.link(source, target).slow_down(lag)
+
+    def skew(self, node: int, fault: int, ahead_us: int) -> None:
+        """Let a fault set a machine's clock that far ahead, or behind; 0: no longer (:mod:`~.kernel.wall`)."""
+        self.rouse(node)
+        self.clocks.skew(node, fault, ahead_us)
+
+    def cut(self, source: int, target: int, fault: int) -> None:
+        """Drop all packets of one direction, until every fault that cut it has mended it."""
+        self.rouse(source, target)
+        link = self.link(source, target)
+        link.cut(fault)
+        for each in self.troubles.taken(link):
+            link.hold(self.kernel, link.wires[each.wire], each.order, each.payload)
+
+    def mend(self, source: int, target: int, fault: int) -> None:
+        """Undo of :meth:`cut` by that fault."""
+        self.link(source, target).mend(fault, self.kernel)
+
+    def is_cut(self, source: int, target: int) -> bool:
+        """Whether any fault lets nothing pass in that direction."""
+        link = self._links.get((source, target))
+        return link is not None and bool(link.cuts)
+
+    def disturbed_links(self) -> list[tuple[int, int]]:
+        """Links to which faults do something now."""
+        return [pair for pair, link in self._links.items() if link.cuts or link.lag or link.trouble is not None]
+
+    def is_slowed(self, node: int) -> bool:
+        """Whether a process works on a slow CPU."""
+        return any(node in cpu.nodes and cpu.costs for cpu in self._cpus.values())
+
+    def _trouble(self, target: int, payload: Payload) -> None:
+        self.troubles.fire(target, payload)
+
+    def tell(self, node: int, peer: int, life: int) -> None:
+        """The connection that a process had in this life to ``peer`` is broken."""
+        self._deliver(node, (peer, self.processes[peer].incarnation, life, DISCONNECTED))
+
+    def _give_up(self, target: int, payload: Payload) -> None:
+        source, sent_at = payload
+        life = self.link(source, target).give_up(sent_at, self.kernel)
+        if life >= 0:
+            self.tell(source, target, life)
+
+    def _deliver(self, target: int, payload: Payload) -> None:
+        process = self.processes[target]
+        source, source_incarnation, target_incarnation, message = payload
+        if process.state is RUNNING:
+            if process.incarnation != target_incarnation:
+                if message is not DISCONNECTED:
+                    self._reset(target, source, source_incarnation)
+            elif message is DISCONNECTED:
+                process.on_disconnect(source)
+            else:
+                process.receive(source, message)
+        elif process.state is ProcessState.PAUSED:
+            process.held.append((MESSAGE, payload))
+        elif process.state is ProcessState.DOWN and message is not DISCONNECTED:
+            self._reset(target, source, source_incarnation)
+
+    def _reset(self, dead: int, peer: int, peer_incarnation: int) -> None:
+        """``peer`` sent to a process that is not there: its operating system answers with a reset."""
+        if self.processes[peer].incarnation == peer_incarnation:
+            self._send_reset(dead, peer)
+
+    def _send_reset(self, dead: int, peer: int) -> None:
+        link, back = self.link(peer, dead), self.link(dead, peer)
+        link.close()
+        if not back.cuts:
+            link.held.clear()
+            self.troubles.taken(link)
+            payload = (dead, self.processes[dead].incarnation, self.processes[peer].incarnation, DISCONNECTED)
+            if back.trouble is None:
+                self.kernel.schedule(back.wire.arrival(self.kernel.now), MESSAGE, peer, payload)
+            else:
+                self.troubles.closed(back, payload)
+
+    def _fire(self, target: int, payload: Payload) -> None:
+        process = self.processes[target]
+        if process.incarnation != payload[0]:
+            return
+        if process.state is RUNNING:
+            process.on_timer(payload[1])
+        elif process.state is ProcessState.PAUSED:
+            process.held.append((TIMER, payload))
+
+    def crash(self, node: int) -> None:
+        """Kill a process; its peers' connections break after the time a packet takes."""
+        self.rouse(node)
+        self._stop(node, ProcessState.DOWN)
+        for source, target in tuple(self._links):
+            if target == node and self._links[source, target].used:
+                self._send_reset(node, source)
+
+    def exit(self, node: int, reason: str) -> None:
+        """A process ends itself: it is held at once, and ``control`` gets (incarnation, reason) to take it away."""
+        process = self.processes[node]
+        process.state = ProcessState.PAUSED
+        self.kernel.schedule(self.kernel.now, CONTROL, node, (process.incarnation, reason))
+
+    def power_off(self, node: int) -> None:
+        """Take the machine away: nobody is told."""
+        self.rouse(node)
+        self._stop(node, ProcessState.OFF)
+
+    def _stop(self, node: int, state: ProcessState) -> None:
+        process = self.processes[node]
+        process.state = state
+        process.incarnation += 1
+        process.held.clear()
+        if process.cpu is not None:
+            process.cpu.forget(node)
+        self.troubles.stopped(node, dark=state is ProcessState.OFF)
+        for (source, _target), link in self._links.items():
+            if source == node:
+                link.close()
+                if state is ProcessState.OFF:
+                    link.held.clear()
+                    self.troubles.never_sent_again(link)
+
+    def restart(self, node: int) -> None:
+        """A new incarnation runs; timers and messages of the old one are gone."""
+        self.processes[node].state = RUNNING
+
+    def pause(self, node: int) -> None:
+        """Hold everything that comes for this process."""
+        self.rouse(node)
+        process = self.processes[node]
+        process.state = ProcessState.PAUSED
+        if process.cpu is not None:
+            process.cpu.stand_still()
+
+    def resume(self, node: int) -> None:
+        """Handle what was held, now, in the order in which it came."""
+        process = self.processes[node]
+        process.state = RUNNING
+        held, process.held = process.held, []
+        if process.cpu is not None:
+            process.cpu.go_on()
+        for kind, payload in held:
+            self.kernel.schedule(self.kernel.now, kind, node, payload)
+
+    def slow_cpu(self, nodes: tuple[int, ...], fault: int, cost_us: int, free: tuple[str, ...] = ()) -> None:
+        """Let whatever these processes handle take so much of one CPU, on top of what other faults make it take.
+
+        ``free`` are names of timers that take no time.
+        """
+        self.rouse(*nodes)
+        cpu = self._cpus.get(nodes[0])
+        if cpu is None:
+            cpu = self._cpus[nodes[0]] = Cpu(self.kernel, nodes, free)
+            for node in nodes:
+                self.processes[node].run_on(cpu)
+        cpu.costs = (*[each for each in cpu.costs if each[0] != fault], (fault, cost_us))
+
+    def quicken_cpu(self, nodes: tuple[int, ...], fault: int) -> None:
+        """Undo of :meth:`slow_cpu` by that fault; with the last one all that waits is handled at once, in order."""
+        cpu = self._cpus.get(nodes[0])
+        if cpu is None:
+            return
+        cpu.costs = tuple([each for each in cpu.costs if each[0] != fault])
+        if cpu.costs:
+            return
+        del self._cpus[nodes[0]]
+        for node in nodes:
+            process = self.processes[node]
+            process.run_on(None)
+            if process.state is ProcessState.PAUSED:
+                process.held[:0] = [(kind, payload) for kind, target, payload, _free in cpu.queue if target == node]
+        for kind, target, payload, _free in cpu.queue:
+            if self.processes[target].state is RUNNING:
+                self.kernel.schedule_first(kind, target, payload)
+
+    def _work(self, owner: int, payload: Payload) -> None:
+        cpu = self._cpus.get(owner)
+        entry = None if cpu is None else cpu.done(payload[0])
+        if cpu is not None and entry is not None:
+            kind, target, event, _free = entry
+            self.processes[target].handle(kind, event)
+            cpu.go_on()
+
+    def save(self) -> tuple[Any, ...]:
+        """Kernel, processes, links, exchanges and slow CPUs; nodes save themselves."""
+        processes = tuple([(p.id, p.state, p.incarnation, tuple(p.held)) for p in self.processes.values()])
+        links = tuple([(pair, link.save()) for pair, link in self._links.items()])
+        exchanges = tuple([(place, exchange.save()) for place, exchange in self._exchanges.items()])
+        cpus = tuple([cpu.save() for cpu in self._cpus.values()])
+        return (self.kernel.save(), processes, links, exchanges, cpus, self.troubles.save(), self.clocks.save())
+
+    def load(self, saved: tuple[Any, ...]) -> None:
+        """Undo of :meth:`save`, before the nodes are loaded; links and exchanges first used since are as new."""
+        kernel, processes, links, exchanges, cpus, troubles, clocks = saved
+        self.kernel.load(kernel)
+        for node_id, state, incarnation, held in processes:
+            process = self.processes[node_id]
+            process.state, process.incarnation, process.held = state, incarnation, list(held)
+        self.clocks.load(clocks)
+        self._links.clear()
+        for outgoing in self._outgoing.values():
+            outgoing.clear()
+        self._exchanges.clear()
+        for pair, link in links:
+            self.link(*pair).load(link)
+        for place, exchange in exchanges:
+            self.exchange(*place).load(exchange)
+        self._cpus = {state[0][0]: Cpu.loaded(self.kernel, state) for state in cpus}
+        owners = {node: cpu for cpu in self._cpus.values() for node in cpu.nodes}
+        for process in self.processes.values():
+            process.run_on(owners.get(process.id))
+        self.troubles.load(troubles)

@@ -1,0 +1,80 @@
+"""The leader-epoch cache: at which offset each leader epoch began (``LeaderEpochFileCache``, KIP-101 and KIP-279)."""
+
+from typing import Final
+
+from cluster_model.protocol.batch import EpochEntry
+
+UNDEFINED: Final = -1
+"""No such epoch, or no such offset."""
+
+
+class EpochCache:
+    """Entries with epoch and start strictly increasing. On disk at once when assigned, so a crash keeps it."""
+
+    __slots__ = ("_replaces", "entries")
+
+    def __init__(self, *, replaces: bool) -> None:
+        """``replaces``: a new entry takes the place of those it contradicts, as since 2.1; before, it was ignored."""
+        self.entries: tuple[EpochEntry, ...] = ()
+        self._replaces = replaces
+
+    @property
+    def latest(self) -> int:
+        """Newest epoch known, UNDEFINED when empty."""
+        return self.entries[-1][0] if self.entries else UNDEFINED
+
+    def assign(self, epoch: int, start: int) -> None:
+        """Note that ``epoch`` begins at ``start``; an epoch that never got a record gives way to the next."""
+        entries = self.entries
+        if entries:
+            last_epoch, last_start = entries[-1]
+            if epoch == last_epoch and start >= last_start:
+                return
+            if not self._replaces and (epoch <= last_epoch or start < last_start):
+                return
+        kept = tuple(entry for entry in entries if entry[0] < epoch and entry[1] < start)
+        self.entries = (*kept, (epoch, start))
+
+    def end_offset_for(self, epoch: int, leo: int) -> EpochEntry:
+        """(largest epoch known that is ≤ the one asked, its end offset), as answered since KIP-279."""
+        entries = self.entries
+        if epoch == UNDEFINED or not entries:
+            return (UNDEFINED, UNDEFINED)
+        if epoch == entries[-1][0]:
+            return (epoch, leo)
+        if epoch > entries[-1][0]:
+            return (UNDEFINED, UNDEFINED)
+        floor = UNDEFINED
+        for known, start in entries:
+            if known > epoch:
+                return (epoch if floor == UNDEFINED else floor, start)
+            floor = known
+        return (UNDEFINED, UNDEFINED)
+
+    def epoch_at(self, offset: int) -> int:
+        """Under which an offset was written, UNDEFINED where no entry reaches down to it."""
+        return next((epoch for epoch, start in reversed(self.entries) if start <= offset), UNDEFINED)
+
+    def end_offset_kip_101(self, epoch: int, leo: int) -> int:
+        """End offset of exactly ``epoch`` as answered by 0.11 to 1.1: the start of the first epoch above it."""
+        entries = self.entries
+        if epoch == UNDEFINED or not entries or epoch < entries[0][0] or epoch > entries[-1][0]:
+            return UNDEFINED
+        if epoch == entries[-1][0]:
+            return leo
+        return next(start for known, start in entries if known > epoch)
+
+    def truncate_from_end(self, leo: int) -> None:
+        """Drop epochs that begin at or behind the log's end."""
+        self.entries = tuple(entry for entry in self.entries if entry[1] < leo)
+
+    def truncate_from_start(self, log_start: int) -> None:
+        """Drop epochs that ended before the log's start; the one that spans it now begins there."""
+        dropped = [entry for entry in self.entries if entry[1] <= log_start]
+        if dropped:
+            kept = tuple(entry for entry in self.entries if entry[1] > log_start)
+            self.entries = ((dropped[-1][0], log_start), *kept)
+
+    def clear(self) -> None:
+        """Forget everything."""
+        self.entries = ()

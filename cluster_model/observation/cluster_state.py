@@ -1,0 +1,89 @@
+"""The omniscient handle on a cluster: what *is*, for the checker, the views, conditions and target selectors only.
+
+No protocol code gets one. The timed cluster and the hand-stepped one each make theirs.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from cluster_model.broker.partition.partition import Replica
+from cluster_model.controller.committed import PartitionRecord
+from cluster_model.log.batch_store import Lineages
+from cluster_model.protocol.errors import ModelError
+from cluster_model.protocol.messages import PartitionState
+from cluster_model.protocol.versions import Profile
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """Live objects by name; read, never written, through here."""
+
+    profile: Profile
+    records: dict[str, PartitionRecord]
+    """The controller's committed state."""
+    replicas: dict[str, dict[int, Replica]]
+    """Partition → broker → replica, in assignment order."""
+    lineages: dict[str, Lineages]
+    is_up: Callable[[int], bool]
+    """Whether a broker's process runs or is paused."""
+    brokers: tuple[int, ...]
+    known: Callable[[int], Mapping[str, PartitionState]]
+    """Partitions as a running broker's metadata cache has them."""
+    registration: Callable[[int], int]
+    """Epoch of a broker's registration as committed, -1 for none."""
+
+    def record(self, partition: str) -> PartitionRecord:
+        """A partition's committed state.
+
+        Raises:
+            ModelError: no such partition.
+        """
+        record = self.records.get(partition)
+        if record is None:
+            raise ModelError(f"no partition {partition!r}; there are {', '.join(self.records)}")
+        return record
+
+    def replica(self, partition: str, broker: int) -> Replica:
+        """A replica by partition and broker.
+
+        Raises:
+            ModelError: no such partition, or the broker holds none of it.
+        """
+        self.record(partition)
+        replica = self.replicas[partition].get(broker)
+        if replica is None:
+            holders = ", ".join(map(str, self.replicas[partition]))
+            raise ModelError(f"broker {broker} holds no replica of {partition}; its replicas are on {holders}")
+        return replica
+
+    def true_leader(self, partition: str) -> Replica | None:
+        """The replica that the controller has lead, None while nobody does."""
+        state = (self.records.get(partition) or self.record(partition)).state
+        if state.leader < 0:
+            return None
+        replica = self.replicas[partition].get(state.leader)
+        return None if replica is None or replica.topic_id != state.topic_id else replica
+
+    def shown(self, partition: str) -> Replica | None:
+        """The leader's replica, else one that may speak for it; None while no broker has made any."""
+        record = self.record(partition)
+        leader = self.true_leader(partition)
+        there = self.replicas[partition]
+        return leader or next((there[broker] for broker in (*record.isr, *record.assignment) if broker in there), None)
+
+    def is_stale(self, partition: str, broker: int) -> bool:
+        """Whether a broker's replica is of a partition that has been deleted, and perhaps created again."""
+        record = self.records.get(partition)
+        replica = self.replicas.get(partition, {}).get(broker)
+        return record is None or (replica is not None and replica.topic_id != record.topic_id)
+
+    def low_watermark(self, partition: str) -> int:
+        """The least log start among a partition's running replicas, what DeleteRecords waits for; -1: none runs."""
+        self.record(partition)
+        replicas = self.replicas[partition].items()
+        return min((replica.log.log_start for broker, replica in replicas if self.is_up(broker)), default=-1)
+
+    def effective_min_isr(self, partition: str) -> int:
+        """In-sync replicas that acks=all needs."""
+        record = self.record(partition)
+        return record.topic.effective_min_isr(self.profile, len(record.assignment))

@@ -1,1 +1,0 @@
-"""Clients outside of the model: what comes from real ones enters here, and what they are told leaves here."""

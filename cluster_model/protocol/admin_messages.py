@@ -1,0 +1,288 @@
+"""What an administrator asks of a cluster, and is answered, by Kafka's names (``Admin``, ``KafkaAdminClient``).
+
+Every answer has an entry for each thing asked for, in the order asked; its ``error`` is a number of
+:class:`~cluster_model.protocol.errors.KafkaError`, its ``message`` one sentence for a person, or empty.
+In ZooKeeper mode such a request goes to the controller, in KRaft mode to any broker, which hands it on to the active
+controller (KIP-590) and brings the answer back. Whoever is not the controller answers NOT_CONTROLLER.
+"""
+
+from enum import IntEnum
+from typing import Final, NamedTuple
+
+DEFAULT: Final = -1
+"""Partitions or replication factor of a new topic: whatever the cluster's defaults say (KIP-464)."""
+
+
+class AdminError(NamedTuple):
+    """What came of one thing that was asked for: a topic, a partition, a resource, by its ``name``."""
+
+    name: str
+    error: int
+    message: str = ""
+
+
+class CreatableTopic(NamedTuple):
+    """A topic to make. ``assignment`` gives each partition's replicas, the preferred leader first; empty: spread."""
+
+    name: str
+    partitions: int = DEFAULT
+    replication: int = DEFAULT
+    assignment: tuple[tuple[int, ...], ...] = ()
+    config: tuple[tuple[str, str], ...] = ()
+
+
+class CreateTopicsRequest(NamedTuple):
+    """Make topics."""
+
+    correlation: int
+    topics: tuple[CreatableTopic, ...]
+    timeout_us: int = 30_000_000
+
+
+class CreateTopicsResponse(NamedTuple):
+    """An entry per topic."""
+
+    correlation: int
+    topics: tuple[AdminError, ...]
+
+
+class DeleteTopicsRequest(NamedTuple):
+    """Delete topics by name."""
+
+    correlation: int
+    topics: tuple[str, ...]
+    timeout_us: int = 30_000_000
+
+
+class DeleteTopicsResponse(NamedTuple):
+    """An entry per topic."""
+
+    correlation: int
+    topics: tuple[AdminError, ...]
+
+
+class NewPartitions(NamedTuple):
+    """A topic that is to have ``total`` partitions in all; ``assignment`` is that of the new ones, or empty."""
+
+    topic: str
+    total: int
+    assignment: tuple[tuple[int, ...], ...] = ()
+
+
+class CreatePartitionsRequest(NamedTuple):
+    """Give topics more partitions (KIP-195)."""
+
+    correlation: int
+    topics: tuple[NewPartitions, ...]
+    timeout_us: int = 30_000_000
+
+
+class CreatePartitionsResponse(NamedTuple):
+    """An entry per topic."""
+
+    correlation: int
+    topics: tuple[AdminError, ...]
+
+
+class ReassignablePartition(NamedTuple):
+    """Where a partition's replicas are to be; None takes a reassignment under way back."""
+
+    partition: str
+    replicas: tuple[int, ...] | None
+
+
+class AlterPartitionReassignmentsRequest(NamedTuple):
+    """Move replicas, or cancel a move (KIP-455)."""
+
+    correlation: int
+    partitions: tuple[ReassignablePartition, ...]
+    timeout_us: int = 60_000_000
+
+
+class AlterPartitionReassignmentsResponse(NamedTuple):
+    """``error`` refuses the whole; else an entry per partition."""
+
+    correlation: int
+    error: int
+    partitions: tuple[AdminError, ...]
+
+
+class ListPartitionReassignmentsRequest(NamedTuple):
+    """Ask what is under way; no partitions named: everything."""
+
+    correlation: int
+    partitions: tuple[str, ...] = ()
+
+
+class OngoingReassignment(NamedTuple):
+    """A partition on the move."""
+
+    partition: str
+    replicas: tuple[int, ...]
+    adding: tuple[int, ...]
+    removing: tuple[int, ...]
+
+
+class ListPartitionReassignmentsResponse(NamedTuple):
+    """Only partitions that are on the move."""
+
+    correlation: int
+    error: int
+    partitions: tuple[OngoingReassignment, ...]
+
+
+class ElectLeadersRequest(NamedTuple):
+    """Have leaders elected (KIP-460): the preferred ones, or anyone alive where nobody leads (``unclean``).
+
+    No partitions named: all of them, and then only those come back for which there was something to do.
+    """
+
+    correlation: int
+    unclean: bool
+    partitions: tuple[str, ...] = ()
+    timeout_us: int = 60_000_000
+
+
+class ElectLeadersResponse(NamedTuple):
+    """``error`` refuses the whole; else an entry per partition."""
+
+    correlation: int
+    error: int
+    partitions: tuple[AdminError, ...]
+
+
+class ConfigOperation(IntEnum):
+    """What is to be done with a configuration (``AlterConfigOp.OpType``)."""
+
+    SET = 0
+    DELETE = 1
+    APPEND = 2
+    SUBTRACT = 3
+
+
+SET: Final = ConfigOperation.SET
+DELETE: Final = ConfigOperation.DELETE
+
+
+class AlterableConfig(NamedTuple):
+    """One configuration; DELETE goes back to the default, and needs no value."""
+
+    key: str
+    value: str = ""
+    operation: int = SET
+
+
+class AlterConfigsResource(NamedTuple):
+    """Configurations of a topic, or of a broker: ``name`` is its id, empty for all brokers."""
+
+    type: str
+    """``topic`` or ``broker``."""
+    name: str
+    configs: tuple[AlterableConfig, ...]
+
+
+class IncrementalAlterConfigsRequest(NamedTuple):
+    """Change configurations live (KIP-339)."""
+
+    correlation: int
+    resources: tuple[AlterConfigsResource, ...]
+
+
+class IncrementalAlterConfigsResponse(NamedTuple):
+    """An entry per resource, under its name."""
+
+    correlation: int
+    resources: tuple[AdminError, ...]
+
+
+class UnregisterBrokerRequest(NamedTuple):
+    """Forget a broker for good; KRaft only (``Admin.unregisterBroker``)."""
+
+    correlation: int
+    broker: int
+
+
+class UnregisterBrokerResponse(NamedTuple):
+    """What came of it."""
+
+    correlation: int
+    error: int
+    message: str = ""
+
+
+class DescribeClusterRequest(NamedTuple):
+    """Ask a broker who the controller is, and which brokers live (KIP-700)."""
+
+    correlation: int
+
+
+class DescribeClusterResponse(NamedTuple):
+    """As the broker knows it. In KRaft mode ``controller`` is the broker asked: it hands requests on."""
+
+    correlation: int
+    controller: int
+    brokers: tuple[int, ...]
+
+
+class EnvelopeRequest(NamedTuple):
+    """A broker hands an administrator's request on to the active controller, under a number of its own (KIP-590)."""
+
+    correlation: int
+    request: "AdminRequest"
+
+
+class EnvelopeResponse(NamedTuple):
+    """The answer, or ``error`` NOT_CONTROLLER and none."""
+
+    correlation: int
+    error: int
+    response: "AdminResponse | None"
+
+
+AdminRequest = (
+    CreateTopicsRequest
+    | DeleteTopicsRequest
+    | CreatePartitionsRequest
+    | AlterPartitionReassignmentsRequest
+    | ListPartitionReassignmentsRequest
+    | ElectLeadersRequest
+    | IncrementalAlterConfigsRequest
+    | UnregisterBrokerRequest
+)
+"""What only the controller can answer."""
+
+AdminResponse = (
+    CreateTopicsResponse
+    | DeleteTopicsResponse
+    | CreatePartitionsResponse
+    | AlterPartitionReassignmentsResponse
+    | ListPartitionReassignmentsResponse
+    | ElectLeadersResponse
+    | IncrementalAlterConfigsResponse
+    | UnregisterBrokerResponse
+)
+
+
+def refusal(request: AdminRequest, error: int, message: str = "") -> AdminResponse:
+    """The answer to a request of which nothing was done: the error for everything that it asks for."""
+    number = request.correlation
+
+    def each(names: tuple[str, ...]) -> tuple[AdminError, ...]:
+        return tuple(AdminError(name, error, message) for name in names)
+
+    if isinstance(request, CreateTopicsRequest):
+        return CreateTopicsResponse(number, each(tuple(topic.name for topic in request.topics)))
+    if isinstance(request, DeleteTopicsRequest):
+        return DeleteTopicsResponse(number, each(request.topics))
+    if isinstance(request, CreatePartitionsRequest):
+        return CreatePartitionsResponse(number, each(tuple(topic.topic for topic in request.topics)))
+    if isinstance(request, AlterPartitionReassignmentsRequest):
+        names = tuple(entry.partition for entry in request.partitions)
+        return AlterPartitionReassignmentsResponse(number, error, each(names))
+    if isinstance(request, ListPartitionReassignmentsRequest):
+        return ListPartitionReassignmentsResponse(number, error, ())
+    if isinstance(request, ElectLeadersRequest):
+        return ElectLeadersResponse(number, error, each(request.partitions))
+    if isinstance(request, IncrementalAlterConfigsRequest):
+        return IncrementalAlterConfigsResponse(number, each(tuple(resource.name for resource in request.resources)))
+    return UnregisterBrokerResponse(number, error, message)

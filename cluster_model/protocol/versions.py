@@ -1,0 +1,253 @@
+"""Kafka versions as sets of rules: which protocol generation a cluster runs.
+
+One implementation behind these flags reproduces every generation. A flag holds from the release line whose code first
+has it (``since``) until the last one that has it (``until``); the inter-broker protocol is taken to be the release.
+"""
+
+import difflib
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Final, Literal
+
+from cluster_model.protocol.errors import ModelError
+
+Mode = Literal["zookeeper", "kraft"]
+Version = tuple[int, int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Flag:
+    """A rule of the protocol and the releases that follow it (both ends included; ``until`` None: still)."""
+
+    name: str
+    meaning: str
+    since: Version
+    until: Version | None = None
+
+    def holds(self, version: Version) -> bool:
+        """Whether ``version`` follows this rule."""
+        return self.since <= version and (self.until is None or version <= self.until)
+
+
+FLAGS: Final = (
+    Flag("lag_messages", "ISR also shrinks by replica.lag.max.messages (dropped by KIP-16)", (0, 8, 2), (0, 8, 2)),
+    Flag("shrink_half", "the ISR shrink task runs every replica.lag.time.max.ms / 2", (0, 10, 2)),
+    Flag("caught_up_previous", "having reached the LEO of the previous fetch counts as caught up", (0, 10, 2)),
+    Flag("hw_waits_caught_up", "the HW also waits for caught-up replicas outside the ISR", (0, 10, 2)),
+    Flag("throttles", "replication of chosen replicas can be held below a rate (KIP-73)", (0, 10, 1)),
+    Flag(
+        "exits_out_of_range",
+        "a broker exits rather than cut its log where unclean election is off",
+        (0, 8, 2),
+        (1, 0, 0),
+    ),
+    Flag("epoch_truncation", "followers truncate by OffsetsForLeaderEpoch, not by their HW (KIP-101)", (0, 11, 0)),
+    Flag("unclean_default_false", "unclean.leader.election.enable is false by default", (0, 11, 0)),
+    Flag("isr_epoch_start", "joining the ISR needs the start offset of the leader's epoch", (1, 1, 0)),
+    Flag("epoch_on_elect", "a new leader enters (epoch, LEO) into its epoch cache at once", (1, 1, 0)),
+    Flag("fetch_sessions", "fetches tell only what changed, in sessions that the leader keeps (KIP-227)", (1, 1, 0)),
+    Flag("kip_279", "the leader answers with the epoch found, and the follower repeats (KIP-279)", (2, 0, 0)),
+    Flag("kip_320", "requests carry the current leader epoch and are fenced by it (KIP-320)", (2, 1, 0)),
+    Flag("bounce_detected", "the controller sees a broker that bounced by its broker epoch (KIP-380)", (2, 2, 0)),
+    Flag("leo_is_in_sync", "a follower at the leader's LEO is in sync however long ago it fetched", (2, 4, 0)),
+    Flag("hw_push", "a parked follower fetch is answered when the HW moves", (2, 4, 0), (2, 5, 0)),
+    Flag("reads_from_followers", "consumers may read from followers (KIP-392)", (2, 4, 0)),
+    Flag("diverging_fetch", "Fetch carries the last fetched epoch and answers a divergence (KIP-595)", (2, 7, 0)),
+    Flag("alter_partition", "ISR changes go to the controller and count as maximal ISR meanwhile (KIP-497)", (2, 7, 0)),
+    Flag("recovery_state", "an unclean leader counts as recovering until it reports (KIP-704)", (3, 2, 0)),
+    Flag("eligible_isr", "fenced or stopping replicas may not join the ISR (KIP-841)", (3, 3, 0)),
+    Flag("leo_max_at_fetch", "a fetch never lowers the remembered leader LEO of the one before", (3, 3, 0)),
+    Flag("caught_up_at_leo", "a replica at the leader's LEO counts as caught up for the HW", (3, 3, 0)),
+    Flag("fetch_broker_epoch", "Fetch and AlterPartition carry broker epochs (KIP-903)", (3, 5, 0)),
+    Flag("no_bump_on_shrink", "in KRaft mode an ISR shrink leaves the leader epoch alone", (3, 6, 0)),
+    Flag("hw_needs_min_isr", "the HW stands still while the ISR is below min.insync.replicas", (3, 7, 0)),
+    Flag("effective_min_isr", "min.insync.replicas counts as at most the replication factor", (3, 7, 0)),
+    Flag("elr", "replicas that left an ISR below its minimum stay eligible to lead (KIP-966)", (4, 1, 0)),
+    Flag("cleaner_default", "log.cleaner.enable is true by default", (0, 9, 0)),
+    Flag("offset_not_available", "no latest offset while the HW is below its epoch's start (KIP-207)", (2, 2, 0)),
+    Flag("delete_horizon", "tombstones go by the time of the first cleaning that kept them (KIP-534)", (3, 1, 0)),
+    Flag("check_quorum", "a KRaft leader resigns that has not heard from a majority of the quorum", (3, 7, 0)),
+    Flag("pre_vote", "a KRaft voter asks whether it would be elected before it raises the epoch (KIP-996)", (4, 0, 0)),
+    Flag("quits_waiting", "a fetcher that has nothing left to fetch waits for no answer (KAFKA-6051)", (1, 1, 0)),
+    Flag("dynamic_config", "some of a broker's settings may change while it runs (KIP-226)", (1, 1, 0)),
+    Flag("topic_ids", "a topic created again under its old name is told from the former one (KIP-516)", (2, 8, 0)),
+    Flag("group_membership", "groups have members, whom the coordinator joins and syncs", (0, 9, 0)),
+    Flag("rebalance_timeout", "a member names how long it may take to join again (KIP-62)", (0, 10, 1)),
+    Flag("initial_rebalance_delay", "the first join of an empty group waits for others (KIP-134)", (0, 11, 0)),
+    Flag("delete_groups", "an administrator may delete groups (KIP-229)", (1, 1, 0)),
+    Flag("group_retention", "offsets expire by their group's state, not by commit alone (KIP-211)", (2, 1, 0)),
+    Flag("member_id_required", "a new member is first given an id, and joins with that (KIP-394)", (2, 2, 0)),
+    Flag("static_members", "members may have instance ids that outlive their process (KIP-345)", (2, 3, 0)),
+    Flag("offset_delete", "an administrator may delete offsets, and remove several members", (2, 4, 0)),
+    Flag("stable_offsets", "OffsetFetch may ask for offsets that no transaction has pending (KIP-447)", (2, 5, 0)),
+    Flag("sync_timeout", "members that joined and do not sync within the rebalance timeout are removed", (3, 0, 0)),
+    Flag("skip_assignment", "a static leader that comes back is told not to assign anew (KIP-814)", (3, 2, 0)),
+    Flag("consumer_protocol", "groups of the consumer protocol, in KRaft mode (KIP-848)", (3, 7, 0)),
+    Flag("server_patterns", "... whose coordinator matches patterns, and whose members bring their ids", (4, 0, 0)),
+    Flag("transactions", "producers may write to several partitions at once, or not at all (KIP-98)", (0, 11, 0)),
+    Flag("verifies_transactions", "leaders ask whether a partition is part of a transaction (KIP-890)", (3, 6, 0)),
+    Flag("transactions_v2", "every transaction has an epoch, and adds what it writes to (KIP-890)", (4, 0, 0)),
+    Flag("transaction_tools", "brokers tell an administrator of transactions and producers (KIP-664)", (3, 0, 0)),
+    Flag("leader_hints", "who refuses to be leader says who is, and in which epoch (KIP-951)", (3, 7, 0)),
+    Flag("late_port", "a broker's port is closed until it serves, not open and silent (KAFKA-14658)", (3, 5, 0)),
+    Flag("keeps_last_isr", "the last member of an ISR always stays in it", (1, 1, 0)),
+)
+"""Every rule that a cluster model looks at."""
+
+_FLAG_BY_NAME: Final = {flag.name: flag for flag in FLAGS}
+
+PROFILE_VERSIONS: Final = (
+    "0.8.2", "0.9", "0.10.0", "0.10.1", "0.10.2", "0.11", "1.0", "1.1", "2.0", "2.1", "2.2", "2.3", "2.4", "2.5",
+    "2.6", "2.7", "2.8", "3.0", "3.1", "3.2", "3.3", "3.4", "3.5", "3.6", "3.7", "3.8", "3.9", "4.0", "4.1",
+)  # fmt: skip
+"""Release lines that can be run, oldest first."""
+
+_FIRST_KRAFT: Final[Version] = (3, 3, 0)
+_LAST_ZOOKEEPER: Final[Version] = (3, 9, 0)
+
+
+def parse_version(version: str) -> Version:
+    """The numbers of a release; a line without a patch counts as patch 0."""
+    numbers = [int(part) for part in version.split(".")]
+    return (numbers[0], numbers[1], numbers[2] if len(numbers) > 2 else 0)
+
+
+def modes_of(version: str) -> tuple[Mode, ...]:
+    """The controller modes of a release line, its usual one first. KRaft counts from its first production release."""
+    parsed = parse_version(version)
+    modes: list[Mode] = []
+    if parsed >= _FIRST_KRAFT:
+        modes.append("kraft")
+    if parsed <= _LAST_ZOOKEEPER:
+        modes.append("zookeeper")
+    return tuple(modes)
+
+
+@dataclass(frozen=True)
+class Profile:
+    """A release line in one controller mode; each flag of :data:`FLAGS` is an attribute."""
+
+    version: str
+    mode: Mode
+    number: Version
+    kraft: bool
+    """Whether a KRaft quorum, not ZooKeeper, is the controller."""
+    lag_messages: bool
+    shrink_half: bool
+    caught_up_previous: bool
+    hw_waits_caught_up: bool
+    throttles: bool
+    exits_out_of_range: bool
+    epoch_truncation: bool
+    unclean_default_false: bool
+    isr_epoch_start: bool
+    epoch_on_elect: bool
+    fetch_sessions: bool
+    kip_279: bool
+    kip_320: bool
+    bounce_detected: bool
+    leo_is_in_sync: bool
+    hw_push: bool
+    reads_from_followers: bool
+    diverging_fetch: bool
+    alter_partition: bool
+    recovery_state: bool
+    eligible_isr: bool
+    leo_max_at_fetch: bool
+    caught_up_at_leo: bool
+    fetch_broker_epoch: bool
+    no_bump_on_shrink: bool
+    hw_needs_min_isr: bool
+    effective_min_isr: bool
+    elr: bool
+    cleaner_default: bool
+    offset_not_available: bool
+    delete_horizon: bool
+    check_quorum: bool
+    pre_vote: bool
+    quits_waiting: bool
+    dynamic_config: bool
+    topic_ids: bool
+    group_membership: bool
+    rebalance_timeout: bool
+    initial_rebalance_delay: bool
+    delete_groups: bool
+    group_retention: bool
+    member_id_required: bool
+    static_members: bool
+    offset_delete: bool
+    stable_offsets: bool
+    sync_timeout: bool
+    skip_assignment: bool
+    consumer_protocol: bool
+    server_patterns: bool
+    transactions: bool
+    verifies_transactions: bool
+    transactions_v2: bool
+    transaction_tools: bool
+    leader_hints: bool
+    late_port: bool
+    keeps_last_isr: bool
+
+    @property
+    def name(self) -> str:
+        """Version and mode, as results name it: ``3.9-kraft``."""
+        return f"{self.version}-{self.mode}"
+
+    @staticmethod
+    @cache
+    def of(version: str, mode: str | None = None) -> "Profile":
+        """The profile of a release line; ``mode`` None takes the usual one.
+
+        Raises:
+            ModelError: an unknown release line, or a mode that it does not have.
+        """
+        if version not in PROFILE_VERSIONS:
+            lines = [known for known in PROFILE_VERSIONS if version.startswith(f"{known}.")]
+            near = lines or difflib.get_close_matches(version, PROFILE_VERSIONS, n=1, cutoff=0.3)
+            hint = f"; did you mean {near[0]!r}?" if near else ""
+            raise ModelError(f"no Kafka version {version!r}; known: {', '.join(PROFILE_VERSIONS)}{hint}")
+        modes = modes_of(version)
+        chosen = modes[0] if mode is None else next((known for known in modes if known == mode), None)
+        if chosen is None:
+            raise ModelError(f"Kafka {version} has no mode {mode!r}; it has {' and '.join(modes)}")
+        number = parse_version(version)
+        flags = {name: flag.holds(number) for name, flag in _FLAG_BY_NAME.items()}
+        return Profile(version, chosen, number, chosen == "kraft", **flags)
+
+
+ELR_FEATURE: Final = "eligible.leader.replicas.version"
+"""A feature level that a cluster is formed with: 1 turns KIP-966 on, 0 off."""
+_FIRST_ELR: Final[Version] = (4, 0, 0)
+"""It exists since then; by default it is on since 4.1."""
+
+
+def with_elr(profile: Profile, level: int) -> Profile:
+    """A profile with another level of :data:`ELR_FEATURE` than its release line begins with.
+
+    Raises:
+        ModelError: the release line, or its mode, does not know that level.
+    """
+    if level and not (profile.kraft and profile.number >= _FIRST_ELR):
+        raise ModelError(f"{ELR_FEATURE} {level} needs KRaft mode of Kafka 4.0 or later, not {profile.name}")
+    return replace(profile, elr=bool(level))
+
+
+TRANSACTION_FEATURE: Final = "transaction.version"
+"""A feature level that a cluster is formed with: at 2 every transaction has an epoch (KIP-890, part 2)."""
+_FIRST_EPOCHS: Final[Version] = (4, 0, 0)
+
+
+def with_transactions(profile: Profile, level: int) -> Profile:
+    """A profile with another level of :data:`TRANSACTION_FEATURE` than its release line begins with.
+
+    Raises:
+        ModelError: the release line, or its mode, does not know that level.
+    """
+    if level > 1 and not (profile.kraft and profile.number >= _FIRST_EPOCHS):
+        raise ModelError(f"{TRANSACTION_FEATURE} {level} needs KRaft mode of Kafka 4.0 or later, not {profile.name}")
+    return replace(profile, transactions_v2=level > 1)
+
+
+NEWEST: Final = PROFILE_VERSIONS[-1]
+"""The release line a playbook gets when it names none."""

@@ -1,0 +1,206 @@
+"""What to build: a cluster, its topics and its clients, as plain data already checked by whoever read it."""
+
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+from cluster_model.protocol.rules import WRITEBACK_US
+from cluster_model.protocol.versions import ELR_FEATURE, TRANSACTION_FEATURE, Profile, with_elr, with_transactions
+from cluster_model.spec.load_spec import ClosedLoop, KeySkew, OwnPartitioner, RateProfile, Sizes
+
+MAX_BROKER: Final = 999
+"""Largest id of a broker."""
+FIRST_CONTROLLER: Final = 1_001
+"""Node id of the first dedicated KRaft controller; brokers have smaller ones."""
+FIRST_ZOOKEEPER: Final = 1_501
+"""Node id of the first ZooKeeper server."""
+DEFAULT_QUORUM: Final = 3
+SEND_MODES: Final = ("async", "sync", "fire_and_forget")
+"""How an application sends: with callbacks, one record after the other (``send().get()``), without looking back."""
+QUORUM_SIZES: Final = (1, 3, 5)
+"""How many voters a quorum may have here."""
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerSpec:
+    """A broker's id (from 1) and rack (empty for none)."""
+
+    id: int
+    rack: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class NetworkSpec:
+    """Every link's one-way latency and the most that jitter adds to it."""
+
+    latency_us: int = 1_000
+    jitter_us: int = 200
+
+
+@dataclass(frozen=True, slots=True)
+class TopicSpec:
+    """A topic. ``placement`` gives each partition's replicas in assignment order; empty: spread by the rules."""
+
+    name: str
+    partitions: int = 1
+    replication: int = 3
+    placement: tuple[tuple[int, ...], ...] = ()
+    config: dict[str, int | str | bool] = field(default_factory=dict)
+
+
+RIVAL: Final = ".rival"
+"""Behind a producer's name: a second process of it."""
+
+
+class TransactionPlan(NamedTuple):
+    """When an application ends its transactions; with neither ``records`` nor ``every_us``, every 100 ms."""
+
+    records: int = 0
+    """After so many records; 0: they do not matter."""
+    every_us: int = 0
+    """So long after it began; 0: time does not matter."""
+    abort: int = 0
+    """One in so many is aborted on purpose; 0: none."""
+    hang: int = 0
+    """This one, counted from 1, is left open for good, and no more records are made; 0: none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Interceptor:
+    """One of a producer's interceptors: it adds ``adds`` bytes of headers to a record, unless it throws.
+
+    It does so at one record in ``fails`` of each partition; 0: never.
+    """
+
+    name: str
+    adds: int = 0
+    fails: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ProducerSpec:
+    """A producer that makes ``batch`` records every ``interval_us``; ``records`` names what they hold.
+
+    With an interval of 0, and neither profile nor loop, it makes none by itself.
+    """
+
+    name: str
+    topic: str
+    interval_us: int
+    batch: int = 1
+    records: str = ""
+    record_bytes: int = 200
+    start_us: int = 0
+    stop_us: int = -1
+    """-1: goes on until the settling begins."""
+    config: dict[str, int | str | bool] = field(default_factory=dict)
+    keys: int = 0
+    """Distinct keys of its records, ``key-0`` and so on; 0: records without keys."""
+    tombstones: int = 0
+    """One record in so many deletes its key; 0: none."""
+    send: str = "async"
+    """One of :data:`SEND_MODES`."""
+    profile: RateProfile | None = None
+    """A rate that changes with time, or that no whole interval gives; instead of ``interval_us``."""
+    loop: ClosedLoop | None = None
+    """None: an open loop, at the rate. Otherwise the rate means nothing."""
+    sizes: Sizes | None = None
+    """Sizes that are drawn, instead of ``record_bytes``."""
+    skew: KeySkew | None = None
+    """None: all keys are alike often."""
+    transactions: TransactionPlan | None = None
+    """Of a producer whose configuration has ``transactional.id``; None: all as usual."""
+    fields: tuple[tuple[str, str], ...] = ()
+    """Fields of its records with what each is made of, instead of ``records``; for whoever looks at them."""
+    close_us: int = -1
+    """When it stops it closes its producer, and gives it so long; -1: what is on its way then goes on."""
+    flush_every: int = 0
+    """It flushes after so many records, and waits for all of them; 0: never."""
+    callback_us: int = 0
+    """What the callback of a record takes, on the thread that sends."""
+    serializer_fails: int = 0
+    """One record in so many cannot be serialized; 0: all can."""
+    interceptors: tuple[Interceptor, ...] = ()
+    """In the order in which they see a record."""
+    resends: bool = False
+    """Whether a restarted application sends again what the process before it was not told the outcome of."""
+    partition: int = -1
+    """The partition that all its records name; -1: they leave it to the partitioner."""
+    partitioner: OwnPartitioner | None = None
+    """The application's own, for records with keys; None: Kafka's, by the configuration."""
+
+
+@dataclass(frozen=True, slots=True)
+class GroupSpec:
+    """A group of ``members`` consumers; each spends ``processing_us`` on every record it reads."""
+
+    name: str
+    topics: tuple[str, ...]
+    members: int = 1
+    processing_us: int = 0
+    config: dict[str, int | str | bool] = field(default_factory=dict)
+    coordinated: bool = True
+    """Whether the group's coordinator shares the partitions out, in versions with group membership (0.9); else they
+    are given once, in ranges, and read from the beginning (``KafkaConsumer.assign``)."""
+    commit: str = "auto"
+    """When its applications commit, where it is coordinated (``clients.application.COMMIT_MODES``)."""
+    fails: int = 0
+    """The handler cannot process one record in so many; 0: it can process all."""
+    retries: int = 0
+    """How often it is tried again before the record is skipped ..."""
+    retry_pause_us: int = 0
+    """... and how long after."""
+    dead_letter: str = ""
+    """The topic that such a record is sent to instead of being skipped; empty: none. Not where ``commit`` hands off."""
+    to: str = ""
+    """The topic that a record is written to for each that was processed; empty: none. Not with ``dead_letter``, nor
+    where ``commit`` hands off."""
+    to_config: dict[str, int | str | bool] = field(default_factory=dict)
+    """Configuration of the members' producers for it; ``acks`` is all unless given."""
+    pattern: str = ""
+    """A regular expression: a coordinated group's topics are all that match it, instead of ``topics``."""
+    racks: tuple[str, ...] = ()
+    """``client.rack`` of each member, where they differ."""
+    instances: tuple[str, ...] = ()
+    """``group.instance.id`` of each member, instead of one with the members' numbers; two may be the same."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterSpec:
+    """A whole cluster. ``kafka`` and ``mode`` choose the rules, ``manual`` turns every timer and delivery off."""
+
+    kafka: str
+    mode: str
+    brokers: tuple[BrokerSpec, ...]
+    topics: tuple[TopicSpec, ...]
+    producers: tuple[ProducerSpec, ...] = ()
+    groups: tuple[GroupSpec, ...] = ()
+    network: NetworkSpec = NetworkSpec()
+    config: dict[str, int | str | bool] = field(default_factory=dict)
+    manual: bool = False
+    controllers: int = DEFAULT_QUORUM
+    """KRaft controllers with processes of their own, one of :data:`QUORUM_SIZES`, unless ``combined`` names any."""
+    combined: tuple[int, ...] = ()
+    """Brokers that are KRaft controllers too (``process.roles=broker,controller``)."""
+    zookeepers: int = DEFAULT_QUORUM
+    """Servers of the ZooKeeper ensemble, one of :data:`QUORUM_SIZES`."""
+    writeback_us: int = WRITEBACK_US
+    """Age at which the brokers' operating systems have written a dirty page to disk."""
+
+    @property
+    def profile(self) -> Profile:
+        """The rules that the cluster goes by.
+
+        Raises:
+            ModelError: an unknown release line, a mode or a feature level that it does not have.
+        """
+        profile = Profile.of(self.kafka, self.mode)
+        level = self.config.get(ELR_FEATURE)
+        if level is not None:
+            profile = with_elr(profile, int(level))
+        level = self.config.get(TRANSACTION_FEATURE)
+        return profile if level is None else with_transactions(profile, int(level))
+
+    @property
+    def voters(self) -> tuple[int, ...]:
+        """Node ids of the KRaft quorum."""
+        return self.combined or tuple(range(FIRST_CONTROLLER, FIRST_CONTROLLER + self.controllers))

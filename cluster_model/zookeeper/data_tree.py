@@ -1,0 +1,283 @@
+"""The tree of znodes and what may be done to it (``DataTree``, ``PrepRequestProcessor``). Sans-IO.
+
+The leader *judges* a request against the tree as it will be when all that is proposed has been committed, which gives
+the changes of a transaction; every server *applies* those in order. Left out: access control, quotas, containers, time
+to live, and the times in ``Stat``.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from cluster_model.zookeeper.messages import (
+    ANY_VERSION,
+    Change,
+    Check,
+    CloseSession,
+    Create,
+    CreateSession,
+    Data,
+    Delete,
+    Exists,
+    GetChildren,
+    GetData,
+    Multi,
+    Read,
+    Result,
+    SetData,
+    Stat,
+    WatchKind,
+    Write,
+    ZkError,
+)
+
+Trigger = Callable[[str, WatchKind], None]
+"""Called with a path and what became of it, in the order in which ``DataTree`` triggers watches."""
+
+
+class Znode(NamedTuple):
+    """A node without its name and its children's names."""
+
+    data: Data
+    version: int
+    czxid: int
+    mzxid: int
+    pzxid: int
+    """Of the last creation or deletion of a child."""
+    owner: int
+    """Session of an ephemeral node, 0 otherwise."""
+    created: int
+    """Children ever created: the next sequential one's number."""
+
+
+class SessionRecord(NamedTuple):
+    """A session as the log knows it."""
+
+    timeout_us: int
+    client: int
+
+
+class _Refusal(Exception):  # noqa: N818 - an answer, not a failure
+    def __init__(self, error: ZkError) -> None:
+        super().__init__(error.name)
+        self.error = error
+
+
+def parent_of(path: str) -> str:
+    """The path one step up; the root's is the root."""
+    return path[: path.rindex("/")] or "/"
+
+
+def _valid(path: str) -> bool:
+    return path.startswith("/") and (path == "/" or (not path.endswith("/") and "//" not in path))
+
+
+class Tree:
+    """Nodes by path, sessions, and what each session's ephemeral nodes are."""
+
+    __slots__ = ("_children", "_ephemerals", "_journal", "nodes", "sessions", "zxid")
+
+    def __init__(self) -> None:
+        self.nodes: dict[str, Znode] = {"/": Znode((), 0, 0, 0, 0, 0, 0)}
+        self.sessions: dict[int, SessionRecord] = {}
+        self.zxid = 0
+        """Of the last transaction applied."""
+        self._children: dict[str, dict[str, None]] = {}
+        self._ephemerals: dict[int, dict[str, None]] = {}
+        self._journal: list[tuple[str, Znode | None]] | None = None
+        """What was where, since a multi began."""
+
+    # -- reading ------------------------------------------------------------------------------------------------------
+
+    def children(self, path: str) -> tuple[str, ...]:
+        """Names of a node's children, sorted."""
+        return tuple(sorted(self._children.get(path, ())))
+
+    def ephemerals(self, session: int) -> tuple[str, ...]:
+        """Paths of a session's ephemeral nodes, in order of creation."""
+        return tuple(self._ephemerals.get(session, ()))
+
+    def stat(self, path: str) -> Stat:
+        """KeyError for a node that is not there. ``cversion`` counts creations and deletions of children."""
+        node = self.nodes[path]
+        count = len(self._children.get(path, ()))
+        cversion = 2 * node.created - count
+        return Stat(node.czxid, node.mzxid, node.pzxid, node.version, cversion, node.owner, count)
+
+    def read(self, operation: Read) -> Result:
+        """Answer from what is here now. The watch is its caller's business."""
+        path = operation.path
+        if path not in self.nodes:
+            return Result(ZkError.NO_NODE if _valid(path) else ZkError.BAD_ARGUMENTS, path)
+        stat = self.stat(path)
+        if isinstance(operation, GetData):
+            return Result(ZkError.OK, path, self.nodes[path].data, stat)
+        if isinstance(operation, GetChildren):
+            return Result(ZkError.OK, path, (), stat, self.children(path))
+        assert isinstance(operation, Exists)
+        return Result(ZkError.OK, path, (), stat)
+
+    # -- judging ------------------------------------------------------------------------------------------------------
+
+    def judge(
+        self, operation: Write | CreateSession | CloseSession, session: int, zxid: int
+    ) -> tuple[tuple[Change, ...], Result]:
+        """Do what is asked, if it may be done, and tell by which changes; a refusal changes nothing."""
+        changes: list[Change] = []
+        if isinstance(operation, Multi):
+            result = self._multi(operation, session, zxid, changes)
+        elif isinstance(operation, CreateSession):
+            self._do(Change("session", "", (), zxid, operation.timeout_us, operation.client), zxid, changes)
+            result = Result(ZkError.OK)
+        elif isinstance(operation, CloseSession):
+            for path in self.ephemerals(session):
+                self._do(Change("delete", path), zxid, changes)
+            self._do(Change("close", "", (), session), zxid, changes)
+            result = Result(ZkError.OK)
+        else:
+            try:
+                result = self._one(operation, session, zxid, changes)
+            except _Refusal as refusal:
+                result = Result(refusal.error, operation.path)
+        self.zxid = zxid
+        return tuple(changes), result
+
+    def _multi(self, multi: Multi, session: int, zxid: int, changes: list[Change]) -> Result:
+        """``OpResult``: an error for each when one fails, OK for those before it and inconsistency behind it."""
+        results: list[Result] = []
+        journal: list[tuple[str, Znode | None]] = []
+        self._journal = journal
+        try:
+            results.extend(self._one(operation, session, zxid, changes) for operation in multi.operations)
+        except _Refusal as refusal:
+            self._journal = None
+            for path, node in reversed(journal):
+                self._put(path, node)
+            changes.clear()
+            at = len(results)
+            errors = [ZkError.OK] * at + [refusal.error]
+            errors += [ZkError.RUNTIME_INCONSISTENCY] * (len(multi.operations) - len(errors))
+            answers = [Result(error, op.path) for error, op in zip(errors, multi.operations, strict=True)]
+            return Result(refusal.error, results=tuple(answers))
+        finally:
+            self._journal = None
+        return Result(ZkError.OK, results=tuple(results))
+
+    def _one(
+        self, operation: Create | Delete | SetData | Check, session: int, zxid: int, changes: list[Change]
+    ) -> Result:
+        path = operation.path
+        if not _valid(path) or (path == "/" and not isinstance(operation, SetData | Check)):
+            raise _Refusal(ZkError.BAD_ARGUMENTS)
+        if isinstance(operation, Create):
+            path = self._name(operation)
+            self._do(Change("create", path, operation.data, session if operation.ephemeral else 0), zxid, changes)
+            return Result(ZkError.OK, path, (), self.stat(path))
+        node = self.nodes.get(path)
+        if node is None:
+            raise _Refusal(ZkError.NO_NODE)
+        if operation.version not in (ANY_VERSION, node.version):
+            raise _Refusal(ZkError.BAD_VERSION)
+        if isinstance(operation, SetData):
+            self._do(Change("set", path, operation.data), zxid, changes)
+            return Result(ZkError.OK, path, (), self.stat(path))
+        if isinstance(operation, Delete):
+            if self._children.get(path):
+                raise _Refusal(ZkError.NOT_EMPTY)
+            self._do(Change("delete", path), zxid, changes)
+        return Result(ZkError.OK, path)
+
+    def _name(self, operation: Create) -> str:
+        parent = self.nodes.get(parent_of(operation.path))
+        if parent is None:
+            raise _Refusal(ZkError.NO_NODE)
+        path = f"{operation.path}{parent.created:010d}" if operation.sequential else operation.path
+        if path in self.nodes:
+            raise _Refusal(ZkError.NODE_EXISTS)
+        if parent.owner:
+            raise _Refusal(ZkError.NO_CHILDREN_FOR_EPHEMERALS)
+        return path
+
+    def _do(self, change: Change, zxid: int, changes: list[Change]) -> None:
+        self._change(change, zxid)
+        changes.append(change)
+
+    # -- applying -----------------------------------------------------------------------------------------------------
+
+    def apply(self, changes: tuple[Change, ...], zxid: int, trigger: Trigger) -> None:
+        """Apply a transaction that was judged elsewhere, and set watches off."""
+        for change in changes:
+            self._change(change, zxid)
+            path = change.path
+            if change.kind == "create":
+                trigger(path, WatchKind.NODE_CREATED)
+                trigger(parent_of(path), WatchKind.NODE_CHILDREN_CHANGED)
+            elif change.kind == "delete":
+                trigger(path, WatchKind.NODE_DELETED)
+                trigger(parent_of(path), WatchKind.NODE_CHILDREN_CHANGED)
+            elif change.kind == "set":
+                trigger(path, WatchKind.NODE_DATA_CHANGED)
+        self.zxid = zxid
+
+    def _change(self, change: Change, zxid: int) -> None:
+        path = change.path
+        if change.kind == "create":
+            self._put(path, Znode(change.data, 0, zxid, zxid, zxid, change.owner, 0))
+            parent = self.nodes[parent_of(path)]
+            self._put(parent_of(path), parent._replace(pzxid=zxid, created=parent.created + 1))
+        elif change.kind == "delete":
+            self._put(path, None)
+            self._put(parent_of(path), self.nodes[parent_of(path)]._replace(pzxid=zxid))
+        elif change.kind == "set":
+            node = self.nodes[path]
+            self._put(path, node._replace(data=change.data, version=node.version + 1, mzxid=zxid))
+        elif change.kind == "session":
+            self.sessions[change.owner] = SessionRecord(change.timeout_us, change.client)
+        else:
+            self.sessions.pop(change.owner, None)
+
+    def _put(self, path: str, node: Znode | None) -> None:
+        """The one place where a node comes, goes or changes."""
+        old = self.nodes.get(path)
+        if self._journal is not None:
+            self._journal.append((path, old))
+        if node is not None:
+            self.nodes[path] = node
+            if old is None:
+                self._children.setdefault(parent_of(path), {})[path[path.rindex("/") + 1 :]] = None
+                if node.owner:
+                    self._ephemerals.setdefault(node.owner, {})[path] = None
+        elif old is not None:
+            del self.nodes[path]
+            _discard(self._children, parent_of(path), path[path.rindex("/") + 1 :])
+            if old.owner:
+                _discard(self._ephemerals, old.owner, path)
+
+    def copy(self) -> "Tree":
+        """Another tree with the same in it."""
+        tree = Tree()
+        tree.load(self.save())
+        return tree
+
+    def save(self) -> tuple[Any, ...]:
+        """All state."""
+        ephemerals = tuple([(session, tuple(paths)) for session, paths in self._ephemerals.items()])
+        return (self.zxid, tuple(self.nodes.items()), tuple(self.sessions.items()), ephemerals)
+
+    def load(self, saved: tuple[Any, ...]) -> None:
+        """Undo of :meth:`save`."""
+        self.zxid, nodes, sessions, ephemerals = saved
+        self.nodes = dict(nodes)
+        self.sessions = dict(sessions)
+        self._children = {}
+        for path in self.nodes:
+            if path != "/":
+                self._children.setdefault(parent_of(path), {})[path[path.rindex("/") + 1 :]] = None
+        self._ephemerals = {session: dict.fromkeys(paths) for session, paths in ephemerals}
+
+
+def _discard(table: dict[Any, dict[str, None]], key: Any, name: str) -> None:
+    """Take a name out of one of the table's entries, and an empty entry out of the table."""
+    names = table[key]
+    del names[name]
+    if not names:
+        del table[key]

@@ -1,0 +1,183 @@
+"""The service as the rest of the model sees it: the server processes, what they have committed, an operator's hand.
+
+Servers know of each other only by messages; what is here looks at all of them, for the truth, for views, and to build
+an ensemble that stands at the first instant.
+"""
+
+from collections.abc import Callable, Iterable
+from typing import Any, Final
+
+from cluster_model.kernel.network import Network
+from cluster_model.kernel.node_context import Port
+from cluster_model.kernel.process import ProcessState
+from cluster_model.zookeeper.client import ZkClient
+from cluster_model.zookeeper.data_tree import Tree
+from cluster_model.zookeeper.learner import NOBODY
+from cluster_model.zookeeper.messages import READS, CreateSession, Data, Delete, Operation, Read, Result, Txn, ZkError
+from cluster_model.zookeeper.peers import Vote
+from cluster_model.zookeeper.server import ZooKeeperServer
+from cluster_model.zookeeper.settings import ZkSettings
+from cluster_model.zookeeper.store import first_zxid
+
+FIRST_SERVER: Final = 1501
+"""Node id of the first server."""
+OnCommit = Callable[[str, Data, int, int, str], None]
+"""Called with (path, data, version, zxid, ``create``, ``set`` or ``delete``); a deleted node's last data."""
+
+
+def _nothing(_path: str, _data: Data, _version: int, _zxid: int, _operation: str) -> None:
+    """Nobody listens."""
+
+
+class ZooKeeperService:
+    """All servers."""
+
+    __slots__ = ("_network", "_told", "_truth", "nodes", "on_commit", "servers")
+
+    def __init__(
+        self, network: Network, count: int = 3, settings: ZkSettings | None = None, on_commit: OnCommit = _nothing
+    ) -> None:
+        """``count`` servers, an odd number; their owner adds :attr:`nodes` to the network."""
+        if count < 1 or count % 2 == 0:
+            raise ValueError(f"an ensemble has 1, 3, 5 ... servers, not {count}")
+        self.servers = tuple(range(FIRST_SERVER, FIRST_SERVER + count))
+        self.on_commit = on_commit
+        self._network = network
+        self._told = 0
+        self._truth = Tree()
+        given = settings or ZkSettings()
+        self.nodes: dict[int, tuple[str, ZooKeeperServer]] = {
+            server: (f"zookeeper {number}", ZooKeeperServer(Port(network, server), self.servers, given, self._tell))
+            for number, server in enumerate(self.servers, 1)
+        }
+        """Node id → (name, node)."""
+
+    # -- the first instant --------------------------------------------------------------------------------------------
+
+    def begin(
+        self, clients: Iterable[tuple[int, ZkClient]], operations: Iterable[tuple[int, Operation]]
+    ) -> tuple[Result, ...]:
+        """Stand formed, led by the last server, in epoch 1: these clients connected, all this done and answered.
+
+        ``clients`` are (node id, client); ``operations`` are (node id, operation), in order; a read with a watch leaves
+        it. :attr:`on_commit` is not called for them. The nodes are in the
+        network already. Nobody is told; ``ValueError`` for an operation that is refused.
+        """
+        zxid = first_zxid(1)
+        tree = self._truth
+        known = dict(clients)
+        sessions: dict[int, int] = {}
+        for node, client in known.items():
+            zxid += 1
+            tree.judge(CreateSession(client.timeout_us, node), 0, zxid)
+            sessions[node] = zxid
+        results: list[Result] = []
+        watches: list[tuple[int, Read, Result]] = []
+        for node, operation in operations:
+            if isinstance(operation, READS):
+                result = tree.read(operation)
+                if operation.watch:
+                    watches.append((node, operation, result))
+            else:
+                zxid += 1
+                result = tree.judge(operation, sessions[node], zxid)[1]
+                if result.error is not ZkError.OK:
+                    raise ValueError(f"{operation} is refused: {result.error.name}")
+            results.append(result)
+        self._told = tree.zxid = zxid
+        self._stand()
+        for node, client in known.items():
+            self._connect(node, client.server)
+            attempt = client.begin(sessions[node], tree.sessions[sessions[node]].timeout_us, zxid)
+            self.server(client.server).serving.begin(node, attempt, sessions[node])
+        for node, operation, result in watches:
+            known[node].begin_watching(operation, result)
+            self.server(known[node].server).serving.begin_watching(node, operation, result)
+        return tuple(results)
+
+    def _connect(self, one: int, other: int) -> None:
+        """A connection stands between two processes: the end of either resets it."""
+        self._network.link(one, other).used = True
+        self._network.link(other, one).used = True
+
+    def _stand(self) -> None:
+        saved = self._truth.save()
+        leader = self.servers[-1]
+        vote = Vote(0, 0, leader)
+        joins: dict[int, int] = {}
+        for server in self.servers:
+            self.server(server).store.begin(1, saved)
+            if server != leader:
+                self._connect(server, leader)
+                joins[server] = self.server(server).begin_following(leader, vote)
+        self.server(leader).begin_leading(joins, vote)
+
+    # -- the truth ----------------------------------------------------------------------------------------------------
+
+    def server(self, server: int) -> ZooKeeperServer:
+        """One of them."""
+        return self.nodes[server][1]
+
+    @property
+    def tree(self) -> Tree:
+        """What has been committed, whoever knows it."""
+        return self._truth
+
+    def leader(self) -> int:
+        """The server that leads with a majority's history, the newest if two believe they do; -1 nobody."""
+        leading = [(self.server(server).leading, server) for server in self.servers]
+        return max(((role.epoch, server) for role, server in leading if role.established), default=(0, NOBODY))[1]
+
+    def session_of(self, client: int) -> int:
+        """The newest session of a client, 0 for none."""
+        return max((s for s, record in self._truth.sessions.items() if record.client == client), default=0)
+
+    def expire_session(self, client: int) -> bool:
+        """End a client's newest session now; False when it has none, or no running leader is there to do it."""
+        session, leader = self.session_of(client), self._running_leader()
+        if not session or leader == NOBODY:
+            return False
+        self.server(leader).leading.expire(session)
+        return True
+
+    def delete(self, path: str) -> bool:
+        """An operator deletes a node; False when it is not there, or no running leader is there to do it."""
+        leader = self._running_leader()
+        if path not in self._truth.nodes or leader == NOBODY:
+            return False
+        self.server(leader).leading.order(Delete(path))
+        return True
+
+    def _running_leader(self) -> int:
+        leader = self.leader()
+        runs = leader != NOBODY and self._network.processes[leader].state is ProcessState.RUNNING
+        return leader if runs else NOBODY
+
+    def _tell(self, txn: Txn) -> None:
+        """A server has applied a transaction; the first to do so, the leader, committed it."""
+        if txn.zxid <= self._told:
+            return
+        self._told = txn.zxid
+        truth = self._truth
+        for change in txn.changes:
+            gone = truth.nodes.get(change.path) if change.kind == "delete" else None
+            truth.apply((change,), txn.zxid, _no_trigger)
+            node = gone or truth.nodes.get(change.path)
+            if node is not None and change.kind in ("create", "set", "delete"):
+                self.on_commit(change.path, node.data, node.version, txn.zxid, change.kind)
+        truth.zxid = txn.zxid
+
+    def save(self) -> tuple[Any, ...]:
+        """All state."""
+        return (self._told, self._truth.save(), tuple([node.save() for _name, node in self.nodes.values()]))
+
+    def load(self, saved: tuple[Any, ...]) -> None:
+        """Undo of :meth:`save`."""
+        self._told, truth, nodes = saved
+        self._truth.load(truth)
+        for (_name, node), state in zip(self.nodes.values(), nodes, strict=True):
+            node.load(state)
+
+
+def _no_trigger(_path: str, _kind: Any) -> None:
+    """The truth has no watches."""

@@ -1,0 +1,400 @@
+"""A leader's part: discovery, synchronization and broadcast of ZAB (``Leader``, ``LearnerHandler``), and sessions.
+
+It judges writes in the order in which they come, logs and proposes each, and commits it when a majority has logged it
+and all before it. It serves clients from the moment when a majority has its history. Sessions are its business alone.
+"""
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from cluster_model.kernel.node_context import Alarm, Port
+from cluster_model.zookeeper.data_tree import Tree
+from cluster_model.zookeeper.messages import CloseSession, CreateSession, Origin, Result, Txn, Write, ZkError
+from cluster_model.zookeeper.peers import (
+    Ack,
+    AckEpoch,
+    AckNewLeader,
+    Commit,
+    FollowerInfo,
+    FollowerPing,
+    Forward,
+    LeaderInfo,
+    LeaderPing,
+    Proposal,
+    Refused,
+    Revalidate,
+    Revalidated,
+    Touch,
+    UpToDate,
+)
+from cluster_model.zookeeper.request_processor import Serving, Upstream
+from cluster_model.zookeeper.sessions import SessionTracker
+from cluster_model.zookeeper.settings import ZkSettings
+from cluster_model.zookeeper.store import Store, first_zxid
+
+TICK: Final = "leader's tick"
+SESSIONS: Final = "sessions"
+JOINED, ACKED, SYNCED, ACTIVE = range(4)
+"""How far a follower is: it is there; it accepts the epoch; it was sent the history; it has it on disk."""
+NO_ORIGIN: Final = Origin(-1, -1, 0, 0)
+
+
+class Follower:
+    """One, as its leader knows it."""
+
+    __slots__ = ("counts", "heard_at", "join", "logged", "stage")
+
+    def __init__(self, join: int, now: int) -> None:
+        self.join = join
+        self.stage = JOINED
+        self.logged = 0
+        self.heard_at = now
+        self.counts = False
+        """Whether it has accepted the epoch from this leader, and from no other before."""
+
+
+class Leading(Upstream):
+    """The leader. ``resign`` is called when it cannot be one any longer."""
+
+    __slots__ = (
+        "_accepted",
+        "_ahead",
+        "_apply",
+        "_followers",
+        "_others",
+        "_port",
+        "_resign",
+        "_serving",
+        "_session_alarm",
+        "_settings",
+        "_since",
+        "_store",
+        "_summary",
+        "_tick_alarm",
+        "_tracker",
+        "epoch",
+        "established",
+        "on",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        port: Port,
+        settings: ZkSettings,
+        others: tuple[int, ...],
+        store: Store,
+        serving: Serving,
+        apply: Callable[[int], None],
+        resign: Callable[[], None],
+    ) -> None:
+        """``apply(zxid)`` applies what is logged up to there."""
+        self.on = False
+        self.epoch = 0
+        """The epoch that it leads, 0 while it is not settled."""
+        self.established = False
+        """Whether a majority has its history."""
+        self._port = port
+        self._settings = settings
+        self._others = others
+        self._store = store
+        self._serving = serving
+        self._apply = apply
+        self._resign = resign
+        self._followers: dict[int, Follower] = {}
+        self._accepted: dict[int, int] = {}
+        """Epochs that followers had accepted when they came."""
+        self._ahead = Tree()
+        """The tree as it will be when all proposals are committed (``outstandingChanges``)."""
+        self._tracker = SessionTracker(settings.tick_us)
+        self._since = 0
+        self._summary = (0, 0)
+        """Its own epoch and history when it was elected."""
+        self._tick_alarm = Alarm(port, TICK)
+        self._session_alarm = Alarm(port, SESSIONS)
+
+    @property
+    def _majority(self) -> int:
+        return (len(self._others) + 1) // 2 + 1
+
+    # -- becoming one -------------------------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Elected: wait for a majority to follow, for so many ticks."""
+        self.on = True
+        self._since = self._port.now
+        self._summary = (self._store.current_epoch, self._store.last_zxid)
+        if self._others:
+            self._tick_alarm.want(self._port.now + self._settings.tick_us)
+        self._settle_epoch()
+
+    def stop(self) -> None:
+        """Not a leader any more: its followers' connections are closed."""
+        for follower, known in self._followers.items():
+            self._port.send(follower, Refused(known.join))
+        self.forget()
+
+    def forget(self) -> None:
+        """The process died, or the leadership did."""
+        self.on = self.established = False
+        self.epoch = 0
+        self._followers.clear()
+        self._accepted.clear()
+        self._tracker.clear()
+        self._ahead = Tree()
+        self._tick_alarm.forget()
+        self._session_alarm.forget()
+
+    def begin(self, followers: dict[int, int]) -> None:
+        """Stand as the established leader at the first instant, of these followers by their joins."""
+        self.on = True
+        self.epoch = self._store.current_epoch
+        for follower, join in followers.items():
+            self._followers[follower] = known = Follower(join, self._port.now)
+            known.stage = ACTIVE
+            known.counts = True
+            known.logged = self._store.last_zxid
+        if self._others:
+            self._tick_alarm.want(self._port.now + self._settings.tick_us)
+        self._open()
+
+    def _settle_epoch(self) -> None:
+        """``getEpochToPropose``: one more than any of a majority has accepted."""
+        if self.epoch or len(self._accepted) + 1 < self._majority:
+            return
+        self.epoch = max(self._store.accepted_epoch, *self._accepted.values(), 0) + 1
+        self._store.accepted_epoch = self.epoch
+        if self._majority == 1:
+            self._store.current_epoch = self.epoch
+        for follower, known in self._followers.items():
+            self._port.send(follower, LeaderInfo(known.join, self.epoch))
+        self._establish()
+
+    def _establish(self) -> None:
+        """``waitForNewLeaderAck``: a majority has this history, so all of it is committed."""
+        if self.established or not self.epoch or self._count(ACTIVE) < self._majority:
+            return
+        self._apply(self._store.last_zxid)
+        self._open()
+        for follower, known in self._followers.items():
+            if known.stage == ACTIVE:
+                self._port.send(follower, UpToDate(known.join, self._store.committed))
+
+    def _open(self) -> None:
+        self.established = True
+        self._ahead = self._store.tree.copy()
+        for session, record in self._ahead.sessions.items():
+            self._tracker.add(session, record.timeout_us, self._port.now)
+        self._watch_sessions()
+        self._serving.running = True
+
+    def _count(self, stage: int) -> int:
+        return 1 + sum(1 for known in self._followers.values() if known.stage >= stage)
+
+    # -- followers ----------------------------------------------------------------------------------------------------
+
+    def receive(self, source: int, message: Any) -> None:
+        """A message from a server that follows, or wants to."""
+        if isinstance(message, FollowerInfo):
+            self._join(source, message)
+            return
+        known = self._followers.get(source)
+        if known is None or known.join != message.join:
+            if not isinstance(message, Refused):
+                self._port.send(source, Refused(message.join))
+            return
+        known.heard_at = self._port.now
+        if isinstance(message, FollowerPing | Ack):
+            self._logged(known, message.zxid)
+        elif isinstance(message, Forward):
+            self.submit(message.origin, message.session, message.operation)
+        elif isinstance(message, Touch):
+            self.touch(message.session)
+        elif isinstance(message, Revalidate):
+            timeout_us = self._tracker.reopen(message.session, message.attempt, self._port.now)
+            self._port.send(source, Revalidated(*message, timeout_us))
+        elif isinstance(message, AckEpoch):
+            self._acknowledged(source, known, message)
+        elif isinstance(message, AckNewLeader):
+            self._has_history(source, known, message.zxid)
+        elif isinstance(message, Refused):
+            self.lost(source)
+
+    def _join(self, source: int, message: FollowerInfo) -> None:
+        self._followers[source] = Follower(message.join, self._port.now)
+        self._accepted[source] = message.accepted_epoch
+        if self.epoch and message.accepted_epoch > self.epoch:
+            # ZooKeeper lets such a follower try in vain until the leader changes; here it changes now.
+            self._resign()
+        elif self.epoch:
+            self._port.send(source, LeaderInfo(message.join, self.epoch))
+        else:
+            self._settle_epoch()
+
+    def _acknowledged(self, source: int, known: Follower, message: AckEpoch) -> None:
+        """``waitForEpochAck``: whoever has more history than the leader must not lose it, so it steps back.
+
+        Only when a majority has acknowledged the epoch does it count, and nobody gets a history before that.
+        """
+        if (
+            not self.established
+            and message.current_epoch >= 0
+            and (message.current_epoch, message.last_zxid) > self._summary
+        ):
+            self._resign()
+            return
+        known.stage = ACKED
+        known.logged = message.last_zxid
+        known.counts = message.current_epoch >= 0
+        if self._store.current_epoch == self.epoch:
+            self._synchronize(source, known)
+        elif 1 + sum(1 for each in self._followers.values() if each.counts) >= self._majority:
+            self._store.current_epoch = self.epoch
+            for follower, each in self._followers.items():
+                if each.stage == ACKED:
+                    self._synchronize(follower, each)
+
+    def _synchronize(self, follower: int, known: Follower) -> None:
+        sync = self._store.sync_for(known.join, self.epoch, known.logged)
+        known.stage = SYNCED
+        known.logged = 0
+        self._port.send(follower, sync)
+
+    def _has_history(self, source: int, known: Follower, zxid: int) -> None:
+        known.stage = ACTIVE
+        known.logged = zxid
+        if self.established:
+            self._port.send(source, UpToDate(known.join, self._store.committed))
+            self._commit()
+        else:
+            self._establish()
+
+    def lost(self, follower: int) -> None:
+        """A follower's connection broke."""
+        if self._followers.pop(follower, None) is not None and not self.epoch:
+            self._accepted.pop(follower, None)
+
+    def on_timer(self, name: str) -> None:
+        """A tick, or sessions that may have run out."""
+        if name == TICK and self._tick_alarm.rang() and self.on:
+            self._tick()
+        elif name == SESSIONS and self._session_alarm.rang() and self.on:
+            for session in self._tracker.due(self._port.now):
+                self.submit(NO_ORIGIN, session, CloseSession(expired=True))
+            self._watch_sessions()
+
+    def _tick(self) -> None:
+        """``Leader.lead``: give up silent followers; without a majority, give up. ZooKeeper pings twice a tick."""
+        now = self._port.now
+        settings = self._settings
+        limit = settings.sync_limit if self.established else settings.init_limit
+        for follower, known in tuple(self._followers.items()):
+            if now - known.heard_at > limit * settings.tick_us:
+                self._port.send(follower, Refused(known.join))
+                self.lost(follower)
+        late = now - self._since >= settings.init_limit * settings.tick_us
+        if self._count(ACTIVE) < self._majority and (self.established or late):
+            self._resign()
+            return
+        for follower, known in self._followers.items():
+            if known.stage == ACTIVE:
+                ping = LeaderPing(known.join, self._store.last_zxid, self._store.committed)
+                self._port.send(follower, ping)
+        self._tick_alarm.want(now + settings.tick_us)
+
+    # -- broadcast ----------------------------------------------------------------------------------------------------
+
+    def submit(self, origin: Origin, session: int, operation: Write | CreateSession | CloseSession) -> None:
+        """``PrepRequestProcessor``: judge it, log it, propose it. A refusal goes the same way, for the order."""
+        if not self.established:
+            return
+        zxid = max(self._store.last_zxid, first_zxid(self.epoch)) + 1
+        if isinstance(operation, CreateSession):
+            changes, result = self._ahead.judge(operation, session, zxid)
+            self._tracker.add(zxid, operation.timeout_us, self._port.now, origin.attempt)
+            self._watch_sessions()
+        elif session not in self._ahead.sessions:
+            changes, result = (), Result(ZkError.SESSION_EXPIRED)
+        elif origin is not NO_ORIGIN and self._tracker.moved(session, origin.attempt):
+            changes, result = (), Result(ZkError.SESSION_MOVED)
+        else:
+            changes, result = self._ahead.judge(operation, session, zxid)
+            if isinstance(operation, CloseSession):
+                self._tracker.remove(session)
+            self._tracker.touch(session, self._port.now)
+        self._propose(Txn(zxid, origin, session, changes, result))
+
+    def order(self, operation: Write) -> None:
+        """An operator writes, over a session of its own that is left out here."""
+        if self.established:
+            zxid = max(self._store.last_zxid, first_zxid(self.epoch)) + 1
+            self._propose(Txn(zxid, NO_ORIGIN, 0, *self._ahead.judge(operation, 0, zxid)))
+
+    def _propose(self, txn: Txn) -> None:
+        previous = self._store.last_zxid
+        self._store.append(txn)
+        for follower, known in self._followers.items():
+            if known.stage >= SYNCED:
+                self._port.send(follower, Proposal(known.join, previous, txn))
+        self._commit()
+
+    def _logged(self, known: Follower, zxid: int) -> None:
+        if zxid > known.logged and known.stage == ACTIVE:
+            known.logged = zxid
+            self._commit()
+
+    def _commit(self) -> None:
+        """``tryToCommit``: what a majority has logged, in order."""
+        logged = [known.logged for known in self._followers.values() if known.stage == ACTIVE]
+        logged.append(self._store.last_zxid)
+        if not self.established or len(logged) < self._majority:
+            return
+        zxid = sorted(logged, reverse=True)[self._majority - 1]
+        if zxid <= self._store.committed:
+            return
+        for follower, known in self._followers.items():
+            if known.stage == ACTIVE:
+                self._port.send(follower, Commit(known.join, zxid))
+        self._apply(zxid)
+
+    # -- sessions -----------------------------------------------------------------------------------------------------
+
+    def touch(self, session: int) -> None:
+        """The session's client was heard of."""
+        self._tracker.touch(session, self._port.now)
+
+    def reopen(self, session: int, client: int, attempt: int) -> None:
+        """One of its own clients is back."""
+        timeout_us = self._tracker.reopen(session, attempt, self._port.now)
+        self._serving.reopened(client, attempt, session, timeout_us)
+
+    def expire(self, session: int) -> None:
+        """An operator ends a session."""
+        self.submit(NO_ORIGIN, session, CloseSession(expired=True))
+
+    def _watch_sessions(self) -> None:
+        at = self._tracker.next_at()
+        if at >= 0:
+            self._session_alarm.want(at)
+
+    def save(self) -> tuple[Any, ...]:
+        """All state."""
+        followers = tuple([(f, k.join, k.stage, k.counts, k.logged, k.heard_at) for f, k in self._followers.items()])
+        state = (self.on, self.epoch, self.established, self._since, self._summary, tuple(self._accepted.items()))
+        alarms = (self._tick_alarm.save(), self._session_alarm.save())
+        return (state, followers, self._ahead.save() if self.established else (), self._tracker.save(), alarms)
+
+    def load(self, saved: tuple[Any, ...]) -> None:
+        """Undo of :meth:`save`."""
+        state, followers, ahead, tracker, alarms = saved
+        self.on, self.epoch, self.established, self._since, self._summary, accepted = state
+        self._accepted = dict(accepted)
+        self._followers.clear()
+        for follower, join, stage, counts, logged, heard_at in followers:
+            self._followers[follower] = known = Follower(join, heard_at)
+            known.stage, known.counts, known.logged = stage, counts, logged
+        self._ahead = Tree()
+        if ahead:
+            self._ahead.load(ahead)
+        self._tracker.load(tracker)
+        self._tick_alarm.load(alarms[0])
+        self._session_alarm.load(alarms[1])

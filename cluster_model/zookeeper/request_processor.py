@@ -1,0 +1,234 @@
+"""A server's clients: connections, requests in order, watches (``CommitProcessor``, ``FinalRequestProcessor``).
+
+Writes go to the leader as they come. Reads are answered from this server's own tree, which may be behind; a read waits
+for its own client's earlier writes. What a transaction sets off is sent before any answer that would show the change.
+"""
+
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+from cluster_model.kernel.node_context import Port
+from cluster_model.zookeeper.data_tree import Tree
+from cluster_model.zookeeper.messages import (
+    READS,
+    ClientPing,
+    ClientPong,
+    ClientRequest,
+    Closed,
+    CloseSession,
+    ConnectRequest,
+    ConnectResponse,
+    CreateSession,
+    Hangup,
+    Operation,
+    Origin,
+    Read,
+    Reply,
+    Result,
+    SetWatches,
+    Txn,
+    WatchEvent,
+    WatchKind,
+    Write,
+)
+from cluster_model.zookeeper.settings import ZkSettings
+from cluster_model.zookeeper.watches import WatchTable
+
+FROM_CLIENTS = (ConnectRequest, ClientRequest, SetWatches, ClientPing, Hangup)
+
+
+class Upstream:
+    """Where a server's requests go: to itself as the leader, or over to its leader."""
+
+    __slots__ = ()
+
+    def submit(self, origin: Origin, session: int, operation: Write | CreateSession | CloseSession) -> None:
+        """Have it proposed."""
+
+    def touch(self, session: int) -> None:
+        """The session's client was heard of."""
+
+    def reopen(self, session: int, client: int, attempt: int) -> None:
+        """Ask whether a session still stands; :meth:`Serving.reopened` gets the answer."""
+
+
+class Connection:
+    """One client's."""
+
+    __slots__ = ("attempt", "pending", "session")
+
+    def __init__(self, attempt: int) -> None:
+        self.attempt = attempt
+        self.session = 0
+        """0 until the session is made or found valid."""
+        self.pending: deque[tuple[int, Operation]] = deque()
+        """Requests without an answer, in order; the first is a write."""
+
+
+class Serving:
+    """All clients of a server. It serves nobody until it is opened, and drops everybody when it is closed."""
+
+    __slots__ = ("_connections", "_port", "_settings", "_tree", "_upstream", "_watches", "running")
+
+    def __init__(self, port: Port, settings: ZkSettings, tree: Tree, upstream: Callable[[], Upstream]) -> None:
+        self.running = False
+        self._port = port
+        self._settings = settings
+        self._tree = tree
+        self._upstream = upstream
+        self._connections: dict[int, Connection] = {}
+        """By the client's node id."""
+        self._watches = WatchTable()
+
+    def stop(self) -> None:
+        """No quorum: every connection is closed (``ZooKeeperServer.shutdown``); sessions are not touched by that."""
+        for client, connection in self._connections.items():
+            self._port.send(client, Closed(connection.attempt))
+        self.forget()
+
+    def forget(self) -> None:
+        """The process died."""
+        self.running = False
+        self._connections.clear()
+        self._watches.clear()
+
+    def begin(self, client: int, attempt: int, session: int) -> None:
+        """A client that stands connected at the first instant."""
+        self._connections[client] = connection = Connection(attempt)
+        connection.session = session
+
+    def begin_watching(self, client: int, operation: Read, result: Result) -> None:
+        """A watch that stands at the first instant."""
+        self._watches.read(client, operation, result)
+
+    def drop(self, client: int) -> None:
+        """A connection is gone; the session lives on as long as its timeout."""
+        if self._connections.pop(client, None) is not None:
+            self._watches.forget(client)
+
+    # -- messages -----------------------------------------------------------------------------------------------------
+
+    def receive(self, client: int, message: Any) -> None:
+        """One of :data:`FROM_CLIENTS`."""
+        if isinstance(message, ConnectRequest):
+            self._connect(client, message)
+            return
+        connection = self._connections.get(client)
+        if connection is None or connection.attempt != message.attempt:
+            return
+        if isinstance(message, Hangup):
+            self.drop(client)
+        elif not connection.session:
+            return
+        elif isinstance(message, ClientPing):
+            self._upstream().touch(connection.session)
+            self._port.send(client, ClientPong(connection.attempt, self._tree.zxid))
+        elif isinstance(message, SetWatches):
+            for path, kind in self._watches.again(client, message, self._tree):
+                self._port.send(client, WatchEvent(connection.attempt, path, kind))
+        elif isinstance(message, ClientRequest):
+            self._request(client, connection, message)
+
+    def _connect(self, client: int, message: ConnectRequest) -> None:
+        """A client that has seen more than this server has is sent away: its view must not go back."""
+        self.drop(client)
+        if not self.running or message.last_zxid > self._tree.zxid:
+            self._port.send(client, Closed(message.attempt))
+            return
+        self._connections[client] = Connection(message.attempt)
+        if message.session:
+            self._upstream().reopen(message.session, client, message.attempt)
+            return
+        timeout_us = max(self._settings.min_session_us, min(message.timeout_us, self._settings.max_session_us))
+        origin = Origin(self._port.node_id, client, message.attempt, 0)
+        self._upstream().submit(origin, 0, CreateSession(timeout_us, client))
+
+    def reopened(self, client: int, attempt: int, session: int, timeout_us: int) -> None:
+        """The leader has said whether a session still stands; ``timeout_us`` 0: it does not."""
+        connection = self._connections.get(client)
+        if connection is None or connection.attempt != attempt or connection.session:
+            return
+        if timeout_us:
+            connection.session = session
+            self._port.send(client, ConnectResponse(attempt, session, timeout_us, self._tree.zxid))
+        else:
+            self.drop(client)
+            self._port.send(client, ConnectResponse(attempt, 0, 0, self._tree.zxid))
+
+    def _request(self, client: int, connection: Connection, message: ClientRequest) -> None:
+        operation = message.operation
+        if isinstance(operation, READS):
+            self._upstream().touch(connection.session)
+            if connection.pending:
+                connection.pending.append((message.xid, operation))
+            else:
+                self._answer_read(client, connection, message.xid, operation)
+            return
+        connection.pending.append((message.xid, operation))
+        origin = Origin(self._port.node_id, client, connection.attempt, message.xid)
+        self._upstream().submit(origin, connection.session, operation)
+
+    def _answer_read(self, client: int, connection: Connection, xid: int, operation: Read) -> None:
+        result = self._tree.read(operation)
+        if operation.watch:
+            self._watches.read(client, operation, result)
+        self._port.send(client, Reply(connection.attempt, xid, self._tree.zxid, result))
+
+    # -- transactions -------------------------------------------------------------------------------------------------
+
+    def trigger(self, path: str, kind: WatchKind) -> None:
+        """Something became of a node."""
+        for client in self._watches.trigger(path, kind):
+            self._port.send(client, WatchEvent(self._connections[client].attempt, path, kind))
+
+    def applied(self, txn: Txn) -> None:
+        """A transaction has been applied to the tree: answer who waits for it here, and end what it ended."""
+        origin = txn.origin
+        if origin.server == self._port.node_id:
+            connection = self._connections.get(origin.client)
+            if connection is not None and connection.attempt == origin.attempt:
+                self._answer(origin.client, connection, txn)
+        for change in txn.changes:
+            if change.kind == "close":
+                self._end(change.owner)
+
+    def _answer(self, client: int, connection: Connection, txn: Txn) -> None:
+        if not txn.origin.xid:
+            connection.session = txn.zxid
+            timeout_us = self._tree.sessions[txn.zxid].timeout_us
+            self._port.send(client, ConnectResponse(connection.attempt, txn.zxid, timeout_us, txn.zxid))
+            return
+        connection.pending.popleft()
+        self._port.send(client, Reply(connection.attempt, txn.origin.xid, txn.zxid, txn.result))
+        while connection.pending:
+            xid, operation = connection.pending[0]
+            if not isinstance(operation, READS):
+                return
+            connection.pending.popleft()
+            self._answer_read(client, connection, xid, operation)
+
+    def _end(self, session: int) -> None:
+        """``ServerCnxnFactory.closeSession``: the client finds out when it comes back with the session."""
+        for client, connection in self._connections.items():
+            if connection.session == session:
+                self.drop(client)
+                self._port.send(client, Closed(connection.attempt))
+                return
+
+    def save(self) -> tuple[Any, ...]:
+        """All state but the tree."""
+        connections = tuple(
+            [(c, each.attempt, each.session, tuple(each.pending)) for c, each in self._connections.items()]
+        )
+        return (self.running, connections, self._watches.save())
+
+    def load(self, saved: tuple[Any, ...]) -> None:
+        """Undo of :meth:`save`."""
+        self.running, connections, watches = saved
+        self._connections.clear()
+        for client, attempt, session, pending in connections:
+            self._connections[client] = connection = Connection(attempt)
+            connection.session = session
+            connection.pending.extend(pending)
+        self._watches.load(watches)

@@ -1,0 +1,157 @@
+"""What a fault or an operation was given, checked against its declaration; what was not given is at its default."""
+
+import re
+from collections.abc import Collection, Mapping
+from typing import Any, Final
+
+from cluster_model.protocol.config_defs import Scope, check
+from cluster_model.protocol.errors import ModelError
+from faults.declarations.action import Action
+from faults.declarations.fault import NUMERIC, Fault, FaultError, Param
+from faults.declarations.operation import Operation
+from faults.declarations.target_language import parse
+
+LISTS: Final[Mapping[str, tuple[str, str]]] = {
+    "scopes": (r"[A-Za-z0-9._-]{1,249}(?::[0-9]{1,9}(?:,[0-9]{1,9})*)?", "orders:0,2"),
+    "offset lines": (r"[A-Za-z0-9._-]{1,249},[0-9]{1,9},[0-9]{1,18}", "orders,0,120"),
+}
+"""Types whose values are lists of texts: what each text is like, and an example."""
+
+
+def with_defaults(fault: Fault, action: Action) -> dict[str, Any]:
+    """All parameters of a fault, those that were not given at their defaults.
+
+    Raises:
+        FaultError: one that is missing, unknown or wrong.
+    """
+    return _filled(fault, action, ())
+
+
+def _filled(declared: Fault | Operation, action: Action, brokers: Collection[int]) -> dict[str, Any]:
+    for name in action.params:
+        if declared.param(name) is None:
+            known = ", ".join(param.name for param in declared.params) or "none"
+            raise FaultError(f"{declared.name} has no parameter {name!r}; it has {known}")
+    found: dict[str, Any] = {}
+    for param in declared.params:
+        value = frozen(action.params.get(param.name, param.default))
+        if value is None:
+            raise FaultError(f"{declared.name} needs {param.name}: {param.doc}")
+        if value != param.default or type(value) is not type(param.default):
+            wrong = _wrong(param, value, brokers)
+            if wrong:
+                raise FaultError(f"{declared.name}: {param.name} {wrong}, found {value!r}")
+        found[param.name] = value
+    return found
+
+
+def details(fault: Fault, params: Mapping[str, Any], meant: Mapping[str, str]) -> str:
+    """What a fault was given, for its event: ``latency=200000 to=leader(orders-0)->broker1``, values without blanks.
+
+    ``meant`` are names of the nodes that selectors meant, by their text; told where they depend on the moment.
+    """
+    shown = {name: str(value) for name, value in params.items() if value not in ("", -1) and value is not False}
+    for name, text in shown.items():
+        param = fault.param(name)
+        if param is not None and param.type == "target" and text in meant and not parse(text).fixed:
+            shown[name] = f"{text}->{meant[text]}"
+    return " ".join(f"{name}={value.replace(' ', '')}" for name, value in shown.items())
+
+
+def parameters_of(operation: Operation, action: Action, brokers: Collection[int]) -> dict[str, Any]:
+    """All parameters; ``brokers`` are the cluster's.
+
+    Raises:
+        FaultError: one that is missing, unknown or wrong.
+    """
+    found = _filled(operation, action, brokers)
+    given = [param.name for param in operation.params if param.name in operation.one_of and _given(param, found)]
+    if operation.one_of and len(given) != 1:
+        raise FaultError(
+            f"{operation.name} needs one of {', '.join(operation.one_of)}, found {', '.join(given) or 'none'}"
+        )
+    return found
+
+
+def _given(param: Param, found: Mapping[str, Any]) -> bool:
+    """Whether a parameter says anything."""
+    return bool(found[param.name] != param.default)
+
+
+def frozen(value: Any) -> Any:
+    """The same with tuples for lists, as a recording reads them back."""
+    return tuple([frozen(each) for each in value]) if isinstance(value, (list, tuple)) else value
+
+
+def _wrong(param: Param, value: Any, brokers: Collection[int]) -> str:
+    """What it takes instead; empty when it is right."""
+    if param.type in NUMERIC:
+        right = _whole(value) and param.low <= value <= param.high
+        return "" if right else f"takes {param.low} to {param.high}"
+    if param.type == "bool":
+        return "" if isinstance(value, bool) else "takes true or false"
+    if param.type == "choice":
+        return "" if value in param.choices else f"takes {', '.join(param.choices)}"
+    if param.type == "broker":
+        return "" if _whole(value) and value in brokers else f"takes one of {list(brokers)}"
+    if param.type == "brokers":
+        return _wrong_brokers(value, brokers)
+    if param.type == "placement":
+        if not isinstance(value, tuple):
+            return "takes lists of brokers"
+        return next((wrong for row in value if (wrong := _wrong_brokers(row, brokers))), "")
+    if param.type in ("topic config", "broker config"):
+        return _wrong_configs(value, "topic" if param.type == "topic config" else "broker")
+    if param.type in ("topic keys", "broker keys"):
+        good = isinstance(value, tuple) and all(isinstance(key, str) for key in value)
+        return "" if good else "takes a list of configurations"
+    if param.type in LISTS:
+        pattern, example = LISTS[param.type]
+        texts = isinstance(value, tuple) and value and all(isinstance(each, str) for each in value)
+        right = texts and all(re.fullmatch(pattern, each, re.ASCII) for each in value)
+        return "" if right else f"takes a list such as [{example!r}]"
+    return "" if isinstance(value, str) and value else "takes a name"
+
+
+def _whole(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _wrong_brokers(value: Any, brokers: Collection[int]) -> str:
+    if not isinstance(value, tuple) or not value or not all(_whole(each) for each in value):
+        return "takes a list of brokers"
+    if len(dict.fromkeys(value)) < len(value):
+        return "takes each broker once"
+    return "" if all(each in brokers for each in value) else f"takes brokers of {list(brokers)}"
+
+
+def _wrong_configs(value: Any, scope: Scope) -> str:
+    if not isinstance(value, tuple) or not all(isinstance(pair, tuple) and len(pair) == 2 for pair in value):
+        return "takes configurations with their values"
+    for key, each in value:
+        try:
+            check(scope, key, each)
+        except ModelError as error:
+            return f"takes what Kafka does: {error}"
+    return ""
+
+
+def words_of(params: Mapping[str, Any], operation: Operation) -> str:
+    """What was given, without what is at its default."""
+    told = []
+    for param in operation.params:
+        value = params[param.name]
+        if value != param.default:
+            told.append(f"{param.name}={written(value)}")
+    return " ".join(told)
+
+
+def written(value: Any) -> str:
+    """A value on one line: ``true``, ``[1,2]``, ``{retention.ms: 5}``."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, (list, tuple)):
+        if value and all(isinstance(each, tuple) and len(each) == 2 and isinstance(each[0], str) for each in value):
+            return "{" + ", ".join(f"{key}: {written(each)}" for key, each in value) + "}"
+        return "[" + ",".join(written(each) for each in value) + "]"
+    return str(value)

@@ -1,0 +1,262 @@
+"""What a target selector means now: the nodes that it finds in a live cluster.
+
+Selectors look at everything, as an operator would; the model's own nodes never do. They are resolved at the moment
+their fault strikes. How they are written is told in :mod:`faults.declarations.target_language`.
+"""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Final
+
+from cluster_model.clients.admin_client import ADMIN
+from cluster_model.cluster import Cluster
+from cluster_model.node import NAME, OUTSIDE
+from cluster_model.protocol.messages import NOBODY
+from cluster_model.spec.cluster_spec import FIRST_CONTROLLER, FIRST_ZOOKEEPER
+from cluster_model.spec.internal_topics import OFFSETS, TRANSACTIONS, coordinator_partition
+from faults.declarations.target_language import (
+    COMMON,
+    CONTROL_SELECTORS,
+    JOIN,
+    LINK,
+    PARTITION_SELECTORS,
+    WITHOUT,
+    NobodyFoundError,
+    Selector,
+    SelectorError,
+    parse,
+)
+
+TARGETS: Final = "targets"
+"""The random stream that draws among candidates."""
+
+
+def selector_of(node: int, client: str = "") -> str:
+    """How a broker, a node of the control plane, or the ``client`` of that name, is written as a target."""
+    if client:
+        return f"client({client})"
+    if node >= FIRST_ZOOKEEPER:
+        return f"zookeeper({node - FIRST_ZOOKEEPER + 1})"
+    return f"controller({node})" if node >= FIRST_CONTROLLER - 1 else f"broker({node})"
+
+
+def resolve(text: str, cluster: Cluster) -> list[int]:
+    """Ids of the nodes that a selector means now, in a stable order.
+
+    Raises:
+        NobodyFoundError: there is nobody to be found now.
+        SelectorError: an unknown name, or two sides where nodes are wanted.
+    """
+    selector = parse(text)
+    if selector.kind == LINK:
+        raise SelectorError("it has two sides: it is a target for faults of links, by itself", selector.column)
+    found = _resolve(selector, cluster)
+    if not found:
+        raise NobodyFoundError(f"{text} means nobody right now", selector.column)
+    return found
+
+
+def _resolve(selector: Selector, cluster: Cluster) -> list[int]:
+    return _RESOLVERS[selector.kind](selector, cluster)
+
+
+# -- made of others -------------------------------------------------------------------------------------------------
+
+
+def _joined(selector: Selector, cluster: Cluster) -> list[int]:
+    return list(dict.fromkeys(node for part in selector.parts for node in _resolve(part, cluster)))
+
+
+def _without(selector: Selector, cluster: Cluster) -> list[int]:
+    first, *others = [_resolve(part, cluster) for part in selector.parts]
+    return [node for node in first if not any(node in other for other in others)]
+
+
+def _common(selector: Selector, cluster: Cluster) -> list[int]:
+    first, *others = [_resolve(part, cluster) for part in selector.parts]
+    return [node for node in first if all(node in other for other in others)]
+
+
+def _random(selector: Selector, cluster: Cluster) -> list[int]:
+    return _draw(_drawn_from(selector, cluster), selector.count, cluster)
+
+
+def _majority(selector: Selector, cluster: Cluster) -> list[int]:
+    of = _drawn_from(selector, cluster)
+    return _draw(of, len(of) // 2 + 1, cluster) if of else []
+
+
+def _minority(selector: Selector, cluster: Cluster) -> list[int]:
+    of = _drawn_from(selector, cluster)
+    return _draw(of, (len(of) - 1) // 2, cluster) if of else []
+
+
+def _drawn_from(selector: Selector, cluster: Cluster) -> list[int]:
+    return list(cluster.brokers) if selector.inner is None else _resolve(selector.inner, cluster)
+
+
+def _draw(candidates: list[int], count: int, cluster: Cluster) -> list[int]:
+    stream = cluster.stream(TARGETS)
+    left = list(candidates)
+    drawn = [left.pop(stream.below(len(left))) for _turn in range(min(count, len(left)))]
+    return [candidate for candidate in candidates if candidate in drawn]
+
+
+# -- brokers and clients --------------------------------------------------------------------------------------------
+
+
+def _brokers(selector: Selector, cluster: Cluster) -> list[int]:
+    del selector
+    return list(cluster.brokers)
+
+
+def _broker(selector: Selector, cluster: Cluster) -> list[int]:
+    return _one_of(int(selector.argument), list(cluster.brokers), "broker", selector)
+
+
+def _rack(selector: Selector, cluster: Cluster) -> list[int]:
+    found = [broker.id for broker in cluster.spec.brokers if broker.rack == selector.argument]
+    if not found:
+        racks = sorted({broker.rack for broker in cluster.spec.brokers if broker.rack})
+        raise SelectorError(f"no rack {selector.argument!r}; there are {racks}", selector.column)
+    return found
+
+
+def _client(selector: Selector, cluster: Cluster) -> list[int]:
+    clients = {name: node for node, name in cluster.clients.names.items()} | {cluster.name_of(ADMIN): ADMIN}
+    if cluster.outside.is_open:
+        clients[NAME] = OUTSIDE
+    if selector.argument not in clients:
+        raise SelectorError(f"no client {selector.argument!r}; there are {list(clients)}", selector.column)
+    return [clients[selector.argument]]
+
+
+def _clients(selector: Selector, cluster: Cluster) -> list[int]:
+    who: dict[str, Collection[str]] = {"producers": cluster.producers, "consumers": cluster.consumers}
+    return [node for node, name in cluster.clients.names.items() if name in who.get(selector.kind, (name,))]
+
+
+# -- the control plane ----------------------------------------------------------------------------------------------
+
+
+def _of_control_plane(selector: Selector, cluster: Cluster) -> list[int]:
+    kind, argument = selector.kind, selector.argument
+    if kind == "controllers":
+        return list(cluster.plane.controllers())
+    if kind == "controller":
+        if not argument:
+            active = cluster.plane.active()
+            return [] if active == NOBODY else [active]
+        return _one_of(int(argument), cluster.plane.controllers(), "controller", selector)
+    servers = [node for node in cluster.plane.servers if node >= FIRST_ZOOKEEPER]
+    if not servers:
+        raise SelectorError("there is no ZooKeeper in KRaft mode", selector.column)
+    if kind == "zookeepers":
+        return servers
+    numbers = [node - FIRST_ZOOKEEPER + 1 for node in servers]
+    return [_one_of(int(argument), numbers, "ZooKeeper server", selector)[0] + FIRST_ZOOKEEPER - 1]
+
+
+def _one_of(number: int, known: Sequence[int], what: str, selector: Selector) -> list[int]:
+    if number not in known:
+        raise SelectorError(f"no {what} {number}; there are {list(known)}", selector.column)
+    return [number]
+
+
+def _members(selector: Selector, cluster: Cluster) -> list[int]:
+    group = selector.argument
+    known = [spec.name for spec in cluster.spec.groups]
+    if group not in known:
+        raise SelectorError(f"no group {group!r}; there are {known}", selector.column)
+    consumers = cluster.consumers
+    return [
+        node for node, name in cluster.clients.names.items() if name in consumers and consumers[name].group == group
+    ]
+
+
+# -- partitions and groups ------------------------------------------------------------------------------------------
+
+
+def _of_partition(selector: Selector, cluster: Cluster) -> list[int]:
+    record = cluster.world.records.get(selector.argument)
+    if record is None:
+        known = ", ".join(cluster.world.records)
+        raise SelectorError(f"no partition {selector.argument!r}; there are {known}", selector.column)
+    followers = [broker for broker in record.assignment if broker != record.leader]
+    if selector.kind == "leader":
+        return [record.leader] if record.leader >= 0 else []
+    if selector.kind == "followers":
+        return followers
+    if selector.kind == "follower":
+        return _draw(_rather_up(followers, cluster), 1, cluster)
+    if selector.kind == "isr":
+        return [broker for broker in record.assignment if broker in record.isr]
+    if selector.kind == "replica":
+        return _by_length(selector, _rather_up(record.assignment, cluster), cluster)
+    return list(record.assignment)
+
+
+def _rather_up(brokers: Sequence[int], cluster: Cluster) -> list[int]:
+    """Those whose process is up, or all of them where none is."""
+    return [broker for broker in brokers if cluster.is_up(broker)] or list(brokers)
+
+
+def _by_length(selector: Selector, brokers: list[int], cluster: Cluster) -> list[int]:
+    """By the end of its log; of equal ones the first."""
+    ends = [cluster.query.leo(selector.argument, broker) for broker in brokers]
+    wanted = max(ends) if selector.choice == "longest" else min(ends)
+    return [brokers[ends.index(wanted)]]
+
+
+def _coordinator(selector: Selector, cluster: Cluster) -> list[int]:
+    """By Java's hash of the group's id, as many partitions as the topic has now (``GroupMetadataManager``)."""
+    group = selector.argument
+    known = list(dict.fromkeys([*(spec.name for spec in cluster.spec.groups), *cluster.outside.groups]))
+    if group not in known:
+        raise SelectorError(f"no group {group!r}; there are {known}", selector.column)
+    leader = _leader_of(OFFSETS, group, cluster)
+    if leader is None:
+        why = f"there is no topic {OFFSETS}, which needs offsets.topic.replication.factor brokers"
+        raise NobodyFoundError(f"group {group!r} has no coordinator: {why}", selector.column)
+    return [] if leader == NOBODY else [leader]
+
+
+def _transaction_coordinator(selector: Selector, cluster: Cluster) -> list[int]:
+    """The same of a transactional id (``TransactionStateManager.partitionFor``)."""
+    name = selector.argument
+    ids = {each.name: str(each.config.get("transactional.id", "")) for each in cluster.spec.producers}
+    ids.update(cluster.outside.manners.transactional_ids)
+    if not ids.get(name):
+        known = [producer for producer, whose in ids.items() if whose]
+        raise SelectorError(f"no producer {name!r} with a transactional.id; there are {known}", selector.column)
+    leader = _leader_of(TRANSACTIONS, ids[name], cluster)
+    if leader is None:
+        why = f"there is no topic {TRANSACTIONS}, which needs transaction.state.log.replication.factor brokers"
+        raise NobodyFoundError(f"producer {name!r} has no coordinator: {why}", selector.column)
+    return [] if leader == NOBODY else [leader]
+
+
+def _leader_of(topic: str, key: str, cluster: Cluster) -> int | None:
+    """Who leads a key's partition of an internal topic, None where there is no such topic."""
+    partitions = sum(name.rpartition("-")[0] == topic for name in cluster.world.records)
+    return cluster.query.leader(f"{topic}-{coordinator_partition(key, partitions)}") if partitions else None
+
+
+_RESOLVERS: Final[Mapping[str, Callable[[Selector, Cluster], list[int]]]] = {
+    JOIN: _joined,
+    WITHOUT: _without,
+    COMMON: _common,
+    "random": _random,
+    "majority": _majority,
+    "minority": _minority,
+    "all": _brokers,
+    "brokers": _brokers,
+    "broker": _broker,
+    "rack": _rack,
+    "client": _client,
+    **dict.fromkeys(("clients", "producers", "consumers"), _clients),
+    "members": _members,
+    **dict.fromkeys(CONTROL_SELECTORS, _of_control_plane),
+    "coordinator": _coordinator,
+    "transaction_coordinator": _transaction_coordinator,
+    **dict.fromkeys(PARTITION_SELECTORS, _of_partition),
+}

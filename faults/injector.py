@@ -1,0 +1,358 @@
+"""The board of active faults: applies them to a live cluster, and heals them when asked or when their time is over."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any, Final
+
+from cluster_model.cluster import Cluster
+from cluster_model.kernel.process import ProcessState
+from cluster_model.observation.views import FaultView, OperationView
+from cluster_model.protocol.events import FaultHealed, FaultInjected, FaultSkipped
+from faults.catalogue import CATALOGUE, nearest
+from faults.declarations.action import Action
+from faults.declarations.fault import ACCEPTS, Aim, Behaviour, Expectation, Fault, FaultError, Injury, NobodyError
+from faults.declarations.parameters import details, with_defaults
+from faults.declarations.sides import two_sided
+from faults.declarations.target_language import NobodyFoundError, SelectorError
+from faults.declarations.targets import TARGETS, resolve
+from faults.declarations.usual import usual
+from faults.declarations.whom import fits
+from faults.guardrails import Guards
+from faults.operations.runner import WAKINGS, Desk
+
+OPERATOR: Final = "operator"
+"""Who acts when no step of a playbook does."""
+
+PHASES: Final = 1 << 48
+"""Tokens of the cluster's control events from here on wake a fault that lasts; what is below is an operation's, or the
+end of a fault."""
+
+
+class FaultBoard:
+    """Faults of one cluster. It listens to the cluster's control events to heal in virtual time."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self._active: dict[int, Injury] = {}
+        self._next = 1
+        self._holds: dict[int, tuple[int, ...]] = {}
+        """Node → the faults that hold its process."""
+        self._meant: dict[str, tuple[int, ...]] = {}
+        """What the selectors of the fault that is being aimed were found to mean."""
+        self.desk = Desk(cluster)
+        """Operations of the administrator."""
+        self.guards: Guards | None = None
+        """Limits of the session, where it has any."""
+        self.before: Callable[[Action], None] | None = None
+        """Told of every fault right before it is injected, or refused."""
+        cluster.on_control = self._time_is_over
+        cluster.faults = self._count
+        cluster.heed(self._strikes)
+
+    @property
+    def cluster(self) -> Cluster:
+        """The cluster that suffers."""
+        return self._cluster
+
+    def _count(self, name: str) -> int:
+        return sum(name in ("", injury.fault) for injury in self._active.values())
+
+    def inject(self, action: Action) -> int:
+        """Apply a fault; its number, or 0 where it was skipped: nobody was there, and that is what ``if_any`` allows.
+
+        Raises:
+            FaultError: unknown fault or target, or one that it cannot be done to now. Nothing has changed then.
+            GuardError: a guard refuses it.
+        """
+        fault = _known(action.name)
+        if self.before is not None:
+            self.before(action)
+        try:
+            aim = self._admitted(fault, action)
+        except NobodyError as nobody:
+            if not action.if_any:
+                raise
+            asked = action.target or fault.target
+            self._cluster.emit(FaultSkipped(self._cluster.now_us, fault.name, asked, str(nobody)))
+            return 0
+        number = self._next
+        self._next += 1
+        cluster = self._cluster
+        until_us = cluster.now_us + aim.for_us if aim.for_us >= 0 else -1
+        detail = details(fault, aim.params, {text: self._names(nodes) for text, nodes in self._meant.items()})
+        injury = Injury(number, fault.name, aim.nodes, dict(aim.params), aim.links, cluster.now_us, until_us, detail)
+        cluster.emit(FaultInjected(cluster.now_us, number, fault.name, self._names(aim.nodes), until_us, detail))
+        if fault.lasting:
+            self._active[number] = injury
+        fault.behaviour.apply(self, injury)
+        if until_us >= 0:
+            cluster.call_at(until_us, number)
+        return number
+
+    def _aim(self, fault: Fault, action: Action) -> Aim:
+        """What is struck. It may draw; who asks takes that back where nothing comes of it."""
+        self._meant.clear()
+        self._refuse_mode(fault)
+        action = two_sided(fault, action)
+        params = with_defaults(fault, action)
+        nodes = self.targets(action.target or fault.target)
+        for node in nodes:
+            if not fits(fault.accepts, node, self._cluster):
+                raise FaultError(f"{fault.title} is for {ACCEPTS[fault.accepts]}, {self._names((node,))} is none")
+        if len(nodes) < fault.at_least:
+            raise FaultError(f"{fault.title} takes {fault.at_least} nodes or more, found {self._names(nodes)}")
+        for_us = action.for_us if fault.lasting else -1
+        aim = replace(fault.behaviour.aim(self, Aim(nodes, params)), for_us=for_us)
+        fault.behaviour.check(self, aim)
+        return aim
+
+    def _admitted(self, fault: Fault, action: Action) -> Aim:
+        """What is struck, if the guards let it pass. A refusal takes its random draws back."""
+        stream = self._cluster.stream(TARGETS)
+        position = stream.position
+        try:
+            aim = self._aim(fault, action)
+            if self.guards is not None:
+                self.guards.admit(fault, self._names(aim.nodes), fault.behaviour.expect(self._cluster, aim))
+        except FaultError:
+            stream.position = position
+            raise
+        return aim
+
+    def _refuse_mode(self, fault: Fault) -> None:
+        mode = "kraft" if self._cluster.profile.kraft else "zookeeper"
+        if fault.mode and fault.mode != mode:
+            raise FaultError(f"{fault.title} is for {fault.mode} mode, this cluster runs in {mode} mode")
+
+    def _names(self, nodes: tuple[int, ...]) -> str:
+        return ", ".join(self._cluster.name_of(node) for node in nodes)
+
+    # -- what behaviours act by ---------------------------------------------------------------------------------------
+
+    def targets(self, text: str) -> tuple[int, ...]:
+        """Nodes that a selector means now.
+
+        Raises:
+            NobodyError: it means nobody.
+            FaultError: it cannot be read, or names what there is not.
+        """
+        try:
+            found = self._meant[text] = tuple(resolve(text, self._cluster))
+        except NobodyFoundError as nobody:
+            raise NobodyError(str(nobody)) from None
+        except SelectorError as error:
+            raise FaultError(f"target {text!r}: {error}") from None
+        return found
+
+    def wake(self, injury: Injury, after_us: int) -> None:
+        """Have the behaviour's ``woken`` called, unless the fault is healed by then."""
+        self._cluster.call_at(self._cluster.now_us + after_us, PHASES + injury.id)
+
+    def pause(self, injury: Injury, node: int) -> None:
+        """Stop a process without its noticing; it stays stopped as long as any fault holds it."""
+        held = self._holds.get(node, ())
+        self._holds[node] = (*held, injury.id)
+        if self._cluster.state_of(node) is ProcessState.RUNNING:
+            self._cluster.pause(node)
+
+    def unpause(self, injury: Injury, node: int) -> None:
+        """Undo :meth:`pause` of that fault."""
+        held = self._holds.get(node, ())
+        if injury.id not in held:
+            return
+        left = tuple(each for each in held if each != injury.id)
+        if left:
+            self._holds[node] = left
+            return
+        del self._holds[node]
+        if self._cluster.state_of(node) is ProcessState.PAUSED:
+            self._cluster.resume(node)
+
+    def take_away(self, node: int) -> None:
+        """A process is about to end: what held or was ending it is over, faults of that kind are healed for it."""
+        self._holds.pop(node, None)
+        self._leave(node, lambda behaviour, injury: behaviour.holds(injury))
+
+    def restart(self, node: int) -> None:
+        """Start a process that is down: the faults that had ended it are healed for it."""
+        self._holds.pop(node, None)
+        self._leave(node, lambda behaviour, injury: behaviour.ends(injury))
+        self._cluster.restart(node)
+
+    def _leave(self, node: int, which: Callable[[Behaviour, Injury], bool]) -> None:
+        """A fault on one of several nodes ended by another way; what is left of it goes on."""
+        for injury in tuple(self._active.values()):
+            if node in injury.nodes and which(CATALOGUE[injury.fault].behaviour, injury):
+                left = tuple(other for other in injury.nodes if other != node)
+                if left:
+                    injury.nodes = left
+                else:
+                    self.end(injury)
+
+    def end(self, injury: Injury) -> None:
+        """A lasting fault is over by itself; nothing is undone."""
+        if self._active.pop(injury.id, None) is not None:
+            self._tell_end(injury)
+
+    def _tell_end(self, injury: Injury) -> None:
+        self._cluster.emit(FaultHealed(self._cluster.now_us, injury.id, injury.fault, self._names(injury.nodes)))
+
+    # -- the end of faults --------------------------------------------------------------------------------------------
+
+    def _time_is_over(self, token: int) -> None:
+        if token >= PHASES:
+            injury = self._active.get(token - PHASES)
+            if injury is not None:
+                CATALOGUE[injury.fault].behaviour.woken(self, injury)
+        elif token >= WAKINGS:
+            self.desk.woken(token)
+        elif token in self._active:
+            self._heal(token)
+
+    def heal(self, name: str) -> int:
+        """Heal a fault by name or number, or ``all``; how many were healed.
+
+        Raises:
+            FaultError: nothing in the catalogue has that name, or no fault has that number.
+        """
+        if name == "all":
+            numbers = list(self._active)
+        elif name.isascii() and name.isdigit():
+            if int(name) not in self._active:
+                raise FaultError(f"no active fault has number {name}")
+            numbers = [int(name)]
+        elif name in CATALOGUE:
+            numbers = [number for number, active in self._active.items() if active.fault == name]
+        else:
+            raise FaultError(f"no fault {name!r}{nearest(name)}; heal takes all, a fault's name or its number")
+        for number in numbers:
+            if number in self._active:
+                self._heal(number)
+        return len(numbers)
+
+    def _heal(self, number: int) -> None:
+        injury = self._active.pop(number)
+        self._tell_end(injury)
+        CATALOGUE[injury.fault].behaviour.heal(self, injury)
+
+    def admin(self, action: Action, by: str = OPERATOR) -> int:
+        """Begin an operation of the administrator; its number. What comes of it is told by :attr:`desk`.
+
+        Raises:
+            FaultError: unknown operation, or a parameter that is missing or wrong.
+        """
+        return self.desk.request(action, by)
+
+    def usual(self, name: str, partition: str, broker: int) -> Action:
+        """An operation with sensible parameters for a partition and a broker."""
+        return usual(name, self._cluster, partition, broker)
+
+    # -- what is asked of it ------------------------------------------------------------------------------------------
+
+    def operations(self) -> tuple[OperationView, ...]:
+        """Operations under way, oldest first."""
+        return self.desk.active()
+
+    def active(self) -> tuple[FaultView, ...]:
+        """Faults that last, oldest first."""
+        return tuple(
+            FaultView(each.id, each.fault, self._names(each.nodes), each.since_us, each.until_us, each.detail)
+            for each in self._active.values()
+        )
+
+    def _strikes(self) -> Iterator[tuple[int, ...]]:
+        """What is being done to the cluster: links one by one, and nodes where it is about no links."""
+        for injury in self._active.values():
+            yield from injury.links or ((node,) for node in injury.nodes)
+
+    def on_node(self, node: int) -> tuple[str, ...]:
+        """Names of the faults active on a node."""
+        return tuple(each.fault for each in self._active.values() if node in each.nodes)
+
+    def expect(self, action: Action) -> Expectation:
+        """What an injection would do now. It changes nothing, and draws nothing for good.
+
+        Raises:
+            FaultError: it would be refused.
+        """
+        aim = self.aimed(action)
+        return CATALOGUE[action.name].behaviour.expect(self._cluster, aim)
+
+    def aimed(self, action: Action) -> Aim:
+        """What an injection would strike now. It changes nothing, and draws nothing for good.
+
+        Raises:
+            FaultError: it would be refused.
+        """
+        fault = _known(action.name)
+        stream = self._cluster.stream(TARGETS)
+        position = stream.position
+        try:
+            return self._aim(fault, action)
+        finally:
+            stream.position = position
+
+    def expectation(self, name: str, node: int) -> str:
+        """What this fault with its defaults would do to this node now, in one line, from the state of things."""
+        return self.foreseen(name, node).sentence
+
+    def foreseen(self, name: str, node: int) -> Expectation:
+        """All that this fault, as one key injects it, would do to this node now. It draws nothing for good."""
+        fault, cluster = CATALOGUE[name], self._cluster
+        own = self.own_target(name, node)
+        if not own and not fits(fault.accepts, node, cluster):
+            return Expectation(
+                f"nothing: {fault.title} is for {ACCEPTS[fault.accepts]}, {cluster.name_of(node)} is none"
+            )
+        stream = cluster.stream(TARGETS)
+        position = stream.position
+        try:
+            self._refuse_mode(fault)
+            if own:
+                return fault.behaviour.expect(
+                    cluster, self._aim(fault, Action("inject", name, own, for_us=fault.usual_for_us))
+                )
+            params = with_defaults(fault, Action("inject", name))
+            aim = replace(fault.behaviour.aim(self, Aim((node,), params)), for_us=fault.usual_for_us)
+            return fault.behaviour.expect(cluster, aim)
+        except FaultError as error:
+            return Expectation(f"nothing: {error}")
+        finally:
+            stream.position = position
+
+    def own_target(self, name: str, node: int) -> str:
+        """The target that a fault has of itself, where one key cannot mean this node by it; else empty."""
+        fault = CATALOGUE[name]
+        takes_it = fault.at_least == 1 and fits(fault.accepts, node, self._cluster)
+        return "" if takes_it else fault.target
+
+    def fitting(self, node: int) -> tuple[str, ...]:
+        """Names of the faults that can be done to a node of this cluster at all, or have a target of their own."""
+        mode = "kraft" if self._cluster.profile.kraft else "zookeeper"
+        return tuple(
+            name
+            for name, fault in CATALOGUE.items()
+            if fault.mode in ("", mode) and (fits(fault.accepts, node, self._cluster) or self.own_target(name, node))
+        )
+
+    def save(self) -> tuple[Any, ...]:
+        """All state; saved and loaded with the cluster's keyframe."""
+        injuries = tuple(injury.save() for injury in self._active.values())
+        guards = () if self.guards is None else self.guards.save()
+        return (self._next, injuries, tuple(self._holds.items()), self.desk.save(), guards)
+
+    def load(self, saved: tuple[Any, ...]) -> None:
+        """Undo of :meth:`save`."""
+        self._next, injuries, holds, desk, guards = saved
+        self._active = {injury.id: injury for injury in map(Injury.loaded, injuries)}
+        self._holds = dict(holds)
+        self.desk.load(desk)
+        if self.guards is not None:
+            self.guards.load(guards)
+
+
+def _known(name: str) -> Fault:
+    fault = CATALOGUE.get(name)
+    if fault is None:
+        raise FaultError(f"no fault {name!r}{nearest(name)}; there are {', '.join(CATALOGUE)}")
+    return fault

@@ -1,0 +1,53 @@
+"""What faults of links have in common that let messages through in another way: aimed, applied, lifted and foretold."""
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from typing import Any, Final
+
+from cluster_model.cluster import Cluster
+from cluster_model.kernel.shapes import Shape
+from faults.declarations.fault import Aim, Behaviour, Expectation, Injury, Param, Stage
+from faults.declarations.impact import hit, names
+from faults.declarations.links import links_of
+
+TO: Final = Param("to", "target", "Only towards and from these nodes; all by default.", default="")
+
+
+class Shaping(Behaviour):
+    """Something is done to each message of some links."""
+
+    name: str = ""
+    """Of the fault."""
+
+    @abstractmethod
+    def shape(self, injury: Injury, source: int, target: int) -> Shape:
+        """What is done to one direction."""
+
+    @abstractmethod
+    def told(self, params: Mapping[str, Any]) -> str:
+        """That in words."""
+
+    def aim(self, stage: Stage, aim: Aim) -> Aim:
+        """The links between the target and the other side, everybody by default."""
+        return links_of(stage, aim, self.name)
+
+    def apply(self, stage: Stage, injury: Injury) -> None:
+        """Shape each link."""
+        for source, target in injury.links:
+            stage.cluster.wiring.shape(source, target, injury.id, self.shape(injury, source, target))
+
+    def heal(self, stage: Stage, injury: Injury) -> None:
+        """Messages sent from then on pass as ever."""
+        stage.cluster.wiring.lift(injury.id)
+
+    def expect(self, cluster: Cluster, aim: Aim) -> Expectation:
+        """Who notices."""
+        return noticed(cluster, aim, self.told(aim.params))
+
+
+def noticed(cluster: Cluster, aim: Aim, what: str) -> Expectation:
+    """Something that moves no leader by itself, and is noticed where the nodes lead, and by whom they serve."""
+    led = [name for name, record in cluster.world.records.items() if record.leader in aim.nodes]
+    leads = f"; {len(led)} partition{'' if len(led) == 1 else 's'} led there" if led else ""
+    sentence = f"{names(cluster, aim.nodes)}: {what}{leads}"
+    return Expectation(sentence, clients=hit(cluster, aim.nodes, led))

@@ -1,0 +1,195 @@
+"""Brokers that are shut down in order: once, for good, or one after the other."""
+
+from typing import Final
+
+from cluster_model.clients.admin_routing import Answer, Describe
+from cluster_model.kernel.process import ProcessState
+from cluster_model.protocol.admin_messages import UnregisterBrokerRequest
+from cluster_model.protocol.messages import MetadataResponse
+from faults.declarations.fault import MS, FaultError
+from faults.declarations.operation import POLL_US
+from faults.operations.job import Hands, Job, Procedure, verdict
+from faults.operations.reassignment import Emptying
+
+LOOK_US: Final = 100 * MS
+"""How often an operator looks whether a process has ended."""
+
+
+class ShuttingDown(Procedure):
+    """One broker; perhaps it is started again."""
+
+    def check(self, hands: Hands, job: Job) -> None:
+        """Only a process that runs hears of it."""
+        broker = job.params["broker"]
+        if not hands.cluster.is_up(broker):
+            raise FaultError(f"broker {broker} is down already")
+        if hands.cluster.state_of(broker) is ProcessState.PAUSED:
+            raise FaultError(f"broker {broker} is paused: it would not hear of it")
+
+    def begin(self, hands: Hands, job: Job) -> None:
+        """SIGTERM."""
+        hands.cluster.shutdown(job.params["broker"])
+        job.stage, job.accepted = "stopping", True
+        hands.wake(job, LOOK_US)
+
+    def woken(self, hands: Hands, job: Job) -> None:
+        """Look whether it is down."""
+        broker, after_us = job.params["broker"], job.params["restart_after"]
+        if job.stage == "stopping":
+            if hands.cluster.is_up(broker):
+                hands.wake(job, LOOK_US)
+            elif after_us < 0 or job.cancelled:
+                hands.end(job, "", f"broker {broker} is down")
+            else:
+                job.stage = "down"
+                hands.progress(job, f"broker {broker} is down")
+                hands.wake(job, after_us)
+            return
+        if job.cancelled:
+            hands.end(job, "", f"broker {broker} is down")
+            return
+        if not hands.cluster.is_up(broker):
+            hands.cluster.restart(broker)
+        hands.end(job, "", f"broker {broker} starts again")
+
+    def cancel(self, hands: Hands, job: Job) -> None:
+        """It stays down."""
+        del hands
+        if job.params["restart_after"] < 0:
+            raise FaultError(f"broker {job.params['broker']} has been told to stop, and nothing takes that back")
+        job.cancelled = True
+
+
+class Decommissioning(Emptying):
+    """Everything off a broker, then off with it."""
+
+    def moved(self, hands: Hands, job: Job) -> None:
+        """Only an empty broker is stopped."""
+        broker = job.params["broker"]
+        if job.stage == "unregister" or job.error or job.cancelled:
+            super().moved(hands, job)
+            return
+        job.stage = "stopping"
+        hands.progress(job, f"broker {broker} holds nothing any more, and is shut down")
+        if hands.cluster.is_up(broker):
+            if hands.cluster.state_of(broker) is ProcessState.RUNNING:
+                hands.cluster.shutdown(broker)
+            else:
+                job.stage = "paused"
+        hands.wake(job, LOOK_US)
+
+    def woken(self, hands: Hands, job: Job) -> None:
+        """Look whether it is down."""
+        if job.stage not in ("stopping", "paused"):
+            super().woken(hands, job)
+            return
+        cluster, broker = hands.cluster, job.params["broker"]
+        if job.stage == "paused" and cluster.state_of(broker) is ProcessState.RUNNING:
+            job.stage = "stopping"
+            cluster.shutdown(broker)
+        if cluster.is_up(broker):
+            hands.wake(job, LOOK_US)
+        elif cluster.profile.kraft:
+            job.stage = "unregister"
+            hands.ask(job, UnregisterBrokerRequest(0, broker))
+        else:
+            hands.end(job, "", f"broker {broker} is gone")
+
+    def answered(self, hands: Hands, job: Job, answer: Answer) -> None:
+        """Forgotten."""
+        if job.stage != "unregister":
+            super().answered(hands, job, answer)
+            return
+        error, detail = verdict(answer)
+        hands.end(job, error, detail or f"broker {job.params['broker']} is gone")
+
+
+class Rolling(Procedure):
+    """Broker after broker: down, up again, and on when the cluster is whole."""
+
+    def begin(self, hands: Hands, job: Job) -> None:
+        """The first one."""
+        brokers = job.params["brokers"] or tuple(sorted(hands.cluster.brokers))
+        job.memo |= {"left": brokers, "total": len(brokers)}
+        job.accepted = True
+        self._next(hands, job)
+
+    def _next(self, hands: Hands, job: Job) -> None:
+        left = job.memo["left"]
+        done = job.memo["total"] - len(left)
+        if not left or job.cancelled:
+            hands.end(job, "", f"{done} of {job.memo['total']} restarted" if left else f"{done} restarted")
+            return
+        job.memo |= {"broker": left[0], "left": left[1:]}
+        job.stage = "stop"
+        self.woken(hands, job)
+
+    def woken(self, hands: Hands, job: Job) -> None:
+        """Go on where it stands."""
+        getattr(self, f"_{job.stage.replace(' ', '_')}")(hands, job)
+
+    def _stop(self, hands: Hands, job: Job) -> None:
+        """A paused broker hears of it when it goes on; one that is down is only started."""
+        cluster, broker = hands.cluster, job.memo["broker"]
+        if cluster.is_up(broker) and cluster.state_of(broker) is not ProcessState.RUNNING:
+            hands.wake(job, LOOK_US)
+            return
+        if cluster.is_up(broker):
+            cluster.shutdown(broker)
+            hands.progress(job, f"broker {broker} is told to stop")
+        job.stage = "stopping"
+        hands.wake(job, LOOK_US)
+
+    def _stopping(self, hands: Hands, job: Job) -> None:
+        if hands.cluster.is_up(job.memo["broker"]):
+            hands.wake(job, LOOK_US)
+        else:
+            job.stage = "start"
+            hands.wake(job, job.params["down"])
+
+    def _start(self, hands: Hands, job: Job) -> None:
+        broker = job.memo["broker"]
+        if not hands.cluster.is_up(broker):
+            hands.cluster.restart(broker)
+        hands.progress(job, f"broker {broker} starts again")
+        if job.params["wait"] == "isr":
+            job.stage = "look"
+            hands.wake(job, POLL_US)
+        else:
+            self._rest(hands, job)
+
+    def _look(self, hands: Hands, job: Job) -> None:
+        if job.cancelled:
+            self._next(hands, job)
+        elif hands.cluster.brokers[job.memo["broker"]].control.registered:
+            hands.ask(job, Describe(0))
+        else:  # its log does not say that it has started
+            hands.wake(job, POLL_US)
+
+    def answered(self, hands: Hands, job: Job, answer: Answer) -> None:
+        """On, if the broker is back and every replica in sync."""
+        whole = (
+            isinstance(answer, MetadataResponse)
+            and job.memo["broker"] in answer.brokers
+            and all(len(state.isr) >= len(state.replicas) for state in answer.partitions)
+        )
+        if whole:
+            hands.progress(job, f"broker {job.memo['broker']} is back, and every replica is in sync")
+            self._rest(hands, job)
+        else:
+            hands.wake(job, POLL_US)
+
+    def _rest(self, hands: Hands, job: Job) -> None:
+        if not job.memo["left"]:
+            self._next(hands, job)
+        else:
+            job.stage = "next one"
+            hands.wake(job, job.params["pause"])
+
+    def _next_one(self, hands: Hands, job: Job) -> None:
+        self._next(hands, job)
+
+    def cancel(self, hands: Hands, job: Job) -> None:
+        """The broker that is down comes back; no other goes down."""
+        del hands
+        job.cancelled = True

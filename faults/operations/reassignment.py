@@ -1,0 +1,250 @@
+"""Moves of replicas, as ``kafka-reassign-partitions.sh`` makes them: throttle, reassign, look until done, unthrottle.
+
+The tool leaves the looking to whoever calls it again with ``--verify``; here the operator does, once a second.
+"""
+
+from cluster_model.clients.admin_routing import Answer, Describe
+from cluster_model.protocol.admin_messages import (
+    DELETE,
+    SET,
+    AlterableConfig,
+    AlterConfigsResource,
+    AlterPartitionReassignmentsRequest,
+    IncrementalAlterConfigsRequest,
+    ListPartitionReassignmentsRequest,
+    ListPartitionReassignmentsResponse,
+    ReassignablePartition,
+)
+from cluster_model.protocol.messages import MetadataResponse
+from faults.declarations.fault import FaultError
+from faults.declarations.operation import POLL_US
+from faults.operations.base import altered, joined
+from faults.operations.job import Hands, Job, Procedure, verdict
+from faults.operations.planning import Plan, PlanError, emptied, refactored, settled, spread, state_of, states_of
+
+RATES = ("leader.replication.throttled.rate", "follower.replication.throttled.rate")
+REPLICAS = ("leader.replication.throttled.replicas", "follower.replication.throttled.replicas")
+
+
+class Moving(Procedure):
+    """What every move has in common; the plan, and what comes after it, are its own."""
+
+    def plan(self, job: Job, known: MetadataResponse) -> Plan:
+        """Where everything is to go. A :class:`PlanError` ends the operation."""
+        raise PlanError("INVALID_REQUEST", f"{job.operation.name} moves nothing among {len(known.brokers)} brokers")
+
+    def moved(self, hands: Hands, job: Job) -> None:
+        """It is done, or was taken back, and the throttle is off."""
+        told = "taken back" if job.cancelled else job.detail
+        hands.end(job, job.error, told)
+
+    def begin(self, hands: Hands, job: Job) -> None:
+        """Look at what there is."""
+        self._look(hands, job, "describe")
+
+    def cancel(self, hands: Hands, job: Job) -> None:
+        """Take the move back, and what was throttled for it."""
+        if job.stage not in ("describe", "throttle", "move", "moving"):
+            raise FaultError(f"{job.operation.title} #{job.id} is almost done: there is nothing left to take back")
+        job.cancelled = True
+
+    def _look(self, hands: Hands, job: Job, stage: str) -> None:
+        job.stage = stage
+        hands.ask(job, Describe(0))
+
+    def answered(self, hands: Hands, job: Job, answer: Answer) -> None:
+        """One stage after the other."""
+        stage = job.stage
+        if isinstance(answer, MetadataResponse):
+            self._described(hands, job, answer)
+        elif stage == "throttle":
+            job.error, job.detail = verdict(answer)
+            if job.error:
+                hands.end(job, job.error, f"throttle: {job.detail}")
+            else:
+                self._move(hands, job)
+        elif stage == "move":
+            self._accepted(hands, job, answer)
+        elif stage == "moving" and isinstance(answer, ListPartitionReassignmentsResponse):
+            self._listed(hands, job, answer)
+        elif stage == "take back":
+            self._look(hands, job, "verify")
+        else:
+            self.moved(hands, job)
+
+    def woken(self, hands: Hands, job: Job) -> None:
+        """Look whether it is done."""
+        if job.stage == "verify":
+            self._look(hands, job, "verify")
+        elif job.cancelled:
+            self._take_back(hands, job)
+        else:
+            hands.ask(job, ListPartitionReassignmentsRequest(0, _names(job)))
+
+    def _described(self, hands: Hands, job: Job, known: MetadataResponse) -> None:
+        if not known.brokers:
+            hands.end(job, "REQUEST_TIMED_OUT", "no broker told its metadata in time")
+            return
+        if job.stage == "verify":
+            self._verified(hands, job, known)
+            return
+        try:
+            plan = self.plan(job, known)
+        except PlanError as wrong:
+            hands.end(job, wrong.error, str(wrong))
+            return
+        changed = {name: new for name, new in plan.items() if new != settled(state_of(known, name))}
+        job.memo["plan"] = job.memo["wanted"] = tuple(changed.items())
+        job.memo["old"] = tuple((name, settled(state_of(known, name))) for name in changed)
+        if not changed or job.cancelled:
+            job.detail = "nothing to move"
+            self.moved(hands, job)
+        elif job.params["throttle"]:
+            job.stage = "throttle"
+            hands.ask(job, self._throttles(job, job.params["throttle"]))
+        else:
+            self._move(hands, job)
+
+    def _move(self, hands: Hands, job: Job) -> None:
+        job.stage = "move"
+        wanted = tuple(ReassignablePartition(name, new) for name, new in job.memo["plan"])
+        hands.ask(job, AlterPartitionReassignmentsRequest(0, wanted))
+
+    def _accepted(self, hands: Hands, job: Job, answer: Answer) -> None:
+        """What was refused stays where it is; the rest moves."""
+        job.error, job.detail = verdict(answer)
+        refused = {entry.name for entry in getattr(answer, "partitions", ()) if entry.error}
+        job.memo["plan"] = tuple((name, new) for name, new in job.memo["plan"] if name not in refused)
+        if getattr(answer, "error", 0) or not job.memo["plan"]:
+            job.memo["plan"] = ()
+            self._unthrottle(hands, job)
+            return
+        job.accepted = not job.error
+        hands.progress(job, "; ".join(f"{name} to {joined(new)}" for name, new in job.memo["plan"]))
+        job.stage = "moving"
+        hands.wake(job, POLL_US)
+
+    def _listed(self, hands: Hands, job: Job, answer: ListPartitionReassignmentsResponse) -> None:
+        left = [each.partition for each in answer.partitions if each.partition in _names(job)]
+        if job.cancelled:
+            self._take_back(hands, job)
+        elif answer.error or left:
+            hands.wake(job, POLL_US)
+        else:
+            self._look(hands, job, "verify")
+
+    def _take_back(self, hands: Hands, job: Job) -> None:
+        job.stage = "take back"
+        wanted = tuple(ReassignablePartition(name, None) for name in _names(job))
+        hands.ask(job, AlterPartitionReassignmentsRequest(0, wanted))
+
+    def _verified(self, hands: Hands, job: Job, known: MetadataResponse) -> None:
+        """Somebody else may have taken it back; a broker that is behind is asked again."""
+        if any(state.adding or state.removing for state in known.partitions if state.partition in _names(job)):
+            hands.wake(job, POLL_US)
+            return
+        where = {state.partition: settled(state) for state in known.partitions}
+        strayed = [name for name, new in job.memo["plan"] if set(where.get(name, ())) != set(new)]
+        if strayed and not job.cancelled:
+            told = "; ".join(f"{name} is on {joined(where.get(name, ()))}" for name in strayed)
+            job.detail = "; ".join(filter(None, [job.detail, told]))
+        self._unthrottle(hands, job)
+
+    @staticmethod
+    def _throttles(job: Job, rate: int) -> IncrementalAlterConfigsRequest:
+        return altered(*throttles(dict(job.memo["wanted"]), dict(job.memo["old"]), rate))
+
+    def _unthrottle(self, hands: Hands, job: Job) -> None:
+        if not job.params["throttle"]:
+            self.moved(hands, job)
+            return
+        job.stage = "unthrottle"
+        hands.ask(job, self._throttles(job, 0))
+
+
+def _names(job: Job) -> tuple[str, ...]:
+    """The partitions that move."""
+    return tuple(name for name, _new in job.memo["plan"])
+
+
+def throttles(plan: Plan, old: Plan, rate: int) -> list[AlterConfigsResource]:
+    """What the tool sets: a rate on every broker concerned, and on each topic which replicas it is for; 0: all off."""
+    brokers: dict[int, None] = {}
+    leaders: dict[str, list[str]] = {}
+    followers: dict[str, list[str]] = {}
+    for partition, before in old.items():
+        after = plan.get(partition, ())
+        topic, _dash, number = partition.rpartition("-")
+        brokers |= dict.fromkeys((*before, *after))
+        leaders.setdefault(topic, []).extend(f"{number}:{broker}" for broker in before)
+        followers.setdefault(topic, []).extend(f"{number}:{broker}" for broker in after if broker not in before)
+    operation = SET if rate else DELETE
+    found = [
+        AlterConfigsResource(
+            "broker", str(broker), tuple(AlterableConfig(key, str(rate) if rate else "", operation) for key in RATES)
+        )
+        for broker in sorted(brokers)
+    ]
+    for topic, leading in leaders.items():
+        values = (joined(leading), joined(followers[topic]))
+        configs = tuple(
+            AlterableConfig(key, value if rate else "", operation) for key, value in zip(REPLICAS, values, strict=True)
+        )
+        found.append(AlterConfigsResource("topic", topic, configs))
+    return found
+
+
+class Reassigning(Moving):
+    """A partition, or a topic, to brokers that are given; or such a move taken back."""
+
+    def check(self, hands: Hands, job: Job) -> None:
+        """Only what makes sense."""
+        del hands
+        if bool(job.params["brokers"]) == job.params["cancel"]:
+            raise FaultError("reassign needs brokers to move to, or cancel, and not both")
+
+    def plan(self, job: Job, known: MetadataResponse) -> Plan:
+        """To the brokers, in their order."""
+        partition, brokers = job.params["partition"], job.params["brokers"]
+        if partition:
+            state_of(known, partition)
+            return {partition: brokers}
+        return spread(states_of(known, job.params["topic"]), brokers)
+
+    def answered(self, hands: Hands, job: Job, answer: Answer) -> None:
+        """Taking back is one request, once the partitions are known."""
+        if not job.params["cancel"]:
+            super().answered(hands, job, answer)
+        elif isinstance(answer, MetadataResponse):
+            self._cancel_all(hands, job, answer)
+        else:
+            hands.end(job, *verdict(answer))
+
+    def _cancel_all(self, hands: Hands, job: Job, known: MetadataResponse) -> None:
+        partition = job.params["partition"]
+        try:
+            if not known.brokers:
+                raise PlanError("REQUEST_TIMED_OUT", "no broker told its metadata in time")
+            names = [partition] if partition else [each.partition for each in states_of(known, job.params["topic"])]
+        except PlanError as wrong:
+            hands.end(job, wrong.error, str(wrong))
+            return
+        job.stage = "take back"
+        wanted = tuple(ReassignablePartition(name, None) for name in names)
+        hands.ask(job, AlterPartitionReassignmentsRequest(0, wanted))
+
+
+class Refactoring(Moving):
+    """Another replication factor."""
+
+    def plan(self, job: Job, known: MetadataResponse) -> Plan:
+        """More replicas, or fewer."""
+        return refactored(known, job.params["topic"], job.params["factor"])
+
+
+class Emptying(Moving):
+    """Everything off a broker."""
+
+    def plan(self, job: Job, known: MetadataResponse) -> Plan:
+        """To whoever has least."""
+        return emptied(known, job.params["broker"])

@@ -1,0 +1,207 @@
+"""The administrator's desk: operations under way in one cluster, each to its end in virtual time.
+
+An operation is begun at an instant and answered later: by Kafka, through the admin client's messages, or by the
+processes that it stops and starts. So nothing here is decided at once but what cannot even be asked.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple
+
+from cluster_model.clients.admin_routing import Answer, Request
+from cluster_model.cluster import Cluster
+from cluster_model.observation.views import OperationView
+from cluster_model.protocol.events import AdminAnswered, AdminProgress, AdminRequested
+from faults.declarations.action import Action
+from faults.declarations.fault import FaultError
+from faults.declarations.operation import OPERATIONS, Operation, nearest_operation
+from faults.declarations.parameters import parameters_of, words_of
+from faults.operations.base import Asking
+from faults.operations.broker_restarts import Decommissioning, Rolling, ShuttingDown
+from faults.operations.consumer_groups import Resetting
+from faults.operations.groups import DeletingOffsets, Describing, Listing
+from faults.operations.job import Job, Procedure
+from faults.operations.reassignment import Reassigning, Refactoring
+from faults.operations.transactions import Aborting, DescribingProducers, Finding, ListingTransactions
+
+WAKINGS: Final = 1 << 32
+"""Tokens of the cluster's control events from here on are operations'; those below are faults'."""
+
+_PROCEDURES: Final[Mapping[str, Procedure]] = {
+    "reassign": Reassigning(),
+    "set_replication": Refactoring(),
+    "shutdown": ShuttingDown(),
+    "decommission": Decommissioning(),
+    "rolling_restart": Rolling(),
+    "reset_offsets": Resetting(),
+    "describe_group": Describing(),
+    "list_groups": Listing(),
+    "delete_offsets": DeletingOffsets(),
+    "list_transactions": ListingTransactions(),
+    "describe_producers": DescribingProducers(),
+    "find_hanging": Finding(),
+    "abort_transaction": Aborting(),
+}
+_ASKING: Final = Asking()
+"""All the others."""
+
+
+class Ended(NamedTuple):
+    """What came of an operation."""
+
+    id: int
+    error: str
+    detail: str
+
+
+class Desk:
+    """Operations of one cluster."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self.cluster = cluster
+        self._jobs: dict[int, Job] = {}
+        self._next = 1
+        self._asked: dict[int, int] = {}
+        """Token of a request → its operation."""
+        self._next_token = 1
+        self._ended: list[Ended] = []
+        cluster.admin.on_answer = self._answered
+        cluster.operations = self._count
+
+    def _count(self) -> int:
+        return len(self._jobs)
+
+    def request(self, action: Action, by: str) -> int:
+        """Begin an operation; its number.
+
+        Raises:
+            FaultError: there is no such one, or a parameter is wrong, or it cannot even be tried now. Nothing has
+                happened then.
+        """
+        operation = OPERATIONS.get(action.name)
+        if operation is None:
+            known = ", ".join(OPERATIONS)
+            raise FaultError(f"no operation {action.name!r}{nearest_operation(action.name)}; there are {known}")
+        params = parameters_of(operation, action, self.cluster.brokers)
+        chosen = self._chosen(str(params["operation"])) if operation.name == "cancel" else []
+        cluster = self.cluster
+        job = Job(self._next, operation, by, params, cluster.now_us)
+        if operation.name != "cancel":
+            _procedure(operation).check(self, job)
+        self._next += 1
+        self._jobs[job.id] = job
+        cluster.emit(AdminRequested(cluster.now_us, job.id, operation.name, by, words_of(params, operation)))
+        lacking = operation.lacking(cluster.profile.number, "kraft" if cluster.profile.kraft else "zookeeper")
+        if lacking:
+            self.end(job, "UNSUPPORTED_VERSION", lacking)
+        elif operation.name == "cancel":
+            self._cancel(job, chosen)
+        else:
+            _procedure(operation).begin(self, job)
+        return job.id
+
+    def _chosen(self, text: str) -> list[Job]:
+        """The operations that a cancel means.
+
+        Raises:
+            FaultError: none has that number or name.
+        """
+        if text == "all":
+            return list(self._jobs.values())
+        found = [job for job in self._jobs.values() if text in (str(job.id), job.operation.name)]
+        if not found:
+            raise FaultError(f"no operation {text} is under way")
+        return found
+
+    def _cancel(self, job: Job, chosen: list[Job]) -> None:
+        told, kept = [], []
+        for each in chosen:
+            try:
+                _procedure(each.operation).cancel(self, each)
+                told.append(f"#{each.id} {each.operation.name}")
+            except FaultError as error:
+                kept.append(str(error))
+        self.end(job, "", "; ".join([*told, *kept]) or "nothing was under way")
+
+    # -- what procedures act by -------------------------------------------------------------------------------------
+
+    def ask(self, job: Job, request: Request) -> None:
+        """Have the admin client make a request."""
+        token = self._next_token
+        self._next_token += 1
+        self._asked[token] = job.id
+        self.cluster.admin.ask(token, request)
+
+    def wake(self, job: Job, after_us: int) -> None:
+        """Have the procedure look again."""
+        self.cluster.call_at(self.cluster.now_us + after_us, WAKINGS + job.id)
+
+    def progress(self, job: Job, detail: str) -> None:
+        """A part is done."""
+        job.detail = detail
+        self.cluster.emit(AdminProgress(self.cluster.now_us, job.id, job.operation.name, detail))
+
+    def end(self, job: Job, error: str = "", detail: str = "") -> None:
+        """The operation is over."""
+        now = self.cluster.now_us
+        del self._jobs[job.id]
+        self._ended.append(Ended(job.id, error, detail))
+        took = now - job.since_us
+        self.cluster.emit(AdminAnswered(now, job.id, job.operation.name, job.by, error, detail, took))
+
+    # -- what comes back --------------------------------------------------------------------------------------------
+
+    def _answered(self, token: int, answer: Answer) -> None:
+        job = self._jobs.get(self._asked.pop(token, 0))
+        if job is not None:
+            _procedure(job.operation).answered(self, job, answer)
+
+    def woken(self, token: int) -> None:
+        """A control event of the cluster, from :data:`WAKINGS` on."""
+        job = self._jobs.get(token - WAKINGS)
+        if job is not None:
+            _procedure(job.operation).woken(self, job)
+
+    # -- what is asked of it ----------------------------------------------------------------------------------------
+
+    @property
+    def fresh(self) -> bool:
+        """Whether some operation ended that nobody has asked about."""
+        return bool(self._ended)
+
+    def take_ended(self) -> list[Ended]:
+        """The operations that ended since the last call, in order."""
+        ended, self._ended = self._ended, []
+        return ended
+
+    def accepted(self, number: int) -> bool:
+        """Whether Kafka said yes to an operation that is still under way."""
+        job = self._jobs.get(number)
+        return job is not None and job.accepted
+
+    def active(self) -> tuple[OperationView, ...]:
+        """Operations under way, oldest first."""
+        return tuple(
+            OperationView(job.id, job.operation.name, words_of(job.params, job.operation), job.since_us, job.detail)
+            for job in self._jobs.values()
+        )
+
+    def save(self) -> tuple[Any, ...]:
+        """All state; saved and loaded with the cluster's keyframe."""
+        jobs = tuple(job.save() for job in self._jobs.values())
+        return (self._next, self._next_token, jobs, tuple(self._asked.items()), tuple(map(tuple, self._ended)))
+
+    def load(self, saved: tuple[Any, ...]) -> None:
+        """Undo of :meth:`save`."""
+        self._next, self._next_token, jobs, asked, ended = saved
+        self._jobs = {}
+        for number, name, by, params, since_us, stage, accepted, cancelled, error, detail, memo in jobs:
+            self._jobs[number] = Job(
+                number, OPERATIONS[name], by, dict(params), since_us, stage, accepted, cancelled, error, detail,
+                dict(memo),
+            )  # fmt: skip
+        self._asked = dict(asked)
+        self._ended = [Ended(*each) for each in ended]
+
+
+def _procedure(operation: Operation) -> Procedure:
+    return _PROCEDURES.get(operation.name, _ASKING)

@@ -1,0 +1,207 @@
+"""``kafka-transactions.sh`` (KIP-664): transactions listed, a partition's producers told, what hangs found and ended.
+
+Who hangs is asked in Kafka's order: leaders for what is open for too long, coordinators for whose it is, and each one's
+coordinator for what it still means to mark. Between two questions a transaction may end; that shows at the last.
+"""
+
+from typing import Any
+
+from cluster_model.clients.admin_routing import Answer, AtBroker, Describe
+from cluster_model.coordinators.transaction.transactions_tool import (
+    OpenTransaction,
+    abort_marker,
+    candidates,
+    hanging,
+    hanging_table,
+    list_table,
+    open_at,
+    producer_table,
+)
+from cluster_model.protocol.admin_messages_part import (
+    NOTHING,
+    ActiveProducer,
+    DescribeProducersRequest,
+    DescribeTransactionsRequest,
+    ListedTransaction,
+    ListTransactionsRequest,
+)
+from cluster_model.protocol.errors import KafkaError
+from cluster_model.protocol.transaction_messages import WriteTxnMarkersRequest
+from faults.operations.job import Hands, Job
+from faults.operations.looking import Looking, counted
+from faults.operations.planning import PlanError
+from faults.operations.scopes import partitions_in
+
+
+class _Everyone(Looking):
+    """What every coordinator is asked."""
+
+    def known(self, hands: Hands, job: Job, answer: Any) -> bool:
+        """Whether a broker told its metadata; else the operation is over."""
+        if not answer.brokers:
+            hands.end(job, "REQUEST_TIMED_OUT", "no broker told its metadata in time")
+        return bool(answer.brokers)
+
+    def ask_everyone(self, hands: Hands, job: Job, answer: Any, producer_ids: tuple[int, ...] = ()) -> None:
+        """Have each broker list its transactional ids; stage ``listed``. ``answer`` is the metadata."""
+        if not self.known(hands, job, answer):
+            return
+        job.stage, job.memo["left"], job.memo["listed"] = "listed", len(answer.brokers), ()
+        for broker in sorted(answer.brokers):
+            hands.ask(job, AtBroker(0, broker, ListTransactionsRequest(0, producer_ids)))
+
+    def all_listed(self, job: Job, answer: Any) -> bool:
+        """Take one broker's; True when all are there."""
+        job.memo["left"] -= 1
+        job.memo["listed"] += tuple((answer.broker, each) for each in answer.transactions)
+        return not job.memo["left"]
+
+
+class ListingTransactions(_Everyone):
+    """``list``. Stages: metadata, then listed of every broker."""
+
+    def begin(self, hands: Hands, job: Job) -> None:
+        """Ask which brokers there are."""
+        self.ask_metadata(hands, job)
+
+    def _metadata(self, hands: Hands, job: Job, answer: Any) -> None:
+        self.ask_everyone(hands, job, answer)
+
+    def _listed(self, hands: Hands, job: Job, answer: Any) -> None:
+        if self.all_listed(job, answer):
+            found: tuple[tuple[int, ListedTransaction], ...] = tuple(
+                sorted(job.memo["listed"], key=lambda each: each[0])
+            )
+            self.tell(hands, job, list_table(found) if found else [])
+            hands.end(job, "", counted(len(found), "transactional id"))
+
+
+class DescribingProducers(Looking):
+    """``describe-producers``. Stage: producers."""
+
+    def begin(self, hands: Hands, job: Job) -> None:
+        """Ask the leader."""
+        job.stage = "producers"
+        hands.ask(job, DescribeProducersRequest(0, job.params["partition"]))
+
+    def _producers(self, hands: Hands, job: Job, answer: Any) -> None:
+        found: tuple[ActiveProducer, ...] = answer.producers
+        self.tell(hands, job, producer_table(found) if found else [])
+        opened = sum(each.start_offset != NOTHING for each in found)
+        hands.end(job, "", f"{counted(len(found), 'producer')}, {counted(opened, 'open transaction')}")
+
+
+class Finding(_Everyone):
+    """``find-hanging``. Stages: metadata, producers; if any of them is suspect brokers, listed, described."""
+
+    def begin(self, hands: Hands, job: Job) -> None:
+        """Ask which partitions there are."""
+        self.ask_metadata(hands, job)
+
+    def answered(self, hands: Hands, job: Job, answer: Answer) -> None:
+        """An id that its coordinator has forgotten meanwhile awaits no marker."""
+        if getattr(answer, "error", 0) == KafkaError.TRANSACTIONAL_ID_NOT_FOUND:
+            self._described(hands, job, answer)
+        else:
+            super().answered(hands, job, answer)
+
+    def _metadata(self, hands: Hands, job: Job, answer: Any) -> None:
+        if not self.known(hands, job, answer):
+            return
+        try:
+            asked = (
+                (job.params["partition"],) if job.params["partition"] else partitions_in((job.params["topic"],), answer)
+            )
+        except PlanError as wrong:
+            hands.end(job, wrong.error, str(wrong))
+            return
+        job.stage, job.memo["left"], job.memo["suspects"] = "producers", len(asked), ()
+        for partition in asked:
+            hands.ask(job, DescribeProducersRequest(0, partition))
+
+    def _producers(self, hands: Hands, job: Job, answer: Any) -> None:
+        memo, largest = job.memo, job.params["max_transaction_timeout"]
+        memo["left"] -= 1
+        memo["suspects"] += candidates(answer.partition, answer.producers, hands.cluster.now_us, largest)
+        if memo["left"]:
+            return
+        if not memo["suspects"]:
+            self.found(hands, job, ())
+            return
+        job.stage = "brokers"
+        hands.ask(job, Describe(0))
+
+    def _brokers(self, hands: Hands, job: Job, answer: Any) -> None:
+        suspects: tuple[OpenTransaction, ...] = job.memo["suspects"]
+        self.ask_everyone(hands, job, answer, tuple(dict.fromkeys(each.producer.producer_id for each in suspects)))
+
+    def _listed(self, hands: Hands, job: Job, answer: Any) -> None:
+        if not self.all_listed(job, answer):
+            return
+        memo = job.memo
+        memo["ids"] = tuple((each.producer_id, each.transactional_id) for _broker, each in memo["listed"])
+        names = tuple(dict.fromkeys(name for _producer_id, name in memo["ids"]))
+        job.stage, memo["left"], memo["expected"] = "described", len(names), ()
+        for name in names:
+            hands.ask(job, DescribeTransactionsRequest(0, name))
+        if not names:
+            self.found(hands, job, hanging(memo["suspects"], {}, {}))
+
+    def _described(self, hands: Hands, job: Job, answer: Any) -> None:
+        memo = job.memo
+        memo["left"] -= 1
+        memo["expected"] += ((answer.transactional_id, answer.partitions),)
+        if not memo["left"]:
+            self.found(hands, job, hanging(memo["suspects"], dict(memo["ids"]), dict(memo["expected"])))
+
+    def found(self, hands: Hands, job: Job, transactions: tuple[OpenTransaction, ...]) -> None:
+        """These hang."""
+        self.tell(hands, job, hanging_table(transactions, hands.cluster.now_us) if transactions else [])
+        hands.end(job, "", counted(len(transactions), "hanging transaction"))
+
+
+class Aborting(Finding):
+    """``abort``. Stages: open where the start offset is given, else those of finding what hangs; then aborted.
+
+    Kafka has no error for finding nothing to abort: the tool ends with a sentence, which is INVALID_REQUEST here.
+    """
+
+    def begin(self, hands: Hands, job: Job) -> None:
+        """Look for the transaction's producer."""
+        job.memo["others"] = 0
+        if job.params["start_offset"] == NOTHING:
+            super().begin(hands, job)
+            return
+        job.stage = "open"
+        hands.ask(job, DescribeProducersRequest(0, job.params["partition"]))
+
+    def _open(self, hands: Hands, job: Job, answer: Any) -> None:
+        start, partition = job.params["start_offset"], job.params["partition"]
+        transaction = open_at(partition, answer.producers, start)
+        if transaction is None:
+            told = f"Could not find any open transactions starting at offset {start} on partition {partition}"
+            hands.end(job, "INVALID_REQUEST", told)
+        else:
+            self._abort(hands, job, transaction)
+
+    def found(self, hands: Hands, job: Job, transactions: tuple[OpenTransaction, ...]) -> None:
+        """The first of them is ended: the last stable offset waits for that one."""
+        if not transactions:
+            hands.end(job, "INVALID_REQUEST", f"no transaction hangs in {job.params['partition']}")
+            return
+        job.memo["others"] = len(transactions) - 1
+        self._abort(hands, job, transactions[0])
+
+    def _abort(self, hands: Hands, job: Job, transaction: OpenTransaction) -> None:
+        job.stage, job.memo["aborting"] = "aborted", transaction
+        hands.ask(job, WriteTxnMarkersRequest(0, abort_marker(transaction)))
+
+    def _aborted(self, hands: Hands, job: Job, answer: Any) -> None:
+        del answer
+        producer = job.memo["aborting"].producer
+        others = f"; {counted(job.memo['others'], 'other')} left" if job.memo["others"] else ""
+        hands.end(
+            job,
+            "",
+            f"producer {producer.producer_id}: aborted what was open from offset {producer.start_offset} on{others}",
+        )

@@ -1,0 +1,131 @@
+"""A whole campaign: the runs that are missing, over all cores, kept as they end, and what they come to together."""
+
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Final
+
+from playbooks.campaign.coverage import Coverage, coverage_of
+from playbooks.campaign.errand import Errand
+from playbooks.campaign.grouping import Group, groups_of
+from playbooks.campaign.run_rows import ERROR, Row
+from playbooks.campaign.store import Campaign, Kept
+from playbooks.campaign.totals import Totals, totals_of
+from playbooks.campaign.work import Work
+from playbooks.engine.job import Outcome
+from playbooks.engine.worker_pool import cores, run_all
+from playbooks.exit_codes import INTERNAL, INTERRUPTED
+
+AT_A_TIME: Final = 4
+"""Runs that a worker is given at once, at most: a second or two of work."""
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """How far a campaign is."""
+
+    done: int
+    runs: int
+    found: int
+    """Different keys."""
+    surprising: int
+    """... that are a surprise."""
+    reached: int
+    pairs: int
+    per_second: float
+    """Runs, over what this process has waited for; 0 at first."""
+
+    @property
+    def left_s(self) -> float:
+        """Seconds until the end at this speed, -1 while nobody knows."""
+        return (self.runs - self.done) / self.per_second if self.per_second else -1.0
+
+
+@dataclass(slots=True)
+class Come:
+    """What a campaign came to."""
+
+    totals: Totals
+    """Of the runs that count."""
+    groups: tuple[Group, ...]
+    coverage: Coverage
+    interrupted: bool = False
+    stopped: bool = False
+    """Whether it ended with the first thing that it was to find."""
+    lost: list[str] = field(default_factory=list)
+    """Why runs are missing: a worker that died."""
+
+    @property
+    def surprising(self) -> int:
+        """Groups that nobody expected, errors left out."""
+        return sum(not group.expected and not group.key.startswith(f"{ERROR}:") for group in self.groups)
+
+
+def keep_first(
+    work: Work, campaign: Campaign, groups: Iterable[Group], tell: Callable[[int, int], None]
+) -> dict[int, Kept]:
+    """Record the runs that speak for groups, unless that was done before; ``tell`` is given which of how many is next.
+
+    Raises:
+        CampaignError, RecordingError, OSError: one cannot be kept.
+    """
+    wanted = dict.fromkeys(group.first for group in groups if not group.key.startswith(f"{ERROR}:"))
+    kept: dict[int, Kept] = {}
+    for number, run in enumerate(wanted, 1):
+        tell(number, len(wanted))
+        kept[run] = work.keep(run, campaign)
+    return kept
+
+
+def run_campaign(
+    campaign: Campaign,
+    work: Work,
+    runs: int,
+    *,
+    workers: int = 0,
+    stops: Callable[[Row], bool] = lambda row: False,
+    tell: Callable[[Standing], None] = lambda standing: None,
+) -> Come:
+    """Run what is missing of the runs 1 to ``runs``. A row that ``stops`` says yes to is the last one that counts."""
+    faults, states = work.frame()
+    missing = [run for run in range(1, _end(campaign, runs, stops) + 1) if run not in campaign.rows]
+    workers = workers or cores()
+    at_a_time = max(1, min(AT_A_TIME, len(missing) // (2 * workers)))  # few runs are for all workers, too
+    chunks = [tuple(missing[start : start + at_a_time]) for start in range(0, len(missing), at_a_time)]
+    jobs = [Errand("", work.path, work=work, runs=chunk) for chunk in chunks]
+    began, before = time.monotonic(), len(campaign.rows)
+    lost: list[str] = []
+
+    def stand() -> Standing:
+        rows = [row for row in campaign.rows.values() if row.run <= runs]
+        keys = {found.key: found for row in rows for found in row.found}
+        surprising = {found.key for row in rows for found in row.found if not found.expected}
+        seen = coverage_of(rows, faults, states)
+        spent = time.monotonic() - began
+        speed = (len(campaign.rows) - before) / spent if spent > 0 else 0.0
+        return Standing(len(rows), runs, len(keys), len(surprising), seen.reached, seen.pairs, speed)
+
+    def on_end(_number: int, outcome: Outcome) -> None:
+        campaign.add(outcome.found or ())
+        if outcome.code == INTERNAL:
+            lost.append(outcome.error)
+        tell(stand())
+
+    outcomes = run_all(
+        jobs,
+        workers=min(workers, max(1, len(jobs))),
+        on_end=on_end,
+        stop_after=lambda outcome: any(map(stops, outcome.found or ())),
+    )
+    campaign.close()
+    end = _end(campaign, runs, stops)
+    rows = [campaign.rows[run] for run in sorted(campaign.rows) if run <= end]
+    hit = any(map(stops, rows[-1:]))
+    interrupted = not hit and any(outcome.code == INTERRUPTED for outcome in outcomes)
+    return Come(totals_of(rows), groups_of(rows), coverage_of(rows, faults, states), interrupted, hit, lost)
+
+
+def _end(campaign: Campaign, runs: int, stops: Callable[[Row], bool]) -> int:
+    """The last run that counts: the first of those that stop, where all before it are there."""
+    hits = [row.run for row in campaign.rows.values() if row.run <= runs and stops(row)]
+    return min(hits, default=runs)

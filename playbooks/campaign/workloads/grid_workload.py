@@ -1,0 +1,201 @@
+"""A grid as the work of a campaign: each cell of a playbook's grid is a run, with the seed that it asks for."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from cluster_model.protocol.errors import ModelError
+from playbooks.campaign.run_rows import Row, broken, counts_of, found_in
+from playbooks.campaign.store import SESSIONS, Campaign, CampaignError, Kept, text_hash
+from playbooks.campaign.work import GRID, Frame
+from playbooks.campaign.workloads.results import result_of, text_of
+from playbooks.commands import command_of
+from playbooks.engine.job import Job, Outcome, perform
+from playbooks.engine.running import start_session
+from playbooks.errors import PlaybookError
+from playbooks.exit_codes import BAD_INPUT, CODES, INTERNAL
+from playbooks.model.grid import SEED, Cell, Grid, grid_json, grid_of
+from playbooks.model.playbook import Playbook
+from playbooks.parser.cells import cell_text, seed_of, settings_of
+from playbooks.parser.document.yaml_source import Mapping as YamlMapping
+from playbooks.parser.document.yaml_source import compose
+from playbooks.parser.loader import loads
+from playbooks.session_format.filesystem import Fsync
+from playbooks.units import duration_text
+
+SETTINGS: Final = 64
+"""Cells, apart from their seeds, that a process keeps read."""
+
+
+@dataclass(frozen=True, slots=True)
+class GridPlan:
+    """Everything that decides what the cells come to. Plain values, for other processes."""
+
+    text: str
+    """The playbook's, with the settings of the command line made."""
+    path: str
+    seed: int
+    """Of every cell, where seeds are not varied."""
+    grid: Grid
+    settings: Cell = ()
+    """Those of the command line, for the recordings."""
+    until_us: int = -1
+    """Virtual time at which each is cut off; -1 never."""
+    fragments: tuple[tuple[str, str], ...] = field(default=())
+
+    @property
+    def until(self) -> str:
+        """The same as one writes it; empty for never."""
+        return duration_text(self.until_us) if self.until_us >= 0 else ""
+
+    def cell(self, run: int) -> Cell:
+        """The settings of a run, from 1."""
+        return _cells(self.grid)[run - 1]
+
+    def seed_of(self, run: int) -> int:
+        """The seed of a run."""
+        own = seed_of(self.cell(run))
+        return self.seed if own is None else own
+
+    def job(self, run: int, out: Path | None = None, fsync: Fsync = Fsync.INTERVAL) -> Job:
+        """A run as a session of its own, recorded below ``out``.
+
+        Raises:
+            AxisError, SettingError: an axis that leads nowhere in this playbook.
+        """
+        text, made = _made(self, _apart_from_seed(self.cell(run)))
+        settings = {**dict(self.settings), **dict(made)}
+        return Job(text, self.path, self.seed_of(run), out, settings, self.until_us, dict(self.fragments), fsync=fsync)
+
+    def again(self, run: int, word: str) -> str:
+        """The command that does a run by itself; ``word`` is what the playbook was asked for as."""
+        job = self.job(run)
+        made = [f"{path}={value}" for path, value in job.settings.items()]
+        return f"{command_of(word, self.seed_of(run), made, self.until)} --no-vary"
+
+    def row(self, run: int) -> Row:
+        """What a cell comes to; an error is something that it comes to, too."""
+        seed, cell = self.seed_of(run), dict(self.cell(run))
+        try:
+            playbook = _playbook(self, _apart_from_seed(self.cell(run)))
+            session = start_session(playbook, seed=seed, until_us=self.until_us)
+            result = session.finish()
+            listed = playbook.storm.expected if playbook.storm is not None else ()
+            found = found_in(result, session.cluster, listed)
+            code, whole = CODES[result.verdict], text_of(result)
+        except PlaybookError as error:
+            return broken(run, seed, cell, error, text=str(error), code=BAD_INPUT)
+        except ModelError as error:
+            return broken(run, seed, cell, error, text=f"{self.path}: {error}", code=BAD_INPUT)
+        except Exception as error:
+            return broken(run, seed, cell, error, code=INTERNAL)
+        return Row(run, seed, {"cell": cell}, result.digest, found, {}, counts_of(result), code=code, result=whole)
+
+    def outcome(self, row: Row, session: str = "") -> Outcome:
+        """How a cell ended, as its job would have told; ``session`` is where it is recorded.
+
+        Raises:
+            CampaignError: the row is damaged.
+        """
+        job = self.job(row.run)
+        if not row.result:
+            error = f"internal error: {row.error}" if row.code == INTERNAL else row.error
+            return Outcome(job, None, error, row.code, session)
+        try:
+            result = replace(result_of(row.result), session=session)
+        except msgspec.MsgspecError:
+            raise CampaignError(f"{self.path}: found a row of run {row.run} that holds no result") from None
+        return Outcome(job, result, "", row.code, session)
+
+    def frame(self) -> Frame:
+        """Nothing is drawn, so there is nothing to cover."""
+        return (), ()
+
+    def head(self) -> dict[str, Any]:
+        """What tells the grid from others."""
+        return {
+            "kind": GRID,
+            "text": text_hash(self.text, self.fragments),
+            "seed": self.seed,
+            "grid": _grid_words(self.grid),
+            "until": self.until,
+        }
+
+    def document(self) -> dict[str, Any]:
+        """As ``plan.json`` has it."""
+        return {
+            "kind": GRID,
+            "text": self.text,
+            "path": self.path,
+            "seed": self.seed,
+            "grid": grid_json(self.grid),
+            "settings": dict(self.settings),
+            "until_us": self.until_us,
+            "fragments": dict(self.fragments),
+        }
+
+    @classmethod
+    def of_document(cls, found: Mapping[str, Any]) -> "GridPlan":
+        """The other way round. Raises ValueError, KeyError, TypeError or AttributeError for what is none."""
+        pairs = [tuple(found[name].items()) for name in ("settings", "fragments")]
+        head = (found["text"], found["path"], found["seed"], grid_of(found["grid"]))
+        return cls(*head, pairs[0], found["until_us"], pairs[1])
+
+    def keep(self, run: int, campaign: Campaign) -> Kept:
+        """Record a cell's session, with the settings of the cell.
+
+        Raises:
+            CampaignError: it cannot be recorded.
+        """
+        before = campaign.kept.get(run)
+        if before is not None and before.session.is_dir():
+            return before
+        outcome = perform(self.job(run, campaign.path / SESSIONS), lambda _progress: None)
+        if outcome.result is None:
+            raise CampaignError(f"{campaign.path}: run {run} cannot be recorded: {outcome.error}")
+        kept = campaign.kept[run] = Kept(run, None, Path(outcome.session))
+        return kept
+
+
+def _grid_words(grid: Grid) -> str:
+    """``acks: 1, all; seed: 7..26``."""
+    seeds = next((axis.values for axis in grid.axes if axis.name == SEED), ())
+    in_a_row = list(seeds) == [str(int(seeds[0]) + turn) for turn in range(len(seeds))] if len(seeds) > 2 else False
+    if not in_a_row:
+        return "; ".join(grid.lines())
+    return "; ".join([*grid.without(SEED).lines(), f"{SEED}: {seeds[0]}..{seeds[-1]}"])
+
+
+def _apart_from_seed(cell: Cell) -> Cell:
+    return tuple([pair for pair in cell if pair[0] != SEED])
+
+
+@lru_cache(4)
+def _cells(grid: Grid) -> tuple[Cell, ...]:
+    return tuple(grid.cells())
+
+
+@lru_cache(4)
+def _root(plan: GridPlan) -> tuple[YamlMapping, Sequence[str]]:
+    """The playbook's tree, and the variables that it has and brings."""
+    root, _problems = compose(plan.text, plan.path)
+    whole = loads(plan.text, plan.path, dict(plan.fragments))
+    assert isinstance(root, YamlMapping)
+    return root, whole.variables
+
+
+@lru_cache(SETTINGS)
+def _made(plan: GridPlan, cell: Cell) -> tuple[str, Cell]:
+    """The text of a cell, and what was set in it."""
+    root, variables = _root(plan)
+    settings = settings_of(cell, root, variables)
+    return cell_text(plan.text, settings, dict(plan.fragments), variables), tuple(settings.items())
+
+
+@lru_cache(SETTINGS)
+def _playbook(plan: GridPlan, cell: Cell) -> Playbook:
+    return loads(_made(plan, cell)[0], plan.path, dict(plan.fragments))

@@ -1,0 +1,148 @@
+"""The grammar of conditions and the error a reader gets for text that does not follow it.
+
+``python -m playbooks.conditions.grammar`` writes the parser's tables anew.
+"""
+
+import pickle
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+import lark
+from lark import Lark, Token, Tree
+from lark.exceptions import UnexpectedCharacters, UnexpectedEOF, UnexpectedToken
+
+from playbooks.conditions.types import ConditionError
+from playbooks.errors import shown
+
+TABLES: Final = Path(__file__).with_name("conditions.tables")
+
+MAX_LENGTH: Final = 2_000
+"""Characters of one condition."""
+
+# A dash inside a word belongs to the word, since partitions and topics are written bare and the language has no
+# variables that could be subtracted: orders-0 is a partition, sent()-1 and 5s-1s are subtractions.
+GRAMMAR: Final = r"""
+?start: or_test
+?or_test: and_test ("or" and_test)*
+?and_test: not_test ("and" not_test)*
+?not_test: "not" not_test -> negation
+         | comparison
+?comparison: sum (comparator sum)*
+comparator: LESS | MORE | AT_MOST | AT_LEAST | EQUAL | UNEQUAL | IN | NOT IN
+?sum: product ((PLUS | MINUS) product)*
+?product: signed ((TIMES | OVER | MODULO) signed)*
+?signed: MINUS signed -> minus
+       | atom
+?atom: NUMBER -> number
+     | DURATION -> duration
+     | STRING -> string
+     | TRUE -> true
+     | FALSE -> false
+     | NAME "(" [or_test ("," or_test)*] ")" -> call
+     | NAME -> name
+     | "[" [or_test ("," or_test)*] "]" -> list
+     | "(" or_test ")"
+
+LESS: "<"
+MORE: ">"
+AT_MOST: "<="
+AT_LEAST: ">="
+EQUAL: "=="
+UNEQUAL: "!="
+IN: "in"
+NOT: "not"
+PLUS: "+"
+MINUS: "-"
+TIMES: "*"
+OVER: "/"
+MODULO: "%"
+TRUE: "true"
+FALSE: "false"
+NAME: /[A-Za-z_][A-Za-z0-9._-]*/
+DURATION.3: /[0-9]{1,15}(\.[0-9]{1,9})?(us|ms|s|m|h)(?![A-Za-z0-9_.])/
+NUMBER.2: /[0-9]{1,18}(?![A-Za-z0-9_.])/
+STRING: /"[^"\n]*"|'[^'\n]*'/
+%ignore /[ \t\r\n]+/
+"""
+
+KEYWORDS: Final = frozenset({"and", "or", "not", "in", "true", "false"})
+
+_HINTS: Final = {
+    "=": "write == to compare",
+    "&": "write and",
+    "|": "write or",
+    "!": "write not, or != to compare",
+    "{": "write a list in [ ]",
+    '"': "a text ends on the line it begins in",
+    "'": "a text ends on the line it begins in",
+}
+
+
+@cache
+def _parser() -> Lark:
+    # In a zip file, as executors of Spark have it, there is no file to open.
+    return (read_parser(TABLES) if TABLES.is_file() else None) or build_parser()
+
+
+def build_parser() -> Lark:
+    """The parser, made out of the grammar: a tenth of a session's start."""
+    return Lark(GRAMMAR, parser="lalr", lexer="basic", maybe_placeholders=False, propagate_positions=True)
+
+
+def read_parser(tables: Path) -> Lark | None:
+    """The parser that :func:`write_parser` wrote; None if that was of another grammar or of another Lark."""
+    with tables.open("rb") as file:
+        return Lark.load(file) if pickle.load(file) == _made_of() else None
+
+
+def write_parser(tables: Path) -> None:
+    """Keep the parser in a file, behind what it was made of."""
+    with tables.open("wb") as file:
+        pickle.dump(_made_of(), file)
+        build_parser().save(file)
+
+
+def _made_of() -> tuple[str, str]:
+    return lark.__version__, GRAMMAR
+
+
+def parse_tree(text: str) -> Tree[Token] | Token:
+    """The tree of a condition; raises :class:`ConditionError` with a column from 1 in ``text``."""
+    if len(text) > MAX_LENGTH:
+        raise ConditionError(f"found {len(text)} characters, allowed at most {MAX_LENGTH}")
+    if not text.strip():
+        raise ConditionError("found nothing, allowed is a condition such as acked_lost() == 0")
+    try:
+        return _parser().parse(text)
+    except UnexpectedCharacters as error:
+        raise _unexpected_character(text, error.pos_in_stream or 0) from None
+    except UnexpectedToken as error:
+        if error.token.type == "$END":
+            raise ConditionError("ends in the middle of a condition", len(text) + 1) from None
+        raise _unexpected_token(error.token) from None
+    except UnexpectedEOF:
+        raise ConditionError("ends in the middle of a condition", len(text) + 1) from None
+
+
+def _unexpected_character(text: str, position: int) -> ConditionError:
+    character = text[position]
+    if character.isdigit():
+        end = position
+        while end < len(text) and (text[end].isalnum() or text[end] in "._-"):
+            end += 1
+        message = "allowed are whole numbers, durations such as 5s, and in quotes names that begin with a digit"
+        return ConditionError(f"found {shown(text[position:end])}, {message}", position + 1)
+    hint = _HINTS.get(character)
+    return ConditionError(f"found {shown(character)}" + (f": {hint}" if hint else " here"), position + 1)
+
+
+def _unexpected_token(token: Token) -> ConditionError:
+    column = (token.start_pos or 0) + 1
+    if str(token) in KEYWORDS:
+        return ConditionError(f"found {shown(token)}, a word of the language; as a name it needs quotes", column)
+    return ConditionError(f"found {shown(token)}, which cannot stand here", column)
+
+
+if __name__ == "__main__":
+    write_parser(TABLES)

@@ -1,0 +1,117 @@
+"""Whether a record is still there: in the leader's log, on some disk, or nowhere.
+
+A record is known by where it was written: partition, leader epoch, offset, and whose it is. Whoever wrote something
+else at that place in another epoch, or again in the same one, does not hold it.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from cluster_model.broker.partition.partition import Replica
+from cluster_model.checker.ledger.ledger import Ledger
+from cluster_model.checker.root_cause.findings import LOST, Finding, Place
+from cluster_model.observation.cluster_state import World
+from cluster_model.util.ranges import subtract, union
+from playbooks.results.result import Result
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """One record that is to be kept."""
+
+    partition: str
+    client: str
+    sequence: int
+    """-1: it is known by its offset alone."""
+    log_offset: int
+    leader_epoch: int
+
+    def to_json(self) -> dict[str, Any]:
+        """As the answer prints it."""
+        return {
+            "partition": self.partition,
+            "client": self.client,
+            "sequence": self.sequence,
+            "offset": self.log_offset,
+            "epoch": self.leader_epoch,
+        }
+
+
+def wanted_of(place: Place) -> Wanted:
+    """The first record of a range."""
+    return Wanted(place.partition, place.client, place.sequence, place.log_offset, place.leader_epoch)
+
+
+def holds(replica: Replica, wanted: Wanted) -> bool:
+    """Whether a replica's log has the record, as it was written."""
+    log, at = replica.log, wanted.log_offset
+    if not log.log_start <= at < log.leo or any(damage.start <= at < damage.end for damage in replica.damages):
+        return False
+    lineage = log.lineage_at(at)
+    if lineage.epoch != wanted.leader_epoch:
+        return False
+    batch = lineage.batch_at(at)
+    sequence = batch.sequence + at - batch.base
+    return batch.client == wanted.client and wanted.sequence in (-1, sequence)
+
+
+def holders(world: World, wanted: Wanted) -> tuple[int, ...]:
+    """The brokers whose logs have it, running or not, in the order of the assignment."""
+    replicas = world.replicas.get(wanted.partition, {})
+    return tuple(broker for broker, replica in replicas.items() if holds(replica, wanted))
+
+
+def in_order(world: World, wanted: Wanted) -> bool:
+    """Whether nothing is left to fear: every replica has it and runs, all are in sync, and one of them leads."""
+    record = world.records.get(wanted.partition)
+    if record is None or world.true_leader(wanted.partition) is None:
+        return False
+    there = holders(world, wanted)
+    return len(record.isr) == len(record.assignment) and all(
+        broker in there and world.is_up(broker) for broker in record.assignment
+    )
+
+
+def is_kept(world: World, wanted: Wanted) -> bool:
+    """Whether a session that ended now would not call it lost: the leader has it, or nobody leads and a log has it."""
+    if wanted.partition not in world.records:
+        return False
+    leader = world.true_leader(wanted.partition)
+    return holds(leader, wanted) if leader is not None else bool(holders(world, wanted))
+
+
+def loses(world: World, ledger: Ledger, partition: str, given_up: Sequence[Place]) -> bool:
+    """Whether acknowledged records of a partition are gone, or its leader lacks them, besides those ``given_up``."""
+    if partition not in world.records:
+        return True
+    gone = [*ledger.lost_in(partition), *ledger.missing_in(partition)]
+    for stint, start, end in gone:
+        epoch = world.lineages[partition].by_id[stint].epoch
+        there = [(place.log_offset, place.log_offset + place.count) for place in given_up
+                 if (place.partition, place.leader_epoch) == (partition, epoch)]  # fmt: skip
+        if subtract([(start, end)], union(there)):
+            return True
+    return False
+
+
+def lost_findings(result: Result) -> tuple[Finding, ...]:
+    """What a session's result says of acknowledged records that are lost, in its order."""
+    found: Iterable[Finding] = getattr(result, "findings", ())
+    told = tuple(finding for finding in found if finding.kind == LOST)
+    return told or _of_losses(result)
+
+
+def _of_losses(result: Result) -> tuple[Finding, ...]:
+    """The same, from the sentences alone."""
+    by_cause: dict[tuple[str, str], list[Place]] = {}
+    for loss in result.losses:
+        why = loss.cause.partition("; ")[2] or loss.cause
+        by_cause.setdefault((loss.partition, why), []).append(
+            Place(
+                loss.partition, loss.client, loss.sequence, loss.count, loss.log_offset, loss.leader_epoch, loss.acks,
+                loss.committed,
+            )
+        )  # fmt: skip
+    sentences = {(loss.partition, loss.cause.partition("; ")[2] or loss.cause): loss.cause for loss in result.losses}
+    return tuple(Finding(LOST, "", sentences[key], tuple(places), ()) for key, places in by_cause.items())

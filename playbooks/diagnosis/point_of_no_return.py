@@ -1,0 +1,296 @@
+"""The point of no return: the last event after which no action of the stated set could have kept a lost record.
+
+It is found by forking. Between a record's acknowledgement and the end of the session the events that decide something
+(faults, steps, elections, truncations, changes of the ISR) are gone through from the latest backwards: right before
+each, every action of the set is tried, until one keeps the record. What lies between there and the next such event is
+then halved until a single event of the model is left, before which an action keeps the record and after which none
+does. That an action helps at one instant and not at an earlier one is possible; the answer is the latest.
+
+Of a finding with many records the one that was acknowledged first is looked at.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+from cluster_model.checker.root_cause.findings import Finding, Place
+from cluster_model.protocol.events import Event, RecordsAcked, StepTaken
+from playbooks.diagnosis.deciding import DECIDING, SIGNS, event_words, most_telling, time_of
+from playbooks.diagnosis.evidence import Wanted, holders, wanted_of
+from playbooks.diagnosis.rescues import CALL_OFF, UNCLEAN, Rescue, keeps, rescues
+from playbooks.engine.repeating import reach, repeat
+from playbooks.engine.session import SLICE_US, Session
+from playbooks.errors import counted
+from playbooks.timetravel.forks import FOREVER, Acted, Forks
+
+CANDIDATES: Final = 80
+"""Deciding instants looked at, the latest of them; before those only the acknowledgement itself."""
+
+COARSE: Final = DECIDING[: DECIDING.index("isr_changed")]
+"""Kinds right before which everything is tried; what lies between is halved."""
+AHEAD: Final = 400
+"""Kernel events that are looked through for what a message led to."""
+
+Telling = Callable[[str], None]
+"""Called with how far the search is."""
+
+
+@dataclass(frozen=True, slots=True)
+class NoReturn:
+    """The answer for one finding. ``kind`` says which it is."""
+
+    kind: str
+    """``event``: there is such a point. ``acknowledgement``: nothing could have kept the record from the beginning.
+    ``open``: at the end of the session an action would still have kept it. ``unplaced``: it reached no log at all."""
+    wanted: Wanted
+    words: str = ""
+    """The event, in plain words."""
+    event_kind: str = ""
+    at_us: int = -1
+    executed: int = -1
+    """Kernel events that had been handled right before it; where time stands still steps that had been taken."""
+    actions: tuple[Rescue, ...] = ()
+    """What would have kept the record right before it, in the order of the set."""
+    acked_us: int = -1
+    sign_us: int = -1
+    """When the first fault before it struck, -1: there was none."""
+    sign: str = ""
+    by_hand: bool = False
+    """Whether time stood still: then ``at_us`` and its like are places among ``steps``, from 1."""
+    last: tuple[tuple[Rescue, int], ...] = field(default=())
+    """By hand: every action that ever worked, and before which step it last did."""
+    clean: "NoReturn | None" = None
+    """Where only an unclean election worked last: the same for the other actions."""
+    steps: tuple[str, ...] = ()
+    """By hand: what each step is called, as everybody else calls it. Some of the text may be for other versions only,
+    and groups are repeated, so that a place is not the number of a step."""
+
+    @property
+    def time_left_us(self) -> int:
+        """How long the operator had since the first sign; -1 without one."""
+        return self.at_us - self.sign_us if 0 <= self.sign_us <= self.at_us else -1
+
+    def step(self, place: int) -> str:
+        """By hand: the name of the step at a place from 1, ``step 26``; behind the last it is the end."""
+        return self.steps[place - 1] if 0 < place <= len(self.steps) else "the end" if place > 0 else ""
+
+    def to_json(self) -> dict[str, Any]:
+        """As the answer prints it."""
+        told: dict[str, Any] = {
+            "kind": self.kind,
+            "record": self.wanted.to_json(),
+            "event": self.event_kind,
+            "words": self.words,
+            "actions": [{"kind": each.kind, "words": each.words} for each in self.actions],
+            "first_sign": self.sign,
+        }
+        told["without_unclean"] = self.clean.to_json() if self.clean is not None else None
+        if self.by_hand:
+            last = [{"kind": each.kind, "words": each.words, "before_step": self.step(at)} for each, at in self.last]
+            places = {"step": self.at_us, "acked_step": self.acked_us, "sign_step": self.sign_us}
+            return told | {name: self.step(place) for name, place in places.items()} | {"last": last}
+        return told | {
+            "at_us": self.at_us,
+            "executed": self.executed,
+            "acked_us": self.acked_us,
+            "sign_us": self.sign_us,
+            "time_left_us": self.time_left_us,
+        }
+
+
+@dataclass(slots=True)
+class History:
+    """What a run of the whole session tells of the way to a loss."""
+
+    wanted: Wanted
+    acked_us: int
+    end_us: int
+    deciding: list[Event]
+    """In order, from the first event of the session on."""
+
+
+def first_acked(finding: Finding, acked: Sequence[RecordsAcked]) -> tuple[Wanted, int]:
+    """The record of a finding that was acknowledged first, and when; -1 where nobody is known to have been told."""
+    best: tuple[Wanted, int] = (wanted_of(finding.places[0]), -1)
+    for place in finding.places:
+        for event in acked:
+            covered = event.sequence <= place.sequence < event.sequence + event.count
+            if (event.client, event.partition) == (place.client, place.partition) and covered:
+                if best[1] < 0 or event.at_us < best[1]:
+                    best = wanted_of(place), event.at_us
+                break
+    return best
+
+
+def scout(start: Callable[[], Session], actions: Sequence[Acted], finding: Finding) -> History:
+    """Run the whole session once, and keep what the search needs."""
+    session = start()
+    acked: list[RecordsAcked] = []
+    deciding: list[Event] = []
+    clients, partitions = finding.clients, finding.partitions
+
+    def take() -> None:
+        for event in session.drain():
+            if isinstance(event, RecordsAcked):
+                if event.client in clients and event.partition in partitions and _wanted(event, finding):
+                    acked.append(event)
+            elif event.kind in DECIDING and getattr(event, "partition", "") in ("", *partitions):
+                deciding.append(event)
+
+    for each in actions:
+        while session.cluster.now_us < each.at_us - SLICE_US:
+            session.advance(session.cluster.now_us + SLICE_US)
+            take()
+        reach(session, each.at_us, each.executed, each.steps)
+        repeat(session, each.verb, each.action)
+        take()
+    while session.phase != "ended":
+        session.advance(session.cluster.now_us + SLICE_US)
+        take()
+        if session.open_ended and session.phase == "steps" and session.until_us < 0:
+            session.settle()
+    wanted, acked_us = first_acked(finding, acked)
+    return History(wanted, acked_us, session.cluster.now_us, deciding)
+
+
+def _wanted(event: RecordsAcked, finding: Finding) -> bool:
+    return any(
+        (place.client, place.partition) == (event.client, event.partition)
+        and event.sequence <= place.sequence < event.sequence + event.count
+        for place in finding.places
+    )
+
+
+class Search:
+    """For one finding of a timed session."""
+
+    def __init__(
+        self,
+        start: Callable[[], Session],
+        actions: Sequence[Acted],
+        finding: Finding,
+        given_up: Sequence[Place],
+        tell: Telling = lambda text: None,
+    ) -> None:
+        """``given_up``: everything that the session lost, of any finding."""
+        self._history = scout(start, actions, finding)
+        self.wanted = self._history.wanted
+        self._forks = Forks(start, actions)
+        self._given_up = given_up
+        self._tell = tell
+        self._left_out: tuple[str, ...] = ()
+        """Kinds of actions that are not tried any more."""
+        self.tried = 0
+        """Actions run so far."""
+
+    def find(self) -> NoReturn:
+        """The point of no return."""
+        history = self._history
+        if self.wanted.log_offset < 0 or history.acked_us < 0:
+            return NoReturn("unplaced", self.wanted)
+        end_us = history.end_us - 1
+        if kept := self.saving(lambda: self._forks.at_time(end_us)):
+            return NoReturn("open", self.wanted, at_us=end_us, actions=kept, acked_us=history.acked_us)
+        found = self._find(end_us)
+        if found.actions and all(each.kind == UNCLEAN for each in found.actions):
+            self._left_out = (UNCLEAN,)
+            return replace(found, clean=self._find(found.at_us))
+        return found
+
+    def _find(self, end_us: int) -> NoReturn:
+        history, after = self._history, end_us
+        for at_us in self._instants():
+            if at_us >= end_us:
+                continue
+            self._tell(f"at {at_us // 1_000_000}s of the session, {counted(self.tried, 'action')} tried")
+            kept = self.saving(lambda: self._forks.at_time(at_us))  # noqa: B023 - called right here
+            if kept:
+                return self._narrowed(at_us, after, kept)
+            after = at_us
+        return NoReturn("acknowledgement", self.wanted, at_us=history.acked_us, acked_us=history.acked_us)
+
+    def saving(self, fork: Callable[[], Session], kinds: Sequence[str] = ()) -> tuple[Rescue, ...]:
+        """The actions that keep the record where ``fork`` stands, of these ``kinds`` or of all.
+
+        Where calling the rest off is enough, that alone.
+        """
+        session = fork()
+        if not holders(session.cluster.world, self.wanted):
+            return ()
+        found = [each for each in rescues(session, self.wanted) if each.kind not in self._left_out]
+        kept: list[Rescue] = []
+        for rescue in found:
+            if kinds and rescue.kind not in kinds:
+                continue
+            self.tried += 1
+            if keeps(fork, rescue, self.wanted, self._given_up):
+                kept.append(rescue)
+                if rescue.kind == CALL_OFF:
+                    break
+        return tuple(kept)
+
+    def _instants(self) -> list[int]:
+        """Where to look, the latest first; the last of them is when the acknowledgement had come."""
+        history = self._history
+        times = {time_of(event): None for event in history.deciding if event.kind in COARSE}
+        found = sorted((at_us - 1 for at_us in times if at_us > history.acked_us + 1), reverse=True)
+        return [*found[:CANDIDATES], history.acked_us]
+
+    def _narrowed(self, low_us: int, high_us: int, kept: tuple[Rescue, ...]) -> NoReturn:
+        """Halve what lies between an instant that can be saved and one that cannot, down to one event."""
+        forks = self._forks
+        low, last = forks.at_time(low_us).cluster.executed, forks.at_time(high_us).cluster.executed
+        high = last
+        while high - low > 1 or (high < last and (more := self._at(high, ()))):
+            if high - low <= 1:  # something else helps once more
+                low, high, kept = high, last, more
+                continue
+            middle = (low + high) // 2
+            self._tell(f"{counted(high - low, 'event')} left, {counted(self.tried, 'action')} tried")
+            found = self._at(middle, tuple(each.kind for each in kept))
+            low, high, kept = (middle, high, found) if found else (low, middle, kept)
+        place = self._last_place(low, low_us)
+        return self._named(place, low, self.saving(place))
+
+    def _at(self, executed: int, kinds: Sequence[str]) -> tuple[Rescue, ...]:
+        return self.saving(lambda: self._forks.at_event(executed), kinds)
+
+    def _last_place(self, low: int, low_us: int) -> Callable[[], Session]:
+        """Where after so many events an action last helps: before the steps that come then, or behind some of them."""
+        forks = self._forks
+        before: Callable[[], Session] = lambda: forks.at_event(low)  # noqa: E731
+        session = before()
+        session.advance(FOREVER, 1)
+        steps = [event.at_us for event in session.drain() if isinstance(event, StepTaken)]
+        for at_us in sorted({*steps, low_us}, reverse=True):
+            behind: Callable[[], Session] = lambda at_us=at_us: forks.at_time(at_us)  # type: ignore[misc] # noqa: E731
+            if behind().cluster.executed == low and self.saving(behind):
+                return behind
+        return before
+
+    def _named(self, place: Callable[[], Session], low: int, kept: tuple[Rescue, ...]) -> NoReturn:
+        """The event that comes next there, in words."""
+        session = place()
+        session.advance(FOREVER, 1)
+        came_us = session.cluster.now_us
+        chosen = most_telling(session.drain(), self.wanted.partition)
+        on_its_way = 0
+        while chosen is None and on_its_way < AHEAD and session.advance(FOREVER, 1):
+            chosen = most_telling(session.drain(), self.wanted.partition)
+            on_its_way += 1
+        history = self._history
+        at_us = time_of(chosen) if chosen is not None and not on_its_way else came_us
+        words = event_words(chosen) if chosen is not None else "a message of the protocol"
+        signs = [event for event in history.deciding if event.kind in SIGNS and time_of(event) <= at_us]
+        return NoReturn(
+            "event",
+            self.wanted,
+            (f"the message that led to this: {words}" if on_its_way else words),
+            chosen.kind if chosen is not None else "",
+            at_us,
+            low,
+            kept,
+            history.acked_us,
+            time_of(signs[0]) if signs else -1,
+            event_words(signs[0]) if signs else "",
+        )

@@ -1,0 +1,163 @@
+"""Where two event logs part: the first event of the cluster that differs, and the first line of the playbook.
+
+What the playbook did and found (:data:`~cluster_model.observation.event_log.NARRATION`) stands among the events, but is no part of what
+happened to the cluster, so the two are compared apart: a session and the playbook that was made of it differ in the
+one, and are the same in the other.
+"""
+
+from collections import deque
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import zip_longest
+from typing import Any, Final
+
+from cluster_model.observation.event_log import ASKED, NARRATION
+from cluster_model.protocol.events import FIELDS, KINDS, describe
+from playbooks.diff.sides import Line, Side
+from playbooks.diff.tally import Tally
+
+BEFORE: Final = 3
+"""Events told before the first that differs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """An event of one side."""
+
+    seq: int
+    at_us: int
+    text: str
+    """In words."""
+    event: dict[str, Any]
+    """As it was recorded."""
+
+
+@dataclass(frozen=True, slots=True)
+class Parting:
+    """The first event that is not the same; None on the side that had no more."""
+
+    left: Told | None
+    right: Told | None
+    before: tuple[Told, ...]
+    """The last that were the same, as they are on the left."""
+
+    @property
+    def at_us(self) -> int:
+        """When: the earlier of both."""
+        return min(each.at_us for each in (self.left, self.right) if each is not None)
+
+
+@dataclass(slots=True)
+class Walk:
+    """What both logs came to."""
+
+    cluster: Parting | None = None
+    narration: Parting | None = None
+    same: int = 0
+    """Events of the cluster that are the same, up to the first that is not."""
+
+
+class _Narration:
+    """Lines of the playbook of one side, set aside, each with the events before it."""
+
+    def __init__(self, side: Side, tally: Tally, told: Any) -> None:
+        self.lines: list[tuple[Line, tuple[Line, ...]]] = []
+        self._side = side
+        self._tally = tally
+        self._told = told
+
+    def cluster(self) -> Iterator[Line]:
+        """The events of the cluster."""
+        before: deque[Line] = deque(maxlen=BEFORE)
+        for line in self._side.lines(self._told):
+            self._tally.take(line[0])
+            if line[0].kind in NARRATION:
+                self.lines.append((line, tuple(before)))
+            else:
+                yield line
+            before.append(line)
+
+
+def walk(left: Side, right: Side, tallies: tuple[Tally, Tally], told: Any = lambda size: None) -> Walk:
+    """Read both logs to their ends, beside each other.
+
+    Raises:
+        SessionError: one of them is damaged.
+    """
+    found = Walk()
+    one, other = _Narration(left, tallies[0], told), _Narration(right, tallies[1], lambda size: None)
+    before: deque[Line] = deque(maxlen=BEFORE)
+    pair = _Pair(left, right)
+    for mine, its in zip_longest(one.cluster(), other.cluster()):
+        if found.cluster is not None or _cut(left, mine) or _cut(right, its):
+            continue
+        if pair.same(mine, its):
+            found.same += 1
+            before.append(mine)
+        else:
+            found.cluster = pair.parting(mine, its, before)
+    for mine_told, its_told in zip_longest(one.lines, other.lines):
+        mine, its = mine_told and mine_told[0], its_told and its_told[0]
+        if _cut(left, mine) or _cut(right, its):
+            break
+        if not pair.same(mine, its):
+            found.narration = pair.parting(mine, its, mine_told[1] if mine_told else ())
+            break
+    return found
+
+
+def _cut(side: Side, line: Line | None) -> bool:
+    """Whether it is the tear that ended a log, and not the session."""
+    return line is None and side.torn
+
+
+class _Pair:
+    """Compares events of two sessions."""
+
+    def __init__(self, left: Side, right: Side) -> None:
+        self._left = left
+        self._right = right
+
+    def same(self, left: Line | None, right: Line | None) -> bool:
+        """Whether two lines tell the same event, wherever they stand in their logs."""
+        if left is None or right is None:
+            return False
+        if left[1] == right[1] or _body(left[1]) == _body(right[1]):
+            return True
+        one, other = self._left.event(left), self._right.event(right)
+        return counting(one) == counting(other)
+
+    def parting(self, left: Line | None, right: Line | None, before: Iterable[Line]) -> Parting:
+        """Two lines that are not the same; what was before them is told as it is on the left."""
+        return Parting(
+            None if left is None else _tell(self._left, left),
+            None if right is None else _tell(self._right, right),
+            tuple(_tell(self._left, each) for each in before),
+        )
+
+
+def counting(recorded: dict[str, Any]) -> dict[str, Any]:
+    """What of an event makes a difference: not its number, and not who asked, as in the digest."""
+    asked = {"by": ""} if recorded.get("kind") in ASKED else {}
+    return {**recorded, "seq": 0, **asked}
+
+
+def _body(line: bytes) -> bytes:
+    """A line as recorders write it, without its number; of others the whole."""
+    return line[line.index(b",") :] if line.startswith(b'{"seq":') else line
+
+
+def _tell(side: Side, line: Line) -> Told:
+    event = side.event(line)
+    return Told(line[0].seq, line[0].at_us, words(event), event)
+
+
+def words(recorded: dict[str, Any]) -> str:
+    """A recorded event as the screen tells it; one of another version by the fields that it has."""
+    kind = recorded.get("kind", "")
+    fields = FIELDS.get(kind, ())
+    if fields and all(name in recorded for name in fields):
+        values = [tuple(value) if isinstance(value := recorded[name], list) else value for name in fields]
+        return describe(KINDS[kind](*values))
+    rest = [f"{name}={value}" for name, value in recorded.items() if name not in ("seq", "kind", "at_us")]
+    return " ".join([str(kind), *rest])

@@ -1,0 +1,232 @@
+"""Watches a playbook's expectations while a session runs, and gives each its verdict.
+
+An ``always`` fails the first time it does not hold; an ``eventually`` is met the first time it holds, counted from the
+start or from the moment the last fault was healed; an ``end`` is asked once, when the books are closed.
+"""
+
+import re
+from typing import Any
+
+from playbooks.conditions.conditions import Condition, parse
+from playbooks.conditions.types import ConditionError, EvaluationError
+from playbooks.model.playbook import Expectation
+from playbooks.results.result import Checked
+from playbooks.units import duration_text
+
+NEVER_ASKED = "so it was never asked"
+"""How the detail of an expectation ends whose time never began."""
+
+_CALL = re.compile(r"[a-z_]+\([^()]*\)")
+"""The innermost calls of a condition: what a person wants to see the values of."""
+
+
+def holds(condition: Condition, query: object) -> bool:
+    """Whether a condition holds now; one that cannot be answered (an element of an empty list ...) does not."""
+    try:
+        return condition.holds(query)
+    except EvaluationError:
+        return False
+
+
+def explain(condition: Condition, query: object) -> str:
+    """What the parts of a condition amount to now: ``acked_lost() is 3``."""
+    parts = []
+    for call in dict.fromkeys(_CALL.findall(condition.text)):
+        try:
+            parts.append(f"{call} is {_shown(parse(call).value(query))}")
+        except EvaluationError as error:
+            parts.append(f"{call}: {error.message}")
+        except ConditionError:  # a call that only makes sense inside its condition
+            continue
+    try:
+        condition.value(query)
+    except EvaluationError as error:
+        parts += [] if any(error.message in part for part in parts) else [error.message]
+    return ", ".join(parts)
+
+
+class Watch:
+    """One expectation as the session goes. ``final`` once nothing later can change it."""
+
+    __slots__ = ("at_us", "detail", "expectation", "final", "heal", "ok")
+
+    def __init__(self, expectation: Expectation) -> None:
+        self.expectation = expectation
+        self.ok = expectation.kind == "always"
+        self.final = False
+        self.at_us = -1
+        self.detail = ""
+        self.heal = "the last heal"
+        """What it counts from, where it waits for a heal."""
+
+    @property
+    def waits_for_heal(self) -> bool:
+        """Whether its time only begins when the last fault is healed."""
+        return self.expectation.kind == "eventually" and self.expectation.since == "heal"
+
+    @property
+    def broken(self) -> bool:
+        """Failed for good before the end: no later event could have saved it."""
+        return self.final and not self.ok
+
+    def observe(self, query: object, now_us: int, healed_us: int) -> bool:
+        """Look at the cluster after something happened; True when this made the verdict final."""
+        if self.final or self.expectation.kind == "end":
+            return False
+        if self.expectation.kind == "always":
+            return self._observe_always(query, now_us)
+        return self._observe_eventually(query, now_us, healed_us)
+
+    def reset(self) -> None:
+        """A new fault began: what was counted since the heal before it does not count."""
+        if self.waits_for_heal:
+            self.ok, self.at_us, self.detail = False, -1, ""
+
+    def close(self, query: object, now_us: int, healed_us: int, unhealed: str = "nothing was healed") -> None:
+        """The session is over, its books closed: decide what is still open. ``unhealed`` says why nothing is healed."""
+        self.observe(query, now_us, healed_us)
+        if self.final:
+            return
+        kind = self.expectation.kind
+        if kind == "end":
+            self.ok = holds(self.expectation.condition, query)
+            self._decide(now_us, explain(self.expectation.condition, query))
+        elif kind == "always":
+            self._decide(now_us, "held all the time")
+        elif self.waits_for_heal and healed_us < 0:
+            self._decide(now_us, f"{unhealed}, {NEVER_ASKED}")
+        elif self.at_us < 0:
+            self._decide(now_us, f"never held; {explain(self.expectation.condition, query)}".rstrip("; "))
+        else:
+            self._decide(self.at_us, self.detail)
+
+    def checked(self, undecided: str = "") -> Checked:
+        """The verdict as a result has it; ``undecided`` is the detail of what is still open, where that can be."""
+        if undecided and not self.final:
+            return Checked(self.expectation.text, ok=False, at_us=-1, detail=undecided)
+        return Checked(self.expectation.text, self.ok, self.at_us, self.detail)
+
+    def save(self) -> tuple[Any, ...]:
+        """All state."""
+        return (self.ok, self.final, self.at_us, self.detail, self.heal)
+
+    def load(self, saved: tuple[Any, ...]) -> None:
+        """Undo of :meth:`save`."""
+        self.ok, self.final, self.at_us, self.detail, self.heal = saved
+
+    def _observe_always(self, query: object, now_us: int) -> bool:
+        if holds(self.expectation.condition, query):
+            return False
+        self.ok = False
+        self._decide(now_us, f"did not hold at {seconds(now_us)}: {explain(self.expectation.condition, query)}")
+        return True
+
+    def _observe_eventually(self, query: object, now_us: int, healed_us: int) -> bool:
+        since = healed_us if self.waits_for_heal else 0
+        if since < 0 or self.at_us >= 0:
+            return False
+        within = self.expectation.within_us
+        if within >= 0 and now_us > since + within:
+            self.at_us = now_us
+            self.detail = f"did not hold within {duration_text(within)}"
+        elif holds(self.expectation.condition, query):
+            self.ok = True
+            self.at_us = now_us
+            after = f", {seconds(now_us - since)} after {self.heal}" if self.waits_for_heal else ""
+            self.detail = f"held at {seconds(now_us)}{after}"
+        else:
+            return False
+        self.final = not self.waits_for_heal  # a later fault starts such a wait anew
+        return self.final
+
+    def _decide(self, now_us: int, detail: str) -> None:
+        self.final = True
+        self.at_us = now_us
+        self.detail = detail
+
+
+class Expecting:
+    """All expectations of a session, with the moment of the last heal."""
+
+    def __init__(self, expectations: tuple[Expectation, ...]) -> None:
+        self.watches = tuple(Watch(each) for each in expectations)
+        self._open = [watch for watch in self.watches if watch.expectation.kind != "end"]
+        self._faulty = False
+        self.healed_us = -1
+
+    @property
+    def open(self) -> bool:
+        """Whether anything has to be looked at while the session runs."""
+        return bool(self._open)
+
+    @property
+    def broken(self) -> bool:
+        """Whether some expectation failed for good before the end."""
+        return any(watch.broken for watch in self.watches)
+
+    def faults(self, active: bool, now_us: int) -> None:
+        """Tell whether any fault is active now."""
+        if active and not self._faulty:
+            self.healed_us = -1
+            for watch in self.watches:
+                watch.reset()
+        elif self._faulty and not active:
+            self.healed_us = now_us
+        self._faulty = active
+
+    def all_healed(self, now_us: int) -> None:
+        """The settling begins: nothing is broken from here on, and nothing will be."""
+        if not self._faulty and self.healed_us < 0:
+            for watch in self.watches:
+                watch.heal = "settling began, with nothing broken"
+        self._faulty = False
+        if self.healed_us < 0:
+            self.healed_us = now_us
+
+    def observe(self, query: object, now_us: int) -> list[Checked]:
+        """Look at the cluster; returns the expectations that were decided just now."""
+        decided = [watch for watch in self._open if watch.observe(query, now_us, self.healed_us)]
+        if decided:
+            self._open = [watch for watch in self._open if not watch.final]
+        return [watch.checked() for watch in decided]
+
+    def close(self, query: object, now_us: int) -> list[Checked]:
+        """Decide everything that is still open; returns it."""
+        late = [watch for watch in self.watches if not watch.final]
+        unhealed = "the last fault was not healed" if self._faulty else "nothing was healed"
+        for watch in late:
+            watch.close(query, now_us, self.healed_us, unhealed)
+        self._open = []
+        return [watch.checked() for watch in late]
+
+    def save(self) -> tuple[Any, ...]:
+        """All state."""
+        opened = tuple(place for place, watch in enumerate(self.watches) if watch in self._open)
+        return (tuple(watch.save() for watch in self.watches), opened, self._faulty, self.healed_us)
+
+    def load(self, saved: tuple[Any, ...]) -> None:
+        """Undo of :meth:`save`."""
+        watches, opened, self._faulty, self.healed_us = saved
+        for watch, state in zip(self.watches, watches, strict=True):
+            watch.load(state)
+        self._open = [self.watches[place] for place in opened]
+
+
+def seconds(us: int) -> str:
+    """Virtual time for people: ``12.345s``, with as many digits as it takes and at least three."""
+    whole, rest = divmod(us, 1_000_000)
+    digits = f"{rest:06d}"
+    return f"{whole}.{digits[:3] if digits.endswith('000') else digits}s"
+
+
+def plain(value: Any) -> Any:
+    """Tuples as lists, all the way down, so that a state and a playbook compare by what they hold."""
+    if isinstance(value, (list, tuple)):
+        return [plain(each) for each in value]
+    if isinstance(value, dict):
+        return {key: plain(each) for key, each in value.items()}
+    return value
+
+
+def _shown(value: Any) -> str:
+    return str(value) if not isinstance(value, bool) else ("true" if value else "false")

@@ -1,0 +1,297 @@
+"""Runs a recorded session again and compares it with its recording, event by event.
+
+The same version of floodmark, playbook, seed and operator's actions give the same events, so any difference is either
+another version of the model or a mistake in it.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from cluster_model.protocol.events import Event
+from playbooks.engine.divergence import told
+from playbooks.engine.repeating import reach, repeat
+from playbooks.engine.running import start_session
+from playbooks.engine.session import Session
+from playbooks.model.playbook import Playbook
+from playbooks.parser.loader import loads
+from playbooks.recording.event_lines import encode
+from playbooks.recording.reader import Recorded, RecordedAction
+from playbooks.session_format import session_files
+from playbooks.session_format.session_errors import SessionError
+from playbooks.version import VERSION
+
+if TYPE_CHECKING:
+    from playbooks.engine.manual_session import ManualSession
+
+SLICE_US: Final = 1_000_000
+"""Virtual time between two comparisons."""
+
+Progress = Callable[[int, int], None]
+"""Called with the events compared and the events recorded."""
+
+
+class ReplayMismatchError(Exception):
+    """The rerun is not the recording; the message names the first event that differs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Replayed:
+    """A replay that agreed with its recording."""
+
+    events: int
+    """Events compared."""
+    digest: str
+    """Of the whole session; empty for a torn one, which has none."""
+    notes: tuple[str, ...]
+
+
+def replay(recorded: Recorded, progress: Progress = lambda done, total: None) -> Replayed:
+    """Run ``recorded`` again.
+
+    Raises:
+        ReplayMismatchError: it came out differently.
+        SessionError: it holds nothing to compare with.
+        PlaybookError: the session's playbook is not one that this version runs.
+    """
+    comparison = begin(recorded, progress)
+    if recorded.manifest is not None and recorded.manifest.recovered:
+        comparison.to_the_last()
+        return Replayed(
+            comparison.compared, comparison.check_digest(comparison.session.cluster.digest()), recorded.notes
+        )
+    for action in recorded.actions:
+        comparison.repeat(action)
+        if comparison.done:
+            break
+    digest = comparison.to_the_end()
+    return Replayed(comparison.compared, digest, recorded.notes)
+
+
+def run_to_the_last(recorded: Recorded, progress: Progress = lambda done, total: None) -> "Session | ManualSession":
+    """Run a session that was cut short again, up to where its last whole event has just happened.
+
+    That is always the same place: right after the kernel event, step or action that the last event belongs to.
+
+    Raises:
+        ReplayMismatchError: it came out differently up to there.
+        SessionError: it holds nothing to compare with.
+        PlaybookError: the session's playbook is not one that this version runs.
+    """
+    comparison = begin(recorded, progress)
+    comparison.to_the_last()
+    return comparison.session
+
+
+def rerun(
+    recorded: Recorded, at_us: int = -1, progress: Progress = lambda done, total: None
+) -> "Session | ManualSession":
+    """Run ``recorded`` again up to a virtual time, to its end by default, and look at what is there then.
+
+    A session stepped by hand has one instant only: it is run to its end.
+
+    Raises:
+        ReplayMismatchError: it came out differently up to there.
+        SessionError: it holds nothing to compare with.
+        PlaybookError: the session's playbook is not one that this version runs.
+    """
+    comparison = begin(recorded, progress)
+    timed = at_us >= 0 and isinstance(comparison.session, Session)
+    for action in recorded.actions:
+        if comparison.done or (timed and action.at_us > at_us):
+            break
+        comparison.repeat(action)
+    if timed:
+        comparison.to(at_us)
+    else:
+        comparison.to_the_end()
+    return comparison.session
+
+
+def playbook_of(recorded: Recorded) -> Playbook:
+    """The playbook that a session was recorded with.
+
+    Raises:
+        PlaybookError: it is not one that this version runs.
+    """
+    return loads(recorded.playbook, str(recorded.path / session_files.PLAYBOOK), recorded.fragments)
+
+
+def begin(recorded: Recorded, progress: Progress = lambda done, total: None) -> "Comparison":
+    """A rerun of ``recorded`` at its beginning.
+
+    Raises:
+        SessionError: it holds nothing to compare with.
+        PlaybookError: the session's playbook is not one that this version runs.
+    """
+    playbook = playbook_of(recorded)
+    if not recorded.count:
+        raise SessionError(
+            f"{recorded.path / session_files.EVENTS} holds no whole event: there is nothing to compare with"
+        )
+    session = start_session(
+        playbook, seed=recorded.start.seed, until_us=recorded.until_us, open_ended=recorded.start.live
+    )
+    return Comparison(recorded, session, progress)
+
+
+class Comparison:
+    """A rerun beside its recording."""
+
+    def __init__(self, recorded: Recorded, session: "Session | ManualSession", progress: Progress) -> None:
+        self._recorded = recorded
+        self.session = session
+        self._progress = progress
+        self._at = 0
+        self.compared = 0
+        self.on_events: Callable[[list[Event]], None] = lambda events: None
+        """Told of the events of the rerun as they come."""
+
+    @property
+    def done(self) -> bool:
+        """Whether a torn recording has nothing more to compare with."""
+        return self._recorded.cut_short and self.compared == self._recorded.count
+
+    def stand(self, action: RecordedAction) -> None:
+        """Bring the rerun to where the operator acted; a torn recording may end before.
+
+        Raises:
+            ReplayMismatchError: it never comes there.
+        """
+        session = self.session
+        wanted = {"at_us": action.at_us, "executed": action.executed, "steps": action.steps}
+        reach(session, **wanted)
+        self.compare(session.drain())
+        if self.done:
+            return
+        if session.position() != wanted:
+            raise ReplayMismatchError(
+                f"the rerun never stands where the operator acted: recorded {wanted}, replayed {session.position()}"
+                + self._versions()
+            )
+
+    def repeat(self, action: RecordedAction) -> bool:
+        """Bring the rerun to where the operator acted, and act; whether it was done and not refused.
+
+        Raises:
+            ReplayMismatchError: it comes out differently.
+        """
+        self.stand(action)
+        if self.done:
+            return False
+        session = self.session
+        done = repeat(session, action.verb, action.action())
+        self.compare(session.drain())
+        return done
+
+    def to_the_last(self) -> None:
+        """Stop as soon as the last whole event is there, and not one event of the model later."""
+        last_us = self._recorded.last_us
+        for action in self._recorded.actions:
+            if action.at_us > last_us:
+                break
+            if action.at_us == last_us:
+                self._step_up_to(last_us, action)
+            if self.done:
+                return
+            self.repeat(action)
+            if self.done:
+                return
+        self._step_up_to(last_us)
+        if self.session.phase == "ended":  # what closing the books adds is there in part, or not yet
+            self.session.finish()
+            self.compare(self.session.drain())
+        if not self.done:
+            raise self._difference(self._next_line(), "nothing: it goes no further")
+
+    def _step_up_to(self, last_us: int, action: RecordedAction | None = None) -> None:
+        """Go through an instant one event of the model at a time, to where the operator acted if that comes first."""
+        session = self.session
+        self.to(last_us - 1)
+        before: object = None
+        running = True
+        while running and not self.done and before != (before := (session.position(), session.phase)):
+            if action is not None and (session.cluster.executed, session.steps_taken) == (
+                action.executed,
+                action.steps,
+            ):
+                return
+            running = session.advance(last_us, 1)
+            self.compare(session.drain())
+
+    def check_digest(self, digest: str) -> str:
+        """Hold a digest against that of the recording; returns it."""
+        manifest = self._recorded.manifest
+        if manifest is not None and digest != manifest.digest:
+            raise ReplayMismatchError(
+                f"all {self.compared} events are the same, but the digest is not: "
+                f"recorded {manifest.digest}, replayed {digest}{self._versions()}"
+            )
+        return digest
+
+    def _next_line(self) -> str:
+        return self._recorded.events[self._at :].split(b"\n", 1)[0].decode()
+
+    def to(self, at_us: int) -> None:
+        """Run on to a virtual time, or to the end if that comes first."""
+        session = self.session
+        running = True
+        while running and not self.done and session.cluster.now_us < at_us:
+            running = session.advance(min(at_us, session.cluster.now_us + SLICE_US))
+            self.compare(session.drain())
+
+    def to_the_end(self) -> str:
+        """Run what is left; the digest of the whole, empty for a recording without its end."""
+        session = self.session
+        running = True
+        while running and not self.done:
+            running = session.advance(session.cluster.now_us + SLICE_US)
+            self.compare(session.drain())
+            if session.cluster.now_us > self._recorded.last_us and self._recorded.cut_short:
+                break
+        if self.done:
+            return ""
+        result = session.finish()
+        self.compare(session.drain())
+        if self.compared < self._recorded.count:
+            raise self._difference(self._next_line(), "nothing: the session is over")
+        return "" if self._recorded.cut_short else self.check_digest(result.digest)
+
+    def compare(self, events: list[Event]) -> None:
+        """Hold the next events of the rerun against the recording.
+
+        Raises:
+            ReplayMismatchError: one of them is another one there.
+        """
+        self.on_events(events)
+        block = encode(self.compared, events)
+        recorded = self._recorded.events
+        if recorded.startswith(block, self._at):
+            self._at += len(block)
+            self.compared += len(events)
+        else:
+            self._compare_lines(block.splitlines(keepends=True))
+        self._progress(self.compared, self._recorded.count)
+
+    def _compare_lines(self, lines: list[bytes]) -> None:
+        """Find the first line that differs; none when a torn recording just ends in between."""
+        for place, line in enumerate(lines):
+            if self.done:
+                return
+            end = self._recorded.events.find(b"\n", self._at) + 1
+            recorded = self._recorded.events[self._at : end] if end else b""
+            if recorded != line:
+                following = lines[place + 1].decode() if place + 1 < len(lines) else ""
+                raise self._difference(recorded.decode() or "nothing: the session is over", line.decode(), following)
+            self._at = end
+            self.compared += 1
+
+    def _difference(self, recorded: str, replayed: str, next_replayed: str = "") -> ReplayMismatchError:
+        rest = self._recorded.events[self._at :].split(b"\n", 2)
+        next_recorded = rest[1].decode() if len(rest) > 1 else ""
+        versions = self._versions()
+        return ReplayMismatchError(told(self.compared, recorded, replayed, versions, next_recorded, next_replayed))
+
+    def _versions(self) -> str:
+        then, now = self._recorded.start.tool_version, VERSION
+        return "" if then == now else f" (recorded by floodmark {then}, replayed by {now})"

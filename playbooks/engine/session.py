@@ -1,0 +1,419 @@
+"""The engine of timed playbooks: a cluster, the steps that break it, the expectations that watch it.
+
+However a session is advanced, one event at a time or an hour at a time, it comes out the same: steps act when every
+event due up to their moment has been handled, and conditions are looked at after each event that left a trace and
+after each act, never in between. So the digest depends on the playbook, the seed and the operator's actions alone.
+"""
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from cluster_model.cluster import Cluster
+from cluster_model.protocol.events import Event, StepTaken
+from cluster_model.snapshots import Keyframe
+from faults.declarations.action import Action
+from faults.declarations.fault import FaultError
+from faults.injector import OPERATOR, FaultBoard
+from playbooks.engine.answers import perform, take
+from playbooks.engine.expectations import holds
+from playbooks.engine.guarding import alarmed, board_for, guard
+from playbooks.engine.script import Script
+from playbooks.engine.step_scheduler import Judging
+from playbooks.engine.surface import Surface
+from playbooks.errors import counted
+from playbooks.model.playbook import Playbook, Step
+from playbooks.model.wording import step_name, step_of, step_words, words
+from playbooks.recording.ending import conclude_session
+from playbooks.recording.event_codec import WIRE, Ingress, action_of, hand_in
+from playbooks.recording.recorder import Recorder, action_line
+from playbooks.results.result import Findings, Result
+from playbooks.units import duration_text
+
+SLICE_US: Final = 1_000_000
+"""How much virtual time :meth:`Session.finish` runs between two writes to the recording."""
+
+SETTLE: Final = "settle"
+"""Verb of the recorded line that says when a live session began to settle, and of the step that does the same."""
+
+TAKE_OVER: Final = "take_over"
+"""Verb of the recorded line that says where an operator dropped what was left of the steps."""
+
+ENDINGS: Final = (SETTLE, "stop")
+"""Verbs of the steps that end a session."""
+
+
+class Session(Surface):
+    """One run of a timed playbook. Make one with :meth:`start`."""
+
+    def __init__(
+        self, playbook: Playbook, cluster: Cluster, board: FaultBoard, recorder: Recorder | None, until_us: int
+    ) -> None:
+        self.playbook = playbook
+        self.cluster = cluster
+        self.board = board
+        self.recorder = recorder
+        self.until_us = until_us
+        """Virtual time at which the session is cut off wherever it is; -1 never."""
+        self.open_ended = False
+        self.reason = ""
+        self.on_step: Callable[[Step], None] = lambda step: None
+        """Told of every step of the playbook right when it acts."""
+        self._script = Script(playbook)
+        self._end_us = -1
+        self._ended = False
+        self._reached = False
+        self._stopped = False
+        self._judging = Judging(playbook, cluster, board)
+        self._findings = Findings.none()
+        self._fresh: list[Event] = []
+        self._result: Result | None = None
+
+    @classmethod
+    def start(
+        cls,
+        playbook: Playbook,
+        *,
+        seed: int | None = None,
+        recorder: Recorder | None = None,
+        until_us: int = -1,
+        open_ended: bool = False,
+    ) -> "Session":
+        """Build the cluster and stand at time 0.
+
+        ``open_ended`` is for a session with somebody at the screen: it goes on after its last step, until
+        :meth:`finish`.
+
+        Raises:
+            ModelError: the cluster cannot be built.
+            RecordingError: the recording cannot be begun.
+        """
+        chosen = playbook.seed if seed is None else seed
+        cluster = Cluster.build(playbook.spec, chosen)
+        session = cls(playbook, cluster, board_for(playbook, cluster), recorder, until_us)
+        session.open_ended = open_ended
+        if recorder is not None:
+            recorder.begin(playbook, chosen, cluster.view(), until_us)
+        session.begin()
+        return session
+
+    def begin(self) -> None:
+        """Take the steps whose condition holds at time 0. Only who has not used :meth:`start` has to."""
+        self._take_due_conditions()
+        self._collect()
+
+    def drain(self) -> list[Event]:
+        """The trace events since the last call, in order, for whoever shows them. They are recorded already."""
+        fresh, self._fresh = self._fresh, []
+        return fresh
+
+    def advance(self, until_us: int, max_events: int = 0, stop: Callable[[], bool] | None = None) -> bool:
+        """Run the model and the steps that come due, up to ``until_us`` or for ``max_events`` kernel events.
+
+        Comes back sooner if ``stop`` says so, asked after each event that left a trace. Returns whether there is more
+        to run. Slices never change what happens.
+        """
+        left = max_events
+        self._stopped = False
+        while not self._ended:
+            moment = self.moment_us()
+            target = until_us if moment < 0 else min(moment, until_us)
+            if target < self.cluster.now_us:
+                break
+            before = self.cluster.executed
+            exact = self._script.events_left(before) if self._end_us < 0 else -1
+            if exact == 0 and self._takes_now():
+                self._at_moment()
+                continue
+            share = min(left or exact, exact) if exact > 0 else left
+            self.cluster.run(target, share, self._look_out(stop))
+            looked = self._after_look()
+            done = self.cluster.executed - before
+            if max_events:
+                left -= done
+                if left <= 0:
+                    break
+            if not self._stopped and (looked or 0 < exact == done):
+                continue
+            if self._stopped or self.cluster.now_us != moment:
+                break
+            self._at_moment()
+        self._collect()
+        return not self._ended
+
+    def moment_us(self) -> int:
+        """The next instant at which the engine itself does something, -1 when only conditions can bring it on."""
+        moments = [self.until_us] if self.until_us >= 0 else []
+        step = self.next_step
+        if self._end_us >= 0:
+            moments.append(self._end_us)
+        elif step is None:
+            if not self.open_ended:
+                moments.append(max(self.cluster.now_us, self._quiet_from()))
+        else:
+            due = self._script.due_us(patient=self.open_ended)
+            if due >= 0:
+                moments.append(max(due, self.cluster.now_us))
+        return min(moments, default=-1)
+
+    def act(self, action: Action) -> str:
+        """Do what an operator asks, now; returns one line for the screen. The action is recorded for replays.
+
+        Raises:
+            FaultError: it was refused; the message says why.
+        """
+        if self.phase != "steps":
+            raise FaultError(f"the session is {self.phase}: nothing can be broken any more")
+        self._record_action(action.verb, action)
+        done = perform(self.board, action, OPERATOR)
+        self.cluster.emit(StepTaken(self.cluster.now_us, OPERATOR, action.target, words(action), done.error))
+        self._after_act()
+        self._collect()
+        if done.error:
+            raise FaultError(done.error)
+        return done.told(action)
+
+    def hand_in(self, ingress: Ingress) -> int:
+        """Let a client outside of the model ask something, now; returns its answer's token. It is recorded."""
+        if self.recorder is not None:
+            line = {**self.position(), **action_line(WIRE, action_of(ingress))}
+            self.recorder.action(line, at_once=False)
+        token = hand_in(self.cluster, ingress)
+        if self._watching:
+            self._after_act()
+        self._collect()
+        return token
+
+    def settle(self) -> None:
+        """Begin the end of a live session now: producers stop, faults heal, and the quiet time runs."""
+        if self.phase != "steps":
+            return
+        self._record_action(SETTLE, Action("heal", "all"))
+        if (step := self.next_step) is not None:
+            self.reason = f"ended by the operator before {step_of(step, self.playbook.steps)}"
+        self._begin_settling()
+        self._collect()
+
+    def finish(self) -> Result:
+        """Run what is left, close the books and seal the recording."""
+        if self._result is not None:
+            return self._result
+        if self.open_ended:
+            self.settle()
+        while self.advance(self.cluster.now_us + SLICE_US):
+            pass
+        self.reason = self._judging.close_steps(self.reason)
+        broken = self._judging.broken
+        self.cluster.close()
+        self._judging.close()
+        self._collect()
+        told = (self.playbook, self.cluster, self.recorder, self._findings)
+        self._result = conclude_session(*told, checked=self._judging.checked(), broken=broken, reason=self.reason)
+        return self._result
+
+    def take_over(self) -> str:
+        """Take no further step of the playbook: what is done from here on is the operator's; returns one line.
+
+        It is recorded for replays. What the playbook expects is still watched, but nothing can be concluded of it.
+
+        Raises:
+            FaultError: there is nothing to take over.
+        """
+        step = self.next_step
+        if self.phase != "steps" or step is None:
+            raise FaultError("no step of the playbook is left to be taken over from")
+        self._record_action(TAKE_OVER, Action("heal", ""))
+        self.reason = f"taken over by the operator before {step_of(step, self.playbook.steps)}"
+        left = len(self.playbook.steps) - self.steps_taken
+        text = f"take over: {counted(left, 'step')} of the playbook left out"
+        self.cluster.emit(StepTaken(self.cluster.now_us, OPERATOR, "", text, ""))
+        self._script.call_off()
+        self._collect()
+        return f"{text}; what happens from here on is your doing"
+
+    def call_off(self) -> None:
+        """Take no further step, and go on until somebody ends it: settling has no end then, and nothing is cut off."""
+        self._script.call_off()
+        self.open_ended, self.until_us = True, -1
+        self._end_us = -1
+
+    # -- what happens when ------------------------------------------------------------------------------------------
+
+    def _quiet_from(self) -> int:
+        """When settling may begin: faults with an end of their own are given their time, as is a load without steps."""
+        load = self.playbook.settle_us if self.playbook.load_alone else -1
+        return max((fault.until_us for fault in self.board.active()), default=load)
+
+    def _at_moment(self) -> None:
+        """Every event due by now is handled: settle, end, take the step, or stop waiting for it."""
+        step = self.next_step
+        now = self.cluster.now_us
+        if self._end_us == now:
+            self._ended = True
+        elif self.until_us == now and not self._takes_now():
+            self._cut()
+        elif step is None:
+            self._begin_settling()
+        elif step.trigger.kind == "when" and not self._condition_holds():
+            self._give_up()
+        else:
+            self._take(step)
+            self._take_due_conditions()
+
+    def _takes_now(self) -> bool:
+        """Whether a step has come due in this very instant."""
+        return self._end_us < 0 and -1 < self._script.due_us(patient=self.open_ended) <= self.cluster.now_us
+
+    def _cut(self) -> None:
+        """``until`` has come: the session ends right here, with nothing healed."""
+        step = self.next_step
+        where = f"before {step_of(step, self.playbook.steps)}" if step else "before the quiet time"
+        where = "while settling" if self._end_us >= 0 else where
+        self.reason = self.reason or f"cut off at {duration_text(self.until_us)}, {where}"
+        self._ended = True
+
+    def _give_up(self) -> None:
+        self.reason, checked = self._script.give_up(self.cluster.query, self.cluster.now_us)
+        self._judging.never_came(checked)
+
+    def _begin_settling(self) -> None:
+        now = self.cluster.now_us
+        quiet = f"settle {duration_text(self.playbook.settle_us)}: producers stop, faults heal"
+        self.cluster.emit(StepTaken(now, "playbook", "", quiet, ""))
+        self.cluster.stop_producers()
+        self.board.heal("all")
+        self._judging.all_healed()
+        self._end_us = now + self.playbook.settle_us
+        self._judging.observe(settling=True)
+        self._judging.tell()
+
+    # -- steps ------------------------------------------------------------------------------------------------------
+
+    def _take(self, step: Step) -> None:
+        if step.verb in ENDINGS:
+            self._end_by(step)
+            return
+        done = take(step, self.cluster, self.board)
+        now = self.cluster.now_us
+        text = f"{step_words(step)}: {step.note}" if step.note else step_words(step)
+        self.cluster.emit(StepTaken(now, step_name(step), step.target, text, done.error))
+        self._script.took(now)
+        self.on_step(step)
+        if not self._judging.acted(step, done) and done.error and not done.guarded:
+            self.reason = self.reason or f"{step_name(step)}, {step_words(step)}, could not act: {done.error}"
+        guard(self.board)
+        self._judging.look(settling=self._end_us >= 0)
+        self._judging.tell()
+
+    def _end_by(self, step: Step) -> None:
+        """A step that ends the session: by its quiet time, or right here with nothing healed."""
+        now = self.cluster.now_us
+        text = f"{step_words(step)}: {step.note}" if step.note else step_words(step)
+        self.cluster.emit(StepTaken(now, step_name(step), "", text, ""))
+        self._script.took(now)
+        self.on_step(step)
+        if step.verb == SETTLE:
+            self._begin_settling()
+        else:
+            self._ended = True
+
+    def _take_due_conditions(self) -> None:
+        """Take the ``when`` steps whose condition holds already as their turn comes."""
+        while (step := self.next_step) is not None and step.trigger.kind == "when" and self._condition_holds():
+            self._take(step)
+
+    def _condition_holds(self) -> bool:
+        step = self.next_step
+        if step is None or self._end_us >= 0 or step.trigger.condition is None:
+            return False
+        return holds(step.trigger.condition, self.cluster.query)
+
+    # -- looking ----------------------------------------------------------------------------------------------------
+
+    @property
+    def _watching(self) -> bool:
+        waits = (step := self.next_step) is not None and step.trigger.kind == "when" and self._end_us < 0
+        return waits or self._judging.open or self.board.guards is not None
+
+    def _look_out(self, stop: Callable[[], bool] | None) -> Callable[[], bool] | None:
+        if stop is None:
+            return self._look if self._watching else None
+
+        def ask() -> bool:
+            self._stopped = stop()
+            return (self._watching and self._look()) or self._stopped
+
+        return ask
+
+    def _look(self) -> bool:
+        """Called by the model after each event that left a trace; True makes it stop so that the engine can act."""
+        self._judging.look(settling=self._end_us >= 0)
+        self._reached = self._condition_holds() or (self._end_us < 0 and alarmed(self.board))
+        return self._reached or self._judging.decided
+
+    def _after_look(self) -> bool:
+        """Act on what the look found; whether there was anything."""
+        if not (self._judging.decided or self._reached):
+            return False
+        self._judging.tell()
+        if self._reached:
+            self._reached = False
+            self._after_act()
+        return True
+
+    def _after_act(self) -> None:
+        guard(self.board)
+        self._judging.observe(settling=self._end_us >= 0)
+        self._judging.tell()
+        self._take_due_conditions()
+
+    # -- recording --------------------------------------------------------------------------------------------------
+
+    def _collect(self) -> None:
+        events = self.cluster.drain()
+        self._findings.take(events)
+        self._fresh += events
+        if self.recorder is not None:
+            self.recorder.write(events)
+
+    def _record_action(self, verb: str, action: Action) -> None:
+        if self.recorder is not None:
+            self.recorder.action({**self.position(), **action_line(verb, action)})
+
+    # -- going back -------------------------------------------------------------------------------------------------
+
+    def follow(self, playbook: Playbook) -> None:
+        """Go on by another playbook, whose steps are the same as far as they are taken; only what it expects counts."""
+        self.playbook = playbook
+        self._script.follow(playbook)
+        self._judging = Judging(playbook, self.cluster, self.board)
+        self._result = None
+
+    def twin(self) -> "Session":
+        """Another session of the same playbook, unrecorded, that any state of this one can be loaded into."""
+        cluster = self.cluster.twin()
+        twin = Session(self.playbook, cluster, board_for(self.playbook, cluster), None, self.until_us)
+        twin.open_ended = self.open_ended
+        return twin
+
+    def save(self) -> tuple[Keyframe, tuple[Any, ...]]:
+        """All state: the cluster's keyframe, and the rest as plain values."""
+        plain = tuple([getattr(self, name) for name in _PLAIN])
+        parts = (self.board, self._judging, self._findings, self._script)
+        return self.cluster.save(), (plain, *[part.save() for part in parts])
+
+    def load(self, keyframe: Keyframe, rest: tuple[Any, ...]) -> None:
+        """Undo of :meth:`save`; nothing waits to be drained then."""
+        plain, board, judging, findings, script = rest
+        self.cluster.load(keyframe)
+        for name, value in zip(_PLAIN, plain, strict=True):
+            setattr(self, name, value)
+        self.board.load(board)
+        self._judging.load(judging)
+        self._findings = Findings.loaded(findings)
+        self._script.load(script)
+        self._fresh = []
+        self._result = None
+
+
+_PLAIN: Final = ("reason", "_end_us", "_ended", "_reached")
+"""Attributes of a session that are numbers, words and flags."""

@@ -1,0 +1,291 @@
+"""Runs many sessions at a time, in processes of their own: nothing that one does reaches another.
+
+Workers are started once and take one job after another. They are fresh interpreters and no copies of this one, so that
+threads, locks and open files stay behind. A worker that dies takes only its own job with it: the batch says by which
+signal it died and goes on with another.
+"""
+
+import os
+import signal
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from multiprocessing import get_context
+from multiprocessing.connection import Connection, wait
+from multiprocessing.context import SpawnProcess
+from pathlib import Path
+from types import FrameType
+from typing import Final
+
+from playbooks.engine.job import NOT_RUN, Job, Outcome, Progress, perform
+from playbooks.exit_codes import INTERNAL, INTERRUPTED
+from playbooks.recording.crash_log import account
+from playbooks.session_format import session_files
+
+__all__ = ["NOT_RUN", "Job", "Outcome", "Progress", "cores", "run_all"]
+
+EVERY_S: Final = 0.1
+"""Between two words of a worker about how far it is."""
+GRACE_S: Final = 10.0
+"""How long a worker may take to close its recording when the batch is stopped."""
+
+
+def cores() -> int:
+    """How many processes this machine runs at a time."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def _ignore(_number: int, _what: object) -> None:
+    pass
+
+
+@dataclass(slots=True)
+class _Books:
+    """Which jobs have ended and how, and who is to be told."""
+
+    jobs: Sequence[Job]
+    on_start: Callable[[int, Job], None]
+    on_progress: Callable[[int, Progress], None]
+    on_end: Callable[[int, Outcome], None]
+    stop_after: Callable[[Outcome], bool]
+    outcomes: dict[int, Outcome] = field(default_factory=dict)
+    begun: int = 0
+    stopping: bool = False
+
+    @property
+    def more(self) -> bool:
+        """Whether a job waits to be begun."""
+        return not self.stopping and self.begun < len(self.jobs)
+
+    def begin(self) -> int:
+        """The number of the next job, which begins now."""
+        number = self.begun
+        self.begun += 1
+        self.on_start(number, self.jobs[number])
+        return number
+
+    def end(self, number: int, outcome: Outcome) -> None:
+        """A job has ended."""
+        if number in self.outcomes:
+            return  # it had ended when the batch was stopped
+        self.outcomes[number] = outcome
+        self.stopping = self.stopping or outcome.code == INTERRUPTED or self.stop_after(outcome)
+        self.on_end(number, outcome)
+
+    def close(self, *, interrupted: bool) -> list[Outcome]:
+        """All outcomes, in the order of the jobs; what was never begun says so."""
+        stopped = interrupted or any(each.code == INTERRUPTED for each in self.outcomes.values())
+        code = INTERRUPTED if stopped else NOT_RUN
+        return [
+            self.outcomes.get(number) or Outcome(job, code=code, error="not begun")
+            for number, job in enumerate(self.jobs)
+        ]
+
+
+def run_all(
+    jobs: Sequence[Job],
+    *,
+    workers: int = 0,
+    on_start: Callable[[int, Job], None] = _ignore,
+    on_progress: Callable[[int, Progress], None] = _ignore,
+    on_end: Callable[[int, Outcome], None] = _ignore,
+    stop_after: Callable[[Outcome], bool] = lambda outcome: False,
+) -> list[Outcome]:
+    """Run jobs and return how each ended, in their order, however they were spread.
+
+    ``workers`` is how many run at a time (0: as many as the machine has cores); with one of them, everything happens in
+    this process. Callbacks are given the number of the job (from 0) and come one at a time, in this process. After an
+    outcome that ``stop_after`` says yes to, what runs is finished and nothing more is begun (:data:`NOT_RUN`).
+
+    Never raises for what a job does. Ctrl-C stops every worker; recordings are closed as far as they are, and the
+    outcomes of what had not ended have code 130. A worker killed by a signal gives its job code 70.
+
+    Whoever calls this from a script must guard it by ``if __name__ == "__main__"``, as for all of multiprocessing.
+    """
+    count = min(workers or cores(), len(jobs))
+    books = _Books(jobs, on_start, on_progress, on_end, stop_after)
+    if count > 1:
+        return books.close(interrupted=_in_processes(books, count))
+    interrupted = False
+    try:
+        while books.more:
+            number = books.begin()
+            books.end(number, perform(jobs[number], lambda told, number=number: on_progress(number, told)))  # type: ignore[misc]
+    except KeyboardInterrupt:  # between two jobs
+        interrupted = True
+    return books.close(interrupted=interrupted)
+
+
+@dataclass(slots=True)
+class _Worker:
+    """A process and what it is at."""
+
+    process: SpawnProcess
+    line: Connection
+    number: int = -1
+    """Of its job; -1 none."""
+    session: str = ""
+    """Directory that its job records in."""
+    began: float = 0.0
+
+    @classmethod
+    def hire(cls) -> "_Worker":
+        """Start a process. It never sees Ctrl-C: a terminal sends it to everybody, and this process decides."""
+        context = get_context("spawn")
+        ours, theirs = context.Pipe()
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:
+            process = context.Process(target=_serve, args=(theirs,), daemon=True)
+            process.start()
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        theirs.close()
+        return cls(process, ours)
+
+    def give(self, number: int, job: Job) -> None:
+        """Let it do a job. That it may be dead by now shows when its answer is read."""
+        self.number, self.session, self.began = number, "", time.perf_counter()
+        with suppress(OSError):
+            self.line.send(job)
+
+    def death(self, job: Job, *, asked: bool) -> Outcome:
+        """The outcome of its job when it died over it; ``asked``: the batch had told it to stop."""
+        self.process.join(GRACE_S)
+        if self.process.is_alive():
+            self.process.kill()
+            self.process.join()
+        took = time.perf_counter() - self.began
+        if asked:
+            kept = f"; what was recorded so far: {self.session}" if self.session else ""
+            return Outcome(job, None, f"stopped{kept}", INTERRUPTED, self.session, "", took)
+        error = f"internal error: {job.path}: its process {_how(self.process.exitcode)} before the session ended"
+        log = Path(self.session) / session_files.CRASH_LOG if self.session else None
+        if log is not None:
+            with suppress(OSError):
+                log.write_text(account(error + "\n"), encoding="utf-8")
+        return Outcome(job, None, error, INTERNAL, self.session, str(log or ""), took)
+
+
+def _how(code: int | None) -> str:
+    """How a process ended, in words."""
+    if code is None or code >= 0:
+        return f"left with exit code {code}"
+    try:
+        name = signal.Signals(-code).name
+    except ValueError:
+        name = f"signal {-code}"
+    return f"was killed by {name}" + (" (out of memory?)" if name == "SIGKILL" else "")
+
+
+def _in_processes(books: _Books, count: int) -> bool:
+    """Run all jobs with so many workers; returns whether Ctrl-C ended it."""
+    team: list[_Worker] = []
+    interrupted = False
+    try:
+        _work(books, count, team)
+    except KeyboardInterrupt:
+        interrupted = books.stopping = True
+        _stop(books, team)
+    finally:
+        _dismiss(team)
+    return interrupted
+
+
+def _work(books: _Books, count: int, team: list[_Worker]) -> None:
+    while True:
+        while books.more:
+            free = next((worker for worker in team if worker.number < 0), None)
+            if free is None and len(team) == count:
+                break
+            if free is None:
+                free = _Worker.hire()
+                team.append(free)
+            number = books.begin()
+            free.give(number, books.jobs[number])
+        if not _listen(books, team, None, asked=False):
+            return
+
+
+def _listen(books: _Books, team: list[_Worker], timeout: float | None, *, asked: bool) -> bool:
+    """Take what the workers say; returns whether any of them has a job. Takes the dead out of the team."""
+    busy = {worker.line: worker for worker in team if worker.number >= 0}
+    if not busy:
+        return False
+    for line in wait(list(busy), timeout):
+        worker = busy[line]  # type: ignore[index]
+        number = worker.number
+        try:
+            told = worker.line.recv()
+        except (EOFError, OSError):
+            team.remove(worker)
+            outcome = worker.death(books.jobs[number], asked=asked)
+            worker.line.close()
+            worker.process.close()
+            books.end(number, outcome)
+            continue
+        if isinstance(told, Progress):
+            worker.session = told.session
+            books.on_progress(number, told)
+        else:
+            books.end(number, told)
+            worker.number = -1
+    return True
+
+
+def _stop(books: _Books, team: list[_Worker]) -> None:
+    """Let every worker close its recording, and wait for it a while; a second Ctrl-C does not wait."""
+    for worker in team:
+        worker.process.terminate()
+    deadline = time.monotonic() + GRACE_S
+    with suppress(KeyboardInterrupt):
+        while (left := deadline - time.monotonic()) > 0 and _listen(books, team, left, asked=True):
+            pass
+    for worker in [each for each in team if each.number >= 0]:
+        worker.process.kill()
+        books.end(worker.number, worker.death(books.jobs[worker.number], asked=True))
+        worker.number = -1
+
+
+def _dismiss(team: list[_Worker]) -> None:
+    """Let every worker go."""
+    for worker in team:
+        worker.line.close()  # which it takes as the end
+    for worker in team:
+        worker.process.join(GRACE_S)
+        if worker.process.is_alive():
+            worker.process.kill()
+            worker.process.join()
+        worker.process.close()
+
+
+def _serve(line: Connection) -> None:
+    """What a worker does: one job after another, until nobody is there to ask for more."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, _give_up)
+    said = 0.0
+
+    def tell(progress: Progress) -> None:
+        nonlocal said
+        now = time.monotonic()
+        if said and now - said < EVERY_S:
+            return
+        said = now
+        try:
+            line.send(progress)
+        except OSError:
+            raise KeyboardInterrupt from None  # whoever asked has gone
+
+    with suppress(EOFError, OSError, KeyboardInterrupt):
+        while True:
+            job = line.recv()
+            said = 0.0
+            line.send(perform(job, tell))
+
+
+def _give_up(number: int, _frame: FrameType | None) -> None:
+    """Stop at the first word, and take no second one while the recording is closed."""
+    signal.signal(number, signal.SIG_IGN)
+    raise KeyboardInterrupt

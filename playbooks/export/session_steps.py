@@ -1,0 +1,187 @@
+"""A session's story as the steps of a playbook: the playbook's own and the operator's, each in its place.
+
+Steps act in order, each after the one before it. So a step of the playbook that counted from the step before, and now
+has one of the operator's there, gets the time at which it acted; and what never acted is left out.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Final
+
+from playbooks.engine.script import PATIENCE_US
+from playbooks.engine.session import ENDINGS, TAKE_OVER
+from playbooks.export.story import Acted, Story
+from playbooks.model.playbook import Step, Trigger
+from playbooks.model.step_text import Line, action_lines, instant, trigger_lines
+from playbooks.model.wording import step_name, words
+from playbooks.recording.reader import RecordedAction
+
+_HOUR_US: Final = 3_600_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Own:
+    """A step of the playbook, as it stands there or by another trigger."""
+
+    step: Step
+    trigger: Trigger | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Added:
+    """A step that the session adds."""
+
+    trigger: Trigger
+    lines: tuple[Line, ...]
+    """What it does."""
+    remark: str
+
+    def written(self) -> list[Line]:
+        """All its lines."""
+        return [*trigger_lines(self.trigger), *self.lines]
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """Something that is only told, in a comment; ``step`` is the one that never acted, if it is about one."""
+
+    text: str
+    step: Step | None = None
+
+
+Entry = Own | Added | Told
+
+
+def entries(story: Story) -> list[Entry]:
+    """The steps of a playbook that comes to the same events, in order."""
+    if story.as_written:
+        return [Own(step) for step in story.playbook.steps]
+    return _Entries(story).all()
+
+
+class _Entries:
+    """Puts them together; knows what stands before."""
+
+    def __init__(self, story: Story) -> None:
+        self._story = story
+        self._found: list[Entry] = []
+        self._at_us = 0
+        """The latest ``at`` so far: a file's may not go back."""
+        self._before_us = 0
+        """When the step before acts."""
+        self._between = False
+        """Whether that is another one than the playbook's own step before."""
+        self._last_us = 0
+        """When the playbook's own step before acted."""
+        self._wake = 0
+        """How many steps in the wake of an action that is left out are still to come."""
+        self._round = False
+        """Whether the playbook's own step before began a round, and is left out."""
+
+    def all(self) -> list[Entry]:
+        """Everything, with how it ends."""
+        acted = list(self._story.acted)
+        for number, step in enumerate(self._story.playbook.steps):
+            while acted and acted[0].action.steps <= number:
+                self._operator(acted.pop(0))
+            if number >= len(self._story.taken):
+                break
+            self._own(step, *self._story.taken[number])
+        for each in acted:
+            self._operator(each)
+        self._ending()
+        self._never_acted()
+        return self._found
+
+    # -- the operator's ---------------------------------------------------------------------------------------------
+
+    def _operator(self, acted: Acted) -> None:
+        action = acted.action.action()
+        if acted.action.verb == TAKE_OVER:
+            self._found.append(Told(f"at {instant(acted.action.at_us)} the operator took over"))
+            return
+        if acted.error and not acted.guarded:
+            self._found.append(
+                Told(f"at {instant(acted.action.at_us)} the operator tried {words(action)}, in vain: {acted.error}")
+            )
+            self._wake = acted.woke
+            return
+        named = replace(action, name=acted.heals or action.name)
+        remark = "the operator" if not acted.error else f"the operator; {acted.error}"
+        self._add(self._place(acted.action, pending=acted.pending), tuple(action_lines(named)), remark)
+
+    def _place(self, action: RecordedAction, *, pending: bool) -> Trigger:
+        return Trigger("at", action.at_us, executed=action.executed if pending else -1)
+
+    def _add(self, trigger: Trigger, lines: tuple[Line, ...], remark: str) -> None:
+        self._found.append(Added(trigger, lines, remark))
+        self._at_us = self._before_us = trigger.time_us
+        self._between = True
+
+    # -- the playbook's own -----------------------------------------------------------------------------------------
+
+    def _own(self, step: Step, taken_us: int, executed: int) -> None:
+        last_us, self._last_us = self._last_us, taken_us
+        if step.verb == "round":
+            self._between = self._round = True
+            return
+        trigger = self._trigger(step, Trigger("at", taken_us, executed=executed), last_us)
+        self._round = False
+        self._found.append(Own(step, trigger))
+        chosen = trigger or step.trigger
+        if chosen.kind == "at":
+            self._at_us = max(self._at_us, chosen.time_us)
+        self._before_us = taken_us
+        self._between = False
+
+    def _trigger(self, step: Step, exact: Trigger, last_us: int) -> Trigger | None:
+        """Another trigger where its own would not do, None where it would."""
+        if step.verb == "manual":
+            return None
+        woken, self._wake = self._wake > 0, max(0, self._wake - 1)
+        own = step.trigger
+        if own.kind == "when":
+            # What made the engine look at the condition here and not before is not there any more.
+            return exact if woken or self._round else self._patient(own, exact.time_us, last_us)
+        late = own.kind == "at" and (own.since_round > 0 or own.time_us < self._at_us)
+        counts = own.kind == "after" and self._between
+        return replace(exact, executed=-1) if late or counts else None
+
+    def _patient(self, own: Trigger, taken_us: int, last_us: int) -> Trigger | None:
+        """A ``when`` may wait until the same instant as it could, whatever now stands before it."""
+        waited_us = taken_us - self._before_us
+        if own.within_us >= 0:
+            end_us = last_us + own.within_us
+            return replace(own, within_us=end_us - self._before_us) if self._between else None
+        if waited_us >= PATIENCE_US:
+            return replace(own, within_us=waited_us + _HOUR_US)
+        if taken_us == last_us + PATIENCE_US and not self._story.recorded.start.live:
+            return replace(own, within_us=waited_us)
+        return None
+
+    # -- the end ----------------------------------------------------------------------------------------------------
+
+    def _ending(self) -> None:
+        story = self._story
+        taken = story.playbook.steps[: len(story.taken)]
+        if story.playbook.spec.manual or (taken and taken[-1].verb in ENDINGS):
+            return
+        if story.left is not None:
+            self._add(
+                self._place(story.left.action, pending=story.left.pending), (("settle", "now"),), "the operator left"
+            )
+        elif story.settled_us >= 0:
+            self._add(Trigger("at", story.settled_us), (("settle", "now"),), "the session began to settle")
+        elif story.torn:
+            last_us = max(story.recorded.last_us, self._before_us)
+            self._add(Trigger("at", last_us), (("settle", "now"),), "the recording ends here")
+        else:
+            self._add(Trigger("at", story.recorded.until_us), (("stop", "now"),), "the session was cut off here")
+
+    def _never_acted(self) -> None:
+        left = self._story.playbook.steps[len(self._story.taken) :]
+        if not left:
+            return
+        why = f": {self._story.reason}" if self._story.reason else ""
+        named = f"{step_name(left[0])} to {step_name(left[-1])[5:]}" if len(left) > 1 else step_name(left[0])
+        self._found.append(Told(f"{named} of the playbook never acted{why}"))
+        self._found += [Told("", step) for step in left if step.verb != "round"]

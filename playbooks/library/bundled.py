@@ -1,0 +1,33 @@
+"""The playbooks that come with floodmark, and the fragments that a playbook may include, by name."""
+
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+from playbooks.errors import nearest, shown
+
+LIBRARY: Final = Path(__file__).parent
+FRAGMENTS: Final = LIBRARY / "fragments"
+
+
+@cache
+def names() -> tuple[str, ...]:
+    """Names of all bundled playbooks, in alphabetical order."""
+    return tuple(sorted(path.stem for path in LIBRARY.glob("*.yaml")))
+
+
+@cache
+def fragment_names() -> tuple[str, ...]:
+    """Names of all bundled fragments, in alphabetical order."""
+    return tuple(sorted(path.stem for path in FRAGMENTS.glob("*.yaml")))
+
+
+def path_of(name: str) -> Path:
+    """The file of a bundled playbook.
+
+    Raises:
+        KeyError: there is none of that name; the message names the nearest.
+    """
+    if name not in names():
+        raise KeyError(f"no bundled playbook {shown(name)}{nearest(name, names())}")
+    return LIBRARY / f"{name}.yaml"

@@ -1,0 +1,228 @@
+"""What a field of a record can be made of: the names, and what each takes. Nothing here makes anything.
+
+A field is written as a provider's name, with arguments where it takes some: ``uuid4``, ``pyint(1, 500)``,
+``random_element('new', 'paid')``. Names are Faker's, but for a few that tell of the record itself. Whatever depends on
+today's date is left out: a session has its own time, and must come out the same next year.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+from playbooks.errors import counted, listed, nearest, shown
+
+Argument = int | str
+MOST: Final = 10**12
+LONGEST: Final = 1_000
+"""Characters of an argument, and of what one may ask for."""
+
+
+class FieldError(ValueError):
+    """A field that is written wrongly; the message says what was found and what is allowed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """A number in a range, or a text (``low`` and ``high`` are its length)."""
+
+    name: str
+    low: int = -MOST
+    high: int = MOST
+    text: bool = False
+    many: bool = False
+    """Takes all arguments there are, at least one."""
+
+    def wrong(self, value: Argument) -> str:
+        """What it takes instead; empty when it is right."""
+        if self.text != isinstance(value, str):
+            return "a text in quotes" if self.text else "a whole number"
+        size = len(value) if isinstance(value, str) else value
+        if self.low <= size <= self.high:
+            return ""
+        unit = " characters" if self.text else ""
+        return f"{self.low} to {self.high}{unit}"
+
+
+@dataclass(frozen=True, slots=True)
+class Provider:
+    """A way to make a value."""
+
+    doc: str
+    parameters: tuple[Parameter, ...] = ()
+    ordered: bool = False
+    """Its first argument must not be above its second."""
+    needed: int = 0
+    """How many arguments it does not do without."""
+
+    def signature(self, name: str) -> str:
+        """As it is written, with the names of what it takes."""
+        words = [f"{each.name}, ..." if each.many else each.name for each in self.parameters]
+        return f"{name}({', '.join(words)})" if words else name
+
+
+class Call(NamedTuple):
+    """A provider with its arguments, by name; those that take many have them by number."""
+
+    provider: str
+    arguments: tuple[tuple[str, Argument], ...]
+
+
+_RANGE: Final = (Parameter("min_value"), Parameter("max_value"))
+_PATTERN: Final = (Parameter("text", 1, 100, text=True),)
+
+OWN: Final[Mapping[str, Provider]] = {
+    "sequence": Provider("the record's number among its producer's in the partition"),
+    "timestamp": Provider("the record's time, in milliseconds since the session began"),
+    "partition": Provider("the partition it was sent to"),
+    "producer": Provider("its producer's name"),
+    "key": Provider("its key, null without one"),
+}
+"""Of the record itself."""
+
+FAKED: Final[Mapping[str, Provider]] = {
+    "address": Provider("a postal address"),
+    "ascii_email": Provider("an address for mail"),
+    "bban": Provider("an account number"),
+    "boolean": Provider("true or false", (Parameter("chance_of_getting_true", 0, 100),)),
+    "bothify": Provider("a text with a digit for each # and a letter for each ?", _PATTERN),
+    "bs": Provider("a few words of business"),
+    "catch_phrase": Provider("a slogan"),
+    "city": Provider("a city"),
+    "color_name": Provider("a colour"),
+    "company": Provider("a company"),
+    "country": Provider("a country"),
+    "country_code": Provider("two letters of a country"),
+    "credit_card_number": Provider("the number of a credit card"),
+    "credit_card_provider": Provider("who issues credit cards"),
+    "currency_code": Provider("three letters of a currency"),
+    "domain_name": Provider("a domain"),
+    "ean13": Provider("a product's bar code"),
+    "email": Provider("an address for mail"),
+    "file_path": Provider("a file"),
+    "first_name": Provider("a first name"),
+    "hexify": Provider("a text with a hexadecimal digit for each ^", _PATTERN),
+    "hostname": Provider("a host"),
+    "http_method": Provider("GET, POST and so on"),
+    "http_status_code": Provider("a status of HTTP"),
+    "iban": Provider("an international account number"),
+    "ipv4": Provider("an address of the internet"),
+    "ipv6": Provider("a longer one"),
+    "isbn13": Provider("a book's number"),
+    "job": Provider("a profession"),
+    "language_code": Provider("a language"),
+    "last_name": Provider("a last name"),
+    "latitude": Provider("degrees north"),
+    "lexify": Provider("a text with a letter for each ?", _PATTERN),
+    "license_plate": Provider("a car's plate"),
+    "locale": Provider("a language and a country"),
+    "longitude": Provider("degrees east"),
+    "mac_address": Provider("a network card's address"),
+    "md5": Provider("32 hexadecimal digits"),
+    "mime_type": Provider("a kind of document"),
+    "name": Provider("somebody's name"),
+    "numerify": Provider("a text with a digit for each #", _PATTERN),
+    "phone_number": Provider("a telephone number"),
+    "port_number": Provider("a port"),
+    "postcode": Provider("a postal code"),
+    "pyfloat": Provider(
+        "a number with so many digits behind the point (2 unless given)",
+        (*_RANGE, Parameter("right_digits", 0, 9)),
+        ordered=True,
+        needed=2,
+    ),
+    "pyint": Provider("a whole number (0 to 9999 unless given)", _RANGE, ordered=True),
+    "random_element": Provider(
+        "one of several texts", (Parameter("elements", 0, 200, text=True, many=True),), needed=1
+    ),
+    "sentence": Provider("about so many words (6 unless given)", (Parameter("nb_words", 1, 200),)),
+    "sha256": Provider("64 hexadecimal digits"),
+    "street_address": Provider("a street and a number"),
+    "text": Provider(
+        "a text of at most so many characters (200 unless given)", (Parameter("max_nb_chars", 5, LONGEST),)
+    ),
+    "uri_path": Provider("the path of a page"),
+    "url": Provider("a page"),
+    "user_name": Provider("somebody's account"),
+    "uuid4": Provider("a random identifier"),
+    "word": Provider("a word"),
+}
+"""Faker's, by its names."""
+
+PROVIDERS: Final[Mapping[str, Provider]] = {**OWN, **FAKED}
+
+FIELD_PATTERN: Final = r"[a-z][a-z0-9_]*(\(.*\))?"
+_CALL: Final = re.compile(r"([A-Za-z_][A-Za-z0-9_]{0,60})\s*(?:\((.*)\))?", re.ASCII | re.DOTALL)
+_ARGUMENT: Final = re.compile(
+    r"""\s*(?:([a-z_]+)\s*=\s*)?(?:(-?[0-9]{1,15})|'([^'\n]*)'|"([^"\n]*)")\s*(,|$)""", re.ASCII
+)
+
+
+def parse(text: str) -> Call:
+    """A field as it is written.
+
+    Raises:
+        FieldError: it is no field, or asks for what there is not.
+    """
+    found = _CALL.fullmatch(text.strip())
+    if found is None:
+        raise FieldError(f"found {shown(text)}, allowed is a provider such as uuid4 or pyint(1, 500)")
+    name, inside = found[1], found[2] or ""
+    provider = PROVIDERS.get(name)
+    if provider is None:
+        hint = nearest(name, PROVIDERS)
+        raise FieldError(f"found an unknown provider {shown(name)}{hint or f', allowed are {listed(PROVIDERS)}'}")
+    return Call(name, _bound(name, provider, _arguments(inside)))
+
+
+def _arguments(text: str) -> list[tuple[str, Argument]]:
+    """(name or nothing, value) of each argument."""
+    found: list[tuple[str, Argument]] = []
+    at = 0
+    while text[at:].strip() or (found and at and text[at - 1] == ","):
+        match = _ARGUMENT.match(text, at)
+        if match is None:
+            raise FieldError(f"found {shown(text[at:].strip())}, allowed is a whole number, or a text in quotes")
+        name, number, single, double, _comma = match.groups()
+        value: Argument = int(number) if number is not None else single if single is not None else double
+        found.append((name or "", value))
+        at = match.end()
+    return found
+
+
+def _bound(name: str, provider: Provider, given: list[tuple[str, Argument]]) -> tuple[tuple[str, Argument], ...]:
+    """Arguments by the names of the parameters, checked."""
+    parameters = provider.parameters
+    many = bool(parameters) and parameters[0].many
+    bound: dict[str, Argument] = {}
+    for index, (word, value) in enumerate(given):
+        parameter = parameters[0] if many else _parameter(name, provider, index, word)
+        key = str(index) if many else parameter.name
+        if many and word:
+            raise FieldError(f"found {word}=, allowed is {provider.signature(name)} without names")
+        if key in bound or (not word and not many and len(bound) < index):
+            raise FieldError(f"found {parameter.name} twice, allowed is {provider.signature(name)}")
+        wrong = parameter.wrong(value)
+        if wrong:
+            told = shown(value) if isinstance(value, str) else value
+            raise FieldError(f"found {told} as {parameter.name} of {name}, allowed is {wrong}")
+        bound[key] = value
+    if len(bound) < provider.needed:
+        raise FieldError(f"found {name} with {counted(len(bound), 'argument')}, allowed is {provider.signature(name)}")
+    if provider.ordered:
+        low, high = bound.get("min_value", 0), bound.get("max_value", 9_999)
+        if isinstance(low, int) and isinstance(high, int) and low > high:
+            raise FieldError(f"found {low} to {high}, allowed is the smaller one first")
+    return tuple(bound.items())
+
+
+def _parameter(name: str, provider: Provider, index: int, word: str) -> Parameter:
+    parameters = provider.parameters
+    if word:
+        known = {each.name: each for each in parameters}
+        if word not in known:
+            raise FieldError(f"found {word}=, allowed is {provider.signature(name)}{nearest(word, known)}")
+        return known[word]
+    if index >= len(parameters):
+        raise FieldError(f"found {counted(index + 1, 'argument')} or more, allowed is {provider.signature(name)}")
+    return parameters[index]

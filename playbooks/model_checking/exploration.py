@@ -1,0 +1,163 @@
+"""A way through an exploration as a playbook that is stepped by hand.
+
+Brokers get the numbers 1 and up. A run by hand begins with an epoch of its own, 0, of which nobody is told: the first
+epoch of an exploration is its 1. What an exploration leaves open is made definite: where it says that the HW moves, the
+members of the ISR ask for the next record, and their answers are lost, as nothing more came of them.
+"""
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+import yaml
+
+from cluster_model.model_checker.properties import LOG_MATCHING, STRONG_ISR, STUCK, WEAK_ISR
+from cluster_model.model_checker.search import Broken
+from cluster_model.model_checker.shape import NOBODY, Local
+from cluster_model.model_checker.transitions import Moves, Step
+
+PARTITION: Final = "orders-0"
+
+_Line = dict[str, Any]
+
+
+def playbook(name: str, title: str, moves: Moves, found: str, broken: Broken) -> str:
+    """The YAML of a playbook that takes these steps, and then those that show what comes of it."""
+    brokers = list(range(1, moves.bounds.replicas + 1))
+    head: dict[str, Any] = {
+        "floodmark": 1,
+        "name": name,
+        "title": title,
+        "stepping": "manual",
+        "cluster": {"kafka": moves.profile.version, "mode": moves.profile.mode, "brokers": len(brokers)},
+        "topics": [{"name": "orders", "placement": [brokers]}],
+    }
+    text: str = yaml.safe_dump(head, sort_keys=False, width=118, allow_unicode=True)
+    text += "steps:\n" + "".join(map(_line, _steps(moves, broken.steps)))
+    text += f"  # Here {MEANINGS[found]}: what comes of it.\n" + "".join(map(_line, _ending(moves, found, broken.at)))
+    return text + f"expect:\n  - end: {EXPECTED[found]}\n"
+
+
+MEANINGS: Final = {
+    STRONG_ISR: "a member of the ISR lacks what the leader counts as committed",
+    WEAK_ISR: "a member of the ISR that a leader goes by lacks what it counts as committed",
+    LOG_MATCHING: "a follower has something else than its leader at an offset, and goes on from there",
+    STUCK: "nothing more can happen",
+}
+EXPECTED: Final = {
+    STRONG_ISR: "acked_lost() > 0",
+    WEAK_ISR: "acked_lost() > 0",
+    LOG_MATCHING: "diverged(orders-0) > 0",
+    STUCK: "under_replicated() > 0",
+}
+"""What a playbook expects at its end."""
+
+_ROUNDS: Final = 3
+"""Fetches of each follower: the records, then the HW, and whatever its version asks for before."""
+
+
+def _ending(moves: Moves, found: str, at: tuple[int, ...]) -> Iterator[_Line]:
+    """The election that loses the records, or the fetches that commit what differs."""
+    replicas = range(moves.bounds.replicas)
+    locals_ = [moves.locals.things[number] for number in at[: len(replicas)]]
+    decisions, isr = moves.held.things[at[len(replicas)]]
+    leader, epoch = decisions[-1].leader, len(decisions)
+    if found in {STRONG_ISR, WEAK_ISR}:
+        leader = _short(locals_, isr)
+        epoch += 1
+        yield {"elect": {"partition": PARTITION, "leader": leader + 1}}
+    order = sorted(replicas, key=lambda broker: broker != leader)
+    for broker in order:
+        if locals_[broker].epoch < epoch - 1:
+            yield {"deliver": {"broker": broker + 1, "partition": PARTITION}}
+    for _round in range(_ROUNDS):
+        for broker in order[1:]:
+            yield {"fetch": {"follower": broker + 1, "partition": PARTITION}}
+
+
+def _short(replicas: list[Local], isr: tuple[int, ...]) -> int:
+    """The member of the ISR that lacks most of what somebody who leads counts as committed."""
+    committed = max(
+        (each.log[: each.hw] for broker, each in enumerate(replicas) if each.leader == broker), key=len, default=()
+    )
+    return min(
+        isr, key=lambda member: sum(one == two for one, two in zip(replicas[member].log, committed, strict=False))
+    )
+
+
+def _line(step: _Line) -> str:
+    verb, params = next(iter(step.items()))
+    inner = ", ".join(f"{name}: {_value(value)}" for name, value in params.items())
+    return f"  - {verb}: {{{inner}}}\n"
+
+
+def _value(value: object) -> str:
+    return f"[{', '.join(map(str, value))}]" if isinstance(value, list) else str(value)
+
+
+def _steps(moves: Moves, way: tuple[Step, ...]) -> Iterator[_Line]:
+    at = moves.start()
+    for step in way:
+        after = next(new for each, new in moves.after(at) if each == step)
+        yield from _Taken(moves, at, after).lines(step)
+        at = after
+
+
+class _Taken:
+    """One step of the exploration, from a state to the next."""
+
+    def __init__(self, moves: Moves, before: tuple[int, ...], after: tuple[int, ...]) -> None:
+        self._moves = moves
+        self._before = [moves.locals.things[number] for number in before[: moves.bounds.replicas]]
+        self._after = [moves.locals.things[number] for number in after[: moves.bounds.replicas]]
+
+    def lines(self, step: Step) -> Iterator[_Line]:
+        """What is done by hand for it."""
+        verb, broker, *more = step
+        here = {"broker": broker + 1, "partition": PARTITION}
+        if verb == "elect":
+            yield {"elect": {"partition": PARTITION, "leader": broker + 1}}
+        elif verb == "drop":
+            yield {"drop_from_isr": {"partition": PARTITION, "broker": broker + 1}}
+        elif verb in {"lead", "follow"}:
+            yield {"deliver": {**here, "epoch": more[0] + 1}}
+            if verb == "follow" and self._after[broker].leader != NOBODY:
+                yield from self._truncates(broker)
+        elif verb == "write":
+            yield {"append": {**here, "records": 1, "acks": "all"}}
+        elif verb == "fetch":
+            yield {"fetch": {"follower": broker + 1, "partition": PARTITION, "records": 1}}
+        elif verb == "hw":
+            yield from self._heard(self._before[broker].isr, broker)
+        elif verb == "restart":
+            yield from self._restarts(broker, more[0])
+        else:
+            yield from self._changes_isr(verb, broker, more[0])
+
+    def _truncates(self, broker: int) -> Iterator[_Line]:
+        """Since KIP-595 a follower learns from a fetch that its log differs; nothing else comes of that fetch."""
+        cut = len(self._after[broker].log) < len(self._before[broker].log)
+        if cut and self._moves.profile.diverging_fetch:
+            yield {"fetch": {"follower": broker + 1, "partition": PARTITION, "records": 0}}
+
+    def _heard(self, followers: tuple[int, ...], leader: int) -> Iterator[_Line]:
+        for follower in followers:
+            if follower != leader and self._before[follower].leader == leader:
+                asked = {"follower": follower + 1, "partition": PARTITION}
+                yield {"fetch_send": asked}
+                yield {"fetch_serve": asked}
+                yield {"fetch_lose": asked}
+
+    def _restarts(self, broker: int, hw: int) -> Iterator[_Line]:
+        if hw:
+            yield {"checkpoint": {"broker": broker + 1}}
+        yield {"crash": {"broker": broker + 1}}
+        yield {"restart": {"broker": broker + 1}}
+
+    def _changes_isr(self, verb: str, leader: int, other: int) -> Iterator[_Line]:
+        yield from self._heard((other,), leader)
+        here = {"partition": PARTITION, "broker": leader + 1}
+        yield (
+            {"shrink_isr": {**here, "out": [other + 1]}}
+            if verb == "shrink"
+            else {"expand_isr": {**here, "in": other + 1}}
+        )

@@ -1,0 +1,324 @@
+"""Kinds of values, of which the tables of keys are made: how each is read, what is wrong with it, its JSON Schema."""
+
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from playbooks.errors import closest, counted, listed, nearest, shown
+from playbooks.parser.document.context import Notes
+from playbooks.parser.document.yaml_source import Mapping as YamlMapping
+from playbooks.parser.document.yaml_source import Node, Scalar, Sequence, found, item_key
+from playbooks.units import (
+    DURATION_ALLOWED,
+    DURATION_PATTERN,
+    RATE_ALLOWED,
+    RATE_PATTERN,
+    UnitError,
+    duration_us,
+    per_second,
+)
+
+Schema = dict[str, Any]
+
+
+class Bad:
+    """The one value of something that was wrong; the mistake is in the notes."""
+
+
+BAD: Final = Bad()
+
+
+class Kind(ABC):
+    """A kind of value. What each kind does is in ``_read`` and ``_schema``."""
+
+    __slots__ = ()
+
+    def read(self, node: Node, key: str, notes: Notes) -> Any:
+        """The value, or :data:`BAD` after noting what is wrong."""
+        return self._read(node, key, notes)
+
+    def schema(self) -> Schema:
+        """JSON Schema of what is allowed."""
+        return self._schema()
+
+    @abstractmethod
+    def _read(self, node: Node, key: str, notes: Notes) -> Any: ...
+
+    @abstractmethod
+    def _schema(self) -> Schema: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Text(Kind):
+    """One scalar as text, taken as it was written (``on`` and ``3.10`` stay what they are)."""
+
+    pattern: str = ""
+    allowed: str = "a text"
+    longest: int = 4_000
+
+    def _read(self, node: Node, key: str, notes: Notes) -> Any:
+        if not isinstance(node, Scalar) or node.empty:
+            notes.refuse(node, key, self.allowed)
+        elif len(node.text) > self.longest:
+            notes.problem(node, key, f"found {len(node.text)} characters, allowed are at most {self.longest}")
+        elif self.pattern and not re.fullmatch(self.pattern, node.text, re.ASCII):
+            notes.refuse(node, key, self.allowed)
+        else:
+            return node.text
+        return BAD
+
+    def _schema(self) -> Schema:
+        return {"type": "string", "pattern": f"^{self.pattern}$"} if self.pattern else {"type": "string"}
+
+
+NAME_PATTERN: Final = r"[A-Za-z0-9._-]{1,100}"
+NAME: Final = Text(NAME_PATTERN, "a name of letters, digits, dots, dashes and underscores, at most 100")
+
+
+@dataclass(frozen=True, slots=True)
+class Integer(Kind):
+    """A whole number in a range, written without quotes."""
+
+    low: int
+    high: int
+    allowed: str = ""
+    """What to say instead of the range."""
+
+    def _read(self, node: Node, key: str, notes: Notes) -> Any:
+        if isinstance(node, Scalar) and node.plain and re.fullmatch(r"-?[0-9]{1,19}", node.text, re.ASCII):
+            value = int(node.text)
+            if self.low <= value <= self.high:
+                return value
+        notes.refuse(node, key, self.allowed or f"a whole number from {self.low} to {self.high}")
+        return BAD
+
+    def _schema(self) -> Schema:
+        return {"type": "integer", "minimum": self.low, "maximum": self.high}
+
+
+@dataclass(frozen=True, slots=True)
+class Truth(Kind):
+    """``true`` or ``false``; the other words of YAML 1.1 are refused rather than guessed at."""
+
+    def _read(self, node: Node, key: str, notes: Notes) -> Any:
+        if isinstance(node, Scalar) and node.plain and node.text.lower() in {"true", "false"}:
+            return node.text.lower() == "true"
+        notes.refuse(node, key, "true or false")
+        return BAD
+
+    def _schema(self) -> Schema:
+        return {"type": "boolean"}
+
+
+@dataclass(frozen=True, slots=True)
+class Choice(Kind):
+    """One of a few words."""
+
+    names: tuple[str, ...]
+    allowed: str = ""
+    """What to say instead of all the names."""
+
+    def _read(self, node: Node, key: str, notes: Notes) -> Any:
+        if isinstance(node, Scalar) and node.text in self.names:
+            return node.text
+        hint = nearest(node.text, self.names) if isinstance(node, Scalar) else ""
+        notes.refuse(node, key, (self.allowed or listed(self.names)) + hint)
+        return BAD
+
+    def _schema(self) -> Schema:
+        return {"enum": list(self.names)}
+
+
+@dataclass(frozen=True, slots=True)
+class Numbered(Choice):
+    """One of a few words, or the number of what is meant, from 1."""
+
+    def _read(self, node: Node, key: str, notes: Notes) -> Any:
+        text = node.text if isinstance(node, Scalar) else ""
+        if re.fullmatch(r"[1-9][0-9]{0,8}", text, re.ASCII):
+            return text
+        return Choice.read(Choice(self.names, self.allowed), node, key, notes)
+
+    def _schema(self) -> Schema:
+        return {"anyOf": [Choice(self.names).schema(), {"type": "integer", "minimum": 1}]}
+
+
+@dataclass(frozen=True, slots=True)
+class Quantity(Kind):
+    """A number with a unit; ``convert`` turns the text into the model's unit."""
+
+    convert: Callable[[str], Any]
+    pattern: str
+    allowed: str
+    low: int = 0
+    high: int | None = None
+    raw: bool = False
+    """The value is the checked text itself: who reads it needs more to convert it."""
+    numbers: bool = False
+    """A bare number is one, too."""
+    write: Callable[[int], str] = str
+    """How a limit is written in a message."""
+
+    def _read(self, node: Node, key: str, notes: Notes) -> Any:
+        if not isinstance(node, Scalar) or node.empty:
+            notes.refuse(node, key, self.allowed)
+            return BAD
+        try:
+            value = self.convert(node.text)
+        except UnitError as error:
+            allowed = str(error)
+            wording = f"allowed is {allowed}" if allowed.startswith("a ") else allowed
+            notes.problem(node, key, f"found {found(node)}, {wording}")
+            return BAD
+        if value < self.low or (self.high is not None and value > self.high):
+            most = f" to {self.write(self.high)}" if self.high is not None else " or more"
+            notes.refuse(node, key, f"{self.allowed}, from {self.write(self.low)}{most}")
+            return BAD
+        return node.text if self.raw else value
+
+    def _schema(self) -> Schema:
+        text: Schema = {"type": "string", "pattern": f"^{self.pattern}$"}
+        return {"anyOf": [text, {"type": "integer", "minimum": 0}]} if self.numbers else text
+
+
+DURATION: Final = Quantity(duration_us, DURATION_PATTERN, DURATION_ALLOWED)
+RATE: Final = Quantity(per_second, RATE_PATTERN, RATE_ALLOWED, raw=True)
+
+
+@dataclass(frozen=True, slots=True)
+class ListOf(Kind):
+    """A list of one kind, between ``least`` and ``most`` long. The value is a list without its bad elements."""
+
+    kind: Kind
+    least: int = 0
+    most: int = 1_000
+
+    def _read(self, node: Node, key: str, notes: Notes) -> Any:
+        if not isinstance(node, Sequence):
+            notes.refuse(node, key, "a list")
+            return BAD
+        if not self.least <= len(node.items) <= self.most:
+            message = f"found {counted(len(node.items), 'element')}, allowed are {self.least} to {self.most}"
+            notes.problem(node, key, message)
+            return BAD
+        values = [self.kind.read(item, item_key(item, f"{key}[{i}]"), notes) for i, item in enumerate(node.items, 1)]
+        return BAD if BAD in values else values
+
+    def _schema(self) -> Schema:
+        least = {"minItems": self.least} if self.least else {}
+        return {"type": "array", "items": self.kind.schema(), **least, "maxItems": self.most}
+
+
+@dataclass(frozen=True, slots=True)
+class ByShape(Kind):
+    """A value that may be written as a scalar, a list or a mapping; each shape is read by its own kind."""
+
+    allowed: str
+    scalar: Kind | None = None
+    sequence: Kind | None = None
+    mapping: Kind | None = None
+
+    def _read(self, node: Node, key: str, notes: Notes) -> Any:
+        shapes = {Scalar: self.scalar, Sequence: self.sequence, YamlMapping: self.mapping}
+        kind = shapes[type(node)]
+        if kind is not None:
+            return kind.read(node, key, notes)
+        notes.refuse(node, key, self.allowed)
+        return BAD
+
+    def _schema(self) -> Schema:
+        kinds = [kind for kind in (self.scalar, self.sequence, self.mapping) if kind is not None]
+        return {"anyOf": [kind.schema() for kind in kinds]}
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """A key of a mapping: what its value is, and a line of documentation."""
+
+    kind: Kind
+    doc: str
+    required: bool = False
+
+
+@dataclass(slots=True)
+class Fields:
+    """A mapping that was read: values by key, and where each stood for later checks."""
+
+    node: YamlMapping
+    key: str
+    values: dict[str, Any] = field(default_factory=dict)
+    """Without the keys that were absent, and those whose value was bad."""
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """The value of a key, or ``default`` when it is absent or bad."""
+        return self.values.get(name, default)
+
+    def given(self, name: str) -> bool:
+        """Whether the file has the key, with a good value or a bad one."""
+        return name in self.node.entries
+
+    def bad(self, name: str) -> bool:
+        """Whether the file has the key with a bad value, so that nothing should be concluded from it."""
+        return self.given(name) and name not in self.values
+
+    def at(self, name: str) -> Node:
+        """The node of a key's value, or the whole mapping when it is absent."""
+        return self.node.get(name) or self.node
+
+    def path(self, name: str) -> str:
+        """The way to a key, for messages."""
+        return f"{self.key}.{name}" if self.key else name
+
+
+@dataclass(frozen=True, slots=True)
+class Record(Kind):
+    """A mapping with known keys; every other key is refused with the nearest known one."""
+
+    keys: Mapping[str, Key]
+
+    def open(self, node: Node, key: str, notes: Notes) -> Fields | None:
+        """The mapping with its keys checked and nothing read yet; None when it is no mapping."""
+        if not isinstance(node, YamlMapping):
+            notes.refuse(node, key, f"a mapping with the keys {listed(self.keys)}")
+            return None
+        fields = Fields(node, key)
+        meant: set[str] = set()
+        for name, (where, _) in node.entries.items():
+            if name not in self.keys:
+                hint = nearest(name, self.keys)
+                meant.add(closest(name, self.keys))
+                allowed = "" if hint else f", allowed are {listed(self.keys)}"
+                notes.problem(where, fields.path(_safe(name)), f"found an unknown key {shown(name)}{allowed}{hint}")
+        for name, entry in self.keys.items():
+            if entry.required and name not in node.entries and name not in meant:
+                notes.problem(node, key, f"found no key '{name}', which is needed: {entry.doc}")
+        return fields
+
+    def fill(self, fields: Fields, name: str, notes: Notes) -> None:
+        """Read one key of an opened mapping, if the file has it."""
+        node = fields.node.get(name)
+        if node is not None:
+            value = self.keys[name].kind.read(node, fields.path(name), notes)
+            if value is not BAD:
+                fields.values[name] = value
+
+    def _read(self, node: Node, key: str, notes: Notes) -> Any:
+        """All keys of a mapping as :class:`Fields`."""
+        fields = self.open(node, key, notes)
+        if fields is None:
+            return BAD
+        for name in self.keys:
+            self.fill(fields, name, notes)
+        return fields
+
+    def _schema(self) -> Schema:
+        properties = {name: {**entry.kind.schema(), "description": entry.doc} for name, entry in self.keys.items()}
+        required = [name for name, entry in self.keys.items() if entry.required]
+        needed = {"required": required} if required else {}
+        return {"type": "object", "properties": properties, **needed, "additionalProperties": False}
+
+
+def _safe(name: str) -> str:
+    return shown(name).strip("'")

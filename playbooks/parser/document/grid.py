@@ -1,0 +1,246 @@
+"""``vary``: the axes of a grid, read with the place of every value: what is wrong with a cell is told there.
+
+An axis is checked twice: what it is called and what it lists as the file is read, and what its values do to the
+playbook once the rest of the file is known to be right (:mod:`playbooks.parser.cell_checks`).
+"""
+
+import json
+import re
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+import yaml
+
+from playbooks.errors import counted, shown
+from playbooks.model.grid import SEED, Axis, Cell, Grid
+from playbooks.parser.document.axes import AxisError, paths_of
+from playbooks.parser.document.context import Notes
+from playbooks.parser.document.field_types import BAD, Kind, Schema
+from playbooks.parser.document.yaml_source import Mapping, Node, Scalar, Sequence, found
+
+MAX_CELLS: Final = 1_000
+MAX_SETTINGS: Final = 200
+"""Cells that differ in more than their seed: each is read and checked like a file of its own."""
+CASES: Final = "cases"
+_RANGE: Final = re.compile(r"([0-9]{1,18})\.\.([0-9]{1,18})", re.ASCII)
+_SEED: Final = re.compile(r"[0-9]{1,18}", re.ASCII)
+_PLAIN: Final = re.compile(r"[A-Za-z0-9_.+/%:-]+", re.ASCII)
+
+
+@dataclass(slots=True)
+class Places:
+    """Where the parts of a grid stand: the node of each axis' name, of its values, and of each case."""
+
+    whole: Node
+    axes: dict[str, tuple[Scalar, tuple[Node, ...]]] = field(default_factory=dict)
+    cases: tuple[Node, ...] = ()
+
+
+class Vary(Kind):
+    """The mapping of axes; its value is the node, which :func:`read_grid` reads."""
+
+    def _read(self, node: Node, key: str, notes: Notes) -> Any:
+        if isinstance(node, Mapping) or (isinstance(node, Scalar) and node.empty):
+            return node
+        notes.refuse(node, key, "a mapping of axes to lists of values, such as acks: [1, all]")
+        return BAD
+
+    def _schema(self) -> Schema:
+        value: Schema = {"type": ["string", "number", "boolean", "array", "object"]}
+        case = {"type": "object", "additionalProperties": value}
+        axis = {"anyOf": [{"type": "array", "items": value, "minItems": 1}, value]}
+        cases = {"type": "array", "items": case, "minItems": 1}
+        return {"type": "object", "properties": {CASES: cases}, "additionalProperties": axis}
+
+
+VARY: Final = Vary()
+
+
+def read_grid(node: Node, root: Mapping, notes: Notes, key: str = "vary") -> tuple[Grid, Places] | None:
+    """The grid with its places; None where it has no axis, or after noting what is wrong."""
+    node = VARY.read(node, key, notes)
+    if not isinstance(node, Mapping) or not node.entries:
+        return None
+    before = len(notes.problems)
+    places = Places(node)
+    axes: list[Axis] = []
+    for name, (where, values) in node.entries.items():
+        if name == CASES:
+            continue
+        _check_name(name, where, f"{key}.{shown(name)[1:-1]}", root, notes)
+        axis = read_axis(name, where, values, places, notes, key)
+        if axis is not None:
+            axes.append(axis)
+    cases = node.get(CASES)
+    read = _cases(cases, places, root, notes, f"{key}.{CASES}") if cases is not None else ()
+    grid = Grid(tuple(axes), read)
+    for axis in axes:
+        if any(axis.name == name for case in read for name, _value in case):
+            notes.problem(places.axes[axis.name][0], f"{key}.{axis.name}", "found an axis that the cases have, too")
+    if len(notes.problems) > before:
+        return None
+    check_size(grid, node, notes, key)
+    return None if len(notes.problems) > before else (grid, places)
+
+
+def check_size(grid: Grid, node: Node, notes: Notes, key: str) -> None:
+    """Note a grid with too many cells."""
+    settings = grid.without(SEED).size
+    if grid.size > MAX_CELLS:
+        notes.problem(node, key, f"found {counted(grid.size, 'cell')}, allowed are at most {MAX_CELLS}")
+    elif settings > MAX_SETTINGS:
+        message = f"found {counted(settings, 'cell')} apart from seeds, allowed are at most {MAX_SETTINGS}"
+        notes.problem(node, key, message)
+
+
+def read_axis(name: str, where: Scalar, values: Node, places: Places, notes: Notes, key: str) -> Axis | None:
+    """An axis with its values, each once; None after noting what is wrong."""
+    place = f"{key}.{shown(name)[1:-1]}"
+    items = values.items if isinstance(values, Sequence) else (values,)
+    if not items or (len(items) == 1 and isinstance(items[0], Scalar) and items[0].empty):
+        notes.refuse(values, place, "a list of values, such as [1, all]")
+        return None
+    texts: dict[str, Node] = {}
+    good = True
+    for number, item in enumerate(items, 1):
+        inside = f"{place}[{number}]" if isinstance(values, Sequence) else place
+        for text in _texts(name, item, inside, notes):
+            if text is None:
+                good = False
+            elif text in texts:
+                message = f"found {shown(text)} twice, allowed is once (first in line {texts[text].line})"
+                notes.problem(item, inside, message)
+                good = False
+            else:
+                texts[text] = item
+    places.axes[name] = (where, tuple(texts.values()))
+    return Axis(name, tuple(texts)) if good else None
+
+
+def _check_name(name: str, where: Scalar, place: str, root: Mapping, notes: Notes) -> None:
+    try:
+        paths_of(name, root, notes.variables)
+    except AxisError as error:
+        notes.problem(where, place, str(error))
+
+
+def _texts(name: str, item: Node, place: str, notes: Notes) -> list[str | None]:
+    """An element's value as text; of seeds all that a range holds."""
+    if name == SEED:
+        return list(_seeds(item, place, notes))
+    if isinstance(item, Scalar) and item.empty:
+        notes.refuse(item, place, "a value")
+        return [None]
+    return [_quoted(item.text) if isinstance(item, Scalar) and _means_else(item) else text_of(item)]
+
+
+def _seeds(item: Node, place: str, notes: Notes) -> list[str | None]:
+    text = item.text.strip() if isinstance(item, Scalar) else ""
+    span = _RANGE.fullmatch(text)
+    if span is not None and int(span[1]) <= int(span[2]):
+        count = int(span[2]) - int(span[1]) + 1
+        if count <= MAX_CELLS:
+            return [str(seed) for seed in range(int(span[1]), int(span[2]) + 1)]
+        notes.problem(item, place, f"found {count} seeds, allowed are at most {MAX_CELLS}")
+        return [None]
+    if _SEED.fullmatch(text):
+        return [str(int(text))]
+    notes.problem(item, place, f"found {found(item)}, allowed are whole numbers and ranges such as 1..20")
+    return [None]
+
+
+def _means_else(node: Scalar) -> bool:
+    """Whether a text in quotes would be something else, or nothing at all, without them."""
+    if node.plain:
+        return False
+    try:
+        parsed = yaml.safe_load(node.text)
+    except (yaml.YAMLError, ValueError):
+        return True
+    if isinstance(parsed, str):
+        return node.text.startswith(('"', "'"))
+    return not isinstance(parsed, (bool, int, float)) or json.dumps(parsed) != node.text
+
+
+def text_of(node: Node) -> str:
+    """A value as ``--set`` takes it: a single value as it was written, anything else on one line."""
+    return node.text if isinstance(node, Scalar) else _flow(node)
+
+
+def _flow(node: Node) -> str:
+    if isinstance(node, Sequence):
+        return f"[{', '.join(map(_flow, node.items))}]"
+    if isinstance(node, Mapping):
+        return f"{{{', '.join(f'{_quoted(key)}: {_flow(value)}' for key, (_, value) in node.entries.items())}}}"
+    return node.text if node.plain and _PLAIN.fullmatch(node.text) else _quoted(node.text)
+
+
+def _quoted(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    plain = "".join(c if c.isprintable() else f"\\U{ord(c):08x}" for c in escaped)
+    return f'"{plain}"'
+
+
+def _cases(node: Node, places: Places, root: Mapping, notes: Notes, key: str) -> tuple[Cell, ...]:
+    if not isinstance(node, Sequence) or not node.items:
+        notes.refuse(node, key, "a list of mappings of axes to values, such as {acks: 1, kafka: 0.10.2}")
+        return ()
+    cases: dict[Cell, Node] = {}
+    first: tuple[str, ...] = ()
+    for number, item in enumerate(node.items, 1):
+        place = f"{key}[{number}]"
+        case = _case(item, root, notes, place)
+        if case is None:
+            continue
+        names = tuple(sorted(name for name, _value in case))
+        first = first or names
+        if names != first:
+            notes.problem(item, place, f"found the axes {', '.join(names)}, allowed are {', '.join(first)} as before")
+        elif case in cases:
+            notes.problem(item, place, f"found the case twice, allowed is once (first in line {cases[case].line})")
+        else:
+            cases[case] = item
+    places.cases = tuple(cases.values())
+    return tuple(cases)
+
+
+def _case(node: Node, root: Mapping, notes: Notes, place: str) -> Cell | None:
+    if not isinstance(node, Mapping) or not node.entries:
+        notes.refuse(node, place, "a mapping of axes to values, such as {acks: 1, kafka: 0.10.2}")
+        return None
+    pairs: list[tuple[str, str]] = []
+    good = True
+    for name, (where, value) in node.entries.items():
+        inside = f"{place}.{shown(name)[1:-1]}"
+        before = len(notes.problems)
+        _check_name(name, where, inside, root, notes)
+        texts = _texts(name, value, inside, notes)
+        if name == SEED and len(texts) > 1:
+            notes.problem(value, inside, "found a range, allowed is one seed in a case")
+        good = good and len(notes.problems) == before
+        pairs += [(name, text) for text in texts[:1] if text is not None]
+    return tuple(sorted(pairs)) if good else None
+
+
+def from_option(text: str, root: Mapping, notes: Notes) -> tuple[Axis, Places] | None:
+    """The axis of ``--vary acks=1,all``; None after noting what is wrong. Places are those in the option's text."""
+    from playbooks.errors import PlaybookError  # noqa: PLC0415
+    from playbooks.parser.document.yaml_source import compose  # noqa: PLC0415
+
+    name, equals, values = text.partition("=")
+    whole = Scalar(1, 1, text, True, 1)
+    if not equals or not name or not values.strip():
+        notes.problem(whole, "", f"--vary takes axis=value,value such as acks=1,all, found {shown(text)}")
+        return None
+    try:
+        node, problems = compose(f"[{values}]", notes.path)
+    except PlaybookError:
+        problems, node = [], whole
+    if problems or not isinstance(node, Sequence):
+        notes.problem(whole, "", f"--vary {name}: {shown(values)} is no list of YAML values")
+        return None
+    _check_name(name, whole, name, root, notes)
+    before = len(notes.problems)
+    places = Places(whole)
+    axis = read_axis(name, whole, replace(node), places, notes, "")
+    return (axis, places) if axis is not None and len(notes.problems) == before else None

@@ -1,0 +1,313 @@
+"""Includes: fragments are read, their variables put in, and what they bring is joined with the file that includes them.
+
+``include`` at the head of a file gives defaults: lists of topics, producers, groups, steps and expectations are joined,
+the fragment's first, and of a single value the file's own wins. A step ``include`` stands for the fragment's steps. All
+this happens on the tree of the file; what comes out is read as if it had been written in one file.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Final
+
+from playbooks.errors import PlaybookError, nearest, shown
+from playbooks.parser.document.context import Notes
+from playbooks.parser.document.field_types import Record
+from playbooks.parser.document.fragments import FragmentError, Fragments, fragment_key
+from playbooks.parser.document.scopes import Scope
+from playbooks.parser.document.variables import Putting, Size, escaped, restored
+from playbooks.parser.document.yaml_source import MAX_BYTES, Mapping, Node, Origin, Scalar, Sequence, compose
+
+MAX_DEPTH: Final = 8
+"""Fragments included by fragments."""
+MAX_INCLUDES: Final = 200
+"""Includes of one playbook, each counted as often as it is carried out."""
+
+BROUGHT: Final = ("seed", "stepping", "cluster", "topics", "clients", "guards", "steps", "settle", "expect")
+"""Keys that a fragment at the head of a file brings into it."""
+HINTS: Final = ("stepping", "steps")
+"""Those of them that a fragment may have that stands for steps."""
+JOINED: Final = ("topics", "clients.producers", "clients.groups", "steps", "expect")
+"""Lists that are joined; of everything else that is no mapping the including file's own wins."""
+
+
+@dataclass(frozen=True, slots=True)
+class _File:
+    """A file that takes part: its tree, its name (empty for the playbook), and the fragments that led to it."""
+
+    tree: Mapping
+    key: str
+    chain: tuple[str, ...]
+
+
+class Includer:
+    """Makes one tree of a playbook and its fragments. Afterwards ``texts`` and ``variables`` say what took part."""
+
+    def __init__(self, notes: Notes, fragments: Fragments, playbook: Record, fragment: Record) -> None:
+        """``playbook`` and ``fragment`` are the tables of keys that the two kinds of files have."""
+        self.texts: dict[str, str] = {}
+        """Every fragment's text by its name."""
+        self.variables: tuple[str, ...] = ()
+        """Names of the playbook's variables, and of those of the fragments at its head."""
+        self.values: dict[str, Node] = {}
+        """What each of them is declared to be; without those that are declared without a value."""
+        self._notes = notes
+        self._fragments = fragments
+        self._playbook = playbook
+        self._fragment = fragment
+        self._size = Size(notes)
+        self._literals = False
+        self._includes = 0
+        self._bytes = 0
+        self._broken = False
+
+    def whole(self, root: Node, *, unused: bool, fragment: bool = False, written: bool = False) -> Node:
+        """The playbook with everything in it. ``unused``: whether variables that nothing uses are mistakes.
+
+        With ``fragment`` it is a fragment read alone: what must be given to it is not known. With ``written`` a literal
+        ``${`` is left as a file writes it.
+
+        Raises:
+            PlaybookError: it grows out of proportion.
+        """
+        if not isinstance(root, Mapping):
+            return root
+        files = self._gathered(_File(root, "", ()))
+        scope = self._scope(files)
+        if not fragment:
+            scope.need(root.get("include") or root, "include", "", "vars: {NAME: ...}")
+        self.variables = tuple(scope.declared)
+        self.values = {name: each.value for name, each in scope.declared.items() if each.value is not None}
+        tree = self._joined(files, scope)
+        for name in _given_of(tree.get("steps"), tree.get("expect")):
+            scope.used[name] = True
+        if unused and not self._broken:
+            scope.unused(root)
+        tree = replace(tree, entries={**_own(root), **tree.entries})
+        if not self._literals:
+            return tree
+        return escaped(tree) if written else restored(tree)
+
+    def _gathered(self, file: _File, seen: dict[str, bool] | None = None) -> list[_File]:
+        """The fragments at the head of a file, theirs before them, each once; and the file itself last."""
+        seen = {} if seen is None else seen
+        files: list[_File] = []
+        for written, way in self._paths(file.tree.get("include")):
+            opened = self._opened(written, way, file, seen)
+            if opened is not None:
+                seen[opened.key] = True
+                files += self._gathered(opened, seen)
+        return [*files, file]
+
+    def _paths(self, node: Node | None) -> Iterable[tuple[Node, str]]:
+        if isinstance(node, Sequence):
+            return [(item, f"include[{i}]") for i, item in enumerate(node.items, 1)]
+        return [] if node is None else [(node, "include")]
+
+    def _opened(self, written: Node, way: str, by: _File, seen: dict[str, bool]) -> _File | None:
+        """A fragment's tree with its keys checked; None after noting what is wrong, and for one that was seen."""
+        if not isinstance(written, Scalar) or written.empty:
+            self._notes.refuse(written, way, "the path of a fragment, or the name of a bundled one")
+            self._broken = True
+            return None
+        key = fragment_key(by.key, written.text)
+        if key in seen and key not in by.chain:
+            return None
+        wrong = self._wrong_include(key, by)
+        text = ""
+        if not wrong:
+            try:
+                text = self._text(key)
+            except FragmentError as error:
+                wrong = f"found {error}"
+            except PlaybookError as error:
+                self._blame(error, written)
+                return None
+        if wrong:
+            self._notes.problem(written, way, wrong)
+            self._broken = True
+            return None
+        return self._composed(text, key, written, way, by)
+
+    def _wrong_include(self, key: str, by: _File) -> str:
+        """Why a fragment may not be included here."""
+        if key in by.chain:
+            chain = [*by.chain[by.chain.index(key) :], key]
+            return f"found {shown(key)}, which includes itself: {' includes '.join(chain)}"
+        if len(by.chain) >= MAX_DEPTH:
+            return f"found fragments included by each other more than {MAX_DEPTH} deep, the most allowed"
+        self._includes += 1
+        if self._includes > MAX_INCLUDES:
+            return f"found more than {MAX_INCLUDES} includes, the most allowed"
+        return ""
+
+    def _text(self, key: str) -> str:
+        if key not in self.texts:
+            self.texts[key] = self._fragments.text(key)
+        self._bytes += len(self.texts[key])
+        if self._bytes > MAX_BYTES:
+            raise FragmentError(f"fragments of more than {MAX_BYTES} characters together, the most allowed")
+        return self.texts[key]
+
+    def _composed(self, text: str, key: str, written: Scalar, way: str, by: _File) -> _File | None:
+        path = self._fragments.shown(key)
+        try:
+            tree, problems = compose(text, path, Origin(path, self._included_by(written)))
+        except PlaybookError as error:
+            self._blame(error, written)
+            return None
+        if not isinstance(tree, Mapping) or "fragment" not in tree.entries:
+            allowed = "allowed is a fragment, which begins 'floodmark: 1' and 'fragment: NAME'"
+            self._notes.problem(written, way, f"found {path}, {allowed}")
+            self._broken = True
+            return None
+        if problems:
+            self._blame(PlaybookError(problems), written)
+        fields = self._fragment.open(tree, "", self._notes)
+        for name in ("floodmark", "fragment", "title", "story"):
+            if fields is not None:
+                self._fragment.fill(fields, name, self._notes)
+        return _File(tree, key, (*by.chain, key))
+
+    def _included_by(self, written: Scalar) -> tuple[str, ...]:
+        origin = written.origin or Origin()
+        return (f"included by {origin.path or self._notes.path}:{written.line}", *origin.notes)
+
+    def _blame(self, error: PlaybookError, written: Scalar) -> None:
+        """Take over the mistakes of a fragment that were found before it had a tree."""
+        suffix = "; ".join(self._included_by(written))
+        self._notes.problems += [replace(each, message=f"{each.message} ({suffix})") for each in error.problems]
+        self._broken = True
+
+    def _scope(self, files: list[_File]) -> Scope:
+        scope = Scope(self._notes, self._size, self._playbook.keys)
+        for file in files:
+            scope.declare(file.tree, needed=not file.key and "fragment" not in file.tree.entries)
+        return scope
+
+    def _joined(self, files: list[_File], scope: Scope) -> Mapping:
+        """The files of one scope as one tree, variables put in and steps in the place of their includes."""
+        joined: Mapping | None = None
+        for file in files:
+            entries: dict[str, tuple[Scalar, Node]] = {}
+            for name, (where, value) in file.tree.entries.items():
+                if (name in BROUGHT) if file.key else (name not in _HEAD):
+                    entries[name] = (where, self._put(value, name, scope))
+            if "steps" in entries:
+                where, steps = entries["steps"]
+                entries["steps"] = (where, self._spliced(steps, file, "steps"))
+            tree = replace(file.tree, entries=entries)
+            joined = tree if joined is None else _merged(joined, tree, "")
+        scope.resolve_all()
+        self._literals |= scope.literals
+        assert joined is not None  # a file always stands in its own scope
+        return joined
+
+    def _put(self, value: Node, name: str, scope: Scope) -> Node:
+        putting = Putting(scope.lookup, self._size)
+        value = putting.put(value, name)
+        self._literals |= putting.literals
+        return value
+
+    def _spliced(self, node: Node, file: _File, way: str) -> Node:
+        """A list of steps with those of fragments in the place of their includes, in groups of steps as well."""
+        if not isinstance(node, Sequence):
+            return node
+        items: list[Node] = []
+        changed = bool(file.key)
+        for i, item in enumerate(node.items, 1):
+            here = f"{way}[{i}]"
+            if isinstance(item, Mapping) and "include" in item.entries:
+                items += self._included_steps(item, file, here)
+                changed = True
+                continue
+            inner = item.get("steps") if isinstance(item, Mapping) else None
+            if isinstance(item, Mapping) and inner is not None:
+                spliced = self._spliced(inner, file, f"{here}.steps")
+                if spliced is not inner:
+                    entries = {**item.entries, "steps": (item.entries["steps"][0], spliced)}
+                    items.append(_counted(replace(item, entries=entries), here))
+                    changed = True
+                    continue
+            items.append(_counted(item, here))
+        return replace(node, items=tuple(items)) if changed else node
+
+    def _included_steps(self, step: Mapping, by: _File, way: str) -> tuple[Node, ...]:
+        written, given = step.entries["include"][1], step.get("with")
+        for name, (where, _) in step.entries.items():
+            if name not in {"include", "with"}:
+                message = f"found {shown(name)} beside an include, allowed is 'with'{nearest(name, ('with',))}"
+                self._notes.problem(where, f"{way}.{shown(name).strip(chr(39))}", message + _TRIGGERS.get(name, ""))
+        opened = self._opened(written, f"{way}.include", by, {})
+        if opened is None:
+            return ()
+        files = self._gathered(opened)
+        self._check_steps_only(files, written, f"{way}.include")
+        scope = self._scope(files)
+        if isinstance(given, Mapping):
+            scope.give(given.entries, way, opened.key)
+        elif given is not None and not (isinstance(given, Scalar) and given.empty):
+            self._notes.refuse(given, f"{way}.with", "a mapping of the fragment's variables to values")
+        scope.need(written, f"{way}.include", opened.key, "with: {NAME: ...}")
+        steps = self._joined(files, scope).get("steps")
+        if not isinstance(steps, Sequence):
+            if steps is None or not (isinstance(steps, Scalar) and steps.origin and steps.origin.unknown):
+                self._notes.problem(written, f"{way}.include", f"found {opened.key} without a list of steps")
+            return ()
+        return steps.items
+
+    def _check_steps_only(self, files: list[_File], written: Node, way: str) -> None:
+        for file in files:
+            more = [name for name in BROUGHT if name in file.tree.entries and name not in HINTS]
+            if more:
+                message = (
+                    f"found {file.key} with {shown(more[0])}, allowed in the place of steps is a fragment of steps; "
+                    "'include' at the head of the playbook takes it all"
+                )
+                self._notes.problem(written, way, message)
+
+
+_HEAD: Final = ("vars", "include", "floodmark", "fragment")
+_TRIGGERS: Final = dict.fromkeys(
+    ("at", "after", "when", "within"), "; a variable of the fragment can say when its first step acts"
+)
+
+
+def _own(root: Mapping) -> dict[str, tuple[Scalar, Node]]:
+    return {name: entry for name, entry in root.entries.items() if name in _HEAD}
+
+
+def _given_of(*nodes: Node | None) -> Iterable[str]:
+    """Names of settings by which elements of lists say where they count, in groups of steps as well."""
+    for node in nodes:
+        for item in node.items if isinstance(node, Sequence) else ():
+            if isinstance(item, Mapping):
+                given = item.get("given")
+                yield from given.entries if isinstance(given, Mapping) else ()
+                yield from _given_of(item.get("steps"))
+
+
+def _counted(item: Node, key: str) -> Node:
+    return replace(item, origin=replace(item.origin or Origin(), key=key))
+
+
+def _merged(base: Mapping, own: Mapping, way: str) -> Mapping:
+    """``own`` with what only ``base`` has; lists joined, ``base`` first."""
+    entries = dict(base.entries)
+    for name, (where, value) in own.entries.items():
+        here = f"{way}.{name}" if way else name
+        before = base.get(name)
+        if isinstance(before, Mapping) and isinstance(value, Mapping):
+            entries[name] = (where, _merged(before, value, here))
+        elif here in JOINED and isinstance(before, Sequence) and isinstance(value, Sequence):
+            items = [*_all_counted(before, here), *_all_counted(value, here)]
+            entries[name] = (where, replace(value, items=tuple(items)))
+        else:
+            entries[name] = (where, value)
+    return replace(own, entries=entries)
+
+
+def _all_counted(node: Sequence, key: str) -> list[Node]:
+    return [
+        item if item.origin is not None and item.origin.key else _counted(item, f"{key}[{i}]")
+        for i, item in enumerate(node.items, 1)
+    ]

@@ -1,0 +1,309 @@
+"""Variables of a playbook: ``${name}`` in a value, put in on the tree of the file before anything is read from it.
+
+A value that is ``${name}`` alone becomes what the variable holds, as it was written: a number, a text or a list. Inside
+a text the variable's text is put in. ``$${`` stands for the two characters ``${``.
+
+Values keep the place where they are used, so that a mistake is told there, and say which variable brought them. A name
+that a group of steps declares for its rounds (``as: round``) is left in the group's steps: whoever unrolls the group
+puts it in with :func:`substitute`.
+"""
+
+import re
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from playbooks.errors import PlaybookError, Problem, nearest, shown
+from playbooks.parser.document.context import Notes
+from playbooks.parser.document.yaml_source import (
+    MAX_BYTES,
+    MAX_DEPTH,
+    MAX_NODES,
+    Node,
+    Origin,
+    Scalar,
+    Sequence,
+    height,
+)
+from playbooks.parser.document.yaml_source import Mapping as YamlMapping
+
+NAME_PATTERN: Final = r"[A-Za-z_][A-Za-z0-9_-]{0,63}"
+NAME_ALLOWED: Final = "a name of letters, digits, dashes and underscores that begins with a letter, at most 64"
+
+_USE: Final = re.compile(r"\$\$\{|\$\{([^{}]*)(\}?)")
+_LITERAL: Final = "\ud800{"
+"""Stands for a literal ``${`` until all variables are in: half of a surrogate pair, which no file can hold."""
+
+ROUND: Final = "round"
+"""What the steps of a group call the number of the round, or its value, unless the group says another name."""
+_GROUP: Final = frozenset({"repeat", "each"})
+
+NAMED: Final = 3
+"""Variables that a mistake in a text names, of all that were put into it."""
+
+Lookup = Callable[[str], Node | str | None]
+"""The value of a variable; a text that says what is wrong with using it; or None when nobody knows it."""
+
+
+def substitute(node: Node, values: Mapping[str, Node], notes: Notes | None = None) -> Node:
+    """``node`` with variables put in; those that ``values`` does not have stay as they are.
+
+    Names that a group of steps inside ``node`` declares for its own rounds stay in that group. What is left of ``$${``
+    becomes ``${``, but for the steps of such groups.
+
+    Raises:
+        PlaybookError: it grows out of proportion. Lists inside texts are noted where there are ``notes``.
+    """
+    putting = Putting(values.get, Size(notes), keep=None)
+    return restored(putting.put(node, ""))
+
+
+def round_name(step: Node) -> str:
+    """The variable that a group of steps has for its rounds; empty for anything else."""
+    if not isinstance(step, YamlMapping) or _GROUP.isdisjoint(step.entries):
+        return ""
+    name = step.get("as")
+    return name.text if isinstance(name, Scalar) and not name.empty else ROUND
+
+
+def uses(text: str) -> bool:
+    """Whether a text speaks of a variable, or escapes one."""
+    return "${" in text
+
+
+@dataclass(slots=True)
+class Size:
+    """How much a file has become with its variables put in, against growth by variables of variables."""
+
+    notes: Notes | None = None
+    nodes: int = 0
+    characters: int = 0
+
+    def add(self, at: Node, key: str, nodes: int, characters: int = 0, deepest: int = 0) -> None:
+        """Count what is about to be made. Raises :class:`PlaybookError` when it is more than a file may have."""
+        self.nodes += nodes
+        self.characters += characters
+        if self.nodes > MAX_NODES:
+            raise self._refused(at, key, f"found more than {MAX_NODES} values with all variables put in")
+        if self.characters > MAX_BYTES:
+            raise self._refused(at, key, f"found more than {MAX_BYTES} characters with all variables put in")
+        if deepest > MAX_DEPTH:
+            raise self._refused(at, key, f"nested deeper than {MAX_DEPTH} levels with all variables put in")
+
+    def _refused(self, at: Node, key: str, message: str) -> PlaybookError:
+        notes = self.notes or Notes("")
+        before: list[Problem] = notes.told
+        single = Notes(notes.path)
+        single.problem(at, key, f"{message}, the most allowed")
+        return PlaybookError([*before, *single.problems])
+
+
+@dataclass(slots=True)
+class Putting:
+    """Puts variables into a tree; a tree without any is handed back as it is."""
+
+    lookup: Lookup
+    size: Size
+    keep: Collection[str] | None = ()
+    """Names that stay as they are for now; None: every name that has no value."""
+    depth: int = 0
+    """Levels above the tree."""
+    literals: bool = field(default=False, init=False)
+    """Whether a ``$${`` was met, for which :func:`restored` is needed."""
+
+    def put(self, node: Node, key: str) -> Node:
+        """The tree with its variables put in; ``key`` is the way to it."""
+        return self._put(node, key, self.depth)
+
+    def _put(self, node: Node, key: str, depth: int) -> Node:
+        self.size.add(node, key, 1)
+        if isinstance(node, Scalar):
+            return self._scalar(node, key, depth) if uses(node.text) else node
+        if isinstance(node, Sequence):
+            items = tuple(self._put(item, f"{key}[{i}]", depth + 1) for i, item in enumerate(node.items, 1))
+            same = all(new is old for new, old in zip(items, node.items, strict=True))
+            return node if same else replace(node, items=items)
+        entries: dict[str, tuple[Scalar, Node]] = {}
+        own = round_name(node)
+        for name, (where, value) in node.entries.items():
+            way = f"{key}.{name}" if key else name
+            if self.keep is not None and uses(name):
+                self._problem(where, key, "found a variable in a key, allowed is one in a value")
+                continue
+            if name == "include" and self.keep is not None and isinstance(value, Scalar) and uses(value.text):
+                self._problem(value, way, "found a variable in the path of a fragment, allowed is the path itself")
+                value = _unknown(value)  # noqa: PLW2901 - what the path would be nobody asks
+            inner = self._keeping(own) if own and name == "steps" else self
+            entries[name] = (where, inner._put(value, way, depth + 1))
+            self.literals |= inner.literals
+        same = len(entries) == len(node.entries) and all(entries[name][1] is node.entries[name][1] for name in entries)
+        return node if same else replace(node, entries=entries)
+
+    def _keeping(self, name: str) -> "Putting":
+        """The same for the steps of a group, where ``name`` is the number of the round."""
+        lookup = self.lookup
+        if self.keep is None:
+            return Putting(lambda each: None if each == name else lookup(each), self.size, None)
+        return Putting(lookup, self.size, (*self.keep, name))
+
+    def _scalar(self, node: Scalar, key: str, depth: int) -> Node:
+        alone = _USE.fullmatch(node.text)
+        if alone and alone[2] and self._is_name(alone[1], node, key):
+            if self.keep is not None and alone[1] in self.keep:
+                return node
+            value = self.lookup(alone[1])
+            if value is None or isinstance(value, str):
+                self._refuse(value, node, key, 0)
+                return node if self.keep is None else _unknown(node)
+            self.size.add(node, key, _count(value), _length(value), depth + height(value))
+            return _placed(value, node, _of(node, value, f"from ${{{alone[1]}}}"))
+        return self._text(node, key)
+
+    def _text(self, node: Scalar, key: str) -> Node:
+        """A text with variables inside."""
+        parts: list[str] = []
+        brought: list[str] = []
+        known, end = True, 0
+        for use in _USE.finditer(node.text):
+            parts.append(node.text[end : use.start()])
+            end = use.end()
+            if use[0] == "$${":
+                parts.append(_LITERAL)
+                self.literals = True
+                continue
+            value = self._inside(use, node, key)
+            if isinstance(value, Scalar):
+                parts.append(value.text)
+                brought.append(_how(node, value, f"with {use[0]}"))
+            else:
+                parts.append(use[0])
+                known &= value is not None
+        parts.append(node.text[end:])
+        self.size.add(node, key, 0, sum(map(len, parts)))
+        text = "".join(parts)
+        if text != node.text:
+            node = replace(node, text=text, exact=0, origin=_because(node, *list(dict.fromkeys(brought))[:NAMED]))
+        return node if known else _unknown(node)
+
+    def _inside(self, use: re.Match[str], node: Scalar, key: str) -> Scalar | str | None:
+        """What to put in for a use: a value; or why not: a text where it stays as it is, None where it is wrong."""
+        name = use[1]
+        if not use[2]:
+            if self.keep is not None:
+                message = "found ${ without its }, allowed is ${name}; $${ stands for the characters themselves"
+                self._problem(node, key, message, use.start())
+            return None if self.keep is not None else use[0]
+        if not self._is_name(name, node, key, use.start()):
+            return None if self.keep is not None else use[0]
+        if self.keep is not None and name in self.keep:
+            return use[0]
+        value = self.lookup(name)
+        if value is None or isinstance(value, str):
+            self._refuse(value, node, key, use.start())
+            return use[0] if self.keep is None else None
+        if isinstance(value, Scalar):
+            return None if value.origin and value.origin.unknown else value
+        message = f"found ${{{name}}} inside a text, allowed is a list alone: {shown('key: ${' + name + '}')}"
+        self._problem(node, key, message, use.start())
+        return None
+
+    def _is_name(self, name: str, node: Scalar, key: str, at: int = 0) -> bool:
+        if re.fullmatch(NAME_PATTERN, name, re.ASCII):
+            return True
+        if self.keep is not None:
+            message = f"found {shown('${' + name + '}')}, allowed is {NAME_ALLOWED}; $${{ stands for ${{ itself"
+            self._problem(node, key, message, at)
+        return False
+
+    def _refuse(self, wrong: str | None, node: Scalar, key: str, at: int) -> None:
+        if wrong is not None:
+            self._problem(node, key, wrong, at)
+
+    def _problem(self, node: Scalar, key: str, message: str, at: int = 0) -> None:
+        if self.size.notes is not None:
+            self.size.notes.inside(node, key, message, at + 1)
+
+
+def unknown_variable(name: str, known: Collection[str]) -> str:
+    """What is wrong with the use of a variable that nobody declared."""
+    if not known:
+        return f"found ${{{name}}}, but there are no variables here: 'vars' declares them"
+    return f"found ${{{name}}}, allowed are the variables {', '.join(known)}{nearest(name, known)}"
+
+
+def restored(node: Node) -> Node:
+    """The tree with its literal ``${`` written out, but for the steps of groups whose rounds are still to come."""
+    return _replaced(node, "${", groups=False)
+
+
+def escaped(node: Node) -> Node:
+    """The tree with its literal ``${`` as a file writes it: ``$${``."""
+    return _replaced(node, "$${", groups=True)
+
+
+def _replaced(node: Node, literal: str, *, groups: bool) -> Node:
+    if isinstance(node, Scalar):
+        return replace(node, text=node.text.replace(_LITERAL, literal)) if _LITERAL in node.text else node
+    if isinstance(node, Sequence):
+        items = tuple(_replaced(item, literal, groups=groups) for item in node.items)
+        same = all(new is old for new, old in zip(items, node.items, strict=True))
+        return node if same else replace(node, items=items)
+    waits = "steps" if not groups and round_name(node) else ""
+    entries = {
+        name: (where, value if name == waits else _replaced(value, literal, groups=groups))
+        for name, (where, value) in node.entries.items()
+    }
+    same = all(entries[name][1] is node.entries[name][1] for name in entries)
+    return node if same else replace(node, entries=entries)
+
+
+def _placed(value: Node, use: Scalar, origin: Origin) -> Node:
+    """``value`` as if it had been written where ``use`` stands."""
+    if isinstance(value, Scalar):
+        return Scalar(use.line, use.column, value.text, value.plain, 0, origin)
+    if isinstance(value, Sequence):
+        return Sequence(use.line, use.column, tuple(_placed(item, use, origin) for item in value.items), origin)
+    entries = {
+        name: (_key(where, use, origin), _placed(each, use, origin)) for name, (where, each) in value.entries.items()
+    }
+    return YamlMapping(use.line, use.column, entries, origin)
+
+
+def _key(where: Scalar, use: Scalar, origin: Origin) -> Scalar:
+    return Scalar(use.line, use.column, where.text, where.plain, 0, origin)
+
+
+def _how(use: Scalar, value: Node, how: str) -> str:
+    """Which variable brought something, and where it has that."""
+    here, there = use.origin or Origin(), value.origin or Origin()
+    file = f" of {there.path or 'the playbook'}" if here.path != there.path else ""
+    return f"{how}, line {value.line}{file}"
+
+
+def _because(use: Scalar, *brought: str) -> Origin | None:
+    """The origin of ``use`` with what variables brought there."""
+    here = use.origin or Origin()
+    return replace(here, notes=(*brought, *here.notes)) if brought else use.origin
+
+
+def _of(use: Scalar, value: Node, how: str) -> Origin:
+    """The origin of a whole value that a variable brought to the place of ``use``."""
+    known = value.origin is None or not value.origin.unknown
+    return replace(_because(use, _how(use, value, how)) or Origin(), unknown=not known)
+
+
+def _unknown(node: Scalar) -> Scalar:
+    return replace(node, exact=0, origin=replace(node.origin or Origin(), unknown=True))
+
+
+def _count(node: Node) -> int:
+    if isinstance(node, Sequence):
+        return 1 + sum(map(_count, node.items))
+    return 1 + sum(1 + _count(value) for _, value in node.entries.values()) if isinstance(node, YamlMapping) else 1
+
+
+def _length(node: Node) -> int:
+    if isinstance(node, Scalar):
+        return len(node.text)
+    children = node.items if isinstance(node, Sequence) else [value for _, value in node.entries.values()]
+    return sum(map(_length, children))

@@ -1,0 +1,278 @@
+"""YAML read safely, with the place of every key and value, and with every scalar kept as it was written.
+
+Nothing here guesses types: ``on``, ``no``, ``3.10`` and ``0777`` stay those characters, and whoever knows what a key
+means turns them into a number or a truth value. Tags, duplicate keys, several documents and anything that grows out of
+proportion (aliases of aliases, deep nesting, huge files) are refused.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+import yaml
+
+from playbooks.errors import PlaybookError, Problem, place_of, shown
+
+MAX_BYTES: Final = 1024 * 1024
+MAX_NODES: Final = 50_000
+"""Values in a file, each alias counted as all it stands for."""
+MAX_DEPTH: Final = 40
+MAX_ALIASES: Final = 200
+
+_FALLIBLE: Final = (yaml.YAMLError, ValueError, OverflowError)
+"""What PyYAML raises: its own errors, and Python's for an escape that names no character."""
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where a value is from, when it was not simply written in the main file at the place where it stands."""
+
+    path: str = ""
+    """The file, as messages show it; empty for the main one."""
+    notes: tuple[str, ...] = ()
+    """What every mistake in the value says at its end: which variable brought it, who included the file."""
+    key: str = ""
+    """How its own file counts it, for an element of a list that was joined from several; empty: as it stands."""
+    unknown: bool = False
+    """The value is not known, so nothing about it can be a mistake."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scalar:
+    """A single value as text."""
+
+    line: int
+    column: int
+    text: str
+    plain: bool
+    """Written without quotes: may be meant as a number, a truth value or nothing."""
+    exact: int
+    """Column at which ``text`` itself begins, or 0 when it does not stand in the file character by character."""
+    origin: Origin | None = None
+
+    @property
+    def empty(self) -> bool:
+        """Nothing was given: an empty value, ``~`` or ``null``."""
+        return self.plain and self.text in {"", "~", "null", "Null", "NULL"}
+
+
+@dataclass(frozen=True, slots=True)
+class Sequence:
+    """A list."""
+
+    line: int
+    column: int
+    items: tuple["Node", ...]
+    origin: Origin | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Mapping:
+    """Keys and values, in the order of the file."""
+
+    line: int
+    column: int
+    entries: dict[str, tuple[Scalar, "Node"]]
+    origin: Origin | None = None
+
+    def get(self, key: str) -> "Node | None":
+        """The value of ``key``, or None without one."""
+        entry = self.entries.get(key)
+        return entry[1] if entry else None
+
+
+Node = Scalar | Sequence | Mapping
+
+
+def found(node: Node) -> str:
+    """What a node is, for a message."""
+    if isinstance(node, Scalar):
+        return "nothing" if node.empty else shown(node.text)
+    return "a list" if isinstance(node, Sequence) else "a mapping"
+
+
+def item_key(item: Node, key: str) -> str:
+    """The way to an element of a list: as its own file counts it, or ``key``."""
+    return item.origin.key if item.origin is not None and item.origin.key else key
+
+
+def decode(data: bytes, path: str) -> str:
+    """The text of a file; raises :class:`PlaybookError` when it is too large or not UTF-8."""
+    if len(data) > MAX_BYTES:
+        raise PlaybookError([Problem(path, 1, 1, "", f"found more than {MAX_BYTES} bytes, the most allowed")])
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        before = data[: error.start].decode("utf-8-sig", "replace")
+        line, column = place_of(before, len(before))
+        message = f"found the byte 0x{data[error.start]:02x}, allowed is UTF-8 text"
+        texts = {path: data.decode("utf-8-sig", "backslashreplace")}
+        raise PlaybookError([Problem(path, line, column, "", message)], texts) from None
+
+
+def compose(text: str, path: str, origin: Origin | None = None) -> tuple[Node, list[Problem]]:
+    """The one document in ``text``, and what is wrong with it without making it unreadable: duplicate keys.
+
+    ``origin`` is that of every value, for a file that is not the main one.
+
+    Raises:
+        PlaybookError: at the first thing that cannot be read at all.
+    """
+    if len(text.encode("utf-8", "surrogatepass")) > MAX_BYTES:
+        raise PlaybookError([Problem(path, 1, 1, "", f"found more than {MAX_BYTES} bytes, the most allowed")])
+    composer = _Composer(text, path, origin)
+    return composer.document(), composer.problems
+
+
+class _Composer:
+    """Builds the tree from the parser's events, counting as it goes."""
+
+    def __init__(self, text: str, path: str, origin: Origin | None = None) -> None:
+        self.path = path
+        self._origin = origin
+        self.problems: list[Problem] = []
+        self._events = self._parse(text)
+        self._nodes = 0
+        self._aliases = 0
+        self._anchors: dict[str, Node | None] = {}
+        self._sizes: dict[str, int] = {}
+        self._heights: dict[str, int] = {}
+
+    def document(self) -> Node:
+        next(self._events)  # the stream's start
+        event = next(self._events)
+        if isinstance(event, yaml.StreamEndEvent):
+            raise self._refused(1, 1, "found an empty file, allowed is a playbook, which begins 'floodmark: 1'")
+        node = self._node(next(self._events), 0)
+        next(self._events)  # the document's end
+        event = next(self._events)
+        if not isinstance(event, yaml.StreamEndEvent):
+            raise self._at(event, "found a second document, allowed is one in a file")
+        return node
+
+    def _parse(self, text: str) -> Iterator[yaml.Event]:
+        """PyYAML's events; its errors become ours."""
+        loader: yaml.SafeLoader | None = None
+        try:
+            loader = yaml.SafeLoader(text)
+            while loader.check_event():
+                yield loader.get_event()  # type: ignore[no-untyped-call]
+        except yaml.MarkedYAMLError as error:
+            mark = error.problem_mark or error.context_mark
+            line, column = (mark.line + 1, mark.column + 1) if mark else (1, 1)
+            place = mark.index if mark else 0
+            if text[max(0, place - 1) : place + 1] == "${":
+                raise self._refused(line, column - 1, "found ${ inside { } or [ ], where a text needs quotes") from None
+            raise self._refused(line, column, f"not YAML: {_explained(error)}") from None
+        except yaml.reader.ReaderError as error:
+            line, column = place_of(text, error.position)
+            raise self._refused(line, column, "found a character that YAML does not allow") from None
+        except _FALLIBLE:
+            line, column = (loader.line + 1, loader.column + 1) if loader else (1, 1)
+            raise self._refused(line, column, "not YAML: found an escape or number out of range") from None
+
+    def _node(self, event: yaml.Event, depth: int) -> Node:
+        self._nodes += 1
+        if self._nodes > MAX_NODES:
+            raise self._at(event, f"found more than {MAX_NODES} values, the most allowed")
+        if depth > MAX_DEPTH:
+            raise self._at(event, f"nested deeper than {MAX_DEPTH} levels, the most allowed")
+        if isinstance(event, yaml.AliasEvent):
+            return self._alias(event, depth)
+        tag, anchor = getattr(event, "tag", None), getattr(event, "anchor", None)
+        if tag is not None and tag != "!":
+            raise self._at(event, f"found the tag {shown(str(tag))}, allowed are plain values")
+        before = self._nodes
+        if anchor is not None:
+            self._anchors[anchor] = None  # known, not finished: an alias to it from inside is a loop
+        node = self._content(event, depth)
+        if anchor is not None:
+            self._anchors[anchor] = node
+            self._sizes[anchor] = self._nodes - before + 1
+            self._heights[anchor] = height(node)
+        return node
+
+    def _content(self, event: yaml.Event, depth: int) -> Node:
+        if isinstance(event, yaml.ScalarEvent):
+            return self._scalar(event)
+        line, column = _start(event)
+        if isinstance(event, yaml.MappingStartEvent):
+            return Mapping(line, column, self._entries(depth), self._origin)
+        items: list[Node] = []
+        while not isinstance(event := next(self._events), yaml.SequenceEndEvent):
+            items.append(self._node(event, depth + 1))
+        return Sequence(line, column, tuple(items), self._origin)
+
+    def _entries(self, depth: int) -> dict[str, tuple[Scalar, Node]]:
+        entries: dict[str, tuple[Scalar, Node]] = {}
+        while not isinstance(event := next(self._events), yaml.MappingEndEvent):
+            key = self._node(event, depth + 1)
+            value = self._node(next(self._events), depth + 1)
+            if not isinstance(key, Scalar):
+                raise self._refused(key.line, key.column, f"found {found(key)} as a key, allowed are words")
+            if key.text in entries:
+                first = entries[key.text][0]
+                message = f"found the key twice, allowed is once (first in line {first.line})"
+                self.problems.append(Problem(self.path, key.line, key.column, shown(key.text).strip("'"), message))
+                continue
+            entries[key.text] = (key, value)
+        return entries
+
+    def _scalar(self, event: yaml.ScalarEvent) -> Scalar:
+        value = str(event.value)
+        if any("\ud800" <= c <= "\udfff" for c in value):
+            raise self._at(event, "found half of a surrogate pair, allowed are whole characters")
+        line, column = _start(event)
+        quotes = 0 if event.style is None else 1
+        end = event.end_mark
+        one_line = end is not None and end.line + 1 == line and event.style in {None, "'", '"'}
+        exact = one_line and end is not None and end.column + 1 - column == len(value) + 2 * quotes
+        return Scalar(line, column, value, event.style is None, column + quotes if exact else 0, self._origin)
+
+    def _alias(self, event: yaml.AliasEvent, depth: int) -> Node:
+        name = str(event.anchor)
+        self._aliases += 1
+        if self._aliases > MAX_ALIASES:
+            raise self._at(event, f"found more than {MAX_ALIASES} aliases, the most allowed")
+        if name not in self._anchors:
+            raise self._at(event, f"found the alias {shown(name)}, but nothing before it has that anchor")
+        node = self._anchors[name]
+        if node is None:
+            raise self._at(event, f"found the alias {shown(name)} inside what it stands for")
+        self._nodes += self._sizes[name]
+        if depth + self._heights[name] > MAX_DEPTH:
+            raise self._at(event, f"nested deeper than {MAX_DEPTH} levels, the most allowed")
+        return node
+
+    def _at(self, event: yaml.Event, message: str) -> PlaybookError:
+        return self._refused(*_start(event), message)
+
+    def _refused(self, line: int, column: int, message: str) -> PlaybookError:
+        return PlaybookError([*self.problems, Problem(self.path, line, column, "", message)])
+
+
+def height(node: Node) -> int:
+    """Levels of values below a node."""
+    children: tuple[Node, ...] = ()
+    if isinstance(node, Sequence):
+        children = node.items
+    elif isinstance(node, Mapping):
+        children = tuple(value for _, value in node.entries.values())
+    return 1 + max(map(height, children)) if children else 0
+
+
+_EXPLAINED: Final = {
+    "mapping values are not allowed here": "found ': ' inside a text, which then needs quotes, or a wrong indentation",
+    "found character '\\t' that cannot start any token": "found a tab, allowed for indentation are spaces",
+}
+"""PyYAML's words for the most common mistakes, and what they mean to the writer of a file."""
+
+
+def _explained(error: yaml.MarkedYAMLError) -> str:
+    problem = str(error.problem or "")
+    return _EXPLAINED.get(problem) or " ".join(str(part) for part in (error.context, problem) if part)
+
+
+def _start(event: yaml.Event) -> tuple[int, int]:
+    mark = event.start_mark
+    return (mark.line + 1, mark.column + 1) if mark else (1, 1)

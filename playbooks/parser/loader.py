@@ -1,0 +1,192 @@
+"""From a file to a :class:`~playbooks.model.playbook.Playbook`, or to every mistake in it at once.
+
+Order matters inside: cluster, topics and clients are read first, so that steps and expectations can be checked against
+the brokers, partitions and groups that there will be. What could not be read is never the ground for a second mistake.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+from playbooks.errors import PlaybookError, Problem, keeping_text
+from playbooks.model.grid import Grid
+from playbooks.model.playbook import Playbook
+from playbooks.parser.cell_checks import check_cells
+from playbooks.parser.cells import cell_text
+from playbooks.parser.document.context import Notes
+from playbooks.parser.document.field_types import NAME_PATTERN, Fields
+from playbooks.parser.document.fragments import Kept, OnDisk
+from playbooks.parser.document.grid import read_grid
+from playbooks.parser.document.includes import Includer
+from playbooks.parser.document.yaml_source import MAX_BYTES, Node, compose, decode
+from playbooks.parser.document.yaml_source import Mapping as YamlMapping
+from playbooks.parser.playbook_keys import FRAGMENT, PLAYBOOK
+from playbooks.parser.sections.cluster import build_clients, build_cluster, build_topics
+from playbooks.parser.sections.expectations import read_expectations
+from playbooks.parser.sections.guards import read_guards
+from playbooks.parser.sections.storm import read_storm
+from playbooks.parser.steps.step_groups import read_steps
+from playbooks.session_format import session_files
+from playbooks.units import duration_us
+
+__all__ = ["DEFAULT_SETTLE_US", "PLAYBOOK", "PlaybookError", "Problem", "load", "loads"]
+
+DEFAULT_SETTLE_US: Final = duration_us("30s")
+
+
+def load(path: str | Path) -> Playbook:
+    """The playbook in a file. That of a session has its fragments in the session.
+
+    Raises:
+        PlaybookError: with every mistake in it; also when the file cannot be read.
+    """
+    return loads(read_text(path), str(path), _kept_beside(Path(path)))
+
+
+def read_text(path: str | Path) -> str:
+    """The text of a file. Raises :class:`PlaybookError` when it cannot be read, is too large, or is not UTF-8."""
+    shown_path = str(path)
+    try:
+        with Path(path).open("rb") as file:
+            data = file.read(MAX_BYTES + 1)
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        raise PlaybookError([Problem(shown_path, 1, 1, "", f"cannot be read: {reason or error}")]) from None
+    return decode(data, shown_path)
+
+
+def _kept_beside(path: Path) -> dict[str, str] | None:
+    """The fragments of a session, where the file is its playbook."""
+    if path.name != session_files.PLAYBOOK or not (path.parent / session_files.START).is_file():
+        return None
+    try:
+        return session_files.read_fragments(path.parent)
+    except session_files.LayoutError as error:
+        raise PlaybookError([Problem(str(path), 1, 1, "include", f"its fragments cannot be read: {error}")]) from None
+
+
+@keeping_text
+def loads(text: str, path: str, fragments: Mapping[str, str] | None = None) -> Playbook:
+    """The playbook in ``text``; ``path`` stands in messages and gives the name where the text has none.
+
+    Fragments are read from beside ``path``. With ``fragments`` (``Playbook.fragments`` of what was read before, as for
+    a session or a changed text) they are read from there and never from the disk, and a variable that nothing uses any
+    more is no mistake.
+
+    Raises:
+        PlaybookError: with every mistake in it.
+    """
+    root, problems = compose(text, path)
+    notes = Notes(path, problems)
+    if isinstance(root, YamlMapping) and "fragment" in root.entries:
+        where = root.entries["fragment"][0]
+        notes.problem(where, "fragment", "found a fragment, which is no playbook by itself: one that includes it is")
+        raise PlaybookError(notes.told)
+    source = OnDisk(path) if fragments is None else Kept(path, fragments)
+    includer = Includer(notes, source, PLAYBOOK, FRAGMENT)
+    whole = includer.whole(root, unused=fragments is None)
+    notes.root, notes.variables = whole if isinstance(whole, YamlMapping) else None, includer.variables
+    notes.values = includer.values
+    playbook = _read(whole, text, notes)
+    notes.root = root if isinstance(root, YamlMapping) else None  # axes are settings, which are made in this file
+    varied = _vary(text, notes, includer.texts)
+    if notes.told or playbook is None:
+        raise PlaybookError(notes.told, {source.shown(key): kept for key, kept in includer.texts.items()})
+    return replace(playbook, grid=varied, fragments=includer.texts, variables=includer.variables)
+
+
+def _vary(text: str, notes: Notes, fragments: Mapping[str, str]) -> Grid | None:
+    """The grid, with all its cells checked if nothing else is wrong."""
+    node = notes.root.get("vary") if notes.root is not None else None
+    varied = read_grid(node, notes.root, notes) if node is not None and notes.root is not None else None
+    if varied is None:
+        return None
+    if not notes.told:
+        check_cells(*varied, partial(_cell, text, notes, fragments), notes)
+    return varied[0]
+
+
+def _cell(text: str, notes: Notes, fragments: Mapping[str, str], settings: Mapping[str, str]) -> Playbook:
+    return loads(cell_text(text, settings, fragments, notes.variables), notes.path, fragments)
+
+
+def _read(root: Node, text: str, notes: Notes) -> Playbook | None:
+    fields = PLAYBOOK.open(root, "", notes)
+    if fields is None:
+        return None
+    for name in (
+        "floodmark",
+        "name",
+        "title",
+        "story",
+        "source",
+        "profiles",
+        "tags",
+        "seed",
+        "stepping",
+        "settle",
+        "cluster",
+    ):
+        PLAYBOOK.fill(fields, name, notes)
+    manual = fields.get("stepping") == "manual"
+    cluster: Fields | None = fields.get("cluster")
+    spec = build_cluster(cluster, notes, manual=manual, broken=fields.bad("cluster"))
+    if cluster is None or not cluster.bad("kafka"):
+        notes.facts = replace(notes.facts, kafka=spec.kafka)
+    PLAYBOOK.fill(fields, "topics", notes)
+    spec = build_topics(fields.get("topics"), spec, notes)
+    PLAYBOOK.fill(fields, "clients", notes)
+    spec = build_clients(fields.get("clients"), spec, notes, broken=fields.bad("clients"))
+    if manual:
+        _refuse_in_manual(fields, notes)
+    steps = () if fields.bad("stepping") else read_steps(fields.node.get("steps"), notes, manual=manual)
+    PLAYBOOK.fill(fields, "guards", notes)
+    guards = read_guards(fields.get("guards"), notes, manual=manual)
+    PLAYBOOK.fill(fields, "storm", notes)
+    storm = read_storm(fields.get("storm"), notes, manual=manual)
+    expect = fields.node.get("expect")
+    expectations = read_expectations(expect, notes, manual=manual) if expect is not None else ()
+    name = fields.get("name") or _name_of(fields, notes)
+    return Playbook(
+        path=notes.path,
+        name=name,
+        title=fields.get("title", name),
+        story=" ".join(fields.get("story", "").split()),
+        seed=fields.get("seed", 0),
+        spec=spec,
+        steps=steps,
+        settle_us=0 if manual else fields.get("settle", DEFAULT_SETTLE_US),
+        expectations=expectations,
+        tags=tuple(fields.get("tags", ())),
+        source=text,
+        guards=guards,
+        storm=storm,
+        origins=_texts(fields.get("source", ())),
+        profiles=fields.get("profiles", (spec.kafka,)),
+    )
+
+
+def _texts(value: str | list[str]) -> tuple[str, ...]:
+    """One text or several, each on one line."""
+    return tuple(" ".join(text.split()) for text in ([value] if isinstance(value, str) else value))
+
+
+def _name_of(fields: Fields, notes: Notes) -> str:
+    """The name by the file's own, where the playbook gives none."""
+    stem = Path(notes.path).stem
+    if not fields.given("name") and not re.fullmatch(NAME_PATTERN, stem, re.ASCII):
+        notes.problem(fields.node, "", "found no key 'name', which is needed as the file's name would not do for one")
+    return stem
+
+
+def _refuse_in_manual(fields: Fields, notes: Notes) -> None:
+    why = {
+        "clients": "found clients, allowed are none in 'stepping: manual': 'append' and 'fetch' are the clients there",
+        "settle": "found a time, allowed is none in 'stepping: manual', where time stands still",
+    }
+    for name, message in why.items():
+        if fields.given(name):
+            notes.problem(fields.at(name), name, message)

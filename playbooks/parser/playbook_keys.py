@@ -1,0 +1,85 @@
+"""The keys of a playbook and of a fragment: each with its type and a line of help."""
+
+from dataclasses import replace
+from typing import Final
+
+from playbooks.parser.document.context import Notes
+from playbooks.parser.document.field_types import (
+    DURATION,
+    NAME,
+    ByShape,
+    Choice,
+    Integer,
+    Key,
+    Kind,
+    ListOf,
+    Record,
+    Schema,
+    Text,
+)
+from playbooks.parser.document.grid import VARY
+from playbooks.parser.document.includes import BROUGHT
+from playbooks.parser.document.variable_keys import FRAGMENT_NAME, INCLUDE, VARS
+from playbooks.parser.document.versions import Profiles
+from playbooks.parser.document.yaml_source import Node
+from playbooks.parser.sections.cluster_keys import CLIENTS, CLUSTER, TOPICS
+from playbooks.parser.sections.guards import GUARDS
+from playbooks.parser.sections.storm import STORM
+
+
+class Later(Kind):
+    """A value that is read after everything it refers to; here it passes as it is."""
+
+    def _read(self, node: Node, key: str, notes: Notes) -> Node:
+        del key, notes
+        return node
+
+    def _schema(self) -> Schema:
+        return {"type": "array"}
+
+
+LATER: Final = Later()
+
+
+ONE_OR_MORE: Final = ByShape("a text or a list of texts", scalar=Text(), sequence=ListOf(Text(), 1, 20))
+
+
+PLAYBOOK: Final = Record(
+    {
+        "floodmark": Key(
+            Integer(1, 1, "1, the version of the format, without quotes"),
+            "Version of the playbook format.",
+            required=True,
+        ),
+        "name": Key(NAME, "Short name; the file's unless given."),
+        "title": Key(Text(), "One line that says what happens; the name unless given."),
+        "story": Key(Text(), "What this shows and why it matters, in a few sentences."),
+        "source": Key(
+            ONE_OR_MORE, "Where the story comes from: an improvement proposal, a report, a test; one or a list."
+        ),
+        "profiles": Key(Profiles(), "Kafka versions under which it is expected to pass; its cluster's unless given."),
+        "tags": Key(ListOf(NAME, 0, 50), "Words to find it by."),
+        "vars": VARS,
+        "include": INCLUDE,
+        "seed": Key(Integer(0, 2**63 - 1), "Seed of every random stream; 0 unless given."),
+        "stepping": Key(Choice(("timed", "manual")), "Manual turns off every timer and delivery: only steps act."),
+        "cluster": Key(CLUSTER, "What to build; three brokers of the newest Kafka unless given."),
+        "topics": Key(TOPICS, "The topics that exist from the start.", required=True),
+        "clients": Key(CLIENTS, "Who writes and who reads."),
+        "guards": Key(GUARDS, "Limits that refuse a fault, or heal what is active once they are crossed."),
+        "steps": Key(LATER, "What happens, in order."),
+        "vary": Key(VARY, "Settings to run it over: axes with the values of each, or cases that are written out."),
+        "storm": Key(STORM, "What random storms over it draw from, see: floodmark storm."),
+        "settle": Key(DURATION, "Quiet time after the last step, faults healed, before the verdict; 30s unless given."),
+        "expect": Key(LATER, "What must hold for the playbook to pass."),
+    }
+)
+"""Every key of a playbook."""
+
+
+FRAGMENT: Final = Record(
+    {"floodmark": PLAYBOOK.keys["floodmark"], "fragment": FRAGMENT_NAME}
+    | {name: PLAYBOOK.keys[name] for name in ("title", "story", "vars", "include")}
+    | {name: replace(PLAYBOOK.keys[name], required=False) for name in BROUGHT}
+)
+"""Every key of a fragment."""

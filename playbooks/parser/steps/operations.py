@@ -1,0 +1,151 @@
+"""Steps with ``admin:``: the keys of each operation, read from its declaration, and what a playbook knows after it."""
+
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from cluster_model.protocol.config_defs import SCOPES
+from cluster_model.protocol.versions import Profile
+from faults.declarations.fault import Param
+from faults.declarations.operation import OPERATIONS, Operation
+from faults.declarations.parameters import frozen
+from playbooks.errors import listed, shown
+from playbooks.parser.document.context import Notes
+from playbooks.parser.document.field_types import BAD, NAME, Choice, Fields, Integer, Kind, ListOf, Schema
+from playbooks.parser.document.references import BrokerId, PartitionName, Reference
+from playbooks.parser.document.yaml_source import Node
+from playbooks.parser.sections.cluster_keys import Config
+from playbooks.parser.steps.group_operations import Places, check_reset
+
+
+@dataclass(frozen=True, slots=True)
+class NewTopic(Kind):
+    """The name of a topic that there is not yet."""
+
+    def _read(self, node: Node, key: str, notes: Notes) -> Any:
+        return NAME.read(node, key, notes)
+
+    def _schema(self) -> Schema:
+        return NAME.schema()
+
+
+@dataclass(frozen=True, slots=True)
+class Brokers(Kind):
+    """Brokers in an order, each once."""
+
+    def _read(self, node: Node, key: str, notes: Notes) -> Any:
+        found = ListOf(BrokerId(), 1).read(node, key, notes)
+        if found is BAD:
+            return BAD
+        twice = [broker for place, broker in enumerate(found) if broker in found[:place]]
+        if twice:
+            notes.problem(node, key, f"found broker {twice[0]} twice, allowed is each broker once")
+            return BAD
+        return tuple(found)
+
+    def _schema(self) -> Schema:
+        return {**ListOf(BrokerId(), 1).schema(), "uniqueItems": True}
+
+
+@dataclass(frozen=True, slots=True)
+class Pairs(Kind):
+    """Configurations of a scope, as pairs."""
+
+    config: Config
+
+    def _read(self, node: Node, key: str, notes: Notes) -> Any:
+        found = self.config.read(node, key, notes)
+        return BAD if found is BAD else tuple(found.items())
+
+    def _schema(self) -> Schema:
+        return self.config.schema()
+
+
+@dataclass(frozen=True, slots=True)
+class AsTuple(Kind):
+    """A list, read as a tuple."""
+
+    kind: ListOf
+
+    def _read(self, node: Node, key: str, notes: Notes) -> Any:
+        found = self.kind.read(node, key, notes)
+        return BAD if found is BAD else frozen(found)
+
+    def _schema(self) -> Schema:
+        return self.kind.schema()
+
+
+@dataclass(frozen=True, slots=True)
+class Whole(Kind):
+    """The number or the name of an operation, or all."""
+
+    def _read(self, node: Node, key: str, notes: Notes) -> Any:
+        words = ("all", *OPERATIONS)
+        text = str(getattr(node, "text", ""))
+        return text if text.isdecimal() else Choice(words, f"a number, {listed(words)}").read(node, key, notes)
+
+    def _schema(self) -> Schema:
+        return {"anyOf": [{"enum": ["all", *OPERATIONS]}, Integer(1, 1 << 31).schema()]}
+
+
+_KINDS: Final[dict[str, Kind]] = {
+    "topic": Reference("topic"),
+    "new topic": NewTopic(),
+    "partition": PartitionName(),
+    "broker": BrokerId(),
+    "brokers": Brokers(),
+    "placement": AsTuple(ListOf(Brokers(), 1)),
+    "topic config": Pairs(Config("topic")),
+    "broker config": Pairs(Config("broker")),
+    "topic keys": AsTuple(ListOf(Choice(tuple(SCOPES["topic"]), "configurations of a topic"), 1)),
+    "broker keys": AsTuple(ListOf(Choice(tuple(SCOPES["broker"]), "configurations of a broker"), 1)),
+    "text": Whole(),
+    "group": NAME,
+    "scopes": Places("scopes"),
+    "offset lines": Places("offset lines"),
+}
+
+
+def operation_kind(param: Param) -> Kind | None:
+    """How the value of an operation's parameter is written, None for the types that faults have too."""
+    return _KINDS.get(param.type)
+
+
+def check_operation(operation: Operation, fields: Fields, notes: Notes) -> None:
+    """Note what no key alone shows, and what the playbook's cluster cannot do."""
+    given = [name for name in operation.one_of if fields.given(name) and fields.get(name) is not False]
+    if operation.one_of and len(given) != 1:
+        found = listed(given, "and") + " together" if given else f"neither {listed(operation.one_of, 'nor')}"
+        notes.problem(fields.node, fields.key, f"found {found}, allowed is one of {listed(operation.one_of)}")
+    check_reset(operation, fields, notes)
+    if operation.name == "reassign" and fields.given("brokers") == bool(fields.get("cancel", False)):
+        notes.problem(fields.node, fields.key, "allowed is either brokers to move to, or 'cancel: true'")
+    if operation.param("set") is not None and not (fields.given("set") or fields.given("reset")):
+        notes.problem(fields.node, fields.key, "found nothing to change, allowed are set, reset or both")
+    kafka = notes.facts.kafka
+    if kafka is not None and not fields.given("refused") and not fields.given("kafka"):
+        lacking = operation.lacking(Profile.of(kafka).number, "")
+        if lacking and operation.since:
+            notes.problem(
+                fields.at("admin"),
+                fields.path("admin"),
+                f"found {shown(operation.name)} under Kafka {kafka}: {lacking}",
+            )
+
+
+def learn(operation: Operation, fields: Fields, notes: Notes, *, sure: bool = True) -> None:
+    """What the steps after this one may speak of. Where it is not ``sure`` that the step acts, as far as it can be."""
+    facts = notes.facts
+    topic = fields.get("topic") or str(fields.get("partition", "")).rpartition("-")[0]
+    if facts.topics is None or not topic:
+        return
+    counts = dict(facts.topics)
+    if operation.name == "create_topic":
+        placement = fields.get("placement", ())
+        partitions = len(placement) or fields.get("partitions", -1)
+        counts.setdefault(topic, partitions if sure and partitions > 0 else None)
+    elif operation.name == "add_partitions":
+        known = counts.get(topic)
+        counts[topic] = max(known, fields.get("total", 0)) if sure and known is not None else None
+    replication = {name: factor for name, factor in facts.replication.items() if name != topic}
+    kept = facts.replication if operation.name in ("elect_leaders", "delete_records") else replication
+    notes.facts = replace(facts, topics=counts, replication=kept)

@@ -1,0 +1,265 @@
+"""Target selectors of steps: checked in form by the faults, and here against the playbook's own cluster."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+from cluster_model.clients.admin_client import NAME as ADMIN
+from cluster_model.node import NAME as OUTSIDE
+from faults.declarations.fault import ACCEPTS
+from faults.declarations.sides import OTHER_SIDE
+from faults.declarations.target_language import (
+    COMMON,
+    JOIN,
+    LINK,
+    OF_OTHERS,
+    PARTITION_SELECTORS,
+    WITHOUT,
+    Selector,
+    SelectorError,
+    parse,
+)
+from playbooks.errors import listed, shown
+from playbooks.parser.document.context import Facts, Notes
+from playbooks.parser.document.field_types import BAD, Fields, Kind, Schema
+from playbooks.parser.document.references import BrokerId
+from playbooks.parser.document.yaml_source import Node, Scalar
+
+LONGEST: Final = 400
+"""Characters of a target."""
+_DIGITS: Final = 9
+"""Digits of a node's number that are looked at: longer ones name nobody either."""
+_MANY: Final = ("followers", "isr", "replicas")
+"""Selectors of a partition that can mean several; without a leader, everybody is a follower."""
+
+
+@dataclass(frozen=True, slots=True)
+class Target(Kind):
+    """A selector such as ``leader(orders-0)``; ``accepts`` is what the fault can be done to.
+
+    ``sides``: it may name both sides of the links that a fault is about, ``link(broker(1), broker(2))``;
+    ``at_least``: how many nodes the fault takes.
+    """
+
+    accepts: str
+    sides: bool = False
+    at_least: int = 1
+
+    def _read(self, node: Node, key: str, notes: Notes) -> Any:
+        if not isinstance(node, Scalar) or node.empty:
+            notes.refuse(node, key, "a target such as leader(orders-0), broker(2) or all")
+            return BAD
+        if len(node.text) > LONGEST:
+            notes.problem(node, key, f"found {len(node.text)} characters, allowed are at most {LONGEST}")
+            return BAD
+        try:
+            selector = parse(node.text)
+        except SelectorError as error:
+            notes.inside(node, key, f"found {shown(node.text)}: {error}", error.column + 1)
+            return BAD
+        for column, wrong in self._problems(selector, notes.facts):
+            notes.inside(node, key, wrong, column + 1)
+            return BAD
+        return node.text
+
+    def _problems(self, selector: Selector, facts: Facts) -> Iterator[tuple[int, str]]:
+        """What is wrong with it, and the column of each, from 0."""
+        if selector.kind == LINK and not self.sides:
+            yield selector.column, f"found {LINK}, which has two sides; allowed are {ACCEPTS[self.accepts]}"
+        one = selector.parts[0] if selector.kind == LINK else selector
+        for part in _walked(selector):
+            if not (part.parts or part.inner):
+                wrong = _wrong(part, facts)
+                if wrong:
+                    yield part.column, wrong
+        yield from _unfit(one, self.accepts, facts)
+        for part in _walked(selector):
+            wrong = _wrong_count(part, facts)
+            if wrong:
+                yield _first(part).column, wrong
+        most = _most(one, facts)
+        if most is not None and most < self.at_least:
+            yield _first(one).column, f"found {one}, allowed are {self.at_least} nodes or more: it never means so many"
+
+    def _schema(self) -> Schema:
+        return {"type": "string", "minLength": 1}
+
+
+def check_sides(fields: Fields, notes: Notes) -> None:
+    """Note where a step names the other side of its links twice, in its target and beside it."""
+    if parse(fields.get("target", "all")).kind == LINK:
+        message = f"found the other side twice, allowed is a target of one side, or {LINK} alone"
+        notes.problem(fields.at(OTHER_SIDE), fields.path(OTHER_SIDE), message)
+
+
+def _walked(selector: Selector) -> Iterator[Selector]:
+    """The selector and all that it is made of, what is inside first."""
+    for part in selector.parts:
+        yield from _walked(part)
+    if selector.inner is not None:
+        yield from _walked(selector.inner)
+    yield selector
+
+
+def _first(selector: Selector) -> Selector:
+    """The plain selector that it begins with."""
+    if selector.inner is not None:
+        return _first(selector.inner)
+    return _first(selector.parts[0]) if selector.parts else selector
+
+
+def _wrong(selector: Selector, facts: Facts) -> str:
+    """Why a plain selector can never find anybody in this cluster."""
+    kind, argument = selector.kind, selector.argument
+    if kind in PARTITION_SELECTORS:
+        return facts.wrong_partition(argument)
+    if kind == "clients" and facts.producers == () and facts.groups == {}:
+        return "found clients, but the playbook has no clients"
+    if (kind == "producers" and facts.producers == ()) or (kind == "consumers" and facts.groups == {}):
+        return f"found {kind}, but the playbook has no {'groups' if kind == 'consumers' else kind}"
+    if kind == "broker":
+        return facts.wrong_broker(int(argument)) if BrokerId.is_one(argument) else "found no broker id"
+    if kind in ("coordinator", "members"):
+        coordinated = kind == "coordinator" and argument in facts.outside_groups
+        return "" if coordinated else facts.wrong_name("group", argument)
+    if kind == "transaction_coordinator":
+        return "" if argument in facts.outside_producers else facts.wrong_name("producer", argument)
+    if kind == "rack":
+        return facts.wrong_name("rack", argument)
+    if kind == "controller" and argument:
+        return facts.wrong_controller(int(argument[:_DIGITS]))
+    if kind in ("zookeeper", "zookeepers"):
+        return facts.wrong_zookeeper(int(argument[:_DIGITS]) if argument else None)
+    return _wrong_client(argument, facts) if kind == "client" else ""
+
+
+def _wrong_count(selector: Selector, facts: Facts) -> str:
+    """Why so many can never be drawn."""
+    if selector.kind not in OF_OTHERS:
+        return ""
+    most = _most_drawn_from(selector, facts)
+    if selector.kind == "minority" and most is not None and most < 3:
+        return f"found {selector} of no more than {most}, which is nobody; allowed is one of 3 or more"
+    if selector.kind != "random" or selector.inner is None:
+        return ""
+    if selector.count < 1:
+        return f"found random({selector.count}, ...), allowed is 1 or more"
+    if most is None or selector.count <= most:
+        return ""
+    allowed = f"allowed are 1 to {most}" if most > 1 else "allowed is 1"
+    return f"found {selector.count} drawn from {selector.inner}, {allowed}: it never means more"
+
+
+def _most_drawn_from(selector: Selector, facts: Facts) -> int | None:
+    if selector.inner is not None:
+        return _most(selector.inner, facts)
+    return None if facts.brokers is None else len(facts.brokers)
+
+
+def _most(selector: Selector, facts: Facts) -> int | None:
+    """How many nodes a sound selector can ever mean; None where the file does not say."""
+    kind, argument = selector.kind, selector.argument
+    if kind in OF_OTHERS:
+        of = _most_drawn_from(selector, facts)
+        if kind == "random" or of is None:
+            return selector.count if kind == "random" else None
+        return of // 2 + 1 if kind == "majority" else (of - 1) // 2
+    if kind in (JOIN, WITHOUT, COMMON):
+        return _most_of_several(kind, [_most(part, facts) for part in selector.parts])
+    if kind in ("clients", "producers", "consumers"):
+        return _most_clients(kind, facts)
+    if kind == "members":
+        return None if facts.groups is None else facts.groups.get(argument)
+    if kind in ("all", "brokers") or (kind == "controllers" and facts.mode == "zookeeper"):
+        return None if facts.brokers is None else len(facts.brokers)
+    if kind in ("controllers", "zookeepers"):
+        known = len(facts.voters) if kind == "controllers" else facts.zookeepers
+        return None if facts.mode is None else known
+    if kind == "rack":
+        return None if facts.racks is None else facts.racks.get(argument)
+    return facts.replication.get(argument.rpartition("-")[0]) if kind in _MANY else 1
+
+
+def _most_of_several(kind: str, each: list[int | None]) -> int | None:
+    known = [most for most in each if most is not None]
+    if kind == WITHOUT:
+        return each[0]
+    if kind == COMMON:
+        return min(known, default=None)
+    return sum(known) if len(known) == len(each) else None
+
+
+def _most_clients(kind: str, facts: Facts) -> int | None:
+    members = None if facts.groups is None else list(facts.groups.values())
+    if (kind != "consumers" and facts.producers is None) or (
+        kind != "producers" and (members is None or None in members)
+    ):
+        return None
+    producers = 0 if kind == "consumers" else len(facts.producers or ())
+    return producers + (0 if kind == "producers" else sum(count for count in members or () if count is not None))
+
+
+def _wrong_client(name: str, facts: Facts) -> str:
+    """A client is a producer by its name, a group's member by group, slash and number from 0, or ``admin``."""
+    if facts.producers is None or facts.groups is None or name in (ADMIN, OUTSIDE, *facts.producers):
+        return ""
+    group, slash, number = name.rpartition("/")
+    if not slash or group not in facts.groups:
+        known = [*facts.producers, *(f"{known}/0" for known in facts.groups), ADMIN]
+        return f"found the client {shown(name)}, allowed are {listed(known)}"
+    members = facts.groups[group]
+    if members is None or (number.isascii() and number.isdigit() and int(number[:9]) < members):
+        return ""
+    return f"found the client {shown(name)}, allowed are {group}/0 to {group}/{members - 1}"
+
+
+def _unfit(selector: Selector, accepts: str, facts: Facts) -> Iterator[tuple[int, str]]:
+    """Why the fault cannot be done to such a target, by the words of the catalogue, and the column."""
+    if selector.kind == COMMON:
+        each = [list(_unfit(part, accepts, facts)) for part in selector.parts]
+        yield from each[0] if all(each) else ()
+    elif selector.kind == WITHOUT:
+        # What is unfit may be just what is taken away.
+        plain = [part for part in _walked(selector.parts[0]) if not (part.parts or part.inner)]
+        if all(part.kind != "clients" and list(_unfit(part, accepts, facts)) for part in plain):
+            yield from _unfit(selector.parts[0], accepts, facts)
+    elif selector.kind == JOIN:
+        for part in selector.parts:
+            yield from _unfit(part, accepts, facts)
+    elif selector.inner is not None:
+        yield from _unfit(selector.inner, accepts, facts)
+    else:
+        wrong = _unfit_client(selector, accepts, facts) or _unfit_node(selector, accepts, facts)
+        if wrong:
+            yield selector.column, wrong
+
+
+def _unfit_client(leaf: Selector, accepts: str, facts: Facts) -> str:
+    """Where the fault is for some clients, or for others only."""
+    if leaf.kind not in ("client", "clients", "producers", "consumers", "members"):
+        if accepts not in ("clients", "consumers", "producers"):
+            return ""
+        return f"found {shown(leaf.kind)}, which are no clients; allowed are {ACCEPTS[accepts]}"
+    if accepts in ("brokers", "controllers", "plane"):
+        return f"found a client, allowed are {ACCEPTS[accepts]}"
+    if leaf.argument == ADMIN and accepts != "nodes":
+        return f"found the administrator's client, allowed are {ACCEPTS[accepts]}"
+    produces = leaf.kind in ("clients", "producers") and facts.producers != ()
+    if accepts == "consumers" and (produces or leaf.argument in (facts.producers or ())):
+        return "found a producer, allowed are consumers"
+    consumes = leaf.kind in ("members", "consumers") or (leaf.kind == "clients" and bool(facts.groups))
+    if accepts == "producers" and (consumes or (leaf.kind == "client" and "/" in leaf.argument)):
+        return "found a consumer, allowed are producers"
+    return ""
+
+
+def _unfit_node(leaf: Selector, accepts: str, facts: Facts) -> str:
+    """Where the fault is for brokers, or their machines, only."""
+    if accepts not in ("brokers", "hosts"):
+        return ""
+    if leaf.kind in ("zookeeper", "zookeepers"):
+        return f"found a ZooKeeper server, allowed are {ACCEPTS[accepts]}"
+    own = facts.mode is not None and not facts.controllers_are_brokers
+    if own and leaf.kind in ("controller", "controllers"):
+        return f"found the {leaf.kind}, allowed are {ACCEPTS[accepts]}; here controllers have processes of their own"
+    return ""

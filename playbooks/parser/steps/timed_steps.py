@@ -1,0 +1,290 @@
+"""Steps: when each acts, its one verb, and the keys that verb takes. Tables come from the registries of faults."""
+
+from collections.abc import Collection
+from typing import Final, cast
+
+from cluster_model.manual.verbs import MANUAL_VERBS
+from cluster_model.protocol.errors import KafkaError
+from faults.aliases import FAULT_ALIASES, OPERATION_ALIASES, true_name
+from faults.catalogue import CATALOGUE
+from faults.declarations.fault import ACCEPTS, Param
+from faults.declarations.operation import OPERATIONS
+from faults.declarations.sides import OTHER_SIDE
+from faults.declarations.spelling import percent
+from playbooks.errors import closest, listed, nearest, shown
+from playbooks.model.fault_words import described
+from playbooks.model.playbook import Position, Step, StepVerb, Trigger
+from playbooks.parser.document.context import Notes
+from playbooks.parser.document.field_types import (
+    BAD,
+    DURATION,
+    Choice,
+    Fields,
+    Integer,
+    Key,
+    Kind,
+    Numbered,
+    Quantity,
+    Record,
+    Text,
+    Truth,
+)
+from playbooks.parser.document.given import GIVEN, counts
+from playbooks.parser.document.references import BrokerId, ConditionText
+from playbooks.parser.document.versions import KAFKA
+from playbooks.parser.document.yaml_source import Mapping as YamlMapping
+from playbooks.parser.steps.familiar import alias_of, may_name_broker, struck
+from playbooks.parser.steps.operations import check_operation, learn, operation_kind
+from playbooks.parser.steps.targets import Target, check_sides
+from playbooks.units import (
+    DURATION_ALLOWED,
+    DURATION_PATTERN,
+    PERCENT_ALLOWED,
+    PERCENT_PATTERN,
+    SIZE_ALLOWED,
+    SIZE_PATTERN,
+    THROUGHPUT_ALLOWED,
+    THROUGHPUT_PATTERN,
+    duration_text,
+    duration_us,
+    percent_ppm,
+    size_bytes,
+    size_text,
+    throughput_bps,
+    throughput_text,
+)
+
+MAX_STEPS: Final = 2_000
+
+IF_ANY: Final = Key(Truth(), "Whether the step is skipped, and not refused, where its target is nobody at that moment.")
+
+NOTE: Final = Key(Text(), "A line for the reader, printed as the step is taken.")
+
+REFUSED: Final = Key(
+    Choice(
+        ("any", "never", *(error.name for error in KafkaError if error is not KafkaError.NONE)),
+        "any, never or a Kafka error such as NOT_LEADER_OR_FOLLOWER",
+    ),
+    "Kafka's error expected of the step, or any, or never.",
+)
+
+NOW: Final = Choice(("now",))
+SEED: Final = Integer(0, 1 << 62)
+
+TRIGGERS: Final[dict[str, Key]] = {
+    "at": Key(DURATION, "Acts at this virtual time."),
+    "executed": Key(
+        Integer(0, 1 << 62), "Beside at: acts in its instant right after so many events of the run; export writes it."
+    ),
+    "after": Key(DURATION, "Acts so long after the step before; at once unless at, after or when is given."),
+    "when": Key(ConditionText(), "Acts as soon as this condition holds."),
+    "within": Key(DURATION, "How long a when may take; waiting longer makes the run inconclusive."),
+}
+
+TIMED_VERBS: Final[dict[str, Key]] = {
+    "inject": Key(
+        Choice((*CATALOGUE, *FAULT_ALIASES), "a fault that 'floodmark faults' lists"),
+        "A fault to inject.",
+        required=True,
+    ),
+    "heal": Key(
+        Numbered(("all", *CATALOGUE, *FAULT_ALIASES), "all, or a fault that 'floodmark faults' lists"),
+        "A fault to heal, by its name or by its number among the run's, or all.",
+        required=True,
+    ),
+    "admin": Key(
+        Choice((*OPERATIONS, *OPERATION_ALIASES), listed(OPERATIONS)),
+        "An operation of the administrator.",
+        required=True,
+    ),
+    "settle": Key(NOW, "Ends the steps: producers stop, faults heal, and the quiet time runs.", required=True),
+    "stop": Key(NOW, "Ends the session right here: nothing heals, and there is no quiet time.", required=True),
+    "reseed": Key(SEED, "From here on every random draw comes of this seed.", required=True),
+}
+ENDINGS: Final = ("settle", "stop")
+"""Verbs after which no step acts any more."""
+
+
+def kind_of(param: Param) -> Kind:
+    """How the value of a parameter of a fault or an operation is written."""
+    if param.type == "duration":
+        return Quantity(duration_us, DURATION_PATTERN, DURATION_ALLOWED, param.low, param.high, write=duration_text)
+    if param.type == "size":
+        return Quantity(size_bytes, SIZE_PATTERN, SIZE_ALLOWED, param.low, param.high, numbers=True, write=size_text)
+    if param.type == "throughput":
+        return Quantity(
+            throughput_bps, THROUGHPUT_PATTERN, THROUGHPUT_ALLOWED, param.low, param.high, write=throughput_text,
+        )  # fmt: skip
+    if param.type == "percent":
+        return Quantity(percent_ppm, PERCENT_PATTERN, PERCENT_ALLOWED, param.low, param.high, write=percent)
+    if param.type == "int":
+        return Integer(param.low, param.high)
+    if param.type == "bool":
+        return Truth()
+    if param.type == "choice":
+        return Choice(param.choices)
+    return operation_kind(param) or Target("nodes")
+
+
+def timed_record(verb: str, name: str) -> Record:
+    """All keys of a timed step with this verb; ``name`` is the fault or the operation, or what else it is called."""
+    keys = {**TRIGGERS, verb: TIMED_VERBS[verb]}
+    true, alias = true_name(name), alias_of(name)
+    if verb == "inject":
+        fault = CATALOGUE[true]
+        accepts = (alias.accepts if alias else "") or fault.accepts
+        by_id = may_name_broker(name)
+        keys["target"] = Key(
+            Target(accepts, fault.param(OTHER_SIDE) is not None, fault.at_least),
+            f"What it strikes: {ACCEPTS[accepts]}{f'; {fault.target} unless given' if fault.target else ''}.",
+            required=not fault.target and not by_id,
+        )
+        if by_id:
+            keys["broker"] = Key(BrokerId(), "The broker that it strikes, instead of a target.")
+        if fault.lasting:
+            keys["for"] = Key(DURATION, "How long it lasts; until it is healed unless given.")
+        keys |= {"if_any": IF_ANY, **_parameters(fault.params)}
+    elif verb == "admin":
+        keys |= {"refused": REFUSED, **_parameters(OPERATIONS[true].params)}
+    return Record({**keys, "kafka": KAFKA, "given": GIVEN, "note": NOTE})
+
+
+def _parameters(params: tuple[Param, ...]) -> dict[str, Key]:
+    return {param.name: Key(kind_of(param), described(param), param.default is None) for param in params}
+
+
+COMMON: Final = Record({**TRIGGERS, "for": Key(DURATION, ""), "if_any": IF_ANY, "kafka": KAFKA, "note": NOTE})
+"""Keys that mean the same in every step that has them."""
+
+
+class TimedSteps:
+    """Reads steps one after the other; ``at`` may not go back in time."""
+
+    def __init__(self) -> None:
+        self._at_us = [0]
+        """The earliest that the next step can act, by its session or, in a group, by its round; one for each depth."""
+        self._ended = ""
+
+    def begin_round(self) -> None:
+        """What follows belongs to a round of a group, whose times count from its beginning."""
+        self._at_us.append(0)
+
+    def end_round(self) -> int:
+        """The round is over; returns how long it takes at least."""
+        return self._at_us.pop()
+
+    def took(self, at_least_us: int) -> None:
+        """A group has been read, whose rounds take so long together at least."""
+        self._at_us[-1] += at_least_us
+
+    def read(self, node: YamlMapping, index: int, key: str, notes: Notes) -> Step | None:
+        """The step, or None after noting what is wrong with it."""
+        before = len(notes.problems)
+        verb = the_verb(node, key, tuple(TIMED_VERBS), MANUAL_VERBS, TIMED_HINT, notes, (*TRIGGERS, "kafka", "given"))
+        if verb is None:
+            self._others(node, key, notes)
+            return None
+        if self._ended:
+            notes.problem(node, key, f"found a step behind '{self._ended}: now', which ends the steps; allowed is none")
+            return None
+        name = TIMED_VERBS[verb].kind.read(node.entries[verb][1], f"{key}.{verb}", notes)
+        if name is BAD:
+            self._others(node, key, notes)
+            return None
+        fields: Fields = timed_record(verb, str(name)).read(node, key, notes)
+        target = struck(name, fields, notes) if verb == "inject" else ""
+        name = true_name(str(name))
+        if verb == "admin":
+            check_operation(OPERATIONS[name], fields, notes)
+        elif OTHER_SIDE in fields.values:
+            check_sides(fields, notes)
+        trigger = self.trigger(fields, notes)
+        sound = len(notes.problems) == before
+        if verb == "admin":
+            learn(OPERATIONS[name], fields, notes, sure=sound and counts(fields, notes))
+        if not sound or not counts(fields, notes):
+            return None
+        self._ended = verb if verb in ENDINGS else ""
+        used = {*TRIGGERS, verb, "target", "for", "if_any", "refused", "kafka", "given", "note"}
+        used |= {"broker"} if verb == "inject" else set()
+        return Step(
+            index=index,
+            where=Position(node.line, node.column),
+            trigger=trigger,
+            verb=cast("StepVerb", verb),
+            name=str(name),
+            target=target,
+            params={param: value for param, value in fields.values.items() if param not in used},
+            for_us=fields.get("for", -1),
+            if_any=fields.get("if_any", False),
+            refused=fields.get("refused", ""),
+            note=fields.get("note", ""),
+        )
+
+    def _others(self, node: YamlMapping, key: str, notes: Notes) -> None:
+        """Note what is wrong with the keys that every step has, where nobody knows which one this is."""
+        fields = Fields(node, key)
+        for name in COMMON.keys:
+            COMMON.fill(fields, name, notes)
+        self.trigger(fields, notes)
+
+    def trigger(self, fields: Fields, notes: Notes) -> Trigger:
+        """When a step or a group begins."""
+        given = [name for name in ("at", "after", "when") if fields.given(name)]
+        for name in given[1:]:
+            notes.problem(
+                fields.at(name), fields.path(name), f"found {listed(given, 'and')} together, allowed is one of them"
+            )
+        if fields.given("within") and "when" not in given:
+            message = "found a time limit without a condition, allowed beside 'when' only"
+            notes.problem(fields.at("within"), fields.path("within"), message)
+        if fields.given("executed") and "at" not in given:
+            message = "found a number of events without an instant, allowed beside 'at' only"
+            notes.problem(fields.at("executed"), fields.path("executed"), message)
+        if "when" in given:
+            return Trigger("when", 0, fields.get("when"), fields.get("within", -1))
+        if "at" in given:
+            floor_us = self._at_us[-1]
+            at_us = fields.get("at", floor_us)
+            if at_us < floor_us:
+                earliest = f"{duration_text(floor_us)} or later, as in the step before"
+                message = f"found {duration_text(at_us)}, allowed is {earliest}"
+                notes.problem(fields.at("at"), fields.path("at"), message)
+            self._at_us[-1] = max(at_us, floor_us)
+            return Trigger("at", at_us, since_round=len(self._at_us) - 1, executed=fields.get("executed", -1))
+        return Trigger("after", fields.get("after", 0))
+
+
+TIMED_HINT: Final = "a step by hand, which needs 'stepping: manual'"
+
+
+def the_verb(
+    node: YamlMapping,
+    key: str,
+    verbs: tuple[str, ...],
+    others: Collection[str],
+    other_hint: str,
+    notes: Notes,
+    known: Collection[str],
+) -> str | None:
+    """The one verb of a step, or None after saying what is wrong. ``others`` are verbs of the other way of stepping."""
+    given = [name for name in node.entries if name in verbs]
+    if len(given) == 1:
+        return given[0]
+    if given:
+        message = f"found the verbs {listed(given, 'and')} together, allowed is one in a step"
+        notes.problem(node.entries[given[1]][0], key, message)
+        return None
+    unknown = [where for name, (where, _) in node.entries.items() if name not in known and name != "note"]
+    elsewhere = [where for where in unknown if where.text in others]
+    misspelt = [where for where in unknown if closest(where.text, verbs)]
+    for where in elsewhere or misspelt or unknown:
+        if elsewhere:
+            notes.problem(where, f"{key}.{where.text}", f"found {shown(where.text)}, {other_hint}")
+        else:
+            hint = nearest(where.text, [*verbs, *known])
+            message = f"found an unknown key {shown(where.text)} in a step without a verb"
+            notes.problem(where, key, f"{message}, allowed is one of {listed(verbs)}{hint}")
+    if not unknown:
+        notes.problem(node, key, f"found no verb, allowed is one of {listed(verbs)}")
+    return None

@@ -1,0 +1,199 @@
+"""Reads recorded sessions back, also those whose process died before it could seal them."""
+
+import hashlib
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final, cast
+
+import msgspec
+
+from cluster_model.protocol.events import SCHEMA_VERSION
+from faults.declarations.action import Action, Value, Verb
+from faults.declarations.parameters import frozen
+from playbooks.errors import counted, listed
+from playbooks.session_format import session_files
+from playbooks.session_format.session_errors import SessionError
+
+_ACTION_VERBS: Final = ("inject", "heal", "admin", "settle", "take_over", "wire")
+
+
+class RecordedAction(msgspec.Struct, frozen=True):
+    """One line of ``actions.jsonl``: what an operator did, and where exactly the session stood."""
+
+    at_us: int
+    executed: int
+    steps: int
+    verb: str
+    name: str
+    target: str
+    params: dict[str, Value]
+    for_us: int
+    if_any: bool = False
+
+    def action(self) -> Action:
+        """The action itself; of ``settle`` and ``take_over`` only the verb means anything."""
+        params = {name: frozen(value) for name, value in self.params.items()}
+        return Action(cast("Verb", self.verb), self.name, self.target, params, self.for_us, self.if_any)
+
+
+class _Head(msgspec.Struct):
+    seq: int
+    at_us: int
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """A session as it stands on disk."""
+
+    path: Path
+    start: session_files.Start
+    until_us: int
+    """Where the run was cut off on purpose, -1 nowhere."""
+    manifest: session_files.Manifest | None
+    """None for a torn session."""
+    playbook: str
+    """The playbook's text."""
+    fragments: dict[str, str] = field(repr=False)
+    """Texts of the fragments that it includes, by their paths from it."""
+    events: bytes = field(repr=False)
+    """Whole lines of the event log."""
+    count: int
+    """How many they are."""
+    last_us: int
+    """Virtual time of the last one, -1 without any."""
+    actions: tuple[RecordedAction, ...]
+    notes: tuple[str, ...]
+    """What a reader should know: that the session is torn, and where."""
+
+    @property
+    def cut_short(self) -> bool:
+        """Whether it ends where its process died: torn, or sealed after that."""
+        return self.manifest is None or self.manifest.recovered
+
+
+def read_session(path: Path) -> Recorded:
+    """Read a session.
+
+    Raises:
+        SessionError: a file is missing, is not what it should be, or has changed since it was sealed.
+    """
+    if not (path / session_files.START).is_file():
+        raise SessionError(f"{session_files.why_no_session(path)}{_sessions_inside(path)}")
+    try:
+        start = session_files.read_start(path)
+        manifest = session_files.read_manifest(path)
+        until_us = session_files.read_object(path / session_files.START).get("until_us", -1)
+        fragments = session_files.read_fragments(path)
+    except session_files.LayoutError as error:
+        raise SessionError(str(error)) from None
+    if manifest is not None:
+        _check_seal(path, manifest)
+    notes = _of_another_version(start)
+    if start.branch is not None:
+        notes.append(start.branch.words())
+    events = _whole_lines(path / session_files.EVENTS, notes)
+    if manifest is None:
+        notes.append("not sealed: the process that recorded it died, so its end is missing")
+    elif manifest.recovered:
+        notes.append("recovered: the process that recorded it died, so its end is missing")
+    count, last_us = _check_events(path / session_files.EVENTS, events)
+    return Recorded(
+        path=path,
+        start=start,
+        until_us=until_us if isinstance(until_us, int) else -1,
+        manifest=manifest,
+        playbook=_text(path / session_files.PLAYBOOK),
+        fragments=fragments,
+        events=events,
+        count=count,
+        last_us=last_us,
+        actions=_actions(path / session_files.ACTIONS, notes),
+        notes=tuple(notes),
+    )
+
+
+def _of_another_version(start: session_files.Start) -> list[str]:
+    if start.schema_version <= SCHEMA_VERSION:
+        return []
+    said = f"recorded by floodmark {start.tool_version} with schema version {start.schema_version}"
+    return [f"{said}, this one knows {SCHEMA_VERSION}: what it does not know is left out"]
+
+
+def _sessions_inside(path: Path) -> str:
+    """The sessions that a directory holds instead of being one, for a message."""
+    inside = [each.name for each in session_files.sessions_under(path)]
+    return f"; it holds {listed(reversed(inside), 'and')}" if inside else ""
+
+
+def _check_seal(path: Path, manifest: session_files.Manifest) -> None:
+    fragments = session_files.FRAGMENTS in manifest.files or (path / session_files.FRAGMENTS).exists()
+    for name in (
+        session_files.EVENTS,
+        session_files.PLAYBOOK,
+        session_files.START,
+        session_files.ACTIONS,
+        *([session_files.FRAGMENTS] * fragments),
+    ):
+        seal = manifest.files.get(name)
+        if seal is None:
+            raise SessionError(f"{path / session_files.MANIFEST}: files: {name} is missing")
+        data = _bytes(path / name)
+        if len(data) != seal.bytes:
+            raise SessionError(f"{path / name} has {len(data)} bytes, it had {seal.bytes} when the session was sealed")
+        if hashlib.sha256(data).hexdigest() != seal.sha256:
+            raise SessionError(f"{path / name} has changed since the session was sealed")
+
+
+def _check_events(path: Path, events: bytes) -> tuple[int, int]:
+    """How many events there are, and the time of the last; refuses holes in the numbering."""
+    decoder = msgspec.json.Decoder(_Head)
+    head = None
+    number = -1
+    for number, line in enumerate(events.splitlines()):
+        try:
+            head = decoder.decode(line)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise SessionError(f"{path}:{number + 1}: not an event: {error}") from None
+        if head.seq != number:
+            raise SessionError(f"{path}:{number + 1}: expected event {number}, found {head.seq}: events are missing")
+    return number + 1, head.at_us if head else -1
+
+
+def _actions(path: Path, notes: list[str]) -> tuple[RecordedAction, ...]:
+    decoder = msgspec.json.Decoder(RecordedAction)
+    found = []
+    for number, line in enumerate(_whole_lines(path, notes).splitlines(), 1):
+        try:
+            action = decoder.decode(line)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise SessionError(f"{path}:{number}: not an action: {error}") from None
+        if action.verb not in _ACTION_VERBS:
+            raise SessionError(f"{path}:{number}: verb {action.verb!r}; there are {', '.join(_ACTION_VERBS)}")
+        found.append(action)
+    return tuple(found)
+
+
+def _whole_lines(path: Path, notes: list[str]) -> bytes:
+    data = _bytes(path)
+    end = data.rfind(b"\n") + 1
+    if end < len(data):
+        notes.append(
+            f"{path.name} ends in the middle of a line; {counted(len(data) - end, 'byte')} at its end left out"
+        )
+    return data[:end]
+
+
+def _text(path: Path) -> str:
+    try:
+        return _bytes(path).decode()
+    except UnicodeDecodeError:
+        raise SessionError(f"{path} is not text in UTF-8") from None
+
+
+def _bytes(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        raise SessionError(f"{path.parent} is no session: it has no {path.name}") from None
+    except OSError as error:
+        raise SessionError(f"cannot read {path}: {error.strerror}") from None

@@ -1,0 +1,334 @@
+"""Writes a session down while it runs, so that killing the process loses next to nothing.
+
+Events go to an unbuffered append-only file in batches of whole lines: after 1024 events, after 200 ms of wall time,
+and at once for the rare kinds. Whatever ``flush`` returned for is in the kernel's hands, and survives ``kill -9``; what
+the power going out may take is for ``fsync`` to say.
+
+``start.json`` is the last file made, so that a directory that has it has all the others, and one without it holds
+nothing yet.
+"""
+
+import errno
+import secrets
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from cluster_model.checker.ledger.record_ranges import Survey
+from cluster_model.client_settings import client_settings
+from cluster_model.manners import Manners
+from cluster_model.observation.views import ClusterView
+from cluster_model.protocol.configs import TopicConfig
+from cluster_model.protocol.events import DATA_KINDS, SCHEMA_VERSION, Event
+from faults.declarations.action import Action
+from playbooks.errors import counted
+from playbooks.model.playbook import Playbook
+from playbooks.recording.event_lines import encode
+from playbooks.results.result import Result
+from playbooks.session_format import session_files
+from playbooks.session_format.filesystem import Disk, Fsync, put, write_whole
+from playbooks.version import VERSION
+
+FLUSH_EVENTS: Final = 1024
+FLUSH_SECONDS: Final = 0.2
+SYNC_SECONDS: Final = 1.0
+"""How long what is written may wait for the disk, with ``fsync=INTERVAL``."""
+
+
+class RecordingError(Exception):
+    """The session cannot be written: the message says where and why."""
+
+
+class Recorder:
+    """The writer of one session directory. Nothing is on disk before :meth:`begin`."""
+
+    def __init__(
+        self,
+        parent: Path,
+        *,
+        live: bool = False,
+        settings: Mapping[str, str] | None = None,
+        fsync: Fsync = Fsync.INTERVAL,
+        clock: Callable[[], float] = time.monotonic,
+        disk: Disk | None = None,
+        branch: session_files.Origin | None = None,
+        root: str = "",
+    ) -> None:
+        """``parent`` holds one directory per session; ``clock`` gives seconds for the intervals of flush and fsync.
+
+        ``branch`` is for a session that is one: where it began, and ``root`` the id that the ids of all start with.
+        """
+        self.parent = parent
+        self.live = live
+        self.settings = dict(settings or {})
+        self.path = Path()
+        self.session_id = ""
+        self.fsync = fsync
+        self.failure = ""
+        """Why nothing can be recorded any more; empty while all is well."""
+        self.branch = branch
+        self._root = root
+        self._clock = clock
+        self._disk = disk or Disk()
+        self._fd = -1
+        self._actions_fd = -1
+        self._progress: tuple[int, int, list[Event]] = (0, 0, [])
+        """Events written, their bytes, and the events that wait: one value, so that an interrupt finds it whole."""
+        self._flushed_at = 0.0
+        self._synced_at = 0.0
+        self._unsynced = False
+        self._loose = False
+        """Whether requests of real clients are among what is not synced."""
+
+    def of_branch(self, branch: session_files.Origin) -> "Recorder":
+        """A recorder beside this one, for a session that leaves this one's."""
+        return Recorder(
+            self.parent, live=self.live, settings=self.settings, fsync=self.fsync, clock=self._clock, disk=self._disk,
+            branch=branch, root=self._root or self.session_id,
+        )  # fmt: skip
+
+    @property
+    def events(self) -> int:
+        """Events taken so far."""
+        return self._progress[0] + len(self._progress[2])
+
+    def begin(self, playbook: Playbook, seed: int, view: ClusterView, until_us: int = -1) -> None:
+        """Create the directory with the playbook and ``start.json``.
+
+        Raises:
+            RecordingError: the directory cannot be written.
+        """
+        try:
+            self._make_directory(playbook.name, seed)
+            write_whole(self._disk, self.path / session_files.PLAYBOOK, playbook.source.encode())
+            if playbook.fragments:
+                fragments = msgspec.json.format(msgspec.json.encode(playbook.fragments))
+                write_whole(self._disk, self.path / session_files.FRAGMENTS, fragments + b"\n")
+            self._fd = self._disk.create(self.path / session_files.EVENTS)
+            self._actions_fd = self._disk.create(self.path / session_files.ACTIONS)
+            start = {"until_us": until_us, **self._start(playbook, seed, view)}
+            text = msgspec.json.format(msgspec.json.encode(start)) + b"\n"
+            write_whole(self._disk, self.path / session_files.START, text)
+            self._disk.sync_directory(self.parent)
+        except OSError as error:
+            self._let_go()
+            raise RecordingError(f"cannot record a session under {self.parent}: {error.strerror}") from error
+        self._flushed_at = self._synced_at = self._clock()
+
+    def write(self, events: Sequence[Event]) -> None:
+        """Take events, in order; they reach the file by the flush rules of this module.
+
+        Raises:
+            RecordingError: they cannot be written; what was written before can be read.
+        """
+        waiting = self._progress[2]
+        waiting.extend(events)
+        if not waiting and not self._unsynced:
+            return
+        rare = any(event.kind not in DATA_KINDS for event in events)
+        now = self._clock()
+        if rare or len(waiting) >= FLUSH_EVENTS or (waiting and now - self._flushed_at >= FLUSH_SECONDS):
+            self.flush()
+        if self.fsync == Fsync.INTERVAL and self._unsynced and now - self._synced_at >= SYNC_SECONDS:
+            self._sync()
+
+    def flush(self) -> None:
+        """Hand everything taken so far to the operating system; raises :class:`RecordingError`."""
+        if self.failure:
+            raise RecordingError(self.failure)
+        written, size, waiting = self._progress
+        while waiting:
+            batch = waiting[:FLUSH_EVENTS]
+            lines = encode(written, batch)
+            self._guarded(self._cut_to_counted)
+            self._put(self._fd, lines)
+            self._unsynced = True
+            written, size, waiting = written + len(batch), size + len(lines), waiting[FLUSH_EVENTS:]
+            self._progress = (written, size, waiting)
+        self._flushed_at = self._clock()
+        if self.fsync == Fsync.ALWAYS and self._unsynced:
+            self._sync()
+
+    def action(self, line: Mapping[str, Any], *, at_once: bool = True) -> None:
+        """Write down what came from outside at once: it is half of what a replay needs.
+
+        An operator's action is forced to the disk at once as well: events that are there without it could never be
+        replayed. Requests of real clients are too many for that; they go to the disk with the events, and before them.
+        """
+        if self.failure:
+            raise RecordingError(self.failure)
+        self._put(self._actions_fd, msgspec.json.encode(line) + b"\n")
+        if not at_once:
+            self._unsynced = self._loose = True
+        elif self.fsync != Fsync.NEVER:
+            self._guarded(lambda: self._disk.sync_data(self._actions_fd))
+
+    def seal(self, result: Result, survey: Survey | None = None) -> None:
+        """Close the live files and write the columns, the ledger, the result and, last of all, the manifest.
+
+        ``survey`` tells where the records are, for ``ledger.parquet``.
+
+        Raises:
+            RecordingError: the directory cannot be written.
+        """
+        from playbooks.recording.sealing import seal  # noqa: PLC0415 - pyarrow takes half a second that a short command lacks
+
+        self.close()
+        if self.failure:
+            raise RecordingError(self.failure)
+        try:
+            seal(self.path, result, survey, wall_end=wall(), disk=self._disk)
+        except OSError as error:
+            raise RecordingError(
+                f"cannot seal the session in {self.path}: {error.strerror}; its events can be read"
+            ) from error
+
+    def crash(self, text: str) -> Path:
+        """Keep the session as it is, with an account of the crash beside it; returns the account's path."""
+        self.close()
+        log = self.path / session_files.CRASH_LOG
+        log.write_text(text, encoding="utf-8")
+        return log
+
+    def close(self) -> None:
+        """Write what is still waiting, force it to the disk and let go; does nothing the second time."""
+        if self._fd < 0:
+            return
+        self.flush()
+        self._sync()
+        self._guarded(lambda: self._disk.sync_data(self._actions_fd))
+        self._let_go()
+
+    def discard(self) -> None:
+        """Take the recording away again: of a branch that nobody wants after all. What cannot go stays torn."""
+        if not self.session_id:
+            return
+        self._progress = (self._progress[0], self._progress[1], [])
+        with suppress(OSError):
+            self._let_go()
+        with suppress(OSError):
+            for path in sorted(self.path.iterdir(), key=lambda path: path.name != session_files.START):
+                self._disk.remove(path)
+            self.path.rmdir()
+
+    def _let_go(self) -> None:
+        for fd in (self._fd, self._actions_fd):
+            if fd >= 0:
+                self._disk.close(fd)
+        self._fd = self._actions_fd = -1
+
+    def _sync(self) -> None:
+        if self._loose:
+            self._guarded(lambda: self._disk.sync_data(self._actions_fd))
+            self._loose = False
+        self._guarded(lambda: self._disk.sync_data(self._fd))
+        self._unsynced = False
+        self._synced_at = self._clock()
+
+    def _make_directory(self, name: str, seed: int) -> None:
+        self.parent.mkdir(parents=True, exist_ok=True)
+        salt = ""
+        while True:
+            if self.branch is not None and self._root:
+                session_id = session_files.branch_name(self._root, self.branch.letter, salt)
+            else:
+                session_id = session_files.session_name(datetime.now(UTC), name, seed, secrets.token_hex(2))
+            salt = secrets.token_hex(2)
+            path = session_files.directory_of(self.parent, session_id)
+            try:
+                self._disk.make_directory(path)
+            except FileExistsError:
+                continue
+            self.session_id, self.path = session_id, path
+            return
+
+    def _start(self, playbook: Playbook, seed: int, view: ClusterView) -> dict[str, Any]:
+        return {
+            "format": session_files.FORMAT,
+            "schema_version": SCHEMA_VERSION,
+            "tool_version": VERSION,
+            "session_id": self.session_id,
+            "playbook": playbook.name,
+            "title": playbook.title,
+            "seed": seed,
+            "profile": view.profile,
+            "wall_start": wall(),
+            "live": self.live,
+            "settings": self.settings,
+            "topics": _topics(playbook, view),
+            "brokers": [{"id": broker.id, "rack": broker.rack} for broker in view.brokers],
+            "producers": [{"name": each.name, "topic": each.topic, "acks": each.acks} for each in view.producers],
+            "groups": [group.name for group in view.groups],
+            "readers": dict(client_settings(playbook.spec, playbook.spec.profile, Manners()).groups),
+            "controller": next((each.name for each in view.controllers if each.role == "active"), ""),
+            **({"branch": asdict(self.branch)} if self.branch is not None else {}),
+        }
+
+    def _put(self, fd: int, data: bytes) -> None:
+        self._guarded(lambda: put(self._disk, fd, data))
+
+    def _guarded(self, work: Callable[[], None]) -> None:
+        """Do something to the files; if that cannot be done, nothing more is recorded."""
+        try:
+            work()
+        except OSError as error:
+            full = " (the disk is full)" if error.errno in (errno.ENOSPC, errno.EDQUOT) else ""
+            kept = f"the first {counted(self._progress[0], 'event')} can be read"
+            self.failure = f"cannot go on recording in {self.path}: {error.strerror}{full}; {kept}"
+            self._cut_to_whole_lines()
+            raise RecordingError(self.failure) from error
+
+    def _cut_to_counted(self) -> None:
+        """Take away what an interrupt left that came between a write and its being counted."""
+        size = self._progress[1]
+        if self._disk.size(self._fd) != size:
+            self._disk.truncate(self._fd, size)
+
+    def _cut_to_whole_lines(self) -> None:
+        """Leave no half of a line behind, if that much can still be done, and let go of the files."""
+        with suppress(OSError):
+            self._disk.truncate(self._fd, self._progress[1])
+        with suppress(OSError):
+            self._let_go()
+        self._fd = self._actions_fd = -1
+
+
+def _topics(playbook: Playbook, view: ClusterView) -> list[dict[str, Any]]:
+    """The topics as they stand, whoever placed their replicas."""
+    topics, spec = [], playbook.spec
+    for topic in spec.topics:
+        partitions = [each for each in view.partitions if each.name.rpartition("-")[0] == topic.name]
+        topics.append(
+            {
+                "name": topic.name,
+                "partitions": len(partitions),
+                "replication": max((len(each.assignment) for each in partitions), default=topic.replication),
+                "min_isr": max((each.min_isr for each in partitions), default=1),
+                "assignment": {each.name: list(each.assignment) for each in partitions},
+                "default_min_isr": TopicConfig.of(spec.profile, spec.config, {}).min_isr,
+            }
+        )
+    return topics
+
+
+def action_line(verb: str, action: Action) -> dict[str, Any]:
+    """An operator's action as a line of ``actions.jsonl`` has it, without the place where it happened."""
+    return {
+        "verb": verb,
+        "name": action.name,
+        "target": action.target,
+        "params": dict(action.params),
+        "for_us": action.for_us,
+        "if_any": action.if_any,
+    }
+
+
+def wall() -> str:
+    """The time by the clock on the wall, UTC, ISO 8601."""
+    return datetime.now(UTC).isoformat(timespec="milliseconds")

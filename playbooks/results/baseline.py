@@ -1,0 +1,285 @@
+"""What playbooks came to before, kept in a file, and how a new run differs from it.
+
+A baseline is what ``run --json`` prints, one document or a list, or the smaller file that ``--save-baseline`` writes:
+only what is the same in every run of the same version on every machine.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from playbooks.errors import shown
+
+FORMAT: Final = "floodmark_baseline"
+"""Key whose value is the version of a saved baseline."""
+VERSION: Final = 1
+
+VERDICTS: Final = ("pass", "inconclusive", "fail")
+"""Best first."""
+LOST: Final = ("acked_lost", "committed_lost")
+COUNTED: Final = (*LOST, "duplicates", "reordered")
+"""Keys of the ledger that are compared."""
+_WORDS: Final = {"acked_lost": "acked lost", "committed_lost": "committed lost"}
+
+
+class BaselineError(Exception):
+    """A file that is no baseline; the message names it, what was found and what is allowed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What one playbook came to."""
+
+    playbook: str
+    profile: str
+    seed: int
+    verdict: str
+    digest: str
+    ledger: Mapping[str, int]
+    """The keys in :data:`COUNTED`."""
+    expectations: Mapping[str, bool]
+    """Text → whether it held; of two with the same text, the second is told apart by ``(2)``."""
+    unavailable_us: int | None = None
+    """Summed over clients and partitions; None where the document is older than that number."""
+
+    def to_json(self) -> dict[str, Any]:
+        """As a saved baseline has it."""
+        unavailable = {} if self.unavailable_us is None else {"unavailable": {"us": self.unavailable_us}}
+        return {
+            "playbook": self.playbook,
+            "profile": self.profile,
+            "seed": self.seed,
+            "verdict": self.verdict,
+            "digest": self.digest,
+            "ledger": dict(self.ledger),
+            "expectations": [{"text": text, "ok": ok} for text, ok in self.expectations.items()],
+            **unavailable,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Baseline:
+    """What was stored, by name; the second playbook of a name is told apart by ``(2)``."""
+
+    path: str
+    entries: Mapping[str, Entry]
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One thing that differs."""
+
+    what: str
+    before: str
+    now: str
+    trend: int = 0
+    """-1 better, 0 neither, 1 worse."""
+    regression: bool = False
+    """Whether it alone makes a run fail: a worse verdict, more records lost, more time unavailable."""
+
+    def __str__(self) -> str:
+        return f"{self.what}: {self.before} before, {self.now} now"
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """How one playbook differs from the baseline; nothing in it: it is the same."""
+
+    playbook: str
+    """With a number where several have the name."""
+    changes: tuple[Change, ...] = ()
+
+    @property
+    def regression(self) -> bool:
+        """Whether it makes the run fail."""
+        return any(each.regression for each in self.changes)
+
+
+def read_baseline(path: Path) -> Baseline:
+    """The baseline in a file.
+
+    Raises:
+        BaselineError: it cannot be read, or is none.
+    """
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+        json.dumps(document, ensure_ascii=False).encode()  # JSON can spell half of a surrogate pair
+    except (OSError, UnicodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+        raise BaselineError(f"{path}: cannot be read: {reason}") from None
+    except json.JSONDecodeError as error:
+        raise BaselineError(f"{path}:{error.lineno}:{error.colno}: not JSON: {error.msg}") from None
+    except (RecursionError, ValueError) as error:
+        raise BaselineError(f"{path}: not a baseline: {error}") from None
+    if isinstance(document, dict) and FORMAT in document:
+        if document[FORMAT] != VERSION or isinstance(document[FORMAT], bool):
+            found = shown(str(document[FORMAT]))
+            raise BaselineError(f"{path}: {FORMAT}: found {found}, allowed is {VERSION}, the version of the format")
+        document = document.get("playbooks")
+    elif isinstance(document, dict):
+        document = [document]
+    if not isinstance(document, list):
+        raise BaselineError(
+            f"{path}: found no list of results; allowed is what 'run --json' prints or --save-baseline writes"
+        )
+    return Baseline(str(path), named(_entry(each, f"{path}: result {n}") for n, each in enumerate(document, 1)))
+
+
+def named(entries: Any) -> dict[str, Entry]:
+    """Entries by their name, in their order, with a number from the second of the same name on."""
+    found: dict[str, Entry] = {}
+    for entry in entries:
+        found[unused(entry.playbook, found)] = entry
+    return found
+
+
+def unused(name: str, taken: Any) -> str:
+    """The name, or with the first number that keeps it apart from those taken."""
+    number, choice = 1, name
+    while choice in taken:
+        number += 1
+        choice = f"{name} ({number})"
+    return choice
+
+
+def entry_of(document: Mapping[str, Any]) -> Entry:
+    """The entry for a result document (``Result.to_json``)."""
+    return _entry(document, "result")
+
+
+def saved(entries: Sequence[Entry]) -> dict[str, Any]:
+    """The document of a saved baseline."""
+    return {FORMAT: VERSION, "playbooks": [each.to_json() for each in entries]}
+
+
+def compare(baseline: Baseline, now: Sequence[tuple[str, Entry | None]]) -> list[Difference]:
+    """How playbooks differ from the baseline, in their order; then those of the baseline that were not run.
+
+    ``now`` has each by its name, with None where it came to no verdict, which is worse than any.
+    """
+    told: list[Difference] = []
+    seen: dict[str, None] = {}
+    for name, entry in now:
+        key = unused(name, seen)
+        seen[key] = None
+        before = baseline.entries.get(key)
+        if before is None:
+            told.append(Difference(key, (Change("playbook", "not there", "new"),)))
+        elif entry is None:
+            told.append(Difference(key, (Change("verdict", before.verdict, "none", 1, regression=True),)))
+        else:
+            told.append(Difference(key, tuple(differences(before, entry))))
+    gone = [key for key in baseline.entries if key not in seen]
+    return told + [Difference(key, (Change("playbook", "there", "not run"),)) for key in gone]
+
+
+def differences(before: Entry, now: Entry) -> list[Change]:
+    """What differs between two results of one playbook, the weightiest first."""
+    changes: list[Change] = []
+    if before.verdict != now.verdict:
+        trend = _trend(VERDICTS.index(before.verdict), VERDICTS.index(now.verdict))
+        changes.append(Change("verdict", before.verdict, now.verdict, trend, regression=trend > 0))
+    for key in COUNTED:
+        old, new = before.ledger[key], now.ledger[key]
+        if old != new:
+            trend = _trend(old, new)
+            changes.append(Change(_WORDS.get(key, key), str(old), str(new), trend, key in LOST and trend > 0))
+    if None not in (before.unavailable_us, now.unavailable_us) and before.unavailable_us != now.unavailable_us:
+        old, new = before.unavailable_us or 0, now.unavailable_us or 0
+        trend = _trend(old, new)
+        changes.append(Change("unavailable", us_text(old), us_text(new), trend, regression=trend > 0))
+    changes += _expectations(before.expectations, now.expectations)
+    for what, was, is_now in (
+        ("profile", before.profile, now.profile),
+        ("seed", str(before.seed), str(now.seed)),
+        ("digest", before.digest, now.digest),
+    ):
+        if was != is_now:
+            changes.append(Change(what, was, is_now))
+    return changes
+
+
+def _expectations(before: Mapping[str, bool], now: Mapping[str, bool]) -> list[Change]:
+    word = {True: "held", False: "failed"}
+    changes = []
+    for text, ok in now.items():
+        if text not in before:
+            changes.append(Change(f"expectation {text}", "not there", word[ok], 0 if ok else 1))
+        elif before[text] != ok:
+            changes.append(Change(f"expectation {text}", word[before[text]], word[ok], -1 if ok else 1))
+    gone = [text for text in before if text not in now]
+    return changes + [Change(f"expectation {text}", word[before[text]], "not there") for text in gone]
+
+
+def us_text(us: int) -> str:
+    """Microseconds as seconds, exactly: ``9.1s``."""
+    whole, rest = divmod(us, 1_000_000)
+    digits = f"{rest:06d}".rstrip("0")
+    return f"{whole}.{digits}s" if digits else f"{whole}s"
+
+
+def _trend(before: int, now: int) -> int:
+    return (now > before) - (now < before)
+
+
+def _entry(found: Any, where: str) -> Entry:
+    if not isinstance(found, Mapping):
+        raise BaselineError(f"{where}: found {_kind(found)}, allowed is an object")
+    verdict = _take(found, "verdict", str, where)
+    if verdict not in VERDICTS:
+        raise BaselineError(f"{where}: verdict: found {shown(verdict)}, allowed is one of {', '.join(VERDICTS)}")
+    ledger = _take(found, "ledger", Mapping, where)
+    expectations: dict[str, bool] = {}
+    for number, each in enumerate(_take(found, "expectations", list, where), 1):
+        place = f"{where}: expectation {number}"
+        if not isinstance(each, Mapping):
+            raise BaselineError(f"{place}: found {_kind(each)}, allowed is an object")
+        expectations[unused(_take(each, "text", str, place), expectations)] = _take(each, "ok", bool, place)
+    unavailable_us = None
+    if "unavailable" in found:
+        spent = _take(found, "unavailable", Mapping, where)
+        unavailable_us = _amount(spent, "us", f"{where}: unavailable")
+    return Entry(
+        playbook=_take(found, "playbook", str, where),
+        profile=_take(found, "profile", str, where),
+        seed=_take(found, "seed", int, where),
+        verdict=verdict,
+        digest=_take(found, "digest", str, where),
+        ledger={key: _amount(ledger, key, f"{where}: ledger") for key in COUNTED},
+        expectations=expectations,
+        unavailable_us=unavailable_us,
+    )
+
+
+def _amount(found: Mapping[str, Any], key: str, where: str) -> int:
+    amount: int = _take(found, key, int, where)
+    if amount < 0:
+        raise BaselineError(f"{where}: {key}: found {amount}, allowed is a whole number from 0")
+    return amount
+
+
+_NAMES: Final[Mapping[Any, str]] = {
+    str: "a text",
+    int: "a whole number",
+    bool: "true or false",
+    list: "a list",
+    dict: "an object",
+    Mapping: "an object",
+    float: "a number",
+    type(None): "nothing",
+}
+
+
+def _take(found: Mapping[str, Any], key: str, wanted: type, where: str) -> Any:
+    if key not in found:
+        raise BaselineError(f"{where}: {key} is missing; allowed is what 'run --json' prints or --save-baseline writes")
+    value = found[key]
+    if not isinstance(value, wanted) or (isinstance(value, bool) and wanted is not bool):
+        raise BaselineError(f"{where}: {key}: found {_kind(value)}, allowed is {_NAMES[wanted]}")
+    return value
+
+
+def _kind(value: object) -> str:
+    return _NAMES.get(type(value), type(value).__name__)

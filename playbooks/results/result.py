@@ -1,0 +1,325 @@
+"""What a session came to: the object that ``floodmark run --json`` prints and ``result.json`` keeps."""
+
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any, Literal
+
+from cluster_model.checker.anomalies.checker import Seen
+from cluster_model.checker.root_cause.findings import Finding
+from cluster_model.observation.book_view import BookView
+from cluster_model.observation.views import ClusterView, LedgerView, PartitionView, Stuck, Unjudged
+from cluster_model.protocol.errors import KafkaError
+from cluster_model.protocol.events import (
+    AdminAnswered,
+    FaultSkipped,
+    GuardActed,
+    InvariantViolated,
+    LivenessOverdue,
+    RecordsLost,
+    StepTaken,
+)
+from playbooks.results.anomalies import anomaly_json
+from playbooks.results.availability import Availability
+from playbooks.results.client_books import ClientBooks
+from playbooks.results.client_history import enter
+from playbooks.results.client_stats import Clients, summed_up
+from playbooks.results.outages import Unavailable, drawn_up
+
+Verdict = Literal["pass", "fail", "inconclusive"]
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """One expectation with its verdict; steps that assert something count as expectations too."""
+
+    text: str
+    ok: bool
+    at_us: int
+    """When it was decided, in virtual time."""
+    detail: str
+    """One line: what was found."""
+    by_step: bool = False
+    """Whether a step asserts it, and not the playbook as a whole."""
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """The outcome of one session. Times are virtual microseconds."""
+
+    playbook: str
+    title: str
+    seed: int
+    profile: str
+    verdict: Verdict
+    reason: str
+    """Why a session is inconclusive; empty for the others."""
+    digest: str
+    virtual_us: int
+    events: int
+    """Trace events of the whole session."""
+    session: str
+    """Directory of the recording, empty when nothing was recorded."""
+    expectations: tuple[Checked, ...]
+    ledger: LedgerView
+    violations: tuple[InvariantViolated, ...]
+    losses: tuple[RecordsLost, ...]
+    """Every acknowledged record that is gone, with its cause."""
+    partitions: tuple[PartitionView, ...]
+    """All but those of Kafka's own topics."""
+    refused: tuple[StepTaken | AdminAnswered, ...]
+    """Steps that Kafka answered with an error, the expected ones included."""
+    clients: Clients
+    """What each client saw."""
+    guards: tuple[GuardActed, ...] = ()
+    """What the guards did."""
+    skipped: tuple[FaultSkipped, ...] = ()
+    """Faults that found nobody to strike, as their steps allowed."""
+    unavailable: Unavailable = field(default_factory=Unavailable)
+    """When clients were refused, and when nobody led."""
+    anomalies: tuple[Seen, ...] = ()
+    """What clients could see of it, illegal first."""
+    overdue: tuple[LivenessOverdue, ...] = ()
+    """What should have come true in time and had not."""
+    unjudged: tuple[Unjudged, ...] = ()
+    """What was owed at the end, and its time was not over."""
+    stuck: tuple[Stuck, ...] = ()
+    """What stands still at the end, as Kafka means it to."""
+    findings: tuple[Finding, ...] = ()
+    """What went wrong with records and why, once for each cause."""
+
+    def to_json(self) -> dict[str, Any]:
+        """The published document: plain dicts, lists, numbers and strings."""
+        return {
+            "playbook": self.playbook,
+            "seed": self.seed,
+            "profile": self.profile,
+            "verdict": self.verdict,
+            "digest": self.digest,
+            "virtual_us": self.virtual_us,
+            "events": self.events,
+            "session": self.session,
+            "expectations": [
+                {"text": each.text, "ok": each.ok, "at_us": each.at_us, "detail": each.detail}
+                for each in self.expectations
+            ],
+            "ledger": _ledger(self.ledger),
+            "books": [_book(each) for each in self.ledger.books],
+            "clients": self.clients.to_json(),
+            "unavailable": self.unavailable.to_json(),
+            "violations": [
+                {
+                    "invariant": each.invariant,
+                    "at_us": each.at_us,
+                    "partition": each.partition,
+                    "detail": each.detail,
+                    "cause": each.cause,
+                    "offset": each.offset,
+                    "end_offset": each.end_offset,
+                    "leader_epoch": each.leader_epoch,
+                    "known": each.known,
+                }
+                for each in self.violations
+            ],
+            "overdue": [_overdue(each) for each in self.overdue],
+            "unjudged": [asdict(each) for each in self.unjudged],
+            "stuck": [
+                {"partition": each.partition, "why": each.why, "what_releases": each.what_releases}
+                for each in self.stuck
+            ],
+            "losses": [_loss(each) for each in self.losses],
+            "findings": [each.to_json() for each in self.findings],
+            "partitions": {each.name: _partition(each) for each in self.partitions},
+            "guards": [_guard(each) for each in self.guards],
+            "skipped": [
+                {"fault": each.fault, "target": each.target, "at_us": each.at_us, "detail": each.detail}
+                for each in self.skipped
+            ],
+            "anomalies": [anomaly_json(each) for each in self.anomalies],
+            "title": self.title,
+            "reason": self.reason,
+        }
+
+
+@dataclass(slots=True)
+class Findings:
+    """What the engine gathers while a session runs, beyond the state of the cluster."""
+
+    events: int
+    losses: list[RecordsLost]
+    violations: list[InvariantViolated]
+    refused: list[StepTaken | AdminAnswered]
+    clients: ClientBooks
+    guards: list[GuardActed]
+    skipped: list[FaultSkipped]
+    availability: Availability
+    overdue: list[LivenessOverdue] = field(default_factory=list)
+
+    @classmethod
+    def none(cls) -> "Findings":
+        """Nothing yet."""
+        return cls(0, [], [], [], ClientBooks(), [], [], Availability())
+
+    def take(self, events: list[Any]) -> None:
+        """Count trace events and keep those that a result names."""
+        self.events += len(events)
+        enter(self.clients, events)
+        self.availability.enter(events)
+        for event in events:
+            if event.kind == "records_lost":
+                self.losses.append(event)
+            elif event.kind == "invariant_violated":
+                self.violations.append(event)
+            elif event.kind == "liveness_overdue":
+                self.overdue.append(event)
+            elif event.kind == "guard_acted":
+                self.guards.append(event)
+            elif event.kind in ("step_taken", "admin_answered") and event.error in KafkaError.__members__:
+                self.refused.append(event)
+            elif event.kind == "fault_skipped":
+                self.skipped.append(event)
+
+    def save(self) -> tuple[Any, ...]:
+        """All state."""
+        found = (tuple(self.violations), tuple(self.losses), tuple(self.refused))
+        rest = (tuple(self.guards), tuple(self.skipped), self.availability.save(), tuple(self.overdue))
+        return (self.events, *found, self.clients.save(), *rest)
+
+    @classmethod
+    def loaded(cls, saved: tuple[Any, ...]) -> "Findings":
+        """Undo of :meth:`save`."""
+        events, violations, losses, refused, clients, guards, skipped, availability, overdue = saved
+        lists = (list(losses), list(violations), list(refused))
+        books, outages = ClientBooks.loaded(clients), Availability.loaded(availability)
+        return cls(events, *lists, books, list(guards), list(skipped), outages, list(overdue))
+
+
+def conclude(
+    *,
+    playbook: str,
+    title: str,
+    seed: int,
+    checked: tuple[Checked, ...],
+    broken: bool,
+    reason: str,
+    digest: str,
+    session: str,
+    findings: Findings,
+    view: ClusterView,
+) -> Result:
+    """The result of a session that has ended.
+
+    ``reason`` says why the session never got where its playbook wanted to go. It makes the verdict inconclusive,
+    unless an expectation is ``broken`` whatever would have come later: that is a failure.
+    """
+    verdict: Verdict
+    if broken:
+        verdict = "fail"
+    elif reason:
+        verdict = "inconclusive"
+    else:
+        verdict = "pass" if all(each.ok for each in checked) else "fail"
+    return Result(
+        playbook=playbook,
+        title=title,
+        seed=seed,
+        profile=view.profile,
+        verdict=verdict,
+        reason=reason,
+        digest=digest,
+        virtual_us=view.now_us,
+        events=findings.events,
+        session=session,
+        expectations=checked,
+        ledger=view.ledger,
+        violations=tuple(findings.violations),
+        losses=tuple(findings.losses),
+        partitions=tuple(each for each in view.partitions if not each.internal),
+        refused=tuple(findings.refused),
+        clients=summed_up(findings.clients, view),
+        guards=tuple(findings.guards),
+        skipped=tuple(findings.skipped),
+        unavailable=drawn_up(findings.availability, findings.clients, view),
+        overdue=tuple(findings.overdue),
+        unjudged=view.unjudged,
+        stuck=view.stuck,
+    )
+
+
+def _ledger(ledger: LedgerView) -> dict[str, int]:
+    return {
+        "sent": ledger.sent,
+        "acked": ledger.acked,
+        "failed": ledger.failed,
+        "unknown": ledger.unknown,
+        "aborted": ledger.aborted,
+        "acked_lost": ledger.acked_lost,
+        "committed_lost": ledger.committed_lost,
+        "duplicates": ledger.duplicates,
+        "reordered": ledger.reordered,
+        "undone": ledger.undone,
+        "leaked": ledger.leaked,
+        "unknown_written": ledger.unknown_written,
+    }
+
+
+def _overdue(late: LivenessOverdue) -> dict[str, Any]:
+    """Noticed at ``at_us``, due ``bound_us`` after ``since_us``."""
+    return {
+        "property": late.property,
+        "at_us": late.at_us,
+        "partition": late.partition,
+        "broker": late.broker,
+        "detail": late.detail,
+        "since_us": late.since_us,
+        "bound_us": late.bound_us,
+        "known": late.known,
+    }
+
+
+def _book(book: BookView) -> dict[str, Any]:
+    """One producer's records in one partition; ``ranges`` are of its own numbers, by term, ``[from, to)``."""
+    counts = {each.name: getattr(book, each.name) for each in fields(book) if each.name != "ranges"}
+    return {**counts, "ranges": {term: [list(each) for each in found] for term, found in book.ranges.items()}}
+
+
+def _loss(lost: RecordsLost) -> dict[str, Any]:
+    """Acknowledged records that are gone, from ``offset`` of the log and ``sequence`` of the client on."""
+    return {
+        "partition": lost.partition,
+        "client": lost.client,
+        "sequence": lost.sequence,
+        "offset": lost.log_offset,
+        "count": lost.count,
+        "epoch": lost.leader_epoch,
+        "acks": lost.acks,
+        "committed": lost.committed,
+        "cause": lost.cause,
+    }
+
+
+def _guard(acted: GuardActed) -> dict[str, Any]:
+    return {
+        "guard": acted.rule,
+        "what": acted.detail,
+        "at_us": acted.at_us,
+        "fault": acted.fault,
+        "target": acted.target,
+        "reason": acted.cause,
+    }
+
+
+def _partition(partition: PartitionView) -> dict[str, Any]:
+    return {
+        "leader": partition.leader,
+        "epoch": partition.leader_epoch,
+        "isr": list(partition.isr),
+        "hw": partition.hw,
+        "log_start": partition.log_start,
+        "replicas": {
+            str(replica.broker): {
+                "leo": replica.leo,
+                "hw": replica.hw,
+                "epochs": [list(entry) for entry in replica.epochs],
+            }
+            for replica in partition.replicas
+        },
+    }

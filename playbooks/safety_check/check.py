@@ -1,0 +1,192 @@
+"""The answer to a question: what an action adds to what would have come without it, over all seeds."""
+
+from dataclasses import dataclass
+from statistics import median_low
+from typing import Any, Final, Literal
+
+from playbooks.results.availability import ClientKey
+from playbooks.results.outages import acks_word, short_seconds
+from playbooks.safety_check.errand import Pair
+from playbooks.safety_check.futures import Lost
+from playbooks.safety_check.simulation import Seen, Spans, length, longest, without
+
+Verdict = Literal["safe", "loses", "violates", "stalls", "refused", "inconclusive"]
+STALL_US: Final = 2_000_000
+"""Longest time without service that counts as none: twice the producers' ``retry.backoff.max.ms`` (KIP-580).
+
+A leader that moves in order costs a client a refusal and a retry or two; one that dies costs it
+``broker.session.timeout.ms`` (9 s) or ``zookeeper.session.timeout.ms`` (18 s, before 2.5 6 s).
+"""
+WHY_STALL: Final = "twice retry.backoff.max.ms; a leader that moves in order costs less, one that dies more"
+_WORST_FIRST: Final[tuple[Verdict, ...]] = ("loses", "violates", "stalls", "refused", "inconclusive", "safe")
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """What the action adds under one seed. Times are microseconds."""
+
+    pair: Pair
+    writes: dict[ClientKey, Spans]
+    """When a producer was not served and without the action would have been."""
+    reads: dict[str, Spans]
+    """Likewise of partitions that nobody led."""
+    under_min: dict[str, Spans]
+    losses: tuple[Lost, ...]
+    """Those that do not stand among what is lost without it."""
+    violations: tuple[tuple[str, str, str], ...]
+    unfinished: tuple[str, ...]
+
+    @property
+    def seed(self) -> int:
+        """Of its draws."""
+        return self.pair.action.seed
+
+    def more(self, name: str) -> int:
+        """By how much one of the counts is higher than without the action; never less than nothing."""
+        return max(0, int(getattr(self.pair.action, name)) - int(getattr(self.pair.baseline, name)))
+
+    @property
+    def lost(self) -> int:
+        """Acknowledged records lost."""
+        return self.more("acked_lost")
+
+    @property
+    def stall_us(self) -> int:
+        """The longest time in which a producer was not served on a partition."""
+        return max(map(longest, self.writes.values()), default=0)
+
+    @property
+    def read_stall_us(self) -> int:
+        """The longest time in which nobody led a partition."""
+        return max(map(longest, self.reads.values()), default=0)
+
+    @property
+    def stalled(self) -> ClientKey | None:
+        """Who that was, and on which partition."""
+        return max(self.writes, key=lambda key: longest(self.writes[key]), default=None)
+
+    def verdict(self, stall_us: int) -> Verdict:
+        """Of this seed alone."""
+        action = self.pair.action
+        if self.lost:
+            return "loses"
+        if self.violations:
+            return "violates"
+        if max(self.stall_us, self.read_stall_us) > stall_us:
+            return "stalls"
+        if action.seen.refused:
+            return "refused"
+        return "inconclusive" if action.waited or self.unfinished else "safe"
+
+
+def effect(pair: Pair) -> Effect:
+    """The difference between the two."""
+    action, baseline = pair.action, pair.baseline
+    known = {(each.partition, each.cause, each.acks): each.count for each in baseline.losses}
+    broken = [each[:2] for each in baseline.violations]
+    return Effect(
+        pair,
+        _added(action.seen.writes, baseline.seen.writes),
+        _added(action.seen.partitions, baseline.seen.partitions),
+        _added(action.seen.under_min, baseline.seen.under_min),
+        tuple([each for each in action.losses if each.count > known.get((each.partition, each.cause, each.acks), 0)]),
+        tuple([each for each in action.violations if each[:2] not in broken]),
+        tuple([each for each in action.unfinished if each not in baseline.unfinished]),
+    )
+
+
+def _added(found: dict[Any, Spans], anyhow: dict[Any, Spans]) -> dict[Any, Spans]:
+    left = {key: without(spans, anyhow.get(key, ())) for key, spans in found.items()}
+    return {key: spans for key, spans in left.items() if spans}
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What is to be said over all seeds."""
+
+    effects: tuple[Effect, ...]
+    stall_us: int
+    """What counts as a stall: more than this."""
+
+    @property
+    def verdict(self) -> Verdict:
+        """The worst of all seeds."""
+        found = [each.verdict(self.stall_us) for each in self.effects]
+        return next(verdict for verdict in _WORST_FIRST if verdict in found)
+
+    @property
+    def worst(self) -> Effect:
+        """The seed to show: of the worst verdict, with the most lost, else the longest stall; of equals the first."""
+        ranked = [each for each in self.effects if each.verdict(self.stall_us) == self.verdict]
+        return max(ranked, key=lambda each: (each.lost, each.stall_us, each.read_stall_us, -each.seed))
+
+    @property
+    def by_reads(self) -> bool:
+        """Whether only partitions without a leader make it unsafe, and no producer was out for as long."""
+        return self.worst.stall_us <= self.stall_us
+
+    def over(self, name: str) -> "Spread":
+        """A property of the effects over all seeds; seeds count in which it is more than nothing, or a stall."""
+        values = [int(getattr(each, name)) for each in self.effects]
+        least = self.stall_us if name.endswith("stall_us") else 0
+        return Spread(max(values), median_low(values), sum(value > least for value in values))
+
+    def most(self, name: str) -> int:
+        """The highest of :meth:`Effect.more` of one of the counts."""
+        return max(each.more(name) for each in self.effects)
+
+    @property
+    def why(self) -> str:
+        """Why the worst seed is no good, in one sentence; empty where all are."""
+        worst = self.worst
+        if self.verdict == "loses":
+            found = max(worst.losses, key=lambda each: each.count, default=None)
+            return found.cause if found is not None else "acknowledged records are in no log any more"
+        if self.verdict == "violates":
+            return f"{worst.violations[0][0]} on {worst.violations[0][1]}: {worst.violations[0][2]}"
+        if self.verdict == "stalls":
+            return _why_read(worst) if self.by_reads else _why_stalled(worst)
+        if self.verdict == "refused":
+            return worst.pair.action.seen.refused[0]
+        if self.verdict == "inconclusive":
+            under_way = f"still under way: {', '.join(worst.unfinished)}; --for gives it more time"
+            return worst.pair.action.waited or under_way
+        return ""
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """A number over all seeds."""
+
+    worst: int
+    median: int
+    seeds: int
+    """In how many of them it matters."""
+
+
+def _why_read(effect: Effect) -> str:
+    name = max(effect.reads, key=lambda key: longest(effect.reads[key]))
+    return f"nobody led {name} for {short_seconds(longest(effect.reads[name]))}"
+
+
+def _why_stalled(effect: Effect) -> str:
+    """Which of the two it was, the ISR or the leader: whichever lasted longer meanwhile."""
+    key = effect.stalled
+    assert key is not None
+    client, acks, partition = key
+    spans = effect.writes[key]
+    span = max(spans, key=lambda each: each[1] - each[0])
+    seen: Seen = effect.pair.action.seen
+    short_us = _meanwhile(span, seen.under_min.get(partition, ())) if acks == -1 else 0
+    out_us = _meanwhile(span, seen.partitions.get(partition, ()))
+    error = seen.errors.get(key, "")
+    answered = f"; {client} was answered {error}" if error else ""
+    if short_us >= out_us and short_us:
+        return f"{partition} had fewer in sync than min.insync.replicas for {short_seconds(short_us)}{answered}"
+    if out_us:
+        return f"nobody led {partition} for {short_seconds(out_us)}{answered}"
+    return f"{client} acks={acks_word(acks)} got no record into {partition}{answered}"
+
+
+def _meanwhile(span: tuple[int, int], others: Spans) -> int:
+    return length((span,)) - length(without((span,), others))

@@ -1,0 +1,282 @@
+"""What somebody asks about, from words to steps: ``restart broker(1); after 30s restart broker(2)``.
+
+A question is one action or several. Each may begin with ``after 10s`` or ``when CONDITION``, then comes what a playbook
+has as ``inject``, ``heal`` or ``admin``, its target or what the operation is about, ``for 30s``, and parameters as
+``key=value``. The words are read as the keys of a step, so that all that a playbook checks is checked here.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Final
+
+from faults.aliases import FAULT_ALIASES, OPERATION_ALIASES, true_name
+from faults.catalogue import CATALOGUE
+from faults.declarations.operation import OPERATIONS
+from playbooks.conditions.conditions import parse
+from playbooks.conditions.types import ConditionError
+from playbooks.errors import PlaybookError, nearest, shown
+from playbooks.model.playbook import Step
+from playbooks.parser.document.context import Facts, Notes
+from playbooks.parser.document.yaml_source import Mapping as YamlMapping
+from playbooks.parser.document.yaml_source import Node, Scalar, Sequence, compose
+from playbooks.parser.steps.step_groups import read_steps
+from playbooks.parser.steps.timed_steps import ENDINGS, TimedSteps
+from playbooks.safety_check.grammar import ASSIGNED, PATH, Piece, pieces, words, wrong
+from playbooks.units import UnitError, duration_us
+
+RESTART: Final = "restart"
+"""To an operator it means to stop what runs and start it again; the fault of that name starts what is down."""
+BOUNCE: Final = "bounce"
+"""The fault that does so."""
+HEAL: Final = "heal"
+FAULTS: Final = (*CATALOGUE, *FAULT_ALIASES)
+VERBS: Final = (*FAULTS, *OPERATIONS, *OPERATION_ALIASES, HEAL)
+"""Everything that an action can begin with."""
+
+_ENDING: Final = ("crash", "power_loss", "clean_shutdown")
+"""Faults after which a process is down until somebody starts it."""
+_ABOUT: Final = ("topic", "new topic", "partition", "broker", "brokers", "group", "text", "scopes")
+"""Types of parameters that an operation's first word may stand for."""
+
+IsDown = Callable[[str], bool]
+"""Whether all that a target means is down where the question is asked."""
+
+
+def read_question(text: str, facts: Facts, is_down: IsDown = lambda target: False, first: int = 0) -> tuple[Step, ...]:
+    """The steps that a question stands for; ``first`` is the number of the first of them, from 0.
+
+    Raises:
+        PlaybookError: with the column of the first mistake.
+    """
+    notes = Notes(PATH, [], facts)
+    reader, found, stopped = TimedSteps(), list[Step](), dict[str, None]()
+    for number, piece in enumerate(pieces(text)):
+        node = _Action(piece, text, lambda target: target in stopped or is_down(target)).node()
+        step = reader.read(node, first + number, "", notes)
+        if notes.problems or step is None:
+            raise PlaybookError([replace(min(notes.problems), path=PATH)], {PATH: text})
+        if found:
+            step = _waiting(step, found[-1])
+        if step.verb == "inject" and step.name in _ENDING and step.for_us < 0:
+            stopped[step.target] = None
+        elif step.target in stopped:
+            del stopped[step.target]
+        found.append(step)
+    return tuple(found)
+
+
+def _waiting(step: Step, before: Step) -> Step:
+    """A ``when`` behind a restart or an operation is meant for when that is over: it may hold already before."""
+    condition = step.trigger.condition
+    if condition is None or not (before.verb == "admin" or before.name == BOUNCE):
+        return step
+    over = "operations() == 0" if before.verb == "admin" else f"faults({BOUNCE}) == 0"
+    whole = f"{over} and ({condition.text})"
+    return replace(step, trigger=replace(step.trigger, condition=parse(whole)))
+
+
+def read_list(text: str, path: str, facts: Facts, first: int = 0) -> tuple[Step, ...]:
+    """The steps of a file that has a list of them, or a mapping with one at ``steps``; those that end a session not.
+
+    Raises:
+        PlaybookError: with every mistake in it.
+    """
+    root, problems = compose(text, path)
+    notes = Notes(path, problems, facts)
+    if isinstance(root, YamlMapping) and list(root.entries) == ["steps"]:
+        root = root.entries["steps"][1]
+    if not isinstance(root, Sequence):
+        notes.refuse(root, "", "a list of steps, as a playbook has it")
+    steps = read_steps(root, notes, manual=False)
+    if not notes.problems and not steps:
+        notes.problem(root, "", "found no step, allowed is one or more")
+    if notes.problems:
+        raise PlaybookError(notes.problems, {path: text})
+    return tuple(replace(step, index=first + step.index) for step in steps if step.verb not in ENDINGS)
+
+
+class _Action:
+    """One action, on its way from words to the mapping that a step is read from."""
+
+    def __init__(self, piece: Piece, whole: str, is_down: IsDown) -> None:
+        self._piece = piece
+        self._whole = whole
+        self._is_down = is_down
+        self._words = words(piece, whole)
+        self._entries: dict[str, tuple[Scalar, Node]] = {}
+
+    def node(self) -> YamlMapping:
+        """The step's keys and values, each at its column of the question."""
+        if not self._words:
+            raise wrong(self._whole, self._piece.column, "found no action, allowed is one such as restart broker(2)")
+        self._trigger()
+        verb = self._words.pop(0)
+        name = verb.text.replace("-", "_").rstrip(":")
+        if name == HEAL:
+            target = self._rest()
+            self._put(HEAL, target or Piece("all", verb.column))
+        elif name in OPERATIONS or name in OPERATION_ALIASES:
+            self._put("admin", Piece(name, verb.column))
+            self._operation(true_name(name))
+        elif name in FAULTS:
+            self._fault(Piece(name, verb.column))
+        else:
+            known = "a fault, an operation or heal, see: floodmark faults"
+            raise wrong(self._whole, verb.column, f"found {shown(verb.text)}, allowed is {known}{nearest(name, VERBS)}")
+        return YamlMapping(1, self._piece.column, self._entries)
+
+    # -- when it acts -----------------------------------------------------------------------------------------------
+
+    def _trigger(self) -> None:
+        first = self._words[0]
+        if first.text == "at":
+            message = "found a time, allowed are after 10s and when CONDITION: --at says where it begins"
+            raise wrong(self._whole, first.column, message)
+        if first.text == "after":
+            self._words.pop(0)
+            span = self._next(first, "a duration such as 10s")
+            try:
+                duration_us(span.text.rstrip(":,"))
+            except UnitError as error:
+                raise wrong(self._whole, span.column, f"found {shown(span.text)}, allowed is {error}") from None
+            self._put("after", Piece(span.text.rstrip(":,"), span.column))
+        elif first.text == "when":
+            self._words.pop(0)
+            self._condition(first)
+        if not self._words:
+            raise wrong(self._whole, first.column, f"found {shown(first.text)} without an action behind it")
+
+    def _condition(self, when: Piece) -> None:
+        """What stands before the first word that an action can begin with, if it is a condition."""
+        error: PlaybookError | None = None
+        start = when.column - 1 + len(when.text)
+        for number, word in enumerate(self._words):
+            if number and word.text.replace("-", "_") in VERBS:
+                text = self._whole[start : word.column - 1]
+                column = start + 1 + len(text) - len(text.lstrip())
+                text, within = self._limit(text.strip().rstrip(":,").strip(), column)
+                try:
+                    parse(text)
+                except ConditionError as found:
+                    error = error or wrong(self._whole, column + found.column - 1, found.message)
+                    continue
+                self._put("when", Piece(text, column))
+                if within is not None:
+                    self._put("within", within)
+                self._words = self._words[number:]
+                return
+        message = "found no action behind the condition, allowed is one such as restart broker(2)"
+        raise error or wrong(self._whole, when.column, message)
+
+    @staticmethod
+    def _limit(text: str, column: int) -> tuple[str, Piece | None]:
+        """A condition and how long it may take, where it says so at its end."""
+        before, within, span = text.rpartition(" within ")
+        if not within or " " in span.strip():
+            return text, None
+        return before.rstrip(), Piece(span.strip(), column + len(before) + len(within))
+
+    # -- what it does -----------------------------------------------------------------------------------------------
+
+    def _fault(self, verb: Piece) -> None:
+        self._inject(verb)
+        target = self._rest()
+        if target is not None:
+            self._put("target", target)
+        if verb.text == RESTART and target is not None and not self._is_down(target.text):
+            self._inject(Piece(BOUNCE, verb.column))
+            if "for" in self._entries:
+                self._is_time(target)
+                self._entries["down"] = self._entries.pop("for")
+
+    def _is_time(self, target: Piece) -> None:
+        """What stands behind ``for`` becomes another parameter, and is to be refused by the word that was typed."""
+        given = self._entries["for"][1]
+        try:
+            duration_us(given.text if isinstance(given, Scalar) else "")
+        except UnitError as error:
+            found = given.text if isinstance(given, Scalar) else target.text
+            raise wrong(self._whole, given.column, f"for: found {shown(found)}, allowed is {error}") from None
+
+    def _inject(self, verb: Piece) -> None:
+        self._put("inject", verb)
+
+    def _operation(self, name: str) -> None:
+        """Its first word is what it is about, unless that is given by name."""
+        about = self._rest()
+        if about is None:
+            return
+        params = [each for each in OPERATIONS[name].params if each.type in _ABOUT and each.name not in self._entries]
+        types = [each.type for each in params]
+        if "partition" in types and "topic" in types:
+            numbered = about.text.rpartition("-")[2].isdigit()
+            params = [each for each in params if each.type == ("partition" if numbered else "topic")]
+        if not params:
+            raise wrong(self._whole, about.column, f"found {shown(about.text)}, allowed are parameters as key=value")
+        param = params[0]
+        if param.type == "broker" and about.text.startswith("broker(") and about.text.endswith(")"):
+            about = Piece(about.text[7:-1].strip(), about.column + 7)
+        listing = param.type in ("brokers", "scopes") and not about.text.startswith("[")
+        self._put(param.name, Piece(f"[{about.text}]", about.column - 1) if listing else about)
+
+    def _rest(self) -> Piece | None:
+        """The words that are no parameter, as one; ``for``, ``if any`` and parameters are put among the entries."""
+        kept: list[Piece] = []
+        ended = False
+        while self._words:
+            word = self._words.pop(0)
+            assigned = ASSIGNED.fullmatch(word.text)
+            if word.text == "for":
+                self._put("for", self._next(word, "a duration such as 30s"))
+            elif word.text == "if" and self._words and self._words[0].text == "any":
+                self._words.pop(0)
+                self._put("if_any", Piece("true", word.column))
+            elif assigned is not None:
+                self._put(assigned[1], Piece(assigned[2], word.column + assigned.start(2)))
+            elif word.text == "on" and not kept and self._words:
+                continue
+            elif ended:
+                raise wrong(self._whole, word.column, f"found {shown(word.text)}, allowed are for and key=value here")
+            else:
+                kept.append(word)
+                continue
+            ended = bool(kept)
+        if not kept:
+            return None
+        start, last = kept[0].column - 1, kept[-1]
+        return Piece(self._whole[start : last.column - 1 + len(last.text)], kept[0].column)
+
+    def _next(self, after: Piece, allowed: str) -> Piece:
+        if not self._words:
+            raise wrong(self._whole, after.column, f"found nothing behind {shown(after.text)}, allowed is {allowed}")
+        return self._words.pop(0)
+
+    def _put(self, key: str, value: Piece) -> None:
+        """A key of the step with its value, which is read as YAML has it."""
+        if key in self._entries and key != "inject":
+            raise wrong(self._whole, value.column, f"found {key} twice, allowed is once")
+        where = Scalar(1, value.column, key, plain=True, exact=value.column)
+        self._entries[key] = (where, self._value(value))
+
+    def _value(self, value: Piece) -> Node:
+        if not value.text.startswith(("[", "{", '"', "'")):
+            return Scalar(1, value.column, value.text, plain=True, exact=value.column)
+        try:
+            node, problems = compose(value.text, PATH)
+        except PlaybookError as error:
+            problems = list(error.problems)
+        if problems:
+            raise wrong(self._whole, value.column + problems[0].column - 1, problems[0].message)
+        return moved(node, value.column - 1)
+
+
+def moved(node: Node, by: int) -> Node:
+    """A node with its columns so much farther to the right."""
+    column = node.column + by
+    if isinstance(node, Scalar):
+        return replace(node, column=column, exact=node.exact + by if node.exact else 0)
+    if isinstance(node, Sequence):
+        return replace(node, column=column, items=tuple([moved(each, by) for each in node.items]))
+    entries: Mapping[str, tuple[Scalar, Node]] = node.entries
+    shifted = {key: (replace(at, column=at.column + by), moved(value, by)) for key, (at, value) in entries.items()}
+    return replace(node, column=column, entries=shifted)

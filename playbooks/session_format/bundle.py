@@ -1,0 +1,277 @@
+"""A session as one file, to send to somebody: ``NAME.floodmark``.
+
+It is a zip file whose first member, ``bundle.json``, names every other with its size and SHA-256; the session's
+manifest follows where there is one, then the rest by name. Times and permissions are left out, so that the same
+session always gives the same bytes. What somebody sends is not trusted: :func:`open_bundle` takes exactly the files
+that are named, of exactly these sizes and digests, and nothing else.
+"""
+
+import hashlib
+import json
+import os
+import re
+import secrets
+import shutil
+import stat
+import struct
+import zipfile
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, Any, Final
+
+from playbooks.session_format import session_files
+from playbooks.session_format.filesystem import Disk
+from playbooks.session_format.session_errors import BundleError
+
+SUFFIX: Final = ".floodmark"
+CONTENTS: Final = "bundle.json"
+"""First member: what the bundle holds."""
+BUNDLE_FORMAT: Final = 1
+
+MOST_FILES: Final = 1_000
+MOST_BYTES: Final = 64 << 30
+"""Of all files together, unpacked."""
+FREE_BYTES: Final = 16 << 20
+"""What any bundle may unpack to, however small it is."""
+MOST_RATIO: Final = 200
+"""Beyond that, how many bytes each byte of a bundle may become. Event logs shrink to a tenth; bombs to a thousandth."""
+MOST_CONTENTS: Final = 1 << 20
+
+_NAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._ =+@-]*(/[A-Za-z0-9_][A-Za-z0-9._ =+@-]*)*")
+_SESSION_ID: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,199}")
+_LIES: Final = (
+    *(zipfile.BadZipFile, zlib.error, struct.error),
+    *(EOFError, RuntimeError, ValueError, OverflowError),
+)
+"""What reading a damaged or malicious zip file raises."""
+_BLOCK: Final = 1 << 20
+
+
+def write_bundle(session: Path, file: Path, *, force: bool = False, disk: Disk | None = None) -> str:
+    """Put a session, sealed or torn, into one file; returns its SHA-256.
+
+    Raises:
+        BundleError: the session cannot be read, the file exists and ``force`` is not given, or it cannot be written.
+    """
+    disk = disk or Disk()
+    if not (session / session_files.START).is_file():
+        raise BundleError(session_files.why_no_session(session))
+    if file.exists() and not force:
+        raise BundleError(f"{file} exists already; it is only written over when forced")
+    temporary = file.with_name(f".{file.name}.{secrets.token_hex(4)}.tmp")
+    try:
+        contents = _contents(session)
+        with temporary.open("xb") as out:
+            _pack(session, contents, out)
+            out.flush()
+            os.fsync(out.fileno())
+        with temporary.open("rb") as whole:
+            digest = hashlib.file_digest(whole, "sha256").hexdigest()
+        if file.exists() and not force:
+            raise BundleError(f"{file} exists already; it is only written over when forced")
+        disk.rename(temporary, file)
+        disk.sync_directory(file.parent)
+    except OSError as error:
+        raise BundleError(f"cannot write {file}: {error.strerror or error}") from error
+    except session_files.LayoutError as error:
+        raise BundleError(str(error)) from None
+    finally:
+        temporary.unlink(missing_ok=True)
+    return digest
+
+
+def is_bundle(file: Path) -> bool:
+    """Whether a file may be a bundle: it is a zip file, or named like one."""
+    if file.suffix == SUFFIX:
+        return True
+    try:
+        with file.open("rb") as start:
+            return start.read(4) == b"PK\x03\x04"
+    except OSError:
+        return False
+
+
+def open_bundle(file: Path, into: Path) -> Path:
+    """Unpack a bundle to a session directory under ``into`` and return it. A bad bundle leaves nothing behind.
+
+    Raises:
+        BundleError: it is no bundle, damaged, or made to do harm; or the session is there already.
+    """
+    try:
+        with zipfile.ZipFile(file) as bundle:
+            contents = _checked_contents(file, bundle)
+            target = session_files.directory_of(into, contents["session_id"])
+            if target.exists():
+                raise BundleError(f"{file}: its session is there already: {target}")
+            temporary = into / f".{target.name}.{secrets.token_hex(4)}.tmp"
+            try:
+                temporary.mkdir(parents=True)
+                for name, seal in contents["files"].items():
+                    _unpack(file, bundle, name, seal, temporary / name)
+                _check_session(file, temporary, contents["session_id"])
+                temporary.rename(target)
+            finally:
+                shutil.rmtree(temporary, ignore_errors=True)
+            Disk().sync_directory(into)
+            return target
+    except _LIES as error:
+        raise BundleError(f"{file} is no whole bundle: {error or type(error).__name__}") from None
+    except OSError as error:
+        raise BundleError(f"{file}: cannot be opened: {error.strerror or error}") from None
+
+
+# -- packing --------------------------------------------------------------------------------------------------------
+
+
+def _contents(session: Path) -> dict[str, Any]:
+    """What ``bundle.json`` says, the manifest first among the files."""
+    start = session_files.read_start(session)
+    manifest = session_files.read_manifest(session)
+    if not _SESSION_ID.fullmatch(start.session_id):
+        raise BundleError(
+            f"{session / session_files.START}: session_id: found {start.session_id!r:.80}, not a session's id"
+        )
+    names = sorted(session_files.files_in(session), key=lambda name: (name != session_files.MANIFEST, name))
+    for name in names:
+        if not _NAME.fullmatch(name):
+            raise BundleError(f"{session / name}: a name that cannot be in a bundle")
+    return {
+        "floodmark_bundle": BUNDLE_FORMAT,
+        "session_id": start.session_id,
+        "tool_version": start.tool_version,
+        "playbook": start.playbook,
+        "status": "torn" if manifest is None else manifest.status,
+        "files": {name: _seal(session / name) for name in names},
+    }
+
+
+def _pack(session: Path, contents: dict[str, Any], out: IO[bytes]) -> None:
+    with zipfile.ZipFile(out, "w") as bundle:
+        text = json.dumps(contents, indent=2, ensure_ascii=True) + "\n"
+        bundle.writestr(_member(CONTENTS), text, zipfile.ZIP_DEFLATED, 6)
+        for name, seal in contents["files"].items():
+            with (session / name).open("rb") as source, bundle.open(_member(name), "w", force_zip64=True) as packed:
+                shutil.copyfileobj(source, packed, _BLOCK)
+            if bundle.getinfo(name).file_size != seal["bytes"]:
+                raise BundleError(f"{session / name} changed while it was packed: somebody still writes to the session")
+
+
+def _member(name: str) -> zipfile.ZipInfo:
+    """A member that tells nothing but its name."""
+    member = zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0))
+    member.compress_type = zipfile.ZIP_DEFLATED
+    member.create_system = 3
+    member.external_attr = (stat.S_IFREG | 0o644) << 16
+    return member
+
+
+def _seal(path: Path) -> dict[str, str | int]:
+    with path.open("rb") as file:
+        return {"sha256": hashlib.file_digest(file, "sha256").hexdigest(), "bytes": path.stat().st_size}
+
+
+# -- unpacking ------------------------------------------------------------------------------------------------------
+
+
+def _checked_contents(file: Path, bundle: zipfile.ZipFile) -> dict[str, Any]:
+    """What the bundle holds, after all that can be known before unpacking has been looked at."""
+    members = bundle.infolist()
+    if not members or members[0].filename != CONTENTS:
+        raise BundleError(f"{file} is no bundle: its first member is not {CONTENTS}")
+    if len(members) > MOST_FILES:
+        raise BundleError(f"{file} holds {len(members)} files, allowed are {MOST_FILES}")
+    for member in members:
+        _check_member(file, member)
+    names = [member.filename for member in members]
+    if len({name.lower() for name in names}) < len(names):
+        twice = next(name for name in names if [other.lower() for other in names].count(name.lower()) > 1)
+        raise BundleError(f"{file} holds {twice} twice")
+    total = sum(member.file_size for member in members)
+    allowed = min(MOST_BYTES, FREE_BYTES + MOST_RATIO * file.stat().st_size)
+    if total > allowed:
+        raise BundleError(f"{file} would unpack to {total} bytes, allowed are {allowed} for a file of its size")
+    contents = _read_contents(file, bundle, members[0])
+    _compare_names(file, contents["files"], names[1:])
+    sizes = {member.filename: member.file_size for member in members}
+    for name, seal in contents["files"].items():
+        if seal["bytes"] != sizes[name]:
+            raise BundleError(f"{file}: {name} has {sizes[name]} bytes, {CONTENTS} says {seal['bytes']}")
+    return contents
+
+
+def _check_member(file: Path, member: zipfile.ZipInfo) -> None:
+    name = member.filename
+    if not _NAME.fullmatch(name) or len(name) > 200:
+        raise BundleError(f"{file}: {name!r:.80} is no name for a file of a session")
+    kind = stat.S_IFMT(member.external_attr >> 16)
+    if kind not in (0, stat.S_IFREG):
+        raise BundleError(f"{file}: {name} is no plain file")
+    if member.flag_bits & 0x1 or member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        raise BundleError(f"{file}: {name} is encrypted, or packed in a way that bundles are not")
+
+
+def _read_contents(file: Path, bundle: zipfile.ZipFile, member: zipfile.ZipInfo) -> dict[str, Any]:
+    if member.file_size > MOST_CONTENTS:
+        raise BundleError(f"{file}: {CONTENTS} has {member.file_size} bytes, allowed are {MOST_CONTENTS}")
+    try:
+        with bundle.open(member) as source:
+            found = json.loads(source.read(MOST_CONTENTS + 1))
+    except (ValueError, RecursionError) as error:
+        raise BundleError(f"{file}: {CONTENTS} is not JSON: {error}") from None
+    number = found.get("floodmark_bundle") if isinstance(found, dict) else None
+    if type(number) is not int:
+        raise BundleError(f"{file} is no bundle: {CONTENTS} has no floodmark_bundle")
+    if number > BUNDLE_FORMAT:
+        raise BundleError(f"{file}: a bundle of format {number}, this floodmark reads up to {BUNDLE_FORMAT}")
+    session_id, files = found.get("session_id"), found.get("files")
+    if not isinstance(session_id, str) or not _SESSION_ID.fullmatch(session_id):
+        raise BundleError(f"{file}: {CONTENTS}: session_id: found {session_id!r:.80}, expected the id of a session")
+    if not isinstance(files, dict) or not all(_is_seal(seal) for seal in files.values()):
+        raise BundleError(f"{file}: {CONTENTS}: files: expected the size and SHA-256 of every file")
+    return dict(found)
+
+
+def _is_seal(seal: object) -> bool:
+    return isinstance(seal, dict) and type(seal.get("bytes")) is int and isinstance(seal.get("sha256"), str)
+
+
+def _compare_names(file: Path, told: dict[str, Any], there: list[str]) -> None:
+    missing = sorted(told.keys() - set(there))
+    if missing:
+        raise BundleError(f"{file}: {missing[0]:.80} is missing, {CONTENTS} names it")
+    foreign = [name for name in there if name not in told]
+    if foreign:
+        raise BundleError(f"{file}: {foreign[0]} is not named in {CONTENTS}")
+
+
+def _unpack(file: Path, bundle: zipfile.ZipFile, name: str, seal: dict[str, Any], target: Path) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    digest = hashlib.sha256()
+    left = seal["bytes"]
+    with bundle.open(name) as source, target.open("xb") as out:
+        for block in _blocks(source):
+            left -= len(block)
+            if left < 0:
+                raise BundleError(f"{file}: {name} is longer than the {seal['bytes']} bytes that {CONTENTS} says")
+            digest.update(block)
+            out.write(block)
+    if left or digest.hexdigest() != seal["sha256"]:
+        raise BundleError(f"{file}: {name} is not what was packed: its SHA-256 differs")
+
+
+def _blocks(source: IO[bytes]) -> Iterator[bytes]:
+    while block := source.read(_BLOCK):
+        yield block
+
+
+def _check_session(file: Path, directory: Path, session_id: str) -> None:
+    """Whether what was unpacked is the session that it says it is."""
+    try:
+        found = session_files.read_start(directory).session_id
+        manifest = session_files.read_manifest(directory)
+    except session_files.LayoutError as error:
+        raise BundleError(f"{file}: {str(error).replace(f'{directory}{os.sep}', '')}") from None
+    for known in (found, session_id if manifest is None else manifest.session_id):
+        if known != session_id:
+            raise BundleError(f"{file}: holds session {known}, {CONTENTS} says {session_id}")

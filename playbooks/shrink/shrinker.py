@@ -1,0 +1,199 @@
+"""The whole of it: what went wrong, the passes one after the other, until none of them finds anything more."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from playbooks.model.playbook import Playbook
+from playbooks.results.wrongs import EXPECTATION, Wrong
+from playbooks.shrink.bench import Bench
+from playbooks.shrink.candidate import Draft, drafted
+from playbooks.shrink.fewer import after_it_came, by_parts, chained, refused_steps
+from playbooks.shrink.findings import chosen, sentence
+from playbooks.shrink.oracle import Verdict, judged
+from playbooks.shrink.passes import at_once, sooner
+from playbooks.shrink.search import Best, Budget, Search, SpentError, Sweep, Tally
+from playbooks.shrink.smaller import coarser, smaller
+
+ROUNDS: Final = 12
+"""How often all passes are gone through at most: each round that finds something makes another one necessary."""
+COARSE: Final = 8
+"""At first decisions are left out in no smaller parts than an eighth of them: what is gained by less is gained more
+cheaply once the sessions are short."""
+
+
+WHOLE: Final = "whole"
+"""Every pass was gone through to its end: no decision can be left out."""
+SPENT: Final = "spent"
+"""The budget was used up before."""
+STOPPED: Final = "stopped"
+"""Somebody pressed Ctrl-C before."""
+
+
+class ShrinkError(Exception):
+    """It cannot be shrunk; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """What is shrunk."""
+
+    playbook: Playbook
+    seed: int
+    words: str
+    """Where it comes from, as people call it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """How much a draft is."""
+
+    steps: int
+    records: int
+    """Records that its producers were handed."""
+    virtual_us: int
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """What one pass came to."""
+
+    name: str
+    tried: int
+    kept: int
+    before: Size
+    after: Size
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What is to be kept, and the draft that all begins with."""
+
+    origin: Origin
+    wrongs: tuple[Wrong, ...]
+    draft: Draft
+    verdict: Verdict
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """Names of what is kept."""
+        return tuple([each.key for each in self.wrongs])
+
+
+@dataclass(frozen=True, slots=True)
+class Shrunk:
+    """What it came to."""
+
+    found: Found
+    draft: Draft
+    ended: str
+    """:data:`WHOLE`, :data:`SPENT` or :data:`STOPPED`."""
+    rows: tuple[Row, ...]
+    needed: tuple[tuple[int, tuple[str, ...]], ...]
+    """Of each decision by its number, what is wrong without it; empty where it was not whole."""
+    runs: int
+    told: str
+    """The finding in one sentence, as the shortest session has it."""
+
+
+def look(origin: Origin, wanted: Sequence[str]) -> Found:
+    """Run what is to be shrunk, and find what is to be kept.
+
+    Raises:
+        NothingWrongError: nothing is wrong with it.
+        KeyUnknownError: one of the ``wanted`` keys is not.
+        ShrinkError: it does not come to the same when each step acts at a fixed time.
+        ModelError: its cluster cannot be built.
+    """
+    verdict, result = judged(origin.playbook, (), seed=origin.seed)
+    assert result is not None
+    wrongs = chosen(result, wanted)
+    keys = [each.key for each in wrongs]
+    expects = any(each.kind == EXPECTATION for each in wrongs)
+    times = None if origin.playbook.spec.manual else verdict.acted
+    for exact in (False, True):
+        draft = drafted(origin.playbook, origin.seed, times, exact=exact, expect=expects)
+        begun, _result = judged(draft.playbook(), keys)
+        if begun.held:
+            return Found(origin, wrongs, draft, begun)
+    raise ShrinkError(f"{origin.words} does not go wrong by {keys[0]} when its steps act at fixed times")
+
+
+def shrink(
+    found: Found, bench: Bench, budget: Budget | None = None, tell: Callable[[Search, str], None] | None = None
+) -> Shrunk:
+    """Go through the passes until none of them makes it any shorter, or the budget is used up, or Ctrl-C."""
+    search = Search(Best(found.draft, found.verdict), bench, budget, tell)
+    book = _Book(search)
+    needed: tuple[tuple[int, tuple[str, ...]], ...] = ()
+    try:
+        _go(search, book)
+        needed = _needed(search)
+        ended = WHOLE
+    except SpentError:
+        ended = SPENT
+    except KeyboardInterrupt:
+        ended = STOPPED
+    draft = search.best.draft
+    _verdict, result = judged(draft.playbook(), found.keys)
+    assert result is not None
+    return Shrunk(found, draft, ended, tuple(book.rows), needed, bench.runs, sentence(result, found.keys[0]))
+
+
+def _go(search: Search, book: "_Book") -> None:
+    number = len(search.best.draft.steps)
+    coarse = by_parts(number, max(1, number // COARSE))
+    book.sweep("steps", chained(after_it_came, refused_steps, coarse))
+    book.sweep("load", coarser)
+    book.sweep("time", at_once)
+    for _ in range(ROUNDS):
+        kept = _cheaper(search, book)
+        if not book.sweep("time", sooner) and not kept:
+            return
+    while book.sweep("steps", by_parts(1)):
+        pass
+
+
+def _cheaper(search: Search, book: "_Book") -> bool:
+    """Fewer steps and less load, until neither makes it any shorter; whether anything did."""
+    kept = False
+    for _ in range(ROUNDS):
+        fewer = book.sweep("steps", chained(after_it_came, by_parts(len(search.best.draft.steps))))
+        less = book.sweep("load", smaller)
+        kept = kept or fewer or less
+        if not less:
+            return kept
+    return kept
+
+
+def _needed(search: Search) -> tuple[tuple[int, tuple[str, ...]], ...]:
+    """What is wrong without each of the decisions that are left."""
+    found = []
+    for step in search.best.draft.steps:
+        verdict = search.ask(search.best.draft.without([step.number]))
+        found.append((step.number, verdict.wrong))
+    return tuple(found)
+
+
+class _Book:
+    """The passes as they go, with what they make of it."""
+
+    def __init__(self, search: Search) -> None:
+        self._search = search
+        self.rows: list[Row] = []
+        self._before = self._size()
+
+    def sweep(self, name: str, sites: Sweep) -> bool:
+        """One pass; whether it found anything."""
+        tally = Tally(name)
+        before = self._before
+        try:
+            return self._search.sweep(tally, sites)
+        finally:
+            self._before = self._size() if tally.kept else before
+            self.rows.append(Row(name, tally.tried, tally.kept, before, self._before))
+
+    def _size(self) -> Size:
+        best = self._search.best
+        verdict = best.verdict if best.verdict.digest else self._search.ask(best.draft, whole=True)
+        return Size(len(best.draft.steps), verdict.sent, verdict.virtual_us)

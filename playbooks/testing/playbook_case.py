@@ -1,0 +1,148 @@
+"""A playbook as a test case: read, run, and told why it failed, for whatever runner of tests."""
+
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from cluster_model.protocol.errors import ModelError
+from playbooks.campaign.workloads.varying import Varying, jobs_of
+from playbooks.engine.expectations import NEVER_ASKED, seconds
+from playbooks.engine.running import start_session
+from playbooks.errors import PlaybookError, counted
+from playbooks.model.grid import cell_words
+from playbooks.model.playbook import Playbook
+from playbooks.parser.changing import changed
+from playbooks.parser.document.axes import AxisError
+from playbooks.parser.loader import load, loads
+from playbooks.parser.settings import SettingError, parse_setting
+from playbooks.recording.recorder import Recorder, RecordingError
+from playbooks.results.result import Checked, Result
+
+CAUSES: Final = 5
+"""Losses that are told one by one."""
+OF_FILES: Final = ".floodmark"
+"""What the name of a file has that is a test, and its case has not."""
+
+
+class CaseError(Exception):
+    """A playbook that cannot be run: every mistake on a line, with its place."""
+
+
+class Failed(Exception):  # noqa: N818 - it is what a test did, as in pytest
+    """A run that did not pass; the message is the report."""
+
+    def __init__(self, result: Result, report: str) -> None:
+        super().__init__(report)
+        self.result = result
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One run that is to pass."""
+
+    name: str
+    playbook: Playbook
+    seed: int
+    settings: Mapping[str, str] = field(default_factory=dict)
+    """What was changed, as ``--set`` takes it."""
+    is_cell: bool = False
+    """Whether it is one of a grid."""
+
+    @property
+    def tags(self) -> tuple[str, ...]:
+        """Words to choose it by."""
+        return self.playbook.tags
+
+    @property
+    def command(self) -> str:
+        """What to type to see the same."""
+        words = ["floodmark", "run", self.playbook.path, "--seed", str(self.seed)]
+        for path, value in self.settings.items():
+            words += ["--set", f"{path}={value}"]
+        return shlex.join([*words, *(["--no-vary"] if self.is_cell else [])])
+
+
+def cases_of(path: Path, seed: int | None = None, settings: Sequence[str] = ()) -> list[Case]:
+    """The cases of a file: one, or one for each cell of its grid.
+
+    Raises:
+        CaseError: with every mistake in it, before or after the settings.
+    """
+    shown = _shortest(path)
+    try:
+        made = dict(parse_setting(text) for text in settings)
+        return list(_cells(changed(load(shown), made), seed, made))
+    except PlaybookError as error:
+        raise CaseError(str(error)) from None
+    except (SettingError, AxisError) as error:
+        raise CaseError(f"{shown}: {error}") from None
+
+
+def _shortest(path: Path) -> Path:
+    """As a person would type it from here."""
+    return path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
+
+
+def _cells(playbook: Playbook, seed: int | None, made: Mapping[str, str]) -> Iterator[Case]:
+    plain = playbook.name.removesuffix(OF_FILES)
+    if playbook.grid is None:
+        yield Case(plain, playbook, playbook.seed if seed is None else seed, made)
+        return
+    varying = Varying(playbook, playbook.grid, playbook.seed if seed is None else seed, made)
+    for cell, job in jobs_of(varying):
+        its = loads(job.text, job.path, job.fragments)
+        chosen = varying.seed if job.seed is None else job.seed
+        yield Case(f"{plain}[{cell_words(cell)}]", its, chosen, job.settings, is_cell=True)
+
+
+def run_case(case: Case, sessions: Path | None = None) -> Result:
+    """Run it, recorded in ``sessions`` or nowhere; its result if it passed.
+
+    Raises:
+        Failed: it did not pass; the message is the report.
+        CaseError: its cluster cannot be built, or the session cannot be written.
+    """
+    recorder = Recorder(sessions, settings=case.settings) if sessions is not None else None
+    try:
+        result = start_session(case.playbook, seed=case.seed, recorder=recorder).finish()
+    except (ModelError, RecordingError) as error:
+        raise CaseError(f"{case.playbook.path}: {error}") from None
+    if result.verdict != "pass":
+        raise Failed(result, "\n".join(report(case, result)))
+    return result
+
+
+def report(case: Case, result: Result) -> list[str]:
+    """Why a run did not pass, and how to see it again."""
+    lines = [f"{result.verdict.upper()}: {_why(result)}", *(result.title,) * (result.title != result.playbook), ""]
+    lines += [_checked(each) for each in result.expectations if not each.ok]
+    kept = sum(each.ok for each in result.expectations)
+    lines += [f"ok       {counted(kept, 'expectation')}"] if kept else []
+    ledger = result.ledger
+    lines.append(
+        f"ledger   {ledger.sent} sent, {ledger.acked} acked, {ledger.failed} failed, {ledger.unknown} unknown, "
+        f"{ledger.acked_lost} acked lost, {ledger.duplicates} duplicates"
+    )
+    found = result.findings
+    lines += [f"{each.kind:<8} {each.sentence}" for each in found[:CAUSES]]
+    lines += [f"         and {counted(len(found) - CAUSES, 'more finding')}"] if len(found) > CAUSES else []
+    for each in result.violations[:CAUSES]:
+        word, known = ("known", f" ({each.known})") if each.known else ("broken", "")
+        lines.append(f"{word:<9}{each.invariant} at {seconds(each.at_us)}: {each.partition} {each.detail}{known}")
+    lines += ["", f"seed     {result.seed}  {result.profile}", f"digest   {result.digest}"]
+    lines += [f"session  {result.session}"] if result.session else []
+    return [*lines, f"again    {case.command}"]
+
+
+def _why(result: Result) -> str:
+    """In one line: why it is inconclusive, or which expectation failed first."""
+    failed = [each.text for each in result.expectations if not each.ok]
+    more = f" and {counted(len(failed) - 1, 'other')}" if len(failed) > 1 else ""
+    return result.reason or f"{failed[0] if failed else 'an expectation'}{more} did not hold"
+
+
+def _checked(checked: Checked) -> str:
+    word = "unasked" if checked.detail.endswith(NEVER_ASKED) else "FAILED"
+    return f"{word:<9}{checked.text}{f'  ({checked.detail})' if checked.detail else ''}"

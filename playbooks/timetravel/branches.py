@@ -1,0 +1,310 @@
+"""Branches of a session: others that went exactly as it did up to an instant, and go other ways from there.
+
+The past of a session cannot be changed, nor can a recording, so who acts there gets a live session of its own. It is
+grown by running from the beginning what the old one ran, its operator's actions included: nothing is shared between
+the two, each has its own recording, and each replays by itself. The old one stands still meanwhile, is not changed, and
+can be gone back to.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from cluster_model.protocol.errors import ModelError
+from faults.declarations.action import Action
+from faults.declarations.fault import FaultError
+from playbooks.engine.session import TAKE_OVER, Session
+from playbooks.errors import PlaybookError
+from playbooks.model.playbook import Playbook
+from playbooks.model.wording import words
+from playbooks.parser.settings import SettingError
+from playbooks.recording.recorder import Recorder, RecordingError
+from playbooks.session_format.session_files import Origin
+from playbooks.timetravel.history_view import Reopened
+from playbooks.timetravel.looking_back import LookingBack
+from playbooks.timetravel.otherwise import Otherwise, playbook_with
+from playbooks.timetravel.timeline import BUDGET, Deed, Place, place_of, stand
+
+MAIN: Final = "main"
+"""Name of the session that was there first."""
+LETTERS: Final = "BCDEFGHIJKLMNOPQRSTUVWXYZ"
+"""Names of the others, in the order in which they begin."""
+LEAST_BUDGET: Final = 8 * 1024 * 1024
+"""Bytes of keyframes that every branch may have, however many there are."""
+
+
+class BranchError(FaultError):
+    """A branch that cannot be had; the message says why."""
+
+
+class Branch:
+    """One of the sessions that share a beginning. All know where they left which other one; ``main`` left none."""
+
+    def __init__(
+        self,
+        letter: str,
+        session: LookingBack,
+        parent: "Branch | None" = None,
+        left: Place | None = None,
+        began: str = "",
+    ) -> None:
+        self.letter = letter
+        self.session = session
+        self.parent = parent
+        self.left = left
+        self.began = began
+        """What it began with, in a few words."""
+        self.undoes: Branch | None = None
+        """The branch whose last action is undone in it, None unless an undo made it."""
+
+    @property
+    def live(self) -> Session:
+        """The session itself, as it is now, whatever instant is looked at."""
+        return self.session.timeline.session
+
+    @property
+    def recorder(self) -> Recorder | None:
+        """Who writes it down; None when nobody does."""
+        return self.live.recorder
+
+    @property
+    def left_us(self) -> int:
+        """When it left its parent, -1 for one that has none."""
+        return self.left.at_us if self.left is not None else -1
+
+    def so_far(self) -> tuple[Place, tuple[Deed, ...]]:
+        """Where it stands at the instant that is looked at, and what the operator had done by then."""
+        return self.session.timeline.so_far(past=self.session.in_past)
+
+    def untouched_at(self, place: Place, deeds: int) -> bool:
+        """Whether it stands at that place still, after so many actions."""
+        here, done = self.session.timeline.so_far()
+        return here == place and len(done) == deeds
+
+
+class Growing:
+    """A branch on its way from the beginning to where it leaves its parent."""
+
+    def __init__(self, branch: Branch, place: Place, deeds: tuple[Deed, ...], then: Action | None) -> None:
+        self.branch = branch
+        self.then = then
+        """What the operator does in it first of all."""
+        self.until_us = place.at_us
+        """When it arrives."""
+        self.beside: Branch | None = None
+        """What it is to be compared with."""
+        self._place = place
+        self._left = list(deeds)
+
+    def words(self, told: str) -> str:
+        """What to say when it has come; ``told`` is what came of what was done first of all."""
+        return f"branch {self.branch.letter} begins here{f': {told}' if told else ''}"
+
+    @property
+    def percent(self) -> int:
+        """How much of the way is gone, by the events that the model has handled."""
+        return self.branch.session.cluster.executed * 100 // max(1, self._place.executed)
+
+    def on(self, events: int) -> bool:
+        """Go on by so many kernel events at most; whether it has arrived.
+
+        Raises:
+            BranchError: it goes other ways, or cannot be recorded.
+        """
+        try:
+            return self._on(events)
+        except RecordingError as error:
+            raise BranchError(str(error)) from None
+
+    def _on(self, events: int) -> bool:
+        session = self.branch.session
+        place = self._left[0].place if self._left else self._place
+        before = session.cluster.executed
+        if before < place.executed:
+            session.advance(place.at_us, min(events, place.executed - before))
+            if session.cluster.executed == before:
+                raise BranchError(f"branch {self.branch.letter}: the rerun ends before {place.at_us} us")
+            return False
+        stand(self.branch.live, place)
+        if place_of(self.branch.live) != place:
+            raise BranchError(f"branch {self.branch.letter}: the rerun never stands as it did at {place.at_us} us")
+        if not self._left:
+            return True
+        self._repeat(self._left.pop(0))
+        return False
+
+    def _repeat(self, deed: Deed) -> None:
+        if not self.branch.session.do_again(deed) and not deed.refused:
+            raise BranchError(f"branch {self.branch.letter}: the rerun refuses {_told(deed)}")
+
+
+class Branches:
+    """A session with all that branched off it. One of them is looked at; the others stand still."""
+
+    def __init__(self, session: Session | Reopened, beside: Recorder | None = None) -> None:
+        """``beside`` is for a recording: the recorders of its branches are made from it; without it there are none."""
+        self._beside = beside
+        self._all = [Branch(MAIN, LookingBack(session))]
+        self.current = self._all[0]
+        """The one that is looked at."""
+        self.growing: Growing | Otherwise | None = None
+        """The one that is on its way, to be brought on by :meth:`Growing.on` and taken by :meth:`arrive`."""
+
+    def __iter__(self) -> Iterator[Branch]:
+        return iter(self._all)
+
+    def __len__(self) -> int:
+        return len(self._all)
+
+    # -- beginning --------------------------------------------------------------------------------------------------
+
+    def fork(self, then: Action | None = None) -> Growing:
+        """Begin a branch at the instant that is looked at, with an action or without.
+
+        Raises:
+            BranchError: there can be none.
+        """
+        place, deeds = self.current.so_far()
+        return self._grow(place, deeds, _named(then) if then is not None else "what if", then)
+
+    def undo(self) -> Growing | None:
+        """Go back to right before the last action that was done by the instant looked at, without it.
+
+        That is a branch; None when it was there already, and is looked at now.
+
+        Raises:
+            BranchError: nothing was done, or there can be no branch.
+        """
+        here = self.current
+        _place, deeds = here.so_far()
+        last = max((number for number, deed in enumerate(deeds) if not deed.refused), default=-1)
+        if last < 0:
+            self._check()
+            raise BranchError("nothing to undo: nothing has been done by now")
+        place = deeds[last].place
+        again = [each for each in self._all if each.undoes is here and each.untouched_at(place, last)]
+        if again:
+            self.switch(again[0])
+            return None
+        growing = self._grow(place, deeds[:last], f"without {_done(deeds[last])}", None)
+        growing.branch.undoes = here
+        return growing
+
+    def redo(self) -> Branch:
+        """Back to the branch whose last action was undone.
+
+        Raises:
+            BranchError: nothing was.
+        """
+        if self.current.undoes is None:
+            self._check()
+            raise BranchError("nothing to do again: this branch was not made by undoing something")
+        self.switch(self.current.undoes)
+        return self.current
+
+    def otherwise(self, name: str, settings: Mapping[str, str]) -> Otherwise:
+        """Begin a branch with settings that are other ones from the very beginning, up to the instant looked at.
+
+        ``name`` says in a few words what is other, ``settings`` are paths and values as ``--set`` takes them.
+
+        Raises:
+            BranchError: there can be none.
+        """
+        self._check()
+        old = self.current
+        try:
+            playbook = playbook_with(old.live.playbook, settings)
+        except (PlaybookError, SettingError) as error:
+            raise BranchError(f"{name}: {' '.join(str(error).split())}") from None
+        first = Place(old.session.timeline.first_us, 0, 0, "steps", -1)
+        branch = self._begin(first, name, playbook)
+        self.growing = Otherwise(branch, *old.so_far(), old.session.instant)
+        self._share_memory()
+        return self.growing
+
+    def _grow(self, place: Place, deeds: tuple[Deed, ...], began: str, then: Action | None) -> Growing:
+        self._check()
+        self.current.session.check_branch()
+        self.growing = growing = Growing(self._begin(place, began), place, deeds, then)
+        self._share_memory()
+        return growing
+
+    def _begin(self, place: Place, began: str, playbook: Playbook | None = None) -> Branch:
+        """A branch at its beginning, which is to leave the one looked at in that place."""
+        old, letter = self.current, LETTERS[len(self._all) - 1]
+        recorder, recorded = old.recorder or self._beside, old.session.recorded
+        if recorder is not None:
+            parent = recorded.start.session_id if recorded is not None else recorder.session_id
+            recorder = recorder.of_branch(Origin(letter, parent, place.at_us))
+        try:
+            session = _another(old.live, recorder, playbook, goes_on=recorded is not None)
+        except (ModelError, RecordingError) as error:
+            raise BranchError(str(error)) from None
+        return Branch(letter, LookingBack(session), old, place, began)
+
+    def _check(self) -> None:
+        if self.growing is not None:
+            raise BranchError(f"branch {self.growing.branch.letter} is on its way: one at a time")
+        if len(self._all) > len(LETTERS):
+            raise BranchError(f"there are {len(self._all)} branches already, and no letter is left")
+
+    # -- going to them ----------------------------------------------------------------------------------------------
+
+    def arrive(self) -> str:
+        """Take the branch that has grown, look at it, and do what it was begun for; a line about that.
+
+        Raises:
+            FaultError: that was refused; there is no such branch then.
+        """
+        growing = self.growing
+        assert growing is not None
+        told = ""
+        if growing.then is not None:
+            try:
+                told = growing.branch.session.act(growing.then)
+            except FaultError:
+                self.give_up()
+                raise
+        self.growing = None
+        self._all.append(growing.branch)
+        self.switch(growing.branch)
+        return told
+
+    def give_up(self) -> None:
+        """Forget the branch that is on its way, and its recording; everything else stays as it is."""
+        if self.growing is not None:
+            recorder = self.growing.branch.recorder
+            self.growing = None
+            if recorder is not None:
+                recorder.discard()
+
+    def switch(self, branch: Branch) -> None:
+        """Look at another one, at its present; the one before stands still from now on."""
+        self.current.session.to_present()
+        branch.session.to_present()
+        self.current = branch
+
+    def _share_memory(self) -> None:
+        growing = [self.growing.branch] if self.growing is not None else []
+        each = max(LEAST_BUDGET, BUDGET // (len(self._all) + len(growing)))
+        for branch in (*self._all, *growing):
+            branch.session.timeline.keep_within(each)
+
+
+def _named(action: Action) -> str:
+    return words(action).removeprefix("inject ")
+
+
+def _told(deed: Deed) -> str:
+    return "taking over" if deed.verb == TAKE_OVER else words(deed.action)
+
+
+def _done(deed: Deed) -> str:
+    return _told(deed).removeprefix("inject ")
+
+
+def _another(session: Session, recorder: Recorder | None, playbook: Playbook | None, *, goes_on: bool) -> Session:
+    """One that begins as this one began; ``goes_on``: a live one, whatever this one was."""
+    return Session.start(
+        playbook or session.playbook, seed=session.cluster.seed, recorder=recorder,
+        until_us=-1 if goes_on else session.until_us, open_ended=goes_on or session.open_ended,
+    )  # fmt: skip

@@ -1,0 +1,129 @@
+"""Makes the JVM's cache: one report over a session made up for it, and then the JVM's own time to write it all down."""
+
+import os
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from cluster_model.protocol.events import COLUMNS, FIELDS, SCHEMA_VERSION
+from playbooks.session_format import session_files
+from spark_report.input.sessions import ARROW_TYPES, Recorded
+from spark_report.spark import jvm, warmth
+from spark_report.spark.errors import JobError, ReportError
+from spark_report.spark.session import Started, Training, start
+
+if TYPE_CHECKING:
+    import subprocess
+
+_DUMP_SECONDS: Final = 600
+_TELL_SECONDS: Final = 15.0
+ID: Final = "made-up"
+_VALUES: Final[dict[str, Any]] = {"int": 1, "str": "x", "bool": True, "ints": [1, 2]}
+_ROUNDS: Final = 20
+
+
+def warm(stage: Callable[[str], None]) -> warmth.Warm:
+    """Make the cache for the first Java that can have one, and put it in its place.
+
+    Raises:
+        ReportError: there is no such Java, or no folder to keep the cache in.
+        JobError: the JVM ended without writing it.
+    """
+    root = warmth.folder(os.environ)
+    if root is None:
+        raise ReportError("no folder for the cache: set HOME or XDG_CACHE_HOME to an absolute path")
+    with tempfile.TemporaryDirectory(prefix="floodmark-warm-") as scratch:
+        found, note = jvm.search(Path(scratch), oldest=warmth.OLDEST)
+        if os.environ.get("JAVA_HOME") and found.origin != "JAVA_HOME":
+            raise ReportError(
+                f"JAVA_HOME is no Java {warmth.OLDEST} or newer, and only such a one can keep a cache: unset it to use "
+                f"Java {found.version} from {found.origin}"
+            )
+        file, part = warmth.file_of(note, os.environ), warmth.part_in(root)
+        try:
+            root.mkdir(parents=True, exist_ok=True)
+            stage(f"starting Spark on Java {found.version} from {found.origin}")
+            _train(Training(found, part), Path(scratch), stage)
+            if file is None or not part.exists():
+                raise JobError(f"Java {found.version} from {found.origin} ended without writing its cache")
+            return warmth.keep(part, file, note)
+        except OSError as error:
+            raise ReportError(f"{root}: cannot write the cache there: {error.strerror}") from error
+        finally:
+            for left in root.glob(f"{part.stem}*"):
+                left.unlink(missing_ok=True)
+
+
+def _train(training: Training, scratch: Path, stage: Callable[[str], None]) -> None:
+    from spark_report.tables.compute import compute  # noqa: PLC0415 - imports PySpark
+
+    recorded = made_up(scratch)
+    with start(training=training) as started:
+        stage("a report over a session made up for it")
+        compute(started.spark, [recorded], lambda _stage: None)
+        started.spark.stop()
+        _written(started, stage)
+
+
+def _written(started: Started, stage: Callable[[str], None]) -> None:
+    """Wait for the JVM, which writes its cache when Spark is through with it."""
+    jvm: subprocess.Popen[bytes] | None = started.jvm
+    if jvm is None or jvm.stdin is None:
+        raise ReportError("a cache is made by a Spark of its own; run it without spark-submit")
+    jvm.stdin.close()
+    stage("the JVM writes its cache; this takes about as long again")
+    give_up, tell = time.monotonic() + _DUMP_SECONDS, time.monotonic() + _TELL_SECONDS
+    while jvm.poll() is None and time.monotonic() < give_up:
+        time.sleep(0.1)
+        if time.monotonic() >= tell:
+            stage("the JVM is still writing")
+            tell += _TELL_SECONDS
+
+
+def made_up(parent: Path) -> Recorded:
+    """A session in which each kind of event comes a few times, all about one partition, broker and client."""
+    path = session_files.directory_of(parent, ID)
+    path.mkdir()
+    rows = list(_rows())
+    schema = pa.schema([("seq", pa.int64()), *((name, ARROW_TYPES[kind]) for name, kind in COLUMNS.items())])
+    pq.write_table(pa.Table.from_pylist(rows, schema=schema), path / session_files.EVENTS_PARQUET)
+    return unsealed(path, len(rows) - 1, rows[-1]["at_us"])
+
+
+def unsealed(path: Path, last_seq: int, end_us: int) -> Recorded:
+    """A directory with a table of events, as a session of one partition with nothing else known of it."""
+    topic = session_files.TopicStart(name="t", partitions=1, replication=2, min_isr=1, assignment={"t-0": [1, 2]})
+    start = session_files.Start(
+        format=1,
+        schema_version=SCHEMA_VERSION,
+        tool_version="",
+        session_id=ID,
+        playbook="",
+        title="",
+        seed=0,
+        profile="",
+        wall_start="",
+        live=False,
+        settings={},
+        topics=(topic,),
+        brokers=(),
+        producers=(),
+        groups=(),
+    )
+    return Recorded(path, start, None, {"ledger": {}}, "parquet", last_seq, end_us)
+
+
+def _rows() -> Iterator[dict[str, Any]]:
+    """Every kind of event in turn, with a value in every field that it has."""
+    numbers = {"latency_us": 1_000, "count": 10, "acks": 1, "fault_id": 1, "partition_epoch": 1}
+    for seq in range(_ROUNDS * len(FIELDS)):
+        kind = list(FIELDS)[seq % len(FIELDS)]
+        fields = {name: _VALUES[COLUMNS[name]] for name in FIELDS[kind]}
+        fields |= {name: number for name, number in numbers.items() if name in fields}
+        fields |= {"partition": "t-0"} if "partition" in fields else {}
+        yield {**fields, "seq": seq, "kind": kind, "at_us": seq * 1_000}

@@ -1,0 +1,157 @@
+"""The fleet job: campaigns and sessions in, probabilities out. Read, compute, tell, write."""
+
+import contextlib
+import json
+from collections.abc import Callable, Sequence
+from functools import reduce
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+from pyspark.sql import functions as F  # noqa: N812
+from rich.console import Console
+
+from spark_report.fleet import changes, pairs, ranking, rates, terminal, times
+from spark_report.fleet.formats import FORMATS, HTML, JSON, MARKDOWN, TERMINAL
+from spark_report.fleet.render import FleetStory, ordered, sentences, verdict
+from spark_report.fleet.sources import RUNS, Source, look, runs_of
+from spark_report.fleet.tables import TABLES, words_of
+from spark_report.job import Wanted
+from spark_report.model.format import several
+from spark_report.pipes import Patient
+from spark_report.render.output import TABLES as FOLDER
+from spark_report.render.output import Staging, write_parquet
+from spark_report.spark.errors import ReportError
+from spark_report.spark.hadoop_fs import Address, Somewhere, located
+from spark_report.spark.session import failures_told, start, under_spark_submit
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+def report(
+    paths: Sequence[Somewhere],
+    out: Path,
+    *,
+    spark: "SparkSession",
+    stage: Callable[[str], None],
+    baseline: Somewhere | None = None,
+    formats: Sequence[str] = FORMATS,
+    console: Console | None = None,
+) -> FleetStory:
+    """Report campaigns and directories of sessions, with a Spark at hand.
+
+    Raises:
+        ReportError: nothing can be read, or the report cannot be written.
+    """
+    sources, aside = look([*paths, *([baseline] if baseline is not None else [])])
+    for each in aside:
+        stage(f"set aside: {each.reason}")
+    against = sources[-1].name if baseline is not None else ""
+    with Staging(out) as staging:
+        stage(f"adding up {several(len(sources), 'fleet')}")
+        tables, counts = compute(spark, sources, against)
+        rows = ordered({name: table.to_pylist() for name, table in tables.items()})
+        runs, errors = (
+            {name: each[0] for name, each in counts.items()},
+            {name: each[1] for name, each in counts.items()},
+        )
+        story = FleetStory(tuple(sources), against, runs, errors, rows, tuple(aside))
+        try:
+            _write(staging.path, story, formats)
+        except OSError as error:
+            raise ReportError(f"{out}: cannot write the report there: {error.strerror or error}") from error
+        staging.publish()
+    if TERMINAL in formats:
+        terminal.show(console or Patient(), story)
+    return story
+
+
+def run(
+    paths: Sequence[Path | Address],
+    out: Path,
+    wanted: Wanted,
+    stage: Callable[[str], None],
+    *,
+    baseline: Path | Address | None = None,
+    **options: Any,
+) -> FleetStory:
+    """The same with a Spark of its own. Raises JobError, too."""
+    given = [*paths, *([baseline] if baseline is not None else [])]
+    look([path for path in given if isinstance(path, Path)])
+    if not under_spark_submit():
+        stage("starting Spark")
+    with start(wanted.master, memory=wanted.memory) as started, failures_told(started, wanted.master):
+        fleets = located(started, given)
+        against = fleets.pop() if baseline is not None else None
+        return report(fleets, out, spark=started.spark, stage=stage, baseline=against, **options)
+
+
+def compute(
+    spark: "SparkSession", sources: Sequence[Source], baseline: str = ""
+) -> tuple[dict[str, Any], dict[str, tuple[int, int]]]:
+    """The tables, as Arrow has them, and of each fleet how many runs it has and how many of them broke inside."""
+    frames = [runs_of(spark, source) for source in sources]
+    union: DataFrame = reduce(lambda one, other: one.unionByName(other), frames, spark.createDataFrame([], RUNS))
+    runs = union.persist()
+    try:
+        found = rates.findings(runs)
+        made = {
+            "fleet_findings": found,
+            "fleet_times": times.times(runs),
+            "fleet_pairs": pairs.pairs(runs),
+            "fleet_settings": ranking.settings(runs),
+            **({"fleet_changes": changes.changes(found, runs, baseline)} if baseline else {}),
+        }
+        tables = {name: _answer(name, frame) for name, frame in made.items()}
+        counted = runs.groupBy("fleet").agg(
+            F.count(F.lit(1)).alias("runs"), F.count_if(F.col("error") != "").alias("errors")
+        )
+        return tables, {row.fleet: (row.runs, row.errors) for row in counted.collect()}
+    finally:
+        # After Ctrl-C the JVM may not answer any more; what matters then is the interrupt.
+        with contextlib.suppress(Exception):
+            runs.unpersist()
+
+
+def _answer(name: str, frame: "DataFrame") -> Any:
+    schema = TABLES[name].schema
+    return frame.select(*schema.names).toArrow().cast(schema)
+
+
+def _write(folder: Path, story: FleetStory, formats: Sequence[str]) -> None:
+    from spark_report.fleet import html, markdown  # noqa: PLC0415 - Plotly's script is not for every format
+
+    if "html" in formats:
+        (folder / HTML).write_text(html.page(story), encoding="utf-8")
+    if "md" in formats:
+        (folder / MARKDOWN).write_text(markdown.page(story), encoding="utf-8")
+    if "json" in formats:
+        (folder / JSON).write_text(json.dumps(document(story), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    if "parquet" in formats:
+        tables = {name: pa.Table.from_pylist(rows, schema=TABLES[name].schema) for name, rows in story.tables.items()}
+        write_parquet(folder / FOLDER, tables, words_of)
+
+
+def document(story: FleetStory) -> dict[str, Any]:
+    """All of it for machines."""
+    tone, said = verdict(story)
+    return {
+        "verdict": said,
+        "tone": tone,
+        "sentences": sentences(story),
+        "baseline": story.baseline,
+        "fleets": [
+            {
+                "fleet": source.name,
+                "path": str(source.path),
+                "what": source.words,
+                "runs": story.runs.get(source.name, 0),
+                "errors": story.errors.get(source.name, 0),
+                "command": source.command,
+            }
+            for source in story.sources
+        ],
+        "set_aside": [{"path": str(each.path), "reason": each.reason} for each in story.set_aside],
+        "tables": story.tables,
+    }

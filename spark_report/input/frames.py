@@ -1,0 +1,134 @@
+"""The events of sessions as one DataFrame, with the schema the record format gives it: written out, never inferred."""
+
+import re
+from collections.abc import Mapping, Sequence
+from functools import reduce
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import pyarrow as pa
+from pyspark.sql import functions as F  # noqa: N812 - the name every Spark program gives it
+from pyspark.sql import types as T  # noqa: N812
+from pyspark.sql.pandas.types import from_arrow_schema
+
+from cluster_model.protocol.events import COLUMNS
+from playbooks.session_format import session_files
+from spark_report.input.sessions import ARROW_TYPES, FINAL_READ, LEDGER, LEDGER_TERMS, Recorded
+from spark_report.spark.hadoop_fs import spelled
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+_TYPES: Final[dict[str, T.DataType]] = {
+    "int": T.LongType(),
+    "str": T.StringType(),
+    "bool": T.BooleanType(),
+    "ints": T.ArrayType(T.LongType()),
+}
+
+EVENTS: Final = T.StructType(
+    [
+        T.StructField("seq", T.LongType()),
+        *(T.StructField(name, _TYPES[kind]) for name, kind in COLUMNS.items()),
+    ]
+)
+"""One recorded event, as every reader passes it: an old file without a new column reads as nulls there."""
+
+SESSION_EVENTS: Final = T.StructType([T.StructField("session_id", T.StringType()), *EVENTS.fields])
+"""An event and whose it is: what every transform takes."""
+
+SESSIONS: Final = pa.schema(
+    [
+        ("session_id", pa.string()),
+        ("end_us", pa.int64()),
+        ("end_seq", pa.int64()),
+        ("bin_us", pa.int64()),
+        ("controller", pa.string()),
+    ]
+)
+"""A session's end, where open intervals are cut off, the width of its bins in time series, and its first controller."""
+
+ASSIGNMENTS: Final = pa.schema(
+    [
+        ("session_id", pa.string()),
+        ("partition", pa.string()),
+        ("replicas", pa.list_(pa.int64())),
+        ("min_isr", pa.int64()),
+        ("default_min_isr", pa.int64()),
+        ("most_min_isr", pa.int64()),
+    ]
+)
+"""Where a session's replicas were placed; the first is the preferred leader.
+
+``default_min_isr`` is the minimum of a topic that sets none itself, ``most_min_isr`` what any setting counts as at
+most; null where that is not known, or not so.
+"""
+
+RESULTS: Final = pa.schema([("session_id", pa.string()), *((term, pa.int64()) for term in LEDGER_TERMS)])
+"""The ledger a session's own result gives."""
+
+
+def frame_of(spark: "SparkSession", table: pa.Table) -> "DataFrame":
+    """Rows at hand as a frame, by Arrow: Spark then plans with its size instead of guessing."""
+    # Over Spark Connect the columns of an empty table have to be told beside it.
+    if table.num_rows:
+        return spark.createDataFrame(table)
+    return spark.createDataFrame(table, schema=from_arrow_schema(table.schema))
+
+
+def read_events(spark: "SparkSession", sessions: Sequence[Recorded]) -> "DataFrame":
+    """All events of all sessions. Broken lines of a torn log are left out; its holes show in the sequence numbers."""
+    sealed = [session for session in sessions if session.source == "parquet"]
+    parts = [_sealed(spark, group, EVENTS, "events_file") for group in _groups(sealed)]
+    parts += [_torn(spark, session) for session in sessions if session.source == "jsonl"]
+    events = reduce(lambda one, other: one.unionByName(other), parts)
+    return events.select(*SESSION_EVENTS.names)
+
+
+def read_final_reads(spark: "SparkSession", sessions: Sequence[Recorded]) -> "DataFrame":
+    """What the reads at the end of all sessions were served; nothing of a session without one."""
+    return _beside(spark, [session for session in sessions if session.final_read], "final_read", FINAL_READ)
+
+
+def read_ledgers(spark: "SparkSession", sessions: Sequence[Recorded]) -> "DataFrame":
+    """What became of the records of all sessions; nothing of a session that has no such table."""
+    return _beside(spark, [session for session in sessions if session.ledger], "ledger", LEDGER)
+
+
+def _beside(spark: "SparkSession", sessions: Sequence[Recorded], file: str, columns: Mapping[str, str]) -> "DataFrame":
+    """A table beside the events; ``file`` names its path in :class:`Recorded`."""
+    if not sessions:
+        types = {"session_id": pa.string(), **{name: ARROW_TYPES[kind] for name, kind in columns.items()}}
+        return frame_of(spark, pa.schema(list(types.items())).empty_table())
+    schema = T.StructType([T.StructField(name, _TYPES[kind]) for name, kind in columns.items()])
+    parts = [_sealed(spark, group, schema, file) for group in _groups(sessions)]
+    whole = reduce(lambda one, other: one.unionByName(other), parts)
+    return whole.select("session_id", *columns)
+
+
+def _groups(sessions: Sequence[Recorded]) -> list[list[Recorded]]:
+    """Sessions that one scan can read: those in one parent, each in a directory that bears its id."""
+    groups: dict[str, list[Recorded]] = {}
+    for session in sessions:
+        by_name = session.path.name == f"{session_files.DIRECTORY_PREFIX}{session.session_id}"
+        plain = re.fullmatch(r"[A-Za-z0-9._-]+", session.session_id)
+        key = session.path.resolve().parent if by_name and plain else session.path.resolve()
+        groups.setdefault(str(key), []).append(session)
+    return list(groups.values())
+
+
+def _sealed(spark: "SparkSession", group: Sequence[Recorded], schema: T.StructType, file: str) -> "DataFrame":
+    """One of the files of sealed sessions; ``file`` names its path in :class:`Recorded`."""
+    paths = [spelled(getattr(session, file)) for session in group]
+    if len(group) == 1:
+        return spark.read.schema(schema).parquet(*paths).withColumn("session_id", F.lit(group[0].session_id))
+    whole = T.StructType([*schema.fields, T.StructField("session_id", T.StringType())])
+    parent = group[0].path.resolve().parent
+    base = f"file:{parent}" if isinstance(parent, Path) else str(parent)
+    return spark.read.schema(whole).option("basePath", base).parquet(*paths)
+
+
+def _torn(spark: "SparkSession", session: Recorded) -> "DataFrame":
+    lines = spark.read.schema(EVENTS).option("mode", "PERMISSIVE").json(spelled(session.events_file))
+    whole = F.col("seq").isNotNull() & F.col("at_us").isNotNull() & (F.col("seq") <= session.last_seq)
+    return lines.filter(whole).withColumn("session_id", F.lit(session.session_id))

@@ -1,0 +1,220 @@
+"""Sessions side by side: what is measured of each, who is best and worst, and what changed against a baseline.
+
+A model's run has no noise, yet another seed is another run: a change counts from :data:`LEAST_SHARE` of the baseline's
+value on, and from the least step that anybody would care about.
+"""
+
+from collections.abc import Callable, Iterable
+from typing import Any, Final, Literal, NamedTuple
+
+from spark_report.model.format import duration, number, share, signed
+from spark_report.model.own_topics import of_users
+from spark_report.model.report import Row, SessionStory, Story
+
+LEAST_SHARE: Final = 0.05
+"""Changes below this share of the baseline's value are none."""
+
+Unit = Literal["records", "count", "µs", "share", "records/s"]
+
+_GRAINS: Final[dict[Unit, float]] = {"records": 1, "count": 1, "µs": 1_000, "share": 0.0001, "records/s": 0.1}
+"""The least change that counts."""
+_SECOND: Final = 1_000_000
+
+
+class Measure(NamedTuple):
+    """One number of a session."""
+
+    name: str
+    title: str
+    unit: Unit
+    better: Literal["less", "more"]
+    of: Callable[[SessionStory], float | None]
+
+    def shown(self, value: float | None) -> str:
+        """A value for people; empty for none."""
+        if value is None:
+            return ""
+        if self.unit == "µs":
+            return duration(round(value))
+        if self.unit == "share":
+            return share(value)
+        return f"{value:,.1f}/s" if self.unit == "records/s" else number(round(value))
+
+    def change(self, row: Row) -> str:
+        """A change against the baseline with its sign: in points of a share, else absolute and in per cent."""
+        change = row["difference"]
+        if change is None or row["session_id"] == row["baseline_id"]:
+            return ""
+        if not change:
+            return "±0"
+        if self.unit == "share":
+            return f"{signed(change * 100, 2)} points"
+        size = f"{'+' if change > 0 else '−'}{self.shown(abs(change))}"
+        part = row["difference_share"]
+        return size if part is None else f"{size} ({signed(part * 100, 0 if abs(part) >= 0.1 else 1)} %)"
+
+
+def _count(name: str) -> Callable[[SessionStory], float | None]:
+    return lambda story: story.counts.get(name, 0)
+
+
+def _least(found: Iterable[Any]) -> float | None:
+    return min((value for value in found if value is not None), default=None)
+
+
+def _most(found: Iterable[Any]) -> float | None:
+    return max((value for value in found if value is not None), default=None)
+
+
+def _timed(of: Callable[[SessionStory], float | None]) -> Callable[[SessionStory], float | None]:
+    """Nothing where no time passes."""
+    return lambda story: None if story.timeless else of(story)
+
+
+def _worst_availability(scope: str) -> Callable[[SessionStory], float | None]:
+    def of(story: SessionStory) -> float | None:
+        found = [row for row in story.tables["availability"] if row["scope"] == scope]
+        return _least(row["availability"] for row in of_users(found))
+
+    return _timed(of)
+
+
+def _longest(scope: str) -> Callable[[SessionStory], float | None]:
+    return _timed(lambda story: _most([0, *(row["duration_us"] for row in of_users(story.unavailable(scope)))]))
+
+
+def _partition_time(column: str) -> Callable[[SessionStory], float | None]:
+    return _timed(lambda story: sum(row[column] or 0 for row in of_users(story.tables["partitions"])))
+
+
+def _mean(column: str) -> Callable[[SessionStory], float | None]:
+    return _timed(lambda story: _most(row[column] for row in story.tables["fault_means"] if not row["fault"]))
+
+
+def _latency(what: str, phase: str, column: str) -> Callable[[SessionStory], float | None]:
+    return _timed(
+        lambda story: _most(
+            row[column] for row in story.tables["latency"] if (row["what"], row["phase"]) == (what, phase)
+        )
+    )
+
+
+def _fired(severity: str) -> Callable[[SessionStory], float | None]:
+    return _timed(
+        lambda story: sum(bool(row["fired"]) and row["severity"] == severity for row in story.tables["alerts"])
+    )
+
+
+def _throughput(story: SessionStory) -> float | None:
+    return float(story.counts.get("acked", 0) * _SECOND / story.recorded.end_us)
+
+
+def _sum(table: str, column: str) -> Callable[[SessionStory], float | None]:
+    return lambda story: sum(row[column] or 0 for row in story.tables[table])
+
+
+def _rows(table: str) -> Callable[[SessionStory], float | None]:
+    return lambda story: len(story.tables[table])
+
+
+MEASURES: Final = (
+    Measure("acked_lost", "Acknowledged records lost", "records", "less", _count("acked_lost")),
+    Measure("committed_lost", "of these committed", "records", "less", _count("committed_lost")),
+    Measure("failed", "Records refused for good", "records", "less", _count("failed")),
+    Measure("unknown", "Records of unknown fate", "records", "less", _count("unknown")),
+    Measure("violations", "Invariants violated", "count", "less", _count("violations")),
+    Measure(
+        "illegal_anomalies",
+        "Anomalies that may not be",
+        "count",
+        "less",
+        lambda story: sum(row["found"] for row in story.tables["anomalies_told"] if not row["legal"]),
+    ),
+    Measure("worst_availability", "Availability, worst partition", "share", "more", _worst_availability("partition")),
+    Measure("worst_client", "Availability, worst client", "share", "more", _worst_availability("client")),
+    Measure("longest_outage", "Longest outage", "µs", "less", _longest("partition")),
+    Measure("longest_client_outage", "Longest a client could not write", "µs", "less", _longest("client")),
+    Measure("under_replicated", "Under-replicated, added up", "µs", "less", _partition_time("under_replicated_us")),
+    Measure("under_min_isr", "Under min ISR, added up", "µs", "less", _partition_time("under_min_isr_us")),
+    Measure("detect", "Mean time to detect", "µs", "less", _mean("mttd_us")),
+    Measure("elect", "Mean time to elect", "µs", "less", _mean("mtte_us")),
+    Measure("restore", "Recovery time of the service (RTO)", "µs", "less", _mean("rto_us")),
+    Measure("recover", "Mean time to recover (MTTR)", "µs", "less", _mean("mttr_us")),
+    Measure("acks_p50", "Acknowledged within, median", "µs", "less", _latency("produce", "all", "p50_us")),
+    Measure("acks_p99", "Acknowledged within, 99 %", "µs", "less", _latency("produce", "all", "p99_us")),
+    Measure("acks_p99_during", "the same during faults", "µs", "less", _latency("produce", "during", "p99_us")),
+    Measure("acks_max", "Slowest acknowledgement", "µs", "less", _latency("produce", "all", "max_us")),
+    Measure("reads_p99", "Read within, 99 %", "µs", "less", _latency("end_to_end", "all", "p99_us")),
+    Measure("throughput", "Acknowledged per second", "records/s", "more", _timed(_throughput)),
+    Measure("unclean_elections", "Unclean elections", "count", "less", _count("elections_unclean")),
+    Measure("isr_shrinks", "ISR shrinks", "count", "less", _count("isr_shrinks")),
+    Measure("pages", "Alerts that page", "count", "less", _fired("page")),
+    Measure("warnings", "Alerts that warn", "count", "less", _fired("warn")),
+    Measure(
+        "peak_lag",
+        "Greatest lag of a group",
+        "records",
+        "less",
+        lambda story: _most(row["peak_lag"] for row in story.tables["lag_peaks"]),
+    ),
+    Measure("rebalances", "Rebalances", "count", "less", _rows("rebalances")),
+    Measure(
+        "rebalance_time", "Partitions idle by rebalances", "µs", "less", _timed(_sum("rebalances", "time_lost_us"))
+    ),
+    Measure("failovers", "Controller failovers", "count", "less", _rows("controller_failovers")),
+)
+"""What sessions are compared by, the worst news first."""
+
+BY_NAME: Final = {measure.name: measure for measure in MEASURES}
+
+
+def compare(story: Story) -> list[Row]:
+    """A row for each session and measure; the columns are those of the table ``comparison``."""
+    found = [row for measure in MEASURES for row in _measured(story, measure)]
+    place = {one.session_id: number for number, one in enumerate(story.sessions)}
+    order = {measure.name: number for number, measure in enumerate(MEASURES)}
+    return sorted(found, key=lambda row: (place[row["session_id"]], order[row["measure"]]))
+
+
+def regressions(rows: list[Row]) -> list[Row]:
+    """Those that are worse than the baseline."""
+    return [row for row in rows if row["judged"] == "regression"]
+
+
+def _measured(story: Story, measure: Measure) -> list[Row]:
+    values = {one.session_id: measure.of(one) for one in story.sessions}
+    known = [value for value in values.values() if value is not None]
+    low, high = min(known, default=0), max(known, default=0)
+    apart = len(known) > 1 and high - low >= _GRAINS[measure.unit]
+    best, worst = (low, high) if measure.better == "less" else (high, low)
+    base = values.get(story.baseline)
+    rows = []
+    for session_id, value in values.items():
+        rank = "" if not apart or value is None else "best" if value == best else "worst" if value == worst else ""
+        change = None if base is None or value is None else value - base
+        rows.append(
+            {
+                "session_id": session_id,
+                "measure": measure.name,
+                "measured_in": measure.unit,
+                "better": measure.better,
+                "value": None if value is None else float(value),
+                "rank": rank,
+                "baseline_id": story.baseline,
+                "baseline_value": None if base is None else float(base),
+                "difference": None if change is None else float(change),
+                "difference_share": change / abs(base) if change is not None and base else None,
+                "judged": "" if session_id == story.baseline else _judged(measure, base, value, change),
+            }
+        )
+    return rows
+
+
+def _judged(measure: Measure, base: float | None, value: float | None, change: float | None) -> str:
+    if base is None or value is None or change is None:
+        return ""
+    # A share near 1 hardly changes by a share of itself: what counts is the time without service.
+    of = 1 - base if measure.unit == "share" else abs(base)
+    if abs(change) < _GRAINS[measure.unit] or (of and abs(change) < LEAST_SHARE * of):
+        return "same"
+    return "regression" if (change > 0) == (measure.better == "less") else "improvement"

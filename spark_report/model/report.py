@@ -1,0 +1,371 @@
+"""Findings in words: the verdict on a session, and the sentences that a reader should meet before any table."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from shlex import quote
+from typing import Any, Final, Literal
+
+from spark_report.input.sessions import Recorded, SetAside
+from spark_report.model.format import acks, duration, instant, several
+from spark_report.model.own_topics import is_own, of_users
+from spark_report.spark.hadoop_fs import HadoopPath
+from spark_report.tables.collect import Tables, rows
+
+Row = dict[str, Any]
+Tone = Literal["calm", "warning", "alarm"]
+
+MOST_CAUSES: Final = 3
+"""Causes of loss told in sentences; the table of losses has all."""
+
+MOST_DISAGREEMENTS: Final = 5
+"""Disagreements told in sentences; their table has all."""
+
+_VERDICTS: Final = {"pass": "PASS", "fail": "FAIL", "inconclusive": "INCONCLUSIVE"}
+
+
+@dataclass(frozen=True, slots=True)
+class SessionStory:
+    """One session: its findings by table, and what they mean."""
+
+    recorded: Recorded
+    counts: Row
+    tables: dict[str, list[Row]]
+    problems: tuple[str, ...]
+    """What is wrong with it; empty for a whole session."""
+
+    @property
+    def session_id(self) -> str:
+        """The session's id."""
+        return self.recorded.session_id
+
+    @property
+    def name(self) -> str:
+        """Its playbook's title, or name."""
+        manifest = self.recorded.manifest
+        return (manifest.title if manifest else "") or self.recorded.start.title or self.recorded.start.playbook
+
+    @property
+    def status(self) -> str:
+        """``complete``; ``incomplete`` where events are missing; ``recovered``, ``damaged`` where none are."""
+        if not self.problems:
+            return "complete"
+        manifest = self.recorded.manifest
+        if manifest is None or not self.counts["gapless"] or self.recorded.last_seq < manifest.last_seq:
+            return "incomplete"
+        return "recovered" if manifest.status == "recovered" and len(self.problems) == 1 else "damaged"
+
+    @property
+    def complaint(self) -> str:
+        """What its problems are called: ``Incomplete`` only where events are missing."""
+        return {"incomplete": "Incomplete", "damaged": "Damaged"}.get(self.status, "Note")
+
+    @property
+    def verdict(self) -> str:
+        """``pass``, ``fail``, ``inconclusive``; empty when the session never got to one."""
+        return self.recorded.manifest.verdict if self.recorded.manifest else ""
+
+    @property
+    def timeless(self) -> bool:
+        """See :attr:`Recorded.timeless`."""
+        return self.recorded.timeless
+
+    @property
+    def lost(self) -> list[Row]:
+        """Losses to show: what is lost for good, and in a session without an end what is missing so far."""
+        lost = [row for row in self.tables["losses"] if row["fate"] == "lost"]
+        if lost or self.recorded.manifest:
+            return lost
+        return self._missing
+
+    def since(self, loss: Row) -> Row:
+        """The moment a lost record went missing: the verdict falls only as the session ends."""
+        same = [
+            row
+            for row in self._missing
+            if (row["partition"], row["client"]) == (loss["partition"], loss["client"])
+            and row["log_offset"] <= loss["log_offset"] < row["log_offset"] + row["count"]
+        ]
+        return same[-1] if same else loss
+
+    @property
+    def _missing(self) -> list[Row]:
+        return [row for row in self.tables["losses"] if row["fate"] == "missing"]
+
+    @property
+    def disagreements(self) -> list[Row]:
+        """What the session says of itself otherwise than its events do."""
+        return self.tables["disagreements"]
+
+    @property
+    def failed(self) -> list[Row]:
+        """Expectations that failed."""
+        return [row for row in self.tables["expectations"] if row["ok"] is False]
+
+    def decided_us(self, expectation: Row) -> int:
+        """When an expectation was decided, by the session's result: its event is emitted a little later."""
+        same = [row for row in self.tables["expectations"] if _checked(row) == _checked(expectation)]
+        told = self.recorded.result.get("expectations")
+        found = [
+            each["at_us"]
+            for each in (told if isinstance(told, list) else ())
+            if isinstance(each, dict)
+            and (each.get("text"), each.get("ok")) == _checked(expectation)
+            and type(each.get("at_us")) is int
+        ]
+        place = [row["seq"] for row in same].index(expectation["seq"])
+        return int(found[place] if place < len(found) else expectation["at_us"])
+
+    def unavailable(self, scope: str) -> list[Row]:
+        """Intervals without service, of a ``partition`` or felt by a ``client``."""
+        return [row for row in self.tables["unavailability"] if row["scope"] == scope]
+
+    @property
+    def opened_by(self) -> str:
+        """The command that shows it on the screen."""
+        path = self.recorded.path
+        return path.brought_for("open") if isinstance(path, HadoopPath) else f"floodmark open {quote(self.session_id)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Story:
+    """A whole report: what every renderer takes."""
+
+    sessions: tuple[SessionStory, ...]
+    set_aside: tuple[SetAside, ...]
+    tables: Tables
+    baseline: str = ""
+    """The session that the others are measured against; empty for none."""
+
+
+def tell(sessions: Sequence[Recorded], set_aside: Sequence[SetAside], tables: Tables, baseline: str = "") -> Story:
+    """Sort the findings by session."""
+    by_table = {name: _by_session(table) for name, table in tables.items()}
+    stories = []
+    for session in sessions:
+        own = {name: found.get(session.session_id, []) for name, found in by_table.items()}
+        counts = own.pop("counts")[0] if own["counts"] else {"events": 0, "gapless": False}
+        problems = session.problems
+        if not counts["gapless"]:
+            problems += (f"its events have holes: {counts['events']:,} read of {session.last_seq + 1:,}",)
+        stories.append(SessionStory(session, counts, own, problems))
+    return Story(tuple(stories), tuple(set_aside), tables, baseline)
+
+
+def _by_session(table: Any) -> dict[str, list[Row]]:
+    found: dict[str, list[Row]] = {}
+    for row in rows(table):
+        found.setdefault(row["session_id"], []).append(row)
+    return found
+
+
+def tone(story: SessionStory) -> Tone:
+    """How much a session should worry its reader."""
+    if story.verdict == "fail" or story.disagreements:
+        return "alarm"
+    # A playbook may expect what nobody wants: it passes, and its reader should still look.
+    if story.verdict != "pass" or story.problems or story.lost or story.tables["violations"]:
+        return "warning"
+    return "calm"
+
+
+def overall(story: Story) -> tuple[Tone, str]:
+    """One sentence over all sessions."""
+    if len(story.sessions) == 1:
+        return tone(story.sessions[0]), headline(story.sessions[0])
+    words = []
+    for verdict, word in (
+        ("fail", "failed"),
+        ("inconclusive", "inconclusive"),
+        ("pass", "passed"),
+        ("", "without verdict"),
+    ):
+        count = sum(session.verdict == verdict for session in story.sessions)
+        if count:
+            words.append(f"{count} {word}")
+    lost = sum(row["count"] for session in story.sessions for row in session.lost)
+    tones = [tone(session) for session in story.sessions]
+    worst: Tone = "alarm" if "alarm" in tones else "warning" if "warning" in tones else "calm"
+    return (
+        worst,
+        f"{len(story.sessions)} sessions: {', '.join(words)}. {_capital(several(lost, 'acknowledged record'))} lost.",
+    )
+
+
+def headline(story: SessionStory) -> str:
+    """The verdict in one or two sentences."""
+    if not story.verdict:
+        what = f"INCOMPLETE: the recording stops at {instant(story.recorded.end_us)}, before any verdict."
+    else:
+        what = f"{_VERDICTS.get(story.verdict, story.verdict.upper())}: {_reason(story)}."
+    return f"{what} {_loss_sentence(story)}"
+
+
+def sentences(story: SessionStory) -> list[str]:
+    """What happened, in the order in which a reader asks."""
+    said = [
+        *_causes(story),
+        _faults(story),
+        *_outages(story),
+        _own_topics(story),
+        _slowest(story),
+        _controllers(story),
+        _elections(story),
+    ]
+    said += [_violated(row) for row in story.tables["violations"][:3]]
+    said += [_contradicted(row) for row in story.disagreements[:MOST_DISAGREEMENTS]]
+    if len(story.disagreements) > MOST_DISAGREEMENTS:
+        more = several(len(story.disagreements) - MOST_DISAGREEMENTS, "more disagreement")
+        said.append(f"{more} in the table of disagreements.")
+    return [sentence for sentence in said if sentence]
+
+
+def _contradicted(row: Row) -> str:
+    """What is said in two ways; one of the two is wrong."""
+    where = f" of {row['partition']}" if row["partition"] else ""
+    what = f"{row['name'].replace('_', ' ')}{where}"
+    return f"Its {row['source']} says {row['told']:,} {what}, its events say {row['found']:,}."
+
+
+def _violated(row: Row) -> str:
+    """Sessions of before know of no version that is known for anything."""
+    known = f" ({row['known']})" if row.get("known") else ""
+    return f"Invariant {row['invariant']} was violated: {row['detail']}{known}"
+
+
+def _reason(story: SessionStory) -> str:
+    checked = story.tables["expectations"]
+    if story.verdict == "fail" and story.failed:
+        if len(checked) == 1:
+            return "the one expectation failed"
+        return f"{len(story.failed)} of {len(checked)} expectations failed"
+    if story.verdict == "pass":
+        return "every expectation held" if checked else "nothing was expected of it, and it ran to its end"
+    if story.verdict == "inconclusive":
+        return str(story.recorded.result.get("reason") or "its playbook did not get where it wanted to go")
+    return "it did not do what its playbook expects"
+
+
+def _loss_sentence(story: SessionStory) -> str:
+    lost = sum(row["count"] for row in story.lost if row["fate"] == "lost")
+    missing = sum(row["count"] for row in story.lost if row["fate"] == "missing")
+    if not lost and missing:
+        return f"{_capital(several(missing, 'acknowledged record'))} had gone missing by then."
+    if not lost:
+        return "No acknowledged record was lost."
+    committed = sum(row["count"] for row in story.lost if row["fate"] == "lost" and row["committed"])
+    said = f"{_capital(several(lost, 'acknowledged record'))} {'was' if lost == 1 else 'were'} lost"
+    if not committed:
+        return f"{said}."
+    if committed == lost:
+        which = "it was committed" if lost == 1 else "all of them were committed"
+        return f"{said}; {which}: somebody may have read {'it' if lost == 1 else 'them'}."
+    return f"{said}, {committed:,} of them committed: somebody may have read those."
+
+
+def _causes(story: SessionStory) -> list[str]:
+    causes = list(dict.fromkeys(row["cause"] for row in story.lost))
+    more = [f"{several(len(causes) - MOST_CAUSES, 'more cause')} in the table of losses."]
+    said = [f"Why: {cause.rstrip('.')}." for cause in causes[:MOST_CAUSES]]
+    return said + more if len(causes) > MOST_CAUSES else said
+
+
+def _faults(story: SessionStory) -> str:
+    found = story.tables["faults"]
+    if not found and story.timeless:
+        refused = sum(bool(row["error"]) for row in story.tables["steps"])
+        return f"{_capital(several(len(story.tables['steps']), 'manual step'))}, {refused or 'none'} of them refused."
+    if not found:
+        return "No fault was injected."
+    told = [
+        f"{row['fault']} on {row['target'] or 'the cluster'} "
+        + (
+            f"from {instant(row['began_us'])} on"
+            if row["open"]
+            else f"from {instant(row['began_us'])} to {instant(row['ended_us'])}"
+        )
+        for row in found[:3]
+    ]
+    more = f", and {len(found) - 3} more" if len(found) > 3 else ""
+    return f"{_capital(several(len(found), 'fault'))}: {'; '.join(told)}{more}."
+
+
+def _outages(story: SessionStory) -> list[str]:
+    said = []
+    if worst := _worst(of_users(story.unavailable("partition")), ("partition",)):
+        (partition,), total, spans, first = worst
+        said.append(
+            f"{partition} had no serving leader {_how_long(story, total)}in {several(spans, 'interval')}; "
+            f"it began as {first['began_by']}" + (f" and ended as {first['ended_by']}." if first["ended_by"] else ".")
+        )
+    if worst := _worst(story.unavailable("client"), ("client", "acks", "partition")):
+        (client, level, partition), total, spans, first = worst
+        said.append(
+            f"{client} with acks={acks(level)} could not write to {partition} {_how_long(story, total)}in "
+            f"{several(spans, 'interval')}, first answer {first['began_by']}."
+        )
+    return said
+
+
+def _own_topics(story: SessionStory) -> str:
+    """How Kafka's own partitions fared, where those of users stand before them."""
+    found = story.unavailable("partition")
+    own = [row for row in found if is_own(row["partition"])]
+    if not own or len(own) == len(found) or story.timeless:
+        return ""
+    worst = max(row["duration_us"] for row in own)
+    count = len({row["partition"] for row in own})
+    return f"Of Kafka's own topics {several(count, 'partition')} had no serving leader, for {duration(worst)} at most."
+
+
+def _slowest(story: SessionStory) -> str:
+    """The slowest acknowledgement, where faults had a part in it: waiting in silence is no refusal."""
+    found = {(row["client"], row["phase"]): row for row in story.tables["latency"] if row["what"] == "produce"}
+    during = [row for (_client, phase), row in found.items() if phase == "during"]
+    if not during or story.timeless:
+        return ""
+    worst = max(during, key=lambda row: row["max_us"])
+    before = found.get((worst["client"], "before"))
+    usual = f"; before any fault 99 % came within {duration(before['p99_us'])}" if before else ""
+    return f"The slowest acknowledgement of {worst['client']} took {duration(worst['max_us'])}{usual}."
+
+
+def _how_long(story: SessionStory, us: int) -> str:
+    return "" if story.timeless else f"for {duration(us)} "
+
+
+def _worst(spans: list[Row], keys: tuple[str, ...]) -> tuple[tuple[Any, ...], int, int, Row] | None:
+    """Who was out longest: its key, time in all, number of intervals, and the longest of them."""
+    groups: dict[tuple[Any, ...], list[Row]] = {}
+    for row in spans:
+        groups.setdefault(tuple(row[key] for key in keys), []).append(row)
+    if not groups:
+        return None
+    key = max(groups, key=lambda name: sum(row["duration_us"] for row in groups[name]))
+    own = groups[key]
+    return key, sum(row["duration_us"] for row in own), len(own), max(own, key=lambda row: row["duration_us"])
+
+
+def _controllers(story: SessionStory) -> str:
+    """Who took over as controller, and when."""
+    found = story.tables["controllers"]
+    told = [f"{row['node']} at {instant(row['at_us'])} in epoch {row['leader_epoch']}" for row in found[:3]]
+    more = f", and {len(found) - 3} more" if len(found) > 3 else ""
+    return f"The controller changed {several(len(found), 'time')}: {'; '.join(told)}{more}." if found else ""
+
+
+def _elections(story: SessionStory) -> str:
+    counts = story.counts
+    clean, unclean, offline = (counts.get(f"elections_{kind}", 0) for kind in ("clean", "unclean", "offline"))
+    if not clean + unclean + offline:
+        return ""
+    bad = f"{unclean:,} unclean" if unclean else "none unclean"
+    nobody = f"; {several(offline, 'time')} nobody could be elected" if offline else ""
+    return f"{_capital(several(clean, 'clean election'))}, {bad}{nobody}."
+
+
+def _checked(row: Row) -> tuple[str, bool]:
+    return row["rule"], row["ok"]
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]

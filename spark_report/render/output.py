@@ -1,0 +1,149 @@
+"""Writes a report's files so that nobody ever meets half of one.
+
+Everything is made in a hidden directory beside the target and renamed into place at the end. A job that is killed
+before that leaves the previous report untouched, and nothing else that lies in the target is ever removed.
+"""
+
+import json
+import os
+import re
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from cluster_model.protocol.events import SCHEMA_VERSION
+from spark_report.model.report import Story, overall
+from spark_report.render import markdown
+from spark_report.spark.errors import ReportError
+from spark_report.spark.leftovers import working_directory
+from spark_report.tables import dictionary_page, registry
+
+HTML: Final = "report.html"
+MARKDOWN: Final = "report.md"
+DICTIONARY: Final = "dictionary.md"
+"""What the tables and their columns mean, beside them."""
+JSON: Final = "report.json"
+TABLES: Final = "tables"
+
+_OUR_JSON: Final = re.compile(rb'\A\{\s*"schema_version": \d+,\s*"headline": "')
+_OUR_PAGE: Final = re.compile(rb"<title>floodmark report: ")
+_OUR_TEXTS: Final = {
+    HTML: _OUR_PAGE,
+    MARKDOWN: re.compile(re.escape(markdown.FIRST.encode())),
+    DICTIONARY: re.compile(re.escape(dictionary_page.TITLE.encode())),
+}
+_HEAD_BYTES: Final = 4_096
+
+
+class Staging:
+    """A directory that becomes, file by file, the contents of ``target`` when :meth:`publish` is called.
+
+    A report, document or dictionary in the target that floodmark did not write is somebody's own: it is refused.
+    """
+
+    def __init__(self, target: Path) -> None:
+        self.target = target
+        self.path = Path()
+        self._stack = ExitStack()
+
+    def __enter__(self) -> "Staging":
+        try:
+            if self.target.exists() and not self.target.is_dir():
+                raise ReportError(f"{self.target}: found a file, expected a directory to write the report to")
+            if foreign := _foreign(self.target):
+                raise ReportError(f"{foreign}: not a report of floodmark's, and it would be overwritten")
+            self.target.parent.mkdir(parents=True, exist_ok=True)
+            prefix = f".{self.target.name}.floodmark-"
+            self.path = self._stack.enter_context(working_directory(self.target.parent, prefix))
+            _refuse_if_closed(self.target)
+        except OSError as error:
+            raise ReportError(f"{self.target}: cannot write the report there: {error.strerror}") from error
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stack.close()
+
+    def publish(self) -> None:
+        """Move every file into place, each in one step."""
+        try:
+            for file in sorted(self.path.rglob("*")):
+                if file.is_file():
+                    place = self.target / file.relative_to(self.path)
+                    place.parent.mkdir(parents=True, exist_ok=True)
+                    file.replace(place)
+        except OSError as error:
+            raise ReportError(f"{error.filename}: cannot write the report there: {error.strerror}") from error
+
+
+def _refuse_if_closed(target: Path) -> None:
+    """Find out that a directory is somebody else's before a report is computed for it, not after."""
+    for place in (target, target / TABLES):
+        if place.is_dir() and not os.access(place, os.W_OK | os.X_OK):
+            raise ReportError(f"{place}: cannot write the report there: it belongs to {_owner(place)}")
+
+
+def _owner(place: Path) -> str:
+    try:
+        return place.owner()
+    except (KeyError, OSError):
+        return f"user {place.stat().st_uid}"
+
+
+def _foreign(target: Path) -> Path | None:
+    """A file in the way that is not ours. A page is ours if it says so itself, or the document beside it does."""
+    document = target / JSON
+    if document.exists():
+        return None if _begins(document, _OUR_JSON) else document
+    texts = ((target / name, ours) for name, ours in _OUR_TEXTS.items())
+    return next((path for path, ours in texts if path.exists() and not _begins(path, ours)), None)
+
+
+def _begins(path: Path, ours: re.Pattern[bytes]) -> bool:
+    if not path.is_file():
+        return False
+    with path.open("rb") as file:
+        return ours.search(file.read(_HEAD_BYTES)) is not None
+
+
+def write_json(path: Path, story: Story, tables: dict[str, Any]) -> None:
+    """Write all findings as one JSON document."""
+    document = {
+        "schema_version": SCHEMA_VERSION,
+        "headline": overall(story)[1],
+        "set_aside": [{"path": str(aside.path), "reason": aside.reason} for aside in story.set_aside],
+        "tables": {name: table.to_pylist() for name, table in tables.items()},
+    }
+    path.write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+Words = Callable[[str, str], Mapping[str, str]]
+"""What is known of a column of a table; of the table itself, if the column is empty."""
+
+
+def words_of(name: str, column: str) -> Mapping[str, str]:
+    """What the registry says."""
+    table = registry.TABLES[name]
+    if not column:
+        return {"row": table.row}
+    return {"unit": table.column(column).unit, "meaning": table.column(column).meaning}
+
+
+def write_parquet(directory: Path, tables: dict[str, Any], words: Words = words_of) -> None:
+    """Write one Parquet file a table; it and its columns carry what they mean."""
+    directory.mkdir()
+    for name, table in tables.items():
+        fields = [field.with_metadata(words(name, field.name)) for field in table.schema]
+        described = table.cast(pa.schema(fields, metadata=words(name, "")))
+        pq.write_table(described, directory / f"{name}.parquet", compression="zstd")
+
+
+def write_dictionary(path: Path) -> None:
+    """Write what the tables and their columns mean."""
+    path.write_text(dictionary_page.dictionary(), encoding="utf-8")

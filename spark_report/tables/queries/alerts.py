@@ -1,0 +1,173 @@
+"""What Kafka's own metrics would have told an operator, and when an alert on them would have fired.
+
+Each rule is a condition of the cluster and how long it must hold. Counts are those of the controller's state; a broker
+that is down reports nothing, so a real sum over brokers may be smaller.
+"""
+
+from functools import reduce
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from pyspark.sql import functions as F  # noqa: N812
+
+from spark_report.tables.queries.intervals import SPAN, merged
+from spark_report.tables.queries.sweeping import swept
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+_SECOND_US: Final = 1_000_000
+
+
+class Rule(NamedTuple):
+    """An alert: Kafka's name of the metric, how bad it is, and for how long the condition must hold."""
+
+    alert: str
+    metric: str
+    severity: str
+    for_us: int
+    condition: str
+    """The condition of a partition that the metric counts; empty for what happens at an instant."""
+    kind: str = ""
+    """The kind of event that the metric counts."""
+
+
+RULES: Final = (
+    Rule(
+        "OfflinePartitionsCount",
+        "kafka.controller:type=KafkaController,name=OfflinePartitionsCount",
+        "page",
+        0,
+        "offline",
+    ),
+    Rule(
+        "UnderMinIsrPartitionCount",
+        "kafka.server:type=ReplicaManager,name=UnderMinIsrPartitionCount",
+        "page",
+        10 * _SECOND_US,
+        "under_min_isr",
+    ),
+    Rule(
+        "UnderReplicatedPartitions",
+        "kafka.server:type=ReplicaManager,name=UnderReplicatedPartitions",
+        "warn",
+        60 * _SECOND_US,
+        "under_replicated",
+    ),
+    Rule(
+        "AtMinIsrPartitionCount",
+        "kafka.server:type=ReplicaManager,name=AtMinIsrPartitionCount",
+        "warn",
+        60 * _SECOND_US,
+        "at_min_isr",
+    ),
+    Rule(
+        "UncleanLeaderElectionsPerSec",
+        "kafka.controller:type=ControllerStats,name=UncleanLeaderElectionsPerSec",
+        "page",
+        0,
+        "",
+        "unclean",
+    ),
+    Rule("IsrShrinksPerSec", "kafka.server:type=ReplicaManager,name=IsrShrinksPerSec", "warn", 0, "", "shrink"),
+    Rule(
+        "ActiveControllerCount",
+        "kafka.controller:type=KafkaController,name=ActiveControllerCount",
+        "page",
+        10 * _SECOND_US,
+        "",
+        "controller",
+    ),
+)
+"""The alerts, worst first as operators have them. ``ActiveControllerCount`` is watched for being 0."""
+
+
+def alerts(conditions: "DataFrame", instants: "DataFrame", vacant: "DataFrame") -> "DataFrame":
+    """Every interval in which a rule's condition held anywhere in the cluster, and whether and when its alert fired.
+
+    ``instants`` has events with the ``what`` of a rule's kind, ``vacant`` the times without an active controller.
+    """
+    parts = [_held(conditions), _happened(instants), _headless(vacant)]
+    spans = reduce(lambda one, other: one.unionByName(other), parts)
+    rule = [
+        F.struct(
+            F.lit(each.condition or each.kind).alias("what"),
+            F.lit(each.alert).alias("alert"),
+            F.lit(each.metric).alias("metric"),
+            F.lit(each.severity).alias("severity"),
+            F.lit(each.for_us).cast("long").alias("for_us"),
+        )
+        for each in RULES
+    ]
+    own = F.filter(F.array(*rule), lambda each: each["what"] == F.col("what"))
+    told = spans.withColumn("_rule", F.get(own, F.lit(0))).filter(F.col("_rule").isNotNull())
+    duration = F.col("ended_us") - F.col("began_us")
+    fires = duration >= F.col("_rule.for_us")
+    return told.select(
+        "session_id",
+        "_rule.alert",
+        "_rule.metric",
+        "_rule.severity",
+        "peak",
+        *SPAN,
+        duration.alias("duration_us"),
+        "_rule.for_us",
+        fires.alias("fired"),
+        F.when(fires, F.col("began_us") + F.col("_rule.for_us")).alias("fired_us"),
+    )
+
+
+def _held(conditions: "DataFrame") -> "DataFrame":
+    """When a condition held for any partition, and for how many at most."""
+    anywhere = merged(conditions.select("session_id", F.col("condition").alias("what"), *SPAN), ["what"])
+    counted = (
+        swept(
+            conditions.select(
+                "session_id",
+                F.col("condition").alias("what"),
+                F.col("began_seq").alias("start"),
+                F.col("ended_seq").alias("end"),
+                F.lit(1).alias("partitions"),
+            ),
+            ["session_id", "what"],
+            ["partitions"],
+        )
+        .filter(F.col("partitions") > 0)
+        .alias("counted")
+    )
+    spans = anywhere.alias("anywhere")
+    inside = (
+        (F.col("counted.session_id") == F.col("anywhere.session_id"))
+        & (F.col("counted.what") == F.col("anywhere.what"))
+        & F.col("counted.start").between(F.col("anywhere.began_seq"), F.col("anywhere.ended_seq") - 1)
+    )
+    whole = ["session_id", "what", *SPAN]
+    return (
+        spans.join(counted, on=inside, how="inner")
+        .groupBy(*(F.col(f"anywhere.{name}").alias(name) for name in whole))
+        .agg(F.max("partitions").alias("peak"))
+    )
+
+
+def _happened(instants: "DataFrame") -> "DataFrame":
+    """Rates are above zero for an instant: all of them at one instant are one."""
+    return (
+        instants.groupBy("session_id", "what", "at_us")
+        .agg(F.min("seq").alias("_first"), F.max("seq").alias("_last"), F.count(F.lit(1)).alias("peak"))
+        .select(
+            "session_id",
+            "what",
+            F.col("at_us").alias("began_us"),
+            F.col("_first").alias("began_seq"),
+            F.col("at_us").alias("ended_us"),
+            (F.col("_last") + 1).alias("ended_seq"),
+            F.lit(False).alias("open"),
+            F.translate("what", "_", " ").alias("began_by"),
+            F.lit("").alias("ended_by"),
+            "peak",
+        )
+    )
+
+
+def _headless(vacant: "DataFrame") -> "DataFrame":
+    """When there was no active controller."""
+    return vacant.select("session_id", F.lit("controller").alias("what"), *SPAN, F.lit(1).cast("long").alias("peak"))

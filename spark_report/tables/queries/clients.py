@@ -1,0 +1,239 @@
+"""What each client saw, from its own events: producers, groups, their members, and errors by name.
+
+The figures are those that a session's own result has under ``clients``, and come about as it says there.
+"""
+
+from functools import reduce
+from typing import TYPE_CHECKING, Final
+
+from pyspark.sql import Window
+from pyspark.sql import functions as F  # noqa: N812
+
+from spark_report.tables.queries.tallies import records, times
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+PRODUCER_KINDS: Final = (
+    *("records_sent", "records_acked", "records_failed", "records_unknown"),
+    *("produce_refused", "produce_retried", "records_aborted", "interceptor_failed", "producer_fenced"),
+    *("transaction_begun", "transaction_committed", "transaction_aborted", "transaction_unknown"),
+)
+MEMBER_KINDS: Final = (
+    *("records_read", "offsets_committed", "commit_failed", "handler_failed", "partitions_lost", "consumer_failed"),
+    *("truncation_detected", "consumer_reset", "partitions_assigned", "partitions_revoked", "group_rebalanced"),
+    "records_abandoned",
+)
+
+PRODUCER: Final = (
+    *("sent", "acked", "failed", "unknown", "aborted", "unanswered", "retries", "refused"),
+    *("transactions", "transactions_committed", "transactions_aborted", "transactions_unknown"),
+    *("interceptor_failures", "killed", "closed", "failure"),
+)
+"""Columns of ``producers`` after the client's name: records, attempts, transactions, and how it fared."""
+MEMBER: Final = (
+    *("read", "skipped", "abandoned", "commits", "failed_commits", "partitions_lost", "killed", "closed", "failure"),
+)
+"""Columns of ``members`` after group and name."""
+GROUP: Final = (
+    *("read", "reread", "rebalances", "idle_us", "commits", "failed_commits", "skipped"),
+    *("abandoned", "truncations", "resets"),
+)
+"""Columns of ``groups`` after the group's name."""
+
+DEATHS: Final = ("crash", "power_loss", "out_of_memory")
+"""How a process ends that nobody has asked to."""
+
+_CUTS: Final = "array<struct<seq:bigint,end_offset:bigint>>"
+
+
+def producers(tallies: "DataFrame") -> "DataFrame":
+    """A row a producer: its records by their outcome, its attempts beyond the first or ended in an error, and more.
+
+    ``failure`` is the fatal error that ended it, empty for none.
+    """
+    found = tallies.filter(F.col("kind").isin(*PRODUCER_KINDS))
+    known = ("acked", "failed", "unknown", "aborted")
+    counted = (
+        found.groupBy("session_id", "client")
+        .agg(
+            *[_records(f"records_{name}").alias(name) for name in ("sent", *known)],
+            _events("produce_retried").alias("retries"),
+            _events("produce_refused").alias("refused"),
+            _events("transaction_begun").alias("transactions"),
+            *[
+                _events(f"transaction_{how}").alias(f"transactions_{how}")
+                for how in ("committed", "aborted", "unknown")
+            ],
+            _records("interceptor_failed").alias("interceptor_failures"),
+            _failure("producer_fenced"),
+        )
+        .withColumn("unanswered", reduce(lambda rest, name: rest - F.col(name), known, F.col("sent")))
+    )
+    return _with_ends(counted, tallies).select("session_id", "client", *PRODUCER)
+
+
+def members(tallies: "DataFrame") -> "DataFrame":
+    """A row a consumer; ``failure`` is the exception that ended it, empty for none."""
+    counted = (
+        _of_groups(tallies)
+        .groupBy("session_id", "group_id", "client")
+        .agg(
+            _records("records_read").alias("read"),
+            _records("handler_failed").alias("skipped"),
+            _records("records_abandoned").alias("abandoned"),
+            _commits().alias("commits"),
+            _events("commit_failed").alias("failed_commits"),
+            _records("partitions_lost").alias("partitions_lost"),
+            _failure("consumer_failed"),
+        )
+    )
+    return _with_ends(counted, tallies).select("session_id", "group_id", "client", *MEMBER)
+
+
+def groups(tallies: "DataFrame", events: "DataFrame") -> "DataFrame":
+    """A row a group. ``idle_us`` adds up its partitions' time without an owner in rebalances."""
+    moved = (F.col("kind") == "consumer_reset") & (F.col("end_offset") >= 0)
+    counted = (
+        _of_groups(tallies)
+        .groupBy("session_id", "group_id")
+        .agg(
+            _records("records_read").alias("read"),
+            _events("group_rebalanced").alias("rebalances"),
+            _commits().alias("commits"),
+            _events("commit_failed").alias("failed_commits"),
+            _records("handler_failed").alias("skipped"),
+            _records("records_abandoned").alias("abandoned"),
+            _events("truncation_detected").alias("truncations"),
+            times(moved).alias("resets"),
+        )
+    )
+    parts = (counted, _read_again(events), _idle(events))
+    stacked = reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), parts)
+    sums = [F.coalesce(F.sum(name), F.lit(0)).alias(name) for name in GROUP]
+    return stacked.groupBy("session_id", "group_id").agg(*sums)
+
+
+def errors(tallies: "DataFrame") -> "DataFrame":
+    """How often a client met an error. ``what``: ``refused`` attempts, ``outcome`` of records, or ``commit``."""
+    kind = F.col("kind")
+    what = (
+        F.when(kind == "produce_refused", F.lit("refused"))
+        .when(kind.isin("records_failed", "records_unknown"), F.lit("outcome"))
+        .when(kind == "commit_failed", F.lit("commit"))
+    )
+    count = F.when(kind.isin("records_failed", "records_unknown"), F.col("count")).otherwise(F.col("times"))
+    return (
+        tallies.withColumn("what", what)
+        .filter(F.col("what").isNotNull())
+        .groupBy("session_id", "what", "client", "error")
+        .agg(F.sum(count).alias("times"))
+    )
+
+
+def _of_groups(tallies: "DataFrame") -> "DataFrame":
+    return tallies.filter(F.col("kind").isin(*MEMBER_KINDS) & F.col("group_id").isNotNull())
+
+
+def _with_ends(counted: "DataFrame", tallies: "DataFrame") -> "DataFrame":
+    """Add ``killed`` and ``closed``: how often a client's process ended so. Its name is that of the process."""
+    ended = (
+        tallies.filter((F.col("kind") == "node_down") & (F.col("broker") < 0))
+        .groupBy("session_id", F.col("node").alias("client"))
+        .agg(
+            times(F.col("detail").isin(*DEATHS)).alias("killed"),
+            times(F.col("detail") == "close").alias("closed"),
+        )
+    )
+    return counted.join(F.broadcast(ended), on=["session_id", "client"], how="left").fillna(0, ["killed", "closed"])
+
+
+def _read_again(events: "DataFrame") -> "DataFrame":
+    """Records that a group was handed again, as ``reread`` of each of its partitions.
+
+    Offsets from which on a member found its log truncated hold other records afterwards. So a read is cut at those of
+    the truncations before it, and each piece compared with those that lie behind as many of them.
+    """
+    where = ["session_id", "group_id", "partition"]
+    kind = F.col("kind")
+    cuts = (
+        events.filter((kind == "truncation_detected") & (F.col("end_offset") >= 0))
+        .groupBy(*where)
+        .agg(F.collect_list(F.struct("seq", "end_offset")).alias("cuts"))
+    )
+    reads = events.filter((kind == "records_read") & (F.col("count") > 0)).select(
+        *where, "seq", F.col("log_offset").alias("start"), (F.col("log_offset") + F.col("count")).alias("end")
+    )
+    before = F.filter(F.coalesce("cuts", F.array().cast(_CUTS)), lambda cut: cut["seq"] < F.col("seq"))
+    pieces = (
+        reads.join(F.broadcast(cuts), on=where, how="left")
+        .withColumn("_points", F.array_sort(F.transform(before, lambda cut: cut["end_offset"])))
+        .select(*where, "start", "end", "_points", F.explode(F.sequence(F.lit(0), F.size("_points"))).alias("life"))
+        .select(
+            *where,
+            "life",
+            F.when(F.col("life") > 0, F.greatest("start", F.get("_points", F.col("life") - 1)))
+            .otherwise(F.col("start"))
+            .alias("start"),
+            F.least("end", F.coalesce(F.get("_points", F.col("life")), F.col("end"))).alias("end"),
+        )
+        .filter(F.col("start") < F.col("end"))
+    )
+    order = Window.partitionBy(*where, "life").orderBy("start", "end")
+    reached = F.max("end").over(order.rowsBetween(Window.unboundedPreceding, -1))
+    again = F.greatest(F.lit(0), F.least("end", F.coalesce(reached, F.col("start"))) - F.col("start"))
+    return pieces.withColumn("_again", again).groupBy(*where).agg(F.sum("_again").alias("reread")).drop("partition")
+
+
+def _idle(events: "DataFrame") -> "DataFrame":
+    return idle_waits(events).groupBy("session_id", "group_id").agg(F.sum("idle_us").alias("idle_us"))
+
+
+def idle_waits(events: "DataFrame") -> "DataFrame":
+    """Times from an owner's word that it gave a partition up, or lost it, to the next owner's, as ``idle_us``.
+
+    A member that learns of a loss when somebody else has the partition already ends nobody's ownership.
+    """
+    where = ["session_id", "group_id", "partition"]
+    assigned = F.col("kind") == "partitions_assigned"
+    names = F.split(F.element_at(F.split("detail", ": "), -1), ", ")
+    turns = (
+        events.filter(F.col("kind").isin("partitions_assigned", "partitions_revoked", "partitions_lost"))
+        .select("session_id", "group_id", "client", "at_us", "seq", assigned.alias("taken"), names.alias("_names"))
+        .withColumn("partition", F.explode("_names"))
+        .filter(F.col("partition") != "")
+    )
+    order = Window.partitionBy(*where).orderBy("at_us", "seq")
+    earlier = order.rowsBetween(Window.unboundedPreceding, -1)
+    owner = F.last(F.when(F.col("taken"), F.col("client")), ignorenulls=True).over(earlier)
+    own = (
+        turns.withColumn("_owner", owner)
+        .filter(F.col("taken") | F.col("_owner").eqNullSafe(F.col("client")))
+        .withColumn("_before", F.lag("taken").over(order))
+        .filter(F.col("_before").isNull() | (F.col("_before") != F.col("taken")))
+        .withColumn("_next_us", F.lead("at_us").over(order))
+        .withColumn("_next_seq", F.lead("seq").over(order))
+    )
+    return own.filter(~F.col("taken") & F.col("_next_us").isNotNull()).select(
+        *where, F.col("_next_seq").alias("ended_seq"), (F.col("_next_us") - F.col("at_us")).alias("idle_us")
+    )
+
+
+def _commits() -> "Column":
+    """Commits: each has an event for every partition that it moves."""
+    one = F.when(F.col("kind") == "offsets_committed", F.struct("client", "at_us", "by"))
+    return F.size(F.collect_set(one)).cast("long")
+
+
+def _failure(kind: str) -> "Column":
+    """The error of the last event of a kind, empty where there is none."""
+    last = F.max_by("error", F.when(F.col("kind") == kind, F.col("seq")))
+    return F.coalesce(last, F.lit("")).alias("failure")
+
+
+def _events(kind: str) -> "Column":
+    return times(F.col("kind") == kind)
+
+
+def _records(kind: str) -> "Column":
+    return records(F.col("kind") == kind)

@@ -1,0 +1,219 @@
+"""How long batches waited, by client: over the whole session, its phases, each fault and bins of time.
+
+``what`` is ``produce`` (sent to acknowledged) or ``end_to_end`` (appended to read). Times are in microseconds, and
+percentiles weighted by records.
+"""
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Final
+
+from pyspark.sql import Window
+from pyspark.sql import functions as F  # noqa: N812
+
+from spark_report.tables.queries.grouping import percentiles
+from spark_report.tables.queries.naming import NUMBER, by_name, by_number, numbered
+from spark_report.tables.queries.weighted_percentiles import SET
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+QUANTILES: Final = (0.5, 0.95, 0.99)
+WHO: Final = ("session_id", "what", "client")
+SLICE: Final = ("phase", "bin_began_us", "bin_us", "fault_id")
+"""What a row is over, beside whom."""
+LEAST_AROUND_US: Final = 1_000_000
+"""How long before and after a fault is looked at, at least."""
+
+PHASES: Final = ("all", "before", "during", "after")
+_ALL: Final = PHASES.index("all")
+_SETS: Final = {"whole": (NUMBER,), "by phase": (NUMBER, "phase"), "by bin": (NUMBER, "bin_began_us")}
+
+_SLICES: Final = "array<struct<phase:string,bin_began_us:bigint,bin_us:bigint,fault_id:bigint>>"
+
+
+def latencies(
+    events: "DataFrame", windows: "DataFrame", sessions: "DataFrame", faults: "DataFrame | None" = None
+) -> "DataFrame":
+    """Latencies in one pass over acknowledgements and reads.
+
+    A row is over a ``phase``: ``all``, and where there were faults ``during`` when one was active at some moment of the
+    wait, else ``before`` the first or ``after``; or, with a null phase, over the bin of time
+    ``[bin_began_us, bin_began_us + bin_us)``. With ``faults`` there are also rows with a ``fault_id``, for the batches
+    that lie :func:`around` it.
+    """
+    no_phase, no_bin = F.lit(None).cast("string"), F.lit(None).cast("long")
+    slices = F.array(
+        _slice(F.lit("all"), no_bin, no_bin),
+        _slice(F.col("phase"), no_bin, no_bin),
+        _slice(no_phase, F.col("bin_began_us"), F.col("bin_us")),
+    )
+    known = phased(events, windows, sessions)
+    if faults is not None:
+        known = known.join(F.broadcast(_by_session(faults)), on="session_id", how="left")
+        slices = F.concat(slices, F.coalesce(_around_each(), F.array().cast(_SLICES)))
+    sliced = known.withColumn("slice", F.explode(slices)).filter(
+        F.col("slice.phase").isNotNull() | F.col("slice.bin_us").isNotNull()
+    )
+    grouped = sliced.groupBy(*WHO, "slice").agg(
+        F.sum("count").alias("records"),
+        F.min("latency_us").alias("min_us"),
+        F.percentile("latency_us", list(QUANTILES), F.col("count")).alias("_at"),
+        F.max("latency_us").alias("max_us"),
+    )
+    return grouped.select(*WHO, "slice.*", "records", "min_us", *_percentiles("_at"), "max_us")
+
+
+def latencies_of_many(
+    events: "DataFrame",
+    windows: "DataFrame",
+    sessions: "DataFrame",
+    faults: "DataFrame",
+    counted: "DataFrame",
+    tasks: int,
+) -> "DataFrame":
+    """What :func:`latencies` gives, by a way that is long to plan and quick over very many batches.
+
+    ``counted`` are the tallies of the events. What is sorted in groups is numbers only.
+    """
+    groups = numbered(_told(counted), WHO)
+    which = dict(zip(_SETS, range(len(_SETS)), strict=True))
+    known = by_number(_coded(phased(events, windows, sessions)), groups)
+    told = percentiles(known, list(_SETS.values()), "latency_us", "count", QUANTILES, tasks)
+    near = by_number(_coded(_near(batches(events), faults)), groups)
+    felt = percentiles(near, [(NUMBER, "phase", "fault_id")], "latency_us", "count", QUANTILES, tasks)
+    found = (
+        told.filter((F.col(SET) != which["by phase"]) | F.col("phase").isNotNull())
+        .withColumn("phase", F.when(F.col(SET) == which["whole"], F.lit(_ALL)).otherwise(F.col("phase")))
+        .unionByName(felt, allowMissingColumns=True)
+        .withColumn("phase", _either(F.col("phase"), enumerate(PHASES)))
+    )
+    widths = F.when(F.col("bin_began_us").isNotNull(), F.col("width_us")).alias("bin_us")
+    return (
+        by_name(found, groups)
+        .join(F.broadcast(sessions.select("session_id", F.col("bin_us").alias("width_us"))), on="session_id")
+        .select(
+            *WHO,
+            "phase",
+            "bin_began_us",
+            widths,
+            "fault_id",
+            "records",
+            F.col("low").alias("min_us"),
+            *_percentiles("at"),
+            F.col("high").alias("max_us"),
+        )
+    )
+
+
+def _coded(known: "DataFrame") -> "DataFrame":
+    """The phase as its place in :data:`PHASES`."""
+    return known.withColumn("phase", _either(F.col("phase"), ((name, place) for place, name in enumerate(PHASES))))
+
+
+def _either(value: "Column", pairs: Iterable[tuple[int | str, int | str]]) -> "Column":
+    """What stands beside a value, null beside none."""
+    first, *others = pairs
+    found = F.when(value == first[0], first[1])
+    for known, other in others:
+        found = found.when(value == known, other)
+    return found
+
+
+def _near(known: "DataFrame", faults: "DataFrame") -> "DataFrame":
+    """Batches with each fault that they lie around, and their phase of it."""
+    spans = F.broadcast(faults.select("session_id", "fault_id", "began_us", "ended_us"))
+    phase = around(F.col("began_us"), F.col("ended_us"))
+    return known.join(spans, on="session_id", how="inner").withColumn("phase", phase).filter(F.col("phase").isNotNull())
+
+
+def _percentiles(found: str) -> list["Column"]:
+    """Whole microseconds: what lies between two measured latencies is interpolation, not measurement."""
+    return [
+        F.round(F.col(found)[index]).cast("long").alias(f"p{round(quantile * 100)}_us")
+        for index, quantile in enumerate(QUANTILES)
+    ]
+
+
+def _slice(phase: "Column", begin: "Column", width: "Column", fault: "Column | None" = None) -> "Column":
+    number = F.lit(None).cast("long") if fault is None else fault
+    return F.struct(phase.alias("phase"), begin.alias("bin_began_us"), width.alias("bin_us"), number.alias("fault_id"))
+
+
+def _by_session(faults: "DataFrame") -> "DataFrame":
+    """All faults of a session as one value: there are few, and every batch is held against them."""
+    spans = F.collect_list(F.struct("fault_id", "began_us", "ended_us"))
+    return faults.groupBy("session_id").agg(spans.alias("_faults"))
+
+
+def _around_each() -> "Column":
+    """The faults that a batch's wait lies around, as slices."""
+    none = F.lit(None).cast("long")
+
+    def placed(fault: "Column") -> "Column":
+        return _slice(around(fault["began_us"], fault["ended_us"]), none, none, fault["fault_id"])
+
+    return F.filter(F.transform("_faults", placed), lambda slice_: slice_["phase"].isNotNull())
+
+
+def around(began: "Column", ended: "Column") -> "Column":
+    """``during`` if a fault was active at some moment of a batch's wait, ``before`` and ``after``, or null.
+
+    Before and after are waits that ended, or began, within as much time as the fault lasted, but at least
+    :data:`LEAST_AROUND_US`.
+    """
+    told, sent = F.col("at_us"), F.col("at_us") - F.col("latency_us")
+    near = F.greatest(ended - began, F.lit(LEAST_AROUND_US))
+    return (
+        F.when((sent < ended) & (began <= told), F.lit("during"))
+        .when((told < began) & (told >= began - near), F.lit("before"))
+        .when((sent >= ended) & (sent < ended + near), F.lit("after"))
+    )
+
+
+def phased(events: "DataFrame", windows: "DataFrame", sessions: "DataFrame") -> "DataFrame":
+    """Batches with their phase and the bin of time in which they ended, ``bin_began_us`` and ``bin_us``."""
+    width = F.broadcast(sessions.select("session_id", "bin_us"))
+    begin = F.col("at_us") - F.col("at_us") % F.col("bin_us")
+    known = _with_phase(batches(events), windows).join(width, on="session_id", how="inner")
+    return known.withColumn("bin_began_us", begin)
+
+
+def batches(events: "DataFrame") -> "DataFrame":
+    """Batches acknowledged or read, with a latency that is known."""
+    known = (F.col("latency_us") >= 0) & (F.col("count") > 0)
+    return _told(events).filter(known).select("session_id", "at_us", "what", "client", "count", "latency_us")
+
+
+def _told(events: "DataFrame") -> "DataFrame":
+    what = F.when(F.col("kind") == "records_acked", F.lit("produce")).when(
+        F.col("kind") == "records_read", F.lit("end_to_end")
+    )
+    return events.filter(F.col("kind").isin("records_acked", "records_read")).withColumn("what", what)
+
+
+def _with_phase(batches: "DataFrame", windows: "DataFrame") -> "DataFrame":
+    """Add ``phase``; null in a session without faults.
+
+    Each window is stretched to the beginning of the next, and one that ended before time began stands first. So a
+    batch meets exactly one, the last that began by the end of its wait, and the fault was felt if that window was
+    still open when the wait began.
+    """
+    beginning = windows.groupBy("session_id").agg(F.lit(-1).alias("began_us"), F.lit(-1).alias("ended_us"))
+    order = Window.partitionBy("session_id").orderBy("began_us", "ended_us")
+    stretched = (
+        windows.select("session_id", "began_us", "ended_us")
+        .unionByName(beginning)
+        .withColumn("next_us", F.lead("began_us").over(order))
+    )
+    window, batch = F.broadcast(stretched).alias("window"), batches.alias("batch")
+    met = (
+        (F.col("batch.session_id") == F.col("window.session_id"))
+        & (F.col("window.began_us") <= F.col("batch.at_us"))
+        & (F.col("window.next_us").isNull() | (F.col("batch.at_us") < F.col("window.next_us")))
+    )
+    phase = (
+        F.when(F.col("window.began_us") < 0, F.lit("before"))
+        .when(F.col("batch.at_us") - F.col("batch.latency_us") < F.col("window.ended_us"), F.lit("during"))
+        .when(F.col("window.began_us").isNotNull(), F.lit("after"))
+    )
+    return batch.join(window, on=met, how="left").select("batch.*", phase.alias("phase"))

@@ -1,0 +1,186 @@
+"""``floodmark ask``: whether something is safe to do, over many possible futures."""
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from playbooks.engine.replay import playbook_of
+from playbooks.exit_codes import BAD_INPUT, INTERNAL
+from playbooks.model.playbook import Playbook
+from playbooks.parser.loader import read_text
+from playbooks.parser.settings import SettingError
+from playbooks.recording.reader import Recorded, read_session
+from playbooks.safety_check.asking import Asked, ask, check_wording, prepare
+from playbooks.safety_check.check import STALL_US
+from playbooks.safety_check.errand import AskingError
+from playbooks.safety_check.report import WitnessError, witness
+from playbooks.safety_check.start_point import At, Standing, StandingError, of_playbook, of_session
+from playbooks.safety_check.words import EXIT_CODES, headline, lines, title, to_json
+from playbooks.session_format.session_errors import SessionError
+from playbooks.session_format.session_files import sessions_root
+from playbooks.session_format.session_finder import find_session
+from playbooks.units import DURATION_ALLOWED, UnitError, duration_us
+from tui.output.command_end import ended, to_text, write
+from tui.output.console import answers, complain, people, print_document, say
+from tui.output.progress import Telling
+from tui.session.chosen import choose, settings_of
+
+_STYLES: Final = {"safe": "bold green", "refused": "bold yellow", "inconclusive": "bold yellow"}
+_WITNESSED: Final = ("loses", "violates", "stalls")
+"""Verdicts whose worst future is written down without being asked for."""
+_SHORTEST_US: Final = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """The options of ``ask`` as typed."""
+
+    source: str
+    question: str = ""
+    at: str | None = None
+    seeds: int = 20
+    horizon: str | None = None
+    stall: str | None = None
+    steps: Path | None = None
+    seed: int | None = None
+    settings: Sequence[str] = ()
+    witness: Path | None = None
+    no_witness: bool = False
+    force: bool = False
+    jobs: int = 0
+    json: bool = False
+
+
+class _RefusedError(Exception):
+    """Bad input; the message says what was found and what is allowed."""
+
+
+def run_ask(request: Request) -> int:
+    """Answer; 0 safe, 1 not safe, 2 bad input, 3 refused or inconclusive, 70 something broke inside."""
+
+    def work() -> int:
+        try:
+            return _ask(request)
+        except (_RefusedError, StandingError, SettingError) as error:
+            complain(str(error))
+            return BAD_INPUT
+        except (AskingError, WitnessError) as error:
+            complain(str(error))
+            return INTERNAL
+
+    return ended(work)
+
+
+def _ask(request: Request) -> int:
+    at, horizon_us, stall_us = _at(request.at), _span("--for", request.horizon), _span("--stall", request.stall)
+    if 0 <= horizon_us < _SHORTEST_US:
+        raise _RefusedError(f"--for: found {request.horizon}, allowed is 1s or more")
+    if request.question and request.steps is not None:
+        raise _RefusedError("found a question and --steps together, allowed is one of them")
+    named = request.witness is not None and not request.witness.is_dir()
+    if request.witness is not None and (
+        request.no_witness or (named and request.witness.exists() and not request.force)
+    ):
+        together = "found --witness and --no-witness together, allowed is one of them"
+        there = f"--witness: {request.witness} is there already; --force writes over it"
+        raise _RefusedError(together if request.no_witness else there)
+    if named and request.witness is not None and not os.access(request.witness.parent, os.W_OK | os.X_OK):
+        allowed = "a file in a directory that is there and can be written to"
+        raise _RefusedError(f"--witness: found {request.witness}, allowed is {allowed}")
+    steps = (read_text(request.steps), str(request.steps)) if request.steps is not None else None
+    console = people()
+    with Telling(console) as telling:
+        tell: Callable[[str], None] = lambda text: telling.tell(lambda: text)  # noqa: E731
+        found = _source(request)
+        check_wording(playbook_of(found) if isinstance(found, Recorded) else found[0], request.question, steps)
+        name, standing = _standing(found, at, tell)
+        question = prepare(standing, request.question, steps=steps, horizon_us=horizon_us)
+        asked = ask(
+            standing,
+            question,
+            seeds=range(1, request.seeds + 1),
+            stall_us=stall_us if stall_us >= 0 else STALL_US,
+            workers=request.jobs,
+            tell=tell,
+        )
+    _answer(request, name, asked)
+    return EXIT_CODES[asked.answer.verdict]
+
+
+def _answer(request: Request, name: str, asked: Asked) -> None:
+    path, wrong = _witness(request, asked)
+    if request.json:
+        print_document(to_text(to_json(asked, name, str(path or ""))))
+    else:
+        console = answers()
+        first, *rest = lines(asked)
+        say(console, title(asked, name))
+        say(console, first, _STYLES.get(asked.answer.verdict, "bold red") if console.is_terminal else "")
+        for line in rest:
+            say(console, line)
+    told = headline(asked.answer)
+    if wrong:
+        say(people(), f"no witness: {wrong}", "yellow")
+    elif path is not None:
+        say(people(), f"witness  {path}: run it, and it {told.split(',')[0].replace('can lose', 'loses')} again")
+
+
+def _witness(request: Request, asked: Asked) -> tuple[Path | None, str]:
+    """Where the worst future was written, None for nowhere; and why not, where it was to be."""
+    folder = request.witness if request.witness is not None and request.witness.is_dir() else None
+    named = request.witness is not None and folder is None
+    if request.no_witness or not (named or asked.answer.verdict in _WITNESSED):
+        return None, ""
+    usual = (folder or Path()) / f"{asked.standing.playbook().name}-witness.yaml"
+    path = request.witness if named and request.witness is not None else usual
+    if path.exists() and not request.force:
+        return None, f"{path} is there already; --force writes over it"
+    try:
+        text = witness(asked)
+    except WitnessError as error:
+        return None, str(error)
+    return (path, "") if write("--witness", path, text) else (None, "")
+
+
+def _standing(found: Recorded | tuple[Playbook, int], at: At, tell: Callable[[str], None]) -> tuple[str, Standing]:
+    """The place to ask at, and what people call the session."""
+    if isinstance(found, Recorded):
+        for note in found.notes:
+            say(people(), f"note: {note}", "yellow")
+        return str(found.path), of_session(found, at, tell)
+    playbook, seed = found
+    return f"{playbook.name}, seed {seed}", of_playbook(playbook, seed, at, tell)
+
+
+def _source(request: Request) -> Recorded | tuple[Playbook, int]:
+    """A recorded session, else a playbook with its seed."""
+    try:
+        path = find_session(request.source, sessions_root())
+    except SessionError:
+        chosen = choose(request.source, request.seed, settings_of(request.settings))
+        return chosen.playbook, chosen.seed
+    if request.seed is not None or request.settings:
+        raise _RefusedError("found --seed or --set beside a recorded session; allowed with a playbook")
+    return read_session(path)
+
+
+def _at(text: str | None) -> At:
+    if text is None:
+        return At()
+    if text.isascii() and text.isdecimal() and len(text) <= 18:
+        return At(executed=int(text))
+    try:
+        return At(us=duration_us(text))
+    except UnitError:
+        raise _RefusedError(f"--at: found {text!r}, allowed is {DURATION_ALLOWED}, or a number of events") from None
+
+
+def _span(option: str, text: str | None) -> int:
+    if text is None:
+        return -1
+    try:
+        return duration_us(text)
+    except UnitError as error:
+        raise _RefusedError(f"{option}: found {text!r}, allowed is {error}") from None

@@ -1,0 +1,190 @@
+"""``floodmark diff``: two recorded sessions side by side."""
+
+import textwrap
+from collections.abc import Iterable, Sequence
+from itertools import zip_longest
+from typing import Any, Final
+
+from rich.console import Console
+
+from playbooks.diff.compare import Comparison, compare
+from playbooks.diff.sections import Row, Section
+from playbooks.diff.session_diff import Parting, Told
+from playbooks.engine.expectations import seconds
+from playbooks.errors import counted
+from playbooks.exit_codes import BAD_INPUT, FAILED, OK
+from playbooks.session_format.session_errors import SessionError
+from playbooks.session_format.session_files import sessions_root
+from playbooks.session_format.session_finder import find_session
+from tui.output.command_end import to_text
+from tui.output.console import answers, complain, people, print_document, say
+from tui.output.progress import Telling
+
+TEXT_LINES: Final = 24
+"""Lines of the playbooks' difference that are shown; the rest is counted."""
+ROWS: Final = 20
+"""Rows of a section that are shown; the rest is counted."""
+LEAST: Final = 14
+"""Columns that a value has at least."""
+SENTENCES: Final = ("expectations", "losses by cause")
+"""Sections about sentences, which stand above their values, not beside them."""
+
+
+def run_diff(left: str, right: str, *, json: bool, everything: bool) -> int:
+    """Compare two sessions, by path or id; 0 when they are the same, 1 when not, 2 when one cannot be read."""
+    try:
+        paths = [find_session(text, sessions_root()) for text in (left, right)]
+        with Telling(people()) as telling:
+
+            def told(done: int, total: int) -> None:
+                telling.tell(lambda: f"comparing: {done * 100 // max(1, total)}% of the events")
+
+            found = compare(paths[0], paths[1], told)
+    except SessionError as error:
+        complain(str(error))
+        return BAD_INPUT
+    if json:
+        print_document(to_text(found.to_json()))
+    else:
+        print_comparison(answers(), found, everything=everything)
+    return OK if found.same else FAILED
+
+
+def print_comparison(console: Console, found: Comparison, *, everything: bool) -> None:
+    """All of it for people; only what differs unless ``everything``."""
+    say(console, f"left   {found.left.start.session_id}", "bold")
+    say(console, f"right  {found.right.start.session_id}", "bold")
+    for note in found.notes:
+        _wrapped(console, "note: ", note, "yellow")
+    _section(console, found.identity, everything=everything)
+    _print_text(console, found.playbook, everything=everything)
+    _print_partings(console, found)
+    for section in found.sections:
+        _section(console, section, everything=everything)
+    say(console, "")
+    _print_end(console, found)
+
+
+def _print_end(console: Console, found: Comparison) -> None:
+    # An expectation that one side does not have is shown above, but is no difference in what happened.
+    differing = [
+        section.name
+        for section in found.sections
+        if any(row.both or section.name != "expectations" for row in section.differing)
+    ]
+    if not found.same:
+        events = ["events"] if found.walk.cluster is not None else []
+        say(console, f"they differ in {', '.join([*events, *differing])}", "bold red")
+        return
+    told = f"the same: {counted(found.walk.same, 'event')} of the cluster"
+    if found.walk.narration is not None or found.playbook:
+        told += "; only the playbook's own lines differ"
+    say(console, told, "bold green")
+
+
+def _print_text(console: Console, lines: Sequence[str], *, everything: bool) -> None:
+    if not lines:
+        return
+    _head(console, "playbook")
+    shown = lines if everything else lines[:TEXT_LINES]
+    colours = {"+": "green", "-": "red", "@": "cyan"}
+    for line in shown:
+        cut = line if everything or len(line) <= console.width - 2 else line[: console.width - 5] + "..."
+        say(console, f"  {cut}", colours.get(line[:1], "dim"))
+    if len(shown) < len(lines):
+        say(console, f"  and {counted(len(lines) - len(shown), 'more line')}; --all shows them", "dim")
+
+
+def _print_partings(console: Console, found: Comparison) -> None:
+    cluster, narration = found.walk.cluster, found.walk.narration
+    if narration is not None and (cluster is None or narration.at_us < cluster.at_us):
+        _head(console, "first difference in what the playbook says of itself, not in the cluster")
+        _print_parting(console, narration)
+    if cluster is not None:
+        _head(console, f"first difference in the cluster, after {counted(found.walk.same, 'event')} that are the same")
+        _print_parting(console, cluster)
+
+
+def _print_parting(console: Console, parting: Parting) -> None:
+    for before in parting.before:
+        _told(console, "", before, "dim")
+    for name, each, style in (("left", parting.left, "red"), ("right", parting.right, "green")):
+        if each is None:
+            say(console, f"  {name:<6} nothing: the session is over", style)
+        else:
+            _told(console, name, each, style)
+
+
+def _told(console: Console, name: str, told: Told, style: str) -> None:
+    _wrapped(console, f"  {name:<6} {seconds(told.at_us):>11}  #{told.seq} ", told.text, style)
+
+
+def _section(console: Console, section: Section, *, everything: bool) -> None:
+    rows = section.rows if everything else section.differing
+    if not rows:
+        return
+    _head(console, section.name)
+    shown = rows if everything else rows[:ROWS]
+    if section.name in SENTENCES:
+        for row in shown:
+            _print_sentence(console, row)
+    else:
+        for line in side_by_side([(row.what, *_values(row)) for row in shown], console.width):
+            say(console, line)
+    if len(shown) < len(rows):
+        say(console, f"  and {counted(len(rows) - len(shown), 'more row')}; --all shows them", "dim")
+
+
+def _print_sentence(console: Console, row: Row) -> None:
+    _wrapped(console, "  ", row.what)
+    for name, value, style in zip(("left", "right"), _values(row), ("red", "green"), strict=True):
+        _wrapped(console, f"    {name:<6} ", value, style if row.differs else "dim")
+
+
+def _values(row: Row) -> tuple[str, str]:
+    return _shown(row.left, row.unit), _shown(row.right, row.unit)
+
+
+def _shown(value: Any, unit: str) -> str:
+    if value is None:
+        return "-"
+    if unit == "us" and isinstance(value, int):
+        return seconds(value)
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return ",".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+def side_by_side(rows: Sequence[tuple[str, str, str]], width: int) -> list[str]:
+    """Rows in three columns, no wider than ``width``; what does not fit goes on below itself."""
+    heads = ("", "left", "right")
+    table = [heads, *rows]
+    needed = [max(len(row[column]) for row in table) for column in range(3)]
+    room = max(3 * LEAST, width - 2 - 2 * 2)
+    value = max(LEAST, min(max(needed[1:]), max(room // 3, (room - needed[0]) // 2)))
+    name = max(LEAST, min(needed[0], room - 2 * value))
+    value = min(max(needed[1:]), (room - name) // 2)
+    lines = []
+    for row in table:
+        cells = [_folded(cell, size) for cell, size in zip(row, (name, value, value), strict=True)]
+        parts = zip_longest(*cells, fillvalue="")
+        lines += [f"  {what:<{name}}  {left:<{value}}  {right}".rstrip() for what, left, right in parts]
+    return lines
+
+
+def _folded(text: str, width: int) -> list[str]:
+    return textwrap.wrap(text, width) or [""]
+
+
+def _head(console: Console, text: str) -> None:
+    say(console, "")
+    say(console, text, "bold")
+
+
+def _wrapped(console: Console, lead: str, text: str, style: str = "") -> None:
+    for line in _lines(lead, text, console.width):
+        say(console, line, style)
+
+
+def _lines(lead: str, text: str, width: int) -> Iterable[str]:
+    return textwrap.wrap(text, width, initial_indent=lead, subsequent_indent=" " * min(len(lead), 24)) or [lead]

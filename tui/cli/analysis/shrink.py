@@ -1,0 +1,189 @@
+"""``floodmark shrink``: from a session that went wrong to the shortest playbook that still does."""
+
+import os
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from playbooks.errors import counted
+from playbooks.exit_codes import BAD_INPUT, FAILED, INCONCLUSIVE, INTERNAL, INTERRUPTED, OK
+from playbooks.export.exporting import ExportError, export
+from playbooks.parser.loader import load, loads
+from playbooks.parser.settings import SettingError
+from playbooks.recording.reader import read_session
+from playbooks.session_format.session_errors import SessionError
+from playbooks.session_format.session_files import sessions_root
+from playbooks.session_format.session_finder import find_session
+from playbooks.shrink.bench import Bench
+from playbooks.shrink.candidate import digest
+from playbooks.shrink.findings import KeyUnknownError, NothingWrongError
+from playbooks.shrink.journal import Journal, JournalError
+from playbooks.shrink.oracle import judged
+from playbooks.shrink.search import Budget, Search
+from playbooks.shrink.shrinker import STOPPED, WHOLE, Found, Origin, ShrinkError, Shrunk, look, shrink
+from playbooks.shrink.written import written
+from playbooks.units import UnitError, duration_us
+from playbooks.version import VERSION
+from tui.cli.analysis.shrink_lines import document, print_shrunk, so_far
+from tui.output.command_end import ended, to_text, write
+from tui.output.console import complain, people, print_document, say
+from tui.output.progress import Telling
+from tui.session.chosen import choose, settings_of
+
+ALONE_S: Final = 0.2
+"""Where a session is run as quickly as this, sending candidates to other processes is not worth it."""
+SUFFIX: Final = "-shrunk"
+
+
+@dataclass(frozen=True, slots=True)
+class ShrinkRequest:
+    """The options of ``shrink`` as typed."""
+
+    source: str
+    keep: Sequence[str] = ()
+    seed: int | None = None
+    settings: Sequence[str] = ()
+    out: Path | None = None
+    force: bool = False
+    workers: int = 0
+    budget: str = ""
+    resume: bool = False
+    plain: bool = False
+    json: bool = False
+
+
+class _RefusedError(Exception):
+    """Bad input; the message says what was found and what is allowed."""
+
+
+def run_shrink(request: ShrinkRequest) -> int:
+    """Shrink; the exit code as the help page has it."""
+
+    def work() -> int:
+        try:
+            return _shrink(request)
+        except NothingWrongError:
+            say(people(), f"{request.source}: nothing is wrong, so there is nothing to keep")
+            return INCONCLUSIVE
+        except BrokenProcessPool:
+            complain("a process that ran candidates died (out of memory?); --resume goes on")
+            return INTERNAL
+        except (_RefusedError, KeyUnknownError, SettingError, JournalError, ExportError, ShrinkError) as error:
+            complain(str(error))
+            return BAD_INPUT
+
+    return ended(work)
+
+
+def _shrink(request: ShrinkRequest) -> int:
+    budget = _budget(request.budget)
+    console = people()
+    with Telling(console) as telling:
+        origin = _origin(request, lambda text: telling.tell(lambda: text))
+        out = _out(request, origin)
+        telling.tell(lambda: f"running {origin.words}")
+        began = time.process_time()
+        found = look(origin, request.keep)
+        took = time.process_time() - began
+        known = ", as its version is known to" if all(each.known for each in found.wrongs) else ""
+        telling.hide()
+        say(console, f"{origin.words}, seed {origin.seed}: {counted(len(found.draft.steps), 'step')}")
+        say(console, f"keeping  {' and '.join(found.keys)}{known}", "bold")
+        journal = _journal(request, found, out)
+        workers = request.workers or (1 if took < ALONE_S else os.cpu_count() or 1)
+        with Bench(found.keys, journal, workers) as bench:
+            shrunk = shrink(found, bench, budget, _teller(request, telling))
+    return _hand_over(request, shrunk, out, journal)
+
+
+def _teller(request: ShrinkRequest, telling: Telling) -> Callable[[Search, str], None]:
+    def tell(search: Search, kept: str) -> None:
+        if kept and request.plain:
+            say(people(), f"{kept:6} {so_far(search)}")
+        elif not request.plain:
+            telling.tell(lambda: so_far(search))
+
+    return tell
+
+
+def _hand_over(request: ShrinkRequest, shrunk: Shrunk, out: Path, journal: Journal) -> int:
+    """Write the playbook, run it from its file, and tell of both."""
+    if not write("--out", out, written(shrunk, out.stem)):
+        journal.close()
+        return BAD_INPUT
+    verdict, result = judged(load(out), shrunk.found.keys)
+    if request.json:
+        print_document(to_text(document(shrunk, out, verdict)))
+    else:
+        print_shrunk(shrunk, out, verdict)
+    if shrunk.ended == WHOLE:
+        journal.remove()
+    else:
+        journal.close()
+        say(people(), f"to go on: floodmark shrink {request.source} {_again(request)}--resume")
+    if not verdict.held or result is None:
+        complain(f"{out} does not go wrong by {' and '.join(shrunk.found.keys)} as it was run from its file")
+        return FAILED
+    return {WHOLE: OK, STOPPED: INTERRUPTED}.get(shrunk.ended, INCONCLUSIVE)
+
+
+def _again(request: ShrinkRequest) -> str:
+    """The options that have to be given again."""
+    words = [f"--keep {key}" for key in request.keep] + [f"--set {each}" for each in request.settings]
+    words += [f"--seed {request.seed}"] if request.seed is not None else []
+    words += [f"--out {request.out}"] if request.out is not None else []
+    return "".join(f"{word} " for word in words)
+
+
+def _origin(request: ShrinkRequest, tell: Callable[[str], None]) -> Origin:
+    """A recorded session as the playbook that comes to the same, else a playbook."""
+    try:
+        path = find_session(request.source, sessions_root())
+    except SessionError:
+        chosen = choose(request.source, request.seed, settings_of(request.settings))
+        return Origin(chosen.playbook, chosen.seed, request.source)
+    if request.seed is not None or request.settings:
+        raise _RefusedError("found --seed or --set beside a recorded session; allowed with a playbook")
+    recorded = read_session(path)
+    for note in recorded.notes:
+        say(people(), f"note: {note}", "yellow")
+    exported = export(recorded, name=recorded.start.playbook, tell=tell)
+    return Origin(loads(exported.text, str(path)), recorded.start.seed, f"session {recorded.start.session_id}")
+
+
+def _out(request: ShrinkRequest, origin: Origin) -> Path:
+    out = request.out or Path(f"{origin.playbook.name.removesuffix(SUFFIX)}{SUFFIX}.yaml")
+    if out.is_dir():
+        raise _RefusedError(f"--out: {out} is a directory, allowed is a file")
+    if out.exists() and not request.force and not request.resume:
+        raise _RefusedError(f"--out: {out} is there already; --force writes over it")
+    if not os.access(out.parent, os.W_OK | os.X_OK):
+        raise _RefusedError(f"--out: found {out}, allowed is a file in a directory that is there and can be written to")
+    return out
+
+
+def _journal(request: ShrinkRequest, found: Found, out: Path) -> Journal:
+    about = {
+        "input": digest(found.draft.text()),
+        "key": " ".join(found.keys),
+        "version": VERSION,
+        "digest": found.verdict.digest,
+    }
+    try:
+        return Journal(out.with_name(f"{out.stem}.journal"), about, resume=request.resume)
+    except OSError as error:
+        raise _RefusedError(f"--out: {out}: no journal can be kept beside it: {error.strerror}") from None
+
+
+def _budget(text: str) -> Budget:
+    if not text:
+        return Budget()
+    if text.isascii() and text.isdecimal() and len(text) <= 9:
+        return Budget(runs=int(text))
+    try:
+        return Budget(until=time.monotonic() + duration_us(text) / 1_000_000)
+    except UnitError as error:
+        raise _RefusedError(f"--budget: found {text!r}, allowed is a number of sessions, or {error}") from None

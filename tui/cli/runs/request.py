@@ -1,0 +1,261 @@
+"""What ``floodmark run`` was asked for, and everything that can be refused of it before anything runs."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from playbooks.errors import PlaybookError, counted, listed, nearest, shown
+from playbooks.parser.document.folders import playbooks_under
+from playbooks.parser.settings import SettingError
+from playbooks.results.baseline import Baseline, BaselineError, read_baseline
+from playbooks.session_format.filesystem import Fsync
+from playbooks.units import UnitError, duration_us
+from tui.cli.runs.grids import Asked, refusals, repeated, with_axes
+from tui.cli.runs.pacing import can_be_told
+from tui.cli.runs.spark_jobs import why_not
+from tui.output.console import complain, complain_of
+from tui.session.chosen import Chosen, choose, read, settings_of
+
+STDOUT = Path("-")
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """The options of ``run`` as typed."""
+
+    files: Sequence[str]
+    seed: int | None = None
+    settings: Sequence[str] = ()
+    until: str | None = None
+    out: Path | None = None
+    json: bool = False
+    junit: Path | None = None
+    plain: bool = False
+    dry_run: bool = False
+    speed: float | None = None
+    jobs: int | None = None
+    """None: as many as there are cores."""
+    fail_fast: bool = False
+    tags: Sequence[str] = ()
+    skip_tags: Sequence[str] = ()
+    markdown: Path | None = None
+    baseline: Path | None = None
+    save_baseline: Path | None = None
+    fsync: Fsync = Fsync.INTERVAL
+    vary: Sequence[str] = ()
+    no_vary: bool = False
+    repeat: int | None = None
+    """How many seeds; None: the playbook's own, or those of its grid."""
+    engine: str | None = None
+    """Who runs a grid that is kept as a campaign; None: it is none."""
+    master: str | None = None
+    memory: str | None = None
+    why: bool | None = None
+    """Whether what was lost is to be explained; None: where that is quick."""
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """A request without anything to refuse."""
+
+    chosen: list[Chosen]
+    words: list[str]
+    """What chooses each of them alone: the path of its file, or its name."""
+    is_suite: bool
+    """Whether several were asked for, or a folder: then answers are lists."""
+    until_us: int = -1
+    baseline: Baseline | None = None
+
+
+def checked(request: Request) -> Checked | None:
+    """Everything that will run; None when something was refused, all of which has been told."""
+    chosen: list[Chosen] = []
+    try:
+        settings = settings_of(request.settings)
+    except SettingError as error:
+        complain(str(error))
+        return None
+    found, good = _words(request.files)
+    words: list[str] = []
+    known: list[str] = []
+    for word in found:
+        try:
+            each = with_axes(choose(word, request.seed, settings), request.vary)
+            each = repeated(each, request.repeat, kept=request.engine is not None)
+        except (PlaybookError, SettingError) as error:
+            if settings and (tags := _left_out(word, request)) is not None:
+                known += tags  # what does not run need not take the settings
+                continue
+            if isinstance(error, PlaybookError):
+                complain_of(error)
+            else:
+                complain(f"{word}: {error}")
+            good = False
+            continue
+        known += each.playbook.tags
+        if _wanted(each.playbook.tags, request):
+            words.append(word)
+            chosen.append(each)
+    until_us = _until(request, chosen)
+    good = until_us is not None and good
+    good = _tags_known(request, known) and good
+    good = _fits_together(request, chosen) and good
+    if request.speed is not None:
+        good = can_be_told(request.speed, chosen, len(found), request.jobs, dry=request.dry_run) and good
+    good = _grids_fit(request, chosen) and good
+    good = _can_be_written(request) and good
+    baseline = None
+    if request.baseline is not None:
+        try:
+            baseline = read_baseline(request.baseline)
+        except BaselineError as error:
+            complain(f"--baseline: {error}")
+            good = False
+    if not good or until_us is None:
+        return None
+    if not chosen:
+        complain(f"--tag and --skip-tag leave none of {counted(len(found), 'playbook')}")
+        return None
+    return Checked(chosen, words, len(found) > 1 or [*request.files] != found, until_us, baseline)
+
+
+def _words(files: Sequence[str]) -> tuple[list[str], bool]:
+    """What was typed, with folders as the files in them; whether every folder has some.
+
+    What is typed twice runs twice, but a file runs once however many folders lead to it.
+    """
+    words: list[str] = []
+    good = True
+    seen = {Path(text).resolve() for text in files if not Path(text).is_dir()}
+    for text in files:
+        if not Path(text).is_dir():
+            words.append(text)
+            continue
+        try:
+            found = playbooks_under(Path(text))
+        except PlaybookError as error:
+            complain_of(error)
+            good = False
+            continue
+        for path in found:
+            if path.resolve() not in seen:
+                seen.add(path.resolve())
+                words.append(str(path))
+    return words, good
+
+
+def _until(request: Request, chosen: Sequence[Chosen]) -> int | None:
+    """Where to cut off, -1 for nowhere; None when that means nothing."""
+    if request.until is None:
+        return -1
+    until_us: int | None
+    try:
+        until_us = duration_us(request.until)
+    except UnitError as error:
+        allowed = f"allowed is {error}" if str(error).startswith("a ") else str(error)
+        complain(f"--until: found {request.until!r}, {allowed}")
+        until_us = None
+    manual = [each.playbook.path for each in chosen if each.playbook.spec.manual]
+    for path in manual:
+        complain(f"--until: {path}: time stands still in a manual playbook, so nothing can be cut off by it")
+    return None if manual else until_us
+
+
+def _fits_together(request: Request, chosen: Sequence[Chosen]) -> bool:
+    """Whether no option contradicts another."""
+    if request.plain and (request.jobs or 1) > 1:
+        complain(
+            f"found --plain and --jobs {request.jobs} together, allowed is --plain with one job: "
+            "its lines tell of one session at a time"
+        )
+        return False
+    if request.json and request.markdown == STDOUT:
+        complain("found --json and --markdown - together, allowed is one of them on stdout")
+        return False
+    return not request.dry_run or _can_be_dry(request, chosen)
+
+
+def _grids_fit(request: Request, chosen: Sequence[Chosen]) -> bool:
+    """Whether what was asked for goes with a grid."""
+    asked = {
+        "--no-vary": request.no_vary,
+        "--dry-run": request.dry_run,
+        "--plain": request.plain,
+        "--speed": request.speed is not None,
+    }
+    makers = {"--vary": bool(request.vary), "--repeat": request.repeat is not None}
+    given = Asked(
+        [option for option, is_given in makers.items() if is_given],
+        [option for option, is_given in asked.items() if is_given],
+        request.seed,
+        request.engine is not None,
+    )
+    told = refusals(given, chosen)
+    refused = why_not(request.engine, request.master, request.memory, workers="--jobs" if request.jobs else "")
+    told += [refused] if refused else []
+    if request.engine is not None and request.fail_fast:
+        told.append("found --engine and --fail-fast together, allowed is one of them: every cell of a campaign counts")
+    for line in told:
+        complain(line)
+    return not told
+
+
+def _can_be_dry(request: Request, chosen: Sequence[Chosen]) -> bool:
+    """Whether ``--dry-run`` stands beside nothing that it contradicts."""
+    beside = {
+        "--out": request.out is not None,
+        "--junit": request.junit is not None,
+        "--markdown": request.markdown is not None,
+        "--baseline": request.baseline is not None,
+        "--save-baseline": request.save_baseline is not None,
+        "--plain": request.plain,
+    }
+    given = [option for option, is_given in beside.items() if is_given]
+    for option in given:
+        complain(f"found --dry-run and {option} together, allowed is one of them: a dry run keeps nothing")
+    manual = [each.playbook.path for each in chosen if each.playbook.spec.manual]
+    for path in manual:
+        complain(f"--dry-run: {path}: it is stepped by hand, so that no fault is injected")
+    return not given and not manual
+
+
+def _can_be_written(request: Request) -> bool:
+    """Whether the documents can be written: better to know before a long run than after it."""
+    good = True
+    wanted = {"--junit": request.junit, "--markdown": request.markdown, "--save-baseline": request.save_baseline}
+    for option, path in wanted.items():
+        if path is None or (option == "--markdown" and path == STDOUT):
+            continue
+        if path.is_dir() or not path.parent.is_dir():
+            why = "it is a directory" if path.is_dir() else "no such directory"
+            complain(f"{option}: cannot write {path}: {why}")
+            good = False
+    return good
+
+
+def _left_out(word: str, request: Request) -> tuple[str, ...] | None:
+    """The tags of a playbook that they leave out; None when it is to run, or is none at all."""
+    if not request.tags and not request.skip_tags:
+        return None
+    try:
+        tags = read(word).tags
+    except PlaybookError:
+        return None
+    return None if _wanted(tags, request) else tags
+
+
+def _tags_known(request: Request, tags: Sequence[str]) -> bool:
+    """Whether every tag asked for is one of some playbook."""
+    known = sorted(set(tags))
+    unknown = [("--tag", tag) for tag in request.tags if tag not in known]
+    unknown += [("--skip-tag", tag) for tag in request.skip_tags if tag not in known]
+    there = f"there are {listed(known, 'and')}" if known else "they have no tags"
+    for option, tag in unknown:
+        complain(f"{option}: found {shown(tag)}, a tag of no playbook here{nearest(tag, known)}; {there}")
+    return not unknown
+
+
+def _wanted(tags: Sequence[str], request: Request) -> bool:
+    if any(tag in request.skip_tags for tag in tags):
+        return False
+    return not request.tags or any(tag in request.tags for tag in tags)

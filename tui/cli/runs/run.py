@@ -1,0 +1,142 @@
+"""``floodmark run``: playbooks without a screen, with an exit code."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+from playbooks.commands import command_of
+from playbooks.diagnosis.why import Why
+from playbooks.engine.job import NOT_RUN, Job, Outcome, carried_out
+from playbooks.engine.worker_pool import cores
+from playbooks.exit_codes import BAD_INPUT, CODES, INTERNAL, INTERRUPTED
+from playbooks.recording.recorder import Recorder
+from playbooks.results.baseline import unused
+from playbooks.results.result import Result
+from playbooks.session_format.filesystem import Fsync
+from playbooks.session_format.session_files import sessions_root
+from tui.cli.runs.driving import Driving
+from tui.cli.runs.handing_over import hand_over
+from tui.cli.runs.pacing import Pace
+from tui.cli.runs.request import STDOUT, Checked, Request, checked
+from tui.cli.runs.suite_report import print_suite
+from tui.cli.runs.verdicts import Ended
+from tui.output import crash
+from tui.output.command_end import to_text
+from tui.output.console import answers, complain, people, say
+from tui.output.result import print_result
+from tui.session.chosen import Chosen
+
+__all__ = ["CODES", "Request", "run", "to_text"]
+
+
+def run(request: Request) -> int:
+    """Run every playbook asked for; the worst exit code of them."""
+    asked = checked(request)
+    if asked is None:
+        return BAD_INPUT
+    if request.dry_run:
+        from tui.cli.runs.foretelling import foretell_all  # noqa: PLC0415 - it prints documents as this does
+
+        return foretell_all(asked.chosen, asked.until_us, json=request.json)
+    if len(asked.chosen) == 1 and asked.chosen[0].playbook.grid is not None and not request.no_vary:
+        if request.engine is not None:
+            from tui.cli.runs.sweep import run_kept  # noqa: PLC0415
+
+            return run_kept(request, asked)
+        from tui.cli.runs.varying import run_alone  # noqa: PLC0415 - most playbooks have no grid
+
+        return run_alone(request, asked)
+    console = people()
+    out = request.out or sessions_root()
+    names: list[str] = []
+    for each in asked.chosen:
+        names.append(unused(each.playbook.name, names))
+    jobs = [_job(each, out, asked.until_us, request.fsync) for each in asked.chosen]
+    explained: list[Why] = []
+    if asked.is_suite and request.jobs != 1 and not request.plain and request.speed is None:
+        from tui.cli.runs.suite import run_suite  # noqa: PLC0415 - a single playbook needs none of it
+
+        workers = request.jobs or cores()
+        outcomes = run_suite(console, jobs, names, workers=workers, fail_fast=request.fail_fast)
+    else:
+        outcomes = _one_after_other(request, asked, jobs, explained)
+    ended = [
+        Ended(name, outcome, each.playbook.name, _again(word, each, request), *explained[:1])
+        for name, outcome, word, each in zip(names, outcomes, asked.words, asked.chosen, strict=True)
+    ]
+    if asked.is_suite:
+        print_suite(console, ended)
+    return hand_over(console, request, asked, ended)
+
+
+def _again(word: str, chosen: Chosen, request: Request) -> str:
+    """What to type to run one of them once more, as it ran here: once, even where it has a grid."""
+    command = command_of(word, chosen.seed, request.settings, request.until)
+    return f"{command} --no-vary" if chosen.playbook.grid is not None else command
+
+
+def _job(chosen: Chosen, out: Path, until_us: int, fsync: Fsync) -> Job:
+    playbook = chosen.playbook
+    return Job(
+        playbook.source, playbook.path, chosen.seed, out, chosen.settings, until_us, playbook.fragments, fsync=fsync
+    )
+
+
+def _one_after_other(
+    request: Request, asked: Checked, jobs: list[Job], explained: list[Why]
+) -> list[Outcome]:  # fmt: skip
+    """Run all in this process and tell everything of each; ``explained`` gets what was told of why."""
+    console = people()
+    driving = Driving(console, asked.until_us)
+    if request.speed is not None:
+        from tui.cli.runs.narration import Narrating  # noqa: PLC0415 - it tells what is foretold, as a dry run does
+
+        lines = answers() if request.plain and not request.json and request.markdown != STDOUT else console
+        driving.narrating = Narrating(Pace(request.speed), lines, request.plain)
+    elif request.plain:
+        driving.events = console if request.json or request.markdown == STDOUT else answers()
+    outcomes: list[Outcome] = []
+    documents = request.json or request.plain or request.markdown == STDOUT or request.speed is not None
+    alone = None if len(jobs) > 1 or (documents and not request.why) else partial(_explain, request, asked, explained)
+    for number, (each, job) in enumerate(zip(asked.chosen, jobs, strict=True)):
+        if number:
+            say(console, "")
+        outcome = _run_one(driving, each, job, alone=alone)
+        outcomes.append(outcome)
+        if outcome.code == INTERRUPTED or (request.fail_fast and outcome.code != 0):
+            break
+    missing = INTERRUPTED if outcomes[-1].code == INTERRUPTED else NOT_RUN
+    return outcomes + [Outcome(job, error="not begun", code=missing) for job in jobs[len(outcomes) :]]
+
+
+def _explain(request: Request, asked: Checked, explained: list[Why], chosen: Chosen, result: Result) -> None:
+    """Behind the verdict of a single session: why it lost what it lost."""
+    from tui.cli.runs.why import after_run  # noqa: PLC0415 - most sessions lose nothing
+
+    why = after_run(people(), chosen, result, wanted=request.why, until_us=asked.until_us)
+    explained += [why] if why is not None else []
+
+
+def _run_one(
+    driving: Driving, chosen: Chosen, job: Job, *, alone: Callable[[Chosen, Result], None] | None
+) -> Outcome:  # fmt: skip
+    """Run one playbook, telling all of it; never raises. ``alone``: what to tell behind its verdict."""
+
+    def drive(recorder: Recorder | None) -> Result:
+        result = driving.run(chosen, recorder)
+        print_result(driving.console, result)
+        return result
+
+    outcome = carried_out(job, drive)
+    if outcome.code == INTERNAL:
+        crash.tell(outcome.error, outcome.session, outcome.account)
+    elif outcome.code == INTERRUPTED and outcome.session:
+        say(driving.console, outcome.error)
+    elif outcome.code == BAD_INPUT:
+        complain(outcome.error)
+    if outcome.result is not None and driving.narrating is not None and driving.narrating.stopped:
+        return replace(outcome, code=INTERRUPTED)
+    if outcome.result is not None and alone is not None:
+        alone(chosen, outcome.result)
+    return outcome

@@ -1,0 +1,145 @@
+"""``floodmark why``: why records were lost, when that became inevitable, and what would have saved them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.console import Console
+
+from playbooks.diagnosis.remedies import SEEDS
+from playbooks.diagnosis.why import Case, Why, WhyError, at_the_end, case_of, explain, findings_of
+from playbooks.exit_codes import BAD_INPUT, FAILED, OK
+from playbooks.export.exporting import ExportError
+from playbooks.parser.settings import SettingError
+from playbooks.recording.reader import read_session
+from playbooks.results.result import Result
+from playbooks.session_format import session_files
+from playbooks.session_format.bundle import is_bundle
+from playbooks.session_format.session_files import sessions_root
+from playbooks.session_format.session_finder import find_session
+from playbooks.units import DURATION_ALLOWED, UnitError, duration_us
+from tui.cli.runs.why_lines import print_why
+from tui.output.command_end import ended, to_text
+from tui.output.console import answers, complain, people, print_document, say
+from tui.output.finding_lines import FINDINGS_SHOWN
+from tui.output.progress import Telling
+from tui.session.chosen import Chosen, choose, settings_of
+
+MOST_EVENTS = 60_000
+"""Trace events of a session that ``floodmark run`` explains by itself: more of them take longer than one waits."""
+
+
+@dataclass(frozen=True, slots=True)
+class WhyRequest:
+    """The options of ``why`` as typed."""
+
+    source: str
+    json: bool = False
+    finding: int = 0
+    """0: all of them."""
+    seed: int | None = None
+    settings: Sequence[str] = ()
+    jobs: int = 0
+    seeds: int = SEEDS
+    at: str | None = None
+    """Virtual time up to which a session is explained; None: the whole of it."""
+
+
+def run_why(request: WhyRequest) -> int:
+    """Explain a session or a playbook; 0 whatever the answer is."""
+    try:
+        return ended(lambda: _why(request))
+    except (SettingError, WhyError) as error:
+        complain(str(error))
+        return BAD_INPUT
+    except ExportError as error:
+        complain(str(error))
+        return FAILED
+
+
+def _why(request: WhyRequest) -> int:
+    console = people()
+    with Telling(console) as telling:
+        case = _case(request, console, telling)
+        telling.tell(lambda: f"running {case.playbook.name}")
+        result = case.run()
+        number = request.finding
+        if request.at is not None and number:
+            number = _closed(case, result, number)
+        why = explain(
+            case, result, number=number, workers=request.jobs, seeds=request.seeds,
+            tell=lambda text: telling.tell(lambda: text),
+        )  # fmt: skip
+    if request.json:
+        print_document(to_text(why.to_json()))
+        return OK
+    say(console, f"{result.playbook}  {result.profile}  seed {result.seed}", "bold")
+    print_why(answers(), why)
+    return OK
+
+
+def _closed(case: Case, result: Result, number: int) -> int:
+    """The number of a finding in the result, of one that is counted as the session stood."""
+    standing = case.standing()
+    if number > len(standing):
+        raise WhyError(f"there is no finding {number} by then, the session has {len(standing) or 'none'}")
+    return at_the_end(standing[number - 1], findings_of(result))
+
+
+def _at(text: str | None) -> int:
+    if text is None:
+        return -1
+    try:
+        return duration_us(text)
+    except UnitError:
+        raise WhyError(f"--at: found {text!r}, allowed is {DURATION_ALLOWED}") from None
+
+
+def _case(request: WhyRequest, console: Console, telling: Telling) -> Case:
+    """What was typed: a session's directory, id or bundle, else a playbook.
+
+    Raises:
+        WhyError: options that do not go together.
+    """
+    root = sessions_root()
+    path = Path(request.source)
+    places = (path, session_files.directory_of(root, request.source), root / request.source)
+    if any(place.is_dir() for place in places) or (path.is_file() and is_bundle(path)):
+        if request.settings or request.seed is not None:
+            raise WhyError("--seed and --set are for playbooks: a session is explained as it was")
+        recorded = read_session(find_session(request.source, root))
+        for note in recorded.notes:
+            say(console, f"note: {note}", "yellow")
+        return case_of(recorded, lambda text: telling.tell(lambda: text), at_us=_at(request.at))
+    if request.at is not None:
+        raise WhyError("--at is for sessions: of a playbook the whole run is explained")
+    chosen = choose(request.source, request.seed, settings_of(request.settings))
+    return Case(chosen.playbook, chosen.seed)
+
+
+def after_run(console: Console, chosen: Chosen, result: Result, *, wanted: bool | None, until_us: int) -> Why | None:
+    """The same behind the verdict of ``floodmark run``, where records were lost.
+
+    ``wanted`` is what was typed, None for nothing: then a session by hand is explained, for that takes no time, and a
+    timed one on a terminal if it is short; of the others a line tells the command. A run with ``--plain``, ``--json``
+    or several playbooks never comes here. Returns what was told, None for nothing.
+    """
+    if wanted is False or not (wanted or result.ledger.acked_lost):
+        return None
+    short = chosen.playbook.spec.manual or (console.is_terminal and result.events <= MOST_EVENTS)
+    if not (wanted or short):
+        say(console, f"why      {_command(chosen, result)}", "dim")
+        return None
+    case = Case(chosen.playbook, chosen.seed, until_us)
+    try:
+        with Telling(console) as telling:
+            why = explain(case, result, tell=lambda text: telling.tell(lambda: text))
+    except KeyboardInterrupt:
+        say(console, f"why      stopped; go on with: {_command(chosen, result)}", "yellow")
+        return None
+    print_why(console, why, above=FINDINGS_SHOWN)
+    return why
+
+
+def _command(chosen: Chosen, result: Result) -> str:
+    return f"floodmark why {result.session or chosen.playbook.path}"

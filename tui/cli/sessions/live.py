@@ -1,0 +1,255 @@
+"""``floodmark live``: a live session without a screen, told line by line, with commands typed on stdin.
+
+For a screen reader, a log, or another program: one line an event, nothing that moves, nothing drawn. The commands are
+those of the screen's line of commands, and what they do is recorded as there; words lead into the past and to branches
+(:mod:`tui.cli.sessions.travelling`).
+"""
+
+import sys
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from queue import Empty, SimpleQueue
+from typing import Final, TextIO
+
+from faults.declarations.action import Action
+from faults.declarations.fault import FaultError
+from playbooks.errors import listed, shown
+from playbooks.exit_codes import BAD_INPUT, INTERRUPTED, OK
+from playbooks.recording.recorder import RecordingError
+from playbooks.session_format.filesystem import Fsync
+from playbooks.session_format.session_files import sessions_root
+from playbooks.timetravel.branches import Branches
+from playbooks.timetravel.looking_back import LookingBack
+from tui.cli.runs.pacing import FASTEST, SLOWEST, Pace
+from tui.cli.sessions.telling import Teller, standing
+from tui.cli.sessions.travelling import PRESENT, Travel
+from tui.output.console import answers, complain
+from tui.output.crash import keep
+from tui.output.session_end import let_go, seal_all
+from tui.session.beginning import begin_live
+from tui.session.destination import SANDBOX
+from tui.session.placing import place_in
+from tui.session.typed_commands import Act, Go, Place, Play, Press, Speed, Typed, TypedError, read_line
+from tui.terminal.format import clock
+
+FARTHEST_US: Final = 3_600_000_000
+"""How far ahead ``go`` goes."""
+WAIT_S: Final = 0.1
+"""Between two looks at stdin while time stands still."""
+HERE: Final = (
+    *("help", "status", "pause", "play", "go", "speed", "heal", "take_over", "quit"),
+    *("step", "back", "beginning", "present", "undo", "redo", "fork", "branches", "branch"),
+)
+HELP: Final = (
+    "a fault with its target: crash b2, gc_pause leader(orders-0) 8s, lag b1 latency=300ms; all: floodmark faults",
+    "an operation: elect_leaders orders-0; heal, heal 2 or heal all",
+    "pause, play, go 30s (on to that time, or back to it), speed 10, take_over (leave out what steps are left), quit",
+    "back and step (one event), beginning, present; undo, redo, fork (a branch from here), branches, branch B; status",
+)
+
+Lines = SimpleQueue[str | None]
+"""Lines as they are typed; None: there are no more."""
+
+
+def open_plain(playbook: str | None, *, seed: int | None, out: Path | None, speed: float, fsync: Fsync) -> int:
+    """Tell a live session until stdin ends or ``quit``; 0 sealed, 2 bad input, 70 internal, 130 interrupted."""
+    if not SLOWEST <= speed <= FASTEST:
+        complain(f"--speed: found {speed:g}, allowed are {SLOWEST:g} to {FASTEST:g} virtual seconds per second")
+        return BAD_INPUT
+    session = begin_live(playbook or SANDBOX, seed=seed, parent=out or sessions_root(), fsync=fsync)
+    if session is None:
+        return BAD_INPUT
+    branches = Branches(session)
+    try:
+        interrupted = Living(Pace(speed), Teller(answers()), lines_of(sys.stdin)).run(branches)
+        sealed = seal_all(branches)
+    except RecordingError as error:
+        for branch in branches:
+            let_go(branch)
+        complain(str(error))
+        return BAD_INPUT
+    except Exception as error:
+        return keep(error, branches.current.recorder)
+    return sealed or (INTERRUPTED if interrupted else OK)
+
+
+def lines_of(stream: TextIO) -> Lines:
+    """The lines of a stream as they come, read beside everything else."""
+    lines: Lines = SimpleQueue()
+
+    def read() -> None:
+        try:
+            for line in stream:
+                lines.put(line)
+        except (OSError, ValueError):  # closed while it is read, or no text
+            pass
+        lines.put(None)
+
+    threading.Thread(target=read, name="stdin", daemon=True).start()
+    return lines
+
+
+@dataclass(slots=True)
+class Living:
+    """Tells a session, and does what is typed."""
+
+    pace: Pace
+    teller: Teller
+    lines: Lines
+    paused: bool = field(default=False, init=False)
+    left: bool = field(default=False, init=False)
+    """Whether somebody wants to quit."""
+    travel: Travel = field(init=False)
+
+    def run(self, branches: Branches) -> bool:
+        """Go on until somebody quits; whether that was by an interrupt."""
+        self.travel = Travel(branches, self._say)
+        live = branches.current.live
+        self._say(f"{live.playbook.name}, seed {live.cluster.seed}; help tells what can be typed")
+        self._begin()
+        try:
+            while not self.left:
+                self._listen()
+                if not self.paused and not self.left:
+                    self._play()
+        except KeyboardInterrupt:
+            self._say("stopped")
+            return True
+        return False
+
+    @property
+    def _session(self) -> LookingBack:
+        """Changes when somebody goes to another branch."""
+        return self.travel.session
+
+    def _play(self) -> None:
+        session = self._session
+        was_past = session.in_past
+        session.advance(self.pace.next_us(session.cluster.now_us))
+        self._tell()
+        if was_past and not session.in_past:
+            self._say(PRESENT)
+        self.pace.wait(session.cluster.now_us)
+
+    def _begin(self) -> None:
+        """The clock on the wall goes with the instant that is looked at from here on."""
+        self.pace.begin(self._session.cluster.now_us)
+
+    # -- what is typed ----------------------------------------------------------------------------------------------
+
+    def _listen(self) -> None:
+        """Do what was typed meanwhile; while time stands still, wait for it."""
+        while not self.left:
+            try:
+                line = self.lines.get(timeout=WAIT_S) if self.paused else self.lines.get_nowait()
+            except Empty:
+                return
+            if line is None:
+                self.left = True
+            elif line.strip():
+                self._hear(line.strip())
+
+    def _hear(self, line: str) -> None:
+        word = line.removeprefix(":").strip()
+        verb, _blank, rest = word.partition(" ")
+        own: dict[str, Callable[[], None]] = {"status": self._status, "help": self._help}
+        try:
+            if word in own:
+                own[word]()
+            elif word in self.travel.ways:
+                self._travel(self.travel.ways[word])
+            elif verb == "branch":
+                self._travel(lambda: self.travel.change_to(rest.strip()))
+            else:
+                self._do(read_line(line, self._place()), line)
+        except (TypedError, FaultError) as error:
+            self._say(f"refused: {error}")
+
+    def _do(self, typed: Typed, line: str) -> None:
+        if isinstance(typed, Act):
+            for action in typed.actions:
+                self._travel(partial(self._act, action), pause=self._session.in_past)
+        elif isinstance(typed, Speed):
+            self.pace.speed = typed.speed
+            self._begin()
+            self._say(f"speed {typed.speed:g}")
+        elif isinstance(typed, Play) or (isinstance(typed, Press) and typed.id == "pause" and self.paused):
+            self._pause(paused=False)
+        elif isinstance(typed, Go):
+            self._go(typed.at_us)
+        elif isinstance(typed, Press):
+            self._press(typed.id, line)
+
+    def _act(self, action: Action) -> None:
+        self._say(self.travel.act(action))
+
+    def _press(self, name: str, line: str) -> None:
+        if name == "quit":
+            self.left = True
+        elif name == "pause":
+            self._pause(paused=True)
+        elif name == "heal":
+            self._hear("heal all")
+        elif name == "take_over":
+            self._say(self._session.take_over())
+            self._tell()
+        else:
+            raise TypedError(f"found {shown(line)}, which is for the screen; allowed here are {listed(HERE, 'and')}")
+
+    def _travel(self, way: Callable[[], None], *, pause: bool = True) -> None:
+        """Look at another instant, or another branch, paused; tell what happened there."""
+        self.paused = self.paused or pause
+        way()
+        self._tell()
+        self._begin()
+
+    def _pause(self, *, paused: bool) -> None:
+        self.paused = paused
+        self._begin()
+        self._say("paused" if paused else "time goes on")
+
+    def _go(self, at_us: int) -> None:
+        """On to a time, as fast as can be; or back to it."""
+        if at_us < self._session.present_us:
+            self._travel(lambda: self.travel.to_time(at_us))
+            return
+        session = self._session
+        session.to_present()
+        while session.cluster.now_us < at_us and session.instant.phase == "steps":
+            if not session.advance(min(at_us, session.cluster.now_us + 1_000_000)):
+                break
+            self._tell()
+        self._begin()
+        self._say("here")
+
+    def _place(self) -> Place:
+        session = self._session
+        return place_in(session, session.cluster.view(), ahead_us=FARTHEST_US)
+
+    # -- what is told -----------------------------------------------------------------------------------------------
+
+    def _tell(self) -> None:
+        """What has happened since."""
+        self.teller.happened(self._session.drain())
+
+    def _status(self) -> None:
+        session, branches = self._session, self.travel.branches
+        view = session.cluster.view()
+        if session.in_past or len(branches) > 1:
+            when = f"the past, of {clock(session.present_us)}" if session.in_past else "the present"
+            self._say(f"branch {branches.current.letter}, {when}")
+        states = [f"broker {each.id} {each.state}" for each in view.brokers]
+        everything = (*view.partitions, *view.internal)
+        under = sum(each.under_replicated for each in everything)
+        offline = sum(each.offline for each in everything)
+        self._say(f"{', '.join(states)}; under-replicated {under}, offline {offline}")
+        self._say(*standing(view, session.board))
+
+    def _help(self) -> None:
+        self._say(*HELP)
+
+    def _say(self, *texts: str) -> None:
+        self.teller.say(self._session.cluster, *texts)

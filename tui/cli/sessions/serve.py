@@ -1,0 +1,247 @@
+"""``floodmark serve``: a gateway for real clients, told line by line, with faults typed on stdin."""
+
+import asyncio
+import ipaddress
+import signal
+import sys
+from collections import Counter
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+from rich.console import Console
+
+from cluster_model.protocol.errors import ModelError
+from faults.declarations.fault import FaultError
+from gateway.gateway import Gateway
+from playbooks.engine.session import Session
+from playbooks.errors import PlaybookError, listed, shown
+from playbooks.exit_codes import BAD_INPUT, INTERRUPTED, OK
+from playbooks.model.playbook import Playbook
+from playbooks.parser.changing import changed
+from playbooks.parser.loader import loads
+from playbooks.parser.steps.live import facts_in
+from playbooks.recording.recorder import Recorder, RecordingError
+from playbooks.session_format.filesystem import Fsync
+from playbooks.session_format.session_files import sessions_root
+from tui.cli.sessions.live import lines_of
+from tui.cli.sessions.telling import Teller, standing
+from tui.output.console import answers, complain, complain_of, people, say
+from tui.output.crash import keep
+from tui.output.session_end import farewell, seal
+from tui.screen_choice import ScreenChoice, UnusableError, check
+from tui.session.chosen import read
+from tui.session.typed_commands import Act, Place, Press, TypedError, facts_now, read_line
+from tui.terminal.format import duration
+
+BARE: Final = """\
+floodmark: 1
+name: gateway
+title: Three brokers without any load, for real clients
+seed: 1
+cluster:
+  brokers: 3
+  config: {num.partitions: 3, default.replication.factor: 3}
+topics:
+  - {name: orders, partitions: 3, replication: 3, config: {min.insync.replicas: 2}}
+settle: 10s
+"""
+"""What is served where nobody names a playbook."""
+WAIT_S: Final = 0.05
+"""Between two looks at stdin."""
+COMPLAINTS: Final = 20
+"""How often bad requests are told one by one."""
+HERE: Final = ("help", "status", "heal", "quit")
+HELP: Final = (
+    "a fault with its target: crash b2, gc_pause leader(orders-0) 8s, lag b1 latency=300ms; all: floodmark faults",
+    "client(outside) stands for all real clients: partition client(outside) to=b1 5s",
+    "an operation: elect_leaders orders-0; heal, heal 2 or heal all; status; quit",
+)
+
+
+def serve(
+    playbook: str | None, *, port: int, host: str, kafka: str | None, seed: int | None, out: Path | None, tui: bool,
+    fsync: Fsync,
+) -> int:  # fmt: skip
+    """Serve until ``quit`` or a signal; 0 sealed, 2 bad input, 70 internal, 130 interrupted."""
+    settings = {"cluster.kafka": f'"{kafka}"'} if kafka else {}
+    recorder = Recorder(out or sessions_root(), live=True, settings=settings, fsync=fsync)
+    try:
+        chosen = changed(_read(playbook), settings)
+        if chosen.spec.manual:
+            complain(f"{chosen.path}: a manual playbook stands still; play it with: floodmark run")
+            return BAD_INPUT
+        _check_host(host)
+        screen = check(None, None, None) if tui else None
+        session = Session.start(chosen, seed=seed, recorder=recorder, open_ended=True)
+        if screen is None:
+            interrupted = asyncio.run(Serving(session, answers()).run(host, port))
+        else:
+            interrupted = _on_screen(session, screen, host, port)
+        print(_goodbye(session))
+    except PlaybookError as error:
+        complain_of(error)
+    except (ModelError, RecordingError, UnusableError, ValueError) as error:
+        complain(str(error))
+    except OSError as error:
+        complain(f"--port {port}: cannot listen on {host}: {error.strerror or error}")
+    except KeyboardInterrupt:
+        complain("sealing interrupted; the events so far can be read")
+        return INTERRUPTED
+    except Exception as error:
+        return keep(error, recorder)
+    else:
+        return INTERRUPTED if interrupted else OK
+    with suppress(RecordingError):
+        recorder.discard()
+    return BAD_INPUT
+
+
+def _on_screen(session: Session, screen: ScreenChoice, host: str, port: int) -> bool:
+    """Whether it was interrupted, which a screen is not; raises what broke it."""
+    from tui.serving_screen import show_serving  # noqa: PLC0415 - lines need no Textual
+
+    failure = show_serving(session, screen, host, port)
+    if failure is not None:
+        raise failure
+    return False
+
+
+def _read(playbook: str | None) -> Playbook:
+    return read(playbook) if playbook is not None else loads(BARE, "the default playbook")
+
+
+def _check_host(host: str) -> None:
+    """Only an address says who may come; one that is not this machine's own is for everybody out there."""
+    try:
+        address = ipaddress.ip_address("127.0.0.1" if host == "localhost" else host)
+    except ValueError:
+        raise ValueError(f"--host: found {host}, allowed is an address such as 127.0.0.1") from None
+    if not address.is_loopback:
+        say(
+            people(),
+            f"warning: {host} is open to the network, without any password: whoever reaches it may do anything",
+        )
+
+
+def _goodbye(session: Session) -> str:
+    told = farewell(seal(session))
+    return "\n".join(line for line in told.splitlines() if not line.startswith("export "))
+
+
+class Serving:
+    """One gateway, and who sits before it."""
+
+    def __init__(self, session: Session, console: Console) -> None:
+        self._session = session
+        self._teller = Teller(console)
+        self._left = asyncio.Event()
+        self._interrupted = False
+        self._complaints: Counter[int] = Counter()
+        self._gateway: Gateway
+
+    async def run(self, host: str, port: int) -> bool:
+        """Until somebody quits; whether that was by Ctrl-C. Raises :class:`OSError` where there is no listening."""
+        self._gateway = gateway = Gateway(self._session, host=host)
+        gateway.on_events = self._teller.happened
+        gateway.doors.on_complaint = self._complain
+        await gateway.open(port)
+        loop = asyncio.get_running_loop()
+        loop.add_signal_handler(signal.SIGINT, self._interrupt)
+        loop.add_signal_handler(signal.SIGTERM, self._left.set)
+        self._greet()
+        reading = loop.create_task(self._listen())
+        over = loop.create_task(self._await_end())
+        await self._left.wait()
+        for task in (reading, over):
+            task.cancel()
+        await gateway.close()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.remove_signal_handler(number)
+        if gateway.engine.failure is not None:
+            raise gateway.engine.failure
+        if gateway.engine.given_up_us:
+            self._say(f"this machine was too slow: virtual time fell {duration(gateway.engine.given_up_us)} behind")
+        return self._interrupted
+
+    def _interrupt(self) -> None:
+        self._interrupted = True
+        self._left.set()
+
+    async def _await_end(self) -> None:
+        """A playbook may end its session itself."""
+        while not self._gateway.engine.over:
+            await asyncio.sleep(WAIT_S)
+        self._left.set()
+
+    def _greet(self) -> None:
+        cluster = self._session.cluster
+        playbook = self._session.playbook
+        self._say(
+            f"{playbook.name}, seed {cluster.seed}, Kafka {cluster.profile.version}; help tells what can be typed"
+        )
+        self._say(f"bootstrap.servers={self._gateway.bootstrap}")
+
+    # -- what is typed ----------------------------------------------------------------------------------------------
+
+    async def _listen(self) -> None:
+        """Do what is typed. The end of the input is not the end: a service may have none."""
+        lines = lines_of(sys.stdin)
+        while True:
+            if lines.empty():
+                await asyncio.sleep(WAIT_S)
+                continue
+            line = lines.get()
+            if line is None:
+                return
+            if line.strip():
+                self._hear(line.strip().removeprefix(":").strip())
+
+    def _hear(self, line: str) -> None:
+        own: dict[str, Callable[[], None]] = {"status": self._status, "help": self._help, "quit": self._left.set}
+        try:
+            if line in own:
+                own[line]()
+                return
+            typed = read_line("heal all" if line == "heal" else line, self._place())
+            if isinstance(typed, Act):
+                for action in typed.actions:
+                    self._say(f"done: {self._gateway.act(action)}")
+            elif isinstance(typed, Press) and typed.id == "quit":
+                self._left.set()
+            else:
+                self._say(f"refused: found {shown(line)}, allowed here are faults, operations, {listed(HERE, 'and')}")
+        except (TypedError, FaultError) as error:
+            self._say(f"refused: {error}")
+
+    def _place(self) -> Place:
+        view = self._session.cluster.view()
+        facts = facts_now(facts_in(self._session.cluster), view)
+        return Place(facts, tuple(each.name for each in view.clients), self._is_down)
+
+    def _is_down(self, target: str) -> bool:
+        try:
+            nodes = self._session.board.targets(target)
+        except FaultError:
+            return False
+        return bool(nodes) and not any(self._session.cluster.is_up(node) for node in nodes)
+
+    # -- what is told -----------------------------------------------------------------------------------------------
+
+    def _complain(self, broker: int, text: str) -> None:
+        self._complaints[broker] += 1
+        if self._complaints[broker] <= COMPLAINTS:
+            self._say(f"broker {broker} closed a connection: {text}"[:300])
+
+    def _status(self) -> None:
+        view = self._session.cluster.view()
+        states = ", ".join(f"broker {each.id} {each.state}" for each in view.brokers)
+        connections = f"{self._gateway.doors.count} connections"
+        self._say(states, connections, *standing(view, self._session.board))
+
+    def _help(self) -> None:
+        self._say(*HELP)
+
+    def _say(self, *texts: str) -> None:
+        self._teller.say(self._session.cluster, *texts)

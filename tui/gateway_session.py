@@ -1,0 +1,138 @@
+"""The bridge of a session that real clients use: the gateway brings it on with the wall's time, and nobody else.
+
+A client on a socket cannot be paused, hurried or taken back, so the keys for that say why they do nothing. Faults and
+operations go through the gateway, so that sockets feel them at once.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+from cluster_model.protocol.events import Event
+from faults.declarations.action import Action
+from faults.declarations.fault import FaultError
+from gateway.gateway import Gateway
+from playbooks.engine.session import Session
+from playbooks.timetravel.branches import Branch, Branches
+from tui.session.session_controller import Frame, SimBridge
+from tui.terminal.frame_clock import FrameClock
+from tui.terminal.framerate import FRAME_S
+
+WITH_THE_WALL: Final = "real clients are served: time goes with the wall's, and neither stands still nor goes back"
+COMPLAINTS: Final = 20
+"""How often bad requests are told one by one."""
+
+
+class ServingBridge(SimBridge):
+    """Shows what a gateway does to a session, and does to it what is asked for on the screen."""
+
+    def __init__(
+        self, session: Session, gateway: Gateway, heard: list[Event], clock: FrameClock, *, frame_s: float = FRAME_S
+    ) -> None:
+        """The gateway is open; ``heard`` takes its events, and has those so far."""
+        self._gateway = gateway
+        self._heard = heard
+        self._complaints = 0
+        gateway.doors.on_complaint = self._complain
+        super().__init__(Branches(session), clock, frame_s=frame_s)
+
+    def frame(self) -> Frame:
+        """Bring the model to the wall's time, and look."""
+        self._gateway.engine.pump()
+        if self._gateway.engine.failure is not None:
+            raise self._gateway.engine.failure
+        self._now.ended = self._gateway.engine.over
+        if self._now.ended:
+            self.look()
+            return Frame(True, None)
+        now = self.clock.now()
+        if now - self._painted < self._rest_s():
+            return Frame(False, self.frame_s)
+        self._painted = now
+        self.look()
+        return Frame(True, self.frame_s)
+
+    def _listen(self) -> None:
+        self._gateway.engine.collect()
+        fresh = self._heard.copy()
+        self._heard.clear()
+        self._now.take(fresh, self.session.cluster.trace.count)
+
+    def _complain(self, broker: int, text: str) -> None:
+        self._complaints += 1
+        if self._complaints <= COMPLAINTS:
+            self.fired.append((f"broker {broker} closed a connection: {text}"[:300], False))
+
+    def act(self, action: Action) -> str:
+        """An operator's action, now. Refusals come as the session raises them."""
+        try:
+            return self._gateway.act(action)
+        finally:
+            self.look()
+
+    # -- what cannot be done to real clients ------------------------------------------------------------------------
+
+    def _say_why(self) -> None:
+        if not any(text == WITH_THE_WALL for text, _good in self.fired):
+            self.fired.append((WITH_THE_WALL, False))
+
+    def pause(self, paused: bool) -> None:
+        """Time cannot be stopped."""
+        if paused:
+            self._say_why()
+
+    def set_speed(self, speed: float) -> float:
+        """Nor can it go otherwise."""
+        if speed != self.speed:
+            self._say_why()
+        return self.speed
+
+    def step(self) -> bool:
+        """Nor event by event."""
+        self._say_why()
+        return True
+
+    def seek(self) -> bool:
+        """Nor ahead."""
+        self._say_why()
+        return True
+
+    def to_time(self, at_us: int) -> None:
+        """Nor back."""
+        if at_us != self.session.present_us:
+            self._say_why()
+
+    def back(self) -> bool:
+        """Nor an event back."""
+        self._say_why()
+        return True
+
+    def previous(self) -> bool:
+        """Nor to what was notable."""
+        self._say_why()
+        return True
+
+    def by(self, span_us: int) -> bool:
+        """Nor by any span."""
+        self._say_why()
+        return True
+
+    def fork(self) -> str:
+        """No branches: its clients would be in none. Raises :class:`FaultError`, as all that makes one."""
+        raise FaultError(WITH_THE_WALL)
+
+    def otherwise(self, name: str, settings: Mapping[str, str]) -> str:
+        """As :meth:`fork`."""
+        raise FaultError(WITH_THE_WALL)
+
+    def undo(self) -> str:
+        """As :meth:`fork`."""
+        raise FaultError(WITH_THE_WALL)
+
+    def redo(self) -> str:
+        """As :meth:`fork`."""
+        raise FaultError(WITH_THE_WALL)
+
+    def compare(self, branch: Branch | None) -> None:
+        """There is nothing to compare with."""
+        if branch is not None:
+            self._say_why()

@@ -1,0 +1,138 @@
+"""Every key of the screen, once: bindings, the bar at the bottom, the help page and the manual are made from this."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from textual.binding import Binding, BindingType
+
+from tui.keybindings.modes import MODES
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """One or more keys for one action."""
+
+    id: str
+    keys: str
+    """Textual's names, separated by commas."""
+    shown: str
+    action: str
+    words: str
+    group: str
+    bar: str = ""
+    """Word on the bar; empty keeps the key off it."""
+
+
+KEYS: Final = (
+    Key("pause", "space", "space", "pause", "pause and go on", "time", "pause"),
+    Key("step", "full_stop", ".", "step", "one event further, paused", "time", "step"),
+    Key("seek", "greater_than_sign", ">", "seek", "on to the next notable event, then pause", "time", "next"),
+    Key("back", "comma", ",", "back", "one event back, paused: the past", "time"),
+    Key("previous", "less_than_sign", "<", "previous", "back to the previous notable event", "time"),
+    Key("second_back", "left_curly_bracket", "{", "second(-1)", "one second back", "time"),
+    Key("second_on", "right_curly_bracket", "}", "second(1)", "one second on, then pause", "time"),
+    Key("beginning", "home", "home", "beginning", "back to the beginning", "time"),
+    Key("present", "backspace", "backspace", "present", "back to the present (end is the log's)", "time"),
+    Key("goto", "ctrl+g", "^g", "goto", "go to a time, such as 12.5s or 1m", "time"),
+    Key("branches", "b", "b", "branches", "branches: change over to another one, or compare two", "time"),
+    Key("bookmark", "B", "B", "bookmark", "bookmark this instant", "time"),
+    Key("bookmarks", "ctrl+b", "^b", "bookmarks", "the bookmarks, to go to one", "time"),
+    Key("slower", "left_square_bracket", "[", "slower", "slower", "time"),
+    Key("faster", "right_square_bracket", "]", "faster", "faster", "time", "speed"),
+    Key("speed_one", "backslash", "\\", "speed_one", "speed ×1", "time"),
+    Key("autopause", "A", "A", "autopause", "pause where the next acknowledged record goes missing, or not", "time"),
+    Key("fault", "f", "f", "fault", "inject a fault on what is selected: broker, replica, client", "act", "fault"),
+    Key("control", "C", "C", "control", "inject a fault on the controller; arrows: on another node", "act"),
+    Key("admin", "a", "a", "admin", "an administrator's operation on what is under the cursor", "act", "admin"),
+    Key("heal", "H", "H", "heal", "heal all faults", "act", "heal"),
+    Key("take_over", "T", "T", "take_over", "take over: leave out what is left of the playbook's steps", "act"),
+    Key("undo", "u", "u", "undo", "undo: a branch from right before the last action, without it", "act"),
+    Key("redo", "U", "U", "redo", "redo: back to the branch in which it stands", "act"),
+    Key("what_if", "w", "w", "what_if", "what if: a branch from this instant on, with nothing done yet", "act"),
+    Key("ask", "s", "s", "ask", "is it safe to ...? Asked of many futures from here", "act", "safe?"),
+    Key("up", "up,k", "↑ k", "move(-1,0)", "partition above", "look"),
+    Key("down", "down,j", "↓ j", "move(1,0)", "partition below", "look"),
+    Key("left", "left,h", "← h", "move(0,-1)", "broker to the left", "look"),
+    Key("right", "right,l", "→ l", "move(0,1)", "broker to the right", "look"),
+    Key("page_up", "pageup", "pgup", "move(-10,0)", "ten partitions up", "look"),
+    Key("page_down", "pagedown", "pgdn", "move(10,0)", "ten partitions down", "look"),
+    Key("filter", "slash", "/", "filter", "filter by words, ! before one: without it; esc shows all again", "look"),
+    Key("heat", "z", "z", "heat", "heat: how far behind; again: every partition a cell", "look"),
+    Key("next_pane", "tab", "tab", "pane(1)", "choose the next pane", "look"),
+    Key("pane_before", "shift+tab", "shift+tab", "pane(-1)", "choose the pane before", "look"),
+    Key("maximise", "m", "m", "maximise", "give the chosen pane the whole room, or no more (esc)", "look"),
+    Key("jump", "ctrl+o", "^o", "jump", "jump: letters over all there is to go to; esc: never mind", "look"),
+    Key("yank", "y", "y", "yank", "copy what is under the cursor, else the chosen pane, as text", "look"),
+    Key("internal", "i", "i", "internal", "show or hide Kafka's own topics", "look"),
+    Key("out", "escape", "esc", "out", "one step back", "look"),
+    Key("log_back", "shift+left", "shift+←", "log(-10)", "log: ten offsets back", "look"),
+    Key("log_on", "shift+right", "shift+→", "log(10)", "log: ten offsets on", "look"),
+    Key("log_fork", "F", "F", "fork", "log: to where the replicas differ", "look"),
+    Key("log_tail", "end", "end", "tail", "log: follow the end again", "look"),
+    Key("peek", "p", "p", "peek", "log: the newest record of this replica, or the first shown", "look"),
+    Key("log", "enter", "enter", "mode('log')", "the log of the partition under the cursor: mode 2", "look"),
+    Key("clients", "c", "c", "mode('clients')", "producers, groups and their members: mode 3", "look", "clients"),
+    Key("playbooks", "P", "P", "mode('playbooks')", "playbooks and recorded sessions: mode 5", "look"),
+    Key("finding", "n", "n", "finding(1)", "autopsy: the next thing that went wrong with records, and why", "look"),
+    Key("finding_before", "N", "N", "finding(-1)", "autopsy: the one before", "look"),
+    *(
+        Key(f"mode_{mode.name}", mode.digit, mode.digit, f"mode('{mode.name}')", f"{mode.title}: {mode.words}", "mode")
+        for mode in MODES
+    ),
+    Key("export", "E", "E", "app.export", "write a playbook of the session so far, beside its recording", "program"),
+    Key("tour", "ctrl+t", "^t", "app.tour", "leave the tour, or go on with it", "program"),
+    Key("command", "colon", ":", "command", "type a command, such as crash b2 8s; tab completes", "program"),
+    Key("settings", "S", "S", "settings", "settings: colours, glyphs, speed; and the file that keeps them", "program"),
+    Key("help", "question_mark", "?", "help", "this help", "program", "help"),
+    Key("palette", "ctrl+p", "^p", "app.command_palette", "all commands by name", "program", "commands"),
+    Key("quit", "ctrl+q", "^q", "app.leave", "quit: seal the session, name it and its report", "program", "quit"),
+    Key("copy_hint", "ctrl+c", "^c", "app.hint", "how to quit: that key copies in many terminals", "program"),
+)
+
+FIRST: Final = ("palette", "quit")
+"""Ids of keys that mean the same wherever one is."""
+GROUPS: Final = {"time": "Time", "act": "Act", "look": "Look", "mode": "Modes", "program": "Program"}
+
+
+def key_of(name: str, keys: Sequence[Key] = KEYS) -> str:
+    """How the screen writes the key of an action."""
+    return next(key.shown for key in keys if key.id == name)
+
+
+def word_of(name: str, keys: Sequence[Key] = KEYS) -> str:
+    """The key of an action within a sentence: the first of them, ``ctrl+b`` and not ``^b``."""
+    first = key_of(name, keys).split()[0]
+    return f"ctrl+{first[1:]}" if len(first) > 1 and first[0] == "^" else first
+
+
+def with_keys(text: str, keys: Sequence[Key] = KEYS) -> str:
+    """``text`` with the key of an action, the first of them, where its id stands in braces."""
+    return text.format_map({key.id: key.shown.split()[0] for key in keys})
+
+
+def bindings() -> list[BindingType]:
+    """The bindings of the main screen; the program's own belong to the app. Other keys are laid over them there."""
+    return [_binding(key) for key in KEYS if not key.action.startswith("app.")]
+
+
+def program_bindings() -> list[BindingType]:
+    """Those of the app; the palette and quitting come before whatever is looked at."""
+    return [
+        _binding(key, key.action.removeprefix("app."), first=key.id in FIRST)
+        for key in KEYS
+        if key.action.startswith("app.")
+    ]
+
+
+def _binding(key: Key, action: str = "", *, first: bool = False) -> Binding:
+    return Binding(key.keys, action or key.action, key.words, id=key.id, show=False, priority=first)
+
+
+def manual_rows(groups: Sequence[tuple[str, Sequence[Key]]]) -> str:
+    """A table of keys with a heading for each group, in Markdown; ids are what a file of settings calls them."""
+    lines = ["| key | what it does | id |", "|---|---|---|"]
+    for title, keys in groups:
+        lines.append(f"| **{title}** | | |")
+        lines += [f"| `{key.shown}` | {key.words} | `{key.id}` |" for key in keys]
+    return "\n".join(lines)

@@ -1,1 +1,0 @@
-"""What the command palette offers beside faults, keys and times."""

@@ -1,0 +1,138 @@
+"""The line of commands at the bottom: a prompt, what can be typed next, and what was wrong."""
+
+from typing import TYPE_CHECKING, ClassVar, Final
+
+from textual import events
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Horizontal, Vertical
+from textual.content import Content
+from textual.screen import ModalScreen
+from textual.style import Style
+from textual.widgets import Input, Static
+
+from tui.keybindings.scopes import bindings_of
+from tui.screens.reachable import Reachable
+from tui.session.completing import completed, hints
+from tui.session.typed_commands import Press, TypedError, read_line
+from tui.terminal import glyphs
+from tui.terminal.format import wrap
+from tui.terminal.theme import Look
+
+if TYPE_CHECKING:
+    from tui.screens.commanded import Commanded
+
+KEPT: Final = 50
+"""Lines that are remembered."""
+KEYS_WORDS: Final = (
+    f"enter {glyphs.NOTHING} {{line_complete}} completes {glyphs.NOTHING} {{line_up}} {{line_down}} lines before"
+    f" {glyphs.NOTHING} esc"
+)
+
+
+class CommandScreen(ModalScreen[None], Reachable):
+    """Stays open with the line as it is until that could be done. The session goes on behind it."""
+
+    SCOPE = "line"
+    BINDINGS: ClassVar[list[BindingType]] = bindings_of("line")
+
+    def __init__(self, look: Look, main: "Commanded", text: str = "", back: int = 0) -> None:
+        """``text`` stands there already, with the cursor so many characters ``back`` from its end."""
+        super().__init__()
+        self._look = look
+        self._main = main
+        self._prompt = Input(text, id="command-prompt", select_on_focus=False)
+        self._back = back
+        self._page = Static(id="command-page")
+        self._at = len(main.typed_before)
+        self._wrong = ""
+
+    def compose(self) -> ComposeResult:
+        """The prompt, and three lines."""
+        with Vertical(id="command"):
+            with Horizontal(id="command-line"):
+                yield Static(self._styled(":", "key"))
+                yield self._prompt
+            yield self._page
+
+    def on_mount(self) -> None:
+        """Ready to be typed at."""
+        self._prompt.focus()
+        self._prompt.cursor_position = len(self._prompt.value) - self._back
+        self.call_after_refresh(self._show)
+
+    def on_resize(self, _event: events.Resize) -> None:
+        """Another number of hints fits."""
+        self.call_after_refresh(self._show)
+
+    def on_input_changed(self, _message: Input.Changed) -> None:
+        """Other hints; what was wrong is being mended."""
+        self._wrong = ""
+        self._show()
+
+    async def on_input_submitted(self, message: Input.Submitted) -> None:
+        """Do it, or say what is wrong and keep the line."""
+        text = message.value.strip()
+        if not text.lstrip(":"):
+            self.dismiss()
+            return
+        before = self._main.typed_before
+        self._main.typed_before = (*[each for each in before if each != text], text)[-KEPT:]
+        self._at = len(self._main.typed_before)
+        try:
+            typed = read_line(text, self._main.place())
+        except TypedError as error:
+            self._refuse(str(error))
+            return
+        if isinstance(typed, Press):  # what a key does may open a page, which belongs over the main screen
+            self.dismiss()
+            self._main.call_later(self._main.told, typed)
+            return
+        self._wrong = await self._main.told(typed)
+        if self._wrong:
+            self._show()
+        else:
+            self.dismiss()
+
+    def action_complete(self) -> None:
+        """The last word as far as it can be meant."""
+        self._prompt.value = completed(self._prompt.value, self._main.bridge.view)
+        self._prompt.cursor_position = len(self._prompt.value)
+
+    def action_before(self, lines: int) -> None:
+        """A line that was typed before."""
+        typed = self._main.typed_before
+        self._at = max(0, min(len(typed), self._at + lines))
+        self._prompt.value = typed[self._at] if self._at < len(typed) else ""
+        self._prompt.cursor_position = len(self._prompt.value)
+
+    def _refuse(self, why: str) -> None:
+        self._wrong = why
+        self._show()
+
+    def _show(self) -> None:
+        if not self._page.is_attached or not self._page.size.width:
+            return
+        found = hints(self._prompt.value, self._main.bridge.view)
+        width = self._page.size.width
+        first = wrap(self._wrong, width)[:2] if self._wrong else [_fitting(found.words, width)]
+        lines = [(line, "warning" if self._wrong else "text") for line in first]
+        lines += [(found.about, "quiet")] if len(lines) == 1 else []
+        lines.append((self.keyed(KEYS_WORDS), "quiet"))
+        shown = [self._styled(text if len(text) <= width else f"{text[: width - 1]}…", role) for text, role in lines]
+        self._page.update(Content("\n").join(shown))
+
+    def _styled(self, text: str, role: str) -> Content:
+        return Content.styled(self._look.text(text), Style.from_rich_style(self._look.style(role)))
+
+
+def _fitting(words: tuple[str, ...], width: int) -> str:
+    """As many as fit, and how many there are beside them."""
+    line = ""
+    for at, word in enumerate(words):
+        rest = f"  +{len(words) - at}"
+        longer = f"{line}  {word}" if line else word
+        if len(longer) + (len(rest) if at + 1 < len(words) else 0) > width:
+            return f"{line}{rest}"
+        line = longer
+    return line

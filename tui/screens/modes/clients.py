@@ -1,0 +1,184 @@
+"""Mode clients: what each has sent, read, tried again and lost; the one that is chosen is what faults strike."""
+
+from typing import ClassVar, Final
+
+from textual.binding import BindingType
+from textual.widget import Widget
+
+from cluster_model.broker.topic_configs import topic_of
+from cluster_model.clients.consumer.dead_letters import SUFFIX
+from playbooks.results.client_stats import summed_up
+from tui.keybindings.scopes import bindings_of
+from tui.screens.acting import ActingMode
+from tui.screens.filtering import Filtering
+from tui.session.session_controller import SimBridge
+from tui.terminal import glyphs
+from tui.terminal.theme import Look
+from tui.viewmodel import side_panes, yank
+from tui.viewmodel.side_panes import Place, Table
+from tui.widgets import tips
+from tui.widgets.filterbar import FilterBar
+from tui.widgets.line_widget import RIGHT
+from tui.widgets.panes import Pane, SidePane
+from tui.widgets.rows_part import Rows
+
+HINT: Final = "names of producers, groups and members; ! before a word: without it"
+
+
+class ClientsScreen(ActingMode, Filtering):
+    """Producers and groups."""
+
+    MODE = "clients"
+    SCOPE = "clients"
+    HINTS = (
+        "{clients_up} {clients_down} client",
+        "{fault} fault",
+        "{help} help",
+        "esc cluster",
+        "{filter} filter",
+        "{admin} operation",
+        "{undo} undo",
+    )
+    BINDINGS: ClassVar[list[BindingType]] = bindings_of("clients")
+
+    def __init__(self, look: Look, bridge: SimBridge) -> None:
+        super().__init__(look, bridge)
+        self._table = SidePane(look, "clients-table")
+        self._table.teller = tips.of_side(self._table, bridge)
+        self._pane = Pane(self._table, look, title="Clients", id="clients-all-pane")
+        self._first = 0
+        self._client = ""
+        """Who is chosen; empty for the first."""
+        self._words = ""
+        self.filter_bar = FilterBar(HINT)
+
+    def body(self) -> list[Widget]:
+        """One table, and the line of its filter."""
+        return [self._pane, self.filter_bar]
+
+    def show(self) -> None:
+        """Show the clients as they are now."""
+        table, height = self._built(), self._table.size.height
+        place = table.chosen(self._client)
+        self._first = side_panes.shown_from(self._first, place, height, len(table.rows))
+        self._table.show(side_panes.window(table.marked(place), self._first, height))
+        words = self._words.strip()
+        self._pane.caption("Clients", f"/{words} {glyphs.NOTHING} esc: all" if words else "")
+
+    def _built(self, width: int = 0) -> Table:
+        """Of those that the filter shows."""
+        bridge = self.bridge
+        summed = side_panes.fitting(summed_up(bridge.session.client_books, bridge.view), self._words)
+        return side_panes.build(summed, bridge.view, bridge.rates, width or self._table.size.width, self._words)
+
+    def under_cursor(self) -> tuple[str, str]:
+        """The whole table."""
+        return "the table of clients", yank.plain(self._built(yank.CELLS).rows)
+
+    def point_at(self, name: str) -> None:
+        """Choose a client."""
+        self._client = name
+        self.present()
+
+    # -- the filter -------------------------------------------------------------------------------------------------
+
+    @property
+    def filter_words(self) -> str:
+        """Of the table."""
+        return self._words
+
+    def filter_by(self, words: str) -> None:
+        """Show the clients that fit, and no others."""
+        self._words, self._first = words, 0
+        self.present()
+
+    def on_filter_bar_left(self, message: FilterBar.Left) -> None:
+        """The keys are the page's again."""
+        super().on_filter_bar_left(message)
+        self.set_focus(None)
+
+    def on_filter_bar_stepped(self, message: FilterBar.Stepped) -> None:
+        """Scroll in what is left."""
+        self.action_move(message.lines)
+
+    async def leave(self) -> None:
+        """Out of the filter, then out of the mode."""
+        if not self.unfiltered():
+            await super().leave()
+
+    # -- choosing ---------------------------------------------------------------------------------------------------
+
+    def action_move(self, clients: int) -> None:
+        """Choose another one."""
+        table = self._built()
+        place = table.chosen(self._client)
+        if place is not None:
+            at = table.places.index(place) + clients
+            self._client = table.places[max(0, min(at, len(table.places) - 1))].name
+            self.present()
+
+    def on_rows_pressed(self, message: Rows.Pressed) -> None:
+        """A click chooses; the right button opens the sheet on that one."""
+        line = self._first + message.line
+        under = [each for each in self._built().places if each.first <= line <= each.last]
+        if under:
+            self._client = under[-1].name
+            self.present()
+            if message.button == RIGHT:
+                self.action_fault()
+
+    def wheeled(self, lines: int, over: Widget | None) -> None:
+        """The wheel chooses too."""
+        self.action_move(1 if lines > 0 else -1)
+
+    # -- acting on the client that is chosen ------------------------------------------------------------------------
+
+    @property
+    def place(self) -> Place | None:
+        """Who is chosen, None where there is nobody."""
+        return self._built().chosen(self._client)
+
+    def _processes(self) -> list[int]:
+        """The processes of the client: of a group those of its members."""
+        place, view = self.place, self.bridge.view
+        if place is None:
+            return []
+        names = [place.name.removesuffix(SUFFIX)]
+        if place.group:
+            names = [name for each in view.groups if each.name == place.name for name, _owned in each.assignment]
+        return [each.node for each in view.clients if each.name in names]
+
+    def chosen(self) -> int:
+        """The process of the client; the first of a group."""
+        return next(iter(self._processes()), -1)
+
+    def several(self) -> str:
+        """A group is all its members."""
+        place = self.place
+        return f"members({place.name})" if place is not None and place.group and len(self._processes()) > 1 else ""
+
+    def target_words(self) -> str:
+        """The client's own name."""
+        place = self.place
+        if self._aim < 0 and place is not None and self.several():
+            return f"all of {place.name}"
+        return super().target_words()
+
+    def nothing(self) -> str:
+        """There may be no clients, or only the books of one."""
+        place = self.place
+        if place is None:
+            return "no client is selected: there are none here"
+        return "" if self._processes() else f"{place.name} has no process that could be struck"
+
+    def partition_name(self) -> str:
+        """The first partition of a topic that the client writes or reads; else the one under the cluster's cursor."""
+        place, view = self.place, self.bridge.view
+        topics: list[str] = []
+        if place is not None:
+            topics += [each.topic for each in view.producers if each.name == place.name]
+            for group in view.groups:
+                members = [name for name, _owned in group.assignment]
+                topics += group.topics if place.name == group.name or place.name in members else ()
+        found = [each.name for each in (*view.partitions, *view.internal) if topic_of(each.name) in topics]
+        return found[0] if found else super().partition_name()

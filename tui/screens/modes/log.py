@@ -1,0 +1,307 @@
+"""Mode log: every replica's log of one partition, an offset a cell, and all that is known of the one pointed at."""
+
+from typing import ClassVar, Final
+
+from textual.binding import BindingType
+from textual.containers import Horizontal, Vertical
+from textual.widget import Widget
+
+from cluster_model.cluster import Cluster
+from cluster_model.inspection.log_inspector import copies, inspect
+from cluster_model.observation.inflight_fetches import fetch_wires
+from cluster_model.observation.views import PartitionView
+from playbooks.model.peeking import peek
+from tui.keybindings.scopes import bindings_of
+from tui.screens.acting import ActingMode
+from tui.session.session_controller import SimBridge
+from tui.terminal import glyphs
+from tui.terminal.theme import Look
+from tui.viewmodel import epochs, log_view, record_inspector, wires, yank
+from tui.viewmodel.jump import Place
+from tui.viewmodel.lanes import title
+from tui.viewmodel.log_layout import Shares, share
+from tui.viewmodel.row import Row
+from tui.widgets import tips
+from tui.widgets.log import Microscope
+from tui.widgets.panes import Pane, SidePane
+
+LEGEND: Final = (
+    f"{glyphs.ABOVE_HW} above its HW {glyphs.NOTHING} {glyphs.DIVERGED} differs {glyphs.NOTHING} {glyphs.LOST} acked,"
+    f" lost {glyphs.NOTHING} {glyphs.HOLE} compacted {glyphs.NOTHING} {glyphs.CONTROL} marker"
+    f" {glyphs.NOTHING} {glyphs.OPENED}{glyphs.UNENDED} open transaction"
+)
+
+
+class LogScreen(ActingMode):
+    """The microscope over the partition that is selected, with the inspector, the epochs and the fetches below."""
+
+    MODE = "log"
+    SCOPE = "microscope"
+    HINTS = (
+        "{microscope_up}{microscope_down}{microscope_left}{microscope_right} cell", "{fault} fault",
+        "{microscope_next_partition} partition", "{help} help", "{microscope_more} {microscope_fewer} scale",
+        "{microscope_hw} HW", "{microscope_fork} fork", "{microscope_tail} tail", "{microscope_start} start",
+        "{microscope_peek} record",
+    )  # fmt: skip
+    BINDINGS: ClassVar[list[BindingType]] = bindings_of("microscope")
+
+    def __init__(self, look: Look, bridge: SimBridge) -> None:
+        super().__init__(look, bridge)
+        self.microscope = Microscope(look)
+        self.microscope.teller = tips.of_log(self.microscope, bridge)
+        self._record = SidePane(look, "log-record")
+        self._epochs = SidePane(look, "log-epochs")
+        self._wires = SidePane(look, "log-wires")
+        self._log_pane = Pane(self.microscope, look, title="Log", id="log-pane")
+        self._record_pane = Pane(self._record, look, title="Record", id="log-record-pane")
+        self._epochs_pane = Pane(self._epochs, look, title="Leader epochs", id="log-epochs-pane")
+        self._wires_pane = Pane(self._wires, look, title="Fetches", id="log-wires-pane")
+        self._shared: Shares | None = None
+        self._beside = Vertical(self._epochs_pane, self._wires_pane, id="log-beside")
+
+    def body(self) -> list[Widget]:
+        """The lanes, and below them what is known."""
+        return [self._log_pane, Horizontal(self._record_pane, self._beside, id="log-below")]
+
+    @property
+    def partition(self) -> PartitionView | None:
+        """The one that is selected on the main screen; None where there is none."""
+        partitions = self.bridge.view.partitions
+        return partitions[min(self._main.matrix.cursor[0], len(partitions) - 1)] if partitions else None
+
+    def broker(self, partition: PartitionView) -> int:
+        """Whose replica the cursor is on: the broker selected, else the leader, else the first."""
+        brokers, at = self.bridge.view.brokers, self._main.matrix.cursor[1]
+        chosen = brokers[at].id if at < len(brokers) else -1
+        held = list(self.bridge.session.cluster.world.replicas[partition.name])
+        return next((each for each in (chosen, partition.leader) if each in held), held[0] if held else -1)
+
+    def resized(self) -> None:
+        """The panes have to be given their sizes again."""
+        self._shared = None
+
+    def show(self) -> None:
+        """Show the partition as it is now."""
+        partition = self.partition
+        if partition is None:
+            self._show_nothing()
+            return
+        self._share(len(partition.replicas))
+        cluster, bridge = self.bridge.session.cluster, self.bridge
+        cuts = bridge.log_book.cuts(partition.name, bridge.view.now_us)
+        broker = self.broker(partition)
+        self.microscope.motion = self._main.motion
+        self.microscope.present(cluster, partition, broker, cuts)
+        self._log_pane.caption(title(partition), self._legend())
+        offset = self.microscope.log_offset
+        self._record_pane.caption(
+            f"{partition.name} offset {offset}", self.keyed("{microscope_written}: the moment it was written")
+        )
+        self._record.show(self._inspected(cluster, partition, broker, offset, self._record.size))
+        if self._beside.display:
+            size = self._epochs.size
+            self._epochs.show(epochs.build(partition, broker, size.width, size.height))
+            found = fetch_wires(cluster, partition.name)
+            self._wires.show(wires.build(found, partition, bridge.view)[: max(1, self._wires.size.height)])
+
+    def _legend(self) -> str:
+        told = log_view.scale(self.microscope.scope)
+        legend = f"{told} {glyphs.NOTHING} {LEGEND}"
+        return legend if len(legend) + 6 <= self.size.width else told
+
+    def _share(self, replicas: int) -> None:
+        shared = share(self.size.width, self.size.height, replicas)
+        if shared == self._shared:
+            return
+        self._shared = shared
+        self._log_pane.styles.height = shared.lanes
+        self._beside.display = bool(shared.beside)
+        self._beside.styles.width = shared.beside or 1
+        self._epochs_pane.styles.height = shared.epochs
+        self.call_after_refresh(self.present)  # when the sizes are known
+
+    def _show_nothing(self) -> None:
+        self._log_pane.caption("Log")
+        own = "no partitions but Kafka's own: i shows them"
+        text = own if self.bridge.view.internal else "no partitions: nothing has a log here"
+        self.microscope.show((log_view.TextRow(text, "quiet"),))
+        for pane in (self._record, self._epochs, self._wires):
+            pane.show((Row(()),))
+
+    def _inspected(
+        self, cluster: Cluster, partition: PartitionView, broker: int, offset: int, room: tuple[int, int]
+    ) -> tuple[Row, ...]:
+        name, book, now_us = partition.name, self.bridge.log_book, self.bridge.view.now_us
+        known = inspect(cluster.world, cluster.checker, name, offset)
+        seen = []
+        for peeked, each in zip(peek(cluster, name, offset), known, strict=True):
+            acked_us = book.acked_us(name, each.stint, offset)
+            seen.append(record_inspector.Seen(peeked, each, acked_us if acked_us <= now_us else -1))
+        handed = cluster.checker.readings.handed_to(name, offset, offset + 1)
+        read = record_inspector.readers(self.bridge.view, name, handed)
+        here = copies(cluster.world, name, offset, -1)
+        place = record_inspector.Place(name, offset, broker, partition.leader)
+        return record_inspector.build(seen, here, place, read, room)
+
+    def under_cursor(self) -> tuple[str, str]:
+        """The record, with all that is known of it."""
+        partition = self.partition
+        if partition is None or self.chosen_pane not in ("", "log-pane", "log-record-pane"):
+            return "", ""
+        cluster, offset = self.bridge.session.cluster, self.microscope.log_offset
+        what, room = f"{partition.name} offset {offset}", (yank.CELLS, yank.LINES)
+        return what, f"{what}\n{yank.plain(self._inspected(cluster, partition, self.broker(partition), offset, room))}"
+
+    def spots(self) -> list[Place]:
+        """The replicas."""
+        if self.maximised not in ("", "log-pane"):
+            return []
+        return self.microscope.places()
+
+    def go_to_spot(self, place: Place) -> None:
+        """The cursor on that replica."""
+        self._select(int(place.key))
+
+    # -- acting on the replica under the cursor ---------------------------------------------------------------------
+
+    def chosen(self) -> int:
+        """The broker of the replica under the cursor."""
+        partition = self.partition
+        return -1 if partition is None else self.broker(partition)
+
+    def nothing(self) -> str:
+        """There may be no partitions at all."""
+        return "" if self.partition is not None else "nothing is selected: no partition has a log here"
+
+    def aim_at(self, node: int) -> None:
+        """Another broker: the cursor goes there with the sheet, if it has a replica."""
+        super().aim_at(node)
+        self._select(node)
+
+    # -- moving -----------------------------------------------------------------------------------------------------
+
+    def action_offset(self, cells: int) -> None:
+        """Over offsets."""
+        if self.partition is not None:
+            self.microscope.move(cells, self.partition)
+            self.present()
+
+    def action_window(self, windows: int) -> None:
+        """By a whole window."""
+        self.action_offset(windows * self.microscope.scope.size)
+
+    def action_replica(self, lanes: int) -> None:
+        """Over replicas; a cursor that follows the end follows that of the other replica."""
+        partition = self.partition
+        if partition is None:
+            return
+        held = [each.broker for each in self.microscope.lanes]
+        at = held.index(self.broker(partition)) if self.broker(partition) in held else 0
+        self._select(held[min(max(at + lanes, 0), len(held) - 1)] if held else -1)
+
+    def _select(self, broker: int) -> None:
+        ids = [each.id for each in self.bridge.view.brokers]
+        if broker in ids:
+            self._main.matrix.place(self._main.matrix.cursor[0], ids.index(broker))
+        self.present()
+
+    def action_partition(self, partitions: int) -> None:
+        """Another partition, from the last to the first."""
+        if self.bridge.view.partitions:
+            self._main.matrix.turn(partitions)
+            self.microscope.follow()
+            self.present()
+
+    def action_zoom(self, steps: int) -> None:
+        """Another scale."""
+        self.microscope.zoom(steps)
+        self.present()
+
+    def action_tail(self) -> None:
+        """Follow the end."""
+        self.microscope.follow()
+        self.present()
+
+    def action_log_start(self) -> None:
+        """To where the log of the replica begins."""
+        partition = self.partition
+        if partition is not None:
+            broker = self.broker(partition)
+            self._go(next((each.log_start for each in partition.replicas if each.broker == broker), 0))
+
+    def action_high_watermark(self) -> None:
+        """To the leader's high watermark; while nobody leads to the replica's own."""
+        partition = self.partition
+        if partition is not None:
+            lane = partition.leader if partition.leader >= 0 else self.broker(partition)
+            self._go(next((each.hw for each in partition.replicas if each.broker == lane), 0))
+
+    def action_fork(self) -> None:
+        """To where the replicas part."""
+        partition = self.partition
+        if partition is None:
+            return
+        at = self.microscope.parting(self.bridge.session.cluster, partition)
+        if at < 0:
+            self._main.toast(f"all replicas of {partition.name} agree with their leader")
+        else:
+            self._go(at)
+
+    def _go(self, offset: int) -> None:
+        self.microscope.go(offset)
+        self.present()
+
+    def on_microscope_pointed(self, message: Microscope.Pointed) -> None:
+        """A cell was clicked."""
+        self.microscope.scope = self.microscope.scope.at(message.log_offset)
+        self._select(message.broker)
+
+    def on_microscope_turned(self, message: Microscope.Turned) -> None:
+        """The wheel moves along, and with ctrl it zooms."""
+        if message.zooms:
+            self.action_zoom(1 if message.cells > 0 else -1)
+        else:
+            self.action_offset(message.cells)
+
+    def on_microscope_drilled(self) -> None:
+        """Two clicks: when it was written."""
+        self.action_written()
+
+    def on_microscope_faulted(self, message: Microscope.Faulted) -> None:
+        """The right button: the sheet on that replica."""
+        self._select(message.broker)
+        self.action_fault()
+
+    # -- going further ----------------------------------------------------------------------------------------------
+
+    def action_written(self) -> None:
+        """Show the moment when the record under the cursor was written."""
+        partition = self.partition
+        if partition is None:
+            return
+        cluster, offset = self.bridge.session.cluster, self.microscope.log_offset
+        found = inspect(cluster.world, cluster.checker, partition.name, offset)
+        broker = self.broker(partition)
+        held = [each for each in found if broker in each.record.holders] or list(found)
+        if not held:
+            self._main.toast(f"nothing was written at {partition.name} offset {offset} so far")
+        elif held[-1].record.appended_us < self.bridge.session.timeline.first_us:
+            self._main.toast("this session cannot be looked back into as far as that")
+        else:
+            self.microscope.scope = self.microscope.scope.at(offset)
+            self._main.go_to(held[-1].record.appended_us)
+
+    def action_peek(self) -> None:
+        """Show the record whole."""
+        from tui.screens.record import RecordScreen  # noqa: PLC0415 - seldom wanted
+
+        partition = self.partition
+        if partition is not None:
+            offset = self.microscope.log_offset
+            self.app.push_screen(RecordScreen(self.look, self.bridge, partition.name, offset))
+
+    async def action_internal(self) -> None:
+        """Show Kafka's own topics, or set them apart again."""
+        await self._main.run_action("internal")
+        self.microscope.follow()
+        self.present()

@@ -1,0 +1,381 @@
+"""Mode playbooks: the library and the recorded sessions, the steps as they run, and what is expected as it stands."""
+
+from pathlib import Path
+from typing import Any, ClassVar, Final
+
+from textual.binding import BindingType
+from textual.containers import Horizontal, Vertical
+from textual.widget import Widget
+from textual.widgets import Input
+
+from playbooks.errors import PlaybookError
+from playbooks.library.bundled import path_of
+from playbooks.library.shelf import shelf
+from playbooks.model.playbook import Playbook
+from playbooks.parser.loader import load
+from playbooks.session_format.session_files import sessions_root
+from tui.keybindings.scopes import bindings_of
+from tui.screens.acting import ActingMode
+from tui.session.destination import Wish
+from tui.session.playbook_choice import RefusedError, playbook_wish, session_wish, shown
+from tui.session.session_controller import SimBridge
+from tui.terminal import glyphs
+from tui.terminal.theme import Look
+from tui.viewmodel import expected, playbook_pages, session_list, shelf_list
+from tui.viewmodel.jump import Place
+from tui.viewmodel.row import Row
+from tui.viewmodel.shelf_list import Entry
+from tui.widgets.panes import Pane
+from tui.widgets.rows_part import Rows
+
+LISTS: Final = ("Playbooks", "Sessions")
+FILTER: Final = "filter: words of a name, title, theme or tag, ! before one: without it; enter keeps it, esc drops it"
+OPEN: Final = "a playbook's file or bundled name, or a session's directory; enter opens it, esc: never mind"
+UNREADABLE: Final = "it cannot be read: "
+
+
+class PlaybooksScreen(ActingMode):
+    """Lists on the left, what is chosen on the right."""
+
+    MODE = "playbooks"
+    SCOPE = "playbooks"
+    HINTS = (
+        "{playbooks_start} start",
+        "{playbooks_filter} filter",
+        "{playbooks_other} sessions",
+        "{help} help",
+        "{take_over} take over",
+        "{fault} fault",
+        "{playbooks_open} open",
+        "{playbooks_back} back",
+        "{playbooks_text_down} {playbooks_text_up} text",
+        "{export} save",
+    )
+    BINDINGS: ClassVar[list[BindingType]] = bindings_of("playbooks")
+
+    def __init__(self, look: Look, bridge: SimBridge) -> None:
+        super().__init__(look, bridge)
+        self._list, self._about = Rows(look, "plays-list"), Rows(look, "plays-about")
+        self._text, self._expected = Rows(look, "plays-text"), Rows(look, "plays-expected")
+        self._said = Rows(look, "plays-said")
+        self._prompt = Input(id="plays-prompt")
+        self._list_pane = Pane(self._list, look, title=LISTS[0], id="plays-list-pane")
+        self._about_pane = Pane(self._about, look, title="", id="plays-about-pane")
+        self._text_pane = Pane(self._text, look, title="", id="plays-text-pane")
+        self._expected_pane = Pane(self._expected, look, title="", id="plays-expected-pane")
+        self._which = 0
+        """Which of :data:`LISTS` is shown."""
+        self._words = ""
+        self._asks = ""
+        """What the prompt is for: ``filter``, ``open``, or nothing."""
+        self._chosen = [0, 0]
+        self._first = self._left = 0
+        self._down = -1
+        """The first line of the text, -1: where the steps are."""
+        self._loaded: dict[str, Playbook | str] = {}
+        self._own: tuple[Playbook, Playbook] | None = None
+        self._shelf = shelf()
+
+    def body(self) -> list[Widget]:
+        """The list, and beside it three panes; the prompt below."""
+        return [
+            Horizontal(self._list_pane, Vertical(self._about_pane, self._text_pane, self._expected_pane)),
+            self._said,
+            self._prompt,
+        ]
+
+    # -- what is there ----------------------------------------------------------------------------------------------
+
+    @property
+    def _root(self) -> Path:
+        """Where sessions are recorded."""
+        return getattr(self.app, "sessions", None) or sessions_root()
+
+    @property
+    def _here(self) -> Path | None:
+        """The recording of the session on the screen."""
+        recorded, recorder = self.bridge.session.recorded, getattr(self.app, "recorder", None)
+        found: Path | None = recorded.path if recorded is not None else recorder.path if recorder is not None else None
+        return found
+
+    def entries(self) -> tuple[Entry, ...]:
+        """The lines of the list that is shown."""
+        if self._which:
+            paths = session_list.newest_first(self._root)
+            return session_list.entries(paths, self._root, self._here)
+        return shelf_list.playbooks(self._shelf, self.bridge.session.instant.playbook.name, self._words)
+
+    def marked(self, entries: tuple[Entry, ...]) -> Entry | None:
+        """The one that is marked, None where there is none."""
+        at = shelf_list.moved(entries, self._chosen[self._which], 0)
+        self._chosen[self._which] = max(0, at)
+        return entries[at] if at >= 0 else None
+
+    def _playbook(self, name: str) -> Playbook | str:
+        """A bundled playbook, or the one on the screen; words where it cannot be read."""
+        if name == shelf_list.RUNNING:
+            own = self.bridge.session.instant.playbook
+            if self._own is None or self._own[0] is not own:
+                self._own = (own, shown(own))
+            return self._own[1]
+        if name not in self._loaded:
+            try:
+                self._loaded[name] = shown(load(path_of(name)))
+            except (PlaybookError, OSError) as error:
+                self._loaded[name] = UNREADABLE + " ".join(str(error).split())
+        return self._loaded[name]
+
+    # -- showing ----------------------------------------------------------------------------------------------------
+
+    def show(self) -> None:
+        """Show both sides as they are now."""
+        width, height = self.size
+        entries = self.entries()
+        chosen = self.marked(entries)
+        self._left = max(26, min(48, width // 3))
+        self._list_pane.styles.width = self._left
+        self._show_list(entries)
+        about, text, title, below = self._details(chosen)
+        self._about_pane.styles.height = 2 + min(len(about), max(2, height // 5))
+        self._expected_pane.styles.height = 2 + min(len(below[1]), max(2, height // 5))
+        self._about.show(about)
+        self._text.show(text)
+        self._text_pane.caption(title)
+        self._expected.show(below[1])
+        self._expected_pane.caption(below[0])
+
+    def _show_list(self, entries: tuple[Entry, ...]) -> None:
+        at, height, width = self._chosen[self._which], self._list.size.height, self._left - 2
+        self._first, rows = shelf_list.window(entries, at, self._first, max(1, height))
+        if self._which and not entries[0].heading:
+            numbered = enumerate(entries[self._first : self._first + height], self._first)
+            rows = tuple(
+                session_list.row(each, session_list.card(Path(each.key)), width, n == at) for n, each in numbered
+            )
+        self._list.show(rows)
+        filtered = f" {glyphs.NOTHING} {self._words}" if self._words and not self._which else ""
+        self._list_pane.caption(
+            LISTS[self._which] + filtered, self.keyed(f"{{playbooks_other}}: {LISTS[1 - self._which].lower()}")
+        )
+
+    def _details(
+        self, chosen: Entry | None
+    ) -> tuple[tuple[Row, ...], tuple[Row, ...], str, tuple[str, tuple[Row, ...]]]:
+        """Lines about what is chosen, its text with a title, and what is expected with a title."""
+        if chosen is None:
+            return (Row((("nothing is chosen", "quiet"),)),), (), "", ("", ())
+        if self._which:
+            path = Path(chosen.key)
+            text = session_list.text_of(path)
+            first = self._first_of(text, 0)
+            self._about_pane.caption("Session")
+            below = ("What was expected", session_list.expected(path))
+            return session_list.about(session_list.card(path)), text[first:], "What was played", below
+        playbook = self._playbook(chosen.key)
+        self._about_pane.caption(chosen.text)
+        if isinstance(playbook, str):
+            return (Row(((playbook, "warning"),)),), (), "", ("", ())
+        return self._of_playbook(playbook, runs=chosen.key == shelf_list.RUNNING)
+
+    def _of_playbook(
+        self, playbook: Playbook, *, runs: bool
+    ) -> tuple[tuple[Row, ...], tuple[Row, ...], str, tuple[str, tuple[Row, ...]]]:
+        progress = self._progress() if runs else None
+        text = playbook_pages.source(playbook, progress)
+        first = self._first_of(text, playbook_pages.first_line(playbook, progress, self._text.size.height))
+        room = max(2, self.size.height // 5)
+        about = playbook_pages.about(playbook, progress, max(10, self.size.width - self._left - 4), room)
+        if runs:
+            session = self.bridge.session.instant
+            stands = tuple(
+                expected.standing(watch, session.cluster.query, session.healed_us) for watch in session.watches
+            )
+        else:
+            stands = tuple(expected.unasked(each) for each in playbook.expectations)
+        title = f"{Path(playbook.path).name} {glyphs.NOTHING} as it runs" if runs else Path(playbook.path).name
+        return about, text[first:], title, (expected.title(stands, runs=runs), expected.rows(stands))
+
+    def _progress(self) -> playbook_pages.Progress:
+        session = self.bridge.session.instant
+        step = session.next_step
+        return playbook_pages.Progress(
+            session.steps_taken,
+            -1 if step is None else step.index,
+            session.due_us,
+            session.cluster.now_us,
+            session.phase,
+        )
+
+    def _first_of(self, text: tuple[Row, ...], follows: int) -> int:
+        """The first line of the text that is shown."""
+        if self._down < 0:
+            return follows
+        self._down = max(0, min(self._down, len(text) - self._text.size.height))
+        return self._down
+
+    def under_cursor(self) -> tuple[str, str]:
+        """The name of what is chosen, as the command line takes it; of the one that runs its file."""
+        entry = self.marked(self.entries())
+        if entry is None or self.chosen_pane not in ("", "plays-list-pane"):
+            return "", ""
+        text = entry.key or self.bridge.session.instant.playbook.path
+        return text, text
+
+    def spots(self) -> list[Place]:
+        """The lines of the list."""
+        left, top = self._list.region.offset
+        shown = self.entries()[self._first : self._first + self._list.size.height]
+        if self.maximised not in ("", "plays-list-pane"):
+            return []
+        return [
+            Place(left, top + at, "line", str(self._first + at)) for at, each in enumerate(shown) if not each.heading
+        ]
+
+    def go_to_spot(self, place: Place) -> None:
+        """Choose that line."""
+        self._choose(int(place.key))
+
+    def _choose(self, line: int) -> None:
+        self._chosen[self._which] = line
+        self._down = -1
+        self.present()
+
+    # -- moving -----------------------------------------------------------------------------------------------------
+
+    def action_move(self, lines: int) -> None:
+        """Another playbook, or session."""
+        self._chosen[self._which] = max(0, shelf_list.moved(self.entries(), self._chosen[self._which], lines))
+        self._down = -1
+        self._say("")
+        self.present()
+
+    def wheeled(self, lines: int, over: Widget | None) -> None:
+        """Over the list another line of it, else the text."""
+        if over is self._list:
+            self.action_move(1 if lines > 0 else -1)
+        else:
+            self.action_text(lines)
+
+    def action_text(self, lines: int) -> None:
+        """Scroll the text, from where it is."""
+        if self._down < 0:
+            entry = self.marked(self.entries())
+            playbook = self._playbook(entry.key) if entry is not None and not self._which else ""
+            progress = self._progress() if entry is not None and entry.key == shelf_list.RUNNING else None
+            height = self._text.size.height
+            self._down = 0 if isinstance(playbook, str) else playbook_pages.first_line(playbook, progress, height)
+        self._down = max(0, self._down + lines)
+        self.present()
+
+    def action_other(self) -> None:
+        """The other list."""
+        self._which, self._first, self._down = 1 - self._which, 0, -1
+        self._say("")
+        self.present()
+
+    def on_rows_pressed(self, message: Rows.Pressed) -> None:
+        """A line of the list was clicked."""
+        if message.rows is self._list:
+            self._choose(self._first + message.line)
+
+    # -- the prompt -------------------------------------------------------------------------------------------------
+
+    def action_filter(self) -> None:
+        """Filter the playbooks, as one types."""
+        self._which = 0
+        self._ask("filter", FILTER, self._words)
+
+    def action_open(self) -> None:
+        """Ask for something to open."""
+        self._ask("open", OPEN, "")
+
+    def _ask(self, what: str, words: str, value: str) -> None:
+        self._asks = what
+        self._prompt.placeholder = words
+        self._prompt.value = value
+        self._prompt.display = True
+        self._prompt.focus()
+        self._say(words, "quiet")
+
+    def on_input_changed(self, message: Input.Changed) -> None:
+        """What is typed filters at once."""
+        if self._asks == "filter" and message.value != self._words:
+            self._words = message.value
+            self._chosen[0], self._first, self._down = 0, 0, -1
+            self.present()
+
+    def on_input_submitted(self, message: Input.Submitted) -> None:
+        """Open what was typed, or go on with what is left of the list."""
+        if self._asks == "open":
+            text = message.value.strip()
+            self._go(lambda: session_wish(Path(text)) if Path(text).is_dir() else playbook_wish(text))
+        else:
+            self._close_prompt()
+
+    def _close_prompt(self) -> None:
+        self._asks = ""
+        self._prompt.display = False
+        self.set_focus(None)
+        self._say("")
+        self.present()
+
+    async def action_out(self) -> None:
+        """Out of the prompt first."""
+        if self._asks:
+            if self._asks != "open":
+                self._words = ""
+            self._close_prompt()
+        else:
+            await super().action_out()
+
+    async def leave(self) -> None:
+        """Out of the filter, then out of the mode."""
+        if self._words:
+            self._words = ""
+            self._close_prompt()
+        else:
+            await super().leave()
+
+    def _say(self, text: str, role: str = "warning") -> None:
+        """One line above the bar, until something else is done."""
+        self._said.show((Row(((text, role),)),) if text else ())
+        self._said.display = bool(text)
+
+    # -- going elsewhere --------------------------------------------------------------------------------------------
+
+    def action_start(self) -> None:
+        """Open what is chosen; the session on the screen is sealed first."""
+        entry = self.marked(self.entries())
+        if entry is None:
+            return
+        if self._which:
+            path = Path(entry.key)
+            if path == self._here:
+                self._say("this is the session on the screen")
+            else:
+                self._go(lambda: session_wish(path))
+        elif entry.key == shelf_list.RUNNING:
+            self._say("this is on the screen already; among those of the library it can be started anew")
+        else:
+            self._go(lambda: playbook_wish(entry.key))
+
+    def action_back(self) -> None:
+        """Back to where one came from in this run of the program."""
+        back: Wish | None = getattr(self.app, "back", None)
+        if back is None:
+            self._say("this is where the program began: there is nothing to go back to")
+        else:
+            self._leave_for(back)
+
+    def _go(self, find: Any) -> None:
+        try:
+            wish = find()
+        except RefusedError as error:
+            self._say(str(error))
+            return
+        self._leave_for(wish)
+
+    def _leave_for(self, wish: Wish) -> None:
+        leave = getattr(self.app, "leave_for", None)
+        if leave is not None:
+            leave(wish)

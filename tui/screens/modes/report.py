@@ -1,0 +1,138 @@
+"""Mode report: what the session has come to so far, and how to get the whole of it later."""
+
+from typing import ClassVar
+
+from textual.binding import BindingType
+from textual.widget import Widget
+
+from playbooks.engine.so_far import SoFar
+from tui.keybindings.scopes import bindings_of
+from tui.screens.acting import ActingMode, led_by
+from tui.session.asking import recording_of
+from tui.session.session_controller import SimBridge
+from tui.terminal import glyphs
+from tui.terminal.theme import Look
+from tui.viewmodel import report_page, side_panes, yank
+from tui.widgets.panes import Pane, SidePane
+
+AGAIN_S = 1.0
+"""Least time between two looks at a session that runs: numbers that change faster cannot be read."""
+KEYS_WORDS = (
+    f"{{report_up}} {{report_down}} scroll {glyphs.NOTHING} {{report_left}} {{report_right}} finding {glyphs.NOTHING}"
+    f" {{report_open}} why {glyphs.NOTHING} {{report_export}} export"
+)
+PATIENCE = 15
+"""A look takes no more than one part of so many of the time."""
+
+
+class ReportScreen(ActingMode):
+    """One page, made again as time goes on."""
+
+    MODE = "report"
+    SCOPE = "report"
+    HINTS = ("{pause} pause", "{help} help", "esc cluster", "{fault} fault", "{report_export} export", "{undo} undo")
+    BINDINGS: ClassVar[list[BindingType]] = bindings_of("report")
+
+    def __init__(self, look: Look, bridge: SimBridge) -> None:
+        super().__init__(look, bridge)
+        self._table = SidePane(look, "report-page")
+        self._pane = Pane(self._table, look, title="Report", id="report-pane")
+        self._first = 0
+        self.marked = 0
+        """Number of the finding that the cursor is on; 0: none."""
+        self._known: SoFar | None = None
+        self._laid: tuple[tuple[int, int, int], report_page.Page] | None = None
+        self._looks = 0
+        """How often the session was asked."""
+        self._due_s = 0.0
+
+    def body(self) -> list[Widget]:
+        """One page."""
+        return [self._pane]
+
+    def show(self) -> None:
+        """Show the page, as new as is worth its while."""
+        so_far = self.so_far()
+        width, height = self._table.size
+        self.marked = min(self.marked, len(so_far.result.findings))
+        page = self._page(so_far, width)
+        self._first = min(self._first, side_panes.last_window(page.rows, height))
+        self._table.show(side_panes.window(page.rows, self._first, height))
+        self._pane.caption(report_page.summary(so_far), self.keyed(KEYS_WORDS))
+
+    def _page(self, so_far: SoFar, width: int) -> report_page.Page:
+        """Laid out once, until there is something else to say."""
+        state = (self._looks, width, self.marked)
+        if self._laid is None or self._laid[0] != state:
+            self._laid = (state, report_page.build(so_far, self._session(), width, self.marked))
+        return self._laid[1]
+
+    def so_far(self) -> SoFar:
+        """How the session stands: now, where it stands still; else as it stood a moment ago."""
+        bridge = self.bridge
+        now_s, now_us = bridge.clock.now(), bridge.view.now_us
+        known = self._known
+        if known is not None:
+            moved = known.result.virtual_us != now_us
+            stands = bridge.paused or bridge.ended or now_us < known.result.virtual_us
+            if not moved or (not stands and now_s < self._due_s):
+                return known
+        self._known = bridge.session.so_far()
+        self._looks += 1
+        took_s = bridge.clock.now() - now_s
+        self._due_s = now_s + max(AGAIN_S, took_s * PATIENCE)
+        return self._known
+
+    def _session(self) -> str:
+        path = recording_of(self.bridge.session.recorded, getattr(self.app, "recorder", None))
+        return "" if path is None else str(path)
+
+    def wheeled(self, lines: int, over: Widget | None) -> None:
+        """Scroll."""
+        self.action_move(lines)
+
+    def under_cursor(self) -> tuple[str, str]:
+        """The sentence of the marked finding, or the whole page."""
+        so_far = self.so_far()
+        if self.marked:
+            return "the sentence", so_far.result.findings[self.marked - 1].sentence
+        return "the report so far", yank.plain(report_page.build(so_far, self._session(), yank.CELLS, 0).rows)
+
+    def partition_name(self) -> str:
+        """That of the marked finding, where it still exists; else the one under the main screen's cursor."""
+        marked = self.so_far().result.findings[self.marked - 1].places if self.marked else ()
+        here = [each.name for each in self.bridge.view.partitions]
+        return next((each.partition for each in marked if each.partition in here), super().partition_name())
+
+    def chosen(self) -> int:
+        """Whoever leads the partition of the marked finding."""
+        if not self.marked:
+            return super().chosen()
+        return led_by(self.bridge.view, self.partition_name(), super().chosen())
+
+    def action_move(self, lines: int) -> None:
+        """Scroll."""
+        self._first = max(0, self._first + lines)
+        self.present()
+
+    def action_choose(self, findings: int) -> None:
+        """Mark another finding, and bring it into sight."""
+        so_far = self.so_far()
+        total = len(so_far.result.findings)
+        if not total:
+            self.notify("there is no finding so far")
+            return
+        self.marked = (self.marked - 1 + findings) % total + 1 if self.marked else (1 if findings > 0 else total)
+        width, height = self._table.size
+        place = self._page(so_far, width).findings[self.marked - 1]
+        if not self._first <= place < self._first + height - 4:
+            self._first = max(0, place - height // 3)
+        self.present()
+
+    def action_open(self) -> None:
+        """The autopsy of the marked finding, or of the first one."""
+        found = len(self.so_far().result.findings)
+        if not found:
+            self.notify("there is no finding so far")
+        else:
+            self._main.open_autopsy(self.marked or 1)

@@ -1,0 +1,398 @@
+"""Mode timeline: what happened when, by kind, and the way to any of it."""
+
+from typing import Any, ClassVar
+
+from textual.binding import BindingType
+from textual.widget import Widget
+
+from tui.keybindings.keymap import key_of
+from tui.keybindings.keys_of_modes import LANES as LANE_KEYS
+from tui.keybindings.scopes import bindings_of
+from tui.screens.modes.spanning import Spanning, ends_of
+from tui.session.background_tasks import findings_so_far
+from tui.session.railing import Railing, reach_us
+from tui.session.session_controller import SimBridge
+from tui.terminal import glyphs
+from tui.terminal.format import count
+from tui.terminal.theme import Look
+from tui.viewmodel import yank
+from tui.viewmodel.row import Row
+from tui.viewmodel.timeline import branches, mark_detail, stops
+from tui.viewmodel.timeline.branches import Rail
+from tui.viewmodel.timeline.mark_words import LANES, nodes_of
+from tui.viewmodel.timeline.stops import Shown, Stop
+from tui.viewmodel.timeline.time_window import Window, around, fit, unit_text, zoomed
+from tui.viewmodel.timeline.timeline_rows import LOAD, Drawer, column_rates
+from tui.widgets import tips
+from tui.widgets.panes import Pane, SidePane
+from tui.widgets.timeline import TimeLanes
+
+ALL: tuple[str, ...] = (*LANES, LOAD)
+BARS = 3
+"""Lines of the status bar and of the bar of modes."""
+KEYS_WORDS = (
+    f"{{timeline_left}} {{timeline_right}} mark {glyphs.NOTHING} {{timeline_up}} {{timeline_down}} lane"
+    f" {glyphs.NOTHING} {{timeline_go}} go there {glyphs.NOTHING} {{timeline_nearer}} {{timeline_farther}}"
+    " {timeline_whole} zoom"
+)
+MORE_WORDS = (
+    f"{KEYS_WORDS} {glyphs.NOTHING} {{timeline_page_up}} {{timeline_page_down}} scroll {glyphs.NOTHING}"
+    f" {{timeline_back}} {{timeline_right}} 1 s {glyphs.NOTHING} {{timeline_follow}} follow"
+)
+SPAN_WORDS = (
+    f"{{timeline_left}} {{timeline_right}} its end by marks {glyphs.NOTHING} {{timeline_back}} {{timeline_right}} by a"
+    f" column {glyphs.NOTHING} {{timeline_export}} export {glyphs.NOTHING} esc"
+)
+LANE_WORDS = f"{''.join(f'{{timeline_lane_{lane}}}' for lane in LANE_KEYS)} lanes"
+
+
+class TimelineScreen(Spanning):
+    """Lanes over time, and all about the mark that is selected."""
+
+    MODE = "timeline"
+    SCOPE = "timeline"
+    HINTS = (
+        "{fault} fault there", "{timeline_span} span", "{undo} undo", "{what_if} what if", "{help} help",
+        "{timeline_export} export", LANE_WORDS, "{bookmark} bookmark",
+    )  # fmt: skip
+    BINDINGS: ClassVar[list[BindingType]] = bindings_of("timeline")
+
+    def __init__(self, look: Look, bridge: SimBridge) -> None:
+        super().__init__(look, bridge)
+        self.lanes = TimeLanes(look, "timeline-lanes")
+        self._pane = Pane(self.lanes, look, title="Timeline", id="timeline-mode-pane")
+        self.page = SidePane(look, "timeline-page")
+        self._page_pane = Pane(self.page, look, title="Events", id="timeline-page-pane")
+        self._drawer = Drawer()
+        self._lane_lines = 0
+        self._hidden: tuple[str, ...] = ()
+        self._unit_us = 0
+        """Of a column; 0: as fits the whole session."""
+        self._window: Window | None = None
+        self._scrolled = False
+        """Whether the window was moved by hand, and stays where it is."""
+        self.selected: tuple[str, int] | None = None
+        """Lane and time of the mark that is looked at."""
+        self.rail = ""
+        """Letter of the branch whose rail is chosen, empty where a mark is, or nothing."""
+        self._told: tuple[tuple[object, ...], list[mark_detail.Told]] | None = None
+        self._branch = bridge.branches.current
+        self._railing = Railing()
+        self._rails: tuple[Rail, ...] = ()
+        self.lanes.teller = tips.of_timeline(self.lanes, bridge, self.shown, lambda: self._rails)
+
+    def body(self) -> list[Widget]:
+        """Lanes above, what they tell of below."""
+        return [self._pane, self._page_pane]
+
+    # -- showing ----------------------------------------------------------------------------------------------------
+
+    def resized(self) -> None:
+        """The lanes have to be given their height again."""
+        self._lane_lines = 0
+
+    def show(self) -> None:
+        """Draw what has changed."""
+        self._rails = self._railing.rails(self.bridge)
+        forks = branches.window(self._rails, max(2, self.size.height // 8), self.rail)
+        lines = self._lines()
+        if lines * len(LANES) + len(forks) != self._lane_lines:
+            self._lane_lines = lines * len(LANES) + len(forks)
+            self._pane.styles.height = self._lane_lines + 5
+        shown = self.shown()
+        drawn = self._drawer.rows(self.bridge.tape, shown, ALL, lines, keys=self._letters())
+        self.lanes.show((*drawn, *branches.rows(forks, shown, self.rail)))
+        unit = unit_text(shown.window.unit_us)
+        peak = self._peak(shown)
+        load = f" {glyphs.NOTHING} load up to {count(peak)}/s" if peak else ""
+        more = self.keyed(MORE_WORDS)
+        many = f" {glyphs.NOTHING} {len(forks)} of {len(self._rails)} branches" if len(forks) < len(self._rails) else ""
+        words = more if self.size.width > len(more) + 6 else self.keyed(KEYS_WORDS)
+        self._pane.caption(f"Timeline {glyphs.NOTHING} a column is {unit}{load}{many}", words)
+        self.page.show(self._page_rows(shown))
+
+    def _letters(self) -> dict[str, str]:
+        """Lane → its key."""
+        return {lane: self.keyed(f"{{timeline_lane_{lane}}}") for lane in LANE_KEYS}
+
+    def _lines(self) -> int:
+        """Lines for each lane of marks: more where half of the screen has room for them."""
+        return max(1, min(3, (self.size.height - BARS) // 14))
+
+    def shown(self) -> Shown:
+        """What is looked at now; the window moves along with it."""
+        bridge, columns = self.bridge, self.lanes.columns
+        if bridge.branches.current is not self._branch:
+            self._begin_anew()
+        now_us, present_us = bridge.view.now_us, bridge.session.present_us
+        widest_us = self._widest_us()
+        unit_us = min(self._unit_us or widest_us, widest_us)
+        window = self._window
+        if unit_us == widest_us:
+            window, self._scrolled = Window(unit_us, 0, columns), False
+        elif window is not None and self._scrolled:
+            window = Window(unit_us, window.first, columns)
+        else:
+            window = around(self._in_sight_us(now_us), unit_us, columns, window)
+        self._window = window
+        lanes = tuple(name for name in ALL if name not in self._hidden)
+        span = self.span
+        chosen = (window.column(span.start_us), window.column(span.end_us - 1)) if span is not None else None
+        return Shown(window, now_us, present_us, lanes, None if self.rail else self.selected, chosen)
+
+    def _begin_anew(self) -> None:
+        """Another branch is looked at, with other marks."""
+        self._branch = self.bridge.branches.current
+        self.selected, self.rail, self._ends, self._told = None, "", None, None
+
+    def _widest_us(self) -> int:
+        """Of a column, where the whole session is in sight, and all that branches off it."""
+        return fit(max(self.bridge.session.present_us, reach_us(self._rails, 0)), self.lanes.columns)
+
+    def _in_sight_us(self, now_us: int) -> int:
+        """The instant that stays in sight: the end of a span, the mark, or what is looked at."""
+        if self._ends is not None:
+            return self._ends[1][0]
+        return self.selected[1] if self.selected else now_us
+
+    def _peak(self, shown: Shown) -> int:
+        if LOAD in self._hidden:
+            return 0
+        return max(column_rates(self.bridge.tape.load, shown.window, shown.present_us), default=0)
+
+    def _page_rows(self, shown: Shown) -> tuple[Row, ...]:
+        width, height = self.page.size
+        span = self.span
+        if span is not None:
+            self._page_pane.caption("The span", self.keyed(SPAN_WORDS))
+            return self.span_rows(span, (width, height))
+        rail = self._chosen_rail()
+        if rail is not None:
+            self._page_pane.caption(
+                "The branch", "" if rail.branch.shown else self.keyed("{timeline_go}: change over to it")
+            )
+            return branches.about(rail, width)[:height]
+        stop = self.stop(shown)
+        if stop is None:
+            self._page_pane.caption("Events")
+            lines = self.bridge.feed.lines(height, width)
+            return tuple(mark_detail.event_row(line) for line in lines)
+        happened = self.bridge.happened(stop.first_us, stop.last_us, mark_detail.EVENTS_READ)
+        events = mark_detail.of_stop(happened, stop)
+        later = self.bridge.happened(stop.last_us + 1, shown.present_us, max(0, height))
+        key = key_of("finding", self._main.keys)
+        rows = mark_detail.build(stop, events, self._findings_of(stop, events), later, width, key)
+        there = self.keyed(f"{{timeline_go}}: {'back to the present' if self._is_there(stop) else 'go there'}")
+        self._page_pane.caption("The mark", there)
+        return rows[:height]
+
+    def stop(self, shown: Shown) -> Stop | None:
+        """The mark that is selected."""
+        if self.selected is None:
+            return None
+        return stops.stop_at(self.bridge.tape, *self.selected, shown.window.unit_us)
+
+    def _findings_of(self, stop: Stop, events: list[Any]) -> list[mark_detail.Told]:
+        """Asked for once for each mark and instant: telling all findings takes a while."""
+        bridge = self.bridge
+        still_us = bridge.view.now_us if bridge.paused else -1
+        state = (stop.lane, stop.first_us, stop.times, still_us, bridge.chronicle.losses)
+        if self._told is None or self._told[0] != state:
+            self._told = (state, mark_detail.told_by(findings_so_far(bridge), events))
+        return self._told[1]
+
+    def _is_there(self, stop: Stop) -> bool:
+        return self.bridge.session.in_past and self.bridge.view.now_us == stop.at_us
+
+    def under_cursor(self) -> tuple[str, str]:
+        """The mark, with all that is known of it."""
+        shown = self.shown()
+        stop = self.stop(shown) if self.chosen_pane in ("", "timeline-mode-pane") else None
+        if stop is None:
+            return "", ""
+        happened = self.bridge.happened(stop.first_us, stop.last_us, mark_detail.EVENTS_READ)
+        events = mark_detail.of_stop(happened, stop)
+        rows = mark_detail.build(stop, events, self._findings_of(stop, events), [], yank.CELLS)
+        return "the mark", yank.plain(rows)
+
+    # -- keys -------------------------------------------------------------------------------------------------------
+
+    def action_mark(self, forward: int) -> None:
+        """The next mark, whatever lane it is in."""
+        self.rail = ""
+        self._select(stops.step(self.bridge.tape, self.shown(), forward), "no mark there")
+
+    def action_across(self, down: int) -> None:
+        """The nearest mark of another lane, or another branch below all of them."""
+        stop = None if self.rail else stops.across(self.bridge.tape, self.shown(), down)
+        letters = [each.branch.letter for each in self._rails]
+        if stop is not None or not letters or (not self.rail and down < 0):
+            self._select(stop, "no lane with a mark there")
+            return
+        at = letters.index(self.rail) + down if self.rail in letters else 0
+        self.rail = letters[min(at, len(letters) - 1)] if at >= 0 else ""
+        self.present()
+
+    def _select(self, stop: Stop | None, missed: str) -> None:
+        if stop is None:
+            self.notify(missed)
+            return
+        self.selected = (stop.lane, stop.at_us)
+        self.span_to(ends_of(stop))
+        self._scrolled = False
+        self.present()
+
+    def action_go(self) -> None:
+        """Go to the mark's instant; from there, back to the present. To a branch: change over."""
+        if self.rail:
+            self._change_over(self.rail)
+            return
+        stop = self.stop(self.shown())
+        if stop is None:
+            self.notify("no mark is selected: left and right choose one")
+        elif self._is_there(stop):
+            self._main.action_present()
+        else:
+            self._main.go_to(stop.at_us)
+
+    def action_zoom(self, nearer: int) -> None:
+        """Nearer or farther, the mark or the instant looked at staying in sight."""
+        self._zoom(nearer)
+        self._window, self._scrolled = None, False
+        self.present()
+
+    def _zoom(self, nearer: int) -> int:
+        """Another unit; which."""
+        widest_us = self._widest_us()
+        unit_us = zoomed(min(self._unit_us or widest_us, widest_us), nearer, widest_us)
+        self._unit_us = 0 if unit_us == widest_us else unit_us
+        return unit_us
+
+    def action_whole(self) -> None:
+        """The whole session."""
+        self._unit_us, self._window, self._scrolled = 0, None, False
+        self.present()
+
+    def action_scroll(self, forward: int) -> None:
+        """By half a window, as far as there is anything."""
+        window = self.shown().window
+        if window.unit_us == self._widest_us():
+            self.notify("this is the whole session")
+        elif not self._scroll(forward * max(1, window.columns // 2)):
+            self.notify("there is nothing before" if forward < 0 else "there is nothing behind")
+
+    def _scroll(self, columns: int) -> bool:
+        """By so many columns; False at an end."""
+        window = self.shown().window
+        if window.unit_us == self._widest_us():
+            return False
+        reach = max(self.bridge.session.present_us, reach_us(self._rails, 0))
+        last = max(0, reach // window.unit_us - window.columns // 2)
+        first = min(max(0, window.first + columns), max(last, window.first))
+        if first == window.first:
+            return False
+        self._window, self._scrolled = window._replace(first=first), True
+        self.present()
+        return True
+
+    def action_follow(self) -> None:
+        """Let go of the mark, and follow the instant looked at."""
+        self.selected, self.rail, self._scrolled = None, "", False
+        self.present()
+
+    def action_lane(self, lane: str) -> None:
+        """Show or hide a lane."""
+        self._hidden = tuple(name for name in ALL if (name in self._hidden) != (name == lane))
+        if self.selected is not None and self.selected[0] in self._hidden:
+            self.selected = None
+        self.present()
+
+    # -- branches ---------------------------------------------------------------------------------------------------
+
+    def _chosen_rail(self) -> Rail | None:
+        return next((each for each in self._rails if each.branch.letter == self.rail), None)
+
+    def _change_over(self, letter: str, at_us: int = -1) -> None:
+        """To another branch: to its present, or to an instant of it."""
+        self._main.change_over(letter, at_us)
+        self.present()
+
+    # -- acting at the mark -----------------------------------------------------------------------------------------
+
+    def chosen(self) -> int:
+        """The one node that the mark is about, else the broker under the main screen's cursor."""
+        stop = self.stop(self.shown())
+        nodes: list[int] = []
+        if stop is not None:
+            events = self.bridge.happened(stop.first_us, stop.last_us, mark_detail.EVENTS_READ)
+            named = {self.bridge.session.cluster.name_of(node): node for node, _name in self.desk.targets()}
+            nodes = nodes_of(mark_detail.of_stop(events, stop), named)
+        return nodes[0] if len(nodes) == 1 else self.desk.broker_under_cursor
+
+    def arrive(self) -> None:
+        """Whoever acts at a mark is there first; without one it is about the instant on the screen, which is told."""
+        stop = self.stop(self.shown())
+        if stop is None:
+            self.desk.toast("no mark is selected: this is about the instant on the screen")
+        elif self.bridge.view.now_us != stop.at_us:
+            self.desk.go_to(stop.at_us)
+
+    def done(self) -> None:
+        """What comes next goes on from there: the mark is let go of."""
+        self.action_follow()
+
+    # -- mouse ------------------------------------------------------------------------------------------------------
+
+    def on_time_lanes_picked(self, message: TimeLanes.Picked) -> None:
+        """A label shows and hides its lane, a mark is chosen and gone to by two clicks, other instants by one."""
+        lane, column = message.spot
+        if letter := branches.letter_of(lane):
+            window = self.shown().window
+            self._change_over(letter, (window.first + column) * window.unit_us if column >= 0 else -1)
+            return
+        if column < 0:
+            if lane in ALL:
+                self.action_lane(lane)
+            return
+        stop = stops.of_column(self.bridge.tape, lane, self.shown(), column)
+        if stop is None:
+            self._main.go_to(self.shown().window.instant(column, self.bridge.session.present_us))
+        elif message.twice:
+            self._main.go_to(stop.at_us)
+        else:
+            self.rail = ""
+            self._select(stop, "")
+
+    def on_time_lanes_scrubbed(self, message: TimeLanes.Scrubbed) -> None:
+        """The scrubber."""
+        self._main.scrub(self.shown().window.instant(message.column, self.bridge.session.present_us))
+
+    def on_time_lanes_released(self) -> None:
+        """The drag is over."""
+        self._main.on_time_lanes_released()
+
+    def on_time_lanes_turned(self, message: TimeLanes.Turned) -> None:
+        """The wheel scrolls, and with ctrl it zooms about the column that it is turned at."""
+        window = self.shown().window
+        if not message.zooms:
+            self._scroll(message.steps * max(1, window.columns // 16))
+            return
+        at_us = (window.first + message.column) * window.unit_us
+        unit_us = self._zoom(-message.steps)
+        self._window = Window(unit_us, max(0, at_us // unit_us - message.column), window.columns)
+        self._scrolled = True
+        self.present()
+
+    def on_time_lanes_faulted(self, message: TimeLanes.Faulted) -> None:
+        """The right button: the sheet at that mark, or at that instant."""
+        lane, column = message.spot
+        if branches.letter_of(lane) or column < 0:
+            return
+        shown, self.rail = self.shown(), ""
+        stop = stops.of_column(self.bridge.tape, lane, shown, column)
+        if stop is None:
+            self.selected = None
+            self._main.go_to(shown.window.instant(column, self.bridge.session.present_us))
+        else:
+            self._select(stop, "")
+        self.action_fault()

@@ -1,0 +1,165 @@
+"""Reads the file of settings. Whatever is wrong in it is told on one line each; all the rest is in force."""
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from playbooks.errors import listed, nearest, printable, shown
+from tui.keybindings.key_names import ALLOWED, EATEN, KEPT, in_file, key_named
+from tui.keybindings.remapping import hidden, without_conflicts
+from tui.keybindings.scopes import all_keys, scopes
+from tui.settings.lines import line_of
+from tui.settings.place import config_path
+from tui.settings.schema import KEYS, OPTIONS, SCREEN, Settings
+
+OUT: Final = "escape"
+"""An action that has this key keeps it whatever else it is given: it is the way out."""
+UNTYPED: Final = 'a key that types nothing, such as "f5" or "ctrl+x"'
+LARGEST: Final = 1 << 20
+"""Bytes of a file that are read; more are no settings."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a file says."""
+
+    path: Path
+    there: bool
+    settings: Settings
+    problems: tuple[str, ...] = ()
+    """Each on one line: file, line, key, what was found, what is allowed."""
+    notes: tuple[str, ...] = ()
+    """What is in force, and worth knowing: keys that a mode has for something else."""
+    given: tuple[str, ...] = ()
+    """Options of the screen that the file itself says."""
+
+
+def read_settings(path: Path | None = None) -> Found:
+    """The settings of a file, the user's own by default; without one all defaults."""
+    path = config_path() if path is None else path
+    try:
+        with path.open("rb") as file:
+            raw = file.read(LARGEST + 1)
+    except (FileNotFoundError, NotADirectoryError):
+        return Found(path, False, Settings())
+    except OSError as error:
+        return _unreadable(path, f"cannot be read: {error.strerror or error}")
+    if len(raw) > LARGEST:
+        return _unreadable(path, f"found more than {LARGEST} bytes, allowed is a file of settings")
+    try:
+        text = raw.decode()
+        data = tomllib.loads(text)
+    except UnicodeDecodeError:
+        return _unreadable(path, "found bytes that are no UTF-8, allowed is a text in TOML")
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        return _unreadable(path, f"is no TOML: {error}")
+    return _Reading(path, text, data).found()
+
+
+def _unreadable(path: Path, why: str) -> Found:
+    return Found(path, True, Settings(), (f"{printable(str(path))}: {why}; nothing in it is in force",))
+
+
+class _Reading:
+    """One file on its way to settings."""
+
+    def __init__(self, path: Path, text: str, data: Mapping[str, Any]) -> None:
+        self._path, self._text, self._data = path, text, data
+        self._problems: list[str] = []
+        self._notes: list[str] = []
+
+    def found(self) -> Found:
+        """All of it."""
+        for name in self._data:
+            if name not in (SCREEN, KEYS):
+                self._problem(name, "", f"unknown, allowed are [{SCREEN}] and [{KEYS}]{nearest(name, (SCREEN, KEYS))}")
+        values = self._screen(self._table(SCREEN))
+        keys = self._keys(self._table(KEYS))
+        settings = Settings(**values, keys=keys)
+        return Found(self._path, True, settings, tuple(self._problems), tuple(self._notes), tuple(values))
+
+    def _table(self, name: str) -> Mapping[str, Any]:
+        table = self._data.get(name, {})
+        if isinstance(table, Mapping):
+            return table
+        self._problem(name, "", f"found {_told(table)}, allowed is a table [{name}]")
+        return {}
+
+    def _screen(self, table: Mapping[str, Any]) -> dict[str, Any]:
+        known = {each.name: each for each in OPTIONS}
+        good: dict[str, Any] = {}
+        for name, value in table.items():
+            if name not in known:
+                self._problem(SCREEN, name, f"unknown, allowed are {listed(known, 'and')}{nearest(name, known)}")
+            elif not known[name].takes(value):
+                self._problem(SCREEN, name, f"found {_told(value)}, allowed is {known[name].allowed}")
+            else:
+                good[name] = float(value) if name == "speed" else value
+        return good
+
+    def _keys(self, table: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
+        if not table:  # as most files are: then the catalogue of faults is not read here
+            return {}
+        known = [each.id for each in all_keys()]
+        wanted: dict[str, tuple[str, ...]] = {}
+        for name, value in table.items():
+            if name not in known:
+                hint = nearest(name, known) or "; all of them: floodmark settings --example"
+                self._problem(KEYS, name, f"unknown, allowed is the id of an action{hint}")
+                continue
+            keys = self._keys_of(name, value)
+            if keys:
+                wanted[name] = keys
+        kept, conflicts = without_conflicts(wanted)
+        for each in conflicts:
+            self._problem(KEYS, each.id, each.words)
+        self._notes += [self._located(KEYS, name, words) for name, words in hidden(kept)]
+        return kept
+
+    def _keys_of(self, name: str, value: object) -> tuple[str, ...]:
+        """The keys that were given; none where one of them is wrong."""
+        texts = value if isinstance(value, list) else [value]
+        action = next(each for each in all_keys() if each.id == name)
+        own = action.keys.split(",")
+        typed = any(scope.typed and scope.name == action.group for scope in scopes())
+        keys: list[str] = []
+        for text in texts:
+            key = text if text in own else key_named(text) if isinstance(text, str) else None
+            if key is None:
+                self._problem(KEYS, name, f"found {_told(text)}, allowed is {ALLOWED}{_why_not(text)}")
+                return ()
+            if typed and (len(key) == 1 or in_file(key) != key or key == "space"):
+                self._problem(KEYS, name, f"found {_told(text)}, which is typed there; allowed is {UNTYPED}")
+                return ()
+            keys.append(key)
+        if not keys:
+            self._problem(KEYS, name, f"found an empty list, allowed is {ALLOWED}")
+        out = [each for each in own if each == OUT]
+        return tuple(dict.fromkeys([*keys, *out])) if keys else ()
+
+    def _problem(self, table: str, key: str, message: str) -> None:
+        self._problems.append(self._located(table, key, message))
+
+    def _located(self, table: str, key: str, message: str) -> str:
+        line = line_of(self._text, table, key)
+        at = f":{line}" if line else ""
+        name = printable(f"{table}.{key}" if key else table)
+        return f"{printable(str(self._path))}{at}: {name}: {message}"
+
+
+def _told(value: object) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        return shown(value)
+    if isinstance(value, int | float):
+        return shown(str(value))[1:-1]
+    return "a list" if isinstance(value, list) else "a table" if isinstance(value, Mapping) else "a date"
+
+
+def _why_not(text: object) -> str:
+    if isinstance(text, str) and text.lower() in KEPT:
+        return "; that key means the same everywhere"
+    return "; terminals do not pass that key on" if isinstance(text, str) and text.lower() in EATEN else ""

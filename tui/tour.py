@@ -1,0 +1,171 @@
+"""The tour: one thing to do at a time, told in a small pane, gone on with by what is done and never by a clock."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from tui.keybindings.keymap import KEYS, Key
+from tui.terminal import glyphs
+from tui.terminal.format import wrap
+from tui.viewmodel.row import Row
+
+NAME: Final = "tour"
+"""The bundled playbook that it is about."""
+WIDTH: Final = 66
+LEAVE: Final = "{tour} leaves"
+
+
+@dataclass(frozen=True, slots=True)
+class Sight:
+    """What the tour looks at."""
+
+    now_us: int
+    paused: bool
+    at_follower: bool
+    """Whether the cursor is on a replica that follows."""
+    follower_paused: bool
+    in_sync: int
+    """How many replicas are in the ISR."""
+    leader_down: bool
+    missing: int
+    """Acknowledged records that the leader does not hold, or that are lost for good."""
+    autopsy: bool
+    asked: bool
+    """Whether the autopsy is asked, or tells, what would have saved them."""
+    in_past: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """One thing to do."""
+
+    text: str
+    keys: str
+    done: Callable[[Sight], bool]
+    again: Callable[[Sight], bool] = lambda sight: False
+    """Whether the chance is gone, so that the tour goes back to :data:`PAUSE_IT`."""
+    stops_time: bool = False
+    """Whether time stands still once it is done."""
+    past: bool = False
+    """Whether the past counts, where otherwise nothing is looked at."""
+
+
+def _whole(sight: Sight) -> bool:
+    """Nothing is broken any more."""
+    return sight.in_sync > 1 and not sight.leader_down and not sight.missing
+
+
+STOPS: Final = (
+    Stop(
+        "A producer is about to write orders. Two of three brokers keep them, and acks=all waits for both."
+        " Time stands still: let it run.",
+        "{pause}",
+        lambda sight: sight.now_us > 0 and not sight.paused,
+    ),
+    Stop(
+        f"A row is a partition. {glyphs.LEADER} leads, with the end of its log; {glyphs.IN_SYNC} follows, and = says"
+        " that it has all of it. Go to the follower.",
+        "{right}",
+        lambda sight: sight.at_follower,
+    ),
+    Stop(
+        "Now have its process stand still for 15 s, as a long garbage collection does: {fault} opens the faults, g is"
+        " that one.",
+        "{fault}, then g",
+        lambda sight: sight.follower_paused,
+    ),
+    Stop(
+        "It fetches nothing. After 4 s the leader stops waiting for it and takes it out of the ISR:"
+        f" {glyphs.IN_SYNC} becomes {glyphs.LAGGING}, and acks=all means one copy. Watch.",
+        "only watch",
+        lambda sight: sight.in_sync == 1,
+        lambda sight: sight.in_sync > 1 and not sight.follower_paused,
+        stops_time=True,
+    ),
+    Stop(
+        "I stopped time. What is acknowledged from here on is on the leader alone. Go back to it and crash it:"
+        " min.insync.replicas=1 lets that happen.",
+        "{left}, then {fault}, then c",
+        lambda sight: sight.leader_down,
+        _whole,
+    ),
+    Stop(
+        "Let time run. The dead leader's session ends after 9 s; then the one that slept is elected, behind or not:"
+        " unclean.leader.election.enable=true.",
+        "{pause}; {faster} is faster",
+        lambda sight: sight.missing > 0,
+        _whole,
+    ),
+    Stop(
+        f"{glyphs.LOST} counts records that were acknowledged and that the leader does not have. Nobody has told the"
+        " producer. Open the autopsy.",
+        "{finding}",
+        lambda sight: sight.autopsy,
+    ),
+    Stop(
+        "Who had them, who left, who took over: that is why they are gone. Ask what would have saved them.",
+        "s",
+        lambda sight: sight.asked,
+    ),
+    Stop(
+        f"It is run again with one thing set otherwise at a time, a minute or so. Each {glyphs.OK} keeps them, at the"
+        " price beside it (↓ scrolls). Then close the page, and go back in time.",
+        "esc, then {previous}",
+        lambda sight: sight.in_past and not sight.autopsy,
+        past=True,
+    ),
+    Stop(
+        "{previous} and {seek} go from one notable event to the next, {present} to the present. {export} saves what you"
+        " did as a playbook, {playbooks} opens the library, {help} shows every key. That was the tour.",
+        "{quit} seals this session",
+        lambda sight: False,
+    ),
+)
+PAUSE_IT: Final = 2
+"""The stop at which the follower is paused."""
+
+
+class Tour:
+    """How far it has come. Kept as long as the program runs."""
+
+    def __init__(self, keys: Sequence[Key] = KEYS) -> None:
+        self.at = 0
+        self._names = {key.id: key.shown.replace(" ", " or ") for key in keys}
+
+    @property
+    def stop(self) -> Stop:
+        """What is to be done."""
+        return STOPS[self.at]
+
+    @property
+    def over(self) -> bool:
+        """Whether it is at its end."""
+        return self.at == len(STOPS) - 1
+
+    def look(self, sight: Sight) -> bool:
+        """Go on past everything that is done; whether time has to stand still for what comes."""
+        halt = False
+        if sight.in_past and not self.stop.past:
+            return False
+        if self.stop.again(sight):
+            self.at = PAUSE_IT
+        while self.stop.done(sight):
+            halt = self.stop.stops_time
+            self.at += 1
+        return halt
+
+    def title(self) -> str:
+        """Above the pane."""
+        return f"Tour {glyphs.NOTHING} {self.at + 1} of {len(STOPS)}"
+
+    def rows(self, width: int) -> tuple[Row, ...]:
+        """The text, and the keys below it."""
+        lines = [Row(((line, "text"),)) for line in wrap(self.told(self.stop.text), width)]
+        return (
+            *lines,
+            Row((("press ", "quiet"), (self.told(self.stop.keys), "key")), (f"{self.told(LEAVE)} ", "quiet")),
+        )
+
+    def told(self, text: str) -> str:
+        """A text with the keys that its actions have now."""
+        return text.format_map(self._names)

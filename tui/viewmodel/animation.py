@@ -1,0 +1,172 @@
+"""What moves on the screen: by what is seen of the model, and by the seconds of the frame clock that it is handed.
+
+Nothing here reads a clock, and nothing of the model depends on it. Numbers that have just changed are bold for three
+frames; the row of a partition that is led by another broker is swept over once; cells of a log that was cut are eaten
+one by one. A number that changes all the time is no news: only what stood still before is told by its change.
+"""
+
+from collections.abc import Hashable, Mapping
+from dataclasses import replace
+from typing import Final, NamedTuple
+
+from cluster_model.observation.views import LaneView, LogView, PartitionView, Run
+from tui.terminal.framerate import FRAME_S
+from tui.viewmodel.log_book import Cut
+
+FRESH_S: Final = 3 * FRAME_S
+SWEEP_S: Final = 10 * FRAME_S
+EATEN_S: Final = 6 * FRAME_S
+
+
+_Log = tuple[str, str]
+"""Where the log of a partition is shown, and which partition."""
+
+
+class _Number(NamedTuple):
+    value: Hashable
+    changed_s: float
+    until_s: float
+    """Up to when it is told."""
+
+
+class _Bite(NamedTuple):
+    """What was cut, and is being eaten."""
+
+    start_s: float
+    start: int
+    end: int
+    runs: tuple[Run, ...]
+
+
+class Motion:
+    """Remembers as much as it takes to see what has changed. Off, it sees nothing."""
+
+    def __init__(self, *, on: bool = False) -> None:
+        self.on = on
+        self.until_s = float("-inf")
+        """When everything that moves will have come to rest."""
+        self._now_s = 0.0
+        self._now_us = -1
+        self._before_us = -1
+        self._numbers: dict[Hashable, _Number] = {}
+        self._leaders: dict[str, int] = {}
+        self._sweeps: dict[str, float] = {}
+        self._lanes: dict[_Log, Mapping[int, LaneView]] = {}
+        """As they were looked at last."""
+        self._looked: set[_Log] = set()
+        self._bites: dict[tuple[_Log, int], _Bite] = {}
+        self._bitten_us: dict[tuple[_Log, int], int] = {}
+        """Cuts up to that time have been seen."""
+
+    def turn(self, now_s: float, now_us: int) -> None:
+        """A picture is made at these seconds of the frame clock, of the model at that time.
+
+        Back in time, or in another session, nothing has moved: it is another picture.
+        """
+        if now_us < self._now_us:
+            self.forget()
+        self._before_us = self._now_us
+        self._now_s, self._now_us = now_s, now_us
+        for log in [log for log in self._lanes if log not in self._looked]:
+            del self._lanes[log]
+        self._looked.clear()
+
+    def forget(self) -> None:
+        """What is seen next is seen for the first time."""
+        self._now_us = self._before_us = -1
+        for known in (self._numbers, self._leaders, self._sweeps, self._lanes, self._bites, self._bitten_us):
+            known.clear()
+
+    def resting(self, painted_s: float) -> bool:
+        """Whether the picture that was painted then is one in which nothing moves any more."""
+        return not self.on or painted_s >= self.until_s
+
+    # -- numbers ----------------------------------------------------------------------------------------------------
+
+    def fresh(self, key: Hashable, value: Hashable) -> bool:
+        """Whether a number has just changed, after it had stood still."""
+        if not self.on:
+            return False
+        known = self._numbers.get(key)
+        if known is None:
+            self._numbers[key] = _Number(value, float("-inf"), float("-inf"))
+            return False
+        if value != known.value:
+            until_s = known.until_s
+            if self._now_s - known.changed_s >= FRESH_S:
+                until_s = self._lasts(FRESH_S)
+            self._numbers[key] = known = _Number(value, self._now_s, until_s)
+        return self._now_s < known.until_s
+
+    # -- leaders ----------------------------------------------------------------------------------------------------
+
+    def sweep(self, partition: PartitionView, steps: int) -> int:
+        """At which of so many steps the sweep along a partition's row is, -1: at none."""
+        if not self.on:
+            return -1
+        name, leader = partition.name, partition.leader
+        if leader >= 0:
+            if self._leaders.get(name, leader) != leader:
+                self._sweeps[name] = self._now_s
+                self._lasts(SWEEP_S)
+            self._leaders[name] = leader
+        begun_s = self._sweeps.get(name)
+        if begun_s is None:
+            return -1
+        step = int((self._now_s - begun_s) / SWEEP_S * steps)
+        if step >= steps:
+            del self._sweeps[name]
+            return -1
+        return step
+
+    # -- logs -------------------------------------------------------------------------------------------------------
+
+    def eaten(self, where: str, log: LogView, cuts: tuple[Cut, ...]) -> LogView:
+        """The logs of a partition with what is left of the cells that were cut off them; ``cuts``: newest first.
+
+        What a replica has fetched in their place, within the same moment mostly, comes in sight as they go.
+        """
+        if not self.on:
+            return log
+        shown = (where, log.partition)
+        before = self._lanes.get(shown, {})
+        for cut in cuts:
+            if cut.at_us <= self._before_us:
+                break
+            self._bite((shown, cut.broker), cut, before.get(cut.broker))
+        self._lanes[shown] = {lane.broker: lane for lane in log.lanes}
+        self._looked.add(shown)
+        return replace(log, lanes=tuple(self._with_rest((shown, lane.broker), lane) for lane in log.lanes))
+
+    def _bite(self, key: tuple[_Log, int], cut: Cut, lane: LaneView | None) -> None:
+        if lane is None or self._bitten_us.get(key, -1) >= cut.at_us:
+            return
+        self._bitten_us[key] = cut.at_us
+        self._bites[key] = _Bite(self._now_s, cut.start, cut.end, _between(lane.runs, cut.start, cut.end))
+        self._lasts(EATEN_S)
+
+    def _with_rest(self, key: tuple[_Log, int], lane: LaneView) -> LaneView:
+        bite = self._bites.get(key)
+        if bite is None:
+            return lane
+        gone = int((self._now_s - bite.start_s) / EATEN_S * (bite.end - bite.start))
+        end = bite.end - gone
+        if end <= bite.start:
+            del self._bites[key]
+            return lane
+        before, after = _between(lane.runs, 0, bite.start), _between(lane.runs, end, max(end, lane.leo))
+        return replace(lane, runs=(*before, *_between(bite.runs, bite.start, end), *after))
+
+    def _lasts(self, span_s: float) -> float:
+        until_s = self._now_s + span_s
+        self.until_s = max(self.until_s, until_s)
+        return until_s
+
+
+def _between(runs: tuple[Run, ...], start: int, end: int) -> tuple[Run, ...]:
+    """What of the runs lies in ``[start, end)``."""
+    return tuple(
+        replace(run, start=max(run.start, start), end=min(run.end, end))
+        for run in runs
+        if run.end > start and run.start < end
+    )

@@ -1,0 +1,208 @@
+"""The status bar: fields of fixed width, so that nothing ever moves."""
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+from cluster_model.observation.views import ClusterView
+from playbooks.timetravel.branches import MAIN
+from tui.terminal import glyphs
+from tui.terminal.format import clock, count, speed
+from tui.terminal.theme import Over
+from tui.viewmodel.animation import Motion
+
+NARROW: Final = 100
+"""Below this width words are short ..."""
+ROOMY: Final = 132
+"""... and from this one on they are long, as far as they fit."""
+VERY_ROOMY: Final = 150
+"""From this one on the seed stands beside the branch."""
+_DIGITS: Final = re.compile(r"[0-9]+")
+
+
+KEYS_OF: Final = {
+    "logo": "help", "name": "playbooks", "pill": "pause", "speed": "faster", "clock": "goto", "branch": "branches",
+    "missing": "finding", "lost": "finding",
+}  # fmt: skip
+"""Field → id of the key for which it stands; the pill of the past leads to the present."""
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """How the session runs, beside what the cluster is."""
+
+    playbook: str
+    seed: int
+    paused: bool
+    seeking: bool
+    ended: bool
+    asked: float
+    real: float
+    recorded: bool = False
+    """Whether it is a recording that is looked at."""
+    present_us: int = -1
+    """How far the session has come, where it is looked back into; -1 where the present is shown."""
+    branch: str = ""
+    """Which branch is looked at; empty where there is only one."""
+    rough: bool = False
+    """Whether the instant is only near the one that is meant."""
+    queued: int = 0
+    """Faults that wait for time to go on."""
+
+
+@dataclass(frozen=True, slots=True)
+class StatusBar:
+    """Fields as (text, role), each text already as wide as its field, and perhaps that it has just changed."""
+
+    fields: tuple[tuple[str, str] | tuple[str, str, Over], ...]
+    places: tuple[tuple[int, int, str], ...] = ()
+    """Words that stand for a key: from which cell up to which other one, and the id of the key."""
+
+    def key_at(self, x: int) -> str:
+        """The id of the key for which cell ``x`` stands, empty for none."""
+        return next((key for start, end, key in self.places if start <= x < end), "")
+
+    def told(self, motion: Motion) -> "StatusBar":
+        """The same, with the counts that have just changed marked; the clock and the speed are none."""
+        if not motion.on:
+            return self
+        return StatusBar(tuple(_told(field[0], field[1], motion) for field in self.fields), self.places)
+
+
+SHORT, LONG, LONGEST = 0, 1, 2
+"""How long the words of the bar are."""
+DROPPED: Final = ("seed", "name", "speed", "offline", "missing", "logo", "branch")
+"""What is left out where even short words do not fit, in this order."""
+NAME: Final = (3, 18)
+"""Cells of the playbook's name, the fewest and the most."""
+
+
+def build(view: ClusterView, running: Running, width: int) -> StatusBar:
+    """The bar for ``width`` cells: the longest words that fit whole, whatever the numbers are.
+
+    The playbook's name takes what is left; it alone is ever cut.
+    """
+    least = (LONGEST if width >= ROOMY else LONG) if width >= NARROW else SHORT
+    fields = _fields(view, running, least, width)
+    while least > SHORT and _size(fields) + NAME[0] + 1 > width:
+        least -= 1
+        fields = _fields(view, running, least, width)
+    fields["name"] = ("." * NAME[0] + " ", "bar")
+    for name in DROPPED:
+        if _size(fields) > width:
+            fields.pop(name, None)
+    if "name" in fields:
+        room = min(NAME[1], NAME[0] + width - _size(fields))
+        name = running.playbook if len(running.playbook) <= room else running.playbook[: room - 1] + "…"
+        fields["name"] = (f"{name} ", "bar")
+    shown = {name: fields[name] for name in dict.fromkeys(("logo", "name", *fields)) if name in fields}
+    past = {"pill": "present"} if running.present_us >= 0 else {}
+    return StatusBar(tuple(shown.values()), _places(shown, KEYS_OF | past))
+
+
+def _places(fields: dict[str, tuple[str, str]], keys: dict[str, str]) -> tuple[tuple[int, int, str], ...]:
+    found, at = [], 0
+    for name, (text, _role) in fields.items():
+        if name in keys:
+            found.append((at, at + len(text), keys[name]))
+        at += len(text)
+    return tuple(found)
+
+
+def _size(fields: dict[str, tuple[str, str]]) -> int:
+    return sum(len(text) for text, _role in fields.values())
+
+
+def _fields(view: ClusterView, running: Running, words: int, width: int) -> dict[str, tuple[str, str]]:
+    """All but the name, from the left, each as wide as it may ever become."""
+    wide, few, many = words > SHORT, 3 if words == LONGEST else 2, 5 if words == LONGEST else 3
+    up, paused, down = (
+        sum(each.state in states for each in view.brokers) for states in (("up",), ("paused", "starting"), ("down",))
+    )
+    everything = (*view.partitions, *view.internal)
+    under = sum(each.under_replicated for each in everything)
+    offline = sum(each.offline for each in everything)
+    ledger, digits = view.ledger, len(str(len(view.brokers)))
+    fields = {"logo": (f" {glyphs.LOGO} floodmark  " if wide else f" {glyphs.LOGO} ", "bar_strong")}
+    if not running.branch or width >= VERY_ROOMY:
+        fields["seed"] = (f"seed {running.seed}  " if wide else f"s{running.seed} ", "bar_quiet")
+    fields |= _time(view.now_us, running, wide) if running.present_us < 0 else _past(view.now_us, running, wide)
+    if running.branch:
+        fields["branch"] = _branch(running.branch, wide)
+    return fields | {
+        "up": (f" {glyphs.IN_SYNC}{up}".ljust(digits + 2 + wide), "bar_calm"),
+        "paused": (f"{glyphs.PAUSED}{paused}".ljust(digits + 1 + wide), "bar_warning" if paused else "bar_quiet"),
+        "down": (f"{glyphs.DOWN}{down}".ljust(digits + 1 + wide), "bar_alarm" if down else "bar_quiet"),
+        "under": _number("under-repl" if words == LONGEST else "urp", under, "bar_warning", few),
+        "offline": _number("offline" if wide else "off", offline, "bar_alarm", few),
+        "missing": _number("missing" if wide else "miss", ledger.missing, "bar_warning", many),
+        "lost": _number("lost" if wide else glyphs.LOST, ledger.acked_lost, "bar_lost", many),
+    }
+
+
+def _time(now_us: int, running: Running, wide: bool) -> dict[str, tuple[str, str]]:
+    return {
+        "pill": _pill(running),
+        "speed": (_speed(running, wide), "bar"),
+        "clock": (f"{_clock(now_us)} ".rjust(11 if wide else 10), "bar_strong"),
+    }
+
+
+def _clock(at_us: int) -> str:
+    """Nine cells at most: from the first hour on with tenths, from the tenth on with seconds."""
+    return clock(at_us)[:9].rstrip(".")
+
+
+def _past(now_us: int, running: Running, wide: bool) -> dict[str, tuple[str, str]]:
+    """Which instant of how much, and the speed: as wide as the fields of the present; tenths where it is narrow."""
+    glyph, role = (glyphs.PAUSED, "pill_paused") if running.paused else (glyphs.PLAY, "pill_seek")
+    speeds = f"{glyphs.TIMES}{speed(running.asked)}"
+    present = clock(running.present_us)
+    now, about = clock(now_us).rjust(len(present)), glyphs.ABOUT if running.rough else " "
+    if wide:
+        return {"pill": (f" {glyph} PAST{about}{now} of {present} ", role), "speed": (f" {speeds}".ljust(6), "bar")}
+    return {"pill": (f"{glyph}PAST{about}{now[:-2]} of {present[:-2]}", role), "speed": (speeds.rjust(5), "bar")}
+
+
+def _branch(letter: str, wide: bool) -> tuple[str, str]:
+    """Which branch it is, once there are several."""
+    if letter == MAIN:
+        return f" {glyphs.FORK} main   " if wide else f" {glyphs.FORK}main ", "bar_calm"
+    return f" {glyphs.FORK} FORK {letter} " if wide else f" {glyphs.FORK} {letter} ".ljust(7), "pill_seek"
+
+
+def _pill(running: Running) -> tuple[str, str]:
+    if running.ended:
+        return " AT END  " if running.recorded else " ENDED   ", "pill_paused"
+    if running.seeking:
+        return f" {glyphs.SEEK} SEEK  ", "pill_seek"
+    if running.paused and running.queued:
+        return f" {glyphs.PAUSED}{min(running.queued, 99):>2} WAIT", "pill_paused"
+    if running.paused:
+        return f" {glyphs.PAUSED} PAUSED", "pill_paused"
+    return f" {glyphs.PLAY} {'PLAY' if running.recorded else 'LIVE'}  ", "pill_live"
+
+
+def _speed(running: Running, wide: bool) -> str:
+    """The speed asked for, and the real one where the machine is the limit."""
+    asked = f" {glyphs.TIMES}{speed(running.asked)}"
+    held_back = running.real < running.asked * 0.9 and not (running.paused or running.seeking or running.ended)
+    room = 17 if wide else 10
+    between = " real " if wide else glyphs.ARROW
+    told = [f"{asked}{between}{glyphs.TIMES if wide else ''}{speed(float(f'{running.real:.{n}g}'))}" for n in (2, 1)]
+    fitting = next((text for text in told if len(text) <= room), asked)
+    return (fitting if held_back else asked).ljust(room)
+
+
+def _number(label: str, number: int, role: str, width: int) -> tuple[str, str]:
+    """A number in its field; one that is too great for it is told as more than the greatest that fits."""
+    text = count(number)
+    if len(text) > width:
+        text = f"{'9' * (width - 1)}+"
+    return f" {label} {text:<{width}}", role if number else "bar_quiet"
+
+
+def _told(text: str, role: str, motion: Motion) -> tuple[str, str] | tuple[str, str, Over]:
+    label = _DIGITS.sub("", text).strip()
+    counts = label and any(char.isdigit() for char in text) and not any(each in text for each in (":", glyphs.TIMES))
+    return (text, role, "fresh") if counts and motion.fresh(("status", label), text.strip()) else (text, role)

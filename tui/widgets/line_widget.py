@@ -1,0 +1,148 @@
+"""The base of every live pane: a widget that paints whole lines, and only those that changed.
+
+It bypasses Textual's style cache (allowed: it has no border, padding or effects of its own; a container draws the
+frame) because looking styles up for every line was a third of a frame. Each row keeps its strip until its data, the
+width or the look changes.
+"""
+
+from collections.abc import Callable, Hashable, Sequence
+from typing import Final, Generic, TypeVar
+
+from textual import events
+from textual.content import Content
+from textual.filter import ANSIToTruecolor
+from textual.geometry import Region, Size
+from textual.strip import Strip
+from textual.widget import Widget
+
+from tui.terminal.theme import Look
+from tui.widgets.line import strip
+
+R = TypeVar("R", bound=Hashable)
+
+RIGHT: Final = 3
+"""The button of the mouse that asks for faults."""
+
+
+class LineGrid(Widget, Generic[R]):
+    """Shows rows of plain data; ``painter`` makes a strip of one."""
+
+    ALLOW_SELECT = False
+    DEFAULT_CSS = "LineGrid { width: 1fr; height: 1fr; }"
+
+    def __init__(self, painter: Callable[[R, int, Look], Strip], look: Look, *, id: str | None = None) -> None:  # noqa: A002
+        super().__init__(id=id)
+        self.look = look
+        self.dirtied = 0
+        """Rows found changed, since the start."""
+        self.built = 0
+        """Strips built, since the start."""
+        self.teller: Callable[[int, int], str] | None = None
+        """What a tooltip tells of a cell, by column and line; empty where there is nothing to tell."""
+        self._pointed: tuple[int, int] | None = None
+        """The cell that the pointer rests on."""
+        self._told = ""
+        self._painter = painter
+        self._rows: list[R] = []
+        self._strips: list[Strip | None] = []
+        self._width = 0
+        self._blank: Strip | None = None
+
+    @property
+    def rows(self) -> Sequence[R]:
+        """What is shown."""
+        return self._rows
+
+    def show(self, rows: Sequence[R]) -> None:
+        """Show ``rows`` from the top; only lines that differ from before are painted again."""
+        old, strips = self._rows, self._strips
+        dirty = [at for at, row in enumerate(rows) if at >= len(old) or old[at] != row]
+        gone = range(len(rows), len(old))
+        if not dirty and not gone:
+            return
+        self._rows = list(rows)
+        del strips[len(rows) :]
+        strips.extend([None] * (len(rows) - len(strips)))
+        for at in dirty:
+            strips[at] = None
+        self.dirtied += len(dirty)
+        changed = [at for at in (*dirty, *gone) if at < self.size.height]
+        if len(changed) * 2 > self.size.height:
+            self.refresh()
+        elif changed:
+            self.refresh(*(Region(0, at, self.size.width, 1) for at in changed))
+        self._tell()
+
+    def text(self) -> str:
+        """What is shown, as plain text."""
+        width = max(1, self.size.width)
+        return "\n".join(self._painter(row, width, self.look).text.strip("\n").rstrip() for row in self._rows)
+
+    def set_look(self, look: Look) -> None:
+        """Draw everything anew in another look."""
+        self.look = look
+        self._forget()
+        self.refresh()
+
+    def on_mouse_move(self, event: events.MouseMove) -> None:
+        """Have the tooltip tell of the cell below the pointer; none while something is dragged."""
+        self._pointed = None if event.button else (event.x, event.y)
+        self._tell()
+
+    def on_leave(self) -> None:
+        """The pointer is elsewhere."""
+        self._pointed = None
+        self._tell()
+
+    def _tell(self) -> None:
+        """Again whenever what is shown has changed: the numbers of a tooltip are those of the screen."""
+        pointed = self._pointed
+        if pointed is None and not self._told:
+            return
+        told = self.teller(*pointed) if pointed is not None and self.teller is not None else ""
+        if told != self._told:
+            self._told = told
+            shown = "\n".join(self.look.text(line) for line in told.split("\n"))
+            self.tooltip = Content(shown) if told else None
+
+    def render_lines(self, crop: Region) -> list[Strip]:
+        """The lines of ``crop``, from the cache where it has them."""
+        if self.size.width != self._width:
+            self._width = self.size.width
+            self._forget()
+        lines = [self._line(at) for at in range(crop.y, crop.bottom)]
+        if crop.x or crop.width != self._width:
+            lines = [line.crop(crop.x, crop.right) for line in lines]
+        return lines
+
+    def get_content_width(self, container: Size, viewport: Size) -> int:
+        """As wide as there is room."""
+        return container.width
+
+    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
+        """As high as its rows."""
+        return max(1, len(self._rows))
+
+    def _forget(self) -> None:
+        self.dirtied += len(self._strips)
+        self._strips = [None] * len(self._strips)
+        self._blank = None
+
+    def _line(self, at: int) -> Strip:
+        if at >= len(self._rows):
+            if self._blank is None:
+                self._blank = self._filtered(strip((), self._width, self.look))
+            return self._blank
+        cached = self._strips[at]
+        if cached is None:
+            self.built += 1
+            cached = self._filtered(self._painter(self._rows[at], self._width, self.look))
+            self._strips[at] = cached
+        return cached
+
+    def _filtered(self, line: Strip) -> Strip:
+        """Apply the app's filters (NO_COLOR, dim); colours here are true colours already."""
+        for each in self.app.get_line_filters():
+            if not isinstance(each, ANSIToTruecolor):
+                line = line.apply_filter(each, self.background_colors[1])
+        return line

@@ -1,0 +1,205 @@
+"""What a tooltip tells: the exact numbers of what is pointed at, in one or a few short lines."""
+
+from collections.abc import Sequence
+
+from cluster_model.observation.inflight_fetches import FetchWire
+from cluster_model.observation.views import (
+    BrokerView,
+    ClusterView,
+    GroupView,
+    LaneView,
+    LogView,
+    PartitionView,
+    ReplicaView,
+    Run,
+)
+from tui.terminal.format import acks, clock
+from tui.viewmodel import wires
+from tui.viewmodel.partition_matrix import lags_of
+
+NOBODY = "nobody"
+
+
+def replica(partition: PartitionView, broker: BrokerView, view: ClusterView, fetching: Sequence[FetchWire] = ()) -> str:
+    """A cell of the matrix: what a broker's replica holds and believes, and its fetch that is under way."""
+    held = next((each for each in partition.replicas if each.broker == broker.id), None)
+    if held is None:
+        return f"b{broker.id} keeps no replica of {partition.name}: {_brokers(partition.assignment)} do"
+    leader = f" (leader {partition.hw})" if partition.leader >= 0 and held.broker != partition.leader else ""
+    words = [f"LEO {held.leo}", f"HW {held.hw}{leader}", f"epoch {_epoch(held)}", *_standing(held, partition)]
+    lines = [f"b{broker.id} {partition.name}: {', '.join(words)}"]
+    if broker.state == "down":
+        lines.append("its process is down: this is what its disk holds")
+    wire = next((each for each in fetching if each.follower == broker.id), None)
+    if wire is not None:
+        lines.append("".join(text for text, _role in _wire(wire, partition, view)).strip())
+    return "\n".join(lines)
+
+
+def _wire(wire: FetchWire, partition: PartitionView, view: ClusterView) -> tuple[tuple[str, str], ...]:
+    (row,) = wires.build((wire,), partition, view)
+    return (*row.pieces, row.end)
+
+
+def _epoch(held: ReplicaView) -> str:
+    return str(held.epochs[-1][0]) if held.epochs else "none yet"
+
+
+def _standing(held: ReplicaView, partition: PartitionView) -> list[str]:
+    """Whether it leads, is counted on, and how far it is from the leader."""
+    words = ["leads" if held.broker == partition.leader else "in ISR" if held.broker in partition.isr else "out of ISR"]
+    if held.broker in partition.leaders and held.broker != partition.leader:
+        words.append(f"takes itself to lead in epoch {held.believed_epoch}")
+    if held.broker != partition.leader and held.behind:
+        words.append(f"{held.behind} behind" if held.behind > 0 else f"{-held.behind} ahead")
+    if held.status in ("diverged", "truncating"):
+        words.append("holds other records than the leader" if held.status == "diverged" else "cuts its log back")
+    return words
+
+
+def partition(home: PartitionView, groups: Sequence[GroupView]) -> str:
+    """A row of the matrix."""
+    leader = f"led by b{home.leader} in epoch {home.leader_epoch}" if home.leader >= 0 else "led by nobody"
+    lag = lags_of((home,), tuple(groups)).get(home.name)
+    lines = [
+        f"{home.name}: {leader}, ISR {_brokers(home.isr)} of {_brokers(home.assignment)}, min.isr {home.min_isr}",
+        f"log from {home.log_start} to LEO {home.leo}, HW {home.hw}"
+        + (f", slowest group {lag} behind" if lag is not None else ", no group reads it"),
+    ]
+    if home.missing:
+        lines.append(f"{home.missing} acknowledged records are not in the leader's log")
+    return "\n".join(lines)
+
+
+def broker(node: BrokerView, view: ClusterView) -> str:
+    """The head of a column."""
+    replicas = [each for home in view.partitions for each in home.replicas if each.broker == node.id]
+    inside = sum(node.id in home.isr for home in view.partitions)
+    words = [node.state, *["fenced"] * node.fenced, *["in controlled shutdown"] * node.shutting_down]
+    words.append(f"leads {node.leads}, keeps {len(replicas)} replicas, {inside} in ISR")
+    if node.epoch >= 0:
+        words.append(f"broker epoch {node.epoch}")
+    if node.rack:
+        words.append(f"rack {node.rack}")
+    lines = [f"b{node.id} {', '.join(words)}"]
+    if node.stale:
+        lines.append(f"its metadata is older than what is decided for {node.stale} partitions")
+    if node.faults:
+        lines.append(f"under {', '.join(each.replace('_', ' ') for each in node.faults)}")
+    return "\n".join(lines)
+
+
+def offsets(log: LogView, broker_id: int, first: int, count: int = 1) -> str:
+    """A cell of a log: its offset or offsets, epoch, and who has the same there."""
+    lane = next((each for each in log.lanes if each.broker == broker_id), None)
+    if lane is None:
+        return ""
+    if count > 1:
+        return _many(log, lane, first, count)
+    here = _run(lane, first)
+    head = f"{log.partition} offset {first} on b{broker_id}: "
+    if here is None:
+        return head + _nothing(lane, first)
+    below = "below" if first < lane.hw else "above"
+    words = [f"epoch {here.epoch}", f"{below} its HW {lane.hw}"]
+    if here.lost:
+        words.append("acknowledged, and the leader does not have it")
+    elif here.diverged:
+        words.append("differs from the leader's")
+    return f"{head}{', '.join(words)}\n{_holders(log, broker_id, first, here)}"
+
+
+def _many(log: LogView, lane: LaneView, first: int, count: int) -> str:
+    end = first + count
+    runs = [(max(run.start, first), min(run.end, end), run) for run in lane.runs]
+    runs = [each for each in runs if each[0] < each[1]]
+    head = f"{log.partition} offsets {first} to {end - 1} on b{lane.broker}: "
+    if not runs:
+        return head + _nothing(lane, first)
+    held = sum(high - low for low, high, _run in runs)
+    epochs = sorted({run.epoch for _low, _high, run in runs})
+    words = [f"{held} offsets written", f"epoch{'s' if len(epochs) > 1 else ''} {', '.join(map(str, epochs))}"]
+    for name, chosen in (
+        ("acknowledged and not on the leader", [each for each in runs if each[2].lost]),
+        ("differ from the leader's", [each for each in runs if each[2].diverged and not each[2].lost]),
+    ):
+        if chosen:
+            words.append(f"{sum(high - low for low, high, _run in chosen)} {name}")
+    return head + ", ".join(words)
+
+
+def _run(lane: LaneView, offset: int) -> Run | None:
+    return next((run for run in lane.runs if run.start <= offset < run.end), None)
+
+
+def _nothing(lane: LaneView, offset: int) -> str:
+    if offset < lane.log_start:
+        return f"its log begins at {lane.log_start}"
+    return f"its log ends at LEO {lane.leo}" if offset >= lane.leo else "emptied by compaction"
+
+
+def _holders(log: LogView, broker_id: int, offset: int, here: Run) -> str:
+    """Who else has a record of the same epoch there, who another one, who none; the leader's own is told as such."""
+    same: list[int] = []
+    other: list[int] = []
+    none: list[int] = []
+    for lane in log.lanes:
+        if lane.broker == broker_id:
+            continue
+        run = _run(lane, offset)
+        equal = run is not None and run.epoch == here.epoch and run.diverged == here.diverged
+        (none if run is None else same if equal else other).append(lane.broker)
+    words = [
+        f"{_brokers(found)} {text}"
+        for found, text in (
+            (same, "has the same" if len(same) == 1 else "have the same"),
+            (other, "has another record" if len(other) == 1 else "have another record"),
+            (none, "has none" if len(none) == 1 else "have none"),
+        )
+        if found
+    ]
+    return "; ".join(words) or "the only replica"
+
+
+def who(name: str, view: ClusterView) -> str:
+    """A client by its name: a producer, a group, one of its members, or a node of the control plane."""
+    for producer in view.producers:
+        if producer.name == name:
+            told = (
+                f"{name} acks={acks(producer.acks)} on {producer.topic}: sent {producer.sent}, acked {producer.acked},"
+                f" failed {producer.failed}, unknown {producer.unknown}\n"
+                f"{producer.queued} records wait, {producer.in_flight} batches in flight"
+            )
+            return told + (f"\n{producer.refused} refused, last {producer.last_error}" if producer.refused else "")
+    for group in view.groups:
+        if group.name == name:
+            return _group(group)
+        owned = dict(group.assignment).get(name)
+        if owned is not None:
+            return f"{name} of group {group.name} owns {', '.join(owned) or 'no partitions'}"
+    node = next((each for each in view.controllers if each.name == name), None)
+    if node is None:
+        return ""
+    known = f", knows epoch {node.epoch}" if node.epoch >= 0 else ""
+    under = f"\nunder {', '.join(each.replace('_', ' ') for each in node.faults)}" if node.faults else ""
+    return f"{name}: {node.role}{known}{under}"
+
+
+def _group(group: GroupView) -> str:
+    generation = f"generation {group.generation}" if group.generation >= 0 else "no coordinator"
+    committed = dict(group.committed)
+    lines = [f"{group.name}: {group.members} members, {generation}, read {group.read}, lag {group.lag}"]
+    lines += [
+        f"{name} at {at}" + (f", committed {committed[name]}" if name in committed else "")
+        for name, at in group.positions[:6]
+    ]
+    return "\n".join([*lines, f"and {len(group.positions) - 6} more"] if len(group.positions) > 6 else lines)
+
+
+def instant(at_us: int, present_us: int) -> str:
+    """A column of the scrubber."""
+    return f"{clock(at_us)} of {clock(present_us)}"
+
+
+def _brokers(ids: Sequence[int]) -> str:
+    return ", ".join(f"b{each}" for each in ids) or NOBODY

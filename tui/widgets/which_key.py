@@ -1,0 +1,176 @@
+"""The fault sheet at the bottom: open it with ``f``, a second letter acts at once."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import ClassVar, Protocol
+
+from textual import events
+from textual.binding import BindingType
+from textual.message import Message
+
+from faults.catalogue import CATALOGUE
+from faults.declarations.fault import Expectation, Fault
+from faults.declarations.operation import Operation
+from tui.keybindings.keymap import with_keys
+from tui.keybindings.scopes import bindings_of, in_force, keys_of
+from tui.terminal import glyphs
+from tui.terminal.theme import Look
+from tui.viewmodel import fault_sheet, sheet
+from tui.viewmodel.fault_sheet import Room
+from tui.widgets import panes_part as paint
+from tui.widgets.line_widget import LineGrid
+
+
+class Told(Protocol):
+    """What the sheet asks about the target that is aimed at."""
+
+    def expected(self, name: str) -> Expectation:
+        """What a fault or an operation would do to it now."""
+        ...
+
+    def fitting(self) -> tuple[str, ...]:
+        """Names of the faults that can be done to it at all."""
+        ...
+
+
+class WhichKey(LineGrid[sheet.ItemRow | sheet.TextRow], can_focus=True):
+    """Faults with their letters.
+
+    Letters are bindings and not a key handler: two keys typed in one go both reach the program before the first one
+    has moved the focus, and bindings are looked up only when a key's turn comes.
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings_of("faults")
+
+    class Chosen(Message):
+        """A fault or an operation was picked."""
+
+        def __init__(self, choice: Fault | Operation) -> None:
+            super().__init__()
+            self.choice = choice
+
+    class Edited(Message):
+        """The parameters of a fault are wanted."""
+
+        def __init__(self, fault: Fault) -> None:
+            super().__init__()
+            self.fault = fault
+
+    class Queued(Message):
+        """A fault is to be injected as time goes on; None: what was queued last is not."""
+
+        def __init__(self, fault: Fault | None) -> None:
+            super().__init__()
+            self.fault = fault
+
+    class Closed(Message):
+        """The operator went back without picking one."""
+
+    class Aimed(Message):
+        """Another broker is wanted: so many to the right of this one."""
+
+        def __init__(self, brokers: int) -> None:
+            super().__init__()
+            self.brokers = brokers
+
+    SCOPE: ClassVar[str] = "faults"
+    """Its name in :data:`tui.keybindings.scopes.SCOPES`."""
+
+    def __init__(
+        self,
+        look: Look,
+        choices: Sequence[Fault | Operation] = tuple(CATALOGUE.values()),
+        *,
+        name: str = "whichkey",
+        title: str = "Inject a fault on",
+    ) -> None:
+        super().__init__(paint.sheet, look, id=name)
+        self.choices = tuple(choices)
+        self.title = title
+        self.chosen = 0
+        self.room = Room(80, 24)
+
+    def on_mount(self) -> None:
+        """The letters may be others here."""
+        letters = {key.id: key.shown.split()[0] for key in keys_of(self.SCOPE, in_force(self.app))}
+        self.choices = tuple(replace(each, letter=letters[f"{self.SCOPE}_{each.name}"]) for each in self.choices)
+
+    def keys_words(self, width: int) -> str:
+        """The keys of the sheet, beside the letters, as far as they fit."""
+        arrows = f"arrows: other one, other node {glyphs.NOTHING} " if width >= 110 else ""
+        words = (
+            f"letter acts at once {glyphs.NOTHING} {arrows}{{faults_edit}}: parameters {glyphs.NOTHING}"
+            f" {{faults_queue}}: queue {glyphs.NOTHING} esc"
+        )
+        return with_keys(words, in_force(self.app))
+
+    def present(self, target: str, told: Told, room: Room) -> sheet.Sheet:
+        """Show the sheet for a target; ``told`` knows what would be done to it now."""
+        self.room = room
+        built = self.build(f"{self.title} {target}", told)
+        self.show(built.rows)
+        return built
+
+    def build(self, title: str, told: Told) -> sheet.Sheet:
+        """Faults by family, all that the marked one would do."""
+        faults = [each for each in self.choices if isinstance(each, Fault)]
+        expected, fitting = told.expected(faults[self.chosen].name), told.fitting()
+        return fault_sheet.build(
+            faults, chosen=self.chosen, title=title, expected=expected, fitting=fitting, room=self.room
+        )
+
+    def on_click(self, event: events.Click) -> None:
+        """Once marks what is below the pointer, twice does it."""
+        row = self.rows[event.y] if 0 <= event.y < len(self.rows) else None
+        at = event.x // row.width if isinstance(row, sheet.ItemRow) else -1
+        item = row.items[at] if isinstance(row, sheet.ItemRow) and 0 <= at < len(row.items) else None
+        if not isinstance(item, sheet.Item):
+            return
+        self.chosen = next(number for number, each in enumerate(self.choices) if each.letter == item.letter)
+        if event.chain == 2:
+            self.action_pick_marked()
+        else:
+            self.post_message(self.Aimed(0))
+
+    def action_pick(self, name: str) -> None:
+        """A fault's letter."""
+        self.post_message(self.Chosen(next(each for each in self.choices if each.name == name)))
+
+    def action_pick_marked(self) -> None:
+        """The fault that the sheet explains."""
+        self.post_message(self.Chosen(self.choices[self.chosen]))
+
+    def action_edit(self) -> None:
+        """The marked fault's parameters."""
+        marked = self.choices[self.chosen]
+        if isinstance(marked, Fault):
+            self.post_message(self.Edited(marked))
+
+    def action_queue(self) -> None:
+        """The marked fault, as soon as time goes on."""
+        marked = self.choices[self.chosen]
+        if isinstance(marked, Fault):
+            self.post_message(self.Queued(marked))
+
+    def action_unqueue(self) -> None:
+        """What was queued last is not to be done."""
+        self.post_message(self.Queued(None))
+
+    def action_mark(self, step: int) -> None:
+        """Explain another fault."""
+        self.chosen = (self.chosen + step) % len(self.choices)
+        self.post_message(self.Aimed(0))
+
+    def action_page(self, step: int) -> None:
+        """Mark the first one of another page."""
+        faults = [each for each in self.choices if isinstance(each, Fault)]
+        self.chosen = fault_sheet.other_page(faults, self.chosen, step, self.room)
+        self.post_message(self.Aimed(0))
+
+    def action_aim(self, step: int) -> None:
+        """Aim at another broker."""
+        self.post_message(self.Aimed(step))
+
+    def action_close(self) -> None:
+        """Leave."""
+        self.post_message(self.Closed())
