@@ -15,13 +15,12 @@ from typing import TYPE_CHECKING, Any
 from benchmarks.standalone import cluster
 from playbooks.campaign.run_rows import Row
 from playbooks.campaign.runner import run_campaign
-from playbooks.campaign.store import open_campaign, rows_kept
-from playbooks.campaign.work import Work
+from playbooks.campaign.store import Work, open_campaign, rows_kept
 from playbooks.campaign.workloads.fuzz_workload import plan_of as storm_of
-from playbooks.campaign.workloads.plan_file import write_plan
-from playbooks.campaign.workloads.varying import Varying
-from playbooks.campaign.workloads.varying import plan_of as grid_of
-from playbooks.model.grid import Axis, Grid
+from playbooks.campaign.workloads.fuzz_workload import write_plan
+from playbooks.campaign.workloads.grid_workload import Varying
+from playbooks.campaign.workloads.grid_workload import plan_of as grid_of
+from playbooks.model.playbook import Axis, Grid
 from playbooks.parser.loader import loads
 from spark_report.campaigns.job import Campaign, Wanted
 from spark_report.fleet.report import compute

@@ -2,8 +2,7 @@
 
 from benchmarks.measure import cpu_seconds
 from cluster_model.model_checker.search import Explored, Search
-from cluster_model.model_checker.shape import Bounds
-from cluster_model.model_checker.transitions import Moves
+from cluster_model.model_checker.transitions import Bounds, Moves
 from cluster_model.protocol.versions import Profile
 
 

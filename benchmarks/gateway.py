@@ -17,10 +17,9 @@ from kio.index import load_request_schema
 from kio.serial import entity_writer
 
 from benchmarks.measure import cpu_seconds
-from gateway.framing import Frames, framed
-from gateway.gateway import Gateway
 from gateway.protocol import record_batches
 from gateway.protocol.codec import Header, _maker, read_request, write_response
+from gateway.server import Frames, Gateway, framed
 from playbooks.engine.session import Session
 from playbooks.parser.loader import loads
 

@@ -125,16 +125,12 @@ def _tables(spark: Any, recorded: Any) -> dict[str, list[dict[str, Any]]]:
     from spark_report.tables import compute as findings  # noqa: PLC0415 - as above
     from spark_report.tables.collect import (
         Gatherer,  # noqa: PLC0415
+        Plan,  # noqa: PLC0415
         rows,  # noqa: PLC0415
     )
-    from spark_report.tables.planning import Plan  # noqa: PLC0415
-    from spark_report.tables.queries import (
-        clients,  # noqa: PLC0415
-        numbers,  # noqa: PLC0415
-        progress,  # noqa: PLC0415
-        timeline,  # noqa: PLC0415
-        traffic,  # noqa: PLC0415
-    )
+    from spark_report.tables.queries import clients, progress, timeline
+    from spark_report.tables.queries import progress as numbers
+    from spark_report.tables.queries import progress as traffic
 
     plan = Plan(spark, [recorded])
     gather = Gatherer(plan)

@@ -20,7 +20,7 @@ from tui import app as app_module
 from tui.app import FloodmarkApp
 from tui.session.session_controller import SimBridge
 from tui.terminal.frame_clock import StepClock
-from tui.terminal.frugal import frugal
+from tui.terminal.terminal import frugal
 
 SIZE = (200, 60)
 FRAME_S = 1 / 15

@@ -6,8 +6,8 @@ import time
 from typing import Final, NamedTuple
 
 from playbooks.parser.loader import loads
-from playbooks.shrink.bench import Bench
-from playbooks.shrink.journal import Journal
+from playbooks.shrink.oracle import Journal
+from playbooks.shrink.search import Bench
 from playbooks.shrink.shrinker import Origin, look, shrink
 
 ACTS: Final = 60

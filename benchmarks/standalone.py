@@ -18,7 +18,7 @@ from pathlib import Path
 from types import FrameType
 from typing import NoReturn
 
-from spark_report.spark.jvm import find
+from spark_report.spark.jvm import find_java
 
 HOST = "127.0.0.1"
 _UP_SECONDS = 120
@@ -83,7 +83,7 @@ def free_ports(count: int) -> list[int]:
 def _environment(place: Path) -> dict[str, str]:
     ours = {
         "SPARK_HOME": str(spark_home()),
-        "JAVA_HOME": str(find(place).home),
+        "JAVA_HOME": str(find_java(place).home),
         "SPARK_LOCAL_IP": HOST,
         "PYSPARK_PYTHON": sys.executable,
         "SPARK_DAEMON_JAVA_OPTS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",

@@ -33,12 +33,12 @@ def help_page() -> None:
 
 def welcome() -> None:
     """The welcome page, and away again."""
-    from tui.starting import starting  # noqa: PLC0415
+    from tui.program import starting  # noqa: PLC0415
 
     with starting():
         from pathlib import Path  # noqa: PLC0415
 
-        from tui import screen_choice  # noqa: F401, PLC0415 - what is read before the page comes
+        from tui import program as screen_choice  # noqa: F401, PLC0415 - what is read before the page comes
         from tui.terminal.theme import Look  # noqa: PLC0415
         from tui.welcome import WelcomeApp  # noqa: PLC0415
 
@@ -47,23 +47,27 @@ def welcome() -> None:
 
 def reading() -> None:
     """All that a session on the screen needs, without opening one."""
-    from tui.starting import painted, starting  # noqa: PLC0415
+    from tui.program import (
+        painted,  # noqa: PLC0415
+        starting,  # noqa: PLC0415
+    )
 
     with starting():
-        from tui import app, launch  # noqa: F401, PLC0415
+        from tui import app  # noqa: F401, PLC0415
+        from tui import launcher as launch  # noqa: F401, PLC0415
 
         painted()  # as a session has it: what was read is left out of the look for garbage as the process ends
 
 
 def session() -> None:
     """The sandbox, and away again as soon as it is painted."""
-    from tui.starting import starting  # noqa: PLC0415
+    from tui.program import starting  # noqa: PLC0415
 
     with starting():
         from playbooks.engine.session import Session  # noqa: PLC0415
-        from tui.launch import make_app  # noqa: PLC0415
-        from tui.screen_choice import ScreenChoice  # noqa: PLC0415
-        from tui.session.chosen import choose  # noqa: PLC0415
+        from tui.launcher import live_app as make_app  # noqa: PLC0415
+        from tui.program import ScreenChoice  # noqa: PLC0415
+        from tui.session.playbook_choice import choose  # noqa: PLC0415
         from tui.settings.schema import Settings  # noqa: PLC0415
 
         chosen = choose("sandbox", None, {})

@@ -1,28 +1,32 @@
 """A cluster's clients, each a process of its own, from the spec."""
 
+from collections import ChainMap
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Final, NamedTuple
 
+from cluster_model.checker.anomalies.client_settings import ClientSettings, ProducerSettings, manner
 from cluster_model.clients.consumer.config import GroupSettings
 from cluster_model.clients.consumer.consumer import Consumer
-from cluster_model.clients.consumer.dead_letters import SUFFIX, DeadLetters, LetterProducer
 from cluster_model.clients.consumer.read_process_write import ReadProcessWrite
+from cluster_model.clients.consumer.record_handler import SUFFIX, DeadLetters, LetterProducer
 from cluster_model.clients.producer.application_producers import BATCH, DRIVEN, Output, PlainOutput, TransactionalOutput
 from cluster_model.clients.producer.application_producers import SUFFIX as OUTPUT
 from cluster_model.clients.producer.config import ProducerConfig
 from cluster_model.clients.producer.producer import Producer
 from cluster_model.clients.producer.transactional_producer import TransactionalProducer
 from cluster_model.controller.cluster_parts import Parts
+from cluster_model.external_clients import Manners
 from cluster_model.kernel.network import Network
 from cluster_model.kernel.node_context import Port
 from cluster_model.kernel.rng import Stream, Streams
-from cluster_model.log.keys import ProducerKeys
+from cluster_model.log.record_keys import ProducerKeys
+from cluster_model.protocol.config_defs import ConfigValue
 from cluster_model.protocol.configs import ConsumerConfig
 from cluster_model.protocol.errors import ModelError
 from cluster_model.protocol.events import Event
-from cluster_model.spec.application import TRANSACTION, Application
-from cluster_model.spec.cluster_spec import ClusterSpec, GroupSpec, ProducerSpec
+from cluster_model.protocol.versions import Profile
+from cluster_model.spec.cluster_spec import RIVAL, TRANSACTION, Application, ClusterSpec, GroupSpec, ProducerSpec
 
 FIRST_PRODUCER: Final = 2_000
 FIRST_CONSUMER: Final = 3_000
@@ -160,3 +164,41 @@ def range_share(partitions: tuple[str, ...], member: int, members: int) -> tuple
     share, extra = divmod(len(partitions), members)
     start = member * share + min(member, extra)
     return partitions[start : start + share + (member < extra)]
+
+
+# The settings of a cluster's clients that decide what they may see, from the spec.
+
+
+def client_settings(spec: ClusterSpec, profile: Profile, outside: Manners) -> ClientSettings:
+    """Of every producer, of what members write with, of every group, and of whoever comes from outside."""
+    producers: dict[str, ProducerSettings] = {}
+    for each in spec.producers:
+        settings = _producer(profile, each.config, resends=each.resends)
+        producers[each.name] = producers[each.name + RIVAL] = settings
+    copiers: dict[str, None] = {}
+    static: dict[str, None] = {}
+    groups: dict[str, str] = {}
+    for group in spec.groups:
+        coordinated = group.coordinated and profile.group_membership
+        committed_only = ConsumerConfig.of(profile, group.config).committed_only
+        groups[group.name] = manner(coordinated=coordinated, committed_only=committed_only)
+        for number, member in enumerate(f"{group.name}/{number}" for number in range(group.members)):
+            if configured_instance(group, number):
+                static[member] = None
+            producers[member + SUFFIX] = _producer(profile, {"acks": "all"})
+            if group.to:
+                config: dict[str, ConfigValue] = {"acks": "all", **group.to_config}
+                if group.commit == TRANSACTION:
+                    config["transactional.id"] = member
+                    copiers[member] = None
+                producers[member + OUTPUT] = _producer(profile, config)
+    return ClientSettings(
+        ChainMap(producers, outside.producers), groups, outside.readers, frozenset(copiers), frozenset(static)
+    )
+
+
+def _producer(profile: Profile, config: dict[str, ConfigValue], *, resends: bool = False) -> ProducerSettings:
+    found = ProducerConfig.of(profile, config)
+    return ProducerSettings(
+        found.acks, found.idempotent, found.retries, found.max_in_flight, bool(found.transactional_id), resends
+    )

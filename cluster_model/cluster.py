@@ -10,17 +10,17 @@ from enum import Enum
 from cluster_model import cluster_overview
 from cluster_model.broker.broker import Broker
 from cluster_model.broker.partition.partition import Replica
-from cluster_model.broker_faultpoints import Disks
+from cluster_model.broker_faultpoints import Disks, Harm
 from cluster_model.checker.checker import Checker
 from cluster_model.checker.liveness.disturbances import Strikes
-from cluster_model.client_factory import Ground
+from cluster_model.client_factory import Ground, client_settings
 from cluster_model.client_processes import CLOSE_US, ClientProcesses
-from cluster_model.client_settings import client_settings
 from cluster_model.clients.admin_client import ADMIN, NAME, AdminClient
-from cluster_model.cluster_builder import host_coordinators
+from cluster_model.cluster_builder import host_coordinators, make_plane, share, watch_over
+from cluster_model.cluster_overview import overview
 from cluster_model.controller.cluster_parts import Parts, build_parts, settings_of
 from cluster_model.controller.control_plane_interface import Plane
-from cluster_model.harm import Harm
+from cluster_model.external_clients import OUTSIDE, Outside
 from cluster_model.inspection import partition_views
 from cluster_model.inspection.condition_functions import GroupFacts, Query
 from cluster_model.kernel.event_loop import Payload
@@ -28,14 +28,12 @@ from cluster_model.kernel.network import Network
 from cluster_model.kernel.node_context import Port
 from cluster_model.kernel.process import CONTROL, ProcessState
 from cluster_model.kernel.rng import Stream, Streams
+from cluster_model.link_faultpoints import Wiring
 from cluster_model.log.batch_store import Lineages
 from cluster_model.log.crash_recovery import WRITTEN_BACK
-from cluster_model.node import OUTSIDE, Outside
 from cluster_model.observation.cluster_state import World
 from cluster_model.observation.event_log import Trace
 from cluster_model.observation.views import ClusterView, LogView
-from cluster_model.overview import overview
-from cluster_model.planes import make_plane, share
 from cluster_model.process_control import Lives
 from cluster_model.protocol.errors import KafkaError, ModelError
 from cluster_model.protocol.events import Event, NodePaused, NodeResumed
@@ -43,8 +41,6 @@ from cluster_model.protocol.messages import NOBODY, PartitionState
 from cluster_model.snapshots import Keyframe
 from cluster_model.spec.cluster_spec import ClusterSpec
 from cluster_model.spec.internal_topics import with_internal_topics
-from cluster_model.watching import watch_over
-from cluster_model.wiring import Wiring
 
 
 class Stop(Enum):

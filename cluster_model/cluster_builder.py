@@ -1,16 +1,24 @@
 """The coordinators that live in every broker's process."""
 
 from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
 
 from cluster_model.broker.broker import Broker
+from cluster_model.checker.liveness.deadlines import Bounds
+from cluster_model.checker.liveness.disturbances import Weather
+from cluster_model.checker.liveness.liveness_checker import Liveness
+from cluster_model.checker.liveness.partition_state import Sight
+from cluster_model.controller.cluster_parts import Parts
+from cluster_model.controller.control_plane_interface import Plane
+from cluster_model.controller.zookeeper.controller_work import ControlSettings
 from cluster_model.coordinators.group.auto_topic_creation import TopicMaker
-from cluster_model.coordinators.group.config import GroupConfig
-from cluster_model.coordinators.group.consumer_protocol.config import ModernConfig
+from cluster_model.coordinators.group.consumer_protocol.consumer_group import ModernConfig
 from cluster_model.coordinators.group.group_coordinator import GroupCoordinator
+from cluster_model.coordinators.group.group_metadata import GroupConfig
 from cluster_model.coordinators.group.offset_commits import commit_error
-from cluster_model.coordinators.transaction.config import TransactionConfig
-from cluster_model.coordinators.transaction.transaction_coordinator import TransactionCoordinator
+from cluster_model.coordinators.transaction.transaction_coordinator import TransactionConfig, TransactionCoordinator
 from cluster_model.coordinators.transaction.transaction_verification import Write
+from cluster_model.kernel.network import Network
 from cluster_model.kernel.node_context import Port
 from cluster_model.kernel.rng import Streams
 from cluster_model.protocol.errors import KafkaError
@@ -20,6 +28,9 @@ from cluster_model.protocol.transaction_messages import TxnMarker
 from cluster_model.protocol.versions import Profile
 from cluster_model.spec.cluster_spec import ClusterSpec
 from cluster_model.spec.internal_topics import INTERNAL, OFFSETS, configured_partitions
+
+if TYPE_CHECKING:
+    from cluster_model.cluster import Cluster
 
 
 def host_coordinators(
@@ -80,3 +91,54 @@ def _tell_groups(groups: GroupCoordinator) -> Callable[[str, TxnMarker], None]:
             groups.transaction_ended(partition, marker.producer_id, committed=marker.committed)
 
     return written
+
+
+# Which control plane a cluster gets. Only the one that is wanted is read.
+
+
+def make_plane(
+    spec: ClusterSpec,
+    parts: Parts,
+    port_of: Callable[[int], Port],
+    streams: Streams,
+    emit: Callable[[Event], None],
+    network: Network,
+) -> Plane:
+    """The plane of the spec's mode, with ports of its own nodes from ``port_of``."""
+    if parts.profile.kraft:
+        from cluster_model.controller.kraft.control_plane import KraftPlane  # noqa: PLC0415
+
+        return KraftPlane(spec, parts, port_of, streams, emit)
+    from cluster_model.controller.zookeeper.control_plane import ZooKeeperPlane  # noqa: PLC0415
+
+    return ZooKeeperPlane(spec, parts, network, streams, emit)
+
+
+def share(plane: Plane, other: Plane) -> None:
+    """Let a twin's plane read what keyframes leave out of the other one's."""
+    from cluster_model.controller.kraft.control_plane import KraftPlane  # noqa: PLC0415 - looking back comes later, if ever
+
+    if isinstance(plane, KraftPlane) and isinstance(other, KraftPlane):
+        plane.read_out_of(other)
+
+
+# Putting liveness together for a timed cluster.
+
+
+def watch_over(cluster: "Cluster") -> Liveness:
+    """Liveness of a cluster that stands at its first instant."""
+    spec, world, plane, brokers, network = (
+        cluster.spec, cluster.world, cluster.plane, cluster.brokers, cluster.network,
+    )  # fmt: skip
+
+    def unwell(node: int) -> bool:
+        broker = brokers.get(node)
+        slowed = broker is not None and bool(broker.slowed or not broker.disk.healthy)
+        return slowed or network.is_slowed(node)
+
+    weather = Weather(network, (*brokers, *plane.servers), unwell)
+    voters = spec.voters if world.profile.kraft else tuple(plane.servers)
+    if not all(voter in network.processes for voter in voters):
+        voters = ()  # a plane of tests, that decides alone
+    percentage = ControlSettings.of(spec.config).imbalance_percentage
+    return Liveness(Sight(world, plane, brokers, weather, Bounds.of(spec), voters, percentage), cluster.emit)

@@ -9,18 +9,16 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from cluster_model.broker.broker import Broker
-from cluster_model.broker.fetch.fetcher_ids import FETCHER
+from cluster_model.broker.fetch.replica_fetcher import FETCHER
 from cluster_model.broker.partition.fetch_sessions import FETCH_WAIT
 from cluster_model.client_processes import CLOSE_US, ClientProcesses
 from cluster_model.controller.control_plane_interface import Plane
-from cluster_model.controller.raft.parking import WAIT
-from cluster_model.controller.raft.raft_client import ALARM, LATE
+from cluster_model.controller.raft.raft_client import ALARM, LATE, WAIT
 from cluster_model.kernel.network import Network
 from cluster_model.kernel.process import ProcessState
 from cluster_model.log.crash_recovery import WRITTEN_BACK, tear
-from cluster_model.protocol.endings import CRASH, POWER_LOSS
 from cluster_model.protocol.errors import ModelError
-from cluster_model.protocol.events import Event, NodeDown, NodeUp
+from cluster_model.protocol.events import CRASH, POWER_LOSS, Event, NodeDown, NodeUp
 from cluster_model.protocol.messages import NOBODY
 
 _FREE: Final = (ALARM, LATE, WAIT, FETCH_WAIT, FETCHER)

@@ -13,9 +13,7 @@ from cluster_model.cluster import Cluster
 from cluster_model.observation.views import FaultView
 from cluster_model.protocol.events import GuardActed
 from faults.declarations.fault import Expectation, Fault, FaultError
-from faults.declarations.foresight import Net
-from faults.declarations.impact import names
-from faults.declarations.spelling import spelled
+from faults.declarations.impact import Net, names, spelled
 
 REFUSE: Final = "refuse"
 HEAL: Final = "heal"

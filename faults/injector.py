@@ -9,14 +9,21 @@ from cluster_model.kernel.process import ProcessState
 from cluster_model.observation.views import FaultView, OperationView
 from cluster_model.protocol.events import FaultHealed, FaultInjected, FaultSkipped
 from faults.catalogue import CATALOGUE, nearest
-from faults.declarations.action import Action
-from faults.declarations.fault import ACCEPTS, Aim, Behaviour, Expectation, Fault, FaultError, Injury, NobodyError
+from faults.declarations.fault import (
+    ACCEPTS,
+    Action,
+    Aim,
+    Behaviour,
+    Expectation,
+    Fault,
+    FaultError,
+    Injury,
+    NobodyError,
+)
+from faults.declarations.operation import usual
 from faults.declarations.parameters import details, with_defaults
-from faults.declarations.sides import two_sided
 from faults.declarations.target_language import NobodyFoundError, SelectorError
-from faults.declarations.targets import TARGETS, resolve
-from faults.declarations.usual import usual
-from faults.declarations.whom import fits
+from faults.declarations.targets import TARGETS, fits, resolve, two_sided
 from faults.guardrails import Guards
 from faults.operations.runner import WAKINGS, Desk
 

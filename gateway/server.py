@@ -6,16 +6,393 @@ the kernel's buffers fill up. A machine without power says nothing to anybody un
 """
 
 import asyncio
-from collections.abc import Callable, Iterable
-from typing import Any, Final
+import errno
+import socket
+import struct
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from typing import Any, Final, Protocol
 
 from cluster_model.broker.control_plane_client import Listening
+from cluster_model.protocol.errors import ModelError
 from cluster_model.protocol.events import Event, NodeDown, NodePaused, NodeResumed, NodeUp
-from gateway.connection import Connection
-from gateway.framing import LARGEST
-from gateway.ports import Port
-from gateway.protocol.context import House
-from gateway.realtime_driver import Engine
+from faults.declarations.fault import Action
+from gateway.handlers.registry import HANDLERS
+from gateway.protocol import api_versions
+from gateway.protocol.api_versions import OLDEST, offered
+from gateway.protocol.codec import Header, RequestError, read_header, read_request, write_response
+from gateway.protocol.context import Call, House, Said
+from gateway.realtime_driver import Engine, Running
+from playbooks.engine.session import Session
+
+# Frames: four bytes of length, then so many bytes (``NetworkReceive``). A length that nobody sends closes the door.
+
+
+LARGEST: Final = 100 * 1024 * 1024
+"""``socket.request.max.bytes``."""
+_LENGTH: Final = struct.Struct(">i")
+
+
+class FrameError(ValueError):
+    """Bytes that are no frame; the message says what was found and what is allowed."""
+
+
+class Frames:
+    """Cuts a stream of bytes into frames. What is kept is what has arrived: a length alone takes no memory."""
+
+    __slots__ = ("_buffer", "_largest", "_wanted")
+
+    def __init__(self, largest: int = LARGEST) -> None:
+        self._buffer = bytearray()
+        self._largest = largest
+        self._wanted = -1
+        """Length of the frame that is arriving, -1 while its length is."""
+
+    @property
+    def waiting(self) -> int:
+        """Bytes that are no whole frame yet."""
+        return len(self._buffer)
+
+    def feed(self, data: bytes) -> Iterator[bytes]:
+        """Whole frames, in order.
+
+        Raises:
+            FrameError: a length that is negative or more than is allowed.
+        """
+        buffer = self._buffer
+        buffer += data
+        at = 0
+        while True:
+            if self._wanted < 0:
+                if len(buffer) - at < _LENGTH.size:
+                    break
+                self._wanted = self._checked(_LENGTH.unpack_from(buffer, at)[0])
+                at += _LENGTH.size
+            if len(buffer) - at < self._wanted:
+                break
+            frame = bytes(memoryview(buffer)[at : at + self._wanted])
+            at += self._wanted
+            self._wanted = -1
+            yield frame
+        del buffer[:at]
+
+    def _checked(self, length: int) -> int:
+        if not 0 < length <= self._largest:
+            raise FrameError(f"found a frame of {length} bytes, allowed are 1 to {self._largest}")
+        return length
+
+
+def framed(payload: bytes) -> bytes:
+    """A frame."""
+    return _LENGTH.pack(len(payload)) + payload
+
+
+# One client's connection to one broker: requests are answered one at a time, in the order in which they came.
+#
+# So does Kafka: a connection is muted while its request is under way (``SocketServer``). What a client may make this
+# process keep is bounded, whatever it sends.
+
+
+WAITING: Final = 64
+"""Whole requests that wait behind the one under way before no more is read."""
+AT_ONCE: Final = 32
+"""Requests that are answered before other connections have their turn."""
+UNSUPPORTED_VERSION: Final = 35
+PLAIN_HEADERS: Final = (api_versions.API_VERSIONS,)
+
+
+class Listener(Protocol):
+    """Where a connection came in."""
+
+    broker: int
+
+    @property
+    def silent(self) -> bool:
+        """Whether nothing is read for now."""
+
+    def came(self, connection: "Connection") -> bool:
+        """Whether one more may."""
+
+    def gone(self, connection: "Connection") -> None:
+        """It is closed."""
+
+    def complain(self, text: str) -> None:
+        """Somebody sent what is no request."""
+
+
+class Connection(asyncio.Protocol):
+    """The protocol of one socket."""
+
+    def __init__(self, door: Listener, engine: Engine, house: House, *, largest: int) -> None:
+        self._door = door
+        self._engine = engine
+        self._house = house
+        self._frames = Frames(largest)
+        self._waiting: deque[bytes] = deque()
+        self._running: Running | None = None
+        self._header: Header | None = None
+        self._transport: Any = None
+        self._answering = False
+        self._full = False
+        """Whether the client does not read what it is sent."""
+        self._reading = True
+        self.heard_at = 0.0
+        """When it last sent anything."""
+
+    # -- the socket -------------------------------------------------------------------------------------------------
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """A client is there."""
+        self._transport = transport
+        self.heard_at = asyncio.get_running_loop().time()
+        if not self._door.came(self):
+            transport.abort()  # type: ignore[attr-defined]
+            return
+        # Not at once: an older Python begins to read behind this call, even if it was told here not to.
+        asyncio.get_running_loop().call_soon(self.look)
+
+    def data_received(self, data: bytes) -> None:
+        """Bytes came."""
+        self.heard_at = asyncio.get_running_loop().time()
+        try:
+            self._waiting.extend(self._frames.feed(data))
+        except FrameError as error:
+            self.refuse(str(error))
+            return
+        self._answer()
+        self.look()
+
+    def connection_lost(self, _error: Exception | None) -> None:
+        """The client is gone."""
+        self._waiting.clear()
+        running, self._running = self._running, None
+        if running is not None:
+            self._engine.cancel(running)
+        self._door.gone(self)
+
+    def pause_writing(self) -> None:
+        """The client does not read."""
+        self._full = True
+
+    def resume_writing(self) -> None:
+        """It does again."""
+        self._full = False
+        self._answer()
+        self.look()
+
+    def look(self) -> None:
+        """Read or not, as things are."""
+        reads = not self._door.silent and len(self._waiting) < WAITING and not self._full
+        if reads != self._reading and not self._transport.is_closing():
+            self._reading = reads
+            if reads:
+                self._transport.resume_reading()
+                self._answer()
+            else:
+                self._transport.pause_reading()
+
+    def abort(self) -> None:
+        """Close it at once: what is on its way is lost."""
+        if self._transport is not None:
+            self._transport.abort()
+
+    @property
+    def kept(self) -> int:
+        """Bytes that wait here."""
+        return self._frames.waiting + sum(map(len, self._waiting))
+
+    @property
+    def in_the_middle(self) -> bool:
+        """Whether half a request has come."""
+        return self._frames.waiting > 0
+
+    # -- requests ---------------------------------------------------------------------------------------------------
+
+    def _answer(self) -> None:
+        """Take what waits, one after the other."""
+        if self._answering:
+            return
+        self._answering = True
+        left = AT_ONCE
+        try:
+            while self._waiting and self._running is None and not self._full and not self._door.silent:
+                if self._transport.is_closing():
+                    return
+                if not left:
+                    asyncio.get_running_loop().call_soon(self._go_on)
+                    return
+                left -= 1
+                self._take(self._waiting.popleft())
+        except RequestError as error:
+            self.refuse(str(error))
+        finally:
+            self._answering = False
+
+    def _go_on(self) -> None:
+        self._answer()
+        self.look()
+
+    def _take(self, frame: bytes) -> None:
+        header = read_header(frame)
+        low, high = self._house.ranges.get(header.api, (0, -1))
+        if not low <= header.version <= high:
+            self._unsupported(header)
+            return
+        request = read_request(header, frame)
+        call = Call(self._house, self._door.broker, header.client, header.api, header.version, request)
+        self._header = header
+        self._running = None
+        client = self._house.account(header.client)
+        began = self._engine.run(self, self._door.broker, client, HANDLERS[header.api](call))
+        if self._header is header:
+            self._running = began
+
+    def _unsupported(self, header: Header) -> None:
+        """A newer ApiVersions is told what there is (KIP-511); anything else closes the connection, as Kafka does."""
+        if header.api != api_versions.API_VERSIONS:
+            raise RequestError(f"API {header.api} version {header.version} is not offered")
+        low, high = self._house.ranges[api_versions.API_VERSIONS]
+        keys = [{"api_key": api_versions.API_VERSIONS, "min_version": low, "max_version": high}]
+        said = {"error_code": UNSUPPORTED_VERSION, "api_keys": keys}
+        self._transport.write(framed(write_response(header.api, 0, header.correlation, said)))
+
+    def done(self, said: Said) -> None:
+        """The model has answered."""
+        header, self._header = self._header, None
+        self._running = None
+        if header is None or self._transport.is_closing():
+            return
+        if said is not None:
+            plain = header.api in PLAIN_HEADERS
+            try:
+                response = write_response(header.api, header.version, header.correlation, said, plain=plain)
+            except Exception as error:  # what a stranger asked for is in the answer, and may not go into one
+                self.refuse(f"{type(error).__name__}: {error}")
+                return
+            self._transport.write(framed(response))
+        if not self._answering:
+            self._answer()
+            self.look()
+
+    def failed(self) -> None:
+        """The broker closes the door."""
+        self._transport.close()
+
+    def refuse(self, why: str) -> None:
+        """It sent what cannot be answered: say so, and let it go."""
+        self._door.complain(why)
+        self._waiting.clear()
+        self._transport.abort()
+
+
+# A broker's port: open while the broker accepts, and kept for it while it does not.
+#
+# A port that nobody holds may be given to any socket of this machine that connects to somewhere, even to a client
+# that
+# looks for this very broker, which would then find itself; and the broker could not come back.
+
+
+BACKLOG = 1024
+
+
+class Port:
+    """One broker's, at every address that the host's name stands for."""
+
+    def __init__(self, made: Callable[[], asyncio.Protocol]) -> None:
+        """``made`` makes the protocol of a connection."""
+        self.is_open = False
+        self.number = 0
+        self._made = made
+        self._places: list[tuple[int, Any]] = []
+        """Family and address each."""
+        self._held: list[socket.socket] = []
+        """Bound, and not listened on."""
+        self._servers: list[asyncio.Server] = []
+
+    async def take(self, host: str, port: int) -> None:
+        """Have it, closed; 0: any that is free.
+
+        Raises:
+            OSError: it is taken, or there is no such host.
+        """
+        loop = asyncio.get_running_loop()
+        found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        missing: OSError | None = None
+        for family, _type, _protocol, _name, address in dict.fromkeys(found):
+            place = (family, (address[0], self.number or port, *address[2:]))
+            try:
+                held = _bound(*place)
+            except OSError as error:
+                if error.errno not in (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT):
+                    self.give_back()
+                    raise
+                missing = error
+                continue
+            self._held.append(held)
+            self._places.append((family, held.getsockname()))
+            self.number = held.getsockname()[1]
+        if missing is not None and not self._held:
+            raise missing
+
+    async def open(self) -> None:
+        """Listen.
+
+        Raises:
+            OSError: somebody else got hold of it.
+        """
+        if self.is_open:
+            return
+        self._hold()
+        self.is_open = True
+        loop = asyncio.get_running_loop()
+        held, self._held = self._held, []
+        for each in held:
+            each.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # its connections may outlive it
+            server = await loop.create_server(self._made, sock=each, backlog=BACKLOG)
+            self._servers.append(server)
+        if not self.is_open:  # closed meanwhile
+            self.is_open = True
+            self.close()
+
+    def close(self) -> None:
+        """Refuse whoever comes from now on."""
+        if self.is_open:
+            self.is_open = False
+            servers, self._servers = self._servers, []
+            for server in servers:
+                server.close()
+            if servers:
+                with suppress(OSError):  # open() tries again, and says so
+                    self._hold()
+
+    def _hold(self) -> None:
+        for place in self._places[len(self._held) :]:
+            self._held.append(_bound(*place))
+
+    def give_back(self) -> None:
+        """The end."""
+        self.close()
+        for each in self._held:
+            each.close()
+        self._held, self._places = [], []
+
+
+def _bound(family: int, address: Any) -> socket.socket:
+    """A socket that keeps a port from everybody: from other servers too, once it does not let it be used again."""
+    made = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if family == socket.AF_INET6:
+            made.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+        made.bind(address)
+        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 0)
+    except OSError as error:
+        made.close()
+        raise OSError(error.errno, f"{error.strerror}: {address[0]} port {address[1]}") from None
+    return made
+
 
 MOST: Final = 4_000
 """Connections at a time."""
@@ -29,10 +406,10 @@ LOOK_S: Final = 5.0
 _POWER: Final = "power_loss"
 
 
-class Door:
+class BrokerListener:
     """One broker's."""
 
-    def __init__(self, doors: "Doors", broker: int) -> None:
+    def __init__(self, doors: "BrokerListeners", broker: int) -> None:
         self.broker = broker
         self.paused = False
         self.dark = False
@@ -74,7 +451,7 @@ class Door:
             connection.abort()
 
 
-class Doors:
+class BrokerListeners:
     """All of them."""
 
     def __init__(self, engine: Engine, house: House, host: str, *, largest: int = LARGEST) -> None:
@@ -83,7 +460,7 @@ class Doors:
         self._house = house
         self._host = host
         self._largest = largest
-        self._doors = {broker: Door(self, broker) for broker in house.cluster.brokers}
+        self._doors = {broker: BrokerListener(self, broker) for broker in house.cluster.brokers}
         self._starting: dict[int, None] = dict.fromkeys(self._doors)
         """Brokers that do not serve yet."""
         self._tasks: set[asyncio.Task[Any]] = set()
@@ -112,7 +489,7 @@ class Doors:
         await asyncio.gather(*self._tasks)
         self._look()
 
-    def connection(self, door: Door) -> Connection:
+    def connection(self, door: BrokerListener) -> Connection:
         """The protocol of one more client."""
         return Connection(door, self._engine, self._house, largest=self._largest)
 
@@ -122,7 +499,7 @@ class Doors:
             if isinstance(event, NodeDown | NodeUp | NodePaused | NodeResumed) and event.broker in self._doors:
                 self._befell(self._doors[event.broker], event)
 
-    def _befell(self, door: Door, event: Event) -> None:
+    def _befell(self, door: BrokerListener, event: Event) -> None:
         if isinstance(event, NodePaused | NodeResumed):
             door.paused = isinstance(event, NodePaused)
             door.look()
@@ -155,7 +532,7 @@ class Doors:
             if listening is Listening.OPEN:
                 del self._starting[broker]
 
-    async def _listen(self, door: Door) -> None:
+    async def _listen(self, door: BrokerListener) -> None:
         while door.listening is not Listening.CLOSED and not door.port.is_open:
             try:
                 await door.port.open()
@@ -199,3 +576,59 @@ class Doors:
             door.port.give_back()
             door.reset()
         await asyncio.sleep(0)
+
+
+# A gateway: a session of the model, and listeners that real clients can come to.
+
+
+class Gateway:
+    """Make one inside a running event loop, :meth:`open` it, and :meth:`close` it before the session is finished."""
+
+    def __init__(
+        self, session: Session, *, host: str = "127.0.0.1", creates_topics: bool = True, largest: int = LARGEST
+    ) -> None:
+        """``largest``: bytes of a request.
+
+        Raises:
+            ModelError: a release whose clients speak what cannot be read here.
+        """
+        profile = session.cluster.profile
+        if profile.number < OLDEST:
+            raise ModelError(f"kafka {profile.version}: found {profile.version}, allowed are releases from 1.0 on")
+        self.session = session
+        self.on_events: Callable[[list[Event]], None] = lambda events: None
+        """Told of everything that happens."""
+        began_ms = int(time.time() * 1_000) - session.cluster.now_us // 1_000
+        self.house = House(session.cluster, began_ms, ranges=offered(profile.number), creates_topics=creates_topics)
+        self.engine = Engine(session, asyncio.get_running_loop())
+        self.doors = BrokerListeners(self.engine, self.house, host, largest=largest)
+        self.engine.on_broken = self.doors.broken
+
+    async def open(self, port: int) -> None:
+        """Let clients come, and time pass.
+
+        Raises:
+            OSError: a port is taken.
+        """
+        await self.doors.open(port)
+        self.engine.on_events = self._happened
+        self.engine.on_time = self.doors.look_in
+        self.engine.begin()
+
+    def _happened(self, events: list[Event]) -> None:
+        self.doors.happened(events)
+        self.on_events(events)
+
+    @property
+    def bootstrap(self) -> str:
+        """What a client is configured with."""
+        return ",".join(f"{host}:{port}" for host, port in self.house.addresses.values())
+
+    def act(self, action: Action) -> str:
+        """Do what an operator asks, now; raises :class:`~faults.declarations.fault.FaultError` if that cannot be."""
+        return self.engine.act(action)
+
+    async def close(self) -> None:
+        """Let everybody out, and no more time pass; the session can be finished then."""
+        await self.doors.close()
+        self.engine.end()

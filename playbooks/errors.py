@@ -115,3 +115,23 @@ def listed(names: Iterable[str], last: str = "or") -> str:
     if len(words) > LISTED:
         return ", ".join(words[:LISTED]) + f" {last} {counted(len(words) - LISTED, 'other')}"
     return words[0] if len(words) == 1 else ", ".join(words[:-1]) + f" {last} " + words[-1] if words else "nothing"
+
+
+# How a run ends for the shell: one number for a verdict, an error, or a stop, and the worst of several.
+
+
+OK: Final = 0
+FAILED: Final = 1
+BAD_INPUT: Final = 2
+INCONCLUSIVE: Final = 3
+INTERNAL: Final = 70
+INTERRUPTED: Final = 130
+
+CODES: Final[Mapping[str, int]] = {"pass": OK, "fail": FAILED, "inconclusive": INCONCLUSIVE}
+WORST_FIRST: Final = (INTERRUPTED, INTERNAL, BAD_INPUT, FAILED, INCONCLUSIVE, OK)
+
+
+def worst(codes: Iterable[int]) -> int:
+    """The code that counts of several; what never ran (any other number) counts for nothing."""
+    found = set(codes)
+    return next((code for code in WORST_FIRST if code in found), OK)

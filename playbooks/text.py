@@ -1,6 +1,7 @@
 """Text and tables that Markdown takes as they are: the manual's own, and those with other people's words in them."""
 
 import re
+import shlex
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
@@ -28,3 +29,32 @@ def table_text(heads: Sequence[str], rows: Iterable[Sequence[str]], write: Calla
     lines = [f"| {' | '.join(map(write, heads))} |", f"|{'---|' * len(heads)}"]
     lines += [f"| {' | '.join(map(write, row))} |" for row in rows]
     return "\n".join([*lines, ""])
+
+
+# What to type to do something again.
+
+
+def command_of(word: str, seed: int, settings: Sequence[str], until: str | None) -> str:
+    """What to type to run one playbook again as it ran."""
+    words = ["floodmark", "run", word, "--seed", str(seed)]
+    for setting in settings:
+        words += ["--set", setting]
+    return shlex.join([*words, *(["--until", until] if until else [])])
+
+
+# Filters that people type: words that have to be there, and words that must not.
+
+
+INVERSE = "!"
+
+
+def fits(words: str, said: str) -> bool:
+    """Whether each of the words is part of what is said, and none of those that begin with ``!`` is."""
+    said = said.lower()
+    return all(_word_fits(word, said) for word in words.lower().split())
+
+
+def _word_fits(word: str, said: str) -> bool:
+    if not word.startswith(INVERSE):
+        return word in said
+    return word == INVERSE or word[1:] not in said

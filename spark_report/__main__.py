@@ -9,13 +9,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from playbooks.session_format.session_errors import BundleError, SessionError
-from playbooks.session_format.session_files import sessions_root
+from playbooks.session_format.session_files import BundleError, SessionError, sessions_root
 from playbooks.session_format.session_finder import find_session
-from spark_report.commanding import guarded, local_directory, memory_size, some_of
-from spark_report.job import FORMATS, Outcome, run
+from spark_report.job import FORMATS, Outcome, guarded, local_directory, memory_size, run, say, some_of
 from spark_report.model.format import clean, several
-from spark_report.pipes import say
 from spark_report.spark.errors import ReportError
 from spark_report.spark.hadoop_fs import Address, place
 

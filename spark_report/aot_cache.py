@@ -1,9 +1,11 @@
 """Makes the JVM's cache: one report over a session made up for it, and then the JVM's own time to write it all down."""
 
+import argparse
 import os
+import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -13,7 +15,9 @@ import pyarrow.parquet as pq
 from cluster_model.protocol.events import COLUMNS, FIELDS, SCHEMA_VERSION
 from playbooks.session_format import session_files
 from spark_report.input.sessions import ARROW_TYPES, Recorded
-from spark_report.spark import jvm, warmth
+from spark_report.job import Stages, guarded, say
+from spark_report.model.format import clean
+from spark_report.spark import jvm
 from spark_report.spark.errors import JobError, ReportError
 from spark_report.spark.session import Started, Training, start
 
@@ -27,31 +31,31 @@ _VALUES: Final[dict[str, Any]] = {"int": 1, "str": "x", "bool": True, "ints": [1
 _ROUNDS: Final = 20
 
 
-def warm(stage: Callable[[str], None]) -> warmth.Warm:
+def warm(stage: Callable[[str], None]) -> jvm.Warm:
     """Make the cache for the first Java that can have one, and put it in its place.
 
     Raises:
         ReportError: there is no such Java, or no folder to keep the cache in.
         JobError: the JVM ended without writing it.
     """
-    root = warmth.folder(os.environ)
+    root = jvm.spark_cache_folder(os.environ)
     if root is None:
         raise ReportError("no folder for the cache: set HOME or XDG_CACHE_HOME to an absolute path")
     with tempfile.TemporaryDirectory(prefix="floodmark-warm-") as scratch:
-        found, note = jvm.search(Path(scratch), oldest=warmth.OLDEST)
+        found, note = jvm.search_java(Path(scratch), oldest=jvm.OLDEST_CACHE_JAVA)
         if os.environ.get("JAVA_HOME") and found.origin != "JAVA_HOME":
             raise ReportError(
-                f"JAVA_HOME is no Java {warmth.OLDEST} or newer, and only such a one can keep a cache: unset it to use "
+                f"JAVA_HOME is no Java {jvm.OLDEST_CACHE_JAVA} or newer, and only such a one can keep a cache: unset it to use "
                 f"Java {found.version} from {found.origin}"
             )
-        file, part = warmth.file_of(note, os.environ), warmth.part_in(root)
+        file, part = jvm.cache_file(note, os.environ), jvm.partial_cache_file(root)
         try:
             root.mkdir(parents=True, exist_ok=True)
             stage(f"starting Spark on Java {found.version} from {found.origin}")
             _train(Training(found, part), Path(scratch), stage)
             if file is None or not part.exists():
                 raise JobError(f"Java {found.version} from {found.origin} ended without writing its cache")
-            return warmth.keep(part, file, note)
+            return jvm.keep_cache(part, file, note)
         except OSError as error:
             raise ReportError(f"{root}: cannot write the cache there: {error.strerror}") from error
         finally:
@@ -127,3 +131,49 @@ def _rows() -> Iterator[dict[str, Any]]:
         fields |= {name: number for name, number in numbers.items() if name in fields}
         fields |= {"partition": "t-0"} if "partition" in fields else {}
         yield {**fields, "seq": seq, "kind": kind, "at_us": seq * 1_000}
+
+
+# ``python -m spark_report.aot_cache warm|status|clear``: the JVM's cache as a command.
+#
+# Exit codes: 0 done (``status``: there is one that fits), 1 ``status`` found none, 2 no Java for it or no place to
+# keep
+# it, 70 an internal error, 130 after Ctrl-C.
+
+
+_COLD: Final = 1
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command and return its exit code."""
+    parser = argparse.ArgumentParser(prog="floodmark spark", description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("action", choices=("warm", "status", "clear"))
+    action = parser.parse_args(arguments).action
+    work = {"warm": _warm, "status": _status, "clear": _clear}[action]
+    return guarded(work, stopped="stopped; an earlier cache is as it was")
+
+
+def _warm() -> int:
+
+    made = warm(Stages())
+    say(f"warm: {made.bytes >> 20} MB for Java {made.version} from {made.origin}; every report uses it from now on")
+    return 0
+
+
+def _status() -> int:
+    for file, warm in jvm.all_caches(os.environ):
+        state = "fits" if jvm.cache_fits(file, warm) else "does not fit any more"
+        what = f"Java {warm.version} from {warm.origin}, PySpark {warm.pyspark}, {warm.environment}"
+        print(f"{file}  {warm.bytes >> 20} MB  {state}: {clean(what)}")
+    if jvm.usable_cache(os.environ):
+        return 0
+    say("cold: `floodmark spark warm` makes a cache with which reports start faster")
+    return _COLD
+
+
+def _clear() -> int:
+    say(f"removed {jvm.clear_caches(os.environ) >> 20} MB")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,12 +1,18 @@
 """The report job: recorded sessions in, a report out. Read, compute, tell, write; the middle knows no files."""
 
+import argparse
 import contextlib
+import os
 import re
+import signal
+import sys
 import time
+import traceback
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, TextIO
+from types import FrameType
+from typing import IO, TYPE_CHECKING, Any, Final, NoReturn, TextIO
 
 from rich.console import Console
 
@@ -14,15 +20,43 @@ from playbooks.session_format.session_files import LayoutError
 from spark_report.input.sessions import Recorded, SetAside, collect, look_at
 from spark_report.model.format import clean, several
 from spark_report.model.report import Story, tell
-from spark_report.pipes import Patient, say
-from spark_report.spark.errors import ReportError
-from spark_report.spark.hadoop_fs import Address, Somewhere, located
+from spark_report.spark.errors import JobError, ReportError, first_line
+from spark_report.spark.hadoop_fs import Address, Somewhere, located, place
 from spark_report.spark.session import Started, failures_told, start, under_spark_submit
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from spark_report.tables.collect import Tables
+
+
+# Writing to readers that may leave, as ``head`` does: the report is made all the same, and ends quietly.
+
+
+class Patient(Console):
+    """A console that falls silent when its reader has gone."""
+
+    def on_broken_pipe(self) -> None:
+        """Write no more, and let what is still buffered go nowhere."""
+        self.quiet = True
+        silence(self.file)
+
+
+def say(text: str, stream: TextIO | None = None) -> None:
+    """One line for a person, on stderr unless told otherwise; no error where nobody reads it any more."""
+    stream = stream or sys.stderr
+    try:
+        print(text, file=stream, flush=True)
+    except BrokenPipeError:
+        silence(stream)
+
+
+def silence(stream: IO[Any]) -> None:
+    """Point a stream whose reader has gone at nothing: Python would complain as it flushes it at the end."""
+    nothing = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nothing, stream.fileno())
+    os.close(nothing)
+
 
 FORMATS: Final = ("html", "markdown", "parquet", "json", "terminal")
 REPORTS: Final = Path("reports")
@@ -120,7 +154,7 @@ def run(
     if "terminal" in formats:
         from spark_report.render import text as terminal  # noqa: PLC0415
 
-        terminal.show(console or Patient(), story)
+        terminal.show_in_terminal(console or Patient(), story)
     contradicted = tuple(session.session_id for session in story.sessions if session.disagreements)
     return Outcome(target, tuple(target / name for name in made), len(sessions), tuple(set_aside), contradicted)
 
@@ -174,20 +208,18 @@ def _written(directory: Path, story: Story, formats: Sequence[str], target: Path
 
 def _write(directory: Path, story: Story, formats: Sequence[str]) -> list[str]:
     """Write the formats that are files; their names, the page first."""
-    from spark_report.model.summary import all_tables  # noqa: PLC0415
-    from spark_report.render import (
-        html,  # noqa: PLC0415
-        markdown,  # noqa: PLC0415
-    )
+    from spark_report.model.comparison import all_tables  # noqa: PLC0415
+    from spark_report.render import html
     from spark_report.render import output as files  # noqa: PLC0415
+    from spark_report.render import text as markdown
 
     made = []
     tables = all_tables(story)
     if "html" in formats:
-        html.write(directory / files.HTML, story)
+        html.write_html(directory / files.HTML, story)
         made.append(files.HTML)
     if "markdown" in formats:
-        markdown.write(directory / files.MARKDOWN, story)
+        markdown.write_markdown(directory / files.MARKDOWN, story)
         made.append(files.MARKDOWN)
     if "json" in formats:
         files.write_json(directory / files.JSON, story, tables)
@@ -199,3 +231,66 @@ def _write(directory: Path, story: Story, formats: Sequence[str]) -> list[str]:
         files.write_dictionary(directory / files.DICTIONARY)
         made.append(files.DICTIONARY)
     return made
+
+
+# What the commands that run Spark have in common: their exit codes, how they fail, and options of theirs.
+
+
+EXIT_BAD_INPUT: Final = 2
+EXIT_INTERNAL: Final = 70
+EXIT_INTERRUPTED: Final = 128 + signal.SIGINT
+
+
+def guarded(work: Callable[[], int], stopped: str = "") -> int:
+    """Do it; every way to fail is one line and an exit code. ``stopped`` is said after Ctrl-C."""
+    # What is stopped by its terminal or its CI job must still take Spark and its temporary files down.
+    signal.signal(signal.SIGTERM, _stop)
+    try:
+        return work()
+    except ReportError as error:
+        for line in str(error).splitlines():
+            say(f"error: {clean(line)}")
+        return EXIT_BAD_INPUT
+    except KeyboardInterrupt:
+        if stopped:
+            say(stopped)
+        return EXIT_INTERRUPTED
+    except Exception as error:
+        if not isinstance(error, JobError) or os.environ.get("FLOODMARK_DEBUG"):
+            traceback.print_exc()
+        say(f"internal error: {clean(first_line(error))}")
+        return EXIT_INTERNAL
+
+
+def _stop(number: int, _frame: FrameType | None) -> NoReturn:
+    """End as a signal would, by way of every clean-up."""
+    raise SystemExit(128 + number)
+
+
+def memory_size(text: str) -> str:
+    """A heap as Java takes it. Raises ArgumentTypeError for what is none."""
+    if re.fullmatch(r"[1-9]\d{0,5}[mg]", text) is None:
+        raise argparse.ArgumentTypeError(f"found {text!r}, expected megabytes or gigabytes, such as 800m or 4g")
+    return text
+
+
+def some_of(allowed: Sequence[str]) -> Callable[[str], tuple[str, ...]]:
+    """What reads a list with commas of names that are allowed, and gives them in the order of ``allowed``."""
+
+    def names(text: str) -> tuple[str, ...]:
+        wanted = [name.strip() for name in text.split(",") if name.strip()]
+        for name in wanted or ["nothing"]:
+            if name not in allowed:
+                found = repr(name) if wanted else name
+                raise argparse.ArgumentTypeError(f"found {found}, allowed are {', '.join(allowed)}")
+        return tuple(name for name in allowed if name in wanted)
+
+    return names
+
+
+def local_directory(text: str) -> Path:
+    """A directory to write to. Raises ArgumentTypeError where it is behind a scheme."""
+    found = place(text)
+    if not isinstance(found, Path):
+        raise argparse.ArgumentTypeError(f"found {text!r}, expected a directory on a disk, to be copied from there")
+    return found

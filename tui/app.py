@@ -14,35 +14,92 @@ from textual.app import App
 from textual.binding import BindingType
 from textual.command import Provider
 from textual.driver import Driver
+from textual.geometry import Region
 from textual.screen import Screen
+from textual.timer import Timer
 
 from playbooks.recording.recorder import Recorder
 from playbooks.session_format.session_files import sessions_root
-from tui.hinting import Hinting
-from tui.keybindings.keymap import key_of, program_bindings, word_of
-from tui.keybindings.remapping import remapped
-from tui.keybindings.scopes import keymap_of
+from tui.keybindings.keymap import key_of, program_bindings
+from tui.keybindings.keymap import word_of as key_word
+from tui.keybindings.scopes import keymap_of, remapped
+from tui.program import painted
+from tui.screens.base import LiveScreen
 from tui.screens.cluster import MainScreen
-from tui.screens.live import LiveScreen
-from tui.screens.times import Wake
+from tui.screens.main_keys import Wake
 from tui.session.destination import Wish
 from tui.session.session_controller import SimBridge
 from tui.session.settings_changes import Kept
 from tui.settings.schema import Settings
-from tui.settings.seen_words import SeenWords
-from tui.starting import painted
-from tui.terminal.framerate import FRAME_S
-from tui.terminal.frugal import frugal_driver
+from tui.settings.settings_file import SeenWords
+from tui.terminal.frame_clock import FRAME_S
 from tui.terminal.glyphs import GlyphSet
-from tui.terminal.stylesheet import ParsedOnce
-from tui.terminal.terminal import Title, animated
-from tui.terminal.terminal_title import title
+from tui.terminal.terminal import ParsedOnce, Title, animated, frugal_driver, title
 from tui.terminal.theme import Look, ThemeName, textual_name, textual_themes
+from tui.viewmodel.help import term, word_at
 from tui.widgets.line_widget import LineGrid
 from tui.widgets.panes import Pane
 
 if TYPE_CHECKING:
-    from tui.touring import Guide
+    from tui.tour import Guide
+
+
+# Explains a word of Kafka the first time that somebody rests on it, and never again.
+
+
+REST_S: Final = 0.5
+"""How long the pointer rests on a word before it is explained."""
+STANDS_S: Final = 12.0
+"""How long an explanation stands on the screen."""
+
+
+class Hinting:
+    """Follows the pointer, and the cursor of the matrix."""
+
+    def __init__(self, app: "FloodmarkApp", seen: SeenWords) -> None:
+        self._app = app
+        self._seen = seen
+        self._word = ""
+        self._timer: Timer | None = None
+
+    def moved(self, x: int, y: int) -> None:
+        """The pointer is there now."""
+        word = self._under(x, y)
+        if word == self._word:
+            return
+        self._word = word
+        if self._timer is not None:
+            self._timer.stop()
+            self._timer = None
+        if self._wants(word):
+            self._timer = self._app.set_timer(REST_S, self.rested)
+
+    def rested(self) -> None:
+        """It has rested long enough."""
+        self.looked_at(self._word)
+
+    def looked_at(self, word: str) -> None:
+        """Explain a word, unless that was done before or is not wanted."""
+        if not self._wants(word):
+            return
+        self._seen.add(word)
+        keys = self._app.main.keys
+        more = f"{key_word('help', keys)}, g: all words; {key_word('settings', keys)}: no more of these"
+        self._app.main.toast(f"{word}: {term(word).meaning} ({more})", seconds=STANDS_S)
+
+    def _wants(self, word: str) -> bool:
+        return bool(word) and self._app.settings.hints and word not in self._seen
+
+    def _under(self, x: int, y: int) -> str:
+        screen = self._app.screen
+        if not screen.region.contains(x, y):
+            return ""
+        widget, region = screen.get_widget_at(x, y)
+        if not isinstance(widget, LineGrid):
+            return ""
+        (line,) = widget.render_lines(Region(0, y - region.y, region.width, 1))
+        return word_at("".join(segment.text for segment in line), x - region.x)
+
 
 NOTE_S: Final = 12
 """How long what concerns the whole session stands on the screen."""
@@ -64,22 +121,22 @@ def _later(module: str, name: str) -> Callable[[], type[Provider]]:
 
 
 PROVIDERS: Final = (
-    ("tui.useful", "UsefulProvider"),
-    ("tui.commands", "FaultProvider"),
-    ("tui.commands", "KeyProvider"),
-    ("tui.commands", "FindingProvider"),
-    ("tui.time_commands", "TimeProvider"),
-    ("tui.places", "GoProvider"),
-    ("tui.places", "ViolationProvider"),
-    ("tui.playbooks", "PlaybookProvider"),
+    ("tui.palette", "UsefulProvider"),
+    ("tui.palette", "FaultProvider"),
+    ("tui.palette", "KeyProvider"),
+    ("tui.palette", "FindingProvider"),
+    ("tui.palette", "TimeProvider"),
+    ("tui.palette", "GoProvider"),
+    ("tui.palette", "ViolationProvider"),
+    ("tui.palette", "PlaybookProvider"),
     ("tui.palette", "SettingsProvider"),
-    ("tui.views", "ViewProvider"),
+    ("tui.palette", "ViewProvider"),
 )
 """Module and class of each."""
 
 
 class FloodmarkApp(App[None]):
-    """Shows and breaks a session. It neither starts nor seals one: see :mod:`tui.launch`."""
+    """Shows and breaks a session. It neither starts nor seals one: see :mod:`tui.launcher`."""
 
     CSS_PATH = "tui.tcss"
     TITLE = "floodmark"
@@ -282,10 +339,7 @@ class FloodmarkApp(App[None]):
         self.run_worker(self._export(), group="export", exclusive=True, exit_on_error=False)
 
     async def _export(self) -> None:
-        from tui.session.exporting import (
-            export_beside,  # noqa: PLC0415 - seldom wanted
-            export_recorded,  # noqa: PLC0415 - seldom wanted
-        )
+        from tui.session.background_tasks import export_beside, export_recorded
 
         recorded = self.bridge.session.recorded
         if recorded is not None:
@@ -301,14 +355,14 @@ class FloodmarkApp(App[None]):
 
     def begin_tour(self) -> None:
         """Have somebody led through the session."""
-        from tui.touring import Guide  # noqa: PLC0415 - seldom wanted
+        from tui.tour import Guide  # noqa: PLC0415 - seldom wanted
 
         self.guide = Guide(self)
 
     def action_tour(self) -> None:
         """Leave the tour, or go on with it."""
         if self.guide is None:
-            where = f"tour among the playbooks ({word_of('playbooks', self.main.keys)})"
+            where = f"tour among the playbooks ({key_word('playbooks', self.main.keys)})"
             self.main.toast(f"this is not the tour: t on the welcome page, or {where}", "warning")
         elif told := self.guide.toggle():
             self.main.toast(told)
@@ -320,7 +374,7 @@ class FloodmarkApp(App[None]):
 
     def action_hint(self) -> None:
         """Ctrl+c is for copying in many terminals; it does not kill a session."""
-        self.main.toast(f"{word_of('quit', self.main.keys)} quits and seals the session")
+        self.main.toast(f"{key_word('quit', self.main.keys)} quits and seals the session")
 
     async def _drive(self) -> None:
         """Frames, as the bridge asks for them, until the screen goes away piece by piece."""

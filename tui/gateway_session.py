@@ -4,18 +4,19 @@ A client on a socket cannot be paused, hurried or taken back, so the keys for th
 operations go through the gateway, so that sockets feel them at once.
 """
 
+import asyncio
 from collections.abc import Mapping
 from typing import Final
 
 from cluster_model.protocol.events import Event
-from faults.declarations.action import Action
-from faults.declarations.fault import FaultError
-from gateway.gateway import Gateway
+from faults.declarations.fault import Action, FaultError
+from gateway.server import Gateway
 from playbooks.engine.session import Session
 from playbooks.timetravel.branches import Branch, Branches
+from tui.launcher import app_over
+from tui.program import ScreenChoice
 from tui.session.session_controller import Frame, SimBridge
-from tui.terminal.frame_clock import FrameClock
-from tui.terminal.framerate import FRAME_S
+from tui.terminal.frame_clock import FRAME_S, FrameClock, WallClock, frame_s
 
 WITH_THE_WALL: Final = "real clients are served: time goes with the wall's, and neither stands still nor goes back"
 COMPLAINTS: Final = 20
@@ -136,3 +137,29 @@ class ServingBridge(SimBridge):
         """There is nothing to compare with."""
         if branch is not None:
             self._say_why()
+
+
+# ``floodmark serve --tui``: the gateway and the screen in one loop, over one session.
+
+
+def show_serving(session: Session, screen: ScreenChoice, host: str, port: int) -> BaseException | None:
+    """Serve until the screen is left; what broke it, None where nothing did. Raises :class:`OSError` as listening does.
+
+    The session is left as it stands, for whoever began it to seal.
+    """
+    return asyncio.run(_show(session, screen, host, port))
+
+
+async def _show(session: Session, screen: ScreenChoice, host: str, port: int) -> BaseException | None:
+    gateway = Gateway(session, host=host)
+    heard: list[Event] = []
+    gateway.on_events = heard.extend
+    await gateway.open(port)
+    bridge = ServingBridge(session, gateway, heard, WallClock(), frame_s=frame_s(screen.settings.fps))
+    app = app_over(bridge, session, screen, name=session.playbook.name)
+    bridge.fired.append((f"bootstrap.servers={gateway.bootstrap}", True))
+    try:
+        await app.run_async()
+    finally:
+        await gateway.close()
+    return app.failure

@@ -1,26 +1,96 @@
 """The welcome page: what to see first. Nothing of the model is there before something is chosen."""
 
 import os
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from textual.app import App, ComposeResult
 from textual.binding import BindingType
 
-from tui import gallery
 from tui.keybindings.keymap import with_keys
-from tui.keybindings.remapping import Wanted, remapped
-from tui.keybindings.scopes import bindings_of, scope_of
+from tui.keybindings.scopes import Wanted, bindings_of, remapped, scope_of
+from tui.program import ReadingAhead, painted
 from tui.session.destination import PLAYBOOK, WELCOME, Left, Wish
-from tui.starting import ReadingAhead, painted
 from tui.terminal import glyphs
-from tui.terminal.stylesheet import ParsedOnce
+from tui.terminal.terminal import ParsedOnce
 from tui.terminal.theme import Look, textual_name, textual_themes
 from tui.viewmodel.row import Row, first_shown, fitted
-from tui.widgets.rows_part import Rows
+from tui.widgets.line_widget import Rows
 
 if TYPE_CHECKING:
     from tui.program import Asked
+
+
+# What the welcome page offers: the tour, eight disasters with a promise each, an empty stage, what was recorded.
+
+
+TOUR: Final = "tour"
+SANDBOX: Final = "sandbox"
+SESSIONS: Final = "sessions"
+"""Stands for the list of recorded sessions where others have a playbook's name."""
+
+GALLERY: Final = (
+    ("acks-1-lost-tail", "Lose an acknowledged record"),
+    ("both-followers-paused", "Why min.insync.replicas=2 saved you"),
+    ("zombie-leader", "A zombie leader, and who believes it"),
+    ("zone-loss", "An availability zone goes dark"),
+    ("rolling-restart-blind", "A rolling restart that nobody watched"),
+    ("quorum-lost", "Nobody left to elect a leader"),
+    ("consumer-bounce-eager", "A deployment that stops all consumers"),
+    ("exactly-once", "Bill each order once, whatever dies"),
+)
+"""Bundled playbook → its promise."""
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """A line that can be chosen, or a heading or blank line without a key."""
+
+    key: str
+    text: str
+    more: str = ""
+
+
+OFFERS: Final = (
+    Offer(TOUR, "Tour", "four minutes: lose a record, see why"),
+    Offer("", ""),
+    Offer("", "See what goes wrong"),
+    *(Offer(name, promise, name) for name, promise in GALLERY),
+    Offer("", ""),
+    Offer("", "Or go your own way"),
+    Offer(SANDBOX, "Sandbox", "healthy, under load, yours to break"),
+    Offer(SESSIONS, "Recorded sessions", "look at what was"),
+)
+CHOICES: Final = tuple(number for number, offer in enumerate(OFFERS) if offer.key)
+"""The lines that can be chosen."""
+COLUMN: Final = 39
+HEADER: Final = (
+    (f"{glyphs.LOGO} floodmark", "strong"),
+    ("a whole Kafka cluster in this terminal, there to be broken", "quiet"),
+)
+
+
+def gallery_header() -> tuple[Row, ...]:
+    """What it is."""
+    return (Row(), *(Row(((f"  {text}", role),)) for text, role in HEADER), Row())
+
+
+def gallery_rows(at: int) -> tuple[Row, ...]:
+    """The offers, the one at ``at`` of the choices marked."""
+    chosen = CHOICES[at]
+    return tuple(_row(offer, number == chosen) for number, offer in enumerate(OFFERS))
+
+
+def _row(offer: Offer, chosen: bool) -> Row:
+    if not offer.key:
+        return Row(((f"  {offer.text}", "calm"),) if offer.text else ())
+    marker = f"{glyphs.MARKER} " if chosen else "  "
+    return Row(
+        ((f"  {marker}", "key"), (f"{offer.text:<{COLUMN}}", "strong" if chosen else "text"), (offer.more, "quiet")),
+        chosen=chosen,
+    )
+
 
 CHOOSE: Final = f"{{welcome_up}} {{welcome_down}} choose {glyphs.NOTHING} {{welcome_choose}} open {glyphs.NOTHING}"
 QUIT: Final = f"{glyphs.NOTHING} {{welcome_quit}} quit"
@@ -30,9 +100,12 @@ BACK_WORDS: Final = f"{CHOOSE} esc back {QUIT}"
 
 def welcome(_wish: Wish, asked: "Asked", _back: Wish | None) -> Left:
     """Show the page; leaving it without a choice ends the program."""
-    from playbooks.exit_codes import BAD_INPUT  # noqa: PLC0415 - only where something is wrong
+    from playbooks.errors import BAD_INPUT  # noqa: PLC0415 - only where something is wrong
     from tui.output.console import complain  # noqa: PLC0415 - only where something is wrong
-    from tui.screen_choice import UnusableError, check  # noqa: PLC0415
+    from tui.program import (
+        UnusableError,  # noqa: PLC0415
+        check,  # noqa: PLC0415
+    )
 
     try:
         chosen = check(asked.glyphs, asked.theme, asked.speed)
@@ -105,7 +178,7 @@ class WelcomeApp(App[Wish]):
     def present(self) -> None:
         """Show the page."""
         height = self.size.height
-        header = gallery.header() if height > len(gallery.OFFERS) + 5 else ()
+        header = gallery_header() if height > len(OFFERS) + 5 else ()
         body, words = self._body(height - len(header) - 2)
         blank = (Row(),) * max(0, height - len(header) - len(body) - 1)
         self._rows.show((*header, *body, *blank, Row(((fitted(words, self.size.width - 2), "quiet"),))))
@@ -114,13 +187,13 @@ class WelcomeApp(App[Wish]):
     def _body(self, room: int) -> tuple[tuple[Row, ...], str]:
         if self._paths is not None:
             return self._session_rows(self._paths, max(1, room)), self._said or with_keys(BACK_WORDS, self._keys)
-        rows = gallery.rows(self._at)
-        self._first = first_shown(self._first, gallery.CHOICES[self._at], len(rows), max(1, room))
+        rows = gallery_rows(self._at)
+        self._first = first_shown(self._first, CHOICES[self._at], len(rows), max(1, room))
         return rows[self._first : self._first + max(1, room)], with_keys(LEAVE_WORDS, self._keys)
 
     def _session_rows(self, paths: list[Path], room: int) -> tuple[Row, ...]:
         self._read()
-        from tui.viewmodel import session_list  # noqa: PLC0415 - only when sessions are wanted
+        from tui.viewmodel import playbook_pages as session_list  # noqa: PLC0415 - only when sessions are wanted
 
         entries = session_list.entries(paths, self._sessions, None)
         if not paths:
@@ -133,7 +206,7 @@ class WelcomeApp(App[Wish]):
 
     def action_move(self, lines: int) -> None:
         """Another line."""
-        count = len(gallery.CHOICES) if self._paths is None else len(self._paths)
+        count = len(CHOICES) if self._paths is None else len(self._paths)
         self._at = max(0, min(self._at + lines, count - 1))
         self._said = ""
         self.present()
@@ -144,7 +217,7 @@ class WelcomeApp(App[Wish]):
             if self._paths:
                 self._look_at(self._paths[self._at])
             return
-        self.action_open(gallery.OFFERS[gallery.CHOICES[self._at]].key)
+        self.action_open(OFFERS[CHOICES[self._at]].key)
 
     def _look_at(self, path: Path) -> None:
         self._read()
@@ -161,11 +234,11 @@ class WelcomeApp(App[Wish]):
 
     def action_open(self, key: str) -> None:
         """Open a playbook, or the list of sessions."""
-        if key != gallery.SESSIONS:
+        if key != SESSIONS:
             self.exit(Wish(PLAYBOOK, key))
             return
         self._read()
-        from tui.viewmodel.session_list import newest_first  # noqa: PLC0415 - only when sessions are wanted
+        from tui.viewmodel.playbook_pages import newest_first  # noqa: PLC0415 - only when sessions are wanted
 
         self._paths = newest_first(self._sessions)
         self._at = self._first = 0
@@ -177,13 +250,13 @@ class WelcomeApp(App[Wish]):
             self.exit()
             return
         self._paths = None
-        self._at, self._first = len(gallery.CHOICES) - 1, 0
+        self._at, self._first = len(CHOICES) - 1, 0
         self.present()
 
     def on_rows_pressed(self, message: Rows.Pressed) -> None:
         """A line was clicked: it is marked, and opened when it was marked already."""
         line = message.line - self._top + self._first
-        places = gallery.CHOICES if self._paths is None else tuple(range(len(self._paths)))
+        places = CHOICES if self._paths is None else tuple(range(len(self._paths)))
         if line not in places:
             return
         again = self._at == places.index(line)

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from cluster_model.assignors.base import Assignment, Member, TopicPartition, Topics, finished, in_order, subscribers
-from cluster_model.assignors.racks import racks_matter
+from cluster_model.assignors.sticky import racks_matter
 
 
 class _Sharing:
@@ -52,7 +52,7 @@ class RangeAssignor:
     """The first members of each topic get one partition more where it does not come out even.
 
     The same members are first in every topic, so that their extras add up. Where racks matter (see
-    :func:`~cluster_model.assignors.racks.racks_matter`), members get what is in their rack before the rest is
+    :func:`~cluster_model.assignors.sticky.racks_matter`), members get what is in their rack before the rest is
     shared out. The coordinator's own ``range`` of KIP-848 has the same result without racks.
     """
 
@@ -93,3 +93,26 @@ def _match_together(together: list[_Sharing], size: int, shares: dict[str, list[
                 for sharing in together:
                     sharing.give(member, [number], shares)
                 break
+
+
+# ``RoundRobinAssignor``: all partitions in a row, members in a circle.
+
+
+class RoundRobinAssignor:
+    """Each partition goes to the next member in the circle that subscribes to its topic."""
+
+    name = "roundrobin"
+    cooperative = False
+
+    def assign(self, members: Sequence[Member], topics: Topics) -> Assignment:
+        """See the class. The place in the circle is kept from one topic to the next."""
+        circle = in_order(members)
+        shares: dict[str, list[TopicPartition]] = {member.id: [] for member in members}
+        turn = 0
+        for topic in subscribers(members, topics):
+            for partition in topics.partitions(topic):
+                while topic not in circle[turn].topics:
+                    turn = (turn + 1) % len(circle)
+                shares[circle[turn].id].append(partition)
+                turn = (turn + 1) % len(circle)
+        return finished(members, shares)

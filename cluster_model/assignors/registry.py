@@ -3,8 +3,7 @@
 from typing import Final
 
 from cluster_model.assignors.base import Assignor
-from cluster_model.assignors.range_and_round_robin import RangeAssignor
-from cluster_model.assignors.round_robin import RoundRobinAssignor
+from cluster_model.assignors.range_and_round_robin import RangeAssignor, RoundRobinAssignor
 from cluster_model.assignors.sticky import CooperativeStickyAssignor, StickyAssignor
 from cluster_model.assignors.uniform import UniformAssignor
 

@@ -20,8 +20,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
 
 from cluster_model.broker.control_plane_client import Handlers
-from cluster_model.broker.fetch.fetcher_ids import fetcher_of
-from cluster_model.broker.fetch.fetchers import Fetchers
+from cluster_model.broker.fetch.replica_fetcher import Fetchers, fetcher_of
 from cluster_model.broker.fetch.replication_quota import slice_bytes
 from cluster_model.broker.hosted_coordinators import Tenants
 from cluster_model.broker.partition.append_validation import NONE, judge

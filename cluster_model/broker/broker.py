@@ -11,24 +11,22 @@ from typing import Any
 
 from cluster_model.broker.append_queue import TIMER, Writes
 from cluster_model.broker.control_plane_client import Control, Decisions, Handlers, is_older
-from cluster_model.broker.deleting import Deletions
 from cluster_model.broker.fetch.fetch_reads import absent
-from cluster_model.broker.fetch.fetchers import Fetchers
+from cluster_model.broker.fetch.replica_fetcher import Fetchers
 from cluster_model.broker.fetch.replication_quota import Throttle
 from cluster_model.broker.hosted_coordinators import Tenant, Tenants
+from cluster_model.broker.partition.fetch_sessions import SessionCache
 from cluster_model.broker.partition.partition import BrokerMetadata, Replica
-from cluster_model.broker.partition.session_cache import SessionCache
 from cluster_model.broker.producer_ids import ProducerIds
-from cluster_model.broker.purgatory import Purgatory
-from cluster_model.broker.replica_manager import Hosting, ReplicaSource
+from cluster_model.broker.purgatory import Deletions, Purgatory
+from cluster_model.broker.replica_manager import Hosting, ReplicaSource, Touched
 from cluster_model.broker.request_handler import Service
 from cluster_model.broker.storage.disk import Disk
 from cluster_model.broker.storage.log_manager import LogManager
 from cluster_model.broker.topic_configs import TopicSettings, said
-from cluster_model.broker.touched import Touched
 from cluster_model.kernel.event_loop import Payload
 from cluster_model.kernel.node_context import Port
-from cluster_model.protocol.config_key import ConfigValue
+from cluster_model.protocol.config_defs import ConfigValue
 from cluster_model.protocol.configs import BrokerConfig
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.events import BrokerConfigChanged, Event

@@ -15,9 +15,9 @@ from cluster_model.broker.purgatory import ParkedProduce, Purgatory
 from cluster_model.broker.topic_configs import topic_of
 from cluster_model.kernel.event_loop import Payload
 from cluster_model.kernel.node_context import Port
-from cluster_model.protocol.batch import TRANSACTIONAL, Batch
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.messages import ALL, PartitionState, ProduceRequest
+from cluster_model.protocol.records import TRANSACTIONAL, Batch
 
 LOCAL: Final = -1
 """``source`` of a parked append that a tenant waits for."""

@@ -1,32 +1,36 @@
 """What a broker answers to clients and followers: produce, fetch, offsets (``KafkaApis`` over ``ReplicaManager``)."""
 
 from collections.abc import Callable, Mapping
+from typing import Final
 
 from cluster_model.broker.fetch.fetch_reads import (
+    News,
     absent,
     book_if_nothing_new,
     caught_up_answer,
     check_epoch,
     epoch_end,
+    news_for_consumer,
     news_of_hw,
     says_something,
     serve_fetch,
 )
-from cluster_model.broker.fetch.fetcher_ids import fetcher_of
-from cluster_model.broker.fetch.reading_from_followers import News, news_for_consumer
+from cluster_model.broker.fetch.replica_fetcher import fetcher_of
 from cluster_model.broker.fetch.replication_quota import Throttle, slice_bytes
 from cluster_model.broker.hosted_coordinators import LOCAL
-from cluster_model.broker.leader_hints import LeaderHints
-from cluster_model.broker.limits import cut_to_fit, enough, fits
-from cluster_model.broker.offsets import answer
-from cluster_model.broker.partition.fetch_sessions import FetchSession
+from cluster_model.broker.partition.fetch_sessions import FULL, FetchSession, SessionCache
 from cluster_model.broker.partition.partition import Replica
-from cluster_model.broker.partition.session_cache import FULL, SessionCache
 from cluster_model.broker.purgatory import ParkedFetch, ParkedProduce, Purgatory
 from cluster_model.kernel.node_context import Port
+from cluster_model.log.offset_index import largest_timestamp, offset_before, offset_for_timestamp
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.messages import (
     CONSUMER,
+    EARLIEST,
+    LATEST,
+    MAX_TIMESTAMP,
+    NOBODY,
+    READ_COMMITTED,
     EpochEndRequest,
     EpochEndResponse,
     FetchData,
@@ -34,12 +38,154 @@ from cluster_model.protocol.messages import (
     FetchRequest,
     FetchResponse,
     ListOffsetsRequest,
+    ListOffsetsResponse,
     PartitionState,
     ProduceRequest,
     ProduceResponse,
 )
-from cluster_model.protocol.slices import Slice
+from cluster_model.protocol.records import Slice, as_stored
 from cluster_model.protocol.versions import Profile
+
+# What a broker that is not the leader says about who is: so that a client need not ask for metadata (KIP-951).
+
+
+Hint = tuple[int, int]
+"""(leader, its epoch)."""
+_FETCH: Final = (KafkaError.NOT_LEADER_OR_FOLLOWER, KafkaError.FENCED_LEADER_EPOCH)
+
+
+class LeaderHints:
+    """One broker's word: its replica's, else its metadata cache's (``KafkaApis.getCurrentLeader``)."""
+
+    __slots__ = ("_replicas", "_states", "given")
+
+    def __init__(self, profile: Profile, replicas: Mapping[str, Replica], states: Mapping[str, PartitionState]) -> None:
+        self.given = profile.leader_hints
+        self._replicas = replicas
+        self._states = states
+
+    def _of(self, partition: str) -> Hint | None:
+        replica = self._replicas.get(partition)
+        known = self._states.get(partition) if replica is None or replica.leader_epoch < 0 else replica
+        return None if known is None or known.leader == NOBODY else (known.leader, known.leader_epoch)
+
+    def refusal(self, correlation: int, partition: str, error: KafkaError) -> ProduceResponse:
+        """The answer to a produce request that failed."""
+        told = self._of(partition) if self.given and error is KafkaError.NOT_LEADER_OR_FOLLOWER else None
+        return ProduceResponse(correlation, partition, error, -1, -1, -1, -1, told)
+
+    def on_fetch(self, found: list[FetchData]) -> list[FetchData]:
+        """A consumer's answers, with what goes with their errors."""
+        if not self.given or not any(data.error for data in found):
+            return found
+        return [data._replace(current=self._of(data.partition)) if data.error in _FETCH else data for data in found]
+
+
+# How much a follower's fetch brings: ``replica.fetch.min.bytes`` and ``replica.fetch.response.max.bytes``.
+#
+# The first is what a leader waits for before it answers, the second what it answers at most (KIP-74, 0.10.1):
+# partitions
+# are filled in the order of the session, whole batches as long as there is room, but the first that has any gets one
+# batch whatever its size. Who got records goes to the end of the session, so that the others come first next time.
+
+
+def enough(request: FetchRequest, replicas: Mapping[str, Replica], found: list[FetchData]) -> bool:
+    """Whether there are as many bytes as the fetch waits for."""
+    return sum(_size(replicas, data) for data in found) >= request.min_bytes
+
+
+def fits(request: FetchRequest, places: int) -> bool:
+    """Whether that many partitions cannot be too much for one answer, each within its own bound."""
+    most = request.response_max_bytes
+    return most <= 0 or places * request.max_bytes <= most
+
+
+def cut_to_fit(request: FetchRequest, replicas: Mapping[str, Replica], found: list[FetchData]) -> list[FetchData]:
+    """The same answers with no more records than one answer may have."""
+    left = request.response_max_bytes
+    first = True
+    cut: list[FetchData] = []
+    for data in found:
+        kept = data
+        if data.records.extents:
+            if _size(replicas, data) > left:
+                records = _shorter(replicas[data.partition], data.records, left, at_least_one=first)
+                kept = data._replace(records=records)
+            left -= _size(replicas, kept)
+            first = False
+        cut.append(kept)
+    return cut
+
+
+def _shorter(replica: Replica, records: Slice, most: int, *, at_least_one: bool) -> Slice:
+    shorter = as_stored(replica.log.read(records.start, records.end, max(most, 1)), records.damages)
+    if at_least_one or slice_bytes(replica.log.lineages, shorter) <= most:
+        return shorter
+    return Slice(records.start, records.start, ())
+
+
+def _size(replicas: Mapping[str, Replica], data: FetchData) -> int:
+    return slice_bytes(replicas[data.partition].log.lineages, data.records) if data.records.extents else 0
+
+
+# ListOffsets as a partition's leader answers it (``Partition.fetchOffsetForTimestamp``).
+
+
+Answer = tuple[KafkaError, int, int]
+"""(error, offset, timestamp); -1 where there is none."""
+
+_UNKNOWN: Answer = (KafkaError.NONE, -1, -1)
+
+
+def list_offset(replica: Replica | None, refused: KafkaError, request: ListOffsetsRequest, now: int) -> Answer:
+    """The answer for one partition; ``refused`` is what the check of the asker's epoch gave.
+
+    Consumers are told nothing at or above the high watermark, or by isolation the last stable offset, a follower the
+    end of the log. A leader whose high watermark is still below the start of its own epoch does not know yet what is
+    committed, and tells consumers so instead (KIP-207, 2.2).
+    """
+    if replica is None:
+        return (KafkaError.UNKNOWN_TOPIC_OR_PARTITION, -1, -1)
+    leadership = replica.leadership
+    if refused is not KafkaError.NONE or leadership is None:
+        return (refused or KafkaError.NOT_LEADER_OR_FOLLOWER, -1, -1)
+    timestamp = request.timestamp_us
+    if timestamp == MAX_TIMESTAMP and replica.profile.number < (3, 0, 0):
+        return (KafkaError.UNSUPPORTED_VERSION, -1, -1)
+    if timestamp == EARLIEST:
+        return (KafkaError.NONE, replica.log.log_start, -1)
+    if timestamp == LATEST and request.replica != CONSUMER:
+        return (KafkaError.NONE, replica.log.leo, -1)
+    catching_up = replica.profile.offset_not_available and replica.hw < leadership.epoch_start
+    late: Answer = (KafkaError.OFFSET_NOT_AVAILABLE, -1, -1)
+    bound = replica.lso if request.isolation == READ_COMMITTED else replica.hw
+    if timestamp == LATEST:
+        return late if catching_up else (KafkaError.NONE, bound, -1)
+    found = _by_time(replica, timestamp, bound, now)
+    return late if found == _UNKNOWN and catching_up else found
+
+
+def _by_time(replica: Replica, timestamp: int, bound: int, now: int) -> Answer:
+    log = replica.log
+    if replica.profile.number < (0, 10, 1):
+        # Version 0 of the request (before KIP-79) knows segments only, by their files' age.
+        return (KafkaError.NONE, min(offset_before(log, timestamp - replica.metadata.wall.ahead_us, now), bound), -1)
+    found = largest_timestamp(log) if timestamp == MAX_TIMESTAMP else offset_for_timestamp(log, timestamp)
+    if found is None or found.offset >= bound:
+        return _UNKNOWN
+    return (KafkaError.NONE, found.offset, found.timestamp_us)
+
+
+def answer(replica: Replica | None, refused: KafkaError, request: ListOffsetsRequest, now: int) -> ListOffsetsResponse:
+    """:func:`list_offset` as a message."""
+    error, offset, timestamp = list_offset(replica, refused, request, now)
+    epoch = -1 if replica is None or offset < 0 else _epoch_of(replica, request.timestamp_us, offset)
+    return ListOffsetsResponse(request.correlation, request.partition, error, offset, timestamp, epoch)
+
+
+def _epoch_of(replica: Replica, timestamp: int, offset: int) -> int:
+    """The end's is the leader's own, that of any other offset the one that its record was written in."""
+    return replica.leader_epoch if timestamp == LATEST else replica.log.epochs.epoch_at(offset)
 
 
 class Service:

@@ -6,10 +6,10 @@ from typing import Any
 from cluster_model.checker.anomalies.checker import NO_CLIENTS, Witness
 from cluster_model.checker.anomalies.client_settings import ClientSettings
 from cluster_model.checker.history.partition_history import History
-from cluster_model.checker.invariants.ground import Registrations
+from cluster_model.checker.invariants.base import Registrations
 from cluster_model.checker.invariants.invariant_checker import Safety
+from cluster_model.checker.ledger.consumption import Readings
 from cluster_model.checker.ledger.ledger import Ledger
-from cluster_model.checker.ledger.readings import Readings
 from cluster_model.checker.ledger.transaction_outcomes import Transacted
 from cluster_model.checker.liveness.liveness_checker import Liveness
 from cluster_model.checker.root_cause.report import Casebook

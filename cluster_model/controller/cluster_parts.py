@@ -5,14 +5,11 @@ from dataclasses import dataclass
 
 from cluster_model.broker.partition.partition import BrokerMetadata, Replica
 from cluster_model.broker.topic_configs import TopicSettings
-from cluster_model.controller.committed import Committed
-from cluster_model.controller.committed_state import TopicRegistry
-from cluster_model.controller.rules.placement import place
-from cluster_model.controller.rules.replica_placement import Usable, place_striped
+from cluster_model.controller.committed_state import Committed, TopicRegistry
+from cluster_model.controller.rules.replica_placement import Usable, place, place_striped
 from cluster_model.kernel.rng import Streams
 from cluster_model.log.batch_store import Lineages
-from cluster_model.log.keys import KeyModel, ProducerKeys, key_model
-from cluster_model.log.record_keys import KeySet
+from cluster_model.log.record_keys import KeyModel, KeySet, ProducerKeys, key_model
 from cluster_model.protocol.configs import BrokerConfig
 from cluster_model.protocol.errors import ModelError
 from cluster_model.protocol.events import Event

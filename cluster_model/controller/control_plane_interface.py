@@ -1,13 +1,40 @@
 """A cluster's control plane: the nodes that decide, and every broker's way to them."""
 
-from typing import Any, Protocol
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol
 
 from cluster_model.broker.broker import Broker
 from cluster_model.broker.control_plane_client import Control
-from cluster_model.controller.view import ControllerView
 from cluster_model.kernel.node_context import Port
 from cluster_model.kernel.process import Node
 from cluster_model.protocol.errors import KafkaError
+
+# The view of one member of the control plane, as screens and conditions see it.
+
+
+ControllerRole = Literal["active", "leader", "follower", "candidate", "looking", "standby", "zombie", "down"]
+"""``active``: acts as controller; ``zombie``: acts as one though there is a newer; ``standby``: waits to be one.
+
+``leader``, ``follower``, ``candidate`` and ``looking`` tell where a quorum's member stands that is not the controller.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class ControllerView:
+    """A node of the control plane: a KRaft controller, a ZooKeeper server, or a broker that is the controller."""
+
+    node: int
+    name: str
+    role: ControllerRole
+    """As the node itself believes; ``down`` while its process is not there."""
+    epoch: int
+    """The newest epoch that it knows of: of the quorum, or the controller epoch of a ZooKeeper-mode controller."""
+    end: int
+    """End of its log, -1 where it has none."""
+    committed: int
+    """What it knows to be committed of that, -1 likewise."""
+    faults: tuple[str, ...] = ()
+    """Names of the faults active on it."""
 
 
 class Server(Node, Protocol):

@@ -5,11 +5,11 @@ For steps by hand, and for a controller that stands alone. It asks the rules of 
 
 from collections.abc import Callable, Mapping
 
-from cluster_model.controller.committed import Committed, PartitionRecord
-from cluster_model.controller.rules import alter_partition, kraft_events, zk_partition_changes
-from cluster_model.controller.rules.change import Change, Election
-from cluster_model.controller.rules.elections import asked_kraft, asked_zk
+from cluster_model.controller.committed_state import Committed, PartitionRecord
+from cluster_model.controller.rules import alter_partition, kraft_partition_changes, zk_partition_changes
+from cluster_model.controller.rules.admin_rules import asked_kraft, asked_zk
 from cluster_model.controller.rules.kraft_partition_changes import build
+from cluster_model.controller.rules.partition_change import Change, Election
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.messages import NOBODY, AlterPartitionRequest, AlterPartitionResponse
 from cluster_model.protocol.versions import Profile
@@ -43,7 +43,7 @@ class Decider:
             return []
 
         def change(record: PartitionRecord) -> Change | None:
-            return kraft_events.unclean_shutdown(
+            return kraft_partition_changes.unclean_shutdown(
                 record.state, broker, active=live.__contains__, profile=self.profile, topic=record.topic,
                 by=f"broker {broker} had not stopped in good order", elr=True,
             )  # fmt: skip
@@ -59,7 +59,7 @@ class Decider:
     def _gone(self, record: PartitionRecord, broker: int, live: Live, by: str) -> Change | None:
         state, topic, profile = record.state, record.topic, self.profile
         if profile.kraft:
-            return kraft_events.broker_gone(
+            return kraft_partition_changes.broker_gone(
                 state, broker, active=live.__contains__, profile=profile, topic=topic, by=by, elr=self.elr
             )
         elected = None
@@ -72,7 +72,7 @@ class Decider:
     def _back(self, record: PartitionRecord, broker: int, live: Live) -> Change | None:
         state, topic, profile, by = record.state, record.topic, self.profile, f"broker {broker} is back"
         if profile.kraft:
-            return kraft_events.broker_back(
+            return kraft_partition_changes.broker_back(
                 state, broker, active=live.__contains__, profile=profile, topic=topic, by=by, elr=self.elr
             )
         if state.leader != NOBODY or broker not in state.replicas:

@@ -6,12 +6,178 @@ For people, as :mod:`cluster_model.observation.views` is.
 from dataclasses import dataclass
 from typing import Final, Literal
 
+from cluster_model.broker.partition.partition import Replica
 from cluster_model.checker.checker import Checker
-from cluster_model.inspection.written import WrittenRecord, written_at
 from cluster_model.log.batch_store import Lineage
+from cluster_model.log.record_keys import keys_of
 from cluster_model.log.replica_log import ReplicaLog
 from cluster_model.observation.cluster_state import World
-from cluster_model.protocol.batch import ABORT, COMMIT, PLAIN, TRANSACTIONAL, Batch
+from cluster_model.protocol.records import ABORT, COMMIT, PLAIN, TRANSACTIONAL, Batch
+from cluster_model.util.ranges import Range, union
+
+# What stands in a window of each replica's log besides records: markers, open transactions, holes of compaction.
+#
+# For people, as :mod:`cluster_model.observation.views` is.
+
+
+@dataclass(frozen=True, slots=True)
+class LaneMarks:
+    """Of one replica's log, over the window asked for."""
+
+    broker: int
+    holes: tuple[Range, ...]
+    """Offsets that compaction emptied."""
+    control: tuple[Range, ...]
+    """Offsets of markers, which end transactions."""
+    open: tuple[Range, ...]
+    """From the first to behind the last record of each transaction without a marker so far."""
+    stable: int
+    """The last stable offset by this replica's own high watermark: below it no transaction is open."""
+
+
+def lane_marks(
+    world: World, partition: str, start: int, end: int, *, transactions: bool = True
+) -> tuple[LaneMarks, ...]:
+    """The marks of every replica of a partition over ``[start, end)``.
+
+    Without ``transactions`` those are not looked for, which takes a look at every batch of the window.
+
+    Raises:
+        ModelError: no such partition.
+    """
+    world.record(partition)
+    return tuple(
+        _marks(replica, start, end, transactions=transactions) for replica in world.replicas[partition].values()
+    )
+
+
+def _marks(replica: Replica, start: int, end: int, *, transactions: bool) -> LaneMarks:
+    log = replica.log
+    low, high = max(start, log.log_start), min(end, log.leo)
+    holes = () if log.cleaned is None or low >= high else log.cleaned.within(low, high)
+    control, unfinished = _transactional(log, low, high) if transactions else ((), ())
+    stable = min(replica.hw, log.transactions.first_unstable(replica.hw))
+    return LaneMarks(replica.broker, holes, control, unfinished, stable)
+
+
+def _transactional(log: ReplicaLog, start: int, end: int) -> tuple[tuple[Range, ...], tuple[Range, ...]]:
+    """Markers, and transactions still open; a log that never had a transaction is not gone through."""
+    if start >= end or not log.lineages.any_transactional(log.extents):
+        return (), ()
+    control: list[Range] = []
+    unfinished: dict[int, Range] = {}
+    ongoing = log.transactions.ongoing
+    for _lineage, batch, _size, low, high in log.kept_between(start, end):
+        if batch.kind >= ABORT:
+            control.append((low, high))
+        elif batch.kind == TRANSACTIONAL and low >= ongoing.get(batch.producer_id, end):
+            unfinished[batch.producer_id] = (unfinished.get(batch.producer_id, (low, high))[0], high)
+    return tuple(union(control)), tuple(unfinished.values())
+
+
+# Everything that was ever written at an offset of a partition, and which replicas still hold it.
+
+
+TRUNCATED: Final = "truncated"
+"""Cut off every log that had it, or lost with one."""
+DELETED: Final = "deleted"
+"""Below the log start of some replica: retention, or DeleteRecords."""
+COMPACTED: Final = "compacted"
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenRecord:
+    """A record that a leader wrote, whatever became of it.
+
+    ``number`` counts its producer's in the partition. ``key`` is None without one; ``deletes``: it is a tombstone.
+    ``timestamp_us`` is that of its batch, -1 in formats without. ``holders`` are the brokers whose logs hold it, those
+    that are down included.
+    """
+
+    partition: str
+    offset: int
+    epoch: int
+    broker: int
+    """The leader that wrote it."""
+    client: str
+    number: int
+    producer_id: int
+    acks: int
+    timestamp_us: int
+    appended_us: int
+    acked: bool
+    key: str | None
+    deletes: bool
+    name: str
+    """What a hand-stepped trace calls it, or one of Kafka's own topics holds."""
+    batch_records: int
+    batch_bytes: int
+    holders: tuple[int, ...]
+    gone: str
+    """Why nobody holds it; empty when somebody does."""
+
+
+def written_at(world: World, checker: Checker, partition: str, offset: int) -> tuple[WrittenRecord, ...]:
+    """Every record ever written at ``offset``, oldest first: several where a log was cut and written again.
+
+    Raises:
+        ModelError: no such partition.
+    """
+    record = world.record(partition)
+    return tuple(
+        _written(world, checker, partition, lineage, offset)
+        for lineage in world.lineages[partition].by_id
+        if lineage.topic_id == record.topic_id and lineage.start <= offset < lineage.end
+    )
+
+
+def _written(world: World, checker: Checker, partition: str, lineage: Lineage, offset: int) -> WrittenRecord:
+    batch = lineage.batch_at(offset)
+    place = offset - batch.base
+    keys = keys_of(world.lineages[partition].keys, batch)
+    key = keys.keys[place]
+    holders, gone = _fate(world, partition, lineage, offset)
+    acked = checker.ledger.acked_in(partition, lineage.id)
+    return WrittenRecord(
+        partition=partition,
+        offset=offset,
+        epoch=lineage.epoch,
+        broker=lineage.broker,
+        client=batch.client,
+        number=batch.sequence + place,
+        producer_id=batch.producer_id,
+        acks=batch.acks,
+        timestamp_us=batch.timestamp_us,
+        appended_us=batch.appended_us,
+        acked=any(start <= offset < end for start, end in acked),
+        key=f"key-{key}" if isinstance(key, int) else key,
+        deletes=place in keys.deletes,
+        name=_name(batch, place),
+        batch_records=batch.records,
+        batch_bytes=batch.size,
+        holders=holders,
+        gone=gone,
+    )
+
+
+def _name(batch: Batch, place: int) -> str:
+    return batch.name[place] if batch.name else ""
+
+
+def _fate(world: World, partition: str, lineage: Lineage, offset: int) -> tuple[tuple[int, ...], str]:
+    """Who holds the record, and why nobody does."""
+    holders, gone = [], TRUNCATED
+    for broker, replica in world.replicas[partition].items():
+        log = replica.log
+        if offset < log.log_start:
+            gone = DELETED if gone == TRUNCATED else gone
+        elif offset < log.leo and log.lineage_at(offset) is lineage:
+            if log.left(offset, offset + 1):
+                holders.append(broker)
+            else:
+                gone = COMPACTED
+    return tuple(holders), "" if holders else gone
+
 
 Holding = Literal["holds", "other", "behind", "below", "compacted"]
 """Has this record, has another one at its offset, ends before it, begins behind it, or compacted it away."""

@@ -4,8 +4,8 @@ from itertools import pairwise
 
 from cluster_model.broker.partition.partition import Replica
 from cluster_model.checker.checker import Checker
-from cluster_model.controller.committed import PartitionRecord
-from cluster_model.log.compare import differing
+from cluster_model.controller.committed_state import PartitionRecord
+from cluster_model.log.replica_log import differing
 from cluster_model.observation import metadata_staleness
 from cluster_model.observation.cluster_state import World
 from cluster_model.observation.views import (

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from cluster_model.protocol.batch import EpochEntry
+from cluster_model.protocol.records import EpochEntry
 
 UNDEFINED: Final = -1
 """No such epoch, or no such offset."""

@@ -5,16 +5,75 @@ Nothing at or above the last stable offset is cleaned, nothing in the active seg
 segments what the map has a newer record for. Offsets, log end, high watermark and epoch cache stay as they are.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Final, NamedTuple
 
-from cluster_model.log.empty_markers import Bases, empty_markers
-from cluster_model.log.keys import Key, keys_of
+from cluster_model.log.record_keys import Key, keys_of
 from cluster_model.log.replica_log import ReplicaLog
 from cluster_model.log.segments import INT32_MAX, NO_TIMESTAMP, UNTOLD, Segment
-from cluster_model.protocol.batch import ABORT, Batch
-from cluster_model.protocol.records import Cleaned, Range, Swept
-from cluster_model.protocol.rules import NEVER
+from cluster_model.protocol.configs import NEVER
+from cluster_model.protocol.records import ABORT, Batch, Cleaned, Range, Swept
+
+# Markers that compaction may drop: those of transactions that have nothing left (``CleanedTransactionMetadata``).
+#
+# A transaction has something left while a pass meets a batch of it, even one whose records all go in that very pass:
+# so
+# its marker is empty in the pass after that at the earliest. From then on it is kept for ``delete.retention.ms``, as
+# a
+# tombstone is.
+#
+# The last batch of a producer that is still known (``producer.id.expiration.ms``) stays as an empty one, for its
+# sequence; so its last transaction always has something left, and where an epoch has only markers the last one stays.
+
+
+Bases = dict[int, None]
+"""Offsets of batches."""
+
+
+class _Last(NamedTuple):
+    """What is remembered of a producer: its epoch, when it last wrote, and its last data in that epoch, -1 for none."""
+
+    epoch: int
+    at_us: int
+    base: int
+
+
+def empty_markers(log: ReplicaLog, end: int, now: int, expiry_us: int) -> Bases:
+    """Offsets of the markers below ``end`` whose transaction has nothing left in the log."""
+    if not log.lineages.any_transactional(log.extents):
+        return {}
+    known = _known(log, now, expiry_us)
+    first = log.segments.first_base
+    met: dict[int, None] = {}
+    found: Bases = {}
+    for _lineage, batch, _start, _end in log.batches_between(first, end):
+        producer = batch.producer_id
+        last = known.get(producer)
+        if batch.kind >= ABORT:
+            only_markers = last is not None and last.base < 0 and last.epoch == batch.producer_epoch
+            if producer not in met and not only_markers:
+                found[batch.base] = None
+            met.pop(producer, None)
+        elif batch.kind and (not _gone(log, batch) or (last is not None and last.base == batch.base)):
+            met[producer] = None
+    return found
+
+
+def _known(log: ReplicaLog, now: int, expiry_us: int) -> dict[int, _Last]:
+    """Producers of transactions that have written lately (``ProducerStateManager.lastRecords``)."""
+    found: dict[int, _Last] = {}
+    for _lineage, batch, _start, _end in log.batches():
+        if batch.kind:
+            before = found.get(batch.producer_id)
+            base = before.base if before is not None and before.epoch == batch.producer_epoch else -1
+            data = batch.kind < ABORT
+            found[batch.producer_id] = _Last(batch.producer_epoch, batch.appended_us, batch.base if data else base)
+    return {producer: last for producer, last in found.items() if now - last.at_us < expiry_us}
+
+
+def _gone(log: ReplicaLog, batch: Batch) -> bool:
+    return log.cleaned is not None and log.cleaned.gone(batch)
+
 
 _MILLION: Final = 1_000_000
 
@@ -241,3 +300,80 @@ def _regrouped(log: ReplicaLog, group: tuple[list[Segment], int]) -> Segment:
         segments[0].created_us,
         segments[-1].modified_us,
     )
+
+
+# Retention: which segments are old or many enough to be deleted (``UnifiedLog.deleteOldSegments``).
+#
+# The oldest goes first, and the first one that may stay ends it. A segment goes only when the high watermark has
+# passed
+# its end, so nothing uncommitted is ever deleted. By size and by age the active segment may go too, if it holds
+# anything: a new one is rolled first.
+
+
+BY_SIZE: Final = "retention.bytes"
+BY_TIME: Final = "retention.ms"
+
+_Predicate = Callable[[Segment, int], bool]
+"""Whether a segment goes; the second argument is the base of the next one, -1 for the active segment."""
+
+
+def _deletable(log: ReplicaLog, hw: int, goes: _Predicate) -> int:
+    """How many of the oldest segments go (``UnifiedLog.deletableSegments``)."""
+    segments = log.segments.all
+    for index, segment in enumerate(segments):
+        last = index + 1 == len(segments)
+        following = -1 if last else segments[index + 1].base
+        end = log.leo if last else following
+        if hw < end or (last and not segment.size) or not goes(segment, following):
+            return index
+    return len(segments)
+
+
+def _over_size(log: ReplicaLog) -> _Predicate:
+    """Delete while what is left would still hold ``retention.bytes``."""
+    over = log.segments.total - log.rules.retention_bytes
+
+    def goes(segment: Segment, _following: int) -> bool:
+        nonlocal over
+        if over - segment.size < 0:
+            return False
+        over -= segment.size
+        return True
+
+    return goes
+
+
+def _too_old(log: ReplicaLog, now: int, ahead_us: int) -> _Predicate:
+    """By the largest *record* timestamp (KIP-33): records of the future pin a log, old-dated ones go at once."""
+    rules = log.rules
+
+    def goes(segment: Segment, _following: int) -> bool:
+        told = rules.by_timestamp and segment.newest_us not in UNTOLD
+        return (now + ahead_us - segment.newest_us if told else now - segment.modified_us) > rules.retention_us
+
+    return goes
+
+
+def retain(log: ReplicaLog, hw: int, now: int, ahead_us: int = 0) -> Iterator[tuple[str, int]]:
+    """Delete what the rules allow; after each move of the log's start: (the rule, where the log began before).
+
+    What lies below a start that DeleteRecords set goes first, then what is too much, then what is too old; the last two
+    only where ``cleanup.policy`` names delete. ``ahead_us`` is how far the machine's clock is ahead.
+    """
+    segments = log.segments
+    log.unlink(now)
+    if not segments.sealed and (not segments.size or hw < log.leo):
+        return
+    log.delete_segments(_deletable(log, hw, lambda _segment, following: 0 <= following <= log.log_start), now)
+    if not log.rules.delete:
+        return
+    if 0 <= log.rules.retention_bytes <= segments.total:
+        start = log.log_start
+        log.delete_segments(_deletable(log, hw, _over_size(log)), now)
+        if log.log_start != start:
+            yield BY_SIZE, start
+    if log.rules.retention_us >= 0:
+        start = log.log_start
+        log.delete_segments(_deletable(log, hw, _too_old(log, now, ahead_us)), now)
+        if log.log_start != start:
+            yield BY_TIME, start

@@ -14,12 +14,9 @@ from cluster_model.log.batch_store import Lineage, Lineages
 from cluster_model.log.leader_epoch_cache import EpochCache
 from cluster_model.log.segments import BY_RETENTION, NO_TIMESTAMP, Segment, Segments
 from cluster_model.log.transaction_index import Transactions
-from cluster_model.protocol.batch import Batch
-from cluster_model.protocol.records import Cleaned, joined
-from cluster_model.protocol.rules import DEFAULT_RULES, NEVER, LogRules
-from cluster_model.protocol.slices import Extent, Slice
-
-__all__ = ["Extent", "ReplicaLog", "Slice"]
+from cluster_model.protocol.configs import DEFAULT_RULES, NEVER, LogRules
+from cluster_model.protocol.records import Batch, Cleaned, Extent, Slice, joined
+from cluster_model.util.ranges import Range, subtract
 
 
 class ReplicaLog:
@@ -419,3 +416,33 @@ class ReplicaLog:
         self._marks = list(marks)
         self._unlinked = list(unlinked)
         self.segments.load(segments)
+
+
+# Comparing the logs of two replicas: exact, by lineage, without looking at single records.
+
+
+def differing(one: ReplicaLog, other: ReplicaLog) -> list[Range]:
+    """Offsets that both logs hold, with different records; what either has compacted away is no difference."""
+    start = max(one.log_start, other.log_start)
+    end = min(one.leo, other.leo)
+    if start >= end or one.extents == other.extents:
+        return []
+    found: list[Range] = []
+    at = start
+    while at < end:
+        left, right = one.extent_index(at), other.extent_index(at)
+        stop = min(end, _next_start(one, left, end), _next_start(other, right, end))
+        if one.extents[left][1] != other.extents[right][1]:
+            if found and found[-1][1] == at:
+                found[-1] = (found[-1][0], stop)
+            else:
+                found.append((at, stop))
+        at = stop
+    for cleaned in (one.cleaned, other.cleaned):
+        if cleaned is not None and found:
+            found = subtract(found, cleaned.holes)
+    return found
+
+
+def _next_start(log: ReplicaLog, index: int, end: int) -> int:
+    return log.extents[index + 1][0] if index + 1 < len(log.extents) else end

@@ -9,8 +9,8 @@ two replicas of a partition need not roll at the same offsets.
 from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
 
-from cluster_model.protocol.rules import NEVER, LogRules
-from cluster_model.util.mixing import mixed
+from cluster_model.protocol.configs import NEVER, LogRules
+from cluster_model.util.deterministic_math import mixed
 
 OFFSET_ENTRY: Final = 8
 """Bytes of an entry of the offset index."""

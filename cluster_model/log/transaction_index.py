@@ -8,7 +8,7 @@ from bisect import bisect_left
 from collections.abc import Container, Iterable
 from typing import Any, Final, NamedTuple
 
-from cluster_model.protocol.batch import ABORT, TRANSACTIONAL, Batch
+from cluster_model.protocol.records import ABORT, TRANSACTIONAL, Batch
 
 NOTHING_OPEN: Final = 1 << 62
 """Where the first unstable offset is when there is none."""

@@ -4,32 +4,337 @@ The replicas, leaderships and decisions are the very objects of the timed cluste
 waits for time is a step. Refusals are Kafka's errors by name, and change nothing.
 """
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Final
 
+from cluster_model.broker.partition.partition import Replica
 from cluster_model.checker.checker import Checker
 from cluster_model.controller.cluster_parts import build_parts
 from cluster_model.inspection import partition_views
 from cluster_model.inspection.condition_functions import Query
 from cluster_model.kernel.rng import Streams
-from cluster_model.manual.broker import Processes
-from cluster_model.manual.consume import HandConsumer
-from cluster_model.manual.context import NOW, Ground, Handler
-from cluster_model.manual.control import Decisions
+from cluster_model.manual.context import NOW, Ground, Handler, Params
 from cluster_model.manual.fetch import RoundTrips
-from cluster_model.manual.governing import HAND_CONTROLLER, HandControl
-from cluster_model.manual.isr import IsrChanges
-from cluster_model.manual.requests import Produces
-from cluster_model.manual.state import state_of
+from cluster_model.manual.requests import HandConsumer, IsrChanges, Produces
 from cluster_model.manual.verbs import MANUAL_VERBS
 from cluster_model.observation import metadata_staleness
 from cluster_model.observation.cluster_state import World
 from cluster_model.observation.event_log import Trace
 from cluster_model.observation.views import BrokerView, ClusterView, LogView
 from cluster_model.protocol.errors import KafkaError, ModelError
-from cluster_model.protocol.events import Event
+from cluster_model.protocol.events import (
+    POWER_LOSS,
+    BrokerFenced,
+    BrokerRegistered,
+    Event,
+    NodeDown,
+    NodeUp,
+    RecoveryFinished,
+)
+from cluster_model.protocol.messages import PartitionState
 from cluster_model.spec.cluster_spec import ClusterSpec
 
-__all__ = ["MANUAL_VERBS", "ManualCluster"]
+# Broker processes and their disks by hand: crashes, clean stops, starts, checkpoints, flushes, segments.
+
+
+class Processes:
+    """What happens to a broker's process, its page cache and its disks."""
+
+    def __init__(self, ground: Ground, trips: RoundTrips, changes: IsrChanges, produces: Produces) -> None:
+        self._ground = ground
+        self._trips = trips
+        self._changes = changes
+        self._produces = produces
+        ground.stop = self._stop
+        self._clean = dict.fromkeys(ground.up, False)
+        """Whether ``.kafka_cleanshutdown`` is there."""
+        self.handlers: dict[str, Handler] = {
+            "crash": self._crash,
+            "power_loss": self._power_loss,
+            "disk_loss": self._disk_loss,
+            "shutdown": self._shutdown,
+            "restart": self._restart,
+            "checkpoint": self._checkpoint,
+            "flush": self._flush,
+            "roll": self._roll,
+            "retain": self._retain,
+            "delete_records": self._delete_records,
+        }
+
+    def _crash(self, params: Params) -> KafkaError:
+        return self._stop(params["broker"], "crash")
+
+    def _power_loss(self, params: Params) -> KafkaError:
+        error = self._stop(params["broker"], POWER_LOSS)
+        if error is KafkaError.NONE:
+            for replica in self._ground.replicas_on(params["broker"]):
+                replica.power_lost(NOW, int(params.get("keep", -1)))
+        return error
+
+    def _disk_loss(self, params: Params) -> KafkaError:
+        error = self._stop(params["broker"], "disk_loss")
+        if error is KafkaError.NONE:
+            for replica in self._ground.replicas_on(params["broker"]):
+                replica.disk_lost(NOW)
+        return error
+
+    def _shutdown(self, params: Params) -> KafkaError:
+        """SIGTERM. Leaderships are not handed over here: that is the controller's, step by step."""
+        broker = params["broker"]
+        replicas = self._ground.replicas_on(broker)
+        if self._ground.up[broker]:
+            for replica in replicas:
+                replica.closed(NOW)
+            self._clean[broker] = True
+        return self._stop(broker, "shutdown")
+
+    def _stop(self, broker: int, how: str) -> KafkaError:
+        replicas = self._ground.replicas_on(broker)
+        if not self._ground.up[broker]:
+            return KafkaError.BROKER_NOT_AVAILABLE
+        self._ground.up[broker] = False
+        for replica in replicas:
+            replica.stopped()
+            self._trips.forget(replica)
+            self._changes.forget(replica)
+        self._trips.stopped(broker)
+        self._produces.stopped(broker)
+        self._ground.emit(NodeDown(NOW, f"broker {broker}", broker, how))
+        return KafkaError.NONE
+
+    def _restart(self, params: Params) -> KafkaError:
+        """Start and register: a new broker epoch. Who was fenced stays so, and is not elected by it.
+
+        With KIP-966 a fenced broker that had not stopped in good order is no longer eligible to lead. One that was not
+        fenced counts as the one it was: here nobody waits for a session to lapse.
+        """
+        broker, ground = params["broker"], self._ground
+        replicas = ground.replicas_on(broker)
+        if ground.up[broker]:
+            return KafkaError.DUPLICATE_BROKER_REGISTRATION
+        ground.up[broker] = True
+        clean, self._clean[broker] = self._clean[broker], False
+        checked = sum(replica.recovered(clean=clean) for replica in replicas)
+        ground.registered[broker] = max(ground.registered.values()) + 1
+        if broker in ground.live:
+            ground.live[broker] = ground.registered[broker]
+        if not clean and broker not in ground.live:
+            ground.decider.came_back_short(broker, ground.live, NOW)
+        ground.tell_all_live()
+        ground.emit(NodeUp(NOW, f"broker {broker}", broker))
+        detail = "clean shutdown, nothing to check" if clean else f"{checked} bytes checked"
+        ground.emit(RecoveryFinished(NOW, broker, clean, len(replicas), 0, detail))
+        return KafkaError.NONE
+
+    def _checkpoint(self, params: Params) -> KafkaError:
+        replicas = self._ground.replicas_on(params["broker"])
+        if not self._ground.up[params["broker"]]:
+            return KafkaError.NETWORK_EXCEPTION
+        for replica in replicas:
+            replica.checkpoint(NOW)
+        return KafkaError.NONE
+
+    def _flush(self, params: Params) -> KafkaError:
+        replica = self._ground.replica(params)
+        if not self._ground.up[replica.broker]:
+            return KafkaError.NETWORK_EXCEPTION
+        replica.log.flush(NOW)
+        return KafkaError.NONE
+
+    def _roll(self, params: Params) -> KafkaError:
+        replica = self._ground.replica(params)
+        if not self._ground.up[replica.broker]:
+            return KafkaError.NETWORK_EXCEPTION
+        return KafkaError.NONE if replica.log.roll(NOW, "step") else KafkaError.INVALID_REQUEST
+
+    def _retain(self, params: Params) -> KafkaError:
+        replica = self._ground.replica(params)
+        if not self._ground.up[replica.broker]:
+            return KafkaError.NETWORK_EXCEPTION
+        replica.retain(NOW)
+        return KafkaError.NONE
+
+    def _delete_records(self, params: Params) -> KafkaError:
+        replica = self._ground.replica(params)
+        if not self._ground.up[replica.broker]:
+            return KafkaError.NETWORK_EXCEPTION
+        before = params["before"]
+        return replica.delete_records(-1 if before == "hw" else int(before), NOW)
+
+
+# The controller by hand: elections of every kind, fencing, and decisions delivered to one broker at a time.
+
+
+class Decisions:
+    """What the controller decides, and who hears of it."""
+
+    def __init__(self, ground: Ground, trips: RoundTrips, changes: IsrChanges) -> None:
+        self._ground = ground
+        self._trips = trips
+        self._changes = changes
+        self.handlers: dict[str, Handler] = {
+            "elect": self._elect,
+            "elect_leaders": self._elect_leaders,
+            "drop_from_isr": self._drop_from_isr,
+            "fence": self._fence,
+            "unfence": self._unfence,
+            "deliver": self._deliver,
+        }
+
+    def _elect(self, params: Params) -> KafkaError:
+        replica = self._ground.replica(params, "leader")
+        unclean = bool(params.get("unclean", False))
+        live = self._ground.running()
+        return self._ground.decider.elect_by_hand(replica.partition, replica.broker, NOW, unclean=unclean, live=live)
+
+    def _elect_leaders(self, params: Params) -> KafkaError:
+        unclean = bool(params.get("unclean", False))
+        return self._ground.decider.elect_leaders(params["partition"], self._ground.live, NOW, unclean=unclean)
+
+    def _drop_from_isr(self, params: Params) -> KafkaError:
+        replica = self._ground.replica(params)
+        live = {broker: epoch for broker, epoch in self._ground.running().items() if broker != replica.broker}
+        return self._ground.decider.drop_by_hand(replica.partition, replica.broker, NOW, live=live)
+
+    def _fence(self, params: Params) -> KafkaError:
+        broker, ground = params["broker"], self._ground
+        ground.replicas_on(broker)
+        if broker not in ground.live:
+            raise ModelError(f"broker {broker} is fenced already")
+        del ground.live[broker]
+        ground.emit(BrokerFenced(NOW, broker, "session timed out"))
+        ground.decider.fence(broker, ground.live, NOW)
+        ground.tell_all_live()
+        return KafkaError.NONE
+
+    def _unfence(self, params: Params) -> KafkaError:
+        broker, ground = params["broker"], self._ground
+        ground.replicas_on(broker)
+        if broker in ground.live:
+            raise ModelError(f"broker {broker} is not fenced")
+        if not ground.up[broker]:
+            return KafkaError.BROKER_NOT_AVAILABLE
+        ground.live[broker] = ground.registered[broker]
+        ground.count_on(broker)
+        ground.emit(BrokerRegistered(NOW, broker))
+        ground.decider.unfence(broker, ground.live, NOW)
+        ground.tell_all_live()
+        return KafkaError.NONE
+
+    def _deliver(self, params: Params) -> KafkaError:
+        replica, ground = self._ground.replica(params), self._ground
+        if not ground.up[replica.broker]:
+            return KafkaError.NETWORK_EXCEPTION
+        decisions = ground.decisions[replica.partition]
+        wanted = params.get("epoch", "latest")
+        if wanted != "latest":
+            decisions = [state for state in decisions if state.leader_epoch == wanted]
+            if not decisions:
+                known = sorted({state.leader_epoch for state in ground.decisions[replica.partition]})
+                raise ModelError(f"no decision of epoch {wanted} about {replica.partition}; there are {known}")
+        ground.count_on(replica.broker)
+        if not replica.apply(decisions[-1], NOW):
+            return KafkaError.STALE_CONTROLLER_EPOCH
+        self._trips.forget(replica)
+        self._changes.forget(replica)
+        ground.settle(replica)
+        if params.get("truncate", "now") == "now":
+            self._trips.truncate(replica)
+        return KafkaError.NONE
+
+
+# The controller of a cluster by hand, as views and conditions ask about it: always there, always the same.
+
+
+HAND_CONTROLLER: Final = 1_000
+"""Node id of the controller that a hand stands for."""
+
+
+class HandControl:
+    """What a control plane tells of itself."""
+
+    __slots__ = ("_ground",)
+
+    def __init__(self, ground: Ground) -> None:
+        self._ground = ground
+
+    def controllers(self) -> tuple[int, ...]:
+        """One, without a process."""
+        return (HAND_CONTROLLER,)
+
+    def active(self) -> int:
+        """That one."""
+        return HAND_CONTROLLER
+
+    def controller_epoch(self) -> int:
+        """Nobody ever replaces it."""
+        return 0
+
+    def is_live(self, broker: int) -> bool:
+        """Whether the steps so far have it count on a broker."""
+        return broker in self._ground.live
+
+    def known(self, broker: int) -> Mapping[str, PartitionState]:
+        """What a broker was told last of the partitions it holds: by hand there is no other metadata."""
+        return {
+            name: PartitionState(
+                name, replica.leader, replica.leader_epoch, (), replica.partition_epoch, (), topic_id=replica.topic_id
+            )
+            for name, replicas in self._ground.parts.replicas.items()
+            if (replica := replicas.get(broker)) is not None and replica.leader_epoch >= 0
+        }
+
+
+# What each broker holds and believes of a partition, as steps by hand assert and print it.
+
+
+def state_of(ground: Ground, query: Query, consumer: HandConsumer, partition: str) -> dict[str, dict[str, Any]]:
+    """Broker id as text, ``controller``, and ``consumer`` once it has done anything → field → value."""
+    found = {
+        str(broker): {"up": ground.up[broker], **_replica(replica), "log": query.log(partition, broker)}
+        for broker, replica in ground.parts.replicas[partition].items()
+    }
+    record = ground.parts.committed.records[partition]
+    found["controller"] = {
+        "leader": record.leader,
+        "epoch": record.leader_epoch,
+        "partition_epoch": record.partition_epoch,
+        "isr": sorted(record.isr),
+        "elr": sorted(record.state.elr),
+        "recovering": record.state.recovering,
+        "live": sorted(ground.live),
+    }
+    reader = consumer.state(partition)
+    return found if reader is None else {**found, "consumer": reader}
+
+
+def _replica(replica: Replica) -> dict[str, Any]:
+    leadership, log = replica.leadership, replica.log
+    pending = None if leadership is None else leadership.pending
+    remotes = {} if leadership is None else leadership.remotes
+    return {
+        "role": "leader" if leadership is not None else "none" if replica.following is None else "follower",
+        "leader": replica.leader,
+        "epoch": replica.leader_epoch,
+        "leo": log.leo,
+        "hw": replica.hw,
+        "log_start": log.log_start,
+        "epochs": [list(entry) for entry in log.epochs.entries],
+        "isr": [] if leadership is None else sorted(leadership.isr),
+        "pending": [] if pending is None else sorted(pending),
+        "followers": {str(broker): remote.leo for broker, remote in remotes.items()},
+        "fetcher": _fetcher(replica),
+        "segments": [segment.base for segment in log.segments.all],
+        "flushed": log.recovery_point,
+        "checkpointed": replica.checkpointed_hw,
+    }
+
+
+def _fetcher(replica: Replica) -> str:
+    following = replica.following
+    if following is None:
+        return "none"
+    return "failed" if following.failed else "truncating" if following.truncating else "running"
 
 
 class ManualCluster:

@@ -4,9 +4,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from cluster_model.broker.fetch.fetch_reads import check_epoch, epoch_end, serve_fetch
-from cluster_model.broker.offsets import list_offset
-from cluster_model.broker.partition.following import Outcome
-from cluster_model.broker.partition.partition import Replica
+from cluster_model.broker.partition.partition import Outcome, Replica
+from cluster_model.broker.request_handler import list_offset
 from cluster_model.manual.context import NOW, Ground, Handler, Params
 from cluster_model.protocol.errors import KafkaError, ModelError
 from cluster_model.protocol.messages import (
@@ -19,7 +18,7 @@ from cluster_model.protocol.messages import (
     FetchRequest,
     ListOffsetsRequest,
 )
-from cluster_model.protocol.slices import as_stored
+from cluster_model.protocol.records import as_stored
 
 _UNLIMITED: Final = 1 << 40
 _MOST_QUESTIONS: Final = 1_000

@@ -1,14 +1,38 @@
 """Produce requests by hand: whole, or as a request that leaves, arrives, is answered, expires or is lost."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
-from cluster_model.broker.partition.leadership import AppendResult
-from cluster_model.broker.partition.partition import Replica
+from cluster_model.broker.fetch.fetch_reads import check_epoch, epoch_end, serve_fetch
+from cluster_model.broker.partition.partition import AppendResult, Leadership, Replica
+from cluster_model.broker.partition.replication_rules import LONG_AGO
+from cluster_model.broker.request_handler import list_offset
+from cluster_model.log.leader_epoch_cache import UNDEFINED
 from cluster_model.manual.context import CLIENT, NOW, Ground, Handler, Params
 from cluster_model.protocol.errors import KafkaError, ModelError
-from cluster_model.protocol.events import ProduceRefused, RecordsAcked, RecordsFailed, RecordsSent, RecordsUnknown
-from cluster_model.protocol.messages import ALL, ProduceRequest
+from cluster_model.protocol.events import (
+    ConsumerReset,
+    ProduceRefused,
+    RecordsAcked,
+    RecordsFailed,
+    RecordsRead,
+    RecordsSent,
+    RecordsUnknown,
+)
+from cluster_model.protocol.messages import (
+    ALL,
+    CONSUMER,
+    EARLIEST,
+    LATEST,
+    AlterPartitionRequest,
+    AlterPartitionResponse,
+    FetchPartition,
+    FetchRequest,
+    ListOffsetsRequest,
+    ProduceRequest,
+)
+from cluster_model.protocol.records import Slice
 
 RECORD_BYTES: Final = 100
 
@@ -226,3 +250,273 @@ def _counted(params: Params) -> tuple[int, tuple[str, ...]]:
             raise ModelError(f"{count} records have {len(names)} names: {', '.join(names)}")
         count = len(names)
     return count, names
+
+
+# A consumer by hand: fetches, validation of its position by epoch (KIP-320), and looking up offsets.
+
+
+_UNLIMITED = 1 << 40
+
+
+class HandConsumer:
+    """One consumer over all partitions, which asks whom it is told to ask."""
+
+    def __init__(self, ground: Ground) -> None:
+        self._ground = ground
+        names = ground.parts.committed.records
+        self.positions = dict.fromkeys(names, 0)
+        self.read: dict[str, list[list[int | str]]] = {name: [] for name in names}
+        """What it was handed, as [epoch, name] in order."""
+        self._epochs = dict.fromkeys(names, UNDEFINED)
+        """Epoch of the last record handed out."""
+        self.handlers: dict[str, Handler] = {
+            "consume": self._consume,
+            "consume_validate": self._validate,
+            "list_offsets": self._list_offsets,
+            "seek": self._seek,
+        }
+
+    def state(self, partition: str) -> dict[str, Any] | None:
+        """Position and what was read; None while it has done nothing."""
+        position, read = self.positions[partition], self.read[partition]
+        return {"position": position, "epoch": self._epochs[partition], "read": read} if position or read else None
+
+    def _current(self, params: Params) -> int:
+        """The leader epoch that a request carries: none unless told, nor before 2.1."""
+        if "epoch" not in params or not self._ground.parts.profile.kip_320:
+            return UNDEFINED
+        if params["epoch"] == "latest":
+            return self._ground.parts.committed.records[params["partition"]].leader_epoch
+        return int(params["epoch"])
+
+    def _consume(self, params: Params) -> KafkaError:
+        replica = self._ground.replica(params)
+        if not self._ground.up[replica.broker]:
+            return KafkaError.NETWORK_EXCEPTION
+        asked = FetchPartition(replica.partition, self.positions[replica.partition], self._current(params), UNDEFINED)
+        data = serve_fetch(replica, FetchRequest(0, CONSUMER, -1, 0, _UNLIMITED, (asked,)), asked, NOW, (), book=False)
+        if data.error:
+            return KafkaError(data.error)
+        limit = int(params.get("records", _UNLIMITED))
+        records = data.records
+        if records.end - records.start > limit:
+            records = replica.log.read(asked.offset, asked.offset + limit, _UNLIMITED)
+        if records.end > records.start:
+            self._hand_out(replica, records, data.leader_epoch)
+        return KafkaError.NONE
+
+    def _hand_out(self, replica: Replica, records: Slice, leader_epoch: int) -> None:
+        name = replica.partition
+        self.positions[name] = records.end
+        for lineage, batch, start, end in replica.log.batches_between(records.start, records.end):
+            self._epochs[name] = lineage.epoch
+            for index in range(start - batch.base, end - batch.base):
+                self.read[name].append([lineage.epoch, batch.name[index] if batch.name else batch.sequence + index])
+        for index, (first, stint) in enumerate(records.extents):
+            start = max(first, records.start)
+            end = records.extents[index + 1][0] if index + 1 < len(records.extents) else records.end
+            read = (name, replica.broker, leader_epoch, start, end - start, 0, stint, end)
+            self._ground.emit(RecordsRead(NOW, CLIENT, CLIENT, *read))
+
+    def _validate(self, params: Params) -> KafkaError:
+        """KIP-320: where the epoch of the last record read ends before the position, records are gone."""
+        replica = self._ground.replica(params)
+        if not self._ground.parts.profile.kip_320:
+            return KafkaError.UNSUPPORTED_VERSION
+        if not self._ground.up[replica.broker]:
+            return KafkaError.NETWORK_EXCEPTION
+        name = replica.partition
+        if self._epochs[name] == UNDEFINED:
+            raise ModelError(f"the consumer has read nothing of {name}, so it has no epoch to ask for: consume first")
+        answer = epoch_end(replica, name, self._epochs[name], self._current(params))
+        if answer.error:
+            return KafkaError(answer.error)
+        if answer.end == UNDEFINED:
+            return KafkaError.OFFSET_OUT_OF_RANGE
+        if answer.end < self.positions[name]:
+            self._move(name, answer.end)
+            self._epochs[name] = answer.epoch
+        return KafkaError.NONE
+
+    def _move(self, partition: str, offset: int) -> None:
+        before, self.positions[partition] = self.positions[partition], offset
+        if before != offset:
+            self._ground.emit(ConsumerReset(NOW, CLIENT, CLIENT, partition, offset, before))
+
+    def _list_offsets(self, params: Params) -> KafkaError:
+        replica = self._ground.replica(params)
+        if not self._ground.up[replica.broker]:
+            return KafkaError.NETWORK_EXCEPTION
+        current = self._current(params)
+        which = EARLIEST if params["at"] == "earliest" else LATEST
+        request = ListOffsetsRequest(0, replica.partition, which, current)
+        error, offset, _timestamp = list_offset(replica, check_epoch(replica, current), request, NOW)
+        if error is KafkaError.NONE:
+            self._move(replica.partition, offset)
+        return error
+
+    def _seek(self, params: Params) -> KafkaError:
+        if params["partition"] not in self.positions:
+            raise ModelError(f"no partition {params['partition']!r}; there are {', '.join(self.positions)}")
+        self._move(params["partition"], int(params["offset"]))
+        return KafkaError.NONE
+
+
+# Changes of the ISR by hand: what a leader proposes, the controller's word on it, and the answer's way back.
+
+
+_Key = tuple[str, int]
+
+
+class IsrChanges:
+    """AlterPartition under way: of each leader at most one request or one answer, as KIP-497 has it."""
+
+    def __init__(self, ground: Ground) -> None:
+        self._ground = ground
+        self._sent: dict[_Key, AlterPartitionRequest] = {}
+        self._answers: dict[_Key, AlterPartitionResponse] = {}
+        self.handlers: dict[str, Handler] = {
+            "shrink_isr": self._shrink,
+            "expand_isr": self._expand,
+            "expire_isr": self._expire,
+            "alter_send": self._send_again,
+            "alter_serve": self._serve,
+            "alter_apply": self._apply,
+            "alter_lose": self._lose,
+        }
+
+    def forget(self, replica: Replica) -> None:
+        """A new role, or a crash: answers to the former life come to nothing. A request on its way still arrives."""
+        self._answers.pop((replica.partition, replica.broker), None)
+
+    def _leadership(self, replica: Replica) -> Leadership | KafkaError:
+        if not self._ground.up[replica.broker]:
+            return KafkaError.NETWORK_EXCEPTION
+        return KafkaError.NOT_LEADER_OR_FOLLOWER if replica.leadership is None else replica.leadership
+
+    def _shrink(self, params: Params) -> KafkaError:
+        replica = self._ground.replica(params)
+        leadership = self._leadership(replica)
+        if isinstance(leadership, KafkaError):
+            return leadership
+        out = tuple(params["out"])
+        if replica.broker in out or not all(broker in leadership.isr for broker in out):
+            return KafkaError.INVALID_REQUEST
+        leadership.write_off(out)
+        return self._change(params, replica, tuple(broker for broker in leadership.isr if broker not in out))
+
+    def _expand(self, params: Params) -> KafkaError:
+        replica = self._ground.replica(params)
+        newcomer = self._ground.replica(params, "in").broker
+        leadership = self._leadership(replica)
+        if isinstance(leadership, KafkaError):
+            return leadership
+        remote = leadership.remotes.get(newcomer)
+        if remote is None or newcomer in leadership.isr or not leadership.may_join(newcomer, remote):
+            return KafkaError.INELIGIBLE_REPLICA
+        return self._change(params, replica, (*leadership.isr, newcomer))
+
+    def _expire(self, params: Params) -> KafkaError:
+        """The leader's own rule decides; who is silent has not fetched for longer than the lag time."""
+        replica = self._ground.replica(params)
+        leadership = self._leadership(replica)
+        if isinstance(leadership, KafkaError):
+            return leadership
+        self._count_as_silent(replica, leadership, params.get("silent", ()))
+        if leadership.pending is not None:
+            return KafkaError.INVALID_REQUEST
+        leadership.shrink(NOW)
+        return self._send_or_commit(params, replica, leadership)
+
+    @staticmethod
+    def _count_as_silent(replica: Replica, leadership: Leadership, silent: Sequence[int]) -> None:
+        for broker in silent:
+            if broker not in leadership.remotes:
+                raise ModelError(f"broker {broker} does not follow broker {replica.broker} for {replica.partition}")
+            leadership.remotes[broker].last_fetch = LONG_AGO
+        leadership.write_off(tuple(silent))
+
+    def _change(self, params: Params, replica: Replica, isr: tuple[int, ...]) -> KafkaError:
+        leadership = replica.leadership
+        if leadership is None or leadership.pending is not None:
+            return KafkaError.INVALID_REQUEST
+        leadership.propose(isr)
+        return self._send_or_commit(params, replica, leadership)
+
+    def _send_or_commit(self, params: Params, replica: Replica, leadership: Leadership) -> KafkaError:
+        later = params.get("answer", "now") == "later"
+        if later and not replica.profile.alter_partition:
+            leadership.pending = leadership.proposal = None
+            raise ModelError(
+                f"Kafka {replica.profile.version} writes its ISR to ZooKeeper in one go: there is no request that "
+                "could be answered later (AlterPartition came with 2.7)"
+            )
+        proposal = leadership.take_proposal()
+        if proposal is None:
+            return KafkaError.NONE
+        key = (replica.partition, replica.broker)
+        self._answers.pop(key, None)
+        self._sent[key] = proposal._replace(broker_epoch=self._ground.registered[replica.broker])
+        if later:
+            return KafkaError.NONE
+        error = self._judge(key)
+        self._take(replica, self._answers.pop(key))
+        return error
+
+    def _send_again(self, params: Params) -> KafkaError:
+        replica = self._ground.replica(params)
+        leadership = self._leadership(replica)
+        if isinstance(leadership, KafkaError):
+            return leadership
+        if leadership.pending is None:
+            raise ModelError(f"broker {replica.broker} has no change of the ISR of {replica.partition} pending")
+        leadership.propose(leadership.pending)
+        return self._send_or_commit({**params, "answer": "later"}, replica, leadership)
+
+    def _serve(self, params: Params) -> KafkaError:
+        replica = self._ground.replica(params)
+        key = (replica.partition, replica.broker)
+        if key not in self._sent:
+            raise ModelError(
+                f"no AlterPartition of broker {replica.broker} for {replica.partition} is under way; "
+                "shrink_isr, expand_isr and expire_isr send one with answer: later"
+            )
+        return self._judge(key)
+
+    def _judge(self, key: _Key) -> KafkaError:
+        """The controller takes up a proposal; a sender that it has fenced is still one that it knows."""
+        proposal = self._sent.pop(key)
+        ground = self._ground
+        live = dict(ground.live)
+        if proposal.leader not in live and proposal.leader != ground.parts.committed.records[key[0]].leader:
+            live[proposal.leader] = ground.registered[proposal.leader]
+        committed = ground.parts.committed.records[key[0]].isr
+        for newcomer in [broker for broker in proposal.isr if broker not in committed]:
+            ground.count_on(newcomer)
+        response = ground.decider.alter_partition(proposal, live, NOW)
+        self._answers[key] = response
+        return KafkaError(response.error)
+
+    def _take(self, replica: Replica, response: AlterPartitionResponse) -> None:
+        if replica.leadership is not None:
+            replica.leadership.confirmed(NOW, response)
+            self._ground.settle(replica)
+
+    def _apply(self, params: Params) -> KafkaError:
+        replica = self._ground.replica(params)
+        response = self._answers.pop((replica.partition, replica.broker), None)
+        if response is None:
+            raise ModelError(
+                f"no answer to an AlterPartition of broker {replica.broker} for {replica.partition} is under way"
+            )
+        if not self._ground.up[replica.broker]:
+            return KafkaError.NETWORK_EXCEPTION
+        self._take(replica, response)
+        return KafkaError(response.error)
+
+    def _lose(self, params: Params) -> KafkaError:
+        replica = self._ground.replica(params)
+        key = (replica.partition, replica.broker)
+        if self._sent.pop(key, None) is None and self._answers.pop(key, None) is None:
+            raise ModelError(f"no AlterPartition of broker {replica.broker} for {replica.partition} is under way")
+        return KafkaError.NONE

@@ -4,10 +4,195 @@ from array import array
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from hashlib import blake2b
+from itertools import groupby, permutations, product
 
-from cluster_model.model_checker.properties import STUCK, Properties
-from cluster_model.model_checker.symmetry import Symmetry
-from cluster_model.model_checker.transitions import Moves, State, Step
+from cluster_model.model_checker.transitions import ACTIONS, NOBODY, Decision, Held, Local, Moves, Numbers, State, Step
+
+# What must hold in every state. The names of the first two are those of Kafka's TLA+ modules.
+
+
+STRONG_ISR = "strong-isr"
+"""What lies below the HW of whoever takes itself for the leader is in the log of every member of the true ISR.
+
+Where it breaks, a clean election can lose what was acknowledged with acks=all."""
+
+WEAK_ISR = "weak-isr"
+"""The same for the members of the ISR that such a leader itself knows of."""
+
+LOG_MATCHING = "log-matching"
+"""A follower that has made its log agree with its leader's, in that epoch, has nothing that differs from it."""
+
+STUCK = "stuck"
+"""Nothing more can happen, with a leader in place, and yet the replicas do not agree."""
+
+PROPERTIES = (STRONG_ISR, WEAK_ISR, LOG_MATCHING, STUCK)
+
+
+class Properties:
+    """Finds what a state breaks. Two replicas at a time are compared once."""
+
+    def __init__(self, moves: Moves) -> None:
+        self._moves = moves
+        self._brokers = range(moves.bounds.replicas)
+        self._below: dict[tuple[int, int], bool] = {}
+        self._prefix: dict[tuple[int, int], bool] = {}
+
+    def broken(self, state: State) -> list[str]:
+        """The names of what does not hold."""
+        things = self._moves.locals.things
+        found: list[str] = []
+        for broker in self._brokers:
+            own = state[broker]
+            local = things[own]
+            if local.leader == broker:
+                if local.hw:
+                    true_isr = self._moves.held.things[state[len(self._brokers)]][1]
+                    self._members(state, own, true_isr, STRONG_ISR, found)
+                    self._members(state, own, local.isr, WEAK_ISR, found)
+            elif local.leader != NOBODY:
+                its = state[local.leader]
+                leader = things[its]
+                follows = leader.leader == local.leader and leader.epoch == local.epoch
+                if follows and not self._agree(own, its) and LOG_MATCHING not in found:
+                    found.append(LOG_MATCHING)
+        return found
+
+    def _members(self, state: State, own: int, isr: tuple[int, ...], name: str, found: list[str]) -> None:
+        for member in isr:
+            its = state[member]
+            same = self._below.get((own, its))
+            if same is None:
+                local, other = self._moves.locals.things[own], self._moves.locals.things[its]
+                same = self._below[own, its] = local.log[: local.hw] == other.log[: local.hw]
+            if not same and name not in found:
+                found.append(name)
+
+    def _agree(self, own: int, its: int) -> bool:
+        same = self._prefix.get((own, its))
+        if same is None:
+            local, leader = self._moves.locals.things[own].log, self._moves.locals.things[its].log
+            both = min(len(local), len(leader))
+            same = self._prefix[own, its] = local[:both] == leader[:both]
+        return same
+
+    def stuck(self, state: State) -> bool:
+        """Of a state in which nothing more can happen: whether that is not because all is done, or not allowed."""
+        if len(self._moves.bounds.actions) < len(ACTIONS):
+            return False
+        decisions, isr = self._moves.held.things[state[len(self._brokers)]]
+        if not decisions or decisions[-1].leader == NOBODY:
+            return False
+        leader = decisions[-1].leader
+        lead: Local = self._moves.locals.things[state[leader]]
+        everyone = tuple(self._brokers)
+        if lead.hw != len(lead.log) or isr != everyone:
+            return True
+        replicas = [self._moves.locals.things[state[broker]] for broker in everyone]
+        return any(each.log != lead.log or each.epoch != lead.epoch for each in replicas)
+
+
+# Brokers have numbers, but no broker is special: states that differ by who is who count once.
+#
+# Each replica gets a signature that says nothing of numbers; replicas are put in the order of their signatures, and
+# only
+# where these are equal all orders are tried, of which the least one stands for all.
+
+
+Renaming = tuple[int, ...]
+"""Each broker's new number."""
+
+
+class Symmetry:
+    """Finds the state that stands for all that are the same but for the numbers of brokers."""
+
+    def __init__(self, moves: Moves) -> None:
+        self._moves = moves
+        self._brokers = moves.bounds.replicas
+        self._signs: Numbers[object] = Numbers()
+        self._own: dict[tuple[int, int], int] = {}
+        self._in_held: dict[tuple[int, int], int] = {}
+        self._locals: dict[tuple[Renaming, int], int] = {}
+        self._held: dict[tuple[Renaming, int], int] = {}
+        self._orders: dict[tuple[int, ...], tuple[Renaming, ...]] = {}
+
+    def stands_for(self, state: State) -> State:
+        """The one of all these that stands for them."""
+        held = state[self._brokers]
+        own, in_held = self._own, self._in_held
+        signs = []
+        for broker in range(self._brokers):
+            number = state[broker]
+            one, two = own.get((broker, number)), in_held.get((broker, held))
+            if one is None:
+                one = own[broker, number] = self._signs.of(_sign(broker, self._moves.locals.things[number]))
+            if two is None:
+                two = in_held[broker, held] = self._signs.of(_sign_in(broker, self._moves.held.things[held]))
+            signs.append((one << 32) + two)
+        key = tuple(signs)
+        orders = self._orders.get(key)
+        if orders is None:
+            orders = self._orders[key] = tuple(_orders(key))
+        if len(orders) == 1:
+            return self._renamed(state, orders[0])
+        return min([self._renamed(state, order) for order in orders])
+
+    def _renamed(self, state: State, new: Renaming) -> State:
+        brokers = self._brokers
+        renamed = list(state)
+        for broker in range(brokers):
+            key = (new, state[broker])
+            number = self._locals.get(key)
+            if number is None:
+                local = _renamed_local(self._moves.locals.things[key[1]], new)
+                number = self._locals[key] = self._moves.locals.of(local)
+            renamed[new[broker]] = number
+        key = (new, state[brokers])
+        number = self._held.get(key)
+        if number is None:
+            number = self._held[key] = self._moves.held.of(_renamed_held(self._moves.held.things[key[1]], new))
+        renamed[brokers] = number
+        return tuple(renamed)
+
+
+def _sign(broker: int, local: Local) -> object:
+    leads = local.leader == broker
+    return (local.log, local.hw, local.epoch, local.leader < 0, leads, len(local.isr), broker in local.isr, local.start)
+
+
+def _sign_in(broker: int, held: Held) -> object:
+    decisions, isr = held
+    return (tuple([(each.leader == broker, broker in each.isr) for each in decisions]), broker in isr)
+
+
+def _orders(signs: tuple[int, ...]) -> list[Renaming]:
+    """Every renaming that puts brokers in the order of their signatures."""
+    ordered = sorted(range(len(signs)), key=signs.__getitem__)
+    ties = [list(group) for _sign, group in groupby(ordered, key=signs.__getitem__)]
+    found = []
+    for choice in product(*(permutations(tie) for tie in ties)):
+        new = [0] * len(signs)
+        for place, broker in enumerate([each for tie in choice for each in tie]):
+            new[broker] = place
+        found.append(tuple(new))
+    return found
+
+
+def _names(brokers: tuple[int, ...], new: Renaming) -> tuple[int, ...]:
+    return tuple(sorted(new[broker] for broker in brokers))
+
+
+def _renamed_local(local: Local, new: Renaming) -> Local:
+    leader = local.leader if local.leader < 0 else new[local.leader]
+    return local._replace(leader=leader, isr=_names(local.isr, new))
+
+
+def _renamed_held(held: Held, new: Renaming) -> Held:
+    decisions, isr = held
+    renamed = tuple(
+        Decision(each.leader if each.leader < 0 else new[each.leader], _names(each.isr, new)) for each in decisions
+    )
+    return (renamed, _names(isr, new))
+
 
 Key = State | int
 

@@ -4,12 +4,364 @@ A step depends on one or two replicas, and there are far fewer of these than of 
 out once, by the model's replicas, and looked up from then on. Replicas and what the controller holds go by number.
 """
 
-from typing import Any, Generic, TypeVar
+from dataclasses import dataclass
+from typing import Any, Final, Generic, NamedTuple, TypeVar
 
-from cluster_model.model_checker.actors import Actors
-from cluster_model.model_checker.shape import ACTIONS, FRESH, NOBODY, Bounds, Decision, Held, Local
-from cluster_model.model_checker.steps import REFUSED, Steps, decided
+from cluster_model.broker.fetch.fetch_reads import check_epoch, epoch_end, serve_fetch
+from cluster_model.broker.partition.partition import BrokerMetadata, Following, Leadership, Replica
+from cluster_model.broker.request_handler import list_offset
+from cluster_model.log.batch_store import Lineages
+from cluster_model.log.leader_epoch_cache import UNDEFINED
+from cluster_model.protocol.configs import BrokerConfig, TopicConfig
+from cluster_model.protocol.errors import KafkaError
+from cluster_model.protocol.events import Event
+from cluster_model.protocol.messages import (
+    LATEST,
+    FetchData,
+    FetchPartition,
+    FetchRequest,
+    ListOffsetsRequest,
+    PartitionState,
+    ProduceRequest,
+)
+from cluster_model.protocol.records import Batch
 from cluster_model.protocol.versions import Profile
+
+# What a state of an exploration is: plain tuples, small and hashable. Replicas are numbered from 0.
+#
+# The abstraction is that of Kafka's public TLA+ modules (``KafkaReplication``): one partition; controller decisions
+# that
+# any replica may take up late or never; no time, no messages under way. A step is one replica's, whole: a follower
+# truncates as it begins to follow, a fetch brings one record, the HW moves by one. What a follower keeps of the ISR
+# follows from its epoch and is left out.
+
+
+NOBODY: Final = -1
+
+ACTIONS: Final = ("elect", "drop", "lead", "follow", "write", "fetch", "hw", "shrink", "expand", "restart")
+"""Kinds of steps: the controller's two first, then those of replicas."""
+
+Entry = tuple[int, int]
+"""A record: (leader epoch, number)."""
+
+
+class Local(NamedTuple):
+    """One replica, as it stands between two steps."""
+
+    log: tuple[Entry, ...]
+    hw: int
+    epoch: int
+    """The newest decision it has taken up, -1 none."""
+    leader: int
+    """Whom it takes for the leader."""
+    isr: tuple[int, ...]
+    """A leader's ISR; empty for a follower."""
+    start: int = -1
+    """Where a leader's log ended when it took up its epoch."""
+
+
+class Decision(NamedTuple):
+    """What the controller has decided: the number of its epoch is its place in the list of all."""
+
+    leader: int
+    isr: tuple[int, ...]
+
+
+Held = tuple[tuple[Decision, ...], tuple[int, ...]]
+"""What the controller holds: all its decisions, by epoch, and the ISR now."""
+
+
+FRESH: Final = Local((), 0, -1, NOBODY, ())
+"""A replica that nobody has told anything."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """How far an exploration goes; beyond them nothing happens any more."""
+
+    replicas: int = 3
+    log_size: int = 2
+    """Records that a log may hold."""
+    records: int = 2
+    """Records that are ever written."""
+    epochs: int = 2
+    """Decisions with an epoch of their own that the controller may take."""
+    restarts: int = 0
+    """How often a broker's process may die and start again."""
+    actions: frozenset[str] = frozenset(ACTIONS)
+    """The kinds of steps that are taken at all."""
+
+
+# Replicas of the model, put into a state, for one step: load, act, freeze.
+#
+# They are the objects that the timed and the hand-stepped cluster run, so that what is explored is what is shown.
+
+
+PARTITION: Final = "p-0"
+_NOW: Final = 0
+_UNLIMITED: Final = 1 << 40
+
+
+class Actors:
+    """Makes replicas of one version that stand as they are told to."""
+
+    def __init__(self, profile: Profile, replicas: int) -> None:
+        self.profile = profile
+        self.ids = tuple(range(replicas))
+        self._config = BrokerConfig.of(profile, {})
+        self._topic = TopicConfig.of(profile, {}, {})
+
+    def put(self, broker: int, local: Local, lineages: Lineages | None = None) -> Replica:
+        """A replica in that state; those that exchange records share their lineages."""
+        metadata = BrokerMetadata()
+        shared = Lineages() if lineages is None else lineages
+        metadata.live = dict.fromkeys(self.ids, 0)
+        replica = Replica(
+            broker, PARTITION, self.ids, self.profile, self._config, self._topic, shared, metadata, _unheard
+        )
+        replica.by_hand = True
+        if local.leader == broker:
+            start = local.start
+            _fill(replica, local.log[:start])
+            replica.hw = min(local.hw, start)
+            replica.apply(self.state(Decision(broker, local.isr), local.epoch), _NOW)
+            for _epoch, number in local.log[start:]:
+                append(replica, number)
+        else:
+            _fill(replica, local.log)
+            if local.epoch >= 0:
+                replica.leader, replica.leader_epoch, replica.partition_epoch = local.leader, local.epoch, local.epoch
+                replica.following = Following(replica)
+        replica.hw = local.hw
+        return replica
+
+    def state(self, decision: Decision, epoch: int) -> PartitionState:
+        """A decision as brokers are told it."""
+        return PartitionState(PARTITION, decision.leader, epoch, decision.isr, epoch, self.ids)
+
+
+def _unheard(_event: Event) -> None:
+    """Nobody listens."""
+
+
+def _fill(replica: Replica, log: tuple[Entry, ...]) -> None:
+    lineage = None
+    for base, (epoch, number) in enumerate(log):
+        if lineage is None or lineage.epoch != epoch:
+            lineage = replica.log.lineages.begin(replica.broker, epoch, base)
+        replica.log.append_batch(lineage, Batch(base, 1, 1, _NOW, "", -1, number, 1))
+
+
+def append(replica: Replica, number: int) -> None:
+    """A record is written to one that leads."""
+    leading(replica).append(_NOW, ProduceRequest(0, PARTITION, 1, 0, "", -1, number, 1, 1))
+
+
+def leading(replica: Replica) -> Leadership:
+    """Its leadership, which it must have."""
+    assert replica.leadership is not None
+    return replica.leadership
+
+
+def settle(replica: Replica, source: Replica) -> bool:
+    """A new follower makes its log agree with its leader's by the rule of its version; False where it is refused."""
+    following = replica.following
+    assert following is not None
+    while following.truncating:
+        answer = epoch_end(source, *following.epoch_question())
+        following.epoch_answer(_NOW, answer)
+        if answer.error:
+            return False
+    if not replica.profile.kip_320:
+        return True
+    while True:
+        asked = following.question()
+        if check_epoch(source, asked.current_leader_epoch) is not KafkaError.NONE or source.leadership is None:
+            return False
+        data = _served(replica, source, asked)
+        if data.error == KafkaError.OFFSET_OUT_OF_RANGE:
+            return _sought(replica, source, asked, data)
+        if data.error or data.diverging is None:
+            return not data.error
+        following.answer(_NOW, asked, data)
+
+
+def fetch(replica: Replica, source: Replica) -> bool:
+    """A follower fetches one record, or where its leader's log ends if that is before its own; False if refused."""
+    following = replica.following
+    assert following is not None
+    asked = following.question()
+    data = _served(replica, source, asked)
+    if data.error == KafkaError.OFFSET_OUT_OF_RANGE:
+        return _sought(replica, source, asked, data)
+    if data.error:
+        return False
+    following.answer(_NOW, asked, data)
+    return True
+
+
+def _served(replica: Replica, source: Replica, asked: FetchPartition) -> FetchData:
+    request = FetchRequest(0, replica.broker, -1, 0, _UNLIMITED, (asked,))
+    data = serve_fetch(source, request, asked, _NOW, (), book=False)
+    if data.records.end - data.records.start > 1:
+        data = data._replace(records=source.log.read(asked.offset, asked.offset + 1, _UNLIMITED))
+    return data
+
+
+def _sought(replica: Replica, source: Replica, asked: FetchPartition, refused: FetchData) -> bool:
+    """Out of range: the follower asks where its leader's log ends, and goes there."""
+    following = replica.following
+    assert following is not None
+    following.answer(_NOW, asked, refused)
+    request = ListOffsetsRequest(0, PARTITION, LATEST, asked.current_leader_epoch, replica.broker)
+    error, offset, _stamp = list_offset(source, check_epoch(source, asked.current_leader_epoch), request, _NOW)
+    following.offset_answer(_NOW, error, offset)
+    return not error
+
+
+def book(source: Replica, follower: int, asked: FetchPartition) -> bool:
+    """A leader counts a follower's fetch as news of it, if it takes it."""
+    request = FetchRequest(0, follower, -1, 0, _UNLIMITED, (asked,))
+    data = serve_fetch(source, request, asked, _NOW, (), book=True)
+    return not data.error and data.diverging is None
+
+
+def question(profile: Profile, local: Local, offset: int) -> FetchPartition:
+    """What a follower in that state asks, or asked when its log ended at ``offset``."""
+    current = local.epoch if profile.kip_320 else UNDEFINED
+    last = local.log[offset - 1][0] if profile.diverging_fetch and offset else UNDEFINED
+    return FetchPartition(PARTITION, offset, current, last, 0)
+
+
+# One replica's steps: each puts the model's own replicas into a state, lets them act, and says how they stand then.
+#
+# None stands for a step that cannot be taken: the replica is not in that role, or the other side refuses.
+
+
+_STEP_TIME_US: Final = 0
+REFUSED: Final = -1
+"""No fetch that the leader would count."""
+
+
+class Steps:
+    """The steps of one version."""
+
+    def __init__(self, actors: Actors, *, strict_join: bool) -> None:
+        """``strict_join``: a newcomer to the ISR also waits for the leader's HW to have reached its epoch.
+
+        That is how the KIP-320 module has it; ``Partition.isFollowerInSync`` asks that of the newcomer's log only.
+        """
+        self._actors = actors
+        self._profile = actors.profile
+        self._strict_join = strict_join
+
+    def write(self, broker: int, local: Local, number: int) -> Local:
+        """A record is written; who leads alone moves its HW as a step of its own."""
+        replica = self._actors.put(broker, local)
+        append(replica, number)
+        return local._replace(log=(*local.log, (replica.leader_epoch, number)))
+
+    def lead(self, broker: int, local: Local, decision: Decision, epoch: int) -> Local:
+        """It takes up the leadership."""
+        replica = self._actors.put(broker, local)
+        replica.apply(self._actors.state(decision, epoch), _STEP_TIME_US)
+        leadership = leading(replica)
+        return Local(local.log, local.hw, replica.leader_epoch, broker, leadership.isr, leadership.epoch_start)
+
+    def follow(self, broker: int, local: Local, leader: int, epoch: int, other: Local | None) -> Local | None:
+        """It begins to follow ``other``, truncation included, or is told that nobody leads."""
+        replica = self._actors.put(broker, local)
+        if not replica.apply(self._actors.state(Decision(leader, ()), epoch), _STEP_TIME_US):
+            return None
+        if other is not None and not settle(replica, self._actors.put(leader, other)):
+            return None
+        return _stands(replica, local)
+
+    def restart(self, broker: int, local: Local, hw: int, newest: int) -> Local:
+        """Its process dies and comes back with the HW it had written down; it hears of no decision but the newest."""
+        replica = self._actors.put(broker, local)
+        replica.checkpointed_hw = hw
+        replica.stopped()
+        replica.recovered()
+        return Local(local.log[: replica.log.leo], replica.hw, newest - 1, NOBODY, ())
+
+    def fetch(self, broker: int, local: Local, leader: Local) -> Local | None:
+        """It fetches one record from the leader it believes in, or finds that leader's log to be shorter."""
+        replica = self._actors.put(broker, local)
+        if not fetch(replica, self._actors.put(local.leader, leader, replica.log.lineages)):
+            return None
+        end = replica.log.leo
+        if end > len(local.log):
+            return local._replace(log=(*local.log, leader.log[end - 1]), hw=replica.hw)
+        return _stands(replica, local) if end < len(local.log) else None
+
+    def counted(self, broker: int, local: Local, follower: int, other: Local) -> int:
+        """Up to where the leader has heard of a follower, as far as it takes the HW one further."""
+        return self._heard(self._actors.put(broker, local), local, follower, other, local.hw + 1)
+
+    def _heard(self, replica: Replica, local: Local, follower: int, other: Local, most: int) -> int:
+        if other.leader != replica.broker:
+            return REFUSED
+        offset = min(len(other.log), most)
+        if not book(replica, follower, question(self._profile, other, offset)):
+            return REFUSED
+        replica.hw = local.hw
+        return offset
+
+    def advance(self, broker: int, local: Local, counted: tuple[int, ...]) -> Local | None:
+        """The HW moves by one, if all that must have the record have asked for the next; ``counted`` by broker."""
+        replica = self._actors.put(broker, local)
+        leadership = leading(replica)
+        for follower, offset in enumerate(counted):
+            if offset != REFUSED:
+                leadership.remotes[follower].fetched(self._profile, offset, replica.log.leo, _STEP_TIME_US)
+        leadership.maybe_advance_hw(_STEP_TIME_US)
+        return local._replace(hw=local.hw + 1) if replica.hw > local.hw else None
+
+    def shrink(self, broker: int, local: Local, follower: int, other: Local) -> Local | None:
+        """It takes a member out of the ISR that has been silent for too long, if that makes it out of sync."""
+        replica = self._actors.put(broker, local)
+        leadership = leading(replica)
+        self._heard(replica, local, follower, other, len(other.log))
+        leadership.write_off((follower,))
+        leadership.shrink(_STEP_TIME_US)
+        return None if leadership.pending is None else local._replace(isr=leadership.pending)
+
+    def expand(self, broker: int, local: Local, follower: int, other: Local) -> Local | None:
+        """It takes a newcomer into the ISR, by the rule of its version."""
+        replica = self._actors.put(broker, local)
+        leadership = leading(replica)
+        if self._heard(replica, local, follower, other, len(other.log)) == REFUSED:
+            return None
+        if self._strict_join and local.hw < local.start:
+            return None
+        if not leadership.may_join(follower, leadership.remotes[follower]):
+            return None
+        return local._replace(isr=tuple(sorted((*local.isr, follower))))
+
+
+def _stands(replica: Replica, before: Local) -> Local:
+    """A follower after a step that brought no record."""
+    leader = replica.leader
+    return Local(before.log[: replica.log.leo], replica.hw, replica.leader_epoch, leader, ())
+
+
+def decided(decisions: tuple[Decision, ...], isr: tuple[int, ...]) -> list[tuple[tuple[str, int], Decision]]:
+    """What the controller may decide next, as its own step; ``isr`` is the present one.
+
+    It elects any member, and gives up any; a leader that it gives up leaves nobody in its place, and the last member
+    stays one.
+    """
+    leader = decisions[-1].leader if decisions else NOBODY
+    found = [(("elect", member), Decision(member, isr)) for member in isr if member != leader]
+    for member in isr:
+        rest = tuple(broker for broker in isr if broker != member)
+        if member != leader:
+            found.append((("drop", member), Decision(leader, rest)))
+        else:
+            found.append((("drop", member), Decision(NOBODY, rest or isr)))
+    return found
+
 
 T = TypeVar("T")
 

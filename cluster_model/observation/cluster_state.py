@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from cluster_model.broker.partition.partition import Replica
-from cluster_model.controller.committed import PartitionRecord
+from cluster_model.controller.committed_state import PartitionRecord
 from cluster_model.log.batch_store import Lineages
 from cluster_model.protocol.errors import ModelError
 from cluster_model.protocol.messages import PartitionState

@@ -8,10 +8,8 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from cluster_model.broker.topic_configs import TopicSettings
-from cluster_model.protocol.config_defs import BROKER, MIN_ISR, TOPIC
-from cluster_model.protocol.config_key import ConfigKey, ConfigValue
-from cluster_model.protocol.configs import BrokerConfig, TopicConfig
-from cluster_model.protocol.rules import NEVER
+from cluster_model.protocol.config_defs import BROKER, MIN_ISR, TOPIC, ConfigKey, ConfigValue
+from cluster_model.protocol.configs import NEVER, BrokerConfig, TopicConfig
 from cluster_model.protocol.versions import Profile
 
 UNCLEAN: Final = "unclean.leader.election.enable"

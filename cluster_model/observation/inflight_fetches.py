@@ -10,8 +10,7 @@ from typing import Any, Literal, Protocol
 
 from cluster_model.broker.broker import Broker
 from cluster_model.broker.fetch.replica_fetcher import Fetcher
-from cluster_model.kernel.flights import Flight, flights
-from cluster_model.kernel.network import Network
+from cluster_model.kernel.network import Flight, Network, flights
 from cluster_model.observation.cluster_state import World
 from cluster_model.protocol.messages import (
     EpochEndRequest,

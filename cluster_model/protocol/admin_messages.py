@@ -7,7 +7,9 @@ controller (KIP-590) and brings the answer back. Whoever is not the controller a
 """
 
 from enum import IntEnum
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
+
+from cluster_model.protocol.group_messages import DescribedGroup, FetchedOffset
 
 DEFAULT: Final = -1
 """Partitions or replication factor of a new topic: whatever the cluster's defaults say (KIP-464)."""
@@ -286,3 +288,30 @@ def refusal(request: AdminRequest, error: int, message: str = "") -> AdminRespon
     if isinstance(request, IncrementalAlterConfigsRequest):
         return IncrementalAlterConfigsResponse(number, each(tuple(resource.name for resource in request.resources)))
     return UnregisterBrokerResponse(number, error, message)
+
+
+# One way to read every answer to an administrator.
+
+
+def entries_of(response: Any) -> tuple[int, tuple[AdminError, ...]]:
+    """The error of the whole, and what came of each thing asked for."""
+    error = int(getattr(response, "error", 0))
+    for field in ("topics", "resources", "partitions", "groups"):
+        entries = getattr(response, field, ())
+        if entries:
+            return error, tuple([told for entry in entries if (told := _entry(entry)) is not None])
+    return error, ()
+
+
+def _entry(entry: Any) -> AdminError | None:
+    """What came of one thing; None where the answer only tells of it."""
+    if isinstance(entry, AdminError):
+        return entry
+    if isinstance(entry, FetchedOffset):
+        return AdminError(entry.partition, entry.error)
+    if isinstance(entry, DescribedGroup):
+        return AdminError(entry.group_id, entry.error)
+    if type(entry) is tuple:  # A name and its error.
+        name, error = entry
+        return AdminError(name, error)
+    return None

@@ -5,20 +5,150 @@ Only keys that change something here are listed: an unknown or misspelt key is r
 
 import difflib
 import re
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Final, Literal
 
-from cluster_model.protocol.config_key import INT_MAX, LONG_MAX, ConfigKey, ConfigValue, Dynamic
 from cluster_model.protocol.errors import ModelError
-from cluster_model.protocol.modern_keys import COORDINATOR, MEMBER
-from cluster_model.protocol.partitioning_keys import PARTITIONING
-from cluster_model.protocol.transaction_keys import TRANSACTION_COORDINATOR, TRANSACTIONAL_PRODUCER
-from cluster_model.protocol.versions import ELR_FEATURE, PROFILE_VERSIONS
+from cluster_model.protocol.versions import ELR_FEATURE, PROFILE_VERSIONS, TRANSACTION_FEATURE
 
-__all__ = [
-    "BROKER", "CONSUMER", "FLAWED_CLIENTS", "INT_MAX", "LONG_MAX", "MIN_ISR", "PRODUCER", "SCOPES", "THREADS", "TOPIC",
-    "ConfigKey", "ConfigValue", "Dynamic", "Scope", "check",
-]  # fmt: skip
+# What is known of one of Kafka's configurations: its type, its range, and who may change it when.
+
+
+ConfigValue = int | str | bool
+Dynamic = Literal["read-only", "per-broker", "cluster-wide"]
+"""Whether a setting may change while the cluster runs, and for whom it is meant to (KIP-226)."""
+
+LONG_MAX: Final = 2**63 - 1
+INT_MAX: Final = 2**31 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigKey:
+    """One configuration: its type, the range of an ``int``, the choices of a ``str``, and what it does.
+
+    A ``str`` without choices takes what ``pattern`` matches; ``form`` says in words what that is.
+    """
+
+    name: str
+    type: Literal["int", "bool", "str", "ratio"]
+    """``ratio``: a number from 0 to 1 with at most six decimals, kept as its text."""
+    doc: str
+    low: int = 0
+    high: int = INT_MAX
+    choices: tuple[str, ...] = ()
+    pattern: str = ""
+    form: str = ""
+    dynamic: Dynamic = "read-only"
+
+
+# Configuration keys of groups by the consumer protocol (KIP-848).
+
+
+COORDINATOR: Final = (
+    ConfigKey(
+        "group.coordinator.rebalance.protocols",
+        "str",
+        "Whether groups may use the consumer protocol (3.7).",
+        pattern="classic( *, *consumer)?|consumer *, *classic",
+        form="classic or classic,consumer",
+    ),
+    ConfigKey("group.consumer.session.timeout.ms", "int", "Session of members by the consumer protocol.", 1),
+    ConfigKey("group.consumer.heartbeat.interval.ms", "int", "How often such members are to be heard of.", 1),
+    ConfigKey("group.consumer.max.size", "int", "Most members of such a group.", 1),
+    ConfigKey(
+        "group.consumer.assignors",
+        "str",
+        "Assignors of the coordinator, the default one first.",
+        pattern="(uniform|range)( *, *(uniform|range))*",
+        form="uniform and range, separated by commas",
+    ),
+)  # fmt: skip
+"""Of brokers."""
+
+MEMBER: Final = (
+    ConfigKey(
+        "group.protocol", "str", "How members and their coordinator come to terms: classic, or consumer (3.7, KRaft).",
+        choices=("classic", "consumer"),
+    ),
+    ConfigKey(
+        "group.remote.assignor", "str", "The coordinator's assignor that a member wants, with group.protocol consumer.",
+        choices=("uniform", "range"),
+    ),
+)  # fmt: skip
+"""Of consumers."""
+
+
+# Configurations of where a producer sends what names no partition.
+
+
+PARTITIONER_CLASS: Final = "partitioner.class"
+IGNORE_KEYS: Final = "partitioner.ignore.keys"
+ADAPTIVE: Final = "partitioner.adaptive.partitioning.enable"
+AVAILABILITY: Final = "partitioner.availability.timeout.ms"
+
+PARTITIONERS: Final = tuple(
+    f"{package}{name}"
+    for package, name in (
+        ("org.apache.kafka.clients.producer.internals.", "DefaultPartitioner"),
+        ("org.apache.kafka.clients.producer.", "RoundRobinPartitioner"),
+        ("org.apache.kafka.clients.producer.", "UniformStickyPartitioner"),
+    )
+)
+"""By their Java names; the last part is enough."""
+
+PARTITIONING: Final = (
+    ConfigKey(
+        PARTITIONER_CLASS, "str", "Who chooses partitions; the version's default unless given.",
+        choices=(*(name.rpartition(".")[2] for name in PARTITIONERS), *PARTITIONERS),
+    ),
+    ConfigKey(IGNORE_KEYS, "bool", "Whether records with keys are spread like those without (3.3)."),
+    ConfigKey(ADAPTIVE, "bool", "Whether partitions with shorter queues get more (3.3)."),
+    ConfigKey(
+        AVAILABILITY, "int", "Silence of a leader after which its partitions are left out; 0 never (3.3).", 0,
+        LONG_MAX // 1_000,
+    ),
+)  # fmt: skip
+
+
+# Configuration keys of transactions: of their coordinators, and of producers that write in them.
+
+
+TRANSACTION_COORDINATOR: Final = (
+    ConfigKey("transaction.state.log.num.partitions", "int", "Partitions of __transaction_state.", 1, 1_000),
+    ConfigKey("transaction.state.log.replication.factor", "int", "Replicas of __transaction_state.", 1, 100),
+    ConfigKey("transaction.state.log.min.isr", "int", "In-sync replicas that __transaction_state needs.", 1),
+    ConfigKey("transaction.max.timeout.ms", "int", "Longest timeout that a transaction may ask for.", 1),
+    ConfigKey("transactional.id.expiration.ms", "int", "Silence after which a transactional id is forgotten.", 1),
+    ConfigKey(
+        "transaction.abort.timed.out.transaction.cleanup.interval.ms", "int",
+        "How often transactions are looked for that have been open for too long.", 1,
+    ),
+    ConfigKey(
+        "transaction.remove.expired.transaction.cleanup.interval.ms", "int",
+        "How often transactional ids are looked for that nobody uses.", 1,
+    ),
+    ConfigKey(
+        "transaction.partition.verification.enable", "bool",
+        "Whether leaders check that a partition is part of a transaction (3.6).",
+    ),
+    ConfigKey(
+        TRANSACTION_FEATURE, "int", "Feature level: at 2 every transaction has an epoch (KRaft; default since 4.0).",
+        0, 2,
+    ),
+)  # fmt: skip
+"""Of brokers."""
+
+TRANSACTIONAL_PRODUCER: Final = (
+    ConfigKey(
+        "transactional.id",
+        "str",
+        "Makes the producer write in transactions, as the only one of that name (0.11).",
+        pattern="[a-zA-Z0-9._-]{1,200}",
+        form="a name",
+    ),
+    ConfigKey("transaction.timeout.ms", "int", "How long a transaction may be open (0.11).", 1),
+)  # fmt: skip
+"""Of producers."""
 
 Scope = Literal["broker", "topic", "producer", "consumer"]
 

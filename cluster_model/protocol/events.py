@@ -1095,3 +1095,13 @@ def describe(event: Event) -> str:
             continue
         parts.append(f"{name}={','.join(map(str, value)) if isinstance(value, tuple) else value}")
     return " ".join(parts)
+
+
+# How a process ended, as ``NodeDown`` tells it; one that ends itself gives its reason there.
+
+
+CRASH: Final = "crash"
+"""Killed: the page cache stays, and peers are told by resets."""
+POWER_LOSS: Final = "power_loss"
+"""Its machine is gone: what was not yet on disk too, and nobody is told."""
+OUT_OF_MEMORY: Final = "out_of_memory"

@@ -2,8 +2,7 @@
 
 from typing import Final, NamedTuple
 
-from cluster_model.protocol.batch import EpochEntry
-from cluster_model.protocol.slices import Slice
+from cluster_model.protocol.records import EpochEntry, Slice
 
 NOBODY: Final = -1
 """``leader`` of a partition that has none, or that the one who asks has not been told of."""

@@ -3,9 +3,171 @@
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from cluster_model.protocol.rules import WRITEBACK_US
+from cluster_model.protocol.configs import WRITEBACK_US
 from cluster_model.protocol.versions import ELR_FEATURE, TRANSACTION_FEATURE, Profile, with_elr, with_transactions
-from cluster_model.spec.load_spec import ClosedLoop, KeySkew, OwnPartitioner, RateProfile, Sizes
+
+# What an application does with the records that its consumer hands it, and when it commits them.
+
+
+AUTO: Final = "auto"
+BEFORE: Final = "before"
+ASYNC_RETRY: Final = "async_retry"
+HANDED_OFF: Final = "handed_off"
+TRANSACTION: Final = "transaction"
+COMMIT_MODES: Final = {
+    AUTO: "enable.auto.commit: inside of polls, what earlier ones handed out",
+    "sync": "commitSync when the records of a poll have been processed",
+    "async": "commitAsync then",
+    ASYNC_RETRY: "commitAsync then, and once more behind the next one where it failed: offsets may go back",
+    BEFORE: "commitSync before they are processed: at most once",
+    HANDED_OFF: "enable.auto.commit, while another thread processes: what is committed may not have been processed",
+    "none": "never",
+    TRANSACTION: "in the transaction in which what came out of the records is written: exactly once",
+}
+"""How a group commits, with what that means."""
+
+Failing = tuple[str, int, int]
+"""(partition, first offset, how many) of records that the handler cannot process."""
+
+
+@dataclass(frozen=True, slots=True)
+class Application:
+    """``processing_us`` is spent on every record; ``commit`` is one of :data:`COMMIT_MODES`.
+
+    The handler fails for the last of every ``fails`` offsets of a partition (0: never), whoever reads it. It is tried
+    ``retries`` times more, each after ``pause_us``, without a poll meanwhile; then the record is skipped.
+    """
+
+    processing_us: int = 0
+    commit: str = AUTO
+    fails: int = 0
+    retries: int = 0
+    pause_us: int = 0
+
+    @property
+    def commits_before(self) -> bool:
+        """Whether a crash loses what was being processed, rather than have it processed again."""
+        return self.commit == BEFORE
+
+    @property
+    def hands_off(self) -> bool:
+        """Whether another thread processes the records, one poll's after the other's, while polls go on."""
+        return self.commit == HANDED_OFF
+
+    @property
+    def commits_async(self) -> bool:
+        """Whether it does not wait for its commits."""
+        return self.commit in ("async", ASYNC_RETRY)
+
+    @property
+    def auto_commits(self) -> bool:
+        """What ``enable.auto.commit`` is unless it is given."""
+        return self.commit in (AUTO, HANDED_OFF)
+
+    def failing(self, partition: str, start: int, last: int) -> Failing | None:
+        """Which of the records from ``start`` to ``last`` the handler cannot process."""
+        if not self.fails:
+            return None
+        first = start + (self.fails - 1 - start) % self.fails
+        return (partition, first, (last - first) // self.fails + 1) if first <= last else None
+
+
+# What a producer's load looks like, as plain data already checked by whoever read it.
+
+
+HOUR_US: Final = 3_600_000_000
+RATE_UNITS: Final = 1_000_000
+"""Rates are whole numbers of millionths of a record per hour: every rate that can be written is one exactly."""
+RECORD: Final = HOUR_US * RATE_UNITS
+"""One record, in rate units times microseconds."""
+
+
+class Stretch(NamedTuple):
+    """A stretch of time in which the rate goes evenly from ``start`` to ``end`` (in :data:`RATE_UNITS`).
+
+    ``duration_us`` -1: for ever, and ``start`` and ``end`` are the same.
+    """
+
+    duration_us: int
+    start: int
+    end: int
+
+
+class RateProfile(NamedTuple):
+    """A rate that changes with time: stretches, one after the other, counted from the producer's start.
+
+    ``repeats``: after the last one the first one comes again; no stretch is endless then. Otherwise the last one is.
+    """
+
+    stretches: tuple[Stretch, ...]
+    repeats: bool = False
+
+
+def constant(rate: int) -> RateProfile:
+    """One rate for ever."""
+    return RateProfile((Stretch(-1, rate, rate),))
+
+
+class ClosedLoop(NamedTuple):
+    """At most ``outstanding`` records are not settled; each batch is followed by the next after ``think_us``."""
+
+    outstanding: int
+    think_us: int = 0
+
+
+class UniformSizes(NamedTuple):
+    """Records of ``low`` to ``high`` bytes, all alike often."""
+
+    low: int
+    high: int
+
+
+class TwoSizes(NamedTuple):
+    """Records of ``small`` bytes, and ``large_ppm`` in a million of ``large`` bytes."""
+
+    small: int
+    large: int
+    large_ppm: int
+
+
+class SpreadSizes(NamedTuple):
+    """Sizes whose logarithm is normal: half are below ``median`` bytes, one in a hundred is above ``p99``."""
+
+    median: int
+    p99: int
+
+
+Sizes = UniformSizes | TwoSizes | SpreadSizes
+"""How the sizes of records are drawn."""
+
+
+class ZipfKeys(NamedTuple):
+    """The second key is had by 2^s times fewer records than the first, the third by 3^s times fewer, and so on.
+
+    ``exponent`` is s in thousandths.
+    """
+
+    exponent: int
+
+
+class HotKey(NamedTuple):
+    """``share_ppm`` in a million records have the first key, the others any of the rest."""
+
+    share_ppm: int
+
+
+KeySkew = ZipfKeys | HotKey
+"""How keys are drawn that are not all alike."""
+
+
+class OwnPartitioner(NamedTuple):
+    """An application's own partitioner: some keys go to a partition each."""
+
+    keys: tuple[tuple[int, int], ...]
+    """(N of ``key-N``, partition)."""
+    others: int = -1
+    """Partition of all other keys; -1: each goes by Kafka's hash."""
+
 
 MAX_BROKER: Final = 999
 """Largest id of a broker."""

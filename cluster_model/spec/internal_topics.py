@@ -9,10 +9,9 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Final
 
-from cluster_model.protocol.config_key import ConfigValue
+from cluster_model.protocol.config_defs import ConfigValue
 from cluster_model.protocol.versions import Profile
-from cluster_model.spec.application import TRANSACTION
-from cluster_model.spec.cluster_spec import ClusterSpec, TopicSpec
+from cluster_model.spec.cluster_spec import TRANSACTION, ClusterSpec, TopicSpec
 
 OFFSETS: Final = "__consumer_offsets"
 TRANSACTIONS: Final = "__transaction_state"

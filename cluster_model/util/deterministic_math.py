@@ -1,5 +1,6 @@
 """Powers with broken exponents in whole numbers, for tables that must be the same on every machine."""
 
+import hashlib
 from functools import lru_cache
 from math import isqrt
 from typing import Final
@@ -42,3 +43,53 @@ def _roots() -> tuple[int, ...]:
         root = isqrt(root << FRACTION)
         roots.append(root)
     return tuple(roots)
+
+
+# Numbers that look drawn but are functions of what they belong to: the same on every replica and in every run.
+
+
+_MASK_64: Final = 2**64 - 1
+
+
+def mixed(value: int) -> int:
+    """64 well-mixed bits of a number (SplitMix64)."""
+    value = (value * 0x9E3779B97F4A7C15 + 0x632BE59BD9B4E019) & _MASK_64
+    value = (value ^ value >> 30) * 0xBF58476D1CE4E5B9 & _MASK_64
+    value = (value ^ value >> 27) * 0x94D049BB133111EB & _MASK_64
+    return value ^ value >> 31
+
+
+def number_of(name: str) -> int:
+    """64 bits of a name."""
+    return int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], "big")
+
+
+# The hash of a record's key, and the partition that it stands for (``Utils.murmur2``, ``BuiltInPartitioner``).
+
+
+_M: Final = 0x5BD1E995
+_SEED: Final = 0x9747B28C
+_MASK_32: Final = 0xFFFFFFFF
+
+
+def murmur2(key: bytes) -> int:
+    """32-bit murmur2 with Kafka's seed, unsigned; Java's int is the same bits with a sign."""
+    length = len(key)
+    whole = length & ~3
+    hashed = _SEED ^ length
+    for at in range(0, whole, 4):
+        word = int.from_bytes(key[at : at + 4], "little") * _M & _MASK_32
+        word = (word ^ word >> 24) * _M & _MASK_32
+        hashed = hashed * _M & _MASK_32 ^ word
+    if whole < length:
+        hashed = (hashed ^ int.from_bytes(key[whole:], "little")) * _M & _MASK_32
+    hashed = (hashed ^ hashed >> 13) * _M & _MASK_32
+    return hashed ^ hashed >> 15
+
+
+def partition_for_key(key: bytes, total: int) -> int:
+    """The partition of a key among ``total``, those without a leader counted too; an empty key is a key.
+
+    More partitions mean another place for most keys: the order within a key breaks there.
+    """
+    return (murmur2(key) & 0x7FFFFFFF) % total

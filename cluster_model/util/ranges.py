@@ -1,6 +1,8 @@
 """Ranges of offsets as plain pairs: their union, their difference and their length."""
 
-from collections.abc import Iterable
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterable
+from typing import Any
 
 Range = tuple[int, int]
 """Offsets ``[start, end)``."""
@@ -39,3 +41,148 @@ def subtract(ranges: Iterable[Range], holes: Iterable[Range]) -> list[Range]:
 def length(ranges: Iterable[Range]) -> int:
     """Number of offsets."""
     return sum(end - start for start, end in ranges)
+
+
+# Whole numbers as disjoint ascending ranges; neighbours merge, so what has no holes takes one entry.
+
+
+class Spans:
+    """A set of numbers that tells what is new when more are added."""
+
+    __slots__ = ("ends", "starts")
+
+    def __init__(self) -> None:
+        self.starts: list[int] = []
+        self.ends: list[int] = []
+
+    def add(self, start: int, end: int) -> list[Range]:
+        """Put ``[start, end)`` in, which is not empty; what of it was not in."""
+        starts, ends = self.starts, self.ends
+        if not ends or start > ends[-1]:
+            starts.append(start)
+            ends.append(end)
+            return [(start, end)]
+        if start == ends[-1]:
+            ends[-1] = end
+            return [(start, end)]
+        low, high = bisect_left(ends, start), bisect_right(starts, end)
+        fresh: list[Range] = []
+        at = start
+        for index in range(low, high):
+            if at < starts[index]:
+                fresh.append((at, starts[index]))
+            at = max(at, ends[index])
+        if at < end:
+            fresh.append((at, end))
+        if low < high:
+            start, end = min(start, starts[low]), max(end, ends[high - 1])
+        starts[low:high] = [start]
+        ends[low:high] = [end]
+        return fresh
+
+    def extend(self, start: int, end: int) -> bool:
+        """Add ``[start, end)`` if it begins where the last range ends, as it nearly always does; False where not."""
+        ends = self.ends
+        if ends and ends[-1] == start:
+            ends[-1] = end
+            return True
+        return False
+
+    def bridged(self, start: int, end: int, empty: Callable[[int, int], bool]) -> Range:
+        """``[start, end)``, and the holes on either side of it if there is nothing in them that could ever be added."""
+        starts, ends = self.starts, self.ends
+        index = bisect_right(starts, start)
+        if index and ends[index - 1] < start and empty(ends[index - 1], start):
+            start = ends[index - 1]
+        index = bisect_left(starts, end)
+        if index < len(starts) and starts[index] > end and empty(end, starts[index]):
+            end = starts[index]
+        return start, end
+
+    def within(self, start: int, end: int) -> list[Range]:
+        """What of ``[start, end)`` is in."""
+        low, high = bisect_right(self.ends, start), bisect_left(self.starts, end)
+        return [(max(start, self.starts[at]), min(end, self.ends[at])) for at in range(low, high)]
+
+    def without(self, start: int, end: int) -> list[Range]:
+        """What of ``[start, end)`` is not in."""
+        found: list[Range] = []
+        for low, high in self.within(start, end):
+            if start < low:
+                found.append((start, low))
+            start = high
+        if start < end:
+            found.append((start, end))
+        return found
+
+    def has(self, number: int) -> bool:
+        """Whether a number is in."""
+        index = bisect_right(self.starts, number) - 1
+        return index >= 0 and number < self.ends[index]
+
+    def any_within(self, start: int, end: int) -> bool:
+        """Whether any number of ``[start, end)`` is in."""
+        return start < end and bisect_right(self.ends, start) < bisect_left(self.starts, end)
+
+    def minus(self, other: "Spans | None") -> list[Range]:
+        """What is in this and not in the other."""
+        if other is None:
+            return self.ranges()
+        return [part for start, end in zip(self.starts, self.ends, strict=True) for part in other.without(start, end)]
+
+    def common(self, other: "Spans | None") -> list[Range]:
+        """What is in both."""
+        if other is None:
+            return []
+        return [part for start, end in zip(self.starts, self.ends, strict=True) for part in other.within(start, end)]
+
+    @property
+    def gaps(self) -> int:
+        """How many are missing between the first and the last."""
+        return sum(self.starts[1:]) - sum(self.ends[:-1])
+
+    @property
+    def size(self) -> int:
+        """How many numbers."""
+        return sum(self.ends) - sum(self.starts)
+
+    def ranges(self) -> list[Range]:
+        """All of it."""
+        return list(zip(self.starts, self.ends, strict=True))
+
+    def save(self) -> tuple[Any, ...]:
+        """All state."""
+        return (tuple(self.starts), tuple(self.ends))
+
+    @classmethod
+    def loaded(cls, saved: tuple[Any, ...]) -> "Spans":
+        """Undo of :meth:`save`."""
+        spans = cls()
+        spans.starts, spans.ends = list(saved[0]), list(saved[1])
+        return spans
+
+
+def put(into: dict[str, Spans], key: str, start: int, end: int) -> list[Range]:
+    """Add to the spans of ``key``, which begin empty."""
+    spans = into.get(key)
+    if spans is None:
+        spans = into[key] = Spans()
+    return spans.add(start, end)
+
+
+def put_at(into: dict[int, Spans], key: int, start: int, end: int) -> list[Range]:
+    """The same by number."""
+    spans = into.get(key)
+    if spans is None:
+        spans = into[key] = Spans()
+    return spans.add(start, end)
+
+
+def save_all(spans: dict[Any, Spans]) -> tuple[Any, ...]:
+    """Spans by key, as a keyframe has them."""
+    return tuple([(key, each.save()) for key, each in spans.items()])
+
+
+def load_all(saved: tuple[Any, ...]) -> dict[Any, Spans]:
+    """Undo of :func:`save_all`."""
+    return {key: Spans.loaded(each) for key, each in saved}

@@ -11,6 +11,7 @@ from typing import Any, Final, Protocol
 
 from cluster_model.kernel.event_loop import Payload
 from cluster_model.kernel.node_context import Alarm, Port
+from cluster_model.zookeeper.data_tree import ClientWatches
 from cluster_model.zookeeper.messages import (
     READS,
     ClientPing,
@@ -28,7 +29,6 @@ from cluster_model.zookeeper.messages import (
     WatchKind,
     ZkError,
 )
-from cluster_model.zookeeper.watches import ClientWatches
 
 TIMER: Final = "zookeeper client"
 IDLE, WAITING, CONNECTING, CONNECTED, EXPIRED = range(5)

@@ -5,8 +5,9 @@ the changes of a transaction; every server *applies* those in order. Left out: a
 to live, and the times in ``Stat``.
 """
 
+from bisect import bisect_right
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from cluster_model.zookeeper.messages import (
     ANY_VERSION,
@@ -24,7 +25,10 @@ from cluster_model.zookeeper.messages import (
     Read,
     Result,
     SetData,
+    SetWatches,
     Stat,
+    Sync,
+    Txn,
     WatchKind,
     Write,
     ZkError,
@@ -281,3 +285,242 @@ def _discard(table: dict[Any, dict[str, None]], key: Any, name: str) -> None:
     del names[name]
     if not names:
         del table[key]
+
+
+# What a server keeps on its disk: epochs, transaction log, and the tree as far as it is committed. Sans-IO.
+#
+# Simplified from ``ZKDatabase`` and ``FileTxnSnapLog``: a log entry is forced to disk before it is acknowledged and
+# that
+# takes no time; the applied tree counts as the snapshot that recovery starts from; of what is committed, the log
+# keeps
+# the last entries for followers that lag (``commitLogCount``), and who is further behind gets the tree.
+
+
+COMMIT_LOG_COUNT: Final = 500
+"""``ZKDatabase.commitLogCount``."""
+_COUNTER_BITS: Final = 32
+
+
+def first_zxid(epoch: int) -> int:
+    """The zxid before the first of an epoch (``ZxidUtils.makeZxid``)."""
+    return epoch << _COUNTER_BITS
+
+
+class Store:
+    """One server's. ``tree`` is of ``committed``; the log's entries behind that are proposals."""
+
+    __slots__ = ("_base", "_log", "accepted_epoch", "current_epoch", "tree")
+
+    def __init__(self) -> None:
+        self.accepted_epoch = 0
+        self.current_epoch = 0
+        self.tree = Tree()
+        self._base = 0
+        """The log holds everything after this zxid."""
+        self._log: list[Txn] = []
+
+    def begin(self, epoch: int, tree: tuple[Any, ...]) -> None:
+        """Stand with this tree, committed, in this epoch."""
+        self.accepted_epoch = self.current_epoch = epoch
+        self.tree.load(tree)
+        self._base = self.committed
+
+    @property
+    def committed(self) -> int:
+        """The last zxid that this server has applied."""
+        return self.tree.zxid
+
+    @property
+    def last_zxid(self) -> int:
+        """The last zxid that this server has logged."""
+        return self._log[-1].zxid if self._log else self._base
+
+    def append(self, txn: Txn) -> None:
+        """Log a proposal, on disk."""
+        self._log.append(txn)
+
+    def after(self, zxid: int) -> tuple[Txn, ...]:
+        """The log's entries behind a zxid."""
+        return tuple(self._log[self._place(zxid) :])
+
+    def _place(self, zxid: int) -> int:
+        return bisect_right(self._log, zxid, key=_zxid_of)
+
+    def trim(self) -> None:
+        """Forget the oldest of what is committed; seldom, because it costs a copy."""
+        if len(self._log) > 2 * COMMIT_LOG_COUNT:
+            extra = min(len(self._log) - COMMIT_LOG_COUNT, self._place(self.committed))
+            if extra:
+                self._base = self._log[extra - 1].zxid
+                del self._log[:extra]
+
+    def sync_for(self, join: int, epoch: int, last_zxid: int) -> Sync:
+        """What makes the history of a server that ends at ``last_zxid`` this one (``LearnerHandler.syncFollower``)."""
+        if last_zxid < self._base:
+            entries = self.after(self.committed)
+            return Sync(join, epoch, self.committed, self.tree.save(), entries, self.committed)
+        place = self._place(last_zxid)
+        keep = self._log[place - 1].zxid if place else self._base
+        return Sync(join, epoch, keep, (), tuple(self._log[place:]), self.committed)
+
+    def take(self, sync: Sync) -> None:
+        """Make another server's history this one's.
+
+        Raises:
+            ValueError: it would take back what was committed, which no leader of a majority asks for.
+        """
+        if sync.snapshot:
+            self.tree.load(sync.snapshot)
+            self._base = sync.keep
+            self._log.clear()
+        elif sync.keep < self.committed:
+            raise ValueError(f"zxid {self.committed:#x} is committed, and the leader's history ends at {sync.keep:#x}")
+        del self._log[self._place(sync.keep) :]
+        self._log.extend(sync.entries)
+
+    def save(self) -> tuple[Any, ...]:
+        """All state."""
+        return (self.accepted_epoch, self.current_epoch, self.tree.save(), self._base, tuple(self._log))
+
+    def load(self, saved: tuple[Any, ...]) -> None:
+        """Undo of :meth:`save`."""
+        self.accepted_epoch, self.current_epoch, tree, self._base, log = saved
+        self.tree.load(tree)
+        self._log = list(log)
+
+
+def _zxid_of(txn: Txn) -> int:
+    return txn.zxid
+
+
+# One-shot watches of a server's connections (``WatchManager``), and of a client over reconnections. Sans-IO.
+
+
+DATA, EXIST, CHILD = "data", "exist", "child"
+"""What a client waits for: a change of a node that is there, a node that is not there yet, a change of children."""
+
+
+class WatchTable:
+    """Watches by path, each a set of watchers in the order in which they came."""
+
+    __slots__ = ("_child", "_data")
+
+    def __init__(self) -> None:
+        self._data: dict[str, dict[int, None]] = {}
+        self._child: dict[str, dict[int, None]] = {}
+
+    def read(self, watcher: int, operation: Read, result: Result) -> None:
+        """A read asked for a watch and was answered by ``result``."""
+        if isinstance(operation, Exists):
+            self._data.setdefault(operation.path, {})[watcher] = None
+        elif result.error is ZkError.OK:
+            table = self._child if isinstance(operation, GetChildren) else self._data
+            table.setdefault(operation.path, {})[watcher] = None
+
+    def trigger(self, path: str, kind: WatchKind) -> tuple[int, ...]:
+        """Who is to be told; they watch no longer. Nobody is told of one deletion twice."""
+        if kind is WatchKind.NODE_CHILDREN_CHANGED:
+            return tuple(self._child.pop(path, ()))
+        found = self._data.pop(path, {})
+        if kind is WatchKind.NODE_DELETED:
+            found.update(self._child.pop(path, {}))
+        return tuple(found)
+
+    def again(self, watcher: int, watches: SetWatches, tree: Tree) -> list[tuple[str, WatchKind]]:
+        """Watches of a client that was connected elsewhere: those that have gone off since (``setWatches``)."""
+        missed: list[tuple[str, WatchKind]] = []
+        for path in watches.data:
+            node = tree.nodes.get(path)
+            if node is None:
+                missed.append((path, WatchKind.NODE_DELETED))
+            elif node.mzxid > watches.last_zxid:
+                missed.append((path, WatchKind.NODE_DATA_CHANGED))
+            else:
+                self._data.setdefault(path, {})[watcher] = None
+        for path in watches.exist:
+            if path in tree.nodes:
+                missed.append((path, WatchKind.NODE_CREATED))
+            else:
+                self._data.setdefault(path, {})[watcher] = None
+        for path in watches.child:
+            node = tree.nodes.get(path)
+            if node is None:
+                missed.append((path, WatchKind.NODE_DELETED))
+            elif node.pzxid > watches.last_zxid:
+                missed.append((path, WatchKind.NODE_CHILDREN_CHANGED))
+            else:
+                self._child.setdefault(path, {})[watcher] = None
+        return missed
+
+    def forget(self, watcher: int) -> None:
+        """Its connection is gone."""
+        for table in (self._data, self._child):
+            for path in [path for path, watchers in table.items() if watcher in watchers]:
+                del table[path][watcher]
+                if not table[path]:
+                    del table[path]
+
+    def clear(self) -> None:
+        """All connections are gone."""
+        self._data.clear()
+        self._child.clear()
+
+    def save(self) -> tuple[Any, ...]:
+        """All state."""
+        tables = (self._data, self._child)
+        return tuple([tuple([(path, tuple(found)) for path, found in table.items()]) for table in tables])
+
+    def load(self, saved: tuple[Any, ...]) -> None:
+        """Undo of :meth:`save`."""
+        tables = [{path: dict.fromkeys(found) for path, found in table} for table in saved]
+        self._data, self._child = tables
+
+
+class ClientWatches:
+    """What a client still waits for (``ZKWatchManager``)."""
+
+    __slots__ = ("_waiting",)
+
+    def __init__(self) -> None:
+        self._waiting: dict[tuple[str, str], None] = {}
+
+    def read(self, operation: Read, result: Result) -> None:
+        """A read with a watch was answered."""
+        if result.error is ZkError.OK:
+            self._waiting[CHILD if isinstance(operation, GetChildren) else DATA, operation.path] = None
+        elif result.error is ZkError.NO_NODE and isinstance(operation, Exists):
+            self._waiting[EXIST, operation.path] = None
+
+    def went_off(self, path: str, kind: WatchKind) -> bool:
+        """Whether it was waited for; it no longer is."""
+        if kind is WatchKind.NODE_CHILDREN_CHANGED:
+            kinds: tuple[str, ...] = (CHILD,)
+        elif kind is WatchKind.NODE_DELETED:
+            kinds = (DATA, EXIST, CHILD)
+        else:
+            kinds = (DATA, EXIST)
+        found = [(each, path) for each in kinds if (each, path) in self._waiting]
+        for each in found:
+            del self._waiting[each]
+        return bool(found)
+
+    def again(self, attempt: int, last_zxid: int) -> SetWatches | None:
+        """What to tell another server, None for nothing."""
+        if not self._waiting:
+            return None
+        data, exist, child = (
+            tuple([path for each, path in self._waiting if each == kind]) for kind in (DATA, EXIST, CHILD)
+        )
+        return SetWatches(attempt, last_zxid, data, exist, child)
+
+    def clear(self) -> None:
+        """The session is over, and its watches with it."""
+        self._waiting.clear()
+
+    def save(self) -> tuple[Any, ...]:
+        """All state."""
+        return tuple(self._waiting)
+
+    def load(self, saved: tuple[Any, ...]) -> None:
+        """Undo of :meth:`save`."""
+        self._waiting = dict.fromkeys(saved)

@@ -8,9 +8,9 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from cluster_model.kernel.node_context import Alarm, Port
-from cluster_model.zookeeper.peers import Notification, ServerState, Vote
-from cluster_model.zookeeper.settings import ZkSettings
-from cluster_model.zookeeper.store import Store
+from cluster_model.zookeeper.data_tree import Store
+from cluster_model.zookeeper.messages import Notification, ServerState, Vote
+from cluster_model.zookeeper.request_processor import ZkSettings
 
 VOTES: Final = "votes"
 FIRST_REPEAT_US: Final = 200_000

@@ -4,17 +4,20 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from cluster_model.kernel.node_context import Alarm, Port
-from cluster_model.zookeeper.messages import CloseSession, CreateSession, Origin, Write
-from cluster_model.zookeeper.peers import (
+from cluster_model.zookeeper.data_tree import Store
+from cluster_model.zookeeper.messages import (
     Ack,
     AckEpoch,
     AckNewLeader,
+    CloseSession,
     Commit,
+    CreateSession,
     FollowerInfo,
     FollowerPing,
     Forward,
     LeaderInfo,
     LeaderPing,
+    Origin,
     Proposal,
     Refused,
     Revalidate,
@@ -22,10 +25,9 @@ from cluster_model.zookeeper.peers import (
     Sync,
     Touch,
     UpToDate,
+    Write,
 )
-from cluster_model.zookeeper.request_processor import Serving, Upstream
-from cluster_model.zookeeper.settings import ZkSettings
-from cluster_model.zookeeper.store import Store
+from cluster_model.zookeeper.request_processor import Serving, Upstream, ZkSettings
 
 SILENCE: Final = "leader's silence"
 NOBODY: Final = -1

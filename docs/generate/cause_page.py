@@ -3,8 +3,7 @@
 import re
 from typing import Final
 
-from cluster_model.checker.root_cause.cause_codes import CAUSES, Cause
-from cluster_model.checker.root_cause.findings import KINDS
+from cluster_model.checker.root_cause.findings import CAUSES, KINDS, Cause
 from playbooks.text import safe
 
 _INTRODUCTION: Final = """# Causes

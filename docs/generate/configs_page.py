@@ -3,12 +3,11 @@
 
 from typing import Final
 
-from cluster_model.protocol.config_defs import SCOPES
-from cluster_model.protocol.config_key import ConfigKey
+from cluster_model.protocol.config_defs import SCOPES, ConfigKey
 from cluster_model.protocol.versions import FLAGS, PROFILE_VERSIONS, modes_of
-from playbooks.fidelity_words import releases
+from playbooks.reference_text import releases
 from playbooks.text import table_text
-from tui.terminal.config_words import taken
+from tui.terminal.format import taken
 
 _HEAD: Final = """# Configurations and versions
 

@@ -2,10 +2,9 @@
 
 from typing import Final
 
-from faults.aliases import called
-from faults.catalogue import CATALOGUE
+from faults.catalogue import CATALOGUE, called
 from faults.declarations.fault import ACCEPTS, FAMILIES, Family, Fault, Param
-from playbooks.model.fault_words import allowed_text, default_text, example_step
+from playbooks.model.step_text import allowed_text, default_text, example_step
 from playbooks.text import safe
 from playbooks.units import duration_text
 

@@ -4,7 +4,7 @@
 from typing import Final
 
 from cluster_model.fidelity import AREAS, Area
-from playbooks.fidelity_words import changes, versions
+from playbooks.reference_text import changes, versions
 
 _HEAD: Final = """# Fidelity card
 

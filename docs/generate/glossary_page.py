@@ -4,7 +4,7 @@
 from typing import Final
 
 from playbooks.text import safe
-from tui.viewmodel.glossary import GLOSSARY
+from tui.viewmodel.help import GLOSSARY
 
 _HEAD: Final = """# Glossary
 

@@ -5,8 +5,8 @@ It is kept as ``docs/invariants.md``.
 
 from typing import Final
 
-from cluster_model.checker.invariants.promise import Promise
-from cluster_model.checker.invariants.registry import PROMISES
+from cluster_model.checker.invariants.base import Promise
+from cluster_model.checker.invariants.invariant_checker import PROMISES
 from playbooks.reference_text import mends_words, promised_words, special_words
 from playbooks.text import safe, table_text
 

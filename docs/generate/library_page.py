@@ -6,7 +6,7 @@ from cluster_model.protocol.versions import Profile
 from playbooks.library.bundled import names, path_of
 from playbooks.library.index import TAGS, THEMES, heading, theme_of
 from playbooks.model.playbook import Playbook
-from playbooks.parser.document.versions import ranges_text
+from playbooks.parser.document.field_types import ranges_text
 from playbooks.parser.loader import load
 from playbooks.text import safe, table_text
 

@@ -4,7 +4,7 @@
 from typing import Final
 
 from cluster_model.checker.liveness.liveness_checker import OFTEN_US, PROPERTIES, QUIET_US, SELDOM_US
-from cluster_model.checker.liveness.owed import Property
+from cluster_model.checker.liveness.partition_state import Property
 from playbooks.text import safe, table_text
 
 _HEAD: Final = """# What must come true in time

@@ -3,18 +3,365 @@
 It looks at everything, as an operator would who knows the cluster; nothing is changed by asking.
 """
 
-from collections.abc import Collection
-from typing import Final
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Final, TypeVar
 
+from cluster_model import cluster_overview
 from cluster_model.broker.topic_configs import topic_of
+from cluster_model.clients.consumer.config import GroupSettings
+from cluster_model.clients.consumer.consumer import Consumer
+from cluster_model.clients.producer.producer import Producer
 from cluster_model.cluster import Cluster
+from cluster_model.controller.committed_state import PartitionRecord
+from cluster_model.kernel.process import ProcessState
 from cluster_model.protocol.messages import NOBODY
-from cluster_model.spec.internal_topics import INTERNAL
-from faults.declarations.client_fates import client_fate
-from faults.declarations.fault import Aim, Expectation
-from faults.declarations.foresight import Net, Outcome, foresee, groups_on, transactional_on
-from faults.declarations.quorums import group_of, what_it_is
-from faults.declarations.spelling import spelled
+from cluster_model.spec.cluster_spec import FIRST_ZOOKEEPER
+from cluster_model.spec.internal_topics import INTERNAL, OFFSETS, TRANSACTIONS, coordinator_partition
+from faults.declarations.fault import MS, PERCENT, SECOND, Aim, Expectation
+
+# What a fault would do to a producer or a consumer now, in one line, from the state of things.
+
+
+def client_fate(cluster: Cluster, fault: str, node: int) -> str:
+    """The line for a fault that fits the client."""
+    who = cluster.clients.names[node]
+    if fault == "restart":
+        if cluster.is_up(node):
+            return f"{who} is up: nothing to restart"
+        return f"{who} starts with nothing in memory"
+    if fault == "poll_stall":
+        return _stall(cluster, cluster.consumers[who])
+    if not cluster.is_up(node):
+        return f"{who} is down already"
+    if who in cluster.producers:
+        return _of_producer(cluster.producers[who], who, fault)
+    return _of_consumer(cluster.consumers[who], fault)
+
+
+def _of_producer(producer: Producer, who: str, fault: str) -> str:
+    open_records = producer.sent - producer.acked - producer.failed - producer.unknown
+    if fault == "crash":
+        return f"{who} forgets {open_records} records without an outcome; those under way may be written all the same"
+    if fault == "clean_shutdown":
+        return f"{who} delivers {open_records} records, and ends"
+    if fault in ("partition", "isolate"):
+        return f"{who} hears and is heard by nobody; records wait until delivery.timeout.ms"
+    if fault == "slow_cpu":
+        return f"{who} is late with every record and every answer"
+    return (
+        f"{who} sends nothing meanwhile"
+        if fault in ("gc_pause", "pause_train")
+        else f"{who} waits longer for every answer"
+    )
+
+
+def _of_consumer(consumer: Consumer, fault: str) -> str:
+    who, count = consumer.name, len(consumer.assignment)
+    owned = f"{count} partition" if count == 1 else f"{count} partitions"
+    settings = _settings(consumer)
+    if settings is None:
+        return f"nobody reads its {owned} meanwhile"
+    # By the consumer protocol (KIP-848) the coordinator alone knows how long a session is.
+    session = "its session" if settings.modern else f"its session of {settings.session_us // 1_000_000} s"
+    if fault == "clean_shutdown":
+        if settings.instance:
+            return f"{who} does not leave as {settings.instance}: its {owned} wait for it until {session} is over"
+        return f"{who} leaves {consumer.group}, and its {owned} are given to others at once"
+    if fault in ("lag", "pause_train", "slow_cpu"):
+        return f"{who} reads its {owned} later"
+    return f"its {owned} are given to others only when {session} is over"
+
+
+def _settings(consumer: Consumer) -> GroupSettings | None:
+    """None for one that has no group to be a member of."""
+    return None if consumer.coordination is None else consumer.coordination.settings
+
+
+def _stall(cluster: Cluster, consumer: Consumer) -> str:
+    settings = _settings(consumer)
+    if settings is None or settings.max_poll_us < 0:
+        return f"{consumer.name} reads so much later"
+    return f"{consumer.name} leaves {consumer.group} if no poll comes within {settings.max_poll_us // 1_000_000} s"
+
+
+# Who decides in a cluster now, and how many of its group a majority can spare. It looks at everything.
+
+
+def group_of(cluster: Cluster) -> tuple[int, ...]:
+    """The nodes whose majority decides: the voters of a KRaft quorum, the servers of a ZooKeeper ensemble."""
+    servers = tuple(node for node in cluster.plane.servers if node >= FIRST_ZOOKEEPER)
+    return servers or cluster.plane.controllers()
+
+
+def what_it_is(cluster: Cluster) -> str:
+    """What that group is called."""
+    return "the quorum" if cluster.profile.kraft else "ZooKeeper"
+
+
+def runs(cluster: Cluster, node: int) -> bool:
+    """Whether a process handles what comes."""
+    return node != NOBODY and cluster.state_of(node) is ProcessState.RUNNING
+
+
+def spare(cluster: Cluster, nodes: Iterable[int]) -> int:
+    """How many of these may stop before their majority is gone; -1 when it is gone already."""
+    members = tuple(nodes)
+    return sum(runs(cluster, node) for node in members) - len(members) // 2 - 1
+
+
+def leader_of_group(cluster: Cluster) -> int:
+    """Who leads the group and runs: the active controller, the ensemble's leader; NOBODY while there is none."""
+    role = "active" if cluster.profile.kraft else "leader"
+    leaders = [view.node for view in cluster.plane.view() if view.role == role]
+    return leaders[0] if leaders and runs(cluster, leaders[0]) else NOBODY
+
+
+# What would come of it if nodes fell silent, or links let nothing pass: computed from the state of things.
+#
+# It looks at everything and changes nothing. Only what would be different from how things are now is told, so a fault
+# is not blamed for what another one does already.
+
+
+T = TypeVar("T", int, str)
+
+Links = Collection[tuple[int, int]]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What would be, once sessions and replica.lag.time.max.ms are over. Partitions by name."""
+
+    down: tuple[int, ...] = ()
+    """Brokers that are dead or cut off from whoever may be the controller."""
+    moved: tuple[str, ...] = ()
+    """Partitions with another leader."""
+    offline: tuple[str, ...] = ()
+    """Partitions whose leader is gone, with nobody to replace it."""
+    shrunk: tuple[str, ...] = ()
+    """Partitions with a smaller ISR and a leader."""
+    under: tuple[str, ...] = ()
+    """Partitions with a leader and too few in sync for acks=all."""
+    stuck: tuple[str, ...] = ()
+    """Partitions whose ISR ought to shrink and cannot, for nobody decides: acks=all waits there."""
+    deaf: tuple[str, ...] = ()
+    """Clients that cannot speak to a leader which they need."""
+    controller: int = NOBODY
+    """Who would be the controller, if the one that is now could go on; NOBODY: another, or nobody."""
+    decides: bool = True
+    """Whether the control plane would have a majority."""
+    sizes: Mapping[str, int] = field(default_factory=dict)
+    """How many would be in the ISR of a partition with a leader."""
+
+    def beyond(self, now: "Outcome") -> "Outcome":
+        """What of it is not so already."""
+        smaller = [each for each in self.shrunk if self.sizes[each] < now.sizes.get(each, 0)]
+        return replace(
+            self,
+            down=_new(self.down, now.down),
+            moved=_new(self.moved, now.moved),
+            offline=_new(self.offline, now.offline),
+            shrunk=tuple(smaller),
+            under=_new(self.under, now.under),
+            stuck=_new(self.stuck, now.stuck),
+            deaf=_new(self.deaf, now.deaf),
+        )
+
+
+def foresee(cluster: Cluster, lost: Collection[int] = (), links: Links = ()) -> Outcome:
+    """What would be new if these nodes were gone and these links, (source, target), were cut."""
+    if not lost and not links:
+        return Outcome(controller=cluster.plane.active(), decides=Net(cluster, (), ()).decides())
+    now = _outcome(cluster, Net(cluster, (), ()), severed=bool(links))
+    return _outcome(cluster, Net(cluster, lost, links), severed=bool(links)).beyond(now)
+
+
+class Net:
+    """Who could still speak with whom."""
+
+    def __init__(self, cluster: Cluster, lost: Collection[int], links: Links) -> None:
+        self._cluster = cluster
+        self._lost = frozenset(lost)
+        self._cut = frozenset(links)
+
+    def lives(self, node: int) -> bool:
+        """Whether it would be there, running or merely paused as it is now."""
+        return node not in self._lost and self._cluster.is_up(node)
+
+    def runs(self, node: int) -> bool:
+        """The same of one that does something."""
+        return node not in self._lost and self._cluster.state_of(node) is ProcessState.RUNNING
+
+    def linked(self, one: int, other: int) -> bool:
+        """Whether an exchange between two nodes succeeds: a request and its answer need both directions."""
+        return self.passes(one, other) and self.passes(other, one)
+
+    def passes(self, source: int, target: int) -> bool:
+        """Whether what one node sends to another arrives."""
+        return source == target or (
+            (source, target) not in self._cut and not self._cluster.network.is_cut(source, target)
+        )
+
+    def speakers(self) -> tuple[int, ...]:
+        """Members of the quorum or the ensemble that could lead it: a majority, themselves included, hears them."""
+        group = group_of(self._cluster)
+        alive = [node for node in group if self.runs(node)]
+        return tuple(node for node in alive if 2 * sum(self.linked(node, other) for other in alive) > len(group))
+
+    def decides(self) -> bool:
+        """Whether anything can be decided at all."""
+        return bool(self.speakers())
+
+    def counted(self, brokers: Iterable[int]) -> tuple[int, ...]:
+        """Brokers that live and are heard by whoever decides: the controller, or a server of the ensemble.
+
+        A session lasts as long as heartbeats arrive, whether or not their answers do.
+        """
+        speakers, active = self.speakers(), self._cluster.plane.active()
+        if self._cluster.profile.kraft:
+            heard = (active,) if active in speakers else speakers
+        else:
+            group = group_of(self._cluster)
+            heard = tuple(
+                node for node in group if self.runs(node) and any(self.linked(node, other) for other in speakers)
+            )
+        return tuple(node for node in brokers if self.lives(node) and any(self.passes(node, each) for each in heard))
+
+
+def _outcome(cluster: Cluster, net: Net, *, severed: bool) -> Outcome:
+    """``severed``: links are cut, so that a client may miss a leader that lives."""
+    speakers = net.speakers()
+    live = net.counted(cluster.brokers)
+    down = tuple(node for node in cluster.brokers if node not in live)
+    active = cluster.plane.active()
+    stays = active in (speakers if cluster.profile.kraft else live)
+    found: dict[str, list[str]] = {"moved": [], "offline": [], "shrunk": [], "under": [], "stuck": []}
+    leaders: dict[str, int] = {}
+    sizes: dict[str, int] = {}
+    for name, record in cluster.world.records.items():
+        leaders[name] = _judge(cluster, net, record, live, bool(speakers), found, sizes)
+    return Outcome(
+        down,
+        tuple(found["moved"]),
+        tuple(found["offline"]),
+        tuple(found["shrunk"]),
+        tuple(found["under"]),
+        tuple(found["stuck"]),
+        _deaf(cluster, net, leaders) if severed else (),
+        active if stays else NOBODY,
+        bool(speakers),
+        sizes,
+    )
+
+
+def _judge(
+    cluster: Cluster,
+    net: Net,
+    record: PartitionRecord,
+    live: tuple[int, ...],
+    decides: bool,
+    found: dict[str, list[str]],
+    sizes: dict[str, int],
+) -> int:
+    """Enter a partition where it belongs; who would lead it, NOBODY if nobody did."""
+    name, leader = record.name, record.leader
+    if not decides:  # Nothing changes any more: who leads goes on as long as it lives.
+        if leader == NOBODY or not net.lives(leader):
+            found["offline"] += [name] if leader != NOBODY else []
+            return NOBODY
+        if not all(net.lives(each) and net.linked(each, leader) for each in record.isr):
+            found["stuck"].append(name)
+        sizes[name] = len(record.isr)
+        return leader
+    left = [each for each in record.isr if each in live]
+    if leader not in live:
+        leader, left = _elected(record, left, live)
+    if leader == NOBODY:
+        found["offline"] += [name] if record.leader != NOBODY else []
+        return NOBODY
+    if leader != record.leader:
+        found["moved"].append(name)
+    kept = [each for each in left if net.linked(each, leader)]
+    sizes[name] = len(kept)
+    if len(kept) < len(record.isr):
+        found["shrunk"].append(name)
+    if len(kept) < cluster.world.effective_min_isr(name):
+        found["under"].append(name)
+    return leader
+
+
+def _elected(record: PartitionRecord, left: list[int], live: tuple[int, ...]) -> tuple[int, list[int]]:
+    """The new leader and the ISR: the first that is in sync, else eligible (KIP-966), else anybody if that may be."""
+    eligible = (*left, *[each for each in record.state.elr if each in live])
+    clean = next((each for each in record.assignment if each in eligible), NOBODY)
+    if clean != NOBODY:
+        return clean, left if clean in left else [clean]
+    unclean = next((each for each in record.assignment if each in live), NOBODY) if record.topic.unclean else NOBODY
+    return unclean, [unclean] if unclean != NOBODY else []
+
+
+def _deaf(cluster: Cluster, net: Net, leaders: dict[str, int]) -> tuple[str, ...]:
+    """Clients with a leader that lives and cannot be spoken with."""
+    topics = {each.name: each.topic for each in cluster.spec.producers}
+    found = []
+    for node, name in cluster.clients.names.items():
+        topic = topics.get(name, "")
+        wanted = [each for each in leaders if topic_of(each) == topic] if topic else cluster.consumers[name].assignment
+        if any(leaders.get(each, NOBODY) != NOBODY and not net.linked(node, leaders[each]) for each in wanted):
+            found.append(name)
+    return tuple(found)
+
+
+def groups_on(cluster: Cluster, partitions: Collection[str]) -> tuple[str, ...]:
+    """Groups whose coordinator leads one of these partitions of ``__consumer_offsets``."""
+    if not any(topic_of(each) == OFFSETS for each in partitions):
+        return ()
+    count = _count_of(cluster, OFFSETS)
+    return tuple(
+        spec.name
+        for spec in cluster.spec.groups
+        if cluster_overview.is_coordinated(cluster, spec)
+        and f"{OFFSETS}-{coordinator_partition(spec.name, count)}" in partitions
+    )
+
+
+def transactional_on(cluster: Cluster, partitions: Collection[str]) -> tuple[str, ...]:
+    """Producers whose transaction coordinator leads one of these partitions of ``__transaction_state``."""
+    if not any(topic_of(each) == TRANSACTIONS for each in partitions):
+        return ()
+    count = _count_of(cluster, TRANSACTIONS)
+    ids = {each.name: str(each.config.get("transactional.id", "")) for each in cluster.spec.producers}
+    return tuple(
+        name
+        for name, whose in ids.items()
+        if whose and f"{TRANSACTIONS}-{coordinator_partition(whose, count)}" in partitions
+    )
+
+
+def _count_of(cluster: Cluster, topic: str) -> int:
+    return sum(topic_of(each) == topic for each in cluster.world.records)
+
+
+def _new(then: tuple[T, ...], now: tuple[T, ...]) -> tuple[T, ...]:
+    return tuple(each for each in then if each not in now)
+
+
+# Times and shares in sentences for people, in whole numbers.
+
+
+def spelled(us: int) -> str:
+    """A time with as many digits as it takes: ``15 s``, ``2.5 s``, ``250 ms``; below a millisecond, ``40 us``."""
+    if us >= SECOND:
+        whole, rest = divmod(us, SECOND)
+        return f"{whole}.{rest:06d}".rstrip("0").rstrip(".") + " s"
+    return f"{us // MS} ms" if us >= MS else f"{us} us"
+
+
+def percent(ppm: int) -> str:
+    """A share of so many millionths: ``5%``, ``0.5%``."""
+    whole, rest = divmod(ppm, PERCENT)
+    return f"{whole}.{rest:04d}".rstrip("0").rstrip(".") + "%"
+
 
 ALL: Final = -1
 """``acks=all``."""

@@ -6,8 +6,7 @@ from typing import Any, Final
 
 from cluster_model.protocol.config_defs import Scope, check
 from cluster_model.protocol.errors import ModelError
-from faults.declarations.action import Action
-from faults.declarations.fault import NUMERIC, Fault, FaultError, Param
+from faults.declarations.fault import NUMERIC, Action, Fault, FaultError, Param
 from faults.declarations.operation import Operation
 from faults.declarations.target_language import parse
 

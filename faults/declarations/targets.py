@@ -5,14 +5,16 @@ their fault strikes. How they are written is told in :mod:`faults.declarations.t
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 from typing import Final
 
 from cluster_model.clients.admin_client import ADMIN
 from cluster_model.cluster import Cluster
-from cluster_model.node import NAME, OUTSIDE
+from cluster_model.external_clients import NAME, OUTSIDE
 from cluster_model.protocol.messages import NOBODY
 from cluster_model.spec.cluster_spec import FIRST_CONTROLLER, FIRST_ZOOKEEPER
 from cluster_model.spec.internal_topics import OFFSETS, TRANSACTIONS, coordinator_partition
+from faults.declarations.fault import Action, Aim, Fault, FaultError, Param, Stage
 from faults.declarations.target_language import (
     COMMON,
     CONTROL_SELECTORS,
@@ -260,3 +262,98 @@ _RESOLVERS: Final[Mapping[str, Callable[[Selector, Cluster], list[int]]]] = {
     "transaction_coordinator": _transaction_coordinator,
     **dict.fromkeys(PARTITION_SELECTORS, _of_partition),
 }
+
+
+# Which links a fault of the network is about: between its target and another side, one way or both.
+
+
+DIRECTION: Final = Param(
+    "direction",
+    "choice",
+    "Which way is struck: out of the target, into it, or both.",
+    default="both",
+    choices=("both", "out", "in"),
+)
+
+
+def between(nodes: Sequence[int], others: Sequence[int], direction: str) -> tuple[tuple[int, int], ...]:
+    """(source, target) of each link between the two sides, once each, in a stable order."""
+    found: dict[tuple[int, int], None] = {}
+    for node in nodes:
+        for other in others:
+            if other != node:
+                if direction in ("both", "out"):
+                    found[node, other] = None
+                if direction in ("both", "in"):
+                    found[other, node] = None
+    return tuple(found)
+
+
+def links_of(stage: Stage, aim: Aim, fault: str, *, others_only: bool = False) -> Aim:
+    """The aim with its links, by its parameters ``to`` and ``direction``; without the latter, both ways.
+
+    ``others_only``: without ``to``, links among the targets themselves are left alone.
+
+    Raises:
+        FaultError: there is no link between the two sides.
+    """
+    if aim.params["to"]:
+        others = stage.targets(str(aim.params["to"]))
+    else:
+        others = stage.cluster.nodes()
+        if others_only:
+            others = tuple(other for other in others if other not in aim.nodes)
+    found = between(aim.nodes, others, str(aim.params.get("direction", "both")))
+    if not found:
+        raise FaultError(f"{fault} needs two different ends, found only one")
+    return Aim(aim.nodes, aim.params, found)
+
+
+# A target with two sides, ``link(A, B)``: for a fault of links that stands for target A, and B on the other side.
+
+
+OTHER_SIDE = "to"
+"""The parameter of faults of links that names the other side."""
+
+
+def two_sided(fault: Fault, action: Action) -> Action:
+    """The action with its two sides apart; the same one where its target has only one.
+
+    Raises:
+        FaultError: the fault is for nodes, or the other side is named twice.
+    """
+    try:
+        selector = parse(action.target) if action.target else None
+    except SelectorError as error:
+        raise FaultError(f"target {action.target!r}: {error}") from None
+    if selector is None or selector.kind != LINK:
+        return action
+    if fault.param(OTHER_SIDE) is None:
+        raise FaultError(f"{fault.title} strikes nodes, not links: found {action.target!r}")
+    if action.params.get(OTHER_SIDE):
+        raise FaultError(f"{action.target!r} names both sides, so that {OTHER_SIDE} has nothing to say")
+    one, other = map(str, selector.parts)
+    return replace(action, target=one, params={**action.params, OTHER_SIDE: other})
+
+
+# Whom a fault can be done to: the kinds of targets that declarations speak of.
+
+
+def fits(accepts: str, node: int, cluster: Cluster) -> bool:
+    """Whether a node is of a kind of targets (:data:`faults.declarations.fault.ACCEPTS`)."""
+    if accepts == "brokers":
+        return node in cluster.brokers
+    if accepts == "controllers":
+        return node in cluster.plane.controllers()
+    if accepts == "plane":
+        return node in cluster.plane.servers or node in cluster.plane.controllers()
+    name = cluster.clients.names.get(node)
+    if accepts == "consumers":
+        return name is not None and name in cluster.consumers
+    if accepts == "producers":
+        return name is not None and name in cluster.producers
+    if accepts == "clients":
+        return name is not None
+    if accepts == "hosts":
+        return name is not None or node in cluster.brokers
+    return accepts == "nodes" or name is not None or node in cluster.brokers or node in cluster.plane.servers

@@ -5,10 +5,10 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from cluster_model.cluster import Cluster
-from cluster_model.kernel.shapes import Shape
+from cluster_model.kernel.link import Shape
 from faults.declarations.fault import Aim, Behaviour, Expectation, Injury, Param, Stage
 from faults.declarations.impact import hit, names
-from faults.declarations.links import links_of
+from faults.declarations.targets import links_of
 
 TO: Final = Param("to", "target", "Only towards and from these nodes; all by default.", default="")
 
@@ -51,3 +51,30 @@ def noticed(cluster: Cluster, aim: Aim, what: str) -> Expectation:
     leads = f"; {len(led)} partition{'' if len(led) == 1 else 's'} led there" if led else ""
     sentence = f"{names(cluster, aim.nodes)}: {what}{leads}"
     return Expectation(sentence, clients=hit(cluster, aim.nodes, led))
+
+
+# Processes that end by themselves, and are to be there again.
+
+
+def back_again(stage: Stage, node: int) -> None:
+    """Start a process that has ended itself, or have it start as soon as it has: a consumer takes its time to close.
+
+    One that was told to end as well is for whoever told it.
+    """
+    lives = stage.cluster.lives
+    if not stage.cluster.is_up(node):
+        stage.restart(node)
+    elif not lives.is_leaving(node):
+        lives.start_again(node)
+
+
+# What faults of applications have in common that are told to their client's books, and taken off them again.
+
+
+class Lifted(Behaviour):
+    """Healed by taking off each process all that this fault put on it."""
+
+    def heal(self, stage: Stage, injury: Injury) -> None:
+        """What comes from then on is as usual."""
+        for node in injury.nodes:
+            stage.cluster.clients.faults.lift(node, injury.id)

@@ -1,13 +1,26 @@
 """Batches that are no longer what was written, and disks that never wrote them: nobody is told of either."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Final
 
 from cluster_model.cluster import Cluster
-from cluster_model.protocol.damage import KINDS, VALUE
 from cluster_model.protocol.errors import ModelError
-from faults.declarations.fault import Aim, Alias, Behaviour, Expectation, Fault, FaultError, Injury, Param, Stage, table
-from faults.declarations.impact import hit, names, plain
+from cluster_model.protocol.records import KINDS, VALUE
+from faults.declarations.fault import (
+    MS,
+    Aim,
+    Alias,
+    Behaviour,
+    Expectation,
+    Fault,
+    FaultError,
+    Injury,
+    Param,
+    Stage,
+    table,
+)
+from faults.declarations.impact import hit, names, plain, silence, spelled
 
 
 class CorruptBatch(Behaviour):
@@ -119,7 +132,7 @@ class LostWriteback(Behaviour):
         return plain(f"{who}: nothing until the power goes; then what others in the ISR have is fetched again")
 
 
-FAULTS: Final = table(
+CORRUPTION_FAULTS: Final = table(
     Fault(
         name="corrupt_batch",
         letter="C",
@@ -175,6 +188,194 @@ FAULTS: Final = table(
         may_break="nothing until the power goes; then records that had been flushed, below the recovery point and the "
         "high watermark that were checkpointed",
         behaviour=LostWriteback(),
+    ),
+)
+"""Faults by name."""
+
+
+# Disks that refuse: full, read-only, or gone. A broker has one log directory, so the first failure is its end.
+
+
+class BrokenDisk(Behaviour):
+    """A disk on which writes fail; the broker that tries ends, and cannot start again."""
+
+    upon = ""
+    """What the broker's end waits for."""
+
+    def heal(self, stage: Stage, injury: Injury) -> None:
+        """Make each disk work, and start the broker that it has ended."""
+        disks = stage.cluster.disks
+        for node in injury.nodes:
+            disks.mend(node, injury.id)
+            if disks.halted(node) and stage.cluster.is_up(node):
+                disks.start_again(node)
+            elif disks.halted(node):
+                stage.restart(node)
+
+    def expect(self, cluster: Cluster, aim: Aim) -> Expectation:
+        """What losing the broker means."""
+        lost = silence(cluster, "crash", aim.nodes)
+        return replace(lost, sentence=f"halts {self.upon}: {lost.sentence}")
+
+
+class FullDisk(BrokenDisk):
+    """No space left on device."""
+
+    upon = "at the first append or checkpoint that does not fit"
+
+    def apply(self, stage: Stage, injury: Injury) -> None:
+        """Leave so many bytes on each."""
+        for node in injury.nodes:
+            stage.cluster.disks.fill(node, injury.id, int(injury.params["free"]))
+
+
+class ReadOnlyDisk(BrokenDisk):
+    """Remounted read-only."""
+
+    upon = "at its next append or checkpoint"
+
+    def apply(self, stage: Stage, injury: Injury) -> None:
+        """Let nothing be written to each."""
+        for node in injury.nodes:
+            stage.cluster.disks.make_read_only(node, injury.id)
+
+
+class LogDirFailure(BrokenDisk):
+    """The device fails."""
+
+    upon = "at once"
+
+    def apply(self, stage: Stage, injury: Injury) -> None:
+        """Let every access to each fail."""
+        lost = bool(injury.params["lost"])
+        for node in injury.nodes:
+            if lost:
+                stage.take_away(node)
+            stage.cluster.disks.fail(node, injury.id, lost=lost)
+
+
+_HEALS: Final = "and the broker that has halted starts again, unless something else still ails its disk"
+
+BROKEN_DISK_FAULTS: Final = table(
+    Fault(
+        name="full_disk",
+        letter="F",
+        title="full disk",
+        family="disks",
+        summary="The disk has no room: the append or checkpoint that does not fit fails, the log directory goes "
+        "offline, and the broker, which has no other, halts; started again, it halts again.",
+        params=(Param("free", "size", "Bytes that still fit.", default=0, high=1 << 50),),
+        accepts="brokers",
+        lasting=True,
+        heals=f"there is room, {_HEALS}",
+        glyph="▣",
+        colour="alarm",
+        cause="retention that does not keep up, a consumer's backlog, another tenant of the volume",
+        may_break="its leaderships until its session ends, then one broker after another if all fill up alike",
+        aliases=(
+            Alias("disk_full"),
+            Alias("disk_fill"),
+            Alias("fill_disk"),
+        ),
+        behaviour=FullDisk(),
+    ),
+    Fault(
+        name="read_only_disk",
+        letter="R",
+        title="read-only disk",
+        family="disks",
+        summary="The file system is remounted read-only: reads go on until the first append, checkpoint or deletion "
+        "fails, which ends the broker; started again, it halts again.",
+        params=(),
+        accepts="brokers",
+        lasting=True,
+        heals=f"it can be written to, {_HEALS}",
+        glyph="▤",
+        colour="alarm",
+        cause="errors=remount-ro after an I/O error, a storage controller that protects itself",
+        may_break="its leaderships until its session ends; an idle broker too, by its next checkpoint",
+        behaviour=ReadOnlyDisk(),
+    ),
+    Fault(
+        name="log_dir_failure",
+        letter="L",
+        title="log directory failure",
+        family="disks",
+        summary="Every access to the log directory fails: the broker, which has no other, halts at once; started "
+        "again, it halts again.",
+        params=(Param("lost", "bool", "Whether the disk's content is gone: the broker returns empty.", default=False),),
+        accepts="brokers",
+        lasting=True,
+        heals=f"the directory works with what it held, or an empty disk is in its place, {_HEALS}",
+        glyph="◌",
+        colour="alarm",
+        cause="a dead disk, a volume that is detached, a cable, a RAID controller",
+        may_break="its leaderships until its session ends; with the content lost, whatever no other replica has",
+        behaviour=LogDirFailure(),
+    ),
+)
+"""Faults by name."""
+
+
+# Disks that take their time.
+
+
+_SAMPLE: Final = 16_384
+"""Bytes of the write that an expectation speaks of: a full batch of a producer (``batch.size``)."""
+
+
+class SlowDisk(Behaviour):
+    """Every append waits until the disk has taken it."""
+
+    def apply(self, stage: Stage, injury: Injury) -> None:
+        """Slow each disk down."""
+        throughput, latency = int(injury.params["throughput"]), int(injury.params["latency"])
+        for node in injury.nodes:
+            stage.cluster.disks.slow(node, injury.id, throughput, latency)
+
+    def heal(self, stage: Stage, injury: Injury) -> None:
+        """Let each write as before, as far as no other fault slows it."""
+        for node in injury.nodes:
+            stage.cluster.disks.mend(node, injury.id)
+
+    def expect(self, cluster: Cluster, aim: Aim) -> Expectation:
+        """Who waits for the disk: everybody where it leads, acks=all where it is in sync."""
+        records = cluster.world.records
+        leads = [name for name, record in records.items() if record.leader in aim.nodes]
+        follows = [
+            name
+            for name, record in records.items()
+            if name not in leads and any(each in aim.nodes for each in record.isr)
+        ]
+        each_us = _SAMPLE * 1_000_000 // int(aim.params["throughput"]) + int(aim.params["latency"])
+        sentence = (
+            f"{names(cluster, aim.nodes)} takes {spelled(each_us)} to write 16 KiB: every append waits where it leads "
+            f"({len(leads)}), and acks=all where it follows in the ISR ({len(follows)})"
+        )
+        return Expectation(sentence, clients=hit(cluster, (), (*leads, *follows)))
+
+
+SLOW_DISK_FAULTS: Final = table(
+    Fault(
+        name="slow_disk",
+        letter="D",
+        title="slow disk",
+        family="disks",
+        summary="Every append takes its bytes at the given throughput and a latency on top, one after another, and the "
+        "thread that appends waits: a request handler with its connection, or a follower's fetcher.",
+        params=(
+            Param("throughput", "throughput", "What the disk takes.", default=1 << 20, low=1_024, high=1 << 40),
+            Param("latency", "duration", "Added to every write, as a sync takes it.", default=10 * MS),
+        ),
+        accepts="brokers",
+        lasting=True,
+        heals="what is still to be written is written at once, and later appends take no time",
+        glyph="▽",
+        colour="warning",
+        cause="a throttled cloud volume, a failing disk that retries, a neighbour's load, too many dirty pages",
+        may_break="the latency of all that its broker leads, of acks=all wherever it is in sync, until it falls so far "
+        "behind that it leaves the ISR; every connection once num.io.threads writes wait",
+        behaviour=SlowDisk(),
     ),
 )
 """Faults by name."""

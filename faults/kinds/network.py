@@ -4,9 +4,10 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from cluster_model.cluster import Cluster
-from cluster_model.kernel.shapes import Shape
+from cluster_model.kernel.link import INTO, OUT, Shape
 from faults.declarations.fault import (
     MS,
+    PERCENT,
     SECOND,
     Aim,
     Alias,
@@ -19,12 +20,11 @@ from faults.declarations.fault import (
     Stage,
     table,
 )
-from faults.declarations.impact import names
-from faults.declarations.links import links_of
-from faults.declarations.spelling import spelled
-from faults.kinds.base import Shaping, noticed
+from faults.declarations.impact import names, percent, slowness, spelled
+from faults.declarations.targets import DIRECTION, links_of
+from faults.kinds.base import TO, Shaping, noticed
 
-TO: Final = Param("to", "target", "The other ends; everybody by default.", default="")
+CONNECTION_PEERS: Final = Param("to", "target", "The other ends; everybody by default.", default="")
 
 
 class ConnectionReset(Behaviour):
@@ -93,7 +93,7 @@ class SlowClose(Shaping):
         return f"the end of a connection is heard of {spelled(int(params['delay']))} late"
 
 
-FAULTS: Final = table(
+CONNECTION_FAULTS: Final = table(
     Fault(
         name="connection_reset",
         letter="z",
@@ -101,7 +101,7 @@ FAULTS: Final = table(
         family="links",
         summary="All connections between the target and the other ends break at once: what is on its way vanishes, "
         "and both ends are told.",
-        params=(TO,),
+        params=(CONNECTION_PEERS,),
         accepts="nodes",
         lasting=False,
         heals="",
@@ -122,7 +122,7 @@ FAULTS: Final = table(
         "breaks again every so often.",
         params=(
             Param("every", "duration", "From one reset to the next.", default=5 * SECOND, low=10 * MS),
-            TO,
+            CONNECTION_PEERS,
         ),
         accepts="nodes",
         lasting=True,
@@ -160,6 +160,286 @@ FAULTS: Final = table(
         may_break="failover: a peer finds out by its own timeouts (request.timeout.ms and the like), also after the "
         "target has come back",
         behaviour=SlowClose(),
+    ),
+)
+"""Faults by name."""
+
+
+# Responses that come late, or twice, while requests arrive as ever.
+
+
+RESPONSE_PEERS: Final = Param(
+    "to", "target", "Only responses between the target and these nodes; all by default.", default=""
+)
+WHOSE: Final = Param(
+    "direction",
+    "choice",
+    "Whose responses: the target's (out), those that it gets (in), or both.",
+    default="out",
+    choices=("both", "out", "in"),
+)
+
+
+class SlowResponses(Shaping):
+    """Answers are held up."""
+
+    name = "slow_responses"
+
+    def shape(self, injury: Injury, source: int, target: int) -> Shape:
+        """The same for each link."""
+        del source, target
+        return Shape(answer_us=int(injury.params["delay"]), answer_jitter_us=int(injury.params["jitter"]))
+
+    def told(self, params: Mapping[str, Any]) -> str:
+        """How late."""
+        return f"requests are taken in time and answered {spelled(int(params['delay']))} late"
+
+
+class DuplicateResponses(Shaping):
+    """A proxy repeats answers."""
+
+    name = "duplicate_responses"
+
+    def shape(self, injury: Injury, source: int, target: int) -> Shape:
+        """The same for each link."""
+        del source, target
+        return Shape(repeats=int(injury.params["percent"]))
+
+    def told(self, params: Mapping[str, Any]) -> str:
+        """How many."""
+        often = percent(int(params["percent"]))
+        return f"{often} of the responses come twice, and whoever gets one so closes the connection"
+
+
+RESPONSE_FAULTS: Final = table(
+    Fault(
+        name="slow_responses",
+        letter="d",
+        title="slow responses",
+        family="links",
+        summary="Responses of the target come late; requests arrive in time, and are carried out.",
+        params=(
+            Param("delay", "duration", "Added to every response.", default=500 * MS, low=1),
+            Param("jitter", "duration", "The most that chance adds on top.", default=0),
+            RESPONSE_PEERS,
+            WHOSE,
+        ),
+        accepts="nodes",
+        lasting=True,
+        heals="responses given from then on take their usual time, behind those that are late",
+        glyph="↩",
+        colour="warning",
+        cause="a response queue or network threads that do not keep up, a proxy that buffers one direction",
+        may_break="whoever waits: once the delay is longer than a request timeout, what was carried out is asked for "
+        "again, and without idempotence written twice",
+        behaviour=SlowResponses(),
+    ),
+    Fault(
+        name="duplicate_responses",
+        letter="2",
+        title="duplicate responses",
+        family="links",
+        summary="A proxy in front of the target repeats some of its responses: the receiver, with no request in flight "
+        "for the second, closes the connection, and all requests on it fail.",
+        params=(
+            Param("percent", "percent", "Responses that come twice.", default=1 * PERCENT, low=1, high=100 * PERCENT),
+            RESPONSE_PEERS,
+            WHOSE,
+        ),
+        accepts="nodes",
+        lasting=True,
+        heals="no response comes twice any more",
+        glyph="⇇",
+        colour="warning",
+        cause="a broken proxy or load balancer in between; TCP itself never does it",
+        may_break="connections: requests in flight fail with NETWORK_EXCEPTION and are tried again, as after a reset",
+        behaviour=DuplicateResponses(),
+    ),
+)
+"""Faults by name."""
+
+
+# Messages that take longer.
+
+
+class Lag(Behaviour):
+    """Latency and jitter on top of a link's own."""
+
+    def aim(self, stage: Stage, aim: Aim) -> Aim:
+        """Every link between the target and the other side, everybody by default."""
+        return links_of(stage, aim, "lag")
+
+    def apply(self, stage: Stage, injury: Injury) -> None:
+        """Slow each link down."""
+        for source, target in injury.links:
+            stage.cluster.add_lag(
+                source, target, injury.id, int(injury.params["latency"]), int(injury.params["jitter"])
+            )
+
+    def heal(self, stage: Stage, injury: Injury) -> None:
+        """Messages sent from then on take their usual time."""
+        for source, target in injury.links:
+            stage.cluster.remove_lag(source, target, injury.id)
+
+    def expect(self, cluster: Cluster, aim: Aim) -> Expectation:
+        """Who waits for it."""
+        return slowness(cluster, "lag", aim.nodes)
+
+
+LAG_FAULTS: Final = table(
+    Fault(
+        name="lag",
+        letter="l",
+        title="lag",
+        family="links",
+        summary="Messages from and to the target take longer, in order and without loss.",
+        params=(
+            Param("latency", "duration", "Added to every message, one way.", default=200 * MS, low=1),
+            Param("jitter", "duration", "The most that chance adds on top.", default=0),
+            TO,
+            DIRECTION,
+        ),
+        accepts="nodes",
+        lasting=True,
+        heals="messages sent from then on take their usual time",
+        glyph="≈",
+        colour="warning",
+        cause="a congested or long link, a saturated network card, a slow host",
+        may_break="latency of acks=all; the ISR once a follower lags beyond replica.lag.time.max.ms",
+        aliases=(
+            Alias("latency"),
+            Alias("network_latency"),
+            Alias("network_delay"),
+            Alias("netem_delay"),
+            Alias("pod_network_latency"),
+        ),
+        behaviour=Lag(),
+    ),
+)
+"""Faults by name."""
+
+
+# Links and network cards that carry so much a second.
+
+
+_MEGABIT: Final = 125_000
+
+
+class Bandwidth(Shaping):
+    """Messages go one after the other, each for as long as its bytes take."""
+
+    name = "bandwidth"
+
+    def shape(self, injury: Injury, source: int, target: int) -> Shape:
+        """A limit of this link, or of the cards of the fault's targets that it goes over."""
+        cards = 0
+        if injury.params["shared"]:
+            way = injury.params["direction"]
+            cards += OUT if source in injury.nodes and way != "in" else 0
+            cards += INTO if target in injury.nodes and way != "out" else 0
+        return Shape(rate=int(injury.params["rate"]), cards=cards)
+
+    def told(self, params: Mapping[str, Any]) -> str:
+        """How much, and whether together."""
+        bits = int(params["rate"]) * 8
+        rate = f"{bits // 1_000_000} Mbit/s" if bits % 1_000_000 == 0 else f"{params['rate']} bytes/s"
+        return f"all links of a direction together carry {rate}" if params["shared"] else f"each link carries {rate}"
+
+
+BANDWIDTH_FAULTS: Final = table(
+    Fault(
+        name="bandwidth",
+        letter="w",
+        title="bandwidth",
+        family="links",
+        summary="Links from and to the target carry only so many bytes a second: a message takes its size on top of "
+        "the latency, and waits for those before it.",
+        params=(
+            Param(
+                "rate",
+                "throughput",
+                "What passes, each way; with several limits on one link the lowest holds.",
+                default=3 * _MEGABIT,
+                low=1,
+                high=1 << 40,
+            ),
+            TO,
+            DIRECTION,
+            Param(
+                "shared",
+                "bool",
+                "One limit for all links of a target together, each way, as its network card has.",
+                default=False,
+            ),
+        ),
+        accepts="nodes",
+        lasting=True,
+        heals="what waits for its turn is sent at once, in order",
+        glyph="≂",
+        colour="warning",
+        cause="a thin link between sites, a network card at its limit, a cloud instance's baseline, a noisy neighbour",
+        may_break="throughput; the ISR, once replication is slower than what is produced; requests that wait longer "
+        "than their timeouts, which are then sent once more",
+        aliases=(Alias("netem_rate"),),
+        behaviour=Bandwidth(),
+    ),
+)
+"""Faults by name."""
+
+
+# Links that lose packets.
+
+
+class Loss(Shaping):
+    """Packets are dropped by chance, and sent again by TCP."""
+
+    name = "loss"
+
+    def shape(self, injury: Injury, source: int, target: int) -> Shape:
+        """The same for each link."""
+        del source, target
+        return Shape(loss=int(injury.params["percent"]))
+
+    def told(self, params: Mapping[str, Any]) -> str:
+        """How many."""
+        return f"{percent(int(params['percent']))} of the packets are sent again after 200 ms or more"
+
+
+LOSS_FAULTS: Final = table(
+    Fault(
+        name="loss",
+        letter="k",
+        title="packet loss",
+        family="links",
+        summary="Packets from and to the target are lost by chance: TCP sends them again after 200 ms, twice that the "
+        "next time, and whatever is behind them on the connection waits; after 30 s the connection is reset.",
+        params=(
+            Param(
+                "percent",
+                "percent",
+                "Packets of up to 1448 bytes that are lost.",
+                default=5 * PERCENT,
+                low=1,
+                high=100 * PERCENT,
+            ),
+            TO,
+            DIRECTION,
+        ),
+        accepts="nodes",
+        lasting=True,
+        heals="packets sent from then on arrive; what is being sent again arrives when it would have, and a connection "
+        "whose segment was lost too often is reset after 200 ms",
+        glyph="∵",
+        colour="warning",
+        cause="a bad cable or transceiver, an overrun buffer, a congested path",
+        may_break="latency, the more the larger messages are; the ISR, if a follower loses most of what it fetches; "
+        "connections, where nearly everything is lost",
+        aliases=(
+            Alias("packet_loss"),
+            Alias("netem_loss"),
+            Alias("pod_network_loss"),
+        ),
+        behaviour=Loss(),
     ),
 )
 """Faults by name."""

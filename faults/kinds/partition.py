@@ -7,10 +7,118 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from cluster_model.cluster import Cluster
-from faults.declarations.fault import Aim, Alias, Fault, FaultError, Param, Stage, table
-from faults.declarations.links import between
-from faults.declarations.targets import TARGETS
-from faults.kinds.partitioning import HEALED, Cutting
+from cluster_model.kernel.rng import Stream
+from faults.declarations.fault import (
+    MS,
+    SECOND,
+    Aim,
+    Alias,
+    Behaviour,
+    Expectation,
+    Fault,
+    FaultError,
+    Injury,
+    Param,
+    Stage,
+    table,
+)
+from faults.declarations.impact import severance
+from faults.declarations.targets import DIRECTION, TARGETS, between, links_of
+
+# Links that let nothing pass.
+
+
+HEALED: Final = "what still waits arrives, in order, after a retransmission timeout of 200 ms"
+"""What the mending of cut links does."""
+
+
+class Cutting(Behaviour):
+    """Packets are dropped on some links."""
+
+    name: str = ""
+    """Of the fault."""
+
+    def apply(self, stage: Stage, injury: Injury) -> None:
+        """Cut each link."""
+        for source, target in injury.links:
+            stage.cluster.cut(source, target, injury.id)
+
+    def heal(self, stage: Stage, injury: Injury) -> None:
+        """Mend each link that nothing else cuts."""
+        for source, target in injury.links:
+            stage.cluster.mend(source, target, injury.id)
+
+    def expect(self, cluster: Cluster, aim: Aim) -> Expectation:
+        """What the sides do without each other: leaders, followers, controllers and clients."""
+        return severance(cluster, self.name, aim)
+
+
+class NetworkPartition(Cutting):
+    """Two sides that do not hear each other."""
+
+    name = "partition"
+
+    def aim(self, stage: Stage, aim: Aim) -> Aim:
+        """Every link between the target and the other side, everybody else by default."""
+        return links_of(stage, aim, self.name, others_only=True)
+
+
+class Isolation(Cutting):
+    """Each target alone."""
+
+    name = "isolate"
+
+    def aim(self, stage: Stage, aim: Aim) -> Aim:
+        """Every link between a target and anybody, the other targets among them."""
+        return links_of(stage, aim, self.name)
+
+
+PARTITION_FAULTS: Final = table(
+    Fault(
+        name="partition",
+        letter="n",
+        title="network partition",
+        family="links",
+        summary="Packets between the target and the others are dropped: connections stay open and silent, what is sent "
+        "waits, and after 30 s the connection is given up.",
+        params=(
+            Param("to", "target", "The other side; everybody else by default.", default=""),
+            DIRECTION,
+        ),
+        accepts="nodes",
+        lasting=True,
+        heals=HEALED,
+        glyph="≠",
+        colour="warning",
+        cause="a switch or a route that fails, a firewall rule, an availability zone that is cut off",
+        may_break="the ISR after replica.lag.time.max.ms; leaderships after the session, while the old leader still "
+        "takes acks=1 of clients on its side",
+        aliases=(Alias("network_partition"),),
+        behaviour=NetworkPartition(),
+    ),
+    Fault(
+        name="isolate",
+        letter="i",
+        title="isolation",
+        family="links",
+        summary="Each target is alone: packets between it and everybody else are dropped, those to and from the other "
+        "targets among them.",
+        params=(
+            Param("to", "target", "From whom, the other targets as well if named; everybody by default.", default=""),
+            DIRECTION,
+        ),
+        accepts="nodes",
+        lasting=True,
+        heals=HEALED,
+        glyph="⊖",
+        colour="warning",
+        cause="failed network cards or ports, hosts whose firewall rules were lost, a switch that isolates its ports",
+        may_break="each target for itself: its leaderships after its session, its place in ISRs after "
+        "replica.lag.time.max.ms; several controllers alone are no quorum",
+        behaviour=Isolation(),
+    ),
+)
+"""Faults by name."""
 
 SIDES: Final = Param(
     "direction",
@@ -107,7 +215,7 @@ def neighbours(nodes: int) -> int:
 BROKERS_ONLY: Final = "brokers"
 """The data plane alone: controllers with processes of their own go on hearing everybody unless they are named."""
 
-FAULTS: Final = table(
+DIVISION_FAULTS: Final = table(
     Fault(
         name="halves",
         letter="h",
@@ -182,6 +290,83 @@ FAULTS: Final = table(
         behaviour=MajorityRing(),
         target=BROKERS_ONLY,
         at_least=5,
+    ),
+)
+"""Faults by name."""
+
+
+# Links that come and go.
+
+
+_DOWN: Final = "down"
+_UP: Final = "up"
+_DETAIL: Final = "detail"
+
+
+class Flapping(Cutting):
+    """Down, up, down, up. The memo holds which of the two it is, and the parameters as they were told."""
+
+    name = "flapping"
+
+    def aim(self, stage: Stage, aim: Aim) -> Aim:
+        """Every link between the target and the other side, everybody else by default."""
+        return links_of(stage, aim, self.name, others_only=True)
+
+    def apply(self, stage: Stage, injury: Injury) -> None:
+        """It begins with being down."""
+        injury.memo[_DETAIL] = injury.detail
+        self._turn(stage, injury, _DOWN)
+
+    def woken(self, stage: Stage, injury: Injury) -> None:
+        """A phase is over."""
+        self._turn(stage, injury, _UP if injury.memo["now"] == _DOWN else _DOWN)
+
+    def _turn(self, stage: Stage, injury: Injury, phase: str) -> None:
+        injury.memo["now"] = phase
+        injury.detail = f"{injury.memo[_DETAIL]} now={phase}"
+        if phase == _DOWN:
+            super().apply(stage, injury)
+        else:
+            self.heal(stage, injury)
+        stage.wake(injury, self._lasts(stage.cluster.stream(f"flapping/{injury.id}"), injury, phase))
+
+    @staticmethod
+    def _lasts(stream: Stream, injury: Injury, phase: str) -> int:
+        """Microseconds of a phase: as given, or by chance anything up to twice that."""
+        length = int(injury.params[phase])
+        return 1 + stream.below(2 * length) if injury.params["random"] else length
+
+    def expect(self, cluster: Cluster, aim: Aim) -> Expectation:
+        """What the longest time without a connection does; requests wait for the next time with one."""
+        longest = int(aim.params[_DOWN]) * (2 if aim.params["random"] else 1)
+        longest = min(longest, aim.for_us) if aim.for_us >= 0 else longest
+        return super().expect(cluster, Aim(aim.nodes, aim.params, aim.links, longest))
+
+
+FLAPPING_FAULTS: Final = table(
+    Fault(
+        name="flapping",
+        letter="f",
+        title="flapping links",
+        family="links",
+        summary="Packets between the target and the others are dropped for a while, pass for a while, are dropped "
+        "again, and so on; connections stay open unless a pause outlasts them.",
+        params=(
+            Param("down", "duration", "How long nothing passes.", default=2 * SECOND, low=10 * MS),
+            Param("up", "duration", "How long everything passes in between.", default=5 * SECOND, low=10 * MS),
+            Param("random", "bool", "Whether chance decides: each time anything up to twice as long.", default=False),
+            Param("to", "target", "The other side; everybody else by default.", default=""),
+            DIRECTION,
+        ),
+        accepts="nodes",
+        lasting=True,
+        heals=f"the links are up for good; {HEALED}",
+        glyph="∿",
+        colour="warning",
+        cause="a bad cable or transceiver, a port that renegotiates, a route that is announced and withdrawn",
+        may_break="latency, which is that of the pauses; ISRs and sessions where a pause outlasts "
+        "replica.lag.time.max.ms or the session, again and again",
+        behaviour=Flapping(),
     ),
 )
 """Faults by name."""

@@ -5,8 +5,9 @@ from typing import Final
 from cluster_model.cluster import Cluster
 from cluster_model.kernel.process import ProcessState
 from cluster_model.log.crash_recovery import TAILS, WRITTEN_BACK
-from faults.declarations.client_fates import client_fate
+from cluster_model.protocol.events import OUT_OF_MEMORY
 from faults.declarations.fault import (
+    MS,
     SECOND,
     Aim,
     Alias,
@@ -19,7 +20,7 @@ from faults.declarations.fault import (
     Stage,
     table,
 )
-from faults.declarations.impact import names, parting, silence
+from faults.declarations.impact import client_fate, names, parting, silence, slowness
 
 _UP: Final = (ProcessState.RUNNING, ProcessState.PAUSED)
 
@@ -152,7 +153,7 @@ class Pause(Behaviour):
         return silence(cluster, "gc_pause", aim.nodes, aim.for_us)
 
 
-FAULTS: Final = table(
+STOP_FAULTS: Final = table(
     Fault(
         name="crash",
         letter="c",
@@ -285,6 +286,353 @@ FAULTS: Final = table(
             Alias("hammer_time"),
         ),
         behaviour=Pause(),
+    ),
+)
+"""Faults by name."""
+
+
+# Processes that end and start again by themselves after a while, as a supervisor or a deployment has it.
+
+
+LOOK_US: Final = 100 * MS
+"""How often a supervisor looks whether a process has ended."""
+
+
+class Bounce(CleanShutdown):
+    """Down and up again. The memo has (node, when it is started) of every process that was seen down."""
+
+    def holds(self, injury: Injury) -> bool:
+        """One that kills has nothing left to hold."""
+        return not injury.params["kill"]
+
+    def check(self, stage: Stage, aim: Aim) -> None:
+        """Only what lives can end, and only what runs can end in order."""
+        if aim.params["kill"]:
+            refuse_down(stage.cluster, aim.nodes)
+        else:
+            super().check(stage, aim)
+
+    def apply(self, stage: Stage, injury: Injury) -> None:
+        """Kill each, or ask each to end."""
+        for node in injury.nodes:
+            if injury.params["kill"]:
+                stage.take_away(node)
+                stage.cluster.crash(node)
+            else:
+                stage.cluster.shutdown(node)
+        injury.memo["starts"] = ()
+        self.woken(stage, injury)
+
+    def woken(self, stage: Stage, injury: Injury) -> None:
+        """Start what has been down for long enough, and look again while anything is left to do."""
+        now, up = stage.cluster.now_us, stage.cluster.is_up
+        starts = dict(injury.memo["starts"])
+        waits = []
+        for node in injury.nodes:
+            if node not in starts and up(node):
+                waits.append(LOOK_US)
+                continue
+            starts.setdefault(node, now + int(injury.params["down"]))
+            if up(node):
+                continue  # Somebody else has started it.
+            if starts[node] <= now:
+                stage.restart(node)
+            else:
+                waits.append(starts[node] - now)
+        injury.memo["starts"] = tuple(starts.items())
+        if waits:
+            stage.wake(injury, min(waits))
+        else:
+            stage.end(injury)
+
+    def expect(self, cluster: Cluster, aim: Aim) -> Expectation:
+        """How it ends."""
+        if aim.params["kill"]:
+            return silence(cluster, "crash", aim.nodes)
+        return parting(cluster, "clean_shutdown", aim.nodes)
+
+
+BOUNCE_FAULTS: Final = table(
+    Fault(
+        name="bounce",
+        letter="b",
+        title="bounce",
+        family="processes",
+        summary="The process is stopped and, after a while, started again; then the fault is over by itself.",
+        params=(
+            Param("down", "duration", "How long it stays down, looked at every 100 ms.", default=5 * SECOND),
+            Param("kill", "bool", "Whether it is killed (SIGKILL) and not ended in order (SIGTERM).", default=False),
+        ),
+        accepts="processes",
+        lasting=True,
+        heals="the process starts now, or as soon as it has ended",
+        glyph="↻",
+        colour="calm",
+        cause="a deployment, a supervisor that restarts what fails a health check, kubectl delete pod",
+        may_break="the ISR until the replica has caught up; more where another broker bounces before that",
+        behaviour=Bounce(),
+    ),
+)
+"""Faults by name."""
+
+
+# Pauses one after the other: a process that stands still again and again.
+
+
+Train = tuple[int, int, bool, int]
+"""(node, when something happens next, whether it stands still until then, pauses left; 0: no end)."""
+
+
+class PauseTrain(Behaviour):
+    """Each node has a train of its own. A process that is down is passed over: the trains are the machine's."""
+
+    def check(self, stage: Stage, aim: Aim) -> None:
+        """Only what lives can be paused, and it must run between two pauses."""
+        refuse_down(stage.cluster, aim.nodes)
+        if aim.params["pause"] >= aim.params["every"]:
+            raise FaultError("pause_train: pause must be shorter than every, for the process runs in between")
+
+    def apply(self, stage: Stage, injury: Injury) -> None:
+        """The first pause begins at once."""
+        now, count = stage.cluster.now_us, int(injury.params["count"])
+        injury.memo["trains"] = tuple([(node, now, False, count) for node in injury.nodes])
+        self.woken(stage, injury)
+
+    def woken(self, stage: Stage, injury: Injury) -> None:
+        """Begin and end what is due; with the last pause of all the fault is over."""
+        now = stage.cluster.now_us
+        trains: list[Train] = []
+        for train in injury.memo["trains"]:
+            following = train if train[1] > now else self._next(stage, injury, train)
+            if following is not None:
+                trains.append(following)
+        injury.memo["trains"] = tuple(trains)
+        if trains:
+            stage.wake(injury, min(at for _node, at, _still, _left in trains) - now)
+        else:
+            stage.end(injury)
+
+    def _next(self, stage: Stage, injury: Injury, train: Train) -> Train | None:
+        node, _at, still, left = train
+        now, length = stage.cluster.now_us, int(injury.params["pause"])
+        gap = int(injury.params["every"]) - length
+        if still:
+            stage.unpause(injury, node)
+            return None if left == 1 else (node, now + self._span(stage, injury, node, gap), False, max(0, left - 1))
+        if not stage.cluster.is_up(node):
+            return (node, now + length + gap, False, left)
+        stage.pause(injury, node)
+        return (node, now + self._span(stage, injury, node, length), True, left)
+
+    def _span(self, stage: Stage, injury: Injury, node: int, mean: int) -> int:
+        """So long, or by chance from next to nothing to twice that, all alike."""
+        if not injury.params["random"]:
+            return mean
+        stream = stage.cluster.stream(f"pauses {injury.id}: {stage.cluster.name_of(node)}")
+        return 1 + stream.below(2 * mean - 1)
+
+    def heal(self, stage: Stage, injury: Injury) -> None:
+        """Let each go on that nothing else holds."""
+        for node in injury.nodes:
+            stage.unpause(injury, node)
+
+    def expect(self, cluster: Cluster, aim: Aim) -> Expectation:
+        """Silence where a pause outlasts a session, mere slowness where it does not."""
+        longest = 2 * aim.params["pause"] if aim.params["random"] else aim.params["pause"]
+        if longest < cluster.plane.session_us and not any(node in cluster.brokers for node in aim.nodes):
+            return slowness(cluster, "pause_train", aim.nodes)
+        return silence(cluster, "gc_pause", aim.nodes, longest)
+
+
+PAUSE_TRAIN_FAULTS: Final = table(
+    Fault(
+        name="pause_train",
+        letter="t",
+        title="pause train",
+        family="processes",
+        summary="The process stands still again and again, and runs in between; requests and timers wait through each "
+        "pause.",
+        params=(
+            Param("pause", "duration", "How long each pause is, on average if random.", default=500 * MS, low=1),
+            Param("every", "duration", "From the beginning of one to that of the next.", default=5 * SECOND, low=2),
+            Param("random", "bool", "Draw pauses and gaps, each up to twice its mean.", default=False),
+            Param("count", "int", "How many pauses; 0: until healed.", default=0, high=1_000_000),
+        ),
+        accepts="nodes",
+        lasting=True,
+        heals="the process goes on where it stood, and stands still no more",
+        glyph="⋯",
+        colour="warning",
+        cause="a heap too small for its load, a noisy neighbour, a virtual machine that is moved in rounds",
+        may_break="tail latency; the ISR or a session where pauses add up to more than their timeouts",
+        usual_for_us=30 * SECOND,
+        behaviour=PauseTrain(),
+    ),
+)
+"""Faults by name."""
+
+
+# Processes that get too little of a CPU.
+
+
+class SlowCpu(Behaviour):
+    """Whatever the process handles takes time. It stays with the machine: a restart does not end it."""
+
+    def check(self, stage: Stage, aim: Aim) -> None:
+        """Only what lives works."""
+        refuse_down(stage.cluster, aim.nodes)
+
+    def apply(self, stage: Stage, injury: Injury) -> None:
+        """From now on; costs of several faults add up."""
+        for node in injury.nodes:
+            stage.cluster.lives.slow(node, injury.id, int(injury.params["cost"]))
+
+    def heal(self, stage: Stage, injury: Injury) -> None:
+        """With the last such fault what waits is handled at once."""
+        for node in injury.nodes:
+            stage.cluster.lives.quicken(node, injury.id)
+
+    def expect(self, cluster: Cluster, aim: Aim) -> Expectation:
+        """Who waits for it."""
+        return slowness(cluster, "slow_cpu", aim.nodes)
+
+
+SLOW_CPU_FAULTS: Final = table(
+    Fault(
+        name="slow_cpu",
+        letter="u",
+        title="slow CPU",
+        family="processes",
+        summary="Every message and every timer that the process handles takes some time of one CPU: one is handled "
+        "after the other, and the rest waits, in order and without loss.",
+        params=(
+            Param(
+                "cost",
+                "duration",
+                "For each message or timer; 2 ms are 500 of them a second.",
+                default=2 * MS,
+                low=1,
+                high=60 * SECOND,
+            ),
+        ),
+        accepts="nodes",
+        lasting=True,
+        heals="what waits is handled at once, in order",
+        glyph="◵",
+        colour="warning",
+        cause="CPU limits of a container, a busy neighbour, a debug log level, compression or TLS on a small machine",
+        may_break="latency first; once more comes than it can handle the backlog grows, until heartbeats and fetches "
+        "wait longer than sessions and the ISR allow",
+        aliases=(
+            Alias("cpu_hog"),
+            Alias("cpu_stress"),
+            Alias("cpu_burn"),
+            Alias("pod_cpu_hog"),
+            Alias("node_cpu_hog"),
+        ),
+        behaviour=SlowCpu(),
+    ),
+)
+"""Faults by name."""
+
+
+# Processes that run out of heap.
+
+
+ROUNDS: Final = 10
+"""Collections before the end: in the first a tenth of the time is paused, in the last all of it."""
+_LAST: Final = 2 * ROUNDS - 1
+
+
+def _at(step: int, thrash_us: int) -> int:
+    """When a step is due: an even one begins the pause of its round, an odd one ends it."""
+    turn, ends = divmod(step, 2)
+    return turn * thrash_us // ROUNDS + ends * (turn + 1) * thrash_us // (ROUNDS * ROUNDS)
+
+
+class OutOfMemory(Behaviour):
+    """Ever longer pauses, then the end. The memo has the step that is next, and who has died of it."""
+
+    ends_process = True
+
+    def holds(self, injury: Injury) -> bool:
+        """Until it ends them itself."""
+        return bool(injury.memo["step"] < _LAST)
+
+    def check(self, stage: Stage, aim: Aim) -> None:
+        """Only what lives has a heap."""
+        refuse_down(stage.cluster, aim.nodes)
+
+    def apply(self, stage: Stage, injury: Injury) -> None:
+        """The first collection begins."""
+        injury.memo |= {"step": 0, "dead": ()}
+        self.woken(stage, injury)
+
+    def woken(self, stage: Stage, injury: Injury) -> None:
+        """The next pause begins or ends; the last one ends with the process."""
+        elapsed, thrash_us = stage.cluster.now_us - injury.since_us, int(injury.params["thrash"])
+        step: int = injury.memo["step"]
+        while step < _LAST and _at(step, thrash_us) <= elapsed:
+            for node in injury.nodes:
+                if step % 2:
+                    stage.unpause(injury, node)
+                elif stage.cluster.is_up(node):
+                    stage.pause(injury, node)
+            step += 1
+        injury.memo["step"] = step
+        if _at(step, thrash_us) > elapsed:
+            stage.wake(injury, _at(step, thrash_us) - elapsed)
+        elif not self._end(stage, injury):
+            stage.wake(injury, LOOK_US)
+
+    def _end(self, stage: Stage, injury: Injury) -> bool:
+        """Nothing could be freed: each exits, but for those that something else holds; whether none is left."""
+        cluster = stage.cluster
+        for node in injury.nodes:
+            stage.unpause(injury, node)
+            if node not in injury.memo["dead"] and cluster.state_of(node) is ProcessState.RUNNING:
+                injury.memo["dead"] += (node,)
+                stage.take_away(node)
+                cluster.lives.crash(node, OUT_OF_MEMORY)
+        return all(node in injury.memo["dead"] or not cluster.is_up(node) for node in injury.nodes)
+
+    def heal(self, stage: Stage, injury: Injury) -> None:
+        """Start what has died of it; what is still at it goes on, with a heap that suffices."""
+        for node in injury.nodes:
+            stage.unpause(injury, node)
+            if node in injury.memo["dead"] and not stage.cluster.is_up(node):
+                stage.restart(node)
+
+    def expect(self, cluster: Cluster, aim: Aim) -> Expectation:
+        """Its silence, until its session is over."""
+        return silence(cluster, "crash", aim.nodes)
+
+
+MEMORY_FAULTS: Final = table(
+    Fault(
+        name="out_of_memory",
+        letter="o",
+        title="out of memory",
+        family="processes",
+        summary="The heap is exhausted: stop-the-world collections take more and more of the time, then the process "
+        "exits (-XX:+ExitOnOutOfMemoryError).",
+        params=(
+            Param(
+                "thrash",
+                "duration",
+                "From the first collection to the exit: ten rounds, the first paused for a tenth, the last throughout.",
+                default=10 * SECOND,
+            ),
+        ),
+        accepts="processes",
+        lasting=True,
+        heals="the process starts again; one that still collects goes on",
+        glyph="✕",
+        colour="alarm",
+        cause="a leak, a heap too small, a request or a fetch far larger than any before",
+        may_break="its session or its place in ISRs before it dies; then what a crash breaks",
+        aliases=(Alias("oom"),),
+        behaviour=OutOfMemory(),
     ),
 )
 """Faults by name."""

@@ -1,9 +1,11 @@
 """Operations that are one request: its parameters go in, its answer is the end."""
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, Protocol
 
-from cluster_model.clients.admin_routing import Answer, Request
+from cluster_model.clients.admin_client import Answer, Request
+from cluster_model.cluster import Cluster
 from cluster_model.protocol.admin_messages import (
     DELETE,
     SET,
@@ -16,12 +18,106 @@ from cluster_model.protocol.admin_messages import (
     ElectLeadersRequest,
     IncrementalAlterConfigsRequest,
     NewPartitions,
+    entries_of,
 )
+from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.group_messages import DeleteGroupsRequest
 from cluster_model.protocol.messages import DeleteRecordsRequest
 from faults.declarations.fault import FaultError
-from faults.declarations.operation import ALL
-from faults.operations.job import Hands, Job, Procedure, verdict
+from faults.declarations.operation import ALL, Operation
+
+# An operation under way, and what a procedure may do with it.
+
+
+Plain = tuple[Any, ...]
+
+
+@dataclass(slots=True)
+class Job:
+    """One operation. All of it is plain values, so that it can be saved in the middle."""
+
+    id: int
+    operation: Operation
+    by: str
+    params: Mapping[str, Any]
+    since_us: int
+    stage: str = ""
+    accepted: bool = False
+    """Whether Kafka has said yes to what was asked, though it is not done yet."""
+    cancelled: bool = False
+    error: str = ""
+    """The first refusal so far."""
+    detail: str = ""
+    """What is being done now, in a few words."""
+    memo: dict[str, Any] = field(default_factory=dict)
+    """What the procedure has to remember."""
+
+    def save(self) -> Plain:
+        """All state."""
+        return (
+            self.id, self.operation.name, self.by, tuple(self.params.items()), self.since_us, self.stage, self.accepted,
+            self.cancelled, self.error, self.detail, tuple(self.memo.items()),
+        )  # fmt: skip
+
+
+class Hands(Protocol):
+    """What a procedure acts by."""
+
+    cluster: Cluster
+
+    def ask(self, job: Job, request: Request) -> None:
+        """Have a request made; the procedure's ``answered`` gets the last word on it."""
+
+    def wake(self, job: Job, after_us: int) -> None:
+        """Have ``woken`` called."""
+
+    def progress(self, job: Job, detail: str) -> None:
+        """Tell that a part is done."""
+
+    def end(self, job: Job, error: str = "", detail: str = "") -> None:
+        """The operation is over."""
+
+
+class Procedure:
+    """How an operation goes. Objects of it have no state: all is in the job."""
+
+    def check(self, hands: Hands, job: Job) -> None:
+        """Refuse what cannot even be tried now, by a FaultError; nothing has happened yet."""
+
+    def begin(self, hands: Hands, job: Job) -> None:
+        """Start."""
+
+    def answered(self, hands: Hands, job: Job, answer: Answer) -> None:
+        """The last word on what was asked last."""
+
+    def woken(self, hands: Hands, job: Job) -> None:
+        """It is time to look."""
+
+    def cancel(self, hands: Hands, job: Job) -> None:
+        """End it before its time.
+
+        Raises:
+            FaultError: Kafka knows no way back.
+        """
+        raise FaultError(f"{job.operation.title} cannot be cancelled: it was asked for, and Kafka knows no way back")
+
+
+def verdict(answer: Any) -> tuple[str, str]:
+    """The first refusal in an answer, by Kafka's name, and what came of each part, for a person."""
+    whole, entries = entries_of(answer)
+    if whole:
+        message = getattr(answer, "message", "")
+        return KafkaError(whole).name, message
+    wrong = [entry for entry in entries if entry.error]
+    if len(entries) == 1 and wrong:
+        return KafkaError(wrong[0].error).name, wrong[0].message
+    told = []
+    for entry in wrong:
+        message = f", {entry.message}" if entry.message else ""
+        told.append(f"{entry.name or 'all'}: {KafkaError(entry.error).name}{message}")
+    if wrong and len(entries) > len(wrong):
+        told.append(f"{len(entries) - len(wrong)} others done")
+    return (KafkaError(wrong[0].error).name if wrong else ""), "; ".join(told)
 
 
 class Asking(Procedure):

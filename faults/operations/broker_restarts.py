@@ -2,13 +2,13 @@
 
 from typing import Final
 
-from cluster_model.clients.admin_routing import Answer, Describe
+from cluster_model.clients.admin_client import Answer, Describe
 from cluster_model.kernel.process import ProcessState
 from cluster_model.protocol.admin_messages import UnregisterBrokerRequest
 from cluster_model.protocol.messages import MetadataResponse
 from faults.declarations.fault import MS, FaultError
 from faults.declarations.operation import POLL_US
-from faults.operations.job import Hands, Job, Procedure, verdict
+from faults.operations.base import Hands, Job, Procedure, verdict
 from faults.operations.reassignment import Emptying
 
 LOOK_US: Final = 100 * MS

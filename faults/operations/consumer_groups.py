@@ -5,23 +5,149 @@ the commit by UNKNOWN_MEMBER_ID. A group that has members when it looks is left 
 here it is NON_EMPTY_GROUP, with the tool's words.
 """
 
+from collections.abc import Iterable
 from typing import Any, Final
 
-from cluster_model.clients.admin_routing import Answer
-from cluster_model.coordinators.group.consumer_groups_tool import reset_table
-from cluster_model.coordinators.group.resetting import Known, ResetError, Strategy, new_offset, refusal
+from cluster_model.clients.admin_client import Answer, AtBroker, Describe
+from cluster_model.coordinators.group.consumer_groups_tool import (
+    Known,
+    ResetError,
+    Strategy,
+    Table,
+    aligned,
+    list_table,
+    member_table,
+    new_offset,
+    offset_table,
+    partitions_of,
+    refusal,
+    reset_table,
+    state_table,
+    warning,
+)
+from cluster_model.coordinators.group.group_metadata import State
 from cluster_model.protocol.group_messages import (
     NO_GENERATION,
     CommittedOffset,
+    DescribedGroup,
+    DescribeGroupsRequest,
+    FindCoordinatorRequest,
+    ListedGroup,
+    ListGroupsRequest,
     OffsetCommitRequest,
+    OffsetDeleteRequest,
     OffsetFetchRequest,
+    OffsetFetchResponse,
 )
-from cluster_model.protocol.messages import EARLIEST, LATEST
+from cluster_model.protocol.messages import (
+    EARLIEST,
+    LATEST,
+    NOBODY,
+    ListOffsetsRequest,
+    ListOffsetsResponse,
+    MetadataResponse,
+)
 from faults.declarations.fault import FaultError
-from faults.operations.job import Hands, Job, verdict
-from faults.operations.looking import Looking, committed_in, counted, the_group
-from faults.operations.planning import PlanError
-from faults.operations.scopes import offsets_in, partitions_in, topics_asked
+from faults.operations.base import Hands, Job, Procedure, verdict
+from faults.operations.reassignment import PlanError, states_of
+
+# What the operations on groups have in common: ask for many offsets at once, and tell a table line by line.
+
+
+ANY_EPOCH = -1
+
+
+class Looking(Procedure):
+    """Goes from stage to stage; each stage's name is that of the method that takes its answers, behind ``_``."""
+
+    def answered(self, hands: Hands, job: Job, answer: Answer) -> None:
+        """A refusal is the end; anything else is for the stage."""
+        error, detail = verdict(answer)
+        if error:
+            hands.end(job, error, detail or f"asked for {job.stage}")
+        else:
+            getattr(self, f"_{job.stage}")(hands, job, answer)
+
+    def ask_group(self, hands: Hands, job: Job) -> None:
+        """Have the group described; stage ``state``."""
+        job.stage = "state"
+        hands.ask(job, DescribeGroupsRequest(0, (job.params["group"],)))
+
+    def ask_metadata(self, hands: Hands, job: Job) -> None:
+        """Have the cluster described; stage ``metadata``."""
+        job.stage = "metadata"
+        hands.ask(job, Describe(0))
+
+    def ask_offsets(self, hands: Hands, job: Job, stage: str, partitions: Iterable[str], timestamp_us: int) -> bool:
+        """Ask each partition's leader; False if there is nothing to ask. ``job.memo[stage]`` gathers the answers."""
+        asked = tuple(partitions)
+        job.stage, job.memo[stage], job.memo["asked"] = stage, (), len(asked)
+        for partition in asked:
+            hands.ask(job, ListOffsetsRequest(0, partition, timestamp_us, ANY_EPOCH))
+        return bool(asked)
+
+    def gathered(self, job: Job, answer: ListOffsetsResponse) -> bool:
+        """Take one answer; True when all are there."""
+        found = (*job.memo[job.stage], (answer.partition, answer.log_offset))
+        job.memo[job.stage] = found
+        asked: int = job.memo["asked"]
+        return len(found) == asked
+
+    def tell(self, hands: Hands, job: Job, table: Table) -> None:
+        """Tell a table, its headings too."""
+        for line in aligned(table):
+            hands.progress(job, line)
+
+
+def committed_in(answer: OffsetFetchResponse) -> tuple[tuple[str, int], ...]:
+    """What a group has committed, as plain pairs."""
+    return tuple((each.partition, each.offset) for each in answer.partitions if each.offset >= 0)
+
+
+def counted(number: int, thing: str) -> str:
+    """``1 partition``, ``3 partitions``."""
+    return f"{number} {thing}" if number == 1 else f"{number} {thing}s"
+
+
+def the_group(answer: Any) -> DescribedGroup:
+    """The one group that was asked about."""
+    group: DescribedGroup = answer.groups[0]
+    return group
+
+
+# Which partitions an operation on a group is about, as ``kafka-consumer-groups.sh`` takes them: ``t`` or ``t:0,2``.
+
+
+def topics_asked(scopes: Iterable[str]) -> tuple[str, ...]:
+    """Topics of which all partitions are meant: they have to be looked up."""
+    return tuple(scope for scope in scopes if ":" not in scope)
+
+
+def partitions_in(scopes: Iterable[str], known: MetadataResponse | None = None) -> tuple[str, ...]:
+    """Every partition meant, each once. ``known`` is needed where a whole topic is.
+
+    Raises:
+        PlanError: nobody knows the topic.
+    """
+    found: dict[str, None] = {}
+    for scope in scopes:
+        topic, colon, numbers = scope.partition(":")
+        if colon:
+            found.update(dict.fromkeys(f"{topic}-{int(number)}" for number in numbers.split(",")))
+            continue
+        states = states_of(known or MetadataResponse(0, (), ()), topic)
+        found.update(dict.fromkeys(state.partition for state in states))
+    return tuple(found)
+
+
+def offsets_in(lines: Iterable[str]) -> dict[str, int]:
+    """Partition → offset, of the lines ``topic,partition,offset``; the last one of a partition counts."""
+    found: dict[str, int] = {}
+    for line in lines:
+        topic, number, offset = line.split(",")
+        found[f"{topic}-{int(number)}"] = int(offset)
+    return found
+
 
 _SCOPES: Final = ("topics", "all_topics")
 
@@ -176,3 +302,139 @@ def worked_out(job: Job) -> tuple[dict[str, int], list[str]]:
         offsets[each] = reset.offset
         warnings += [reset.warning] if reset.warning else []
     return offsets, warnings
+
+
+# ``kafka-consumer-groups.sh``: describe a group, list groups, delete what one has committed.
+
+
+ALL_OFFSETS = (0, 10, 2)
+"""Since then a group's offsets can be asked for without naming partitions (KIP-88) ..."""
+TABLES = (1, 1, 0)
+"""... since then there are tables of members and of the state (KIP-175) ..."""
+STATES = (2, 6, 0)
+"""... and groups can be listed by their state (KIP-518)."""
+ANY = "any"
+
+
+class Describing(Looking):
+    """``--describe``. Stages: state, then coordinator, or metadata, committed and ends."""
+
+    def begin(self, hands: Hands, job: Job) -> None:
+        """Ask its coordinator."""
+        show = job.params["show"]
+        if show != "offsets" and hands.cluster.profile.number < TABLES:
+            hands.end(job, "UNSUPPORTED_VERSION", f"a table of {show} came with Kafka 1.1")
+            return
+        self.ask_group(hands, job)
+
+    def _state(self, hands: Hands, job: Job, answer: Any) -> None:
+        group = the_group(answer)
+        told = warning(group)
+        if group.state == State.DEAD:
+            hands.end(job, "GROUP_ID_NOT_FOUND", told)
+            return
+        job.memo["group"] = group
+        if told:
+            hands.progress(job, told)
+        if job.params["show"] == "members":
+            table = member_table(group, hands.cluster.name_of, verbose=job.params["verbose"])
+            self.tell(hands, job, table if group.members else [])
+            hands.end(job, "", summary(group))
+        elif job.params["show"] == "state":
+            job.stage = "coordinator"
+            hands.ask(job, FindCoordinatorRequest(0, group.group_id))
+        else:
+            self.ask_metadata(hands, job)
+
+    def _coordinator(self, hands: Hands, job: Job, answer: Any) -> None:
+        group = job.memo["group"]
+        self.tell(hands, job, state_table(group, answer.node_id, hands.cluster.name_of))
+        hands.end(job, "", summary(group))
+
+    def _metadata(self, hands: Hands, job: Job, answer: Any) -> None:
+        """Where nobody leads, nobody is asked for the end."""
+        if not answer.brokers:
+            hands.end(job, "REQUEST_TIMED_OUT", "no broker told its metadata in time")
+            return
+        job.memo["led"] = tuple(state.partition for state in answer.partitions if state.leader != NOBODY)
+        job.stage = "committed"
+        wanted = None if hands.cluster.profile.number >= ALL_OFFSETS else tuple(partitions_of(job.memo["group"], ()))
+        hands.ask(job, OffsetFetchRequest(0, job.params["group"], wanted))
+
+    def _committed(self, hands: Hands, job: Job, answer: Any) -> None:
+        committed = job.memo["committed"] = committed_in(answer)
+        led = dict.fromkeys(job.memo["led"])
+        asked = [each for each in partitions_of(job.memo["group"], dict(committed)) if each in led]
+        if not self.ask_offsets(hands, job, "ends", asked, LATEST):
+            self._done(hands, job)
+
+    def _ends(self, hands: Hands, job: Job, answer: Any) -> None:
+        if self.gathered(job, answer):
+            self._done(hands, job)
+
+    def _done(self, hands: Hands, job: Job) -> None:
+        group, memo = job.memo["group"], job.memo
+        table = offset_table(group, dict(memo["committed"]), dict(memo["ends"]), hands.cluster.name_of)
+        rows = table[1:]
+        self.tell(hands, job, table if rows else [])
+        lags = [int(row[5]) for row in rows if row[5] != "-"]
+        lag = f", lag {sum(lags)}" if lags else ""
+        hands.end(job, "", f"{summary(group)}, {counted(len(rows), 'partition')}{lag}")
+
+
+def summary(group: DescribedGroup) -> str:
+    """A group in a few words."""
+    return f"{group.state}, {counted(len(group.members), 'member')}"
+
+
+class Listing(Looking):
+    """``--list``. Stages: metadata, then groups of every broker."""
+
+    def begin(self, hands: Hands, job: Job) -> None:
+        """Ask which brokers there are."""
+        if job.params["state"] != ANY and hands.cluster.profile.number < STATES:
+            hands.end(job, "UNSUPPORTED_VERSION", "groups by their state came with Kafka 2.6")
+            return
+        self.ask_metadata(hands, job)
+
+    def _metadata(self, hands: Hands, job: Job, answer: Any) -> None:
+        if not answer.brokers:
+            hands.end(job, "REQUEST_TIMED_OUT", "no broker told its metadata in time")
+            return
+        job.stage, job.memo["left"], job.memo["found"] = "groups", len(answer.brokers), ()
+        states = () if job.params["state"] == ANY else (job.params["state"],)
+        for broker in sorted(answer.brokers):
+            hands.ask(job, AtBroker(0, broker, ListGroupsRequest(0, states)))
+
+    def _groups(self, hands: Hands, job: Job, answer: Any) -> None:
+        job.memo["left"] -= 1
+        job.memo["found"] += answer.groups
+        if job.memo["left"]:
+            return
+        found: dict[str, ListedGroup] = {each.group_id: each for each in job.memo["found"]}
+        self.tell(hands, job, list_table(found.values()) if found else [])
+        hands.end(job, "", counted(len(found), "group"))
+
+
+class DeletingOffsets(Looking):
+    """``--delete-offsets`` (KIP-496). Stages: metadata where whole topics are meant, then removed."""
+
+    def begin(self, hands: Hands, job: Job) -> None:
+        """Look a topic's partitions up, or go ahead."""
+        if topics_asked(job.params["topics"]):
+            self.ask_metadata(hands, job)
+        else:
+            self._remove(hands, job, partitions_in(job.params["topics"]))
+
+    def _metadata(self, hands: Hands, job: Job, answer: Any) -> None:
+        try:
+            self._remove(hands, job, partitions_in(job.params["topics"], answer))
+        except PlanError as wrong:
+            hands.end(job, wrong.error, str(wrong))
+
+    def _remove(self, hands: Hands, job: Job, partitions: tuple[str, ...]) -> None:
+        job.stage = "removed"
+        hands.ask(job, OffsetDeleteRequest(0, job.params["group"], partitions))
+
+    def _removed(self, hands: Hands, job: Job, answer: Any) -> None:
+        hands.end(job, "", f"{counted(len(answer.partitions), 'partition')} deleted")

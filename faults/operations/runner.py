@@ -7,19 +7,16 @@ processes that it stops and starts. So nothing here is decided at once but what 
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
-from cluster_model.clients.admin_routing import Answer, Request
+from cluster_model.clients.admin_client import Answer, Request
 from cluster_model.cluster import Cluster
 from cluster_model.observation.views import OperationView
 from cluster_model.protocol.events import AdminAnswered, AdminProgress, AdminRequested
-from faults.declarations.action import Action
-from faults.declarations.fault import FaultError
+from faults.declarations.fault import Action, FaultError
 from faults.declarations.operation import OPERATIONS, Operation, nearest_operation
 from faults.declarations.parameters import parameters_of, words_of
-from faults.operations.base import Asking
+from faults.operations.base import Asking, Job, Procedure
 from faults.operations.broker_restarts import Decommissioning, Rolling, ShuttingDown
-from faults.operations.consumer_groups import Resetting
-from faults.operations.groups import DeletingOffsets, Describing, Listing
-from faults.operations.job import Job, Procedure
+from faults.operations.consumer_groups import DeletingOffsets, Describing, Listing, Resetting
 from faults.operations.reassignment import Reassigning, Refactoring
 from faults.operations.transactions import Aborting, DescribingProducers, Finding, ListingTransactions
 

@@ -6,7 +6,7 @@ coordinator for what it still means to mark. Between two questions a transaction
 
 from typing import Any
 
-from cluster_model.clients.admin_routing import Answer, AtBroker, Describe
+from cluster_model.clients.admin_client import Answer, AtBroker, Describe
 from cluster_model.coordinators.transaction.transactions_tool import (
     OpenTransaction,
     abort_marker,
@@ -17,20 +17,19 @@ from cluster_model.coordinators.transaction.transactions_tool import (
     open_at,
     producer_table,
 )
-from cluster_model.protocol.admin_messages_part import (
+from cluster_model.protocol.errors import KafkaError
+from cluster_model.protocol.transaction_messages import (
     NOTHING,
     ActiveProducer,
     DescribeProducersRequest,
     DescribeTransactionsRequest,
     ListedTransaction,
     ListTransactionsRequest,
+    WriteTxnMarkersRequest,
 )
-from cluster_model.protocol.errors import KafkaError
-from cluster_model.protocol.transaction_messages import WriteTxnMarkersRequest
-from faults.operations.job import Hands, Job
-from faults.operations.looking import Looking, counted
-from faults.operations.planning import PlanError
-from faults.operations.scopes import partitions_in
+from faults.operations.base import Hands, Job
+from faults.operations.consumer_groups import Looking, counted, partitions_in
+from faults.operations.reassignment import PlanError
 
 
 class _Everyone(Looking):

@@ -6,10 +6,9 @@ from cluster_model.protocol.admin_messages import CreatableTopic, CreateTopicsRe
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.messages import NOBODY, MetadataRequest, MetadataResponse, PartitionState
 from cluster_model.spec.internal_topics import OFFSETS, TRANSACTIONS
-from gateway.protocol.api_versions import advertised
+from gateway.protocol.api_versions import advertised, features
 from gateway.protocol.codec import NO_ID
 from gateway.protocol.context import CLUSTER_ID, Ask, Call, Flow, ask, split, topic_uuid
-from gateway.protocol.features import features
 
 UNKNOWN_TOPIC_ID: Final = 100
 INTERNAL: Final = (OFFSETS, TRANSACTIONS)

@@ -1,6 +1,7 @@
 """Fetch, ListOffsets, OffsetsForLeaderEpoch: what of a log a broker lets be read, as bytes."""
 
-from typing import Any, Final
+from collections.abc import Iterable, Iterator
+from typing import Any, Final, NamedTuple
 
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.messages import (
@@ -13,13 +14,52 @@ from cluster_model.protocol.messages import (
     FetchData,
     FetchPartition,
     FetchRequest,
+    InitProducerIdRequest,
     ListOffsetsRequest,
     ListOffsetsResponse,
+    ProduceRequest,
+    ProduceResponse,
 )
-from gateway.handlers.leaders import endpoints, told
+from cluster_model.protocol.transaction_messages import AddOffsetsToTxnRequest, AddPartitionsToTxnRequest, EndTxnRequest
 from gateway.handlers.metadata import UNKNOWN_TOPIC_ID
-from gateway.protocol.context import Call, Flow, ask, by_topic, ms, split, topic_id_in, topic_named
-from gateway.protocol.records import bytes_of
+from gateway.protocol import api_versions
+from gateway.protocol.codec import RequestError
+from gateway.protocol.context import Ask, Call, Flow, ask, by_topic, ms, split, topic_id_in, topic_named
+from gateway.protocol.record_batches import BatchError, Head, bytes_of, read_head
+
+# Who leads instead, in a refusal of Produce or Fetch, and where that broker listens (KIP-951).
+#
+# Only versions that have room for the addresses tell: ``KafkaApis.handleProduceRequest`` from 10 on,
+# ``handleFetchRequest`` from 16 on, though the leader's field is in Fetch since 12. A client that heard of a leader
+# without its address would have to look it up among brokers of which it may be the one that is missing.
+
+
+_SINCE: Final = {api_versions.PRODUCE: 10, api_versions.FETCH: 16}
+
+Hint = tuple[int, int] | None
+"""(leader, its epoch), as the model's broker says."""
+
+
+def told(call: Call, hint: Hint) -> dict[str, Any]:
+    """The field of a partition, if this version has it."""
+    if hint is None or call.version < _SINCE[call.api]:
+        return {}
+    return {"current_leader": {"leader_id": hint[0], "leader_epoch": hint[1]}}
+
+
+def endpoints(call: Call, hints: Iterable[Hint]) -> list[dict[str, Any]]:
+    """Where those leaders listen that the broker knows to be alive, each once."""
+    if call.version < _SINCE[call.api]:
+        return []
+    live = call.house.cluster.brokers[call.broker].metadata.live
+    racks = call.house.racks()
+    found = []
+    for leader in dict.fromkeys(hint[0] for hint in hints if hint is not None):
+        if leader in live:
+            host, port = call.house.addresses[leader]
+            found.append({"node_id": leader, "host": host, "port": port, "rack": racks[leader]})
+    return found
+
 
 NO_SESSION: Final = 0
 """Fetch sessions are not offered: every fetch is a full one (KIP-227 lets a broker do so)."""
@@ -155,3 +195,152 @@ def epoch_ends(call: Call) -> Flow:
         for each in answer.partitions
     ]  # fmt: skip
     return {"topics": [{"topic": topic, "partitions": found} for topic, found in by_topic(rows).items()]}
+
+
+# Produce: a client's batches, unopened, one model request for each partition.
+
+
+_ACKS: Final = (-1, 0, 1)
+_BY_ID: Final = 13
+"""Version from which topics have ids instead of names (KIP-516)."""
+
+
+class _Place(NamedTuple):
+    """Where a batch is to go, by the client's words: a topic's name or its id, and a number."""
+
+    topic: Any
+    number: int
+    partition: str
+    """Empty where nobody knows the id."""
+
+
+def produce(call: Call) -> Flow:
+    """Append; with acks=0 nobody is answered, and the connection of who sent what is refused is closed."""
+    acks = call.request.acks
+    refused: dict[_Place, tuple[int, str]] = {}
+    requests: list[ProduceRequest] = []
+    places: list[_Place] = []
+    for place, records in _sent(call):
+        places.append(place)
+        try:
+            head = read_head(records or b"")
+        except BatchError as error:
+            refused[place] = (error.code, str(error))
+            continue
+        if not place.partition:
+            refused[place] = (UNKNOWN_TOPIC_ID, "")
+        elif acks in _ACKS:
+            requests.append(_request(call, place.partition, head, bytes(records)))
+        else:
+            refused[place] = (KafkaError.INVALID_REQUIRED_ACKS, f"found acks={acks}, allowed are -1, 0 and 1")
+    answers: tuple[ProduceResponse, ...] = ()
+    if requests:
+        answers = yield Ask(tuple(requests), waits=acks != 0)
+    if not acks:
+        for place, (code, why) in refused.items():
+            raise RequestError(f"{place.partition or place.topic}: error {code}, {why or 'no such topic'}")
+        return None
+    answered = {each.partition: each for each in answers}
+    rows: dict[Any, list[dict[str, Any]]] = {}
+    for place in places:
+        said = _refused(place, *refused[place]) if place in refused else _said(call, answered[place.partition])
+        rows.setdefault(place.topic, []).append(said)
+    key = "topic_id" if call.version >= _BY_ID else "name"
+    responses = [{key: topic, "partition_responses": found} for topic, found in rows.items()]
+    return {"responses": responses, "node_endpoints": endpoints(call, [each.current for each in answers])}
+
+
+def _sent(call: Call) -> Iterator[tuple[_Place, Any]]:
+    """Each batch, and where it is to go."""
+    for topic in call.request.topic_data:
+        by_id = call.version >= _BY_ID
+        name = topic_named(call.house, call.broker, topic.topic_id) if by_id else topic.name
+        for each in topic.partition_data:
+            partition = f"{name}-{each.index}" if name or not by_id else ""
+            yield _Place(topic.topic_id if by_id else name, each.index, partition), each.records
+
+
+def _request(call: Call, partition: str, head: Head, data: bytes) -> ProduceRequest:
+    stamp_us = call.house.model_us(head.max_timestamp_ms)
+    return ProduceRequest(
+        0, partition, call.request.acks, ms(call.request.timeout), call.house.account(call.client), head.producer_id,
+        head.base_sequence,
+        head.records, head.size, (), -2 if stamp_us == -1 else stamp_us, head.codec, head.producer_epoch,
+        kind=int(head.transactional),
+        transactional_id=(call.get("transactional_id") or "") if head.transactional else "",
+        version=call.version, payload=data,
+    )  # fmt: skip
+
+
+def _said(call: Call, answer: ProduceResponse) -> dict[str, Any]:
+    return {
+        "index": split(answer.partition)[1],
+        "error_code": answer.error,
+        "base_offset": answer.log_offset,
+        "log_start_offset": answer.log_start,
+        **told(call, answer.current),
+    }
+
+
+def _refused(place: _Place, error: int, message: str) -> dict[str, Any]:
+    return {
+        "index": place.number, "error_code": error, "base_offset": -1, "log_start_offset": -1,
+        "error_message": message or None,
+    }  # fmt: skip
+
+
+# Producer ids and transactions (KIP-98).
+
+
+def init_producer_id(call: Call) -> Flow:
+    """An id and an epoch; with a transactional id whatever an earlier process left open is aborted first."""
+    request = call.request
+    (answer,) = yield ask(
+        InitProducerIdRequest(
+            0, request.transactional_id, ms(request.transaction_timeout), call.get("producer_id", -1),
+            call.get("producer_epoch", -1),
+        )
+    )  # fmt: skip
+    return {
+        "error_code": answer.error, "producer_id": answer.producer_id, "producer_epoch": answer.producer_epoch,
+    }  # fmt: skip
+
+
+def add_partitions(call: Call) -> Flow:
+    """Let partitions be part of the open transaction."""
+    request = call.request
+    names = tuple(f"{topic.name}-{number}" for topic in request.v3_and_below_topics for number in topic.partitions)
+    (answer,) = yield ask(
+        AddPartitionsToTxnRequest(
+            0, request.v3_and_below_transactional_id, request.v3_and_below_producer_id,
+            request.v3_and_below_producer_epoch, names,
+        )
+    )  # fmt: skip
+    rows = [
+        (name, {"partition_index": split(name)[1], "partition_error_code": answer.error})
+        for name in names
+    ]  # fmt: skip
+    told = [{"name": topic, "results_by_partition": found} for topic, found in by_topic(rows).items()]
+    return {"results_by_topic_v3_and_below": told}
+
+
+def add_offsets(call: Call) -> Flow:
+    """Let a group's offsets be part of it."""
+    request = call.request
+    (answer,) = yield ask(
+        AddOffsetsToTxnRequest(
+            0, request.transactional_id, request.producer_id, request.producer_epoch, request.group_id
+        )
+    )  # fmt: skip
+    return {"error_code": answer.error}
+
+
+def end_txn(call: Call) -> Flow:
+    """Commit or abort."""
+    request = call.request
+    (answer,) = yield ask(
+        EndTxnRequest(
+            0, request.transactional_id, request.producer_id, request.producer_epoch, request.committed, call.version
+        )
+    )  # fmt: skip
+    return {"error_code": answer.error, "producer_id": answer.producer_id, "producer_epoch": answer.producer_epoch}

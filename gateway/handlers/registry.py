@@ -2,17 +2,17 @@
 
 from typing import Final
 
-from gateway.handlers import admin, committing, consuming, groups, metadata, produce_fetch, producing, transacting
+from gateway.handlers import admin, groups, metadata, produce_fetch
 from gateway.protocol import api_versions
 from gateway.protocol.context import Handler
 
 HANDLERS: Final[dict[int, Handler]] = {
-    api_versions.PRODUCE: producing.produce,
+    api_versions.PRODUCE: produce_fetch.produce,
     api_versions.FETCH: produce_fetch.fetch,
     api_versions.LIST_OFFSETS: produce_fetch.list_offsets,
     api_versions.METADATA: metadata.metadata,
-    api_versions.OFFSET_COMMIT: committing.offset_commit,
-    api_versions.OFFSET_FETCH: committing.offset_fetch,
+    api_versions.OFFSET_COMMIT: groups.offset_commit,
+    api_versions.OFFSET_FETCH: groups.offset_fetch,
     api_versions.FIND_COORDINATOR: groups.find_coordinator,
     api_versions.JOIN_GROUP: groups.join_group,
     api_versions.HEARTBEAT: groups.heartbeat,
@@ -24,19 +24,19 @@ HANDLERS: Final[dict[int, Handler]] = {
     api_versions.CREATE_TOPICS: admin.create_topics,
     api_versions.DELETE_TOPICS: admin.delete_topics,
     api_versions.DELETE_RECORDS: admin.delete_records,
-    api_versions.INIT_PRODUCER_ID: transacting.init_producer_id,
+    api_versions.INIT_PRODUCER_ID: produce_fetch.init_producer_id,
     api_versions.EPOCH_ENDS: produce_fetch.epoch_ends,
-    api_versions.ADD_PARTITIONS_TO_TXN: transacting.add_partitions,
-    api_versions.ADD_OFFSETS_TO_TXN: transacting.add_offsets,
-    api_versions.END_TXN: transacting.end_txn,
-    api_versions.TXN_OFFSET_COMMIT: committing.txn_offset_commit,
+    api_versions.ADD_PARTITIONS_TO_TXN: produce_fetch.add_partitions,
+    api_versions.ADD_OFFSETS_TO_TXN: produce_fetch.add_offsets,
+    api_versions.END_TXN: produce_fetch.end_txn,
+    api_versions.TXN_OFFSET_COMMIT: groups.txn_offset_commit,
     api_versions.DESCRIBE_CONFIGS: admin.describe_configs,
     api_versions.CREATE_PARTITIONS: admin.create_partitions,
     api_versions.DELETE_GROUPS: groups.delete_groups,
     api_versions.ELECT_LEADERS: admin.elect_leaders,
     api_versions.INCREMENTAL_ALTER_CONFIGS: admin.alter_configs,
-    api_versions.OFFSET_DELETE: committing.offset_delete,
+    api_versions.OFFSET_DELETE: groups.offset_delete,
     api_versions.DESCRIBE_CLUSTER: metadata.describe_cluster,
-    api_versions.CONSUMER_GROUP_HEARTBEAT: consuming.heartbeat,
-    api_versions.CONSUMER_GROUP_DESCRIBE: consuming.describe,
+    api_versions.CONSUMER_GROUP_HEARTBEAT: groups.consumer_group_heartbeat,
+    api_versions.CONSUMER_GROUP_DESCRIBE: groups.describe_consumer_groups,
 }

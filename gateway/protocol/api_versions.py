@@ -8,7 +8,10 @@ what it offers, nor are those that only brokers use (AddPartitionsToTxn from 4 o
 allow: where its configuration has no consumer protocol (KIP-848), the model answers UNSUPPORTED_VERSION, as Kafka does.
 """
 
-from typing import Final
+from typing import Final, NamedTuple
+
+from cluster_model.cluster import Cluster
+from cluster_model.protocol.versions import ELR_FEATURE, TRANSACTION_FEATURE
 
 Release = tuple[int, int, int]
 
@@ -107,3 +110,31 @@ def offered(release: Release) -> dict[int, tuple[int, int]]:
 def advertised(ranges: dict[int, tuple[int, int]]) -> tuple[tuple[int, int, int], ...]:
     """(API, lowest, highest) each, as ApiVersions tells them."""
     return tuple((api, 0 if api in ADVERTISED_FROM_ZERO else low, high) for api, (low, high) in ranges.items())
+
+
+# Features of a cluster, as ApiVersions tells them (KIP-584): those that the model has.
+#
+# A client that finds ``transaction.version`` 2 writes without AddPartitionsToTxn, and goes on in another epoch after
+# each
+# transaction (KIP-890).
+
+
+SINCE: Final = (4, 0, 0)
+"""The release that has them."""
+
+
+class Feature(NamedTuple):
+    """A feature's name, its highest level, and the one that it has."""
+
+    name: str
+    highest: int
+    level: int
+
+
+def features(cluster: Cluster) -> tuple[Feature, ...]:
+    """Those of a cluster; none before 4.0, and none in ZooKeeper mode."""
+    profile = cluster.profile
+    if not profile.kraft or profile.number < SINCE:
+        return ()
+    transactions = 2 if profile.transactions_v2 else int(cluster.spec.config.get(TRANSACTION_FEATURE, 1))
+    return (Feature(ELR_FEATURE, 1, int(profile.elr)), Feature(TRANSACTION_FEATURE, 2, transactions))

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
-from cluster_model.clients.consumer.dead_letters import SUFFIX as LETTERS
+from cluster_model.clients.consumer.record_handler import SUFFIX as LETTERS
 from cluster_model.clients.producer.application_producers import SUFFIX as OUTPUT
 from cluster_model.cluster import Cluster
 from cluster_model.protocol.messages import PartitionState

@@ -4,13 +4,23 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from traceback import extract_tb
-from typing import Any
+from typing import Any, Final
 
 from cluster_model.checker.anomalies.checker import Seen
 from playbooks.errors import counted
-from playbooks.results.result import Result
-from playbooks.results.surprise import AnyCluster, why_expected
-from playbooks.results.wrongs import ANOMALY, EXPECTATION, FINDING, OVERDUE, VIOLATION, Wrong, wrongs_of
+from playbooks.fuzz.protocol_states import NOTHING
+from playbooks.results.result import (
+    ANOMALY,
+    EXPECTATION,
+    FINDING,
+    OVERDUE,
+    VIOLATION,
+    AnyCluster,
+    Result,
+    Wrong,
+    why_expected,
+    wrongs_of,
+)
 
 ERROR = "error"
 """Kind of the key of a run that ended in an internal error; the name is that of the exception."""
@@ -48,7 +58,7 @@ class Row:
     code: int = 0
     """Exit code that the run has by itself, where it is a cell of a grid."""
     result: str = ""
-    """What a cell of a grid came to in full, as :mod:`playbooks.campaign.workloads.results` has it."""
+    """What a cell of a grid came to in full, as :mod:`playbooks.campaign.workloads.grid_workload` has it."""
 
     @property
     def surprising(self) -> bool:
@@ -127,3 +137,121 @@ def _sentences(result: Result) -> Iterable[tuple[str, str]]:
 def _anomaly(seen: Seen) -> str:
     where = ", ".join(" in ".join(filter(None, pair)) for pair in seen.where[:1])
     return f"{seen.name}, {counted(seen.found, 'time')}" + (f": {where}" if where else "")
+
+
+# Which fault met which state of the protocol, over all runs of a campaign, and what was never reached.
+
+
+@dataclass(frozen=True, slots=True)
+class Coverage:
+    """A table: faults by states."""
+
+    faults: tuple[str, ...]
+    """All that may come."""
+    states: tuple[str, ...]
+    """All that there are for what the clients are."""
+    met: Met = field(default_factory=dict)
+
+    def count(self, fault: str, state: str) -> int:
+        """How many strikes with a fault met a state."""
+        return self.met.get(fault, {}).get(state, 0)
+
+    @property
+    def reached(self) -> int:
+        """Pairs that were met at least once."""
+        return sum(self.count(fault, state) > 0 for fault in self.faults for state in self.states)
+
+    @property
+    def pairs(self) -> int:
+        """All that there are."""
+        return len(self.faults) * len(self.states)
+
+    def never(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
+        """Each state with the faults that never met it; a state that nothing met has all of them."""
+        missed = [
+            (state, tuple([each for each in self.faults if not self.count(each, state)])) for state in self.states
+        ]
+        return tuple([(state, faults) for state, faults in missed if faults])
+
+
+def coverage_of(rows: Iterable[Row], faults: tuple[str, ...], states: tuple[str, ...]) -> Coverage:
+    """The table of all these runs."""
+    met: Met = {fault: {} for fault in faults}
+    for row in rows:
+        for fault, counts in row.coverage.items():
+            for state, count in counts.items():
+                of_fault = met.setdefault(fault, {})
+                of_fault[state] = of_fault.get(state, 0) + count
+    return Coverage(faults, (NOTHING, *states), met)
+
+
+# What a campaign found, a group for every key: how often, where first, and whether anybody has to be surprised.
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Runs that went wrong in the same way."""
+
+    key: str
+    expected: str
+    """Why it is no surprise; empty where it is one in any of the runs."""
+    count: int
+    first: int
+    """The run that speaks for it: the first one, or the first that is a surprise."""
+    sentence: str
+
+
+def groups_of(rows: Iterable[Row]) -> tuple[Group, ...]:
+    """All groups, surprises first, then by how often."""
+    by_key: dict[str, list[tuple[Row, str, str]]] = {}
+    for row in sorted(rows, key=lambda row: row.run):
+        for found in row.found:
+            by_key.setdefault(found.key, []).append((row, found.expected, found.sentence))
+    groups = [_group(key, each) for key, each in by_key.items()]
+    return tuple(sorted(groups, key=lambda group: (bool(group.expected), -group.count, group.key)))
+
+
+def _group(key: str, found: list[tuple[Row, str, str]]) -> Group:
+    row, expected, sentence = next((each for each in found if not each[1]), found[0])
+    return Group(key, expected, len(found), row.run, sentence)
+
+
+# What a campaign's runs add up to, without the runs: it has the same size however many they are.
+
+
+BROKEN_TOLD: Final = 100
+"""Runs that broke inside that are told one by one; all of them are among the rows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Broken:
+    """A run that ended in an internal error."""
+
+    run: int
+    seed: int
+    error: str
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """Sums over the runs that count."""
+
+    runs: int
+    strikes: int
+    errors: int
+    """Runs that ended in an internal error ..."""
+    broken: tuple[Broken, ...]
+    """... and the first of them."""
+
+    def to_json(self) -> dict[str, Any]:
+        """As a document has it."""
+        errors = [asdict(each) for each in self.broken]
+        return {"runs": self.runs, "strikes": self.strikes, "errors": errors, "errors_in_all": self.errors}
+
+
+def totals_of(rows: Iterable[Row]) -> Totals:
+    """Of rows at hand."""
+    there = sorted(rows, key=lambda row: row.run)
+    broken = [Broken(row.run, row.seed, row.error) for row in there if row.error]
+    strikes = sum(row.counts.get("strikes", 0) for row in there)
+    return Totals(len(there), strikes, len(broken), tuple(broken[:BROKEN_TOLD]))

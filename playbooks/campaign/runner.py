@@ -1,20 +1,40 @@
 """A whole campaign: the runs that are missing, over all cores, kept as they end, and what they come to together."""
 
+import json
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
-from typing import Final
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Final
 
-from playbooks.campaign.coverage import Coverage, coverage_of
-from playbooks.campaign.errand import Errand
-from playbooks.campaign.grouping import Group, groups_of
-from playbooks.campaign.run_rows import ERROR, Row
-from playbooks.campaign.store import Campaign, Kept
-from playbooks.campaign.totals import Totals, totals_of
-from playbooks.campaign.work import Work
-from playbooks.engine.job import Outcome
-from playbooks.engine.worker_pool import cores, run_all
-from playbooks.exit_codes import INTERNAL, INTERRUPTED
+from playbooks.campaign.run_rows import ERROR, Broken, Coverage, Group, Row, Totals, coverage_of, groups_of, totals_of
+from playbooks.campaign.store import Campaign, Kept, Work
+from playbooks.engine.worker_pool import Job, Outcome, Progress, cores, run_all
+from playbooks.errors import INTERNAL, INTERRUPTED, OK
+from playbooks.session_format.filesystem import put_in_place
+
+# Some runs of a campaign as a piece of work for another process: few, so that little waits for them.
+
+
+@dataclass(frozen=True, slots=True)
+class Errand(Job):
+    """Runs of one kind, one after the other; ``found`` of its outcome are their rows, as many as there are."""
+
+    work: Work | None = None
+    runs: tuple[int, ...] = ()
+
+    def carry_out(self, tell: Callable[[Progress], None]) -> Outcome:
+        """Run them; never raises."""
+        assert self.work is not None
+        rows: list[Row] = []
+        try:
+            for run in self.runs:
+                tell(Progress(0, f"run {run}", ""))
+                rows.append(self.work.row(run))
+        except KeyboardInterrupt:
+            return Outcome(self, error="stopped", code=INTERRUPTED, found=tuple(rows))
+        return Outcome(self, code=OK, found=tuple(rows))
+
 
 AT_A_TIME: Final = 4
 """Runs that a worker is given at once, at most: a second or two of work."""
@@ -129,3 +149,33 @@ def _end(campaign: Campaign, runs: int, stops: Callable[[Row], bool]) -> int:
     """The last run that counts: the first of those that stop, where all before it are there."""
     hits = [row.run for row in campaign.rows.values() if row.run <= runs and stops(row)]
     return min(hits, default=runs)
+
+
+# What a campaign came to, as a file by which one process tells another.
+
+
+COME: Final = "come.json"
+
+
+def write_come(folder: Path, come: Come) -> None:
+    """Write it into the campaign's directory."""
+    put_in_place(folder / COME, json.dumps(asdict(come), ensure_ascii=False) + "\n")
+
+
+def take_come(folder: Path) -> Come | None:
+    """Read it and take it away; None where nobody has written it."""
+    path = folder / COME
+    if not path.is_file():
+        return None
+    found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    path.unlink()
+    totals, seen = found["totals"], found["coverage"]
+    broken = tuple([Broken(**each) for each in totals["broken"]])
+    return Come(
+        Totals(**{**totals, "broken": broken}),
+        tuple([Group(**each) for each in found["groups"]]),
+        Coverage(tuple(seen["faults"]), tuple(seen["states"]), seen["met"]),
+        found["interrupted"],
+        found["stopped"],
+        found["lost"],
+    )

@@ -1,6 +1,6 @@
 """What would have saved it: the session once more with one thing set otherwise, and what that would have cost.
 
-Every change (:mod:`playbooks.diagnosis.counterfactuals`) is run with the same seed, steps and operator's actions. It *saves* if
+Every change (:mod:`playbooks.diagnosis.remedies`) is run with the same seed, steps and operator's actions. It *saves* if
 nothing of the finding's kind is left, *helps* if there is less by a tenth
 or more and that is no chance of one seed. Its price is what the session
 rejects more, records that failed or whose outcome nobody knows, and for how much longer clients are refused. A session
@@ -10,21 +10,186 @@ What saves at the least price is run over more seeds before it is recommended: o
 """
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
-from cluster_model.checker.root_cause.findings import DUPLICATE, LOST, REORDERED
-from playbooks.diagnosis.counterfactuals import WRITING, Change, changes
-from playbooks.engine.job import Job, Outcome
-from playbooks.engine.worker_pool import run_all
-from playbooks.exit_codes import BAD_INPUT
+from cluster_model.checker.root_cause.findings import (
+    ABANDONED,
+    DUPLICATE,
+    LEAKED,
+    LOST,
+    REORDERED,
+    SKIPPED,
+    UNDONE,
+    Place,
+)
+from cluster_model.protocol.versions import ELR_FEATURE, PROFILE_VERSIONS, modes_of, parse_version
+from faults.declarations.fault import Action, FaultError, Value
+from playbooks.diagnosis.evidence import Wanted, holders, in_order, is_kept, loses
+from playbooks.engine.session import Session
+from playbooks.engine.worker_pool import Job, Outcome, run_all
+from playbooks.errors import BAD_INPUT
 from playbooks.model.playbook import Playbook, Step
-from playbooks.parser.cells import cell_text
+from playbooks.parser.document.grid import AxisError, paths_of, values_at
+from playbooks.parser.document.yaml_source import Mapping as YamlMapping
+from playbooks.parser.document.yaml_source import Scalar, compose
+from playbooks.parser.document.yaml_source import Sequence as YamlSequence
 from playbooks.parser.loader import loads
-from playbooks.parser.settings import SettingError
+from playbooks.parser.settings import SettingError, cell_text
 from playbooks.results.result import Result
 from playbooks.results.sweep_matrix import TENTH_US
+
+# What could have been set otherwise: one change at a time, for the kinds of findings that it can do something about.
+#
+# Each change is a set of ``--set`` options. What is so already, and what means nothing in the playbook, is left out.
+
+
+MENDS: Final[dict[str, str]] = {
+    "0.11": "KIP-101, KIP-106, KIP-98",
+    "2.0": "KIP-279",
+    "2.1": "KIP-320",
+    "2.7": "KIP-595",
+    "3.0": "KIP-679",
+    "3.3": "KIP-841",
+    "3.7": "KIP-966",
+    "4.1": "KIP-966",
+}
+"""Versions that mended something about losses, and what names it."""
+
+WRITING: Final = ("append", "produce_send")
+"""Steps by hand that write."""
+_WRITES: Final = (LOST, DUPLICATE, REORDERED)
+DEFAULTS: Final = "3.0"
+"""The version whose producers are idempotent and ask for acks=all: that is about duplicates and order, too. What
+:data:`MENDS` names else is about losses; less of another kind under such a version is not its doing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One thing set otherwise."""
+
+    name: str
+    """As a person would say it: ``acks=all``."""
+    settings: tuple[tuple[str, str], ...]
+    """Paths and values as ``--set`` takes them."""
+    note: str = ""
+    """What names it in Kafka's history, for a version."""
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        """What to type behind ``--set``, one each."""
+        return tuple(f"{path}={value}" for path, value in self.settings)
+
+
+def changes(playbook: Playbook, kind: str) -> tuple[Change, ...]:
+    """Everything that is worth trying against findings of a kind."""
+    root, _problems = compose(playbook.source, playbook.path)
+    if not isinstance(root, YamlMapping):
+        return ()
+    return (*_configurations(playbook, root, kind), *_replication(playbook, kind), *_versions(playbook, kind))
+
+
+def _configurations(playbook: Playbook, root: YamlMapping, kind: str) -> Iterator[Change]:
+    by_hand = playbook.spec.manual
+    asked: list[tuple[str, str]] = []
+    if kind == LOST:
+        asked += [("min.insync.replicas", str(_min_isr(playbook))), ("unclean.leader.election.enable", "false")]
+    if kind in _WRITES and not by_hand:
+        asked = [("acks", "all"), *asked, ("enable.idempotence", "true")]
+    if kind in (DUPLICATE, REORDERED) and not by_hand:
+        asked.append(("max.in.flight.requests.per.connection", "1"))
+    if kind in (SKIPPED, ABANDONED) and not by_hand:
+        asked += [("auto.offset.reset", "earliest"), ("enable.auto.commit", "false")]
+    if kind in (SKIPPED, LEAKED, UNDONE) and not by_hand:
+        asked.append(("isolation.level", "read_committed"))
+    if by_hand and kind in _WRITES:
+        yield from _acks_by_hand(root)
+    for name, value in asked:
+        yield from _axis(playbook, root, name, value)
+    if kind == LOST and _could_have_elr(playbook):
+        yield Change("eligible leader replicas", ((f"cluster.config.{ELR_FEATURE}", "1"),), "KIP-966")
+
+
+def _could_have_elr(playbook: Playbook) -> bool:
+    """Whether it is a matter of configuration: before 4.0 there is none, and a later version is tried anyway."""
+    profile = playbook.spec.profile
+    return profile.kraft and not profile.elr and profile.number >= (4, 0, 0)
+
+
+def _min_isr(playbook: Playbook) -> int:
+    """One less than the replicas of the topic that has fewest, and 2 at least."""
+    factors = [len(placed) for topic in playbook.spec.topics for placed in topic.placement]
+    factors += [topic.replication for topic in playbook.spec.topics if not topic.placement]
+    return max(2, min(factors, default=3) - 1)
+
+
+def _axis(playbook: Playbook, root: YamlMapping, name: str, value: str) -> Iterator[Change]:
+    """A configuration wherever it can stand, unless it stands there so already."""
+    try:
+        paths = paths_of(name, root, playbook.variables)
+        there = values_at(name, root)
+    except (AxisError, KeyError):
+        return
+    if all(isinstance(node, Scalar) and _is_so(node.text, value) for node in there):
+        return
+    yield Change(f"{name}={value}", tuple((path, value) for path in paths))
+
+
+def _is_so(found: str, value: str) -> bool:
+    """Whether a value is there already, or more of it than was asked for."""
+    if value.isdecimal() and found.isdecimal():
+        return int(found) >= int(value) if value != "1" else found == value
+    return found.lower() in (value, "-1" if value == "all" else value)
+
+
+def _acks_by_hand(root: YamlMapping) -> Iterator[Change]:
+    """Where steps write, acks is theirs."""
+    steps = root.get("steps")
+    found: list[tuple[str, str]] = []
+    for number, item in enumerate(steps.items if isinstance(steps, YamlSequence) else (), 1):
+        for verb in WRITING:
+            written = item.get(verb) if isinstance(item, YamlMapping) else None
+            acks = written.get("acks") if isinstance(written, YamlMapping) else None
+            if isinstance(written, YamlMapping) and not (isinstance(acks, Scalar) and acks.text == "all"):
+                found.append((f"steps.{number}.{verb}.acks", "all"))
+    if found:
+        yield Change("acks=all in every step that writes", tuple(found))
+
+
+def _replication(playbook: Playbook, kind: str) -> Iterator[Change]:
+    """One more replica of every topic, as far as there are brokers for it."""
+    if kind != LOST or playbook.spec.manual:
+        return
+    brokers = [broker.id for broker in playbook.spec.brokers]
+    settings: list[tuple[str, str]] = []
+    for topic in playbook.spec.topics:
+        if topic.placement:
+            wider = [_wider(placed, brokers) for placed in topic.placement]
+            if all(len(new) > len(old) for new, old in zip(wider, topic.placement, strict=True)):
+                settings.append((f"topics.{topic.name}.placement", str([list(each) for each in wider])))
+        elif topic.replication < len(brokers):
+            settings.append((f"topics.{topic.name}.replication", str(topic.replication + 1)))
+    if settings:
+        yield Change("one more replica", tuple(settings))
+
+
+def _wider(placed: Sequence[int], brokers: Sequence[int]) -> tuple[int, ...]:
+    more = [broker for broker in brokers if broker not in placed]
+    return (*placed, *more[:1])
+
+
+def _versions(playbook: Playbook, kind: str) -> Iterator[Change]:
+    """The later versions that mended something, and the newest, as far as they have the mode."""
+    spec = playbook.spec
+    newest = [version for version in PROFILE_VERSIONS if not spec.mode or spec.mode in modes_of(version)][-1]
+    for version in dict.fromkeys([*MENDS, newest]):
+        if parse_version(spec.kafka) < parse_version(version) <= parse_version(newest):
+            named = kind == LOST or (version == DEFAULTS and kind in _WRITES)
+            note = MENDS.get(version, "") if named else ""
+            yield Change(f"kafka {version}", (("cluster.kafka", version),), note)
+
 
 SEEDS: Final = 5
 """Over how many seeds, its own first, a remedy is confirmed."""
@@ -226,3 +391,146 @@ def _by_chance(remedy: Remedy) -> Remedy:
     if remedy.verdict != "helps" or remedy.seeds > 1:
         return remedy
     return replace(remedy, verdict="inconclusive", note=f"{remedy.left} of {remedy.before} left, with 1 seed")
+
+
+# The operator's actions that are tried to keep a record: a closed set, each with Kafka's admin tools or a service's.
+#
+# With every one of them the rest of the session is called off first: no further step of the playbook, and nothing
+# more
+# of what its operator did. What is broken stays broken until the action mends it, or until :data:`HOLD_US` later,
+# when
+# producers stop and everything heals as at the end of every session. A record is kept if it is not lost after the
+# quiet
+# time that follows (at least :data:`QUIET_US`), and if its partition has lost nothing that the session itself had
+# not: an
+# action that saves one acknowledged record at the price of another does not count.
+
+
+HOLD_US: Final = 20_000_000
+"""From an action to the healing of whatever is still broken."""
+QUIET_US: Final = 30_000_000
+"""From then to the verdict at least."""
+ELECTION_US: Final = 12_000_000
+"""From stopping brokers until an election is asked for: longer than the default sessions of a broker."""
+MOVE_US: Final = 3_000_000
+_LOOK_US: Final = 500_000
+
+CALL_OFF: Final = "call-off"
+UNCLEAN: Final = "elect-unclean"
+SET: Final[dict[str, str]] = {
+    CALL_OFF: "nothing but calling the rest off",
+    "heal": "healing everything that is broken, brokers that are down included",
+    "restart": "restarting a broker that is down",
+    "forbid-unclean": "setting unclean.leader.election.enable=false on the topic",
+    "stop-lacking": "stopping every replica that lacks the record",
+    "lead": "moving the leadership to a running replica that holds it",
+    UNCLEAN: "stopping the producers and every replica that lacks it, and an unclean election among those that hold it",
+}
+"""Every kind of action, in the order in which they are tried and told."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rescue:
+    """One action for one situation."""
+
+    kind: str
+    """Of :data:`SET`."""
+    words: str
+    """As the subject of a sentence: ``restarting broker 2``."""
+    deeds: tuple[tuple[int, Action], ...] = ()
+    """What is done, and how long after the fork."""
+    producers: bool = True
+    """Whether they go on."""
+
+
+def rescues(session: Session, wanted: Wanted) -> Iterator[Rescue]:
+    """What of the set means anything where a session stands."""
+    world = session.cluster.world
+    record = world.records.get(wanted.partition)
+    yield Rescue(CALL_OFF, "going no further")
+    if session.board.active():
+        yield Rescue("heal", "healing everything that was broken", ((0, Action("heal", "all")),))
+    if record is None:
+        return
+    down = [broker for broker in record.assignment if not world.is_up(broker)]
+    for broker in down:
+        yield Rescue("restart", f"restarting broker {broker}", ((0, _restart(broker)),))
+    topic = wanted.partition.rpartition("-")[0]
+    forbidding: dict[str, Value] = {"topic": topic, "set": (("unclean.leader.election.enable", "false"),)}
+    yield Rescue(
+        "forbid-unclean",
+        f"unclean.leader.election.enable=false on {topic}",
+        ((0, Action("admin", "alter_topic_config", "", forbidding)),),
+    )
+    yield from _of_holders(session, wanted, record.assignment, down)
+
+
+def _of_holders(
+    session: Session, wanted: Wanted, assignment: tuple[int, ...], down: list[int]
+) -> Iterator[Rescue]:  # fmt: skip
+    """Actions that need somebody who has the record."""
+    there = [broker for broker in holders(session.cluster.world, wanted) if broker in assignment]
+    lacking = [broker for broker in assignment if broker not in there and broker not in down]
+    if not there:
+        return
+    stopping = tuple((0, Action("inject", "crash", f"broker({broker})")) for broker in lacking)
+    names = " and ".join(f"broker {broker}" for broker in lacking)
+    if lacking:
+        yield Rescue("stop-lacking", f"stopping {names}", stopping)
+    leader = session.cluster.world.record(wanted.partition).leader
+    for broker in there:
+        if broker not in down and broker != leader:
+            order = (broker, *[other for other in assignment if other != broker])
+            move = Action("admin", "reassign", "", {"partition": wanted.partition, "brokers": order})
+            elect = Action("admin", "elect_leaders", "", {"partition": wanted.partition})
+            yield Rescue("lead", f"moving the leadership to broker {broker}", ((0, move), (MOVE_US, elect)))
+    if leader in there and leader not in down:
+        return
+    starting = tuple((0, _restart(broker)) for broker in there if broker in down)
+    elect = Action("admin", "elect_leaders", "", {"partition": wanted.partition, "unclean": True})
+    started = f"starting {' and '.join(f'broker {each}' for each in there if each in down)}, " if starting else ""
+    stopped = f", stopping {names}" if lacking else ""
+    words = f"{started}stopping the producers{stopped}, and an unclean election of {_one_of(there)}"
+    yield Rescue(UNCLEAN, words, (*stopping, *starting, (ELECTION_US, elect)), producers=False)
+
+
+def _one_of(brokers: list[int]) -> str:
+    return " or ".join(f"broker {broker}" for broker in brokers)
+
+
+def _restart(broker: int) -> Action:
+    return Action("inject", "restart", f"broker({broker})")
+
+
+def keeps(fork: Callable[[], Session], rescue: Rescue, wanted: Wanted, given_up: Sequence[Place]) -> bool:
+    """Whether an action, done where ``fork`` stands, keeps the record and loses none but those ``given_up``."""
+    session = fork()
+    session.call_off()
+    if not rescue.producers:
+        session.cluster.stop_producers()
+    start = session.cluster.now_us
+    for after_us, action in rescue.deeds:
+        session.advance(start + after_us)
+        with suppress(FaultError):
+            session.act(action)
+    fate = _run(session, wanted, start + HOLD_US)
+    if fate is None:
+        session.cluster.stop_producers()
+        session.board.heal("all")
+        fate = _run(session, wanted, session.cluster.now_us + max(QUIET_US, session.playbook.settle_us))
+    if fate is None:
+        fate = is_kept(session.cluster.world, wanted)
+    return fate and not loses(session.cluster.world, session.cluster.checker.ledger, wanted.partition, given_up)
+
+
+def _run(session: Session, wanted: Wanted, until_us: int) -> bool | None:
+    """Run on until the record's fate is certain; None when it is not by then."""
+    world = session.cluster.world
+    while True:
+        if not holders(world, wanted):
+            return False
+        if not session.board.active() and not session.board.operations() and in_order(world, wanted):
+            return True
+        if session.cluster.now_us >= until_us:
+            return None
+        session.advance(min(until_us, session.cluster.now_us + _LOOK_US))

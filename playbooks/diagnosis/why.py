@@ -6,26 +6,21 @@ from functools import partial
 from typing import Any, Final
 
 from cluster_model.checker.root_cause.findings import LOST, MISSING, Finding
-from playbooks.diagnosis.counterfactuals import changes
 from playbooks.diagnosis.evidence import lost_findings
-from playbooks.diagnosis.no_return_by_hand import SET as BY_HAND
-from playbooks.diagnosis.no_return_by_hand import find_by_hand
-from playbooks.diagnosis.point_of_no_return import NoReturn, Search
-from playbooks.diagnosis.remedies import SEEDS, Remedy, evaluate
-from playbooks.diagnosis.rescues import SET
-from playbooks.engine.repeating import reach, repeat
+from playbooks.diagnosis.point_of_no_return import SET as BY_HAND
+from playbooks.diagnosis.point_of_no_return import NoReturn, Search, find_by_hand
+from playbooks.diagnosis.remedies import SEEDS, SET, Remedy, changes, evaluate
 from playbooks.engine.replay import playbook_of
-from playbooks.engine.running import start_session
 from playbooks.engine.session import SLICE_US, Session
+from playbooks.engine.session_runner import reach, repeat, start_session
 from playbooks.engine.worker_pool import cores, run_all
-from playbooks.errors import counted
-from playbooks.exit_codes import INTERRUPTED
-from playbooks.export.exporting import export
+from playbooks.errors import INTERRUPTED, counted
+from playbooks.export.playbook_writer import export
 from playbooks.model.playbook import Playbook
 from playbooks.parser.loader import loads
 from playbooks.recording.reader import Recorded
 from playbooks.results.result import Result
-from playbooks.timetravel.forks import Acted, acted_of
+from playbooks.timetravel.branches import Acted, acted_of
 
 EXPLAINED: Final = 3
 """Losses of which the point of no return is looked for, unless one is asked for; the others are told without."""

@@ -1,18 +1,282 @@
 """A run that is not kept: its timeline, and before each fault what it is expected to do."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final, Literal, NamedTuple
 
 from cluster_model.cluster import Cluster
-from faults.declarations.action import Action
-from playbooks.engine.dry_timeline import Entry, Timeline
-from playbooks.engine.foretelling import Foretold, foretell
-from playbooks.engine.guarding import board_for
-from playbooks.engine.session import SLICE_US, Session
-from playbooks.model.playbook import Playbook
-from playbooks.model.wording import step_name, step_words
+from cluster_model.protocol.events import AdminAnswered, Event, ExpectationChecked, FaultHealed, GuardActed, StepTaken
+from cluster_model.spec.internal_topics import INTERNAL
+from faults.catalogue import CATALOGUE
+from faults.declarations.fault import Action, Expectation, FaultError, NobodyError
+from faults.injector import FaultBoard
+from playbooks.engine.expectations import NEVER_ASKED, seconds
+from playbooks.engine.session import SLICE_US, Session, board_for
+from playbooks.model.playbook import Playbook, Step
+from playbooks.model.step_text import step_name, step_words
 from playbooks.results.result import Verdict
+from playbooks.units import duration_text
+
+# What is expected of a fault, a line for each kind of thing that it would hit.
+
+
+DOWN: Final = "brokers down"
+"""What the line of brokers that are lost is about."""
+
+MOST: Final = 6
+"""Names told one by one; the rest is counted."""
+
+
+def expected_lines(expected: Expectation, most: int = MOST) -> list[tuple[str, str]]:
+    """What is hit and its names, such as ``another leader`` and ``orders-0, orders-3``; nothing for what is not."""
+    lines = [
+        (DOWN, _named([f"broker {each}" for each in expected.down], most)),
+        ("another leader", _partitions(expected.leaders_moved, most)),
+        ("no leader", _partitions(expected.offline, most)),
+        ("smaller ISR", _partitions(expected.shrunk, most)),
+        ("under min ISR", _partitions(expected.under_min_isr, most)),
+        ("clients hit", _named(expected.clients, most)),
+        ("coordinators", _named([*[f"of {group}" for group in expected.groups], *_of(expected.transactional)], most)),
+        ("control plane", _control(expected)),
+    ]
+    return [(label, text) for label, text in lines if text]
+
+
+def expected_json(expected: Expectation) -> dict[str, Any]:
+    """All of it as plain values."""
+    return {
+        "sentence": expected.sentence,
+        "brokers_down": list(expected.down),
+        "leaders_moved": list(expected.leaders_moved),
+        "offline": list(expected.offline),
+        "shrunk": list(expected.shrunk),
+        "under_min_isr": list(expected.under_min_isr),
+        "clients": list(expected.clients),
+        "groups": list(expected.groups),
+        "transactional": list(expected.transactional),
+        "controller_moves": expected.controller_moves,
+        "quorum_lost": expected.quorum_lost,
+    }
+
+
+def _of(transactional: Sequence[str]) -> list[str]:
+    return [f"of the transactions of {name}" for name in transactional]
+
+
+def _control(expected: Expectation) -> str:
+    if expected.quorum_lost:
+        return "no majority: nothing can be decided"
+    return "another controller" if expected.controller_moves else ""
+
+
+def _partitions(names: Sequence[str], most: int) -> str:
+    """Kafka's own by their topic and number, for they are many and nobody knows them by heart."""
+    own = [name for name in names if name.rpartition("-")[0] not in INTERNAL]
+    internal = Counter(name.rpartition("-")[0] for name in names if name.rpartition("-")[0] in INTERNAL)
+    return _named(
+        [*own[:most], *_rest(own, most), *[f"{count} of {topic}" for topic, count in internal.items()]], 1 << 30
+    )
+
+
+def _rest(names: Sequence[str], most: int) -> list[str]:
+    return [f"{len(names) - most} more"] if len(names) > most else []
+
+
+def _named(names: Sequence[str], most: int) -> str:
+    return ", ".join([*names[:most], *_rest(names, most)])
+
+
+# What a step that injects a fault is about to do: told at its instant, before it acts.
+
+
+@dataclass(frozen=True, slots=True)
+class Foretold:
+    """A step that injects a fault, at the instant at which it is about to."""
+
+    step: int
+    """From 1, in the order in which steps act; those for other versions of Kafka are counted, too."""
+    at_us: int
+    text: str
+    """The step in words."""
+    targets: tuple[str, ...]
+    """Whom its target means now."""
+    expected: Expectation | None
+    """None where it is refused."""
+    refused: str = ""
+    """Why it cannot be done now."""
+    guard: str = ""
+    """The guard whose limit it would cross."""
+    guard_reason: str = ""
+    guard_does: str = ""
+    """``refuse`` or ``heal``."""
+    skipped: str = ""
+    """Who is not there to be struck, where the step allows that."""
+    name: str = ""
+    """How people call it: ``step 3.1 round 2``."""
+    when: str = ""
+    """The condition that brought it on, and how long it took; empty for a step that goes by the clock."""
+
+    @property
+    def what(self) -> str:
+        """What kind of entry of a timeline it is."""
+        return "fault"
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values."""
+        acts = {"guard": self.guard, "does": self.guard_does, "reason": self.guard_reason}
+        return {
+            "step": self.step,
+            "name": self.name,
+            "at_us": self.at_us,
+            "text": self.text,
+            "when": self.when,
+            "targets": list(self.targets),
+            "refused": self.refused,
+            "skipped": self.skipped,
+            "guard": acts if self.guard else None,
+            "expected": None if self.expected is None else expected_json(self.expected),
+        }
+
+
+def foretell(board: FaultBoard, step: Step, action: Action) -> Foretold:
+    """What a step would do now; nothing is changed."""
+    return replace(_foretold(board, step, action), name=step_name(step))
+
+
+def _foretold(board: FaultBoard, step: Step, action: Action) -> Foretold:
+    now, text, number = board.cluster.now_us, step_words(step), step.index + 1
+    try:
+        aim = board.aimed(action)
+        expected = board.expect(action)
+    except FaultError as error:
+        if action.if_any and isinstance(error, NobodyError):
+            return Foretold(number, now, text, (), None, skipped=str(error))
+        return Foretold(number, now, text, (), None, str(error))
+    targets = tuple(board.cluster.name_of(node) for node in aim.nodes)
+    guards, fault = board.guards, CATALOGUE[action.name]
+    if guards is not None:
+        does = "refuse" if guards.stopped else guards.limits.on_breach
+        breach = guards.objection(fault, expected) or guards.crossing(fault, expected)
+        if breach is not None:
+            return Foretold(number, now, text, targets, expected, "", breach.guard, breach.reason, does)
+    return Foretold(number, now, text, targets, expected)
+
+
+# The timeline of a dry run: every step in its order, what ends by itself, the end, and what never comes.
+
+
+What = Literal["step", "healed", "answer", "guard", "expectation", "settle", "cut", "end", "never"]
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """Something on the timeline that is no fault."""
+
+    what: What
+    at_us: int
+    """-1 for what never comes."""
+    text: str
+    step: int = 0
+    """From 1; 0 where it is no step."""
+    name: str = ""
+    """How people call the step."""
+    when: str = ""
+    """The condition that brought a step on, and how long it took; of one that never came what it goes by."""
+    refused: str = ""
+    """Why a step could not act."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values."""
+        step = {"step": self.step, "name": self.name, "when": self.when, "refused": self.refused} if self.step else {}
+        return {"at_us": self.at_us if self.at_us >= 0 else None, "text": self.text, **step}
+
+
+Entry = Foretold | Moment
+
+
+class Timeline:
+    """Puts the entries in order, and tells each as it is there."""
+
+    def __init__(self, playbook: Playbook, tell: Callable[[Entry], None]) -> None:
+        self.entries: list[Entry] = []
+        self._settle_us = playbook.settle_us
+        self._steps = {step_name(step): step for step in playbook.steps}
+        self._tell = tell
+        self._foretold: list[Foretold] = []
+        self._previous_us = 0
+        self._settling_us = -1
+
+    def expect(self, foretold: Foretold) -> None:
+        """A fault is about to be injected; the line that says so is yet to come."""
+        self._foretold.append(foretold)
+
+    def take(self, events: Sequence[Event]) -> None:
+        """What happened since."""
+        for event in events:
+            entry = self._entry(event)
+            if entry is not None:
+                self._add(entry)
+
+    def close(self, events: Sequence[Event], end_us: int, until_us: int, left: Sequence[Step]) -> None:
+        """The run is over: what failed as the books were closed, why it ended, and the steps that never acted."""
+        for event in events:
+            if isinstance(event, ExpectationChecked) and not event.ok:
+                self._add(_judged(event))
+        ended = self._settling_us >= 0 and self._settling_us + self._settle_us == end_us
+        if end_us == until_us and not ended:
+            self._add(Moment("cut", end_us, f"cut off, as --until {duration_text(until_us)} says"))
+        else:
+            self._add(Moment("end", end_us, "the end"))
+        for step in left:
+            self._add(Moment("never", -1, step_words(step), step.index + 1, step_name(step), _goes_by(step)))
+
+    def _add(self, entry: Entry) -> None:
+        self.entries.append(entry)
+        self._tell(entry)
+
+    def _entry(self, event: Event) -> Entry | None:
+        if isinstance(event, StepTaken):
+            return self._taken(event)
+        if isinstance(event, FaultHealed):
+            return Moment("healed", event.at_us, f"{event.fault} on {event.target} is over")
+        if isinstance(event, ExpectationChecked):
+            return _judged(event)
+        if isinstance(event, AdminAnswered):
+            told = f"refused: {event.error}" if event.error else event.detail or "done"
+            return Moment("answer", event.at_us, f"{event.operation} of {event.by}: {told}")
+        if isinstance(event, GuardActed) and event.detail != "refused":
+            return Moment("guard", event.at_us, f"{event.rule} {event.detail}: {event.cause}")
+        return None
+
+    def _taken(self, event: StepTaken) -> Entry | None:
+        step = self._steps.get(event.by)
+        if step is None:
+            self._settling_us = event.at_us
+            return Moment("settle", event.at_us, event.detail)
+        when = ""
+        if step.trigger.condition is not None:
+            waited = event.at_us - self._previous_us
+            when = f"{step.trigger.condition.text}, " + (f"after {seconds(waited)}" if waited else "at once")
+        self._previous_us = event.at_us
+        if self._foretold and self._foretold[0].name == event.by:
+            return replace(self._foretold.pop(0), when=when)
+        return Moment("step", event.at_us, step_words(step), step.index + 1, event.by, when, event.error)
+
+
+def _judged(event: ExpectationChecked) -> Moment:
+    detail = f" ({event.detail})" if event.detail else ""
+    word = "ok" if event.ok else "unasked" if event.detail.endswith(NEVER_ASKED) else "FAILED"
+    return Moment("expectation", event.at_us, f"{word} {event.rule}{detail}")
+
+
+def _goes_by(step: Step) -> str:
+    trigger = step.trigger
+    if trigger.condition is not None:
+        return f"when {trigger.condition.text}"
+    if trigger.kind == "at":
+        return f"at {duration_text(trigger.time_us)}"
+    return f"{duration_text(trigger.time_us)} after the step before" if trigger.time_us else ""
 
 
 class Unreached(NamedTuple):

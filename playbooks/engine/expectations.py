@@ -7,8 +7,8 @@ start or from the moment the last fault was healed; an ``end`` is asked once, wh
 import re
 from typing import Any
 
-from playbooks.conditions.conditions import Condition, parse
-from playbooks.conditions.types import ConditionError, EvaluationError
+from playbooks.conditions.condition import Condition, parse
+from playbooks.conditions.grammar import ConditionError, EvaluationError
 from playbooks.model.playbook import Expectation
 from playbooks.results.result import Checked
 from playbooks.units import duration_text

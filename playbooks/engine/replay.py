@@ -4,25 +4,110 @@ The same version of floodmark, playbook, seed and operator's actions give the sa
 another version of the model or a mistake in it.
 """
 
+import json
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
 
-from cluster_model.protocol.events import Event
-from playbooks.engine.divergence import told
-from playbooks.engine.repeating import reach, repeat
-from playbooks.engine.running import start_session
+from cluster_model.checker.ledger.record_ranges import Survey
+from cluster_model.protocol.events import FIELDS, Event
+from playbooks.engine.expectations import seconds
 from playbooks.engine.session import Session
+from playbooks.engine.session_runner import reach, repeat, start_session
 from playbooks.model.playbook import Playbook
 from playbooks.parser.loader import loads
-from playbooks.recording.event_lines import encode
-from playbooks.recording.reader import Recorded, RecordedAction
+from playbooks.recording.event_codec import encode
+from playbooks.recording.reader import Recorded, RecordedAction, read_session
+from playbooks.recording.recorder import RecordingError, wall
 from playbooks.session_format import session_files
-from playbooks.session_format.session_errors import SessionError
+from playbooks.session_format.filesystem import Disk, write_whole
+from playbooks.session_format.session_files import SessionError
 from playbooks.version import VERSION
 
 if TYPE_CHECKING:
     from playbooks.engine.manual_session import ManualSession
+
+
+# Tells in words how an event that was recorded differs from the one that a rerun gives in its place.
+
+
+_SHOWN: Final = 120
+"""Characters of a value that a message repeats."""
+
+_Event = dict[str, Any] | None
+
+
+def told(
+    number: int, recorded: str, replayed: str, versions: str, next_recorded: str = "", next_replayed: str = ""
+) -> str:
+    """The message: which event, when, what kind of difference, and both lines.
+
+    ``recorded`` and ``replayed`` are lines of the event log, or some other text where there is no event. The lines that
+    come next tell an event that was left out or put in from one that is another; empty where nobody knows them.
+    """
+    was, now = _event(recorded), _event(replayed)
+    at_us = next((event["at_us"] for event in (was, now) if event and type(event.get("at_us")) is int), None)
+    when = "" if at_us is None else f", at {seconds(at_us)} of virtual time"
+    return (
+        f"the replay differs from event {number} on{when}{versions}\n"
+        f"  difference: {_difference(was, now, _event(next_recorded), _event(next_replayed))}\n"
+        f"  recorded: {recorded.strip()}\n"
+        f"  replayed: {replayed.strip()}"
+    )
+
+
+def _difference(was: _Event, now: _Event, was_next: _Event, now_next: _Event) -> str:
+    if was is None:
+        return f"an extra {_kind(now)}, which was not recorded" if now else "neither is an event"
+    if was["kind"] not in FIELDS:
+        return f"a recorded {_kind(was)}, a kind that this version does not know"
+    if now is None:
+        return f"a missing {_kind(was)}, which does not happen again"
+    if was_next is not None and _same(was_next, now):
+        return f"a missing {_kind(was)}: what was recorded after it comes in its place"
+    if now_next is not None and _same(now_next, was):
+        return f"an extra {_kind(now)}, which was not recorded: what was comes after it"
+    if was["kind"] != now["kind"]:
+        return f"another kind: recorded {_kind(was)}, replayed {_kind(now)}"
+    fields = [*_values(was, now), *_names(was, now)]
+    return "; ".join(fields) or "the same values, written in another way"
+
+
+def _values(was: dict[str, Any], now: dict[str, Any]) -> list[str]:
+    return [
+        f"{name} of the {_kind(was)}: recorded {_shown(was[name])}, replayed {_shown(now[name])}"
+        for name in was
+        if name in now and was[name] != now[name]
+    ]
+
+
+def _names(was: dict[str, Any], now: dict[str, Any]) -> list[str]:
+    gone = [f"recorded field {name} is not replayed" for name in was if name not in now]
+    new = [f"replayed field {name} was not recorded" for name in now if name not in was]
+    return gone + new
+
+
+def _same(one: dict[str, Any], other: dict[str, Any]) -> bool:
+    return {**one, "seq": 0} == {**other, "seq": 0}
+
+
+def _kind(event: _Event) -> str:
+    return str(event["kind"])[:_SHOWN] if event else "nothing"
+
+
+def _shown(value: Any) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
+
+
+def _event(line: str) -> _Event:
+    try:
+        found = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict) and isinstance(found.get("kind"), str) else None
+
 
 SLICE_US: Final = 1_000_000
 """Virtual time between two comparisons."""
@@ -295,3 +380,66 @@ class Comparison:
     def _versions(self) -> str:
         then, now = self._recorded.start.tool_version, VERSION
         return "" if then == now else f" (recorded by floodmark {then}, replayed by {now})"
+
+
+# Seals a session whose process died, by running it again up to its last whole event.
+#
+# What was recorded is never changed, except that half a line at the end of a log is cut off and kept beside it.
+
+
+@dataclass(frozen=True, slots=True)
+class Recovered:
+    """A session that is sealed now."""
+
+    path: Path
+    events: int
+    """Whole events in it."""
+    end_us: int
+    dropped: int
+    """Bytes of half a line that were moved from its logs to a file beside them."""
+    manifest: dict[str, Any]
+
+
+def recover(path: Path, progress: Progress = lambda done, total: None, disk: Disk | None = None) -> Recovered:
+    """Seal a torn session with status ``recovered``. Killed at any instant, it can be done again.
+
+    Raises:
+        SessionError: it is sealed already, or holds nothing to recover.
+        ReplayMismatchError: this version runs it differently, so that its ending cannot be found out.
+        PlaybookError: the session's playbook is not one that this version runs.
+        RecordingError: the directory cannot be written.
+    """
+    disk = disk or Disk()
+    recorded = read_session(path)
+    if recorded.manifest is not None:
+        raise SessionError(f"{path} is sealed already, with status {recorded.manifest.status}: nothing to recover")
+    session = run_to_the_last(recorded, progress)
+    reason = f"the recording ends at {seconds(recorded.last_us)}: its process died"
+    result = session.finish() if session.phase == "ended" else session.standing(reason)
+    from playbooks.recording.seal import seal  # noqa: PLC0415 - pyarrow takes half a second that a refusal lacks
+
+    try:
+        dropped = sum(_cut(disk, path / log, path / side) for log, side in session_files.TORN_TAILS.items())
+        survey = Survey(session.cluster.world, session.cluster.checker.ledger)
+        manifest = seal(
+            path, replace(result, session=str(path)), survey, wall_end=wall(), status="recovered", disk=disk
+        )
+    except OSError as error:
+        raise RecordingError(f"cannot seal the session in {path}: {error.strerror}") from error
+    return Recovered(path, recorded.count, recorded.last_us, dropped, manifest)
+
+
+def _cut(disk: Disk, log: Path, side: Path) -> int:
+    """Move half a line at the end of a log to a file of its own; returns its bytes."""
+    data = log.read_bytes()
+    whole = data.rfind(b"\n") + 1
+    if whole == len(data):
+        return 0
+    write_whole(disk, side, data[whole:])
+    fd = disk.open(log)
+    try:
+        disk.truncate(fd, whole)
+        disk.sync_data(fd)
+    finally:
+        disk.close(fd)
+    return len(data) - whole

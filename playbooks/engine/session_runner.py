@@ -2,8 +2,16 @@
 
 from dataclasses import dataclass
 
-from playbooks.engine.session import Session
-from playbooks.model.wording import step_name, step_words
+from faults.declarations.fault import Action, FaultError
+from playbooks.engine.expectations import holds
+from playbooks.engine.manual_session import ManualSession
+from playbooks.engine.session import SETTLE, TAKE_OVER, Session
+from playbooks.errors import counted
+from playbooks.model.playbook import Playbook
+from playbooks.model.step_text import step_name, step_of, step_words
+from playbooks.recording.event_codec import WIRE, ingress_of
+from playbooks.recording.recorder import Recorder
+from playbooks.results.result import Checked, Result
 from playbooks.units import duration_text
 
 
@@ -41,3 +49,112 @@ def coming(session: Session) -> Next | None:
     if step is None:
         return Next(f"settling for {duration_text(session.playbook.settle_us)}", moment)
     return Next(f"{step_name(step)} {step_words(step)}", moment)
+
+
+# Bringing a rerun of a session to where its operator acted, and acting there again.
+
+
+def reach(session: "Session | ManualSession", at_us: int, executed: int, steps: int) -> None:
+    """Run to where a session stood before; all three tell it, for events and steps may share an instant.
+
+    A rerun that goes other ways stops elsewhere: ``session.position()`` tells.
+    """
+    if executed > session.cluster.executed:
+        session.advance(at_us, executed - session.cluster.executed)
+    if session.cluster.now_us < at_us or session.steps_taken < steps:
+        session.advance(at_us)
+
+
+def repeat(session: "Session | ManualSession", verb: str, action: Action) -> bool:
+    """Do again what an operator did; what was refused then is refused again, and the trace says so.
+
+    Returns whether it was done.
+    """
+    try:
+        if verb == SETTLE and isinstance(session, Session):
+            session.settle()
+        elif verb == TAKE_OVER and isinstance(session, Session):
+            session.take_over()
+        elif verb == WIRE and isinstance(session, Session):
+            session.hand_in(ingress_of(action))
+        else:
+            session.act(action)
+    except FaultError:
+        return False
+    return True
+
+
+# Starts the engine that a playbook asks for: virtual time, or one protocol action at a time.
+
+
+def start_session(
+    playbook: Playbook,
+    *,
+    seed: int | None = None,
+    recorder: Recorder | None = None,
+    until_us: int = -1,
+    open_ended: bool = False,
+) -> "Session | ManualSession":
+    """A session at its beginning. ``until_us`` and ``open_ended`` mean nothing where time stands still.
+
+    Raises:
+        ModelError: the cluster cannot be built.
+        RecordingError: the recording cannot be begun.
+    """
+    if playbook.spec.manual:
+        from playbooks.engine.manual_session import ManualSession  # noqa: PLC0415 - few are stepped by hand
+
+        return ManualSession.start(playbook, seed=seed, recorder=recorder)
+    return Session.start(playbook, seed=seed, recorder=recorder, until_us=until_us, open_ended=open_ended)
+
+
+# What a session would be told to have come to if it were told now: its books are open, and it goes on as before.
+
+
+OPEN = "the session goes on"
+"""Detail of what is not decided yet."""
+
+
+@dataclass(frozen=True, slots=True)
+class SoFar:
+    """A result that is not final."""
+
+    result: Result
+    holding: tuple[str, ...]
+    """Expectations of the end that would hold if it were now ..."""
+    failing: tuple[str, ...]
+    """... and those that would not."""
+
+    @property
+    def failed(self) -> bool:
+        """Whether something has been found not to hold that nothing can mend."""
+        return self.result.verdict == "fail"
+
+
+def so_far(session: Session) -> SoFar:
+    """How a session stands. Nothing of it changes by being asked."""
+    result = session.standing(OPEN)
+    query = session.cluster.query
+    undecided = [each.text for each in result.expectations if is_open(each)]
+    ends = [each for each in session.playbook.expectations if each.kind == "end" and each.text in undecided]
+    holding = [each.text for each in ends if holds(each.condition, query)]
+    return SoFar(result, tuple(holding), tuple([each.text for each in ends if each.text not in holding]))
+
+
+def is_open(checked: Checked) -> bool:
+    """Whether an expectation is yet to be decided."""
+    return checked.detail == OPEN and not checked.ok
+
+
+# How far a running session is, in a few words.
+
+
+def stage(session: Session | ManualSession) -> str:
+    """What the session is at: the step before which it stands, and what that waits for, or that it settles."""
+    if session.phase != "steps":
+        return session.phase
+    step, count = session.next_step, len(session.playbook.steps)
+    if step is None:
+        return f"{counted(count, 'step')} taken" if count else "load without steps"
+    waits = f", which waits for {step.trigger.condition.text}" if step.trigger.condition else ""
+    return f"before {step_of(step, session.playbook.steps)}{waits}"

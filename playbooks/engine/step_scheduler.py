@@ -1,15 +1,203 @@
 """What a timed session has found out about its expectations, and about what its steps assert, so far."""
 
-from typing import Any
+import re
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final, NamedTuple
 
 from cluster_model.cluster import Cluster
+from cluster_model.inspection.condition_functions import Query
 from cluster_model.protocol.events import ExpectationChecked
+from cluster_model.spec.cluster_spec import ClusterSpec
+from faults.declarations.fault import Action, FaultError
+from faults.guardrails import GuardError
 from faults.injector import FaultBoard
-from playbooks.engine.answers import Answers, Done
-from playbooks.engine.expectations import Expecting, Watch
-from playbooks.engine.step_checks import check_answer
-from playbooks.model.playbook import Playbook, Step
+from faults.operations.runner import Ended
+from playbooks.conditions.condition import Condition
+from playbooks.engine.expectations import Expecting, Watch, explain, plain
+from playbooks.model.playbook import Playbook, Step, Trigger
+from playbooks.model.step_text import action_of, step_name, step_words, words
 from playbooks.results.result import Checked
+from playbooks.units import duration_text
+
+# What a step itself asserts: how the protocol answered it, and the state it left behind.
+
+
+def check_answer(step: Step, error: str, now_us: int, more: str = "") -> Checked | None:
+    """The verdict on ``refused:``, None for a step that has no opinion. ``error`` is empty where all went well.
+
+    ``more`` is what else there is to say about the answer.
+    """
+    if not step.refused:
+        return None
+    ok = {"any": bool(error), "never": not error}.get(step.refused, error == step.refused)
+    found = f"refused: {error}" if error else "accepted"
+    found = f"{found}; {more}" if more and more != error else found
+    return Checked(answer_text(step), ok, now_us, found, by_step=True)
+
+
+def answer_text(step: Step) -> str:
+    """What a step with ``refused:`` expects, in words."""
+    expected = {"any": "is refused", "never": "is not refused"}.get(step.refused, f"is refused with {step.refused}")
+    return f"{step_name(step)}, {step_words(step)}, {expected}"
+
+
+State = Mapping[str, Mapping[str, Any]]
+"""Broker id as text, ``controller`` or ``consumer`` → field → value."""
+
+
+def check_state(step: Step, state_of: Callable[[str], State], now_us: int, *, several: bool = False) -> Checked | None:
+    """The verdict on ``then:``, field by field, None for a step without one.
+
+    ``state_of`` tells a partition's state; ``several``: there are more of them, so that each finding names its own.
+    """
+    if not step.then:
+        return None
+    wrong = [
+        f"{f'{partition} ' if several else ''}{_who(who)}: {field} is {_shown(found)}, expected {_shown(wanted)}"
+        for partition, states in step.then.items()
+        for who, fields in states.items()
+        for field, wanted in fields.items()
+        if (found := plain(state_of(partition).get(who, {}).get(field))) != plain(wanted)
+    ]
+    detail = "; ".join(wrong) if wrong else "as expected"
+    return Checked(f"state after {step_name(step)}, {step_words(step)}", not wrong, now_us, detail, by_step=True)
+
+
+def unreached(step: Step, why: str, now_us: int) -> Checked:
+    """The entry for a step that the session never got to take."""
+    assert step.trigger.condition is not None  # only a `when` can fail to come
+    return Checked(f"{step_name(step)} when {step.trigger.condition.text}", False, now_us, why, by_step=True)
+
+
+def show_rows(state: State) -> list[tuple[str, ...]]:
+    """What ``show`` prints, a row each: broker, role, LEO, HW, epochs, ISR and log (a record is ``epoch:name``)."""
+    rows: list[tuple[str, ...]] = []
+    for who, fields in state.items():
+        isr = _joined(fields.get("isr", []))
+        if who == "controller":
+            rows.append((who, f"leader {fields['leader']}, epoch {fields['epoch']}", "", "", "", isr, ""))
+            continue
+        if who == "consumer":
+            read = " ".join(f"{epoch}:{record}" for epoch, record in fields["read"])
+            rows.append((who, f"at {fields['position']}", "", "", "", "", read))
+            continue
+        role = fields.get("role", "") if fields.get("up", True) else "down"
+        epochs = " ".join(f"{epoch}@{start}" for epoch, start in fields["epochs"])
+        log = " ".join(f"{epoch}:{record}" for epoch, record in fields["log"])
+        rows.append((who, role, str(fields["leo"]), str(fields["hw"]), epochs, isr, log))
+    return rows
+
+
+def _joined(ids: Any) -> str:
+    return ",".join(map(str, ids))
+
+
+def _who(key: str) -> str:
+    return f"broker {key}" if key.isdigit() else key
+
+
+def _shown(value: Any) -> str:
+    return "nothing" if value is None else str(value)
+
+
+# What comes of steps after they acted: an operation of the administrator is answered later than it is asked for.
+
+
+RESEED: Final = "reseed"
+"""Verb of the step from which on every draw comes of another seed."""
+
+
+class Done(NamedTuple):
+    """What came of an action at once."""
+
+    error: str = ""
+    """Why it was refused."""
+    number: int = 0
+    """Of the operation that it began."""
+    skipped: bool = False
+    """Whether there was nobody for it to strike, as it allows."""
+    guarded: bool = False
+    """Whether it was a guard that refused it."""
+
+    def told(self, action: Action) -> str:
+        """The action in words for who asked for it."""
+        return f"{words(action)}: skipped, there is nobody" if self.skipped else words(action)
+
+
+def perform(board: FaultBoard, action: Action, by: str) -> Done:
+    """Do what somebody asks for."""
+    try:
+        if action.verb == "inject":
+            return Done(skipped=not board.inject(action))
+        if action.verb == "admin":
+            return Done(number=board.admin(action, by))
+        board.heal(action.name)
+    except FaultError as error:
+        return Done(str(error), guarded=isinstance(error, GuardError))
+    return Done()
+
+
+def take(step: Step, cluster: Cluster, board: FaultBoard) -> Done:
+    """Do what a step says that does not end its session; one that begins a round does nothing."""
+    if step.verb == "round":
+        return Done()
+    if step.verb == RESEED:
+        cluster.reseed(int(step.name))
+        return Done()
+    return perform(board, action_of(step), step_name(step))
+
+
+class Answers:
+    """Steps with an opinion about an answer that has not come yet."""
+
+    def __init__(self, steps: tuple[Step, ...]) -> None:
+        # By their places in the file: those for other versions are not among them.
+        self._steps = {step.index: step for step in steps}
+        self._waiting: dict[int, int] = {}
+        """Operation → step."""
+
+    @property
+    def open(self) -> bool:
+        """Whether any answer is waited for."""
+        return bool(self._waiting)
+
+    def sent(self, number: int, step: Step) -> None:
+        """A step began an operation."""
+        if step.refused:
+            self._waiting[number] = step.index
+
+    def judge(self, ended: Iterable[Ended], now_us: int) -> list[Checked]:
+        """The verdicts on the answers that came."""
+        found = []
+        for number, error, detail in ended:
+            index = self._waiting.pop(number, -1)
+            checked = check_answer(self._steps[index], error, now_us, detail) if index >= 0 else None
+            if checked is not None:
+                found.append(checked)
+        return found
+
+    def close(self, board: FaultBoard, now_us: int) -> tuple[list[Checked], list[Checked]]:
+        """The session is over: verdicts on what Kafka has at least accepted, and on what nobody answered."""
+        accepted: list[Checked] = []
+        unanswered: list[Checked] = []
+        for number, index in self._waiting.items():
+            step = self._steps[index]
+            if board.desk.accepted(number):
+                checked = check_answer(step, "", now_us, "not finished by the end")
+                accepted += [checked] if checked is not None else []
+            else:
+                text = answer_text(step)
+                unanswered.append(Checked(text, False, now_us, "no answer came by the end", by_step=True))
+        self._waiting.clear()
+        return accepted, unanswered
+
+    def save(self) -> tuple[Any, ...]:
+        """All state."""
+        return tuple(self._waiting.items())
+
+    def load(self, saved: tuple[Any, ...]) -> None:
+        """Undo of :meth:`save`."""
+        self._waiting = dict(saved)
 
 
 class Judging:
@@ -122,3 +310,129 @@ class Judging:
         self._decided, self._step_checks, self._unreached = list(decided), list(step_checks), list(unreached)
         self._expecting.load(expecting)
         self._answers.load(answers)
+
+
+# How long steps wait, and why a ``when`` waited in vain: what it asked at the end, and where the seed put things.
+
+
+_PLACED: Final = r"(?:leader|isr|replicas)\([^()]*\)"
+_IDS: Final = r"\[?\s*\d"
+_NAMES_BROKERS: Final = re.compile(
+    rf"{_PLACED}\s*(?:==|!=|not\s+in\b|in\b)\s*{_IDS}|\d\s*\]?\s*(?:==|!=|not\s+in\b|in\b)\s*{_PLACED}"
+)
+"""A leader or a set of replicas compared with ids that are written out."""
+
+
+def due_us(trigger: Trigger, previous_us: int, patience_us: int, round_us: int = 0) -> int:
+    """When a step acts by the clock, or stops waiting for its condition; -1 for never.
+
+    ``patience_us`` is how long a condition without a limit of its own may take, -1 for ever; ``round_us`` is when the
+    round began that the time counts from, 0 for the session's beginning.
+    """
+    if trigger.kind == "at":
+        return round_us + trigger.time_us
+    if trigger.kind == "after":
+        return previous_us + trigger.time_us
+    within_us = trigger.within_us if trigger.within_us >= 0 else patience_us
+    return previous_us + within_us if within_us >= 0 else -1
+
+
+def why_in_vain(condition: Condition, query: Query, spec: ClusterSpec) -> str:
+    """``leader(orders-0) is 1``, and a hint where ids meet replicas that only the seed has placed; may be empty."""
+    parts = [explain(condition, query)]
+    if condition.brokers or _NAMES_BROKERS.search(condition.text):
+        parts += [_placed_by_seed(partition, query, spec) for partition in condition.partitions]
+    return "; ".join(filter(None, parts))
+
+
+def _placed_by_seed(partition: str, query: Query, spec: ClusterSpec) -> str:
+    name = partition.rpartition("-")[0]
+    topic = next((topic for topic in spec.topics if topic.name == name), None)
+    if topic is None or topic.placement:
+        return ""
+    placed = list(query.replicas(partition))
+    row = str(sorted(placed)) + (", ..." if topic.partitions > 1 else "")
+    return f"{partition} was placed on {placed} by the seed; placement: [{row}] fixes it"
+
+
+# The steps of a session as they come: which is next, when it acts by the clock, and what is said of one in vain.
+
+
+PATIENCE_US: Final = 600_000_000
+"""How long a ``when`` without ``within`` may wait in a session that has nobody watching: ten minutes."""
+
+
+class Script:
+    """Where a session stands among the steps of its playbook."""
+
+    def __init__(self, playbook: Playbook) -> None:
+        self._playbook = playbook
+        self.taken = 0
+        """How many steps acted."""
+        self._previous_us = 0
+        """When the last of them did."""
+        self._rounds = [0]
+        """When the newest round of each depth of groups began; before them the session itself."""
+        self._gave_up = False
+
+    @property
+    def next(self) -> Step | None:
+        """The step that acts next, None when all are taken or given up."""
+        if self._gave_up or self.taken == len(self._playbook.steps):
+            return None
+        return self._playbook.steps[self.taken]
+
+    def due_us(self, *, patient: bool) -> int:
+        """When the next step acts by the clock, or stops waiting for its condition; -1 for never.
+
+        ``patient``: a condition without a limit of its own may take for ever.
+        """
+        step = self.next
+        if step is None:
+            return -1
+        since_us = self._rounds[step.trigger.since_round]
+        return due_us(step.trigger, self._previous_us, -1 if patient else PATIENCE_US, since_us)
+
+    def events_left(self, executed: int) -> int:
+        """Kernel events until the exact place of the next step in its instant; -1 where it has none."""
+        step = self.next
+        if step is None or step.trigger.executed < 0:
+            return -1
+        return max(0, step.trigger.executed - executed)
+
+    def took(self, now_us: int) -> None:
+        """The next step acted."""
+        step = self.next
+        if step is not None and step.verb == "round":
+            self._rounds[step.depth :] = [now_us]
+        self.taken += 1
+        self._previous_us = now_us
+
+    def give_up(self, query: Query, now_us: int) -> tuple[str, Checked]:
+        """The next step waited long enough, and none is taken any more: why, and the entry for the result."""
+        step = self.next
+        assert step is not None
+        condition = step.trigger.condition
+        assert condition is not None  # only a `when` waits
+        waited = duration_text(now_us - self._previous_us)
+        why = why_in_vain(condition, query, self._playbook.spec)
+        self._gave_up = True
+        reason = f"{step_name(step)} waited {waited} for {condition.text}, which never held: {why}".rstrip(": ")
+        return reason, unreached(step, f"never held within {waited}; {why}".rstrip("; "), now_us)
+
+    def follow(self, playbook: Playbook) -> None:
+        """Go on by the steps of another playbook, which has the same ones as far as they are taken."""
+        self._playbook = playbook
+
+    def call_off(self) -> None:
+        """Nothing waits any more: the rest of the steps is not taken."""
+        self._gave_up = True
+
+    def save(self) -> tuple[Any, ...]:
+        """All state as plain values."""
+        return (self.taken, self._previous_us, self._gave_up, tuple(self._rounds))
+
+    def load(self, saved: tuple[Any, ...]) -> None:
+        """Undo of :meth:`save`."""
+        self.taken, self._previous_us, self._gave_up, rounds = saved
+        self._rounds = list(rounds)

@@ -1,18 +1,25 @@
 """The text of a playbook that is made of a session: edited in place where it can be, else its steps written anew."""
 
-from collections.abc import Sequence
+import json
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Final
 
+from cluster_model.observation.event_log import NARRATION
+from cluster_model.protocol.events import Event
+from cluster_model.spec.cluster_spec import ClusterSpec
+from playbooks.conditions.condition import parse
+from playbooks.diff.session_diff import counting, words
+from playbooks.engine.manual_session import ManualSession
+from playbooks.engine.replay import Progress
+from playbooks.engine.session import SLICE_US, Session
+from playbooks.engine.session_runner import start_session
 from playbooks.errors import PlaybookError
-from playbooks.export.inferring import Inferred
-from playbooks.export.session_steps import Added, Entry, Own, Told
-from playbooks.export.story import Story
-from playbooks.model.playbook import Playbook, Position, Step, Trigger
+from playbooks.export.session_steps import Added, Entry, Own, Story, Told, entries, retell
+from playbooks.model.playbook import Expectation, Playbook, Position, Step, Trigger
 from playbooks.model.step_text import block, instant, scalar, step_lines
 from playbooks.parser.loader import loads
-from playbooks.parser.written_out import rewritten
 from playbooks.parser.yaml_edit import (
     EditError,
     Listed,
@@ -20,12 +27,175 @@ from playbooks.parser.yaml_edit import (
     listed,
     put,
     retriggered,
+    rewritten,
     root_of,
     value_of,
     without,
+    written_out,
 )
-from playbooks.results.result import Checked
+from playbooks.recording.event_codec import WIRE, encode
+from playbooks.recording.reader import Recorded
+from playbooks.results.result import Checked, Result
+from playbooks.session_format import session_files
+from playbooks.units import MICROSECONDS
 from playbooks.version import VERSION
+
+# What a person would assert after a session, found in how it went: losses, violations, recoveries, what is left over.
+#
+# Only what holds is proposed, and nothing that depends on a number of no meaning, such as how many records were read.
+
+
+_SECOND: Final = MICROSECONDS["s"]
+_ROUND_US: Final = tuple(number * _SECOND for number in (1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1_800, 3_600))
+"""Limits that a person would choose."""
+
+RECOVERIES: Final = {
+    "offline_partitions() == 0": (
+        "the controller always named a leader for every partition",
+        "every partition had a leader again",
+    ),
+    "under_min_isr() == 0": ("never fewer in sync than min.insync.replicas", "enough replicas were in sync again"),
+    "under_replicated() == 0": ("every replica was in sync all the time", "every replica was in sync again"),
+}
+"""Conditions that tell whether a cluster is well → what to say if they always held, and if they did so in the end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Inferred:
+    """One assertion."""
+
+    key: str
+    """``always``, ``eventually``, or empty: it holds at the end."""
+    condition: str
+    why: str
+    within_us: int = -1
+
+    def written(self, indent: int) -> list[str]:
+        """Lines of the list of expectations whose dashes stand at a column."""
+        dash, rest = " " * indent + "- ", " " * (indent + 2)
+        if not self.key:
+            return [f"{dash}{scalar(self.condition)}  # {self.why}"]
+        lines = [f"{dash}{self.key}: {scalar(self.condition)}  # {self.why}"]
+        if self.within_us >= 0:
+            lines += [f"{rest}within: {instant(self.within_us)}", f"{rest}since: heal"]
+        return lines
+
+
+def candidates(spec: ClusterSpec) -> list[Inferred]:
+    """What has to be watched while the session runs, to know whether it is to be asserted."""
+    watched: list[Inferred] = []
+    if spec.manual:
+        return watched
+    for condition, (never, _again) in RECOVERIES.items():
+        watched.append(Inferred("always", condition, never))
+        watched.append(Inferred("eventually", condition, "", _ROUND_US[-1]))
+    return watched
+
+
+def infer(
+    result: Result, query: object, spec: ClusterSpec, healed_us: int, known: tuple[Expectation, ...]
+) -> list[Inferred]:
+    """What to assert, given a run with the :func:`candidates` as its last expectations.
+
+    ``healed_us`` is when the last fault was healed, -1 for never; ``known`` is what the playbook expects already.
+    """
+    found = _losses(result, spec)
+    found += _violations(result)
+    if not spec.manual:
+        found += _recoveries(result, healed_us)
+        found += _groups(query, spec)
+    return [each for each in found if not _is_known(each, result, known)]
+
+
+def _is_known(inferred: Inferred, result: Result, known: tuple[Expectation, ...]) -> bool:
+    """Whether the playbook says so already, or said otherwise and was wrong: then its word is the one to keep."""
+    about = inferred.condition.partition("(")[0]
+    for place, each in enumerate(known):
+        same = each.condition.text.replace(" ", "") == inferred.condition.replace(" ", "")
+        if same and each.kind == (inferred.key or "end"):
+            return True
+        checked = result.expectations[_steps_checked(result) + place]
+        if not checked.ok and not inferred.key and each.condition.text.partition("(")[0] == about:
+            return True
+    return False
+
+
+def _steps_checked(result: Result) -> int:
+    """How many entries of a result come before those of the playbook's expectations."""
+    return sum(each.by_step for each in result.expectations)
+
+
+def _losses(result: Result, spec: ClusterSpec) -> list[Inferred]:
+    ledger = result.ledger
+    if not ledger.sent:
+        return []
+    cause = f": {result.losses[0].cause}" if result.losses and len(result.losses[0].cause) <= 90 else ""
+    told = {
+        "acked_lost": ("nothing that was acknowledged is gone", f"acknowledged, and gone{cause}"),
+        "committed_lost": ("nothing that a consumer could have read is gone", "a consumer could have read these"),
+        "duplicates": ("nothing was written twice", "written more than once"),
+        "reordered": ("nothing was written out of order", "written before one that was sent earlier"),
+    }
+    found = [_count(name, int(getattr(ledger, name)), *why) for name, why in told.items()]
+    if ledger.acked == ledger.sent:
+        found.append(Inferred("", "acked() == sent()", "every record was acknowledged"))
+    if ledger.failed:
+        found.append(_count("failed", ledger.failed, "", "their producers were told that they are not written"))
+    if ledger.unknown:
+        found.append(_count("unknown", ledger.unknown, "", "nobody was told whether they are written"))
+    if any("transactional.id" in str(producer.config) for producer in spec.producers):
+        found.append(_count("undone", ledger.undone, "no commit was undone", "acknowledged, and aborted in the log"))
+        found.append(_count("leaked", ledger.leaked, "no abort was leaked", "aborted, and committed in the log"))
+    return found
+
+
+def _count(name: str, number: int, none: str, some: str, argument: str = "") -> Inferred:
+    return Inferred("", f"{name}({argument}) == {number}", some if number else none)
+
+
+def _violations(result: Result) -> list[Inferred]:
+    names = list(dict.fromkeys(each.invariant for each in result.violations))
+    if not names:
+        return [Inferred("", "violations() == 0", "the protocol kept its promises")]
+    counts = [sum(each.invariant == name for each in result.violations) for name in names]
+    broken = [
+        Inferred("", f'violations("{name}") == {count}', "a promise of the protocol that was broken")
+        for name, count in zip(names, counts, strict=True)
+    ]
+    if all(each.known for each in result.violations):
+        broken.append(Inferred("", "unexpected_violations() == 0", "nothing but what this version is known for"))
+    return broken
+
+
+def _recoveries(result: Result, healed_us: int) -> list[Inferred]:
+    found = []
+    watched = result.expectations[-2 * len(RECOVERIES) :]
+    for number, (condition, (never, again)) in enumerate(RECOVERIES.items()):
+        always, eventually = watched[2 * number], watched[2 * number + 1]
+        if always.ok:
+            found.append(Inferred("always", condition, never))
+        elif eventually.ok and 0 <= healed_us <= eventually.at_us:
+            took_us = eventually.at_us - healed_us
+            within_us = next((limit for limit in _ROUND_US if limit >= 2 * took_us), -1)
+            if within_us >= 0:
+                found.append(Inferred("eventually", condition, f"{again} after {instant(took_us)}", within_us))
+    return found
+
+
+def _groups(query: object, spec: ClusterSpec) -> list[Inferred]:
+    found = []
+    for group in spec.groups:
+        for name, none, some in (
+            ("lag", "it had read and committed everything", "it was behind at the end"),
+            ("passed_over", "it was handed every record", "offsets that it was never handed"),
+        ):
+            argument = scalar(group.name, inside=True)
+            number = parse(f"{name}({argument})").value(query)
+            if name == "lag" and number < 0:
+                continue
+            found.append(_count(name, number, none, some, argument))
+    return found
+
 
 SUFFIX: Final = "-exported"
 """What the name gets unless another one is wanted."""
@@ -246,3 +416,140 @@ def remarked(text: str, judged: Sequence[Checked]) -> str:
     for number, each in wrong:
         chunks[number] = [*_remark(f"did not hold: {each.detail}", found.indent), *chunks[number]]
     return found.text(chunks)
+
+
+# From a recorded session to a playbook: what its operator did as steps, what came of it as assertions.
+#
+# The session is run again to find out what happened (:mod:`playbooks.export.session_steps`), the playbook's text is edited
+# (:mod:`playbooks.export.playbook_writer`), and the outcome is run: it has to come to the digest that the session
+# had, or to the
+# same events where the end of the recording is missing.
+
+
+PATH = "exported.yaml"
+"""What the text is called in messages."""
+
+Telling = Callable[[str], None]
+"""Called with how far it is."""
+
+
+class ExportError(Exception):
+    """A session that no playbook was made of that comes to the same; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Exported:
+    """A playbook made of a session."""
+
+    text: str
+    digest: str
+    """Of its run; the session's, if that has one."""
+    steps: int
+    """How many it has."""
+    operator: int
+    """How many of them are the operator's."""
+    inferred: int
+    """How many assertions were added."""
+    notes: tuple[str, ...]
+    """What a reader should know about the recording."""
+
+
+def export(recorded: Recorded, *, name: str = "", tell: Telling = lambda text: None) -> Exported:
+    """Make a playbook of a session; ``name`` is what it shall be called.
+
+    Raises:
+        ExportError: what was made does not come to the same.
+        ReplayMismatchError: this version of the model comes to other events than the recording.
+        SessionError: it holds nothing to go by.
+        PlaybookError: the session's playbook is not one that this version runs.
+    """
+    if any(action.verb == WIRE for action in recorded.actions):
+        raise ExportError(f"{recorded.path}: real clients took part, and no playbook can say what they sent")
+    if recorded.fragments:  # steps are put among the others of one file: what fragments bring has to stand there first
+        text = written_out(recorded.playbook, str(recorded.path / session_files.PLAYBOOK), recorded.fragments)
+        recorded = replace(recorded, playbook=text, fragments={})
+    progress: Progress = lambda done, total: tell(f"running it again: {done} of {total} events")  # noqa: E731
+    story = retell(recorded, progress)
+    told = entries(story)
+    try:
+        text = draft(story, told, name)
+    except TextError as error:
+        raise ExportError(f"{recorded.path}: {error}") from None
+    own = loads(text, PATH)
+    watched = candidates(own.spec)
+    check = _Check(recorded) if recorded.cut_short else None
+    result, query, healed_us = _run(loads(expecting(text, watched), PATH), tell, check)
+    if check is not None:
+        check.finish()
+    else:
+        _same(recorded, result)
+    inferred = infer(result, query, own.spec, healed_us, own.expectations)
+    judged = result.expectations[len(result.expectations) - len(watched) - len(own.expectations) :]
+    text = expecting(remarked(text, judged[: len(own.expectations)]), inferred)
+    loads(text, PATH)
+    return Exported(
+        text=text,
+        digest=result.digest,
+        steps=sum(not isinstance(each, Told) for each in told),
+        operator=sum(isinstance(each, Added) and each.remark.startswith("the operator") for each in told),
+        inferred=len(inferred),
+        notes=recorded.notes,
+    )
+
+
+def _same(recorded: Recorded, result: Result) -> None:
+    wanted = recorded.manifest.digest if recorded.manifest is not None else ""
+    if result.digest != wanted:
+        raise ExportError(
+            f"the playbook made of {recorded.path} does not come to the same: "
+            f"recorded digest {wanted}, found {result.digest}"
+        )
+
+
+class _Check:
+    """Holds the events of a run against those of a session whose end is missing, and which has no digest of its own."""
+
+    def __init__(self, recorded: Recorded) -> None:
+        self._path = recorded.path
+        self._wanted = (line for line in recorded.events.splitlines() if _kind(line) not in NARRATION)
+        self._next = next(self._wanted, None)
+
+    def take(self, events: list[Event]) -> None:
+        """The next events. Raises :class:`ExportError` at the first that is another one in the recording."""
+        for event in events:
+            if self._next is None:
+                return
+            if event.kind in NARRATION:
+                continue
+            wanted, found = json.loads(self._next), json.loads(encode(0, [event]))
+            if counting(wanted) != counting(found):
+                raise self._parted(words(wanted), words(found))
+            self._next = next(self._wanted, None)
+
+    def finish(self) -> None:
+        """The run is over. Raises :class:`ExportError` if the recording goes on."""
+        if self._next is not None:
+            raise self._parted(words(json.loads(self._next)), "nothing: the session is over")
+
+    def _parted(self, wanted: str, found: str) -> ExportError:
+        return ExportError(
+            f"the playbook made of {self._path} does not come to the same: recorded {wanted}, found {found}"
+        )
+
+
+def _kind(line: bytes) -> str:
+    return str(json.loads(line)["kind"])
+
+
+def _run(playbook: Playbook, tell: Telling, check: _Check | None) -> tuple[Result, object, int]:
+    """Its result, its cluster's query at the end, and when the last fault was healed."""
+    session = start_session(playbook)
+    while session.advance(session.cluster.now_us + SLICE_US, int(isinstance(session, ManualSession))):
+        events = session.drain()
+        if check is not None:
+            check.take(events)
+        tell(f"running the playbook: at {instant(session.cluster.now_us)}")
+    result = session.finish()
+    if check is not None:
+        check.take(session.drain())
+    return result, session.cluster.query, session.healed_us if isinstance(session, Session) else -1

@@ -4,21 +4,303 @@ What is done are ordinary actions, each with the exact place where it was done. 
 any other, and nothing here has to be there to run it again.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Final
+import hashlib
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any, Final, TypeVar
 
+from cluster_model.cluster import Cluster
+from cluster_model.kernel.rng import Stream
+from cluster_model.spec.cluster_spec import FIRST_ZOOKEEPER
 from faults.catalogue import CATALOGUE
-from faults.declarations.action import Action
-from faults.declarations.fault import FaultError
+from faults.declarations.fault import NUMERIC, Action, Fault, FaultError, Param, Value
+from faults.declarations.operation import OPERATIONS, usual
+from faults.declarations.targets import selector_of
 from playbooks.engine.session import Session
-from playbooks.fuzz.aiming import Aimer
 from playbooks.fuzz.protocol_states import STATES, Found, Sight, own_partitions, possible, standing
-from playbooks.fuzz.seeds import Dice
-from playbooks.fuzz.swarm import Swarm
-from playbooks.model.playbook import Step, Trigger
-from playbooks.model.ranges import SECOND
+from playbooks.model.playbook import SECOND, SEED, Cell, Grid, Ranges, Step, Trigger
+from playbooks.parser.sections.expectations import STORM_OPERATIONS
 from playbooks.results.result import Result
+
+# The seed of each run, and streams that belong to the storm alone: what a cluster draws stays as it is without one.
+
+
+T = TypeVar("T")
+
+SEED_BITS: Final = 48
+"""So that a seed can be told over the phone."""
+
+
+def run_seed(campaign: int, run: int) -> int:
+    """The seed of run ``run`` (from 1) of a campaign: a stable hash, the same on every machine."""
+    digest = hashlib.blake2b(f"storm/{campaign}/{run}".encode(), digest_size=8).digest()
+    return int.from_bytes(digest) >> (64 - SEED_BITS)
+
+
+class Dice:
+    """Draws of one kind, of one run."""
+
+    __slots__ = ("_stream",)
+
+    def __init__(self, seed: int, name: str) -> None:
+        self._stream = Stream(seed, f"storm:{name}")
+
+    def below(self, bound: int) -> int:
+        """A whole number in ``[0, bound)``."""
+        return self._stream.below(bound)
+
+    def between(self, low: int, high: int) -> int:
+        """A whole number from ``low`` to ``high``, all alike."""
+        return low + self._stream.below(high - low + 1)
+
+    def spread(self, low: int, high: int) -> int:
+        """A whole number from ``low`` to ``high``, as likely among the small ones as among the large ones.
+
+        A power of two is drawn first, then a number up to it: in integers, as logarithms differ between machines.
+        """
+        if low >= high:
+            return low
+        low_bits, high_bits = max(1, low).bit_length(), high.bit_length()
+        bits = self.between(low_bits, high_bits)
+        return min(high, max(low, (1 << (bits - 1)) + self._stream.below(1 << (bits - 1))))
+
+    def chance(self, percent: int) -> bool:
+        """Whether something happens that does so many times in a hundred."""
+        return self._stream.below(100) < percent
+
+    def of(self, candidates: Sequence[T]) -> T:
+        """One of them."""
+        return candidates[self._stream.below(len(candidates))]
+
+    def some(self, candidates: Sequence[T], count: int) -> tuple[T, ...]:
+        """So many of them, in their order."""
+        left = list(range(len(candidates)))
+        drawn = {left.pop(self._stream.below(len(left))) for _turn in range(min(count, len(left)))}
+        return tuple([each for index, each in enumerate(candidates) if index in drawn])
+
+
+# Whom a strike is to hit, and how hard: an action drawn for a live cluster, near a place where something goes on.
+
+
+_MOST_COUNT: Final = 5
+_STRONG: Final = 4
+"""A number may be so many times its default, or so many times less squared."""
+
+
+class Aimer:
+    """Draws actions for one cluster."""
+
+    def __init__(self, cluster: Cluster, dice: Dice) -> None:
+        self._cluster = cluster
+        self._dice = dice
+
+    def action(self, name: str, where: str, for_us: int) -> Action:
+        """A fault or an operation; ``where`` is a partition, group or selector that it is to be near, or empty."""
+        partition = self._partition(where)
+        if name in OPERATIONS:
+            return self._operation(name, partition)
+        fault = CATALOGUE[name]
+        target = self._target(fault, where, partition)
+        params: dict[str, Value] = {}
+        for param in fault.params:
+            value = self._value(fault, param, target, partition)
+            if value is not None and value != param.default:
+                params[param.name] = value
+        return Action("inject", name, target, params, for_us if fault.lasting else -1)
+
+    def _partition(self, where: str) -> str:
+        names = own_partitions(self._cluster)
+        if where in self._cluster.world.records:
+            return where
+        return self._dice.of(names) if names else ""
+
+    def _operation(self, name: str, partition: str) -> Action:
+        brokers = tuple(self._cluster.brokers)
+        action = usual(name, self._cluster, partition, self._dice.of(brokers))
+        params = {key: value for key, value in action.params.items() if key != "unclean"}
+        return Action("admin", name, "", params)
+
+    # -- whom ---------------------------------------------------------------------------------------------------------
+
+    def _target(self, fault: Fault, where: str, partition: str) -> str:
+        if fault.at_least > 1 or fault.accepts in ("controllers", "plane"):
+            return fault.target
+        if where.startswith("broker("):
+            return where
+        if fault.accepts in ("producers", "consumers", "clients"):
+            return self._client(fault.accepts)
+        return self._broker(fault.accepts, partition)
+
+    def _client(self, kind: str) -> str:
+        cluster = self._cluster
+        names = {"producers": tuple(cluster.producers), "consumers": tuple(cluster.consumers)}
+        every = names.get(kind, (*names["producers"], *names["consumers"]))
+        return selector_of(-1, self._dice.of(every))
+
+    def _broker(self, accepts: str, partition: str) -> str:
+        """Rather where the partition's fate is decided than anywhere; now and then several at once."""
+        dice, cluster = self._dice, self._cluster
+        drawn = dice.below(100)
+        if not partition or drawn >= 92:
+            return self._elsewhere(accepts)
+        if drawn < 40:
+            return f"leader({partition})"
+        record = cluster.world.records[partition]
+        followers = [broker for broker in record.assignment if broker != record.leader]
+        in_sync = [broker for broker in followers if broker in record.isr]
+        if drawn < 65 and in_sync:
+            return f"broker({dice.of(in_sync)})"
+        if drawn < 78 and followers:
+            return f"broker({dice.of(followers)})"
+        if drawn < 84 and followers:
+            return f"followers({partition})"
+        if drawn < 87:
+            return f"isr({partition})"
+        return f"broker({dice.of(tuple(cluster.brokers))})"
+
+    def _elsewhere(self, accepts: str) -> str:
+        """The control plane, a client or a coordinator, where such a fault can be done to it."""
+        dice, cluster = self._dice, self._cluster
+        choices = ["brokers"] if dice.chance(10) else [f"broker({broker})" for broker in cluster.brokers]
+        if accepts in ("processes", "nodes"):
+            choices += ["controller", "controller", "controller"]
+            choices += [selector_of(node) for node in cluster.plane.servers if node >= FIRST_ZOOKEEPER]
+        if accepts in ("processes", "nodes", "hosts"):
+            choices += [selector_of(-1, name) for name in (*cluster.producers, *cluster.consumers)]
+        choices += [f"coordinator({group.name})" for group in cluster.spec.groups]
+        return dice.of(choices)
+
+    # -- how hard -----------------------------------------------------------------------------------------------------
+
+    def _value(self, fault: Fault, param: Param, target: str, partition: str) -> Value | None:
+        """A value; None leaves it at its default. Every parameter draws, whatever comes of it."""
+        dice = self._dice
+        usual_one = dice.chance(50)
+        if param.type == "target":
+            return self._other_side(fault, param, target, partition, usual_one=usual_one)
+        if usual_one:
+            return None
+        if param.type in NUMERIC:
+            return self._number(param)
+        if param.type == "bool":
+            return dice.chance(50)
+        if param.type == "choice":
+            return dice.of(param.choices)
+        return partition if param.type == "partition" and dice.chance(50) else None
+
+    def _number(self, param: Param) -> int | None:
+        default = param.default
+        if not isinstance(default, int) or default < 0:
+            return None
+        if param.type == "int":
+            return min(param.high, max(param.low, self._dice.below(_MOST_COUNT)))
+        if default == 0:
+            return None
+        low = max(param.low, default // (_STRONG * _STRONG), 1)
+        return self._dice.spread(low, min(param.high, default * _STRONG))
+
+    def _other_side(self, fault: Fault, param: Param, target: str, partition: str, *, usual_one: bool) -> str | None:
+        """The other ends of links, or the member whose id is claimed."""
+        if fault.accepts == "consumers":
+            return self._client("consumers")
+        if usual_one or param.name == "bridge":
+            return None
+        cluster, dice = self._cluster, self._dice
+        choices = ["brokers", "controllers", *[f"broker({broker})" for broker in cluster.brokers]]
+        if partition:
+            choices += [f"leader({partition})", f"followers({partition})"]
+        if cluster.producers:
+            choices.append("producers")
+        if cluster.consumers:
+            choices.append("consumers")
+        return dice.of([choice for choice in choices if choice != target])
+
+
+# What one run of a campaign is like, drawn before it begins: swarm testing (Groce et al., 2012).
+#
+# Runs differ in what they leave out as much as in what they do: a run with three faults in play gets further with
+# each of
+# them than a run that may draw any of fifty.
+
+
+MOST_KINDS: Final = 8
+"""Kinds of faults in play in one run, at most; and kinds of states that it waits for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Swarm:
+    """The options of one run. Times are virtual microseconds."""
+
+    run: int
+    seed: int
+    cell: Cell
+    """The values of the playbook's ``vary``, an axis each."""
+    chaos_us: int
+    fault_us: int
+    """The longest that a fault lasts in it; each draws its own time up to this."""
+    healthy_us: int
+    """The longest from one strike to the next."""
+    at_once: int
+    steered: int
+    """Strikes in a hundred that wait for one of ``states``."""
+    faults: tuple[tuple[str, int], ...]
+    """What is in play, each with its weight."""
+    states: tuple[str, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """As a line of the campaign has it."""
+        return {**asdict(self), "cell": dict(self.cell), "faults": dict(self.faults), "states": list(self.states)}
+
+
+def candidates_of(ranges: Ranges, cluster: Cluster) -> tuple[str, ...]:
+    """Faults and operations that may come over a cluster."""
+    profile = cluster.profile
+    clients = (bool(cluster.producers), bool(cluster.consumers))
+    named = ranges.faults or (*CATALOGUE, *STORM_OPERATIONS)
+    allowed = [name for name in named if name not in ranges.without]
+    return tuple([name for name in allowed if _possible(name, profile.mode, profile.number, clients)])
+
+
+def _possible(name: str, mode: str, kafka: tuple[int, ...], clients: tuple[bool, bool]) -> bool:
+    if name in OPERATIONS:
+        return not OPERATIONS[name].lacking(kafka, mode)
+    fault = CATALOGUE[name]
+    producers, consumers = clients
+    needed = {"producers": producers, "consumers": consumers, "clients": producers or consumers}
+    return fault.mode in ("", mode) and needed.get(fault.accepts, True)
+
+
+def draw_cell(grid: Grid | None, dice: Dice) -> Cell:
+    """One cell of a grid, its axis of seeds left out."""
+    cells = list(grid.without(SEED).cells()) if grid is not None else []
+    return tuple([pair for pair in dice.of(cells) if pair[0] != SEED]) if cells else ()
+
+
+def cell_of(campaign: int, run: int, grid: Grid | None) -> Cell:
+    """The settings that a run has."""
+    return draw_cell(grid, Dice(run_seed(campaign, run), "settings"))
+
+
+def draw(campaign: int, run: int, cell: Cell, ranges: Ranges, cluster: Cluster) -> Swarm:
+    """The options of a run; ``cluster`` is one of its kind, at its first instant."""
+    seed = run_seed(campaign, run)
+    dice = Dice(seed, "swarm")
+    in_reach = candidates_of(ranges, cluster)
+    kinds = dice.some(in_reach, dice.between(1, min(MOST_KINDS, max(1, len(in_reach)))))
+    states = possible(cluster)
+    return Swarm(
+        run=run,
+        seed=seed,
+        cell=cell,
+        chaos_us=dice.between(*ranges.chaos_us),
+        fault_us=dice.spread(*ranges.fault_us),
+        healthy_us=dice.spread(*ranges.healthy_us),
+        at_once=dice.between(*ranges.at_once),
+        steered=dice.between(*ranges.steered),
+        faults=tuple([(name, 1 << dice.below(3)) for name in kinds]),
+        states=dice.some(states, dice.between(1, min(MOST_KINDS, len(states)))),
+    )
+
 
 TRIES: Final = 6
 """Actions that are drawn for one strike before it is given up."""

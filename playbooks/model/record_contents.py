@@ -5,12 +5,24 @@ A field is written as a provider's name, with arguments where it takes some: ``u
 today's date is left out: a session has its own time, and must come out the same next year.
 """
 
+import hashlib
+import json
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Final, NamedTuple
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from decimal import Decimal
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
+from cluster_model.checker.checker import Checker
+from cluster_model.clients.workload import sizes_of
+from cluster_model.inspection.log_inspector import WrittenRecord, written_at
+from cluster_model.observation.cluster_state import World
+from cluster_model.spec.cluster_spec import ClusterSpec, ProducerSpec
 from playbooks.errors import counted, listed, nearest, shown
+
+if TYPE_CHECKING:
+    from faker import Faker
 
 Argument = int | str
 MOST: Final = 10**12
@@ -226,3 +238,226 @@ def _parameter(name: str, provider: Provider, index: int, word: str) -> Paramete
     if index >= len(parameters):
         raise FieldError(f"found {counted(index + 1, 'argument')} or more, allowed is {provider.signature(name)}")
     return parameters[index]
+
+
+# The records that ``records: faker:NAME`` names: fields, each with what it is made of.
+
+
+TEMPLATES: Final[dict[str, dict[str, str]]] = {
+    "order": {
+        "order_id": "uuid4",
+        "customer": "pyint(1, 50000)",
+        "product": "ean13",
+        "quantity": "pyint(1, 9)",
+        "amount": "pyfloat(1, 500)",
+        "currency": "currency_code",
+        "city": "city",
+        "status": "random_element('new', 'paid', 'shipped', 'cancelled')",
+        "at": "timestamp",
+    },
+    "payment": {
+        "payment_id": "uuid4",
+        "order_id": "uuid4",
+        "account": "iban",
+        "card": "credit_card_provider",
+        "amount": "pyfloat(1, 500)",
+        "currency": "currency_code",
+        "approved": "boolean(97)",
+        "at": "timestamp",
+    },
+    "click": {
+        "user": "pyint(1, 100000)",
+        "session": "md5",
+        "page": "uri_path",
+        "referrer": "url",
+        "address": "ipv4",
+        "country": "country_code",
+        "at": "timestamp",
+    },
+    "user": {
+        "user_id": "uuid4",
+        "name": "name",
+        "account": "user_name",
+        "email": "email",
+        "city": "city",
+        "country": "country_code",
+        "job": "job",
+        "active": "boolean(90)",
+    },
+    "log_line": {
+        "at": "timestamp",
+        "level": "random_element('DEBUG', 'INFO', 'INFO', 'INFO', 'WARN', 'ERROR')",
+        "host": "hostname",
+        "thread": "numerify('worker-#')",
+        "request": "http_method",
+        "path": "uri_path",
+        "status": "http_status_code",
+        "millis": "pyint(1, 3000)",
+        "message": "sentence(8)",
+    },
+    "sensor": {
+        "device": "bothify('sensor-####')",
+        "temperature": "pyfloat(-20, 45)",
+        "humidity": "pyfloat(0, 100, right_digits=1)",
+        "battery": "pyint(0, 100)",
+        "latitude": "latitude",
+        "longitude": "longitude",
+        "at": "timestamp",
+    },
+}
+
+
+# What a record holds: made when somebody looks, from the session's seed and the record's own name and number.
+#
+# Logs keep no contents, so that a record costs nothing while nobody asks. The same record of the same session has the
+# same contents whoever asks and however often: (seed, producer, partition, number) is all that they depend on,
+# besides
+# its time and its key.
+
+
+FAKER: Final = "faker:"
+
+
+@dataclass(frozen=True, slots=True)
+class RecordName:
+    """Which record: ``number`` counts its producer's in the partition, from 0."""
+
+    producer: str
+    partition: str
+    number: int
+    timestamp_us: int = 0
+    key: str | None = None
+
+
+def fields_of(spec: "ProducerSpec") -> dict[str, str]:
+    """The fields of a producer's records with what each is made of; none where the playbook does not say."""
+    if spec.fields:
+        return dict(spec.fields)
+    return TEMPLATES.get(spec.records.removeprefix(FAKER), {})
+
+
+def contents(fields: Mapping[str, str], seed: int, record: RecordName) -> dict[str, Any]:
+    """A record's fields with their values, of which JSON can be made; ``seed`` is the session's."""
+    faker = _faker()
+    name = f"{seed}/contents/{record.producer}/{record.partition}/{record.number}"
+    faker.seed_instance(int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], "big"))
+    return {field: _value(faker, text, record) for field, text in fields.items()}
+
+
+def written(value: Mapping[str, Any]) -> str:
+    """As the producer's serializer would write it."""
+    return json.dumps(value, ensure_ascii=False)
+
+
+@lru_cache(maxsize=1)
+def _faker() -> "Faker":
+    """Made at the first look: it takes a fifth of a second."""
+    from faker import Faker  # noqa: PLC0415 - nobody else needs it
+
+    return Faker("en_US")
+
+
+def _value(faker: "Faker", text: str, record: RecordName) -> Any:
+    call = parse(text)
+    arguments = dict(call.arguments)
+    if call.provider in OWN:
+        return _own(call.provider, record)
+    special = _SPECIAL.get(call.provider)
+    made = getattr(faker, call.provider)(**arguments) if special is None else special(faker, arguments)
+    return float(made) if isinstance(made, Decimal) else made
+
+
+def _own(name: str, record: RecordName) -> Argument | None:
+    of: dict[str, Argument | None] = {
+        "sequence": record.number,
+        "timestamp": record.timestamp_us // 1_000,
+        "partition": record.partition,
+        "producer": record.producer,
+        "key": record.key,
+    }
+    return of[name]
+
+
+def _float(faker: "Faker", arguments: dict[str, Argument]) -> float:
+    """Drawn as a whole number, so that every value with those digits is alike often."""
+    low, high = int(arguments["min_value"]), int(arguments["max_value"])
+    scale: int = 10 ** int(arguments.get("right_digits", 2))
+    return int(faker.random.randint(low * scale, high * scale)) / scale
+
+
+def _element(faker: "Faker", arguments: dict[str, Argument]) -> Any:
+    return faker.random_element(tuple(arguments.values()))
+
+
+def _status(faker: "Faker", _arguments: dict[str, Argument]) -> Any:
+    return faker.http_status_code(include_unassigned=False)
+
+
+_SPECIAL: Final[dict[str, Callable[["Faker", dict[str, Argument]], Any]]] = {
+    "http_status_code": _status,
+    "pyfloat": _float,
+    "random_element": _element,
+}
+
+
+# A record of a session as somebody sees it who looks: its key, its contents, its producer, and who still holds it.
+
+
+@dataclass(frozen=True, slots=True)
+class Peeked:
+    """A record with its contents."""
+
+    record: WrittenRecord
+    value: str | None
+    """None for a tombstone, and where the playbook does not say what its producer's records hold."""
+    record_bytes: int
+    """Of the record alone, as serialized; -1 where only its batch is known."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values, for a document."""
+        found = asdict(self.record)
+        return {**found, "holders": list(self.record.holders), "value": self.value, "record_bytes": self.record_bytes}
+
+
+class Peekable(Protocol):
+    """A cluster, timed or stepped by hand, as far as looking needs it."""
+
+    @property
+    def spec(self) -> ClusterSpec:
+        """What it was built from."""
+
+    @property
+    def seed(self) -> int:
+        """The session's."""
+
+    @property
+    def world(self) -> World:
+        """Everything there is."""
+
+    @property
+    def checker(self) -> Checker:
+        """Who keeps the books."""
+
+
+def peek(cluster: Peekable, partition: str, offset: int) -> tuple[Peeked, ...]:
+    """Everything that was written at an offset so far, oldest first.
+
+    Raises:
+        ModelError: no such partition.
+    """
+    producers = {spec.name: spec for spec in cluster.spec.producers}
+    records = written_at(cluster.world, cluster.checker, partition, offset)
+    return tuple(_peeked(record, producers.get(record.client), cluster.seed) for record in records)
+
+
+def _peeked(record: WrittenRecord, spec: ProducerSpec | None, seed: int) -> Peeked:
+    if record.name or spec is None:
+        _key, sign, value = record.name.partition("=")
+        named = value if sign else record.name
+        return Peeked(record, None if record.deletes or not record.name else named, -1)
+    size = sizes_of(spec, seed).of(record.partition, record.number, 1)
+    fields = fields_of(spec)
+    if record.deletes or not fields:
+        return Peeked(record, None, size)
+    name = RecordName(record.client, record.partition, record.number, max(0, record.timestamp_us), record.key)
+    return Peeked(record, written(contents(fields, seed, name)), size)

@@ -6,33 +6,28 @@ the brokers, partitions and groups that there will be. What could not be read is
 
 import re
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Final
 
+from cluster_model.manual.verbs import MANUAL_VERBS
 from playbooks.errors import PlaybookError, Problem, keeping_text
-from playbooks.model.grid import Grid
-from playbooks.model.playbook import Playbook
-from playbooks.parser.cell_checks import check_cells
-from playbooks.parser.cells import cell_text
+from playbooks.model.playbook import Grid, Playbook
 from playbooks.parser.document.context import Notes
 from playbooks.parser.document.field_types import NAME_PATTERN, Fields
-from playbooks.parser.document.fragments import Kept, OnDisk
 from playbooks.parser.document.grid import read_grid
-from playbooks.parser.document.includes import Includer
-from playbooks.parser.document.yaml_source import MAX_BYTES, Node, compose, decode
+from playbooks.parser.document.includes import Includer, Kept, OnDisk
+from playbooks.parser.document.yaml_source import MAX_BYTES, Node, Scalar, Sequence, compose, decode
 from playbooks.parser.document.yaml_source import Mapping as YamlMapping
 from playbooks.parser.playbook_keys import FRAGMENT, PLAYBOOK
 from playbooks.parser.sections.cluster import build_clients, build_cluster, build_topics
-from playbooks.parser.sections.expectations import read_expectations
-from playbooks.parser.sections.guards import read_guards
-from playbooks.parser.sections.storm import read_storm
+from playbooks.parser.sections.expectations import read_expectations, read_guards, read_storm
+from playbooks.parser.settings import apply_settings, cell_text, check_cells
 from playbooks.parser.steps.step_groups import read_steps
+from playbooks.parser.steps.timed_steps import TIMED_VERBS
 from playbooks.session_format import session_files
 from playbooks.units import duration_us
-
-__all__ = ["DEFAULT_SETTLE_US", "PLAYBOOK", "PlaybookError", "Problem", "load", "loads"]
 
 DEFAULT_SETTLE_US: Final = duration_us("30s")
 
@@ -190,3 +185,107 @@ def _refuse_in_manual(fields: Fields, notes: Notes) -> None:
     for name, message in why.items():
         if fields.given(name):
             notes.problem(fields.at(name), name, message)
+
+
+# A playbook with some of its values changed, as ``--set`` does it.
+
+
+def changed(playbook: Playbook, settings: Mapping[str, str]) -> Playbook:
+    """The playbook with every setting made; its fragments are those it was read with.
+
+    Raises:
+        SettingError: a path that leads nowhere, or a value that is not YAML.
+        PlaybookError: mistakes that the settings brought; each says so.
+    """
+    if not settings:
+        return playbook
+    text = apply_settings(playbook.source, settings, playbook.fragments, playbook.variables)
+    try:
+        return loads(text, playbook.path, playbook.fragments)
+    except PlaybookError as error:
+        options = " ".join(f"--set {path}={value}" for path, value in settings.items())
+        raise PlaybookError(
+            [replace(problem, message=f"{problem.message} (with {options})") for problem in error.problems], error.texts
+        ) from None
+
+
+# A fragment read alone, as far as that can be done: it is no playbook, and what it speaks of may be in another file.
+#
+# Its form is checked as it would be in a playbook about which nothing is known: keys, units, ranges, faults and
+# conditions are; whether there is such a broker, topic or rack cannot be. Variables count with their defaults, and
+# what
+# depends on one that must be given is taken as right.
+
+
+@dataclass(frozen=True, slots=True)
+class Fragment:
+    """What a fragment says of itself."""
+
+    path: str
+    name: str
+    title: str
+    story: str
+    variables: Mapping[str, str]
+    """Its variables with their defaults as they are written; empty: must be given."""
+    steps: int
+    source: str
+
+
+def read_fragment(path: str | Path) -> Fragment:
+    """The fragment in a file.
+
+    Raises:
+        PlaybookError: with every mistake that can be told without the playbook that includes it.
+    """
+    return fragment_of(read_text(path), str(path))
+
+
+@keeping_text
+def fragment_of(text: str, path: str) -> Fragment:
+    """The fragment in ``text``; raises :class:`PlaybookError` as :func:`read_fragment` does."""
+    root, problems = compose(text, path)
+    notes = Notes(path, problems)
+    fields = FRAGMENT.open(root, "", notes)
+    if fields is None:
+        raise PlaybookError(notes.told)
+    whole = Includer(notes, OnDisk(path), PLAYBOOK, FRAGMENT).whole(root, unused=False, fragment=True)
+    assert isinstance(whole, YamlMapping)  # the root is one
+    fields.node = whole
+    for name in FRAGMENT.keys:
+        FRAGMENT.fill(fields, name, notes)
+    steps, expect = whole.get("steps"), whole.get("expect")
+    manual = fields.get("stepping", "manual" if _by_hand(steps) else "timed") == "manual"
+    read_steps(steps, notes, manual=manual)
+    if expect is not None:
+        read_expectations(expect, notes, manual=manual)
+    if notes.told:
+        raise PlaybookError(notes.told)
+    count = len(steps.items) if isinstance(steps, Sequence) else 0
+    title, story = fields.get("title", ""), " ".join(fields.get("story", "").split())
+    return Fragment(path, fields.get("fragment", ""), title, story, _defaults(root), count, text)
+
+
+def _by_hand(node: Node | None) -> bool:
+    """Whether the first step that has a verb at all has one of those by hand."""
+    for item in node.items if isinstance(node, Sequence) else ():
+        verbs = item.entries if isinstance(item, YamlMapping) else {item.text: item} if isinstance(item, Scalar) else {}
+        if any(verb in TIMED_VERBS for verb in verbs):
+            return False
+        if any(verb in MANUAL_VERBS for verb in verbs):
+            return True
+    return False
+
+
+def _defaults(root: Node) -> dict[str, str]:
+    declared = root.get("vars") if isinstance(root, YamlMapping) else None
+    return {
+        name: _written(value)
+        for name, (_, value) in (declared.entries if isinstance(declared, YamlMapping) else {}).items()
+    }
+
+
+def _written(node: Node) -> str:
+    if isinstance(node, Scalar):
+        return "" if node.empty else node.text
+    children = node.items if isinstance(node, Sequence) else ()
+    return "[" + ", ".join(map(_written, children)) + "]"

@@ -13,15 +13,20 @@ variable of the fragment.
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final
 
 import yaml
 
 from cluster_model.protocol.config_defs import SCOPES
-from playbooks.errors import listed, nearest, shown
+from playbooks.errors import PlaybookError, counted, listed, nearest, shown
+from playbooks.model.playbook import SEED, Cell, Grid, cell_words, value_words
+from playbooks.parser.document.context import Notes
+from playbooks.parser.document.grid import CASES, Places, paths_of
 from playbooks.parser.document.includes import JOINED
+from playbooks.parser.document.yaml_source import Mapping as YamlMapping
+from playbooks.parser.document.yaml_source import Node
 
 _CLIENTS: Final = ("producers", "groups")
 _PLACES: Final = {"broker": "cluster", "topic": "topics.NAME", "producer": "producers.NAME", "consumer": "groups.NAME"}
@@ -200,14 +205,14 @@ def _element(node: yaml.SequenceNode, part: str, setting: _Setting) -> yaml.Node
     chosen = _find(node, part)
     if chosen is not None:
         return chosen
-    names = [name for name, _ in _named(node)]
+    names = [name for name, _ in _named_elements(node)]
     known = listed(names) if names else f"elements 1 to {len(node.value)}"
     raise setting.error(f"there is no {shown(part)} here, only {known}{nearest(part, names)}")
 
 
 def _find(node: yaml.SequenceNode, part: str) -> yaml.Node | None:
     """The element of a list by its name or id, or by its number from 1."""
-    for name, element in _named(node):
+    for name, element in _named_elements(node):
         if name == part:
             return element
     if part.isascii() and part.isdigit() and len(part) < 9 and 1 <= int(part) <= len(node.value):
@@ -216,7 +221,7 @@ def _find(node: yaml.SequenceNode, part: str) -> yaml.Node | None:
     return None
 
 
-def _named(node: yaml.SequenceNode) -> list[tuple[str, yaml.Node]]:
+def _named_elements(node: yaml.SequenceNode) -> list[tuple[str, yaml.Node]]:
     """The elements that have a name or an id."""
     found: list[tuple[str, yaml.Node]] = []
     for element in node.value:
@@ -267,3 +272,160 @@ def _splice(text: str, node: yaml.Node, new: str) -> str:
     start: int = node.start_mark.index
     end: int = node.end_mark.index
     return text[:start] + new + text[end:]
+
+
+# From a playbook with a grid to the text of each of its cells: the cell's settings made, and no grid any more.
+#
+# A cell's text is a playbook of its own. It is recorded with its session, so that each can be replayed alone.
+
+
+NOTHING: Final = "{}"
+
+
+def settings_of(cell: Cell, root: YamlMapping, brought: Sequence[str] = ()) -> dict[str, str]:
+    """The ``--set`` paths of a cell with their values; the seed is none of them.
+
+    ``root`` is the playbook's tree, ``brought`` are the variables of its fragments.
+
+    Raises:
+        AxisError: an axis that leads nowhere.
+    """
+    return {path: value for name, value in cell for path in paths_of(name, root, brought)}
+
+
+def seed_of(cell: Cell) -> int | None:
+    """The seed that the cell asks for, None for the playbook's own."""
+    return next((int(value) for name, value in cell if name == SEED), None)
+
+
+def cell_text(
+    text: str,
+    settings: Mapping[str, str],
+    fragments: Mapping[str, str] = MappingProxyType({}),
+    variables: Sequence[str] = (),
+) -> str:
+    """The playbook's text with a cell's settings, and with an empty grid; lines stay where they are.
+
+    Raises:
+        SettingError: a path that leads nowhere, or a grid whose anchors the rest of the file uses.
+    """
+    try:
+        return apply_settings(without_grid(text), settings, fragments, variables)
+    except yaml.YAMLError:
+        raise SettingError("vary: an anchor in it is used outside of it, where a cell has none") from None
+
+
+def without_grid(text: str) -> str:
+    """The text with an empty ``vary``; the same where there is none."""
+    root = yaml.compose(text, yaml.SafeLoader)
+    for key, value in root.value if isinstance(root, yaml.MappingNode) else ():
+        if key.value == "vary" and isinstance(value, yaml.MappingNode):
+            start, end = value.start_mark.index, value.end_mark.index
+            lines = "\n" * text.count("\n", start, end)
+            return text[:start] + NOTHING + lines + text[end:]
+    return text
+
+
+# Reads every cell of a grid as the playbook that it will be, and tells at the axis' own place what is wrong with it.
+#
+# A value that no cell can live with is told once, where it stands. What goes wrong only in company is told as the
+# cell.
+
+
+TOLD: Final = 10
+"""Cells that are told one by one."""
+
+Part = Cell
+"""One value of one axis, or a case."""
+
+
+def check_cells(
+    grid: Grid, places: Places, load: Callable[[Mapping[str, str]], object], notes: Notes
+) -> None:  # fmt: skip
+    """Note what is wrong with the cells of a grid. ``load`` reads the playbook with a cell's settings."""
+    if notes.root is None:
+        return
+    checker = _Checker(notes.root, notes.variables, load)
+    plain = grid.without(SEED)
+    wrong = {cell: message for cell in plain.cells() if cell and (message := checker.why(_without_seed(cell)))}
+    if not wrong:
+        return
+    explained: set[Cell] = set()
+    for part, key, node in _parts(plain, places):
+        of_it = [cell for cell in plain.cells() if _has(cell, part)]
+        blamed = checker.blamed(part, of_it, plain) if of_it and all(cell in wrong for cell in of_it) else ""
+        if blamed:
+            notes.problem(node, key, f"found {_axis_value_name(part, key)}, with which {blamed}")
+            explained.update(of_it)
+    rest = [cell for cell in wrong if cell not in explained]
+    for cell in rest[:TOLD]:
+        notes.problem(places.whole, "vary", f"found the cell {cell_words(cell)}, in which {wrong[cell]}")
+    if len(rest) > TOLD:
+        notes.problem(places.whole, "vary", f"found {counted(len(rest) - TOLD, 'more cell')} that cannot be run")
+
+
+class _Checker:
+    """Loads cells, each once."""
+
+    def __init__(
+        self, root: YamlMapping, variables: Sequence[str], load: Callable[[Mapping[str, str]], object]
+    ) -> None:
+        self._root = root
+        self._variables = variables
+        self._load = load
+        self._known: dict[Cell, str] = {}
+
+    def why(self, cell: Cell) -> str:
+        """Why a cell is no playbook; empty when it is one."""
+        if cell not in self._known:
+            self._known[cell] = self._try(cell)
+        return self._known[cell]
+
+    def _try(self, cell: Cell) -> str:
+        try:
+            self._load(settings_of(cell, self._root, self._variables))
+        except SettingError as error:
+            return str(error).removeprefix("--set ")
+        except PlaybookError as error:
+            first = error.problems[0]
+            more = len(error.problems) - 1
+            rest = f" (and {counted(more, 'more mistake')})" if more else ""
+            return f"{first.key}: {first.message}{rest}" if first.key else f"{first.message}{rest}"
+        return ""
+
+    def blamed(self, part: Part, cells: Iterable[Cell], grid: Grid) -> str:
+        """Why a part is wrong that none of its cells can live with; empty where something else fails alone."""
+        if alone := self.why(part):
+            return alone
+        others = {other for cell in cells for other in _parts_of(cell, grid) if other != part}
+        if any(self.why(other) for other in sorted(others)):
+            return ""
+        return next((self.why(cell) for cell in cells), "")
+
+
+def _parts(grid: Grid, places: Places) -> Iterable[tuple[Part, str, Node]]:
+    """Each value and case with its key and its place."""
+    for number, (case, node) in enumerate(zip(grid.cases, places.cases, strict=False), 1):
+        yield case, f"vary.{CASES}[{number}]", node
+    for axis in grid.axes:
+        _where, nodes = places.axes[axis.name]
+        for number, (value, node) in enumerate(zip(axis.values, nodes, strict=False), 1):
+            yield ((axis.name, value),), f"vary.{axis.name}[{number}]", node
+
+
+def _parts_of(cell: Cell, grid: Grid) -> list[Part]:
+    cases = [case for case in grid.cases if _has(cell, case)]
+    axes = [(pair,) for pair in cell if any(axis.name == pair[0] for axis in grid.axes)]
+    return [*cases, *axes]
+
+
+def _has(cell: Cell, part: Part) -> bool:
+    return all(pair in cell for pair in part)
+
+
+def _without_seed(cell: Cell) -> Cell:
+    return tuple(pair for pair in cell if pair[0] != SEED)
+
+
+def _axis_value_name(part: Part, key: str) -> str:
+    return shown(value_words(part[0][1])) if not key.startswith(f"vary.{CASES}") else cell_words(part)

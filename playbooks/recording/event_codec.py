@@ -3,18 +3,19 @@
 A line has the request as the model got it, whatever bytes it came in, and the one who replays it needs no sockets.
 """
 
+from collections.abc import Callable, Sequence
+from operator import attrgetter
 from typing import Any, Final, NamedTuple, cast
 
 import msgspec
 
 from cluster_model.cluster import Cluster
 from cluster_model.protocol import admin_messages as admin
-from cluster_model.protocol import admin_messages_part
 from cluster_model.protocol import group_messages as groups
 from cluster_model.protocol import messages as kafka
-from cluster_model.protocol import messages_part as modern
-from cluster_model.protocol import transaction_messages as transactions
-from faults.declarations.action import Action
+from cluster_model.protocol import transaction_messages
+from cluster_model.protocol.events import COLUMNS, FIELDS, Event
+from faults.declarations.fault import Action
 
 WIRE: Final = "wire"
 """Verb of a recorded line that is from outside."""
@@ -45,14 +46,14 @@ REQUESTS: Final[dict[str, type[Any]]] = {
         groups.ListGroupsRequest,
         groups.DeleteGroupsRequest,
         groups.OffsetDeleteRequest,
-        modern.ConsumerGroupHeartbeatRequest,
-        modern.ConsumerGroupDescribeRequest,
-        transactions.AddPartitionsToTxnRequest,
-        transactions.AddOffsetsToTxnRequest,
-        transactions.EndTxnRequest,
-        admin_messages_part.DescribeProducersRequest,
-        admin_messages_part.ListTransactionsRequest,
-        admin_messages_part.DescribeTransactionsRequest,
+        groups.ConsumerGroupHeartbeatRequest,
+        groups.ConsumerGroupDescribeRequest,
+        transaction_messages.AddPartitionsToTxnRequest,
+        transaction_messages.AddOffsetsToTxnRequest,
+        transaction_messages.EndTxnRequest,
+        transaction_messages.DescribeProducersRequest,
+        transaction_messages.ListTransactionsRequest,
+        transaction_messages.DescribeTransactionsRequest,
         admin.CreateTopicsRequest,
         admin.DeleteTopicsRequest,
         admin.CreatePartitionsRequest,
@@ -106,3 +107,51 @@ def hand_in(cluster: Cluster, ingress: Ingress) -> int:
     else:
         return outside.ask(ingress.broker, ingress.client, ingress.body)
     return 0
+
+
+# Trace events as lines of JSON: how they stand in ``events.jsonl``.
+#
+# A line is ``{"seq": 0, "kind": ..., <the event's fields by name>}``. Fields at their default are written like all
+# others, so a line says everything about its event.
+
+
+_PYTHON_TYPE: dict[str, Any] = {"int": int, "str": str, "bool": bool, "ints": tuple[int, ...]}
+
+_Maker = tuple[Callable[..., Any], Callable[[Event], tuple[Any, ...]]]
+
+
+def _maker(kind: str, fields: tuple[str, ...]) -> _Maker:
+    columns = [("seq", int), ("kind", str), *((name, _PYTHON_TYPE[COLUMNS[name]]) for name in fields)]
+    return msgspec.defstruct(f"line_{kind}", columns, gc=False), attrgetter(*fields)
+
+
+_MAKERS: dict[str, _Maker] = {kind: _maker(kind, fields) for kind, fields in FIELDS.items()}
+_ENCODER = msgspec.json.Encoder()
+
+Line: Any = msgspec.defstruct(
+    "Line",
+    [
+        ("seq", int),
+        ("kind", str),
+        *((name, _PYTHON_TYPE[type_] | None, None) for name, type_ in COLUMNS.items() if name != "kind"),
+    ],
+    gc=False,
+)
+"""A line read back: every column of the schema, None where the event has no such field. Unknown keys are ignored."""
+
+_DECODER = msgspec.json.Decoder(Line)
+
+
+def encode(first_seq: int, events: Sequence[Event]) -> bytes:
+    """The events as whole lines, numbered from ``first_seq`` without gaps."""
+    rows = []
+    for seq, event in enumerate(events, first_seq):
+        make, values = _MAKERS[event.kind]
+        rows.append(make(seq, event.kind, *values(event)))
+    return _ENCODER.encode_lines(rows)
+
+
+def decode(text: bytes) -> list[Any]:
+    """Whole lines as :data:`Line` values; raises ``msgspec.DecodeError`` for text that is none."""
+    lines: list[Any] = _DECODER.decode_lines(text)
+    return lines

@@ -9,31 +9,41 @@ nothing yet.
 """
 
 import errno
+import platform
 import secrets
+import sys
+import tempfile
 import time
+import traceback
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
+from cluster_model.checker.ledger.per_client import accounts
 from cluster_model.checker.ledger.record_ranges import Survey
-from cluster_model.client_settings import client_settings
-from cluster_model.manners import Manners
+from cluster_model.client_factory import client_settings
+from cluster_model.cluster import Cluster
+from cluster_model.external_clients import Manners
 from cluster_model.observation.views import ClusterView
 from cluster_model.protocol.configs import TopicConfig
 from cluster_model.protocol.events import DATA_KINDS, SCHEMA_VERSION, Event
-from faults.declarations.action import Action
+from faults.declarations.fault import Action
 from playbooks.errors import counted
 from playbooks.model.playbook import Playbook
-from playbooks.recording.event_lines import encode
-from playbooks.results.result import Result
+from playbooks.recording.event_codec import encode
+from playbooks.results.result import Checked, Findings, Result, conclude
 from playbooks.session_format import session_files
 from playbooks.session_format.filesystem import Disk, Fsync, put, write_whole
+from playbooks.session_format.session_files import CRASH_LOG
 from playbooks.version import VERSION
+
+if TYPE_CHECKING:
+    from cluster_model.manual.cluster import ManualCluster
 
 FLUSH_EVENTS: Final = 1024
 FLUSH_SECONDS: Final = 0.2
@@ -177,7 +187,7 @@ class Recorder:
         Raises:
             RecordingError: the directory cannot be written.
         """
-        from playbooks.recording.sealing import seal  # noqa: PLC0415 - pyarrow takes half a second that a short command lacks
+        from playbooks.recording.seal import seal  # noqa: PLC0415 - pyarrow takes half a second that a short command lacks
 
         self.close()
         if self.failure:
@@ -332,3 +342,69 @@ def action_line(verb: str, action: Action) -> dict[str, Any]:
 def wall() -> str:
     """The time by the clock on the wall, UTC, ISO 8601."""
     return datetime.now(UTC).isoformat(timespec="milliseconds")
+
+
+# The account of an error inside floodmark itself, kept beside the session that it ended.
+
+
+def account(what: str) -> str:
+    """All that somebody needs who wants to find out what happened; ``what`` is the traceback, or a sentence."""
+    where = f"floodmark {VERSION}, Python {platform.python_version()}, {platform.platform()}"
+    return "\n".join((where, f"command: {' '.join(sys.argv)}", "", what))
+
+
+def keep_account(error: BaseException, recorder: Recorder | None = None) -> Path:
+    """Write the account, beside the session if there is one; returns its path."""
+    text = account("".join(traceback.format_exception(error)))
+    if recorder is not None and recorder.session_id:
+        try:
+            return recorder.crash(text)
+        except (OSError, RecordingError):
+            pass  # a full disk, perhaps: the account still has to go somewhere
+    directory = Path(tempfile.mkdtemp(prefix="floodmark-"))
+    log = directory / CRASH_LOG
+    log.write_text(text, encoding="utf-8")
+    return log
+
+
+# How a session of either kind ends: its result is drawn up, and its recording sealed.
+
+
+def conclude_session(
+    playbook: Playbook,
+    cluster: "Cluster | ManualCluster",
+    recorder: Recorder | None,
+    findings: Findings,
+    *,
+    checked: tuple[Checked, ...],
+    broken: bool,
+    reason: str,
+) -> Result:
+    """The result of a session whose books are closed; ``broken`` and ``reason`` as :func:`conclude` takes them.
+
+    Raises:
+        RecordingError: the recording cannot be sealed.
+    """
+    view, query = cluster.view(), cluster.query
+    books = accounts(cluster.world, cluster.checker.ledger)
+    ledger = replace(
+        view.ledger, undone=query.undone(), leaked=query.leaked(), books=books,
+        unknown_written=sum(each.unknown_written for each in books),
+    )  # fmt: skip
+    result = conclude(
+        playbook=playbook.name,
+        title=playbook.title,
+        seed=cluster.seed,
+        checked=checked,
+        broken=broken,
+        reason=reason,
+        digest=cluster.digest(),
+        session=str(recorder.path) if recorder else "",
+        findings=findings,
+        view=replace(view, ledger=ledger),
+    )
+    result = replace(result, anomalies=cluster.checker.witness.found(view.now_us))
+    result = replace(result, findings=cluster.checker.casebook.findings(cluster.now_us))
+    if recorder is not None:
+        recorder.seal(result, Survey(cluster.world, cluster.checker.ledger))
+    return result

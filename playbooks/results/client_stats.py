@@ -5,12 +5,248 @@ and has under way is of its own books at that moment, and a group's generation a
 ``describe`` finds then.
 """
 
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
+from cluster_model import cluster_overview
+from cluster_model.cluster import Cluster
+from cluster_model.coordinators.group.consumer_groups_tool import Table, member_table, offset_table, state_table
+from cluster_model.coordinators.group.consumer_groups_tool import partitions_of as partitions_of_consumer_groups_tool
+from cluster_model.coordinators.group.group_metadata import State
 from cluster_model.observation.views import ClusterView, GroupView, ProducerView
-from playbooks.errors import counted
-from playbooks.results.client_books import ClientBooks, GroupBook, MemberBook, ProducerBook
+from cluster_model.protocol.errors import ModelError
+from cluster_model.protocol.events import CRASH, OUT_OF_MEMORY, POWER_LOSS
+from cluster_model.protocol.group_messages import DescribedGroup
+from playbooks.errors import counted, listed, nearest, shown
+
+# Books on what clients saw of a session; :mod:`playbooks.results.client_stats` enters their events.
+#
+# A record is *read again* where its group had been handed the same offset before. Offsets that a member found to be
+# truncated (KIP-320) are forgotten: what stands there later are other records. After compaction a read is taken to
+# lie
+# at its first offsets, since its event has no more than their number.
+#
+# A group's *idle* time is that of partitions: it runs for each from the moment its owner gave it up, or found it
+# lost,
+# until a member was given it. Eager rebalances stop all partitions, cooperative ones those that move.
+
+
+class Handed:
+    """Offsets of one partition that a group was handed, as disjoint ranges in ascending order."""
+
+    __slots__ = ("_ends", "_starts")
+
+    def __init__(self, ranges: Iterable[tuple[int, int]] = ()) -> None:
+        self._starts: list[int] = []
+        self._ends: list[int] = []
+        for start, end in ranges:
+            self._starts.append(start)
+            self._ends.append(end)
+
+    def add(self, start: int, end: int) -> int:
+        """Take ``[start, end)``; returns how many of them were there already."""
+        starts, ends = self._starts, self._ends
+        if ends and ends[-1] == start:  # a reader that goes on where it was
+            ends[-1] = end
+            return 0
+        first, last = bisect_left(ends, start), bisect_right(starts, end)
+        touched = list(zip(starts[first:last], ends[first:last], strict=True))
+        again = sum(max(0, min(end, upper) - max(start, lower)) for lower, upper in touched)
+        starts[first:last] = [min([start, *(lower for lower, _upper in touched)])]
+        ends[first:last] = [max([end, *(upper for _lower, upper in touched)])]
+        return again
+
+    def forget(self, start: int) -> None:
+        """Forget every offset from ``start`` on."""
+        while self._ends and self._ends[-1] > start:
+            if self._starts[-1] >= start:
+                del self._starts[-1], self._ends[-1]
+            else:
+                self._ends[-1] = start
+
+    def save(self) -> tuple[tuple[int, int], ...]:
+        """The ranges."""
+        return tuple(zip(self._starts, self._ends, strict=True))
+
+
+class ProducerBook:
+    """A producer's records by their outcome, its attempts and its transactions."""
+
+    __slots__ = ("aborted", "acked", "errors", "failed", "failure", "interceptor_failures", "refused", "retries",
+                 "sent", "transactions", "transactions_aborted", "transactions_committed", "transactions_unknown",
+                 "unknown")  # fmt: skip
+
+    def __init__(self) -> None:
+        self.sent = self.acked = self.failed = self.unknown = self.aborted = 0
+        self.transactions = self.transactions_committed = self.transactions_aborted = self.transactions_unknown = 0
+        """Transactions begun, and those of them whose end the producer knows."""
+        self.interceptor_failures = 0
+        """Records at which an interceptor threw."""
+        self.failure = ""
+        """The fatal error that ended it, empty while none did."""
+        self.retries = 0
+        """Attempts beyond the first, of batches."""
+        self.refused: dict[str, int] = {}
+        """Attempts that ended in an error, by its name."""
+        self.errors: dict[str, int] = {}
+        """Records failed or unknown, by the error that their callback was given."""
+
+    @property
+    def unanswered(self) -> int:
+        """Records whose callback has not come."""
+        return self.sent - self.acked - self.failed - self.unknown - self.aborted
+
+    def save(self) -> tuple[Any, ...]:
+        """All state."""
+        values = [getattr(self, name) for name in self.__slots__]
+        return tuple([tuple(each.items()) if isinstance(each, dict) else each for each in values])
+
+    @classmethod
+    def loaded(cls, saved: tuple[Any, ...]) -> "ProducerBook":
+        """Undo of :meth:`save`."""
+        book = cls()
+        for name, value in zip(cls.__slots__, saved, strict=True):
+            setattr(book, name, dict(value) if isinstance(value, tuple) else value)
+        return book
+
+
+class MemberBook:
+    """One consumer of a group."""
+
+    __slots__ = ("abandoned", "commits", "failed_commits", "failure", "last_commit", "lost", "read", "reread",
+                 "skipped")  # fmt: skip
+
+    def __init__(self) -> None:
+        self.read = 0
+        self.reread = 0
+        """Records read that its group had read before."""
+        self.commits = 0
+        """Commits that moved an offset."""
+        self.failed_commits = 0
+        self.skipped = 0
+        """Records that its handler could not process."""
+        self.abandoned = 0
+        """Records that it was handed and that its application never came to process."""
+        self.lost = 0
+        """Partitions that it found to be its own no more."""
+        self.failure = ""
+        """The exception that ended it, empty while none did."""
+        self.last_commit = (-1, "")
+        """When and how it committed last: a commit has an event for each partition."""
+
+    def save(self) -> tuple[Any, ...]:
+        """All state."""
+        return tuple([getattr(self, name) for name in self.__slots__])
+
+    @classmethod
+    def loaded(cls, saved: tuple[Any, ...]) -> "MemberBook":
+        """Undo of :meth:`save`."""
+        book = cls()
+        for name, value in zip(cls.__slots__, saved, strict=True):
+            setattr(book, name, value)
+        return book
+
+
+class GroupBook:
+    """A group: its members, and what concerns them together."""
+
+    __slots__ = ("commit_errors", "handed", "idle_since", "idle_us", "members", "owners", "rebalances", "resets",
+                 "truncations")  # fmt: skip
+
+    def __init__(self) -> None:
+        self.members: dict[str, MemberBook] = {}
+        self.rebalances = 0
+        """Assignments that came into force."""
+        self.idle_us = 0
+        """Time that partitions had no owner in rebalances, summed over them."""
+        self.truncations = 0
+        """Times that a member found what it had read truncated."""
+        self.resets = 0
+        """Times that ``auto.offset.reset`` moved a member whose offset was out of range."""
+        self.commit_errors: dict[str, int] = {}
+        self.handed: dict[str, Handed] = {}
+        self.owners: dict[str, str] = {}
+        """Partition → the member that was given it last."""
+        self.idle_since: dict[str, int] = {}
+
+    def member(self, name: str) -> MemberBook:
+        """A member's book, made when it is first heard of."""
+        book = self.members.get(name)
+        if book is None:
+            book = self.members[name] = MemberBook()
+        return book
+
+    def total(self, column: str) -> int:
+        """A column of the members' books, summed up."""
+        return sum(getattr(each, column) for each in self.members.values())
+
+    def save(self) -> tuple[Any, ...]:
+        """All state."""
+        return (
+            tuple([(name, each.save()) for name, each in self.members.items()]),
+            self.rebalances, self.idle_us, self.truncations, self.resets, tuple(self.commit_errors.items()),
+            tuple([(name, each.save()) for name, each in self.handed.items()]),
+            tuple(self.owners.items()), tuple(self.idle_since.items()),
+        )  # fmt: skip
+
+    @classmethod
+    def loaded(cls, saved: tuple[Any, ...]) -> "GroupBook":
+        """Undo of :meth:`save`."""
+        book = cls()
+        members, book.rebalances, book.idle_us, book.truncations, book.resets, errors, handed, owners, idle = saved
+        book.members = {name: MemberBook.loaded(each) for name, each in members}
+        book.handed = {name: Handed(ranges) for name, ranges in handed}
+        book.commit_errors, book.owners, book.idle_since = dict(errors), dict(owners), dict(idle)
+        return book
+
+
+class ClientBooks:
+    """The books of all clients, by name."""
+
+    __slots__ = ("closed", "groups", "killed", "producers")
+
+    def __init__(self) -> None:
+        self.killed: dict[str, int] = {}
+        """Process, of a client or another, → how often it was killed, lost power or memory ..."""
+        self.closed: dict[str, int] = {}
+        """... and how often a client's was closed in order."""
+        self.producers: dict[str, ProducerBook] = {}
+        self.groups: dict[str, GroupBook] = {}
+
+    def producer(self, name: str) -> ProducerBook:
+        """A producer's book, made when it is first heard of."""
+        book = self.producers.get(name)
+        if book is None:
+            book = self.producers[name] = ProducerBook()
+        return book
+
+    def group(self, name: str) -> GroupBook:
+        """A group's book, made likewise."""
+        book = self.groups.get(name)
+        if book is None:
+            book = self.groups[name] = GroupBook()
+        return book
+
+    def save(self) -> tuple[Any, ...]:
+        """All state."""
+        return (
+            tuple([(name, each.save()) for name, each in self.producers.items()]),
+            tuple([(name, each.save()) for name, each in self.groups.items()]),
+            tuple(self.killed.items()), tuple(self.closed.items()),
+        )  # fmt: skip
+
+    @classmethod
+    def loaded(cls, saved: tuple[Any, ...]) -> "ClientBooks":
+        """Undo of :meth:`save`."""
+        books = cls()
+        producers, groups, killed, closed = saved
+        books.killed, books.closed = dict(killed), dict(closed)
+        books.producers = {name: ProducerBook.loaded(each) for name, each in producers}
+        books.groups = {name: GroupBook.loaded(each) for name, each in groups}
+        return books
+
 
 Counts = tuple[tuple[str, int], ...]
 """Error names with a number, by name."""
@@ -277,3 +513,264 @@ def _member(name: str, books: ClientBooks, kept: MemberBook | None) -> MemberSum
         killed=books.killed.get(name, 0),
         closed=books.closed.get(name, 0),
     )
+
+
+# The client history, summed up as it passes: what each kind of event means for the books on clients.
+#
+# Only what a client was told counts here, at the time at which it was told, and never what the model knows beside
+# that.
+
+
+def enter(books: ClientBooks, events: Iterable[Any]) -> None:
+    """Enter trace events, in order; those of no client are passed over."""
+    handlers = _HANDLERS
+    for event in events:
+        handler = handlers.get(event.kind)
+        if handler is not None:
+            handler(books, event)
+
+
+def _sent(books: ClientBooks, event: Any) -> None:
+    books.producer(event.client).sent += event.count
+
+
+def _acked(books: ClientBooks, event: Any) -> None:
+    books.producer(event.client).acked += event.count
+
+
+def _failed(books: ClientBooks, event: Any) -> None:
+    book = books.producer(event.client)
+    book.failed += event.count
+    book.errors[event.error] = book.errors.get(event.error, 0) + event.count
+
+
+def _aborted(books: ClientBooks, event: Any) -> None:
+    books.producer(event.client).aborted += event.count
+
+
+def _unknown(books: ClientBooks, event: Any) -> None:
+    book = books.producer(event.client)
+    book.unknown += event.count
+    book.errors[event.error] = book.errors.get(event.error, 0) + event.count
+
+
+def _begun(books: ClientBooks, event: Any) -> None:
+    books.producer(event.client).transactions += 1
+
+
+def _transaction_committed(books: ClientBooks, event: Any) -> None:
+    books.producer(event.client).transactions_committed += 1
+
+
+def _transaction_aborted(books: ClientBooks, event: Any) -> None:
+    books.producer(event.client).transactions_aborted += 1
+
+
+def _transaction_unknown(books: ClientBooks, event: Any) -> None:
+    books.producer(event.client).transactions_unknown += 1
+
+
+def _producer_failed(books: ClientBooks, event: Any) -> None:
+    books.producer(event.client).failure = event.error
+
+
+def _intercepted(books: ClientBooks, event: Any) -> None:
+    books.producer(event.client).interceptor_failures += event.count
+
+
+def _refused(books: ClientBooks, event: Any) -> None:
+    refused = books.producer(event.client).refused
+    refused[event.error] = refused.get(event.error, 0) + 1
+
+
+def _retried(books: ClientBooks, event: Any) -> None:
+    books.producer(event.client).retries += 1
+
+
+def _read(books: ClientBooks, event: Any) -> None:
+    group = books.group(event.group_id)
+    member = group.member(event.client)
+    member.read += event.count
+    handed = group.handed.get(event.partition)
+    if handed is None:
+        handed = group.handed[event.partition] = Handed()
+    member.reread += handed.add(event.log_offset, event.log_offset + event.count)
+
+
+def _truncation(books: ClientBooks, event: Any) -> None:
+    group = books.group(event.group_id)
+    group.member(event.client)
+    group.truncations += 1
+    if event.end_offset >= 0 and event.partition in group.handed:
+        group.handed[event.partition].forget(event.end_offset)
+
+
+def _reset(books: ClientBooks, event: Any) -> None:
+    group = books.group(event.group_id)
+    group.member(event.client)
+    group.resets += event.end_offset >= 0
+
+
+def _rebalanced(books: ClientBooks, event: Any) -> None:
+    books.group(event.group_id).rebalances += 1
+
+
+def partitions_of(event: Any) -> list[str]:
+    """The partitions that a member was given, gave up or lost."""
+    return [name for name in str(event.detail).rpartition(": ")[2].split(", ") if name]
+
+
+def _assigned(books: ClientBooks, event: Any) -> None:
+    group = books.group(event.group_id)
+    group.member(event.client)
+    for name in partitions_of(event):
+        group.owners[name] = event.client
+        if name in group.idle_since:
+            group.idle_us += event.at_us - group.idle_since.pop(name)
+
+
+def _given_up(books: ClientBooks, event: Any) -> None:
+    group = books.group(event.group_id)
+    if event.kind == "partitions_lost":
+        group.member(event.client).lost += event.count
+    for name in partitions_of(event):
+        # Somebody else may have it by now: a member learns last that it lost a partition.
+        if group.owners.get(name) == event.client and name not in group.idle_since:
+            group.idle_since[name] = event.at_us
+
+
+def _committed(books: ClientBooks, event: Any) -> None:
+    member = books.group(event.group_id).member(event.client)
+    if member.last_commit != (event.at_us, event.by):
+        member.last_commit = (event.at_us, event.by)
+        member.commits += 1
+
+
+def _commit_failed(books: ClientBooks, event: Any) -> None:
+    group = books.group(event.group_id)
+    group.member(event.client).failed_commits += 1
+    group.commit_errors[event.error] = group.commit_errors.get(event.error, 0) + 1
+
+
+def _skipped(books: ClientBooks, event: Any) -> None:
+    books.group(event.group_id).member(event.client).skipped += event.count
+
+
+def _abandoned(books: ClientBooks, event: Any) -> None:
+    books.group(event.group_id).member(event.client).abandoned += event.count
+
+
+def _went_down(books: ClientBooks, event: Any) -> None:
+    killed = dict.fromkeys((CRASH, POWER_LOSS, OUT_OF_MEMORY), books.killed)
+    ends = {**killed, "close": books.closed}.get(event.detail)
+    if event.broker < 0 and ends is not None:
+        ends[event.node] = ends.get(event.node, 0) + 1
+
+
+def _consumer_failed(books: ClientBooks, event: Any) -> None:
+    books.group(event.group_id).member(event.client).failure = event.error
+
+
+_HANDLERS: Final[dict[str, Callable[[ClientBooks, Any], None]]] = {
+    "records_sent": _sent,
+    "records_acked": _acked,
+    "records_failed": _failed,
+    "records_unknown": _unknown,
+    "records_aborted": _aborted,
+    "transaction_begun": _begun,
+    "transaction_committed": _transaction_committed,
+    "transaction_aborted": _transaction_aborted,
+    "transaction_unknown": _transaction_unknown,
+    "producer_fenced": _producer_failed,
+    "interceptor_failed": _intercepted,
+    "produce_refused": _refused,
+    "produce_retried": _retried,
+    "records_read": _read,
+    "truncation_detected": _truncation,
+    "consumer_reset": _reset,
+    "group_rebalanced": _rebalanced,
+    "partitions_assigned": _assigned,
+    "partitions_revoked": _given_up,
+    "partitions_lost": _given_up,
+    "offsets_committed": _committed,
+    "commit_failed": _commit_failed,
+    "handler_failed": _skipped,
+    "records_abandoned": _abandoned,
+    "node_down": _went_down,
+    "consumer_failed": _consumer_failed,
+}
+"""Kind of event → what it means for the books."""
+
+
+# Consumer groups of a session as ``kafka-consumer-groups.sh`` would show them at an instant.
+
+
+def groups_of(cluster: Cluster) -> list[str]:
+    """Names of the groups that have a coordinator: the playbook's, and whatever else has committed offsets."""
+    found = [spec.name for spec in cluster.spec.groups if cluster_overview.is_coordinated(cluster, spec)]
+    for each in cluster.coordinators.values():
+        found += [*each.registry.groups, *each.modern.groups]
+    return sorted(dict.fromkeys(found))
+
+
+def describe_group(cluster: Cluster, group: str) -> DescribedGroup:
+    """What its coordinator would answer now.
+
+    Raises:
+        ModelError: there is no such group, it has no coordinator, or that cannot tell now.
+    """
+    known = groups_of(cluster)
+    if group not in known:
+        if any(spec.name == group for spec in cluster.spec.groups):
+            raise ModelError(f"group {shown(group)} has no coordinator: its members are given their partitions")
+        told = f"; there are {listed(known, 'and')}{nearest(group, known)}" if known else "; there is none"
+        raise ModelError(f"no group {shown(group)}{told}")
+    broker = cluster_overview.coordinator(cluster, group)
+    if broker < 0:
+        raise ModelError(f"nobody leads the partition that group {shown(group)} is in")
+    if not cluster.is_up(broker):
+        raise ModelError(f"broker {broker}, which is to coordinate group {shown(group)}, is down")
+    registry = cluster.coordinators[broker].registry
+    refused = registry.status(group)
+    if refused:
+        raise ModelError(f"broker {broker} is to coordinate group {shown(group)}, and answers {refused.name}")
+    return cluster.coordinators[broker].described(group)
+
+
+def offsets(cluster: Cluster, group: DescribedGroup) -> Table:
+    """The table of ``--describe``; LOG-END-OFFSET is the true high watermark."""
+    found = cluster_overview.known(cluster, group.group_id)
+    committed = {} if found is None else {name: value.offset for name, value in found.offsets.committed.items()}
+    return offset_table(
+        group, committed, _ends(cluster, partitions_of_consumer_groups_tool(group, committed)), cluster.name_of
+    )
+
+
+def _ends(cluster: Cluster, partitions: Iterable[str]) -> dict[str, int]:
+    """High watermarks, without those of partitions that nobody leads or that are gone."""
+    query, there = cluster.query, cluster.world.records
+    return {name: query.hw(name) for name in partitions if name in there and query.leader(name) >= 0}
+
+
+def members(cluster: Cluster, group: DescribedGroup) -> Table:
+    """The table of ``--describe --members --verbose``."""
+    return member_table(group, cluster.name_of, verbose=True)
+
+
+def state(cluster: Cluster, group: DescribedGroup) -> Table:
+    """The table of ``--describe --state``."""
+    return state_table(group, cluster_overview.coordinator(cluster, group.group_id), cluster.name_of)
+
+
+def states(cluster: Cluster) -> Table:
+    """That of all groups; one that cannot be asked is told so."""
+    found: Table = []
+    for name in groups_of(cluster):
+        try:
+            group = describe_group(cluster, name)
+        except ModelError:
+            group = DescribedGroup(name, 0, "-")
+        if group.state != State.DEAD:
+            heads, row = state(cluster, group)
+            found = [*(found or [heads]), row]
+    return found

@@ -9,14 +9,16 @@ measure is added up, for all rows over the same seeds.
 *Torn* are records whose transaction ended in the log otherwise than its producer was told.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import median_low
 from typing import Any, Final, Literal
 
-from playbooks.exit_codes import worst
-from playbooks.model.grid import SEED, Cell
+from playbooks.errors import counted, worst
+from playbooks.model.playbook import SEED, Cell, cell_words, value_words
+from playbooks.results.outages import short_seconds
 from playbooks.results.result import Result
+from playbooks.text import escaped, table_text
 
 MEASURES: Final = (
     "acked", "acked_lost", "committed_lost", "torn", "duplicates", "reordered", "rejected", "unavailable_us",
@@ -225,3 +227,296 @@ def axes_of(cells: Iterable[Cell]) -> dict[str, tuple[str, ...]]:
         for name, value in cell:
             found.setdefault(name, {})[value] = None
     return {name: tuple(values) for name, values in found.items()}
+
+
+# One sentence on what a grid shows, made from its rows and never saying more than they do.
+#
+# The rules, over the rows whose sessions reached their end:
+#
+# 1. Rows that cost the same in every measure: they come out the same, and what that is.
+# 2. One row, or several that cost the same, and every other is beaten: they are named with what they cost.
+# 3. Otherwise two of the Pareto rows: the *safest*, which loses least (then duplicates, is out and rejects least),
+# and
+#    the *most available*, which stands still for the shortest time (then rejects, loses and duplicates least). Where
+# one
+#    row is both of them, it is named beside the row that duplicates least.
+#
+# Only axes that make a difference are named. The sentence begins with what it holds for: the seed or seeds that ran.
+# Rows
+# that were left out are counted behind it.
+
+
+NAMED = 3
+"""Rows that cost the same, named one by one."""
+
+
+def advice(matrix: Matrix) -> str:
+    """The sentence; empty where no row counts."""
+    groups = [group for group in matrix.groups if group.counts]
+    left_out = len(matrix.groups) - len(groups)
+    if not groups:
+        return ""
+    front = [group for group, marked in zip(matrix.groups, matrix.front, strict=True) if marked]
+    said = _Sentence(matrix.telling or matrix.varied).said(groups, front)
+    scope = f"over {matrix.seeds} seeds" if matrix.seeds > 1 else f"with seed {_seed(matrix)}"
+    rest = f" {counted(left_out, 'row').capitalize()} without a verdict left out." if left_out else ""
+    return f"{scope.capitalize()}: {said}.{rest}"
+
+
+def _seed(matrix: Matrix) -> str:
+    return next((row.seed for row in matrix.rows if row.seed), str(matrix.seed))
+
+
+class _Sentence:
+    """Puts rows into words; ``names`` are the axes that are worth naming."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self._names = names
+
+    def said(self, groups: Sequence[Group], front: Sequence[Group]) -> str:
+        """What follows from all rows that count and the Pareto rows among them."""
+        if len({costs(group) for group in groups}) == 1:
+            what = what_words(groups[0])
+            return f"{self._named(groups[0])} {what}" if len(groups) == 1 else f"all {len(groups)} rows: each {what}"
+        if len({costs(group) for group in front}) == 1:
+            return self._best(front)
+        one, other = _least(front, _safety), _least(front, _service)
+        if one is other:
+            other = _least(front, lambda group: (group.total("duplicates"), *_safety(group)))
+        if one is other:
+            other = next(group for group in front if costs(group) != costs(one))
+        return f"{self._named(one)} {what_words(one)}; {self._named(other)} {what_words(other)}"
+
+    def _best(self, front: Sequence[Group]) -> str:
+        """Rows that cost the same, and that beat all the others."""
+        names = list(dict.fromkeys(self._named(group) for group in front))
+        more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+        told = " and ".join(names[:NAMED]) + more
+        what = what_words(front[0])
+        if len(names) == 1:
+            return f"{told} {what}; every other row is worse in something and better in nothing"
+        return f"{told}: each {what}; every other row is worse in something and better in nothing"
+
+    def _named(self, group: Group) -> str:
+        return named(tuple(pair for pair in group.settings if pair[0] in self._names))
+
+
+def _least(groups: Sequence[Group], key: Callable[[Group], tuple[int, ...]]) -> Group:
+    return min(groups, key=key)
+
+
+def _safety(group: Group) -> tuple[int, ...]:
+    order = ("acked_lost", "committed_lost", "torn", "duplicates", "unavailable_us", "rejected")
+    return tuple(group.total(name) for name in order)
+
+
+def _service(group: Group) -> tuple[int, ...]:
+    order = ("unavailable_us", "rejected", "acked_lost", "committed_lost", "torn", "duplicates")
+    return tuple(group.total(name) for name in order)
+
+
+def named(settings: Cell) -> str:
+    """Settings as a sentence has them: ``acks=all with min.insync.replicas=2``."""
+    if not settings:
+        return "the playbook as it stands"
+    first, *rest = [f"{name}={value_words(value)}" for name, value in settings]
+    return f"{first} with {' and '.join(rest)}" if rest else first
+
+
+def what_words(group: Group) -> str:
+    """What a row costs: ``loses nothing, leaves 1 240 failed or unknown and stands still for 9.1 s``."""
+    parts = [_losses(group)]
+    if torn := group.total("torn"):
+        parts.append(f"tears {thousands(torn)} out of their transactions")
+    if duplicates := group.total("duplicates"):
+        parts.append(f"writes {thousands(duplicates)} twice")
+    if rejected := group.total("rejected"):
+        parts.append(f"leaves {thousands(rejected)} failed or unknown")
+    if out := group.total("unavailable_us"):
+        parts.append(f"stands still for {short_seconds(out)}{' in all' if len(group.rows) > 1 else ''}")
+    elif not rejected:
+        parts.append("never stops")
+    return f"{', '.join(parts[:-1])} and {parts[-1]}" if len(parts) > 1 else parts[0]
+
+
+def _losses(group: Group) -> str:
+    acked, committed = group.total("acked_lost"), group.total("committed_lost")
+    where = f" (in {group.lossy} of {len(group.rows)} seeds)" if len(group.rows) > 1 and group.lossy else ""
+    if acked and committed:
+        return f"loses {thousands(acked)} acknowledged, {thousands(committed)} of them committed{where}" if (
+            committed <= acked
+        ) else f"loses {thousands(acked)} acknowledged and {thousands(committed)} committed{where}"  # fmt: skip
+    if acked:
+        return f"loses {thousands(acked)} acknowledged{where}"
+    return f"loses {thousands(committed)} committed{where}" if committed else "loses nothing"
+
+
+def thousands(number: int) -> str:
+    """``1 240``: thousands apart by a space that does not break."""
+    return f"{number:,}".replace(",", "\N{NO-BREAK SPACE}")
+
+
+# A matrix as a table: heads and rows of text, for a terminal, for a pipe and for Markdown.
+#
+# A row is a cell, or the cells of all seeds together: ``12 (0-40)`` is then the median with the least and the
+# greatest.
+# Measures that are nought in every row are left out of the table and named below it; so is the longest outage where
+# each
+# row has no more than one.
+
+
+MARK: Final = "*"
+NOTE: Final = (
+    "* no other row is at least as good in lost, torn, duplicated, rejected and unavailable, and better in one"
+)
+CROSSED: Final = 4
+"""Rows beyond which two axes are shown across each other, too."""
+_HEADS: Final[Mapping[str, str]] = {
+    "acked": "acked",
+    "lost": "lost",
+    "torn": "torn",
+    "duplicates": "dup",
+    "reordered": "reord",
+    "rejected": "rejected",
+    "unavailable_us": "out",
+    "longest_us": "longest",
+    "reread": "reread",
+}
+_NAMES: Final = {
+    "lost": "lost", "torn": "torn", "duplicates": "duplicated", "reordered": "reordered", "rejected": "rejected",
+    "unavailable_us": "unavailable",
+}  # fmt: skip
+_TIMES: Final = ("unavailable_us", "longest_us")
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Rows under heads, and the lines that belong below."""
+
+    heads: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    notes: tuple[str, ...]
+    axes: int = 0
+    """Columns behind the first that hold the settings."""
+
+
+def matrix_table(matrix: Matrix) -> Table:
+    """The whole table; with an axis of seeds a row for all seeds of each settings."""
+    groups = matrix.groups
+    names = list(matrix.varied)
+    shown = [name for name in _HEADS if name == "acked" or _told(name, groups)]
+    several = matrix.seeds > 1
+    seeds = ("seeds ok", "lossy") if several else ()
+    heads = ("", *names, "verdict", *seeds, *(_HEADS[name] for name in shown))
+    rows = [
+        (MARK if marked else "", *(value_words(dict(group.settings).get(name, "")) for name in names), group.verdict,
+         *([f"{group.passed}/{len(group.rows)}", str(group.lossy)] if several else []),
+         *(_value(group, name) for name in shown))
+        for group, marked in zip(groups, matrix.front, strict=True)
+    ]  # fmt: skip
+    left_out = [_NAMES[name] for name in _NAMES if name not in shown]
+    nothing = [f"nothing is {' or '.join(left_out)} in any row"] if left_out and any(g.counts for g in groups) else []
+    marks = [NOTE] if any(matrix.front) and len(groups) > 1 else []
+    spreads = ["a (b-c): the median over the seeds, the least and the greatest"] if several else []
+    return Table(heads, tuple(rows), (*marks, *spreads, *nothing, *_axis_notes(matrix)), len(names))
+
+
+def _axis_notes(matrix: Matrix) -> list[str]:
+    """Axes without a column, and those whose column tells nothing."""
+    single = [f"{name}={value_words(values[0])}" for name, values in matrix.axes.items() if len(values) == 1]
+    same = [name for name in matrix.varied if name not in matrix.telling]
+    notes = [f"{' and '.join(single)} in every row"] if single else []
+    return [
+        *notes,
+        *(
+            [f"{' and '.join(same)} {'make' if len(same) > 1 else 'makes'} no difference to what rows are compared by"]
+            if same
+            else []
+        ),
+    ]
+
+
+def seed_table(matrix: Matrix) -> Table | None:
+    """Each seed's own row, where nothing but the seed varies; None otherwise."""
+    if list(matrix.axes) != [SEED]:
+        return None
+    heads = ("seed", "verdict", *(_HEADS[name] for name in _HEADS))
+    rows = tuple(
+        (row.seed, row.verdict, *(_value(Group((), (row,)), name) for name in _HEADS)) for row in matrix.rows
+    )  # fmt: skip
+    return Table(heads, rows, ())
+
+
+def cross_table(matrix: Matrix) -> Table | None:
+    """One measure over two axes: what was lost, or if nothing was the time out of service; None for other grids."""
+    names = matrix.varied
+    if len(names) != 2 or len(matrix.groups) <= CROSSED:
+        return None
+    groups = {_only(group.settings, names): group for group in matrix.groups}
+    measure = next((name for name in ("lost", "unavailable_us") if _told(name, matrix.groups)), "")
+    first, second = names
+    if not measure or len(groups) != len(matrix.axes[first]) * len(matrix.axes[second]):
+        return None
+    rows = []
+    for value in matrix.axes[first]:
+        cells = [_at(groups, {first: value, second: other}) for other in matrix.axes[second]]
+        rows.append(
+            (f"{first}={value_words(value)}", *("" if each is None else _value(each, measure) for each in cells))
+        )
+    heads = (_NAMES[measure], *(f"{second}={value_words(value)}" for value in matrix.axes[second]))
+    return Table(heads, tuple(rows), ())
+
+
+def matrix_markdown(matrix: Matrix) -> str:
+    """The matrix for a pull request: the table, its notes, and the advice."""
+    table = matrix_table(matrix)
+    said = advice(matrix)
+    notes = [f"{escaped(note)}  " for note in table.notes]
+    parts = [f"### {escaped(matrix.playbook)}\n", table_text(table.heads, table.rows, escaped), *notes]
+    return "\n".join([*parts, *([f"\n**{escaped(said)}**"] if said else []), ""])
+
+
+def _at(groups: Mapping[Cell, Group], wanted: Mapping[str, str]) -> Group | None:
+    return next((group for settings, group in groups.items() if dict(settings) == dict(wanted)), None)
+
+
+def _only(settings: Cell, names: Sequence[str]) -> Cell:
+    return tuple(pair for pair in settings if pair[0] in names)
+
+
+def _told(name: str, groups: Sequence[Group]) -> bool:
+    """Whether a measure is anything but nought somewhere."""
+    if name == "longest_us":
+        return any(group.total(name) != group.total("unavailable_us") for group in groups)
+    names = ("acked_lost", "committed_lost") if name == "lost" else (name,)
+    return any(group.total(each) for group in groups for each in names)
+
+
+def _value(group: Group, name: str) -> str:
+    if not any(row.measures for row in group.rows):
+        return "-"
+    if name == "lost":
+        acked, committed = _spread(group, "acked_lost"), _spread(group, "committed_lost")
+        return f"{acked} / {committed}" if group.total("committed_lost") else acked
+    return _spread(group, name)
+
+
+def _spread(group: Group, name: str) -> str:
+    least, median, greatest = group.spread(name)
+    write = short_seconds if name in _TIMES else thousands
+    low, middle, high = write(least), write(median), write(greatest)
+    if low == high:
+        return middle
+    return f"{middle} ({low.removesuffix(' s')}-{high})" if name in _TIMES else f"{middle} ({low}-{high})"
+
+
+def error_lines(rows: Sequence[Row]) -> list[str]:
+    """Why cells have no verdict, or an inconclusive one."""
+    lines = []
+    for row in rows:
+        cell = cell_words(row.cell)
+        if row.verdict == "error":
+            lines.append(f"{cell}: {row.error}")
+        elif row.verdict == "inconclusive" and row.result is not None:
+            lines.append(f"{cell}: inconclusive: {row.result.reason}")
+    return lines

@@ -9,15 +9,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
-from playbooks.engine.repeating import reach, repeat
 from playbooks.engine.replay import Comparison, begin, playbook_of
-from playbooks.engine.script import PATIENCE_US
 from playbooks.engine.session import SETTLE, SLICE_US, TAKE_OVER, Session
+from playbooks.engine.session_runner import reach, repeat
+from playbooks.engine.step_scheduler import PATIENCE_US
 from playbooks.model.playbook import Playbook, Step, Trigger
 from playbooks.parser.loader import loads
-from playbooks.recording.event_lines import decode
+from playbooks.recording.event_codec import decode
 from playbooks.recording.reader import Recorded, RecordedAction
-from playbooks.session_format.session_errors import SessionError
+from playbooks.session_format.session_files import SessionError
 from playbooks.units import duration_text
 
 WARM_US: Final = 10_000_000
@@ -32,7 +32,7 @@ Tell = Callable[[str], None]
 """Called with how far it is."""
 
 
-class StandingError(Exception):
+class StartPointError(Exception):
     """There is no such place to ask at; the message says what there is."""
 
 
@@ -45,7 +45,7 @@ class At:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class StartPoint:
     """A session at an instant. All of it is plain, so that it can go to another process."""
 
     text: str
@@ -85,7 +85,7 @@ class Standing:
         session.drain()
         wanted = {"at_us": self.at_us, "executed": self.executed, "steps": self.steps}
         if session.position() != wanted or session.cluster.digest() != self.digest:
-            raise StandingError(f"{self.path} does not come to the same state again at {duration_text(self.at_us)}")
+            raise StartPointError(f"{self.path} does not come to the same state again at {duration_text(self.at_us)}")
         return session
 
     def rest(self) -> tuple[Step, ...]:
@@ -111,7 +111,7 @@ class Standing:
         return trigger
 
 
-def of_playbook(playbook: Playbook, seed: int, at: At, tell: Tell = lambda text: None) -> Standing:
+def of_playbook(playbook: Playbook, seed: int, at: At, tell: Tell = lambda text: None) -> StartPoint:
     """A session of a playbook at an instant; the usual one is right before its first step acts.
 
     Raises:
@@ -133,12 +133,12 @@ def of_playbook(playbook: Playbook, seed: int, at: At, tell: Tell = lambda text:
         reach(bare, *acted[0], 0)
         return _stood(playbook, seed, (), [], bare)
     if first and playbook.steps:
-        raise StandingError(f"{playbook.path}: its first step never acts; --at says where to ask")
+        raise StartPointError(f"{playbook.path}: its first step never acts; --at says where to ask")
     _go(session, wanted, tell)
     return _stood(playbook, seed, (), acted, session)
 
 
-def of_session(recorded: Recorded, at: At, tell: Tell = lambda text: None) -> Standing:
+def of_session(recorded: Recorded, at: At, tell: Tell = lambda text: None) -> StartPoint:
     """A recorded session at an instant; the usual one is where it begins to settle, or breaks off.
 
     Raises:
@@ -250,28 +250,28 @@ def _within(recorded: Recorded, at: At) -> None:
             raise _beyond(at, settled_us)
 
 
-def _beyond(at: At, settles_us: int) -> StandingError:
+def _beyond(at: At, settles_us: int) -> StartPointError:
     found = duration_text(at.us) if at.us >= 0 else f"{at.executed} events"
-    return StandingError(
+    return StartPointError(
         f"--at: found {found}, allowed is before {duration_text(settles_us)}, when the session begins to settle"
     )
 
 
 def _not_too_far(at: At) -> None:
     if at.us > LATEST_US:
-        raise StandingError(f"--at: found {duration_text(at.us)}, allowed is {duration_text(LATEST_US)} or earlier")
+        raise StartPointError(f"--at: found {duration_text(at.us)}, allowed is {duration_text(LATEST_US)} or earlier")
 
 
 def _stood(
     playbook: Playbook, seed: int, actions: tuple[RecordedAction, ...], acted: list[tuple[int, int]], session: Session
-) -> Standing:
+) -> StartPoint:
     cluster = session.cluster
     if session.phase != "steps":
-        raise StandingError(
+        raise StartPointError(
             f"--at: the session is {session.phase} at {duration_text(cluster.now_us)};"
             " allowed is an instant before that"
         )
-    return Standing(
+    return StartPoint(
         text=playbook.source,
         path=playbook.path,
         fragments=playbook.fragments,
@@ -288,4 +288,4 @@ def _stood(
 
 def _refuse_manual(playbook: Playbook) -> None:
     if playbook.spec.manual:
-        raise StandingError(f"{playbook.path}: it is stepped by hand, and time stands still in it")
+        raise StartPointError(f"{playbook.path}: it is stepped by hand, and time stands still in it")

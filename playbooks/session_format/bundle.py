@@ -22,7 +22,7 @@ from typing import IO, Any, Final
 
 from playbooks.session_format import session_files
 from playbooks.session_format.filesystem import Disk
-from playbooks.session_format.session_errors import BundleError
+from playbooks.session_format.session_files import BundleError
 
 SUFFIX: Final = ".floodmark"
 CONTENTS: Final = "bundle.json"

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from playbooks.session_format import session_files
-from playbooks.session_format.session_errors import SessionError
+from playbooks.session_format.session_files import SessionError
 
 _scratched: Final[list[Path]] = []
 """Directories that go when this process ends."""

@@ -1,9 +1,12 @@
 """Whether a candidate still goes wrong in the same way: it is run, and what was wrong is held against the keys."""
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from pathlib import Path
+from typing import IO, Any, Final
 
+from cluster_model.checker.root_cause.findings import LOST as LOST_FINDINGS
 from cluster_model.protocol.errors import ModelError
 from cluster_model.protocol.events import (
     AdminAnswered,
@@ -15,14 +18,13 @@ from cluster_model.protocol.events import (
     StepTaken,
 )
 from playbooks.engine.manual_session import ManualSession
-from playbooks.engine.running import start_session
 from playbooks.engine.session import SLICE_US, Session
-from playbooks.errors import PlaybookError
+from playbooks.engine.session_runner import start_session
+from playbooks.errors import PlaybookError, listed, nearest, shown
 from playbooks.model.playbook import Playbook
-from playbooks.model.wording import step_name
+from playbooks.model.step_text import step_name
 from playbooks.parser.loader import loads
-from playbooks.results.result import Result
-from playbooks.results.wrongs import OVERDUE, VIOLATION, wrongs_of
+from playbooks.results.result import ANOMALY, EXPECTATION, FINDING, OVERDUE, VIOLATION, Result, Wrong, wrongs_of
 from playbooks.shrink.candidate import PATH
 
 HELD: Final = "held"
@@ -170,3 +172,200 @@ def _run(session: Session | ManualSession, watch: _Watch, *, cut: bool) -> bool:
         if cut and watch.all_there and session.next_step is None and running:
             return True
     return False
+
+
+# Which of the things that were wrong is kept, and how a playbook asserts it.
+
+
+_WORST: tuple[tuple[str, str], ...] = (
+    (FINDING, f"{LOST_FINDINGS}/"), (VIOLATION, ""), (FINDING, ""), (ANOMALY, ""), (OVERDUE, ""), (EXPECTATION, ""),
+)  # fmt: skip
+"""Kinds of keys, the worst first."""
+
+
+class KeyUnknownError(ValueError):
+    """A key that the session does not have; the message says which it has."""
+
+
+class NothingWrongError(Exception):
+    """There is nothing to keep."""
+
+
+def chosen(result: Result, wanted: Sequence[str]) -> tuple[Wrong, ...]:
+    """What is to be kept: the wanted keys, else the worst surprise, else the worst at all.
+
+    Raises:
+        KeyUnknownError: the session does not have one of the keys.
+        NothingWrongError: it has none at all.
+    """
+    there = {each.key: each for each in wrongs_of(result)}
+    if not there:
+        raise NothingWrongError
+    for key in wanted:
+        if key not in there:
+            hint = nearest(key, list(there))
+            raise KeyUnknownError(
+                f"--keep: found {shown(key)}, the session went wrong by {listed(list(there), 'and')}{hint}"
+            )
+    if wanted:
+        return tuple([there[key] for key in dict.fromkeys(wanted)])
+    ordered = sorted(there.values(), key=lambda each: (each.known, _rank(each), each.key))
+    return (ordered[0],)
+
+
+def _rank(wrong: Wrong) -> int:
+    return next(
+        place for place, (kind, name) in enumerate(_WORST) if wrong.kind == kind and wrong.name.startswith(name)
+    )
+
+
+def asserted(key: str) -> str:
+    """The condition that says so at the end of a session; empty where a playbook has it anyway."""
+    kind, _, name = key.partition(":")
+    if kind == FINDING:
+        return f"findings({name.partition('/')[2]}) >= 1"
+    called = {VIOLATION: "violations", ANOMALY: "anomalies", OVERDUE: "overdue"}
+    return f"{called[kind]}({name}) >= 1" if kind in called else ""
+
+
+def sentence(result: Result, key: str) -> str:
+    """What was wrong, in one sentence of the session that had it."""
+    kind, _, name = key.partition(":")
+    if kind == FINDING:
+        return next((each.sentence for each in result.findings if f"{each.kind}/{each.cause}" == name), "")
+    if kind == VIOLATION:
+        return next((each.detail for each in result.violations if each.invariant == name), "")
+    if kind == ANOMALY:
+        return next(
+            (f"{name}, {each.found} times" for each in result.anomalies if each.name == name and not each.legal), ""
+        )
+    if kind == OVERDUE:
+        return next((each.detail for each in result.overdue if each.property == name), "")
+    return next(
+        (f"{each.text}: {each.detail}" for each in result.expectations if each.text == name and not each.ok), ""
+    )
+
+
+# The verdicts of one shrinking, kept in a file as they come, so that it can go on where it was stopped.
+
+
+class JournalError(Exception):
+    """The file is of no use here; the message says why."""
+
+
+class Journal:
+    """Verdicts by the names of candidates. Without a path they are kept in memory alone; use it as a context."""
+
+    def __init__(
+        self, path: Path | None = None, about: Mapping[str, str] | None = None, *, resume: bool = False
+    ) -> None:
+        """``about`` says what is shrunk: verdicts about anything else are not taken over.
+
+        Raises:
+            JournalError: the one to go on with is missing, damaged, or about something else.
+            OSError: it cannot be written.
+        """
+        self.path = path
+        self._verdicts: dict[str, Verdict] = {}
+        self._file: IO[str] | None = None
+        if path is None:
+            return
+        head = json.dumps(dict(about or {}), sort_keys=True)
+        if resume:
+            self._read(path, dict(about or {}))
+        self._file = path.open("a" if resume else "w", encoding="utf-8")
+        if resume and not _ends_whole(path):
+            self._file.write("\n")
+        if not resume:
+            self._line(head)
+
+    @property
+    def known(self) -> int:
+        """How many verdicts there are."""
+        return len(self._verdicts)
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._verdicts
+
+    def get(self, name: str) -> Verdict | None:
+        """What became of a candidate, None if that is not known."""
+        return self._verdicts.get(name)
+
+    def put(self, name: str, verdict: Verdict) -> None:
+        """Keep what became of a candidate."""
+        self._verdicts[name] = verdict
+        self._line(json.dumps({"of": name, **to_json(verdict)}))
+
+    def close(self) -> None:
+        """Write no more."""
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+    def remove(self) -> None:
+        """It is all done: nothing is left to go on with."""
+        self.close()
+        if self.path is not None:
+            self.path.unlink(missing_ok=True)
+
+    def _line(self, text: str) -> None:
+        if self._file is not None:
+            self._file.write(text + "\n")
+            self._file.flush()
+
+    def _read(self, path: Path, about: Mapping[str, str]) -> None:
+        try:
+            first, *lines = path.read_text(encoding="utf-8", errors="replace").split("\n")
+        except OSError as error:
+            raise JournalError(f"--resume: {path}: {error.strerror}; there is nothing to go on with") from None
+        try:
+            found = json.loads(first)
+        except ValueError:
+            raise JournalError(f"--resume: {path} is no journal of a shrinking") from None
+        if found != about:
+            other = [key for key in about if not isinstance(found, dict) or found.get(key) != about[key]]
+            raise JournalError(f"--resume: {path} is about another {', another '.join(other) or 'thing'}")
+        for line in lines:
+            self._take(line)
+
+    def _take(self, line: str) -> None:
+        """One verdict; a line that was not written to its end is left out."""
+        try:
+            told = json.loads(line)
+            self._verdicts[told["of"]] = of_json(told)
+        except (ValueError, KeyError, TypeError):
+            return
+
+
+def _ends_whole(path: Path) -> bool:
+    return path.read_bytes()[-1:] in (b"", b"\n")
+
+
+def to_json(verdict: Verdict) -> dict[str, Any]:
+    """A verdict as the file has it."""
+    return {
+        "state": verdict.state,
+        "wrong": list(verdict.wrong),
+        "refused": list(verdict.refused),
+        "acted": [list(each) for each in verdict.acted],
+        "struck": list(verdict.struck),
+        "virtual_us": verdict.virtual_us,
+        "sent": verdict.sent,
+        "digest": verdict.digest,
+        "came_us": verdict.came_us,
+    }
+
+
+def of_json(told: Mapping[str, Any]) -> Verdict:
+    """Undo of :func:`to_json`."""
+    return Verdict(
+        told["state"],
+        tuple(told["wrong"]),
+        tuple(told["refused"]),
+        tuple([(at_us, executed) for at_us, executed in told["acted"]]),
+        tuple(told["struck"]),
+        int(told["virtual_us"]),
+        int(told["sent"]),
+        told["digest"],
+        int(told["came_us"]),
+    )

@@ -21,20 +21,18 @@ import yaml
 
 from cluster_model.protocol.errors import ModelError
 from cluster_model.protocol.events import Event
-from faults.declarations.action import Action
-from faults.declarations.fault import FaultError
-from playbooks.conditions.conditions import Condition
-from playbooks.conditions.types import EvaluationError
+from faults.declarations.fault import Action, FaultError
+from playbooks.conditions.condition import Condition
+from playbooks.conditions.grammar import EvaluationError
 from playbooks.engine.expectations import explain, holds, seconds
 from playbooks.engine.session import SLICE_US, Session
 from playbooks.errors import PlaybookError, listed, shown
 from playbooks.library.bundled import names, path_of
 from playbooks.model.playbook import Playbook
-from playbooks.model.wording import action_of
-from playbooks.parser.changing import changed
-from playbooks.parser.loader import load, loads
+from playbooks.model.step_text import action_of
+from playbooks.parser.loader import changed, load, loads
 from playbooks.parser.settings import SettingError
-from playbooks.parser.steps.live import Asking
+from playbooks.parser.steps.timed_steps import Asking
 from playbooks.recording.recorder import Recorder, RecordingError
 from playbooks.results.result import Result
 from playbooks.units import UnitError, duration_text, duration_us

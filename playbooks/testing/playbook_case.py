@@ -7,15 +7,13 @@ from pathlib import Path
 from typing import Final
 
 from cluster_model.protocol.errors import ModelError
-from playbooks.campaign.workloads.varying import Varying, jobs_of
+from playbooks.campaign.workloads.grid_workload import Varying, jobs_of
 from playbooks.engine.expectations import NEVER_ASKED, seconds
-from playbooks.engine.running import start_session
+from playbooks.engine.session_runner import start_session
 from playbooks.errors import PlaybookError, counted
-from playbooks.model.grid import cell_words
-from playbooks.model.playbook import Playbook
-from playbooks.parser.changing import changed
-from playbooks.parser.document.axes import AxisError
-from playbooks.parser.loader import load, loads
+from playbooks.model.playbook import Playbook, cell_words
+from playbooks.parser.document.grid import AxisError
+from playbooks.parser.loader import changed, load, loads
 from playbooks.parser.settings import SettingError, parse_setting
 from playbooks.recording.recorder import Recorder, RecordingError
 from playbooks.results.result import Checked, Result

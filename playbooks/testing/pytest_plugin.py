@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
-from playbooks.library.suffixes import SUFFIXES
+from playbooks.library.bundled import SUFFIXES
 
 if TYPE_CHECKING:
     from playbooks.testing.harness import Laboratory
@@ -82,7 +82,7 @@ def _begins(path: Path) -> bool:
     ]
     if not lines or not lines[0].startswith("floodmark:"):
         return False
-    from playbooks.parser.document.folders import is_fragment_file  # noqa: PLC0415
+    from playbooks.parser.document.includes import is_fragment_file  # noqa: PLC0415
 
     return not is_fragment_file(path)
 

@@ -18,12 +18,11 @@ from typing import Final, NamedTuple
 from cluster_model.cluster import Cluster
 from cluster_model.protocol.events import Event
 from cluster_model.snapshots import Packed, pack, unpack
-from faults.declarations.action import Action
-from faults.declarations.fault import FaultError
+from faults.declarations.fault import Action, FaultError
 from faults.injector import FaultBoard
-from playbooks.engine.repeating import reach, repeat
 from playbooks.engine.session import SETTLE, SLICE_US, TAKE_OVER, Session
-from playbooks.results.client_books import ClientBooks
+from playbooks.engine.session_runner import reach, repeat
+from playbooks.results.client_stats import ClientBooks
 from playbooks.results.result import Result
 
 BUDGET: Final = 64 * 1024 * 1024

@@ -12,12 +12,11 @@ from typing import TYPE_CHECKING, Final
 
 from playbooks.campaign.runner import Come, keep_first
 from playbooks.campaign.store import CampaignError, open_campaign, read_head
-from playbooks.campaign.workloads.plan_file import read_plan
+from playbooks.campaign.workloads.fuzz_workload import read_plan
 from playbooks.recording.recorder import RecordingError
 from spark_report.campaigns.job import Campaign, Wanted
-from spark_report.commanding import EXIT_INTERRUPTED, guarded, memory_size
-from spark_report.fleet.formats import FORMATS, TERMINAL
-from spark_report.job import Stages
+from spark_report.fleet.tables import FORMATS, TERMINAL
+from spark_report.job import EXIT_INTERRUPTED, Stages, guarded, memory_size
 from spark_report.spark.errors import ReportError
 
 if TYPE_CHECKING:

@@ -4,27 +4,274 @@ import contextlib
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+import zipfile
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from playbooks.campaign.come_file import write_come
-from playbooks.campaign.coverage import Coverage
-from playbooks.campaign.grouping import Group
-from playbooks.campaign.runner import Come
-from playbooks.campaign.store import PARTS, RUNS, rows_of_lines
-from playbooks.campaign.totals import Totals
-from playbooks.campaign.work import Work
-from playbooks.campaign.workloads.plan_file import PlanError, read_plan
-from spark_report.campaigns.landing import COMMIT, Landed
-from spark_report.campaigns.shares import LEAST_SECONDS, SHARES_A_CORE, TASK_SECONDS, Done, dealt, how_many
-from spark_report.campaigns.shipping import ship
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark.sql import functions as F  # noqa: N812
+
+from playbooks.campaign.run_rows import BROKEN_TOLD, Broken, Coverage, Group, Met, Row, Totals
+from playbooks.campaign.runner import Come, write_come
+from playbooks.campaign.store import PARTS, RUNS, Work, rows_of_lines
+from playbooks.campaign.workloads.fuzz_workload import PlanError, read_plan
+from playbooks.fuzz.protocol_states import NOTHING
 from spark_report.spark.errors import ReportError
 from spark_report.spark.session import Started, cancel, cores, failures_told, shares_this_python, start
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
+
+
+# What the runs of a campaign add up to: totals, groups by key, coverage. Frames in, frames out.
+
+
+def totals(runs: "DataFrame") -> "DataFrame":
+    """One row: runs, strikes, errors."""
+    return runs.agg(
+        F.count(F.lit(1)).alias("runs"),
+        F.coalesce(F.sum(F.col("counts")["strikes"]), F.lit(0)).alias("strikes"),
+        F.count_if(F.col("error") != "").alias("errors"),
+    )
+
+
+def broken(runs: "DataFrame") -> "DataFrame":
+    """The first runs that broke inside."""
+    there = runs.filter(F.col("error") != "").select("run", "seed", "error")
+    return there.orderBy("run").limit(BROKEN_TOLD)
+
+
+def groups(runs: "DataFrame") -> "DataFrame":
+    """A row for each key: how many runs, and the one that speaks for it: the first that is a surprise, or the first."""
+    each = runs.select("run", F.explode("found").alias("found")).select("run", "found.*")
+    spoken = F.struct((F.col("expected") != "").alias("late"), "run", "expected", "sentence")
+    by_key = each.groupBy("key").agg(F.count(F.lit(1)).alias("count"), F.min(spoken).alias("one"))
+    return by_key.select("key", "count", "one.run", "one.expected", "one.sentence")
+
+
+def met(runs: "DataFrame") -> "DataFrame":
+    """A row for each fault and state: how many strikes."""
+    by_fault = runs.select(F.explode("coverage").alias("fault", "states"))
+    each = by_fault.select("fault", F.explode("states").alias("state", "strikes"))
+    return each.groupBy("fault", "state").agg(F.sum("strikes").alias("strikes"))
+
+
+def totals_at_hand(runs: "DataFrame") -> Totals:
+    """The answers of :func:`totals` and, where there are any, of :func:`broken`."""
+    row = totals(runs).collect()[0]
+    first = [Broken(*each) for each in broken(runs).collect()] if row.errors else []
+    return Totals(row.runs, row.strikes, row.errors, tuple(first))
+
+
+def groups_at_hand(frame: "DataFrame") -> tuple[Group, ...]:
+    """The answer of :func:`groups`, surprises first, then by how often."""
+    found = [Group(row["key"], row["expected"], row["count"], row["run"], row["sentence"]) for row in frame.collect()]
+    return tuple(sorted(found, key=lambda group: (bool(group.expected), -group.count, group.key)))
+
+
+def coverage_at_hand(frame: "DataFrame", faults: Sequence[str], states: Sequence[str]) -> Coverage:
+    """The answer of :func:`met`, beside all that there is."""
+    counts: Met = {fault: {} for fault in faults}
+    for row in sorted(frame.collect()):
+        counts.setdefault(row.fault, {})[row.state] = row.strikes
+    return Coverage(tuple(faults), (NOTHING, *states), counts)
+
+
+# Which runs are missing, and how they are dealt out: enough shares to keep every core busy, none too small to pay.
+
+
+Share = tuple[tuple[int, int], ...]
+"""Runs of one task, as pieces ``[first, behind the last)``."""
+
+TASK_SECONDS: Final = 4.0
+"""What a task is to take: starting and committing one costs a tenth of a second."""
+LEAST_SECONDS: Final = 0.5
+SHARES_A_CORE: Final = 4
+"""The least, where there is enough to do: cores that end early have something to take."""
+
+
+class Done:
+    """Which runs are there; a byte each, so that millions of them are no burden."""
+
+    def __init__(self, runs: int) -> None:
+        self._done = bytearray(runs + 1)
+        self.count = 0
+
+    def add(self, runs: Iterable[int]) -> None:
+        """Some are there now; those beyond the last that is asked for are passed over."""
+        for run in runs:
+            if 0 < run < len(self._done) and not self._done[run]:
+                self._done[run] = 1
+                self.count += 1
+
+    def missing(self, first: int = 1, most: int = 0) -> list[tuple[int, int]]:
+        """Pieces ``[first, behind the last)`` that are not there, in order; at most so many runs (0: all)."""
+        pieces: list[tuple[int, int]] = []
+        left = most or len(self._done)
+        while left and (begin := self._done.find(0, first)) >= 0:
+            end = self._done.find(1, begin)
+            first = min(begin + left, end if end >= 0 else len(self._done))
+            pieces.append((begin, first))
+            left -= first - begin
+            if first >= len(self._done):
+                break
+        return pieces
+
+
+def how_many(runs: int, seconds_a_run: float, cores: int) -> int:
+    """Number of shares for so many runs."""
+    total = runs * seconds_a_run
+    wanted = max(total / TASK_SECONDS, min(SHARES_A_CORE * cores, total / LEAST_SECONDS), cores)
+    return max(1, min(runs, round(wanted)))
+
+
+def dealt(pieces: Sequence[tuple[int, int]], shares: int) -> list[Share]:
+    """Runs in shares that differ by one run at most; each has neighbours, in order."""
+    total = sum(end - begin for begin, end in pieces)
+    sizes = [total // shares + (number < total % shares) for number in range(shares)]
+    found: list[Share] = []
+    left = [*reversed(pieces)]
+    for size in filter(None, sizes):
+        own: list[tuple[int, int]] = []
+        wanted = size
+        while wanted:
+            begin, end = left.pop()
+            taken = min(wanted, end - begin)
+            own.append((begin, begin + taken))
+            wanted -= taken
+            if begin + taken < end:
+                left.append((begin + taken, end))
+        found.append(tuple(own))
+    return found
+
+
+# What an executor does: the runs of its shares, a row each, whatever becomes of them.
+
+
+BATCH: Final = 32
+"""Rows that a task holds before it hands them to the file."""
+
+
+def runs_of(spark: "SparkSession", work: Work, shares: Sequence[Share]) -> "DataFrame":
+    """A frame that does the runs when it is written: a task for each share."""
+    from playbooks.campaign.parquet_rows import DDL  # noqa: PLC0415 - Arrow
+
+    tasks = spark.range(0, len(shares), 1, len(shares))
+    return tasks.mapInArrow(worker(work, tuple(shares)), DDL)
+
+
+def worker(work: Work, shares: Sequence[Share]) -> Callable[[Iterator[Any]], Iterator[Any]]:
+    """What is sent to the executors: numbers of shares in, rows out."""
+
+    def do(batches: Iterator[Any]) -> Iterator[Any]:
+        from playbooks.campaign.parquet_rows import batch_of  # noqa: PLC0415 - of the executor's own floodmark
+
+        for batch in batches:
+            for number in batch.column(0).to_pylist():
+                runs = [run for begin, end in shares[number] for run in range(begin, end)]
+                for first in range(0, len(runs), BATCH):
+                    # A run that breaks is a row, too: a task that fails would be tried again, and then end everything.
+                    yield batch_of([work.row(run) for run in runs[first : first + BATCH]])
+
+    return do
+
+
+# Follows the files that executors leave: how many runs are there, and what they found.
+#
+# Each task commits its file by itself (version 2 of Hadoop's committer), so what has landed stays when the job is
+# ended.
+
+
+COMMIT: Final = {"mapreduce.fileoutputcommitter.algorithm.version": "2", "compression": "zstd"}
+"""How Spark is to write the files."""
+_DAMAGED: Final = "_{}.damaged"
+"""Name of a file that cannot be read; Spark passes over names that begin with an underscore."""
+
+
+@dataclass(slots=True)
+class Landed:
+    """What is there of a campaign."""
+
+    folder: Path
+    done: Done
+    stop_on: str = ""
+    """Pattern of the keys that are to end it; empty for none."""
+    keys: set[str] = field(default_factory=set)
+    surprising: set[str] = field(default_factory=set)
+    first_hit: int = 0
+    """The first run known to have found one of those; 0 none."""
+    damaged: list[str] = field(default_factory=list)
+    """Names of files that could not be read, and were put out of the way."""
+    _seen: set[str] = field(default_factory=set)
+
+    def look(self) -> None:
+        """Take in the files that are new."""
+        for path in sorted(self.folder.glob("*.parquet")):
+            if path.name in self._seen:
+                continue
+            try:
+                table = pq.ParquetFile(path).read(columns=["run", "found"])
+            except (OSError, pa.ArrowException):
+                path.rename(path.with_name(_DAMAGED.format(path.name)))
+                self.damaged.append(path.name)
+                continue
+            self._seen.add(path.name)
+            self.done.add(table.column("run").to_pylist())
+            for run, found in zip(table.column("run").to_pylist(), table.column("found").to_pylist(), strict=True):
+                for each in found:
+                    self._note(run, each["key"], expected=bool(each["expected"]))
+
+    def take(self, rows: list[Row]) -> None:
+        """Runs that are kept elsewhere: this machine did them."""
+        self.done.add(row.run for row in rows)
+        for row in rows:
+            for each in row.found:
+                self._note(row.run, each.key, expected=bool(each.expected))
+
+    def _note(self, run: int, key: str, *, expected: bool) -> None:
+        self.keys.add(key)
+        if not expected:
+            self.surprising.add(key)
+        if self.stop_on and fnmatchcase(key, self.stop_on) and (not self.first_hit or run < self.first_hit):
+            self.first_hit = run
+
+
+# The simulator as one file, for executors that have none: every module of the rooms it needs, and their data.
+
+
+ROOMS: Final = ("cluster_model", "faults", "playbooks", "spark_report")
+_DATA: Final = {".py", ".yaml", ".json", ".tables", ".lark", ".css", ".j2", ".typed"}
+_EPOCH: Final = (1980, 1, 1, 0, 0, 0)
+"""The same file has the same bytes, whenever it is packed."""
+
+
+def ship(spark: "SparkSession", folder: Path) -> None:
+    """Give the executors the simulator; the file has to stay for as long as they may ask for it.
+
+    A Spark that has been given it before takes no other file of that name, and the earlier one may be gone by now.
+    """
+    spark.addArtifact(str(pack(folder / f"floodmark-{folder.name}.zip")), pyfile=True)
+
+
+def pack(place: Path) -> Path:
+    """Write the rooms, as they are installed here, into a zip file that Python can import from."""
+    with zipfile.ZipFile(place, "w", zipfile.ZIP_DEFLATED) as file:
+        for room in ROOMS:
+            spec = find_spec(room)
+            assert spec is not None
+            assert spec.origin is not None
+            root = Path(spec.origin).parent
+            for path in sorted(root.rglob("*")):
+                if path.suffix in _DATA and "__pycache__" not in path.parts:
+                    inside = zipfile.ZipInfo(str(Path(room) / path.relative_to(root)), _EPOCH)
+                    file.writestr(inside, path.read_bytes(), zipfile.ZIP_DEFLATED)
+    return place
+
 
 LOOK_SECONDS: Final = 1.0
 """Between two looks at what has landed."""
@@ -132,7 +379,6 @@ class Campaign:
                 raise ReportError(f"{landed.folder}: nothing of what the executors wrote arrived; do they share it?")
 
     def _wave(self, spark: "SparkSession", pieces: list[tuple[int, int]], seconds: float, slots: int) -> None:
-        from spark_report.campaigns.executing import runs_of  # noqa: PLC0415 - imports PySpark
 
         runs = sum(end - begin for begin, end in pieces)
         shares = dealt(pieces, how_many(runs, seconds, slots))
@@ -177,8 +423,7 @@ class Campaign:
             )
 
     def _come(self, spark: "SparkSession") -> Come:
-        from spark_report.campaigns import adding_up  # noqa: PLC0415 - imports PySpark
-        from spark_report.fleet.reading import read_runs  # noqa: PLC0415
+        from spark_report.fleet.sources import read_runs  # noqa: PLC0415
 
         faults, states = self._work.frame()
         hit = self.landed.first_hit
@@ -190,9 +435,9 @@ class Campaign:
         runs = read_runs(spark, self._wanted.folder).filter(f"run <= {hit or self._wanted.runs}").persist()
         try:
             return Come(
-                adding_up.totals_at_hand(runs),
-                adding_up.groups_at_hand(adding_up.groups(runs)),
-                adding_up.coverage_at_hand(adding_up.met(runs), faults, states),
+                totals_at_hand(runs),
+                groups_at_hand(groups(runs)),
+                coverage_at_hand(met(runs), faults, states),
                 stopped=bool(hit),
             )
         finally:

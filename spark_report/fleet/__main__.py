@@ -9,10 +9,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from spark_report.commanding import guarded, local_directory, memory_size, some_of
-from spark_report.fleet.formats import FORMATS, HTML, JSON, MARKDOWN
-from spark_report.job import REPORTS, Stages, Wanted
-from spark_report.pipes import say
+from spark_report.fleet.tables import FORMATS, HTML, JSON, MARKDOWN
+from spark_report.job import REPORTS, Stages, Wanted, guarded, local_directory, memory_size, say, some_of
 from spark_report.spark.errors import ReportError
 from spark_report.spark.hadoop_fs import Address, place
 

@@ -1,14 +1,23 @@
 """A fleet report before it is drawn: its tables, what they are about, and the verdict in words."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Literal
 
-from spark_report.fleet.rates import ANY, SURPRISING
+from markupsafe import Markup
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from playbooks.text import escaped, table_text
 from spark_report.fleet.sources import Source
+from spark_report.fleet.tables import ANY, SURPRISING
 from spark_report.input.sessions import SetAside
-from spark_report.model.format import duration, several
+from spark_report.model.format import clean, duration, number, several
 from spark_report.model.report import Tone
+from spark_report.render.charts import ALARM, CALM, LINES, WARNING, Figure, chart_text
+from spark_report.render.html import embedded, environment, plotly_script
+from spark_report.render.tables import View, view
 
 Row = dict[str, Any]
 
@@ -168,3 +177,367 @@ def ordered(tables: Mapping[str, Sequence[Row]]) -> dict[str, list[Row]]:
         ),
     }
     return {name: sorted(rows, key=orders[name]) for name, rows in tables.items()}
+
+
+# The charts of a fleet report as plain Plotly figures; the page puts in what depends on light or dark.
+
+
+MOST_BARS: Final = 24
+_ROW_PX: Final = 26
+_SECOND: Final = 1_000_000
+
+
+def findings_chart(story: FleetStory) -> Figure | None:
+    """A dot with its interval for each finding; None where nothing was found."""
+    rows = [row for row in story.tables["fleet_findings"] if row["key"] not in SUMS][:MOST_BARS]
+    if not rows:
+        return None
+    traces = []
+    for name, color, own in (
+        ("surprising", ALARM, [row for row in rows if not row["expected"]]),
+        ("expected", WARNING, [row for row in rows if row["expected"]]),
+    ):
+        if own:
+            traces.append(_dots(name, color, own, [_label(story, row["fleet"], row["key"]) for row in own]))
+    return _laid_out(traces, len(rows), "share of the runs, with its 95 % interval")
+
+
+def ranking_chart(story: FleetStory) -> Figure | None:
+    """A dot with its interval for each combination of settings; None where there is only one."""
+    rows = story.tables["fleet_settings"][:MOST_BARS]
+    if len(rows) < 2:
+        return None
+    labels = [_label(story, row["fleet"], chosen(row)) for row in rows]
+    trace = _dots("found anything", CALM, rows, labels)
+    return _laid_out([trace], len(rows), "share of the runs that found anything, with its 95 % interval")
+
+
+def recovery_chart(story: FleetStory) -> Figure | None:
+    """Quantiles of the times until all was well, and of the longest outages, side by side; None without any."""
+    rows = [row for row in story.tables["fleet_times"] if row["measure"] != "unavailable_us"]
+    traces: list[Figure] = []
+    words = {"recovery_us": "until all was well", "longest_unavailable_us": "longest outage"}
+    lines = dict.fromkeys((row["fleet"], row["measure"]) for row in rows)
+    for place, (fleet, measure) in enumerate(lines):
+        own = [row for row in rows if (row["fleet"], row["measure"]) == (fleet, measure)]
+        traces.append(
+            {
+                "type": "bar",
+                "name": chart_text(_label(story, fleet, words[measure])),
+                "x": [row["quantile"] for row in own],
+                "y": [None if row["value_us"] is None else row["value_us"] / _SECOND for row in own],
+                "text": [when(row["value_us"]) for row in own],
+                "hovertext": [
+                    chart_text(f"{when(row['value_us'])}: run {row['run']}, seed {row['seed']}") for row in own
+                ],
+                "hoverinfo": "text",
+                "marker": {"color": LINES[place % len(LINES)]},
+            }
+        )
+    if not traces:
+        return None
+    layout = {
+        "barmode": "group",
+        "height": 320,
+        "margin": {"l": 8, "r": 12, "t": 8, "b": 44},
+        "legend": {"orientation": "h", "y": 1.12},
+        "xaxis": {"type": "category"},
+        "yaxis": {"title": {"text": "virtual time, s"}, "rangemode": "tozero", "automargin": True},
+    }
+    return {"data": traces, "layout": layout}
+
+
+def _dots(name: str, color: str, rows: list[Row], labels: list[str]) -> Figure:
+    return {
+        "type": "scatter",
+        "mode": "markers",
+        "name": name,
+        "x": [row["probability"] * 100 for row in rows],
+        "y": [chart_text(label) for label in labels],
+        "error_x": {
+            "type": "data",
+            "symmetric": False,
+            "array": [(row["high"] - row["probability"]) * 100 for row in rows],
+            "arrayminus": [(row["probability"] - row["low"]) * 100 for row in rows],
+            "color": color,
+        },
+        "hovertext": [chart_text(f"{rate(row)}, run {row['run']}") for row in rows],
+        "hoverinfo": "text+y",
+        "marker": {"color": color, "size": 10, "symbol": "circle" if name != "expected" else "diamond"},
+    }
+
+
+def _laid_out(traces: list[Figure], lanes: int, title: str) -> Figure:
+    layout: dict[str, Any] = {
+        "height": 100 + _ROW_PX * max(2, lanes),
+        "margin": {"l": 8, "r": 12, "t": 8, "b": 44},
+        "legend": {"orientation": "h", "y": 1.02, "yanchor": "bottom"},
+        "showlegend": True,
+        "hovermode": "closest",
+        "xaxis": {"title": {"text": title}, "rangemode": "tozero", "ticksuffix": " %"},
+        "yaxis": {"type": "category", "autorange": "reversed", "automargin": True, "fixedrange": True},
+    }
+    return {"data": traces, "layout": layout}
+
+
+def _label(story: FleetStory, fleet: str, what: str) -> str:
+    return f"{fleet}: {what}" if story.several else what
+
+
+# The tables of a fleet report as people read them, the same on a page, in a terminal and in Markdown.
+
+
+_MEASURES: Final = {
+    "recovery_us": "until all was well",
+    "longest_unavailable_us": "longest outage",
+    "unavailable_us": "outages added up",
+}
+
+Columns = dict[str, Callable[[Row], Any]]
+
+
+def views(story: FleetStory, *, short: bool = False) -> list[View]:
+    """All tables that have rows, most telling first; ``short`` leaves the commands out, for a narrow terminal."""
+    made = [changes_view(story), findings_view(story), recovery_view(story), pairs_view(story), ranking_view(story)]
+    return [_narrowed(each) if short else each for each in made if each]
+
+
+def changes_view(story: FleetStory) -> View:
+    """Against the baseline: what changed for sure, and then the rest."""
+    columns: Columns = {
+        **_fleet(story),
+        "finding": lambda row: row["key"],
+        "change": lambda row: row["change"],
+        "before": lambda row: percent(row["before"]),
+        "now": lambda row: percent(row["probability"]),
+        "difference": _difference,
+        **_run(),
+    }
+    title = f"Against {story.baseline}"
+    return view("fleet_changes", title, story.tables.get("fleet_changes", []), columns, "before|now|difference|run")
+
+
+def findings_view(story: FleetStory) -> View:
+    """How likely each finding is."""
+    columns: Columns = {
+        **_fleet(story),
+        "finding": lambda row: _sum_words(row["key"]),
+        "runs": lambda row: f"{number(row['hits'])} of {number(row['runs'])}",
+        "probability": rate,
+        "expected": lambda row: "" if row["key"] in SUMS else row["expected"] or "SURPRISING",
+        **_run(),
+    }
+    return view("fleet_findings", "How likely it is", story.tables["fleet_findings"], columns, "runs|probability|run")
+
+
+def recovery_view(story: FleetStory) -> View:
+    """How long it takes."""
+    columns: Columns = {
+        **_fleet(story),
+        "time": lambda row: _MEASURES[row["measure"]],
+        "quantile": lambda row: row["quantile"],
+        "took": lambda row: when(row["value_us"]),
+        "never": lambda row: row["never"] or "",
+        **_run(),
+    }
+    return view("fleet_times", "How long it takes", story.tables["fleet_times"], columns, "took|never|run")
+
+
+def pairs_view(story: FleetStory) -> View:
+    """Faults that are dangerous together."""
+    columns: Columns = {
+        **_fleet(story),
+        "faults": lambda row: f"{row['one']} + {row['other']}",
+        "finding": lambda row: _sum_words(row["key"]),
+        "runs": lambda row: f"{number(row['hits'])} of {number(row['runs'])}",
+        "probability": rate,
+        "lift": lambda row: f"{row['lift']:.2f}",
+        **_run(),
+    }
+    rows = sorted(story.tables["fleet_pairs"], key=lambda row: (row["fleet"], row["key"] not in SUMS, row["key"]))
+    return view("fleet_pairs", "Faults that are dangerous together", rows, columns, "runs|probability|lift|run")
+
+
+def ranking_view(story: FleetStory) -> View:
+    """Settings, best first; nothing where there is nothing to choose from."""
+    rows = story.tables["fleet_settings"]
+    rows = rows if len(rows) > 1 else []
+    columns: Columns = {
+        "rank": lambda row: row["rank"],
+        **_fleet(story),
+        "settings": chosen,
+        "runs": lambda row: number(row["runs"]),
+        "surprising": lambda row: number(row["surprising_hits"]),
+        "anything": rate,
+        "lossy": lambda row: number(row["lossy_runs"]),
+        "outage": lambda row: when(row["outage_p50_us"]) if row["outage_p50_us"] is not None else "",
+        **_run("worst run"),
+    }
+    numeric = "rank|runs|surprising|anything|lossy|outage|worst run"
+    return view("fleet_settings", "Settings, best first", rows, columns, numeric)
+
+
+def _fleet(story: FleetStory) -> Columns:
+    return {"fleet": lambda row: row["fleet"]} if story.several else {}
+
+
+def _run(name: str = "run") -> Columns:
+    return {name: lambda row: row["run"], "again": lambda row: row["again"]}
+
+
+def _sum_words(key: str) -> str:
+    return {"any": "(anything)", "surprising": "(anything surprising)"}.get(key, key)
+
+
+def _difference(row: Row) -> str:
+    sign = "+" if row["difference"] > 0 else "-" if row["difference"] < 0 else ""
+    low, high = row["low"] * 100, row["high"] * 100
+    return f"{sign}{percent(abs(row['difference']))} ({low:+.1f} to {high:+.1f})"
+
+
+def _narrowed(whole: View) -> View:
+    kept = [place for place, name in enumerate(whole.columns) if name not in ("again", "expected", "never", "lossy")]
+    rows = tuple(tuple(row[place] for place in kept) for row in whole.rows)
+    return View(whole.name, whole.title, tuple(whole.columns[place] for place in kept), whole.numeric, rows)
+
+
+# A fleet report as one HTML file that needs nothing else.
+
+
+HTML_MOST_ROWS: Final = 100
+"""Rows of one table on the page; the files under ``tables/`` hold all."""
+
+_NOTES: Final = {
+    "fleet_findings": "Intervals are Wilson's, of 95 %. Runs that broke inside are left out.",
+    "fleet_times": "Each is the time of the run that is named, by the nearest rank.",
+    "fleet_pairs": "Runs in which both struck. Lift: how much more often than over all runs. A pair is a place "
+    "to look, no proof.",
+    "fleet_settings": "The run is the worst of the settings.",
+    "fleet_changes": "Worse or better only where the 95 % interval of the difference leaves 0 out.",
+}
+
+
+def html_page(story: FleetStory) -> str:
+    """The page as text."""
+    tone, said = verdict(story)
+    return (
+        environment()
+        .get_template("fleet.html.j2")
+        .render(
+            verdict=said,
+            tone=tone,
+            sentences=sentences(story),
+            facts=_facts(story),
+            sections=_sections(story),
+            set_aside=story.set_aside,
+            most_rows=HTML_MOST_ROWS,
+            plotly=Markup(plotly_script()),
+        )
+    )
+
+
+def _facts(story: FleetStory) -> list[tuple[str, str]]:
+    facts = []
+    for source in story.sources:
+        runs = f"{number(story.runs.get(source.name, 0))} runs of {source.words}"
+        facts.append((f"{source.name}{' (baseline)' if source.name == story.baseline else ''}", runs))
+        if source.only:
+            facts.append(("a run again", f"{source.only} RUN"))
+    return facts
+
+
+def _sections(story: FleetStory) -> list[dict[str, Any]]:
+    drawn = {
+        "fleet_findings": findings_chart(story),
+        "fleet_times": recovery_chart(story),
+        "fleet_settings": ranking_chart(story),
+    }
+    made = []
+    for each in views(story):
+        figure = drawn.get(each.name)
+        made.append(
+            {
+                "view": each,
+                "figure": embedded(figure) if figure is not None else "",
+                "height": figure["layout"]["height"] if figure is not None else 0,
+                "note": _NOTES.get(each.name, ""),
+            }
+        )
+    return made
+
+
+# A fleet report for a pull request.
+
+
+MARKDOWN_MOST_ROWS: Final = 20
+"""Rows of one table; the files hold all."""
+_SIGNS: Final = {"calm": "✓", "warning": "!", "alarm": "✗"}
+
+
+def markdown_page(story: FleetStory) -> str:
+    """The whole text."""
+    tone, said = verdict(story)
+    parts = [f"## {_SIGNS[tone]} {escaped(said)}", "\n".join(f"- {escaped(line)}" for line in sentences(story))]
+    for each in views(story):
+        cells = [_cells(each.columns, row) for row in each.rows[:MARKDOWN_MOST_ROWS]]
+        more = len(each.rows) - MARKDOWN_MOST_ROWS
+        rest = f"\n\nand {more:,} more" if more > 0 else ""
+        parts.append(f"### {each.title}\n\n{table_text(each.columns, cells, str)}{rest}")
+    parts.append("\n".join(f"- {escaped(source.name)}: {escaped(source.words)}" for source in story.sources))
+    return "\n\n".join(part.strip("\n") for part in parts if part) + "\n"
+
+
+def _cells(names: tuple[str, ...], row: tuple[str, ...]) -> list[str]:
+    return [_code(value) if name == "again" else escaped(value) for name, value in zip(names, row, strict=True)]
+
+
+def _code(text: str) -> str:
+    return f"`{clean(text).replace('`', chr(39)).replace('|', chr(92) + '|')}`" if text else ""
+
+
+# A fleet report in a terminal of 80 columns, or more.
+
+
+TERMINAL_MOST_ROWS: Final = 12
+"""Rows of one table; the files hold all."""
+_STYLES: Final = {"calm": "bold #56B4E9", "warning": "bold #F0C24B", "alarm": "bold #E8622C"}
+_LEAST: Final = 12
+_FOLDS: Final = ("finding", "settings", "faults", "fleet")
+
+
+def show_in_terminal(console: Console, story: FleetStory) -> None:
+    """Print it. Names are printed as they are spelled, never as markup or control codes."""
+    tone, said = verdict(story)
+    console.print(_plain(said, _STYLES[tone]))
+    for line in sentences(story):
+        console.print(_plain(f"  {line}"))
+    for each in views(story, short=True):
+        console.print()
+        console.print(_plain(each.title, "bold"))
+        console.print(_table(each))
+        if len(each.rows) > TERMINAL_MOST_ROWS:
+            console.print(_plain(f"and {len(each.rows) - TERMINAL_MOST_ROWS} more", "dim"))
+    console.print()
+    for source in story.sources:
+        words = f"{source.name}: {source.words}"
+        console.print(_plain(words, "dim"))
+        if source.only:
+            console.print(_plain(f"  a run again: {source.only} RUN", "dim"))
+    for aside in story.set_aside:
+        console.print(_plain(f"Set aside: {aside.reason}", _STYLES["warning"]))
+
+
+def _table(each: View) -> Table:
+    table = Table(box=None, padding=(0, 2, 0, 0), show_edge=False)
+    for name in each.columns:
+        folds = name in _FOLDS
+        justify: Literal["left", "right"] = "right" if name in each.numeric else "left"
+        least = _LEAST if folds else None
+        table.add_column(name, justify=justify, header_style="dim", no_wrap=not folds, overflow="fold", min_width=least)
+    for row in each.rows[:TERMINAL_MOST_ROWS]:
+        table.add_row(*[_plain(value) for value in row])
+    return table
+
+
+def _plain(text: str, style: str = "") -> Text:
+    return Text(clean(text), style)

@@ -11,14 +11,13 @@ import pyarrow as pa
 from pyspark.sql import functions as F  # noqa: N812
 from rich.console import Console
 
-from spark_report.fleet import changes, pairs, ranking, rates, terminal, times
-from spark_report.fleet.formats import FORMATS, HTML, JSON, MARKDOWN, TERMINAL
+from spark_report.fleet import render
+from spark_report.fleet import tables as changes
 from spark_report.fleet.render import FleetStory, ordered, sentences, verdict
 from spark_report.fleet.sources import RUNS, Source, look, runs_of
-from spark_report.fleet.tables import TABLES, words_of
-from spark_report.job import Wanted
+from spark_report.fleet.tables import FORMATS, HTML, JSON, MARKDOWN, TABLES, TERMINAL, words_of
+from spark_report.job import Patient, Wanted
 from spark_report.model.format import several
-from spark_report.pipes import Patient
 from spark_report.render.output import TABLES as FOLDER
 from spark_report.render.output import Staging, write_parquet
 from spark_report.spark.errors import ReportError
@@ -63,7 +62,7 @@ def report(
             raise ReportError(f"{out}: cannot write the report there: {error.strerror or error}") from error
         staging.publish()
     if TERMINAL in formats:
-        terminal.show(console or Patient(), story)
+        render.show_in_terminal(console or Patient(), story)
     return story
 
 
@@ -95,12 +94,12 @@ def compute(
     union: DataFrame = reduce(lambda one, other: one.unionByName(other), frames, spark.createDataFrame([], RUNS))
     runs = union.persist()
     try:
-        found = rates.findings(runs)
+        found = changes.finding_rates(runs)
         made = {
             "fleet_findings": found,
-            "fleet_times": times.times(runs),
-            "fleet_pairs": pairs.pairs(runs),
-            "fleet_settings": ranking.settings(runs),
+            "fleet_times": changes.recovery_times(runs),
+            "fleet_pairs": changes.fault_pairs(runs),
+            "fleet_settings": changes.ranked_settings(runs),
             **({"fleet_changes": changes.changes(found, runs, baseline)} if baseline else {}),
         }
         tables = {name: _answer(name, frame) for name, frame in made.items()}
@@ -120,12 +119,13 @@ def _answer(name: str, frame: "DataFrame") -> Any:
 
 
 def _write(folder: Path, story: FleetStory, formats: Sequence[str]) -> None:
-    from spark_report.fleet import html, markdown  # noqa: PLC0415 - Plotly's script is not for every format
+    from spark_report.fleet import render as html  # noqa: PLC0415 - Plotly's script is not for every format
+    from spark_report.fleet import render as markdown  # noqa: PLC0415 - Plotly's script is not for every format
 
     if "html" in formats:
-        (folder / HTML).write_text(html.page(story), encoding="utf-8")
+        (folder / HTML).write_text(html.html_page(story), encoding="utf-8")
     if "md" in formats:
-        (folder / MARKDOWN).write_text(markdown.page(story), encoding="utf-8")
+        (folder / MARKDOWN).write_text(markdown.markdown_page(story), encoding="utf-8")
     if "json" in formats:
         (folder / JSON).write_text(json.dumps(document(story), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     if "parquet" in formats:

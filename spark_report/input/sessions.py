@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from cluster_model.protocol.events import COLUMNS, FIELDS, SCHEMA_VERSION
-from playbooks.session_format import sealed_columns, session_files
+from playbooks.session_format import session_files
 from spark_report.spark.errors import ReportError
 from spark_report.spark.hadoop_fs import HadoopPath, Somewhere
 
@@ -24,8 +24,8 @@ LEDGER_TERMS: Final = (
     *("sent", "acked", "failed", "unknown", "aborted"),
     *("acked_lost", "committed_lost", "duplicates", "reordered"),
 )
-FINAL_READ: Final = sealed_columns.FINAL_READ
-LEDGER: Final = {name: sealed_columns.LEDGER[name] for name in ("partition", "outcome", "records", "place")}
+FINAL_READ: Final = session_files.FINAL_READ_COLUMNS
+LEDGER: Final = {name: session_files.LEDGER_COLUMNS[name] for name in ("partition", "outcome", "records", "place")}
 """The columns that are read of the tables beside the events; those that old sessions lack are not among them."""
 _KIND: Final = re.compile(rb'\{"seq": ?\d+, ?"kind": ?"([^"\\]{1,80})"')
 """How a line begins, as the recorder writes it."""

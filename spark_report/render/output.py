@@ -18,10 +18,10 @@ import pyarrow.parquet as pq
 
 from cluster_model.protocol.events import SCHEMA_VERSION
 from spark_report.model.report import Story, overall
-from spark_report.render import markdown
+from spark_report.render import text
 from spark_report.spark.errors import ReportError
-from spark_report.spark.leftovers import working_directory
-from spark_report.tables import dictionary_page, registry
+from spark_report.spark.session import working_directory
+from spark_report.tables import registry
 
 HTML: Final = "report.html"
 MARKDOWN: Final = "report.md"
@@ -34,8 +34,8 @@ _OUR_JSON: Final = re.compile(rb'\A\{\s*"schema_version": \d+,\s*"headline": "')
 _OUR_PAGE: Final = re.compile(rb"<title>floodmark report: ")
 _OUR_TEXTS: Final = {
     HTML: _OUR_PAGE,
-    MARKDOWN: re.compile(re.escape(markdown.FIRST.encode())),
-    DICTIONARY: re.compile(re.escape(dictionary_page.TITLE.encode())),
+    MARKDOWN: re.compile(re.escape(text.MARKDOWN_FIRST_LINE.encode())),
+    DICTIONARY: re.compile(re.escape(registry.DICTIONARY_TITLE.encode())),
 }
 _HEAD_BYTES: Final = 4_096
 
@@ -146,4 +146,4 @@ def write_parquet(directory: Path, tables: dict[str, Any], words: Words = words_
 
 def write_dictionary(path: Path) -> None:
     """Write what the tables and their columns mean."""
-    path.write_text(dictionary_page.dictionary(), encoding="utf-8")
+    path.write_text(registry.dictionary(), encoding="utf-8")

@@ -1,10 +1,13 @@
 """Sessions side by side as tables of text: the matrix, the best and the worst, and what changed since the baseline."""
 
 from collections.abc import Callable
-from typing import Any, Final
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
 
 from spark_report.model.comparison import BY_NAME, MEASURES, Measure
-from spark_report.model.report import Row, SessionStory, Story
+from spark_report.model.format import duration, instant, number, of_users, several, share
+from spark_report.model.report import Row, SessionStory, Story, Tone, tone
+from spark_report.render import tables
 from spark_report.render.tables import View, letters, view
 
 MOST_SIDE_BY_SIDE: Final = 6
@@ -15,7 +18,7 @@ _JUDGED: Final = {"regression": "worse", "improvement": "better", "same": "as be
 Columns = dict[str, Callable[[Row], Any]]
 
 
-def legend(story: Story) -> View:
+def comparison_legend(story: Story) -> View:
     """What the short names stand for, and how to see the session itself."""
     short = letters(story)
     columns: dict[str, Callable[[Any], Any]] = {
@@ -29,7 +32,7 @@ def legend(story: Story) -> View:
     return view("sessions", "Sessions", list(story.sessions), columns, "seed")  # type: ignore[arg-type]
 
 
-def matrix(story: Story, compared: list[Row]) -> View:
+def comparison_matrix(story: Story, compared: list[Row]) -> View:
     """Measures by sessions; best and worst are marked. For a few sessions only."""
     if not 1 < len(story.sessions) <= MOST_SIDE_BY_SIDE:
         return view("comparison", "Side by side", [], {})
@@ -55,7 +58,7 @@ def matrix(story: Story, compared: list[Row]) -> View:
     return View("comparison", title, ("measure", *headings), frozenset(headings), tuple(lines), tones)
 
 
-def extremes(story: Story, compared: list[Row]) -> View:
+def comparison_extremes(story: Story, compared: list[Row]) -> View:
     """For each measure in which sessions differ: who is best, and who is worst."""
     short = letters(story)
     found = []
@@ -81,7 +84,7 @@ def extremes(story: Story, compared: list[Row]) -> View:
     return view("comparison", "Best and worst", found, columns, "best|worst")
 
 
-def changes(story: Story, compared: list[Row]) -> View:
+def comparison_changes(story: Story, compared: list[Row]) -> View:
     """What is not as in the baseline, regressions first."""
     short = letters(story)
     order = {"regression": 0, "improvement": 1}
@@ -106,7 +109,7 @@ def changes(story: Story, compared: list[Row]) -> View:
     )
 
 
-def against(story: Story, compared: list[Row]) -> str:
+def comparison_baseline(story: Story, compared: list[Row]) -> str:
     """One sentence on what changed; empty without a baseline."""
     if not story.baseline:
         return ""
@@ -139,3 +142,216 @@ def _measure(row: Row) -> Measure:
 def _some(names: list[str], most: int = 4) -> str:
     more = f" and {len(names) - most} more" if len(names) > most else ""
     return " ".join(names[:most]) + more
+
+
+# What a report says of a session, in the order in which a reader asks: on a page, in a terminal, in Markdown.
+
+
+MOST_SESSIONS: Final = 12
+"""Sessions that are told one by one; more are listed, and are in the tables."""
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A heading with tables; some have a chart on the page."""
+
+    name: str
+    title: str
+    views: tuple[View, ...] = ()
+    short: View | None = None
+    """What a terminal of 80 columns shows of it; nothing for what is too much there."""
+    nothing: str = ""
+    """What to say where its tables are empty; without it such a section is left out."""
+    folded: bool = False
+    """It is looked up, not read."""
+
+    def __bool__(self) -> bool:
+        return any(self.views) or bool(self.nothing)
+
+
+def shown_sessions(story: Story) -> list[SessionStory]:
+    """The sessions that are told one by one: all of a few, else those that need attention first."""
+    if len(story.sessions) <= MOST_SESSIONS:
+        return list(story.sessions)
+    order = {"alarm": 0, "warning": 1, "calm": 2}
+    return sorted(story.sessions, key=lambda one: order[tone(one)])[:MOST_SESSIONS]
+
+
+def sections(story: SessionStory) -> list[Section]:
+    """All sections that have something to say."""
+    return [section for section in (*_told(story), *_looked_up(story)) if section]
+
+
+def _told(story: SessionStory) -> list[Section]:
+    alerts = tables.alerts(story)
+    fired = tables.alerts_short(story)
+    quiet = "None of the alerts would have fired." if not fired and not story.timeless else ""
+    lags, turns = tables.lag_peaks(story), tables.rebalances(story)
+    losses, failovers = tables.losses(story), tables.failovers(story)
+    anomalies, whole = tables.anomalies(story), tables.partitions(story)
+    return [
+        Section("losses", losses.title, (losses,), tables.losses_short(story)),
+        *(_open(tables.expectations(story)) if story.failed else ()),
+        *_open(tables.violations(story)),
+        *_open(tables.overdue(story)),
+        Section("anomalies", anomalies.title, (anomalies,), anomalies),
+        Section(
+            "timeline",
+            "What happened when",
+            (tables.faults(story), tables.unavailability(story), tables.states(story)),
+        ),
+        Section("availability", "Availability", (tables.availability(story),)),
+        Section(
+            "recovery",
+            "How long recovery took",
+            (tables.fault_times(story), tables.means(story)),
+            tables.fault_times_short(story),
+        ),
+        Section(
+            "latency",
+            "Latency and throughput",
+            (tables.around_faults(story), tables.latency(story)),
+            tables.latency_short(story),
+        ),
+        Section("alerts", alerts.title, (alerts,), fired, quiet),
+        Section("lag", lags.title, (lags,), lags),
+        Section("rebalances", turns.title, (turns,), turns),
+        Section("failovers", failovers.title, (failovers,), failovers),
+        Section("partitions", "Partitions", (whole,), whole),
+        Section("producers", "Producers", (tables.producers(story),), tables.producers_short(story)),
+        Section("groups", "Groups", (tables.groups(story),), tables.groups_short(story)),
+    ]
+
+
+def _open(found: View) -> tuple[Section, ...]:
+    return (Section(found.name, found.title, (found,), found),)
+
+
+def _looked_up(story: SessionStory) -> list[Section]:
+    views = [
+        *([] if story.failed else [tables.expectations(story)]),
+        tables.ledger(story),
+        tables.found_causes(story),
+        tables.steps(story),
+        tables.guards(story),
+        tables.controllers(story),
+        tables.elections(story),
+        tables.isr_changes(story),
+        tables.truncations(story),
+        tables.outcomes(story),
+        tables.members(story),
+        tables.errors(story),
+    ]
+    odd = tables.ledger(story) if story.disagreements else None
+    return [
+        Section(found.name, found.title, (found,), odd if found.name == "ledger" else None, folded=True)
+        for found in views
+        if found
+    ]
+
+
+# The few numbers that everybody asks for first, each with what it is about.
+
+
+class KeyFigure(NamedTuple):
+    """A number, what it is, and a few words more."""
+
+    label: str
+    value: str
+    note: str
+    tone: Tone
+    at: str
+    """The section that shows where it comes from."""
+
+
+def key_figures(story: SessionStory) -> list[KeyFigure]:
+    """What was lost, for how long nobody served, how slow it got, how long recovery took, who would have been woken."""
+    found: list[KeyFigure | None] = [_lost(story)]
+    if not story.timeless:
+        found += [_outage(story), _client(story), _slow(story), _recovery(story), _alarm(story)]
+    return [figure for figure in found if figure]
+
+
+def _lost(story: SessionStory) -> KeyFigure:
+    lost = sum(row["count"] for row in story.lost)
+    acked = story.counts.get("acked", 0)
+    committed = sum(row["count"] for row in story.lost if row["committed"])
+    note = f"of {number(acked)} acknowledged" + (f"; {number(committed)} were committed" if committed else "")
+    return KeyFigure("records lost", number(lost), note, "alarm" if lost else "calm", "losses" if lost else "ledger")
+
+
+def _outage(story: SessionStory) -> KeyFigure:
+    found = of_users(story.unavailable("partition"))
+    worst = max(found, key=lambda row: row["duration_us"], default=None)
+    if worst is None:
+        return KeyFigure("longest outage", "none", "every partition had a serving leader", "calm", "timeline")
+    note = f"{worst['partition']}{', still open' if worst['open'] else ''}; {_worst_share(story, worst['partition'])}"
+    return KeyFigure("longest outage", duration(worst["duration_us"]), note, "alarm", "timeline")
+
+
+def _worst_share(story: SessionStory, named: str) -> str:
+    own = [row for row in story.tables["availability"] if row["scope"] == "partition"]
+    known = [row for row in of_users(own) if row["availability"] is not None]
+    worst = min(known, key=lambda row: row["availability"], default=None)
+    if worst is None:
+        return "no availability known"
+    name = "" if worst["partition"] == named else f"{worst['partition']} was "
+    return f"{name}available {share(worst['availability'])}"
+
+
+def _client(story: SessionStory) -> KeyFigure | None:
+    worst = max(story.unavailable("client"), key=lambda row: row["duration_us"], default=None)
+    if worst is None:
+        return None
+    note = f"{worst['client']} to {worst['partition']}"
+    return KeyFigure("longest without a write", duration(worst["duration_us"]), note, "warning", "timeline")
+
+
+def _slow(story: SessionStory) -> KeyFigure | None:
+    by_phase: dict[str, list[Row]] = {}
+    for row in story.tables["latency"]:
+        if row["what"] == "produce":
+            by_phase.setdefault(row["phase"], []).append(row)
+    if not by_phase.get("all"):
+        return None
+    worst = {phase: max(row["p99_us"] for row in found) for phase, found in by_phase.items()}
+    if "during" not in worst:
+        return KeyFigure("99 % acknowledged within", duration(worst["all"]), "whole session", "calm", "latency")
+    before = f"before them {duration(worst['before'])}" if "before" in worst else "nothing to compare with"
+    slower = worst["during"] > 10 * worst.get("before", worst["during"])
+    value = duration(worst["during"])
+    worry: Tone = "warning" if slower else "calm"
+    return KeyFigure("99 % acknowledged within", value, f"during faults; {before}", worry, "latency")
+
+
+def _recovery(story: SessionStory) -> KeyFigure | None:
+    found = next((row for row in story.tables["fault_means"] if not row["fault"]), None)
+    if found is None:
+        return None
+    left = found["unrecovered_faults"]
+    note = f"mean time to recover; {several(found['faults'], 'fault')}"
+    if left:
+        note += f", {number(left)} not recovered"
+    if found["mttd_us"] is not None:
+        note += f"; noticed after {duration(found['mttd_us'])}"
+    if found["mttr_us"] is None:
+        worry: Tone
+        value, worry = ("never", "warning") if left else ("nothing to recover", "calm")
+        return KeyFigure("recovery", value, note.partition("; ")[2], worry, "recovery")
+    return KeyFigure("recovery (MTTR)", duration(found["mttr_us"]), note, "warning" if left else "calm", "recovery")
+
+
+def _alarm(story: SessionStory) -> KeyFigure:
+    fired = [row for row in story.tables["alerts"] if row["fired"]]
+    pages = [row for row in fired if row["severity"] == "page"]
+    if not pages:
+        worry: Tone = "warning" if story.lost else "calm"
+        return KeyFigure("alerts that page", "none", f"{several(len(fired), 'warning')} fired", worry, "alerts")
+    first = min(pages, key=lambda row: row["fired_us"])
+    return KeyFigure(
+        "alerts that page",
+        number(len(pages)),
+        f"first {first['alert']} at {instant(first['fired_us'])}",
+        "warning",
+        "alerts",
+    )

@@ -1,5 +1,7 @@
 """The report in a terminal: the verdicts, what happened in sentences, and the tables that fit there."""
 
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Final, Literal
 
 from rich.console import Console
@@ -7,16 +9,16 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from playbooks.text import escaped, table_text
 from spark_report.model.comparison import compare
-from spark_report.model.format import clean
+from spark_report.model.format import clean, several
 from spark_report.model.report import SessionStory, Story, headline, overall, sentences, tone
 from spark_report.render import sections as comparison_tables
 from spark_report.render import tables
-from spark_report.render.contents import sections
-from spark_report.render.key_figures import key_figures
+from spark_report.render.sections import Section, key_figures, sections, shown_sessions
 from spark_report.render.tables import View
 
-MOST_ROWS: Final = 12
+TERMINAL_MOST_ROWS: Final = 12
 """Rows of one table; the files under ``tables/`` hold all."""
 MOST_BESIDE: Final = 4
 """Sessions whose measures fit beside each other on 80 columns."""
@@ -27,39 +29,39 @@ _LONG: Final = ("cause", "found", "partition", "because", "measure", "shown by",
 _BAR: Final = 24
 
 
-def show(console: Console, story: Story) -> None:
+def show_in_terminal(console: Console, story: Story) -> None:
     """Print the report. Names from sessions are printed as they are spelled, never as markup or control codes."""
     several = len(story.sessions) > 1
     letters = tables.letters(story)
     if several:
         worst, verdict = overall(story)
         console.print(_plain(verdict, _STYLES[worst]))
-        console.print(_table(tables.overview(story, short=True)))
-        _comparison(console, story)
+        console.print(_terminal_table(tables.overview(story, short=True)))
+        _terminal_comparison(console, story)
     for place, session in enumerate(story.sessions):
         if place or several:
             console.print()
-        _session(console, session, f"{letters[session.session_id]}. " if several else "")
+        _terminal_session(console, session, f"{letters[session.session_id]}. " if several else "")
     for aside in story.set_aside:
         console.print(_plain(f"Set aside: {aside.reason}", _STYLES["warning"]))
 
 
-def _comparison(console: Console, story: Story) -> None:
+def _terminal_comparison(console: Console, story: Story) -> None:
     compared = compare(story)
-    if said := comparison_tables.against(story, compared):
+    if said := comparison_tables.comparison_baseline(story, compared):
         console.print(_plain(f"\n{said}", "bold"))
     beside = len(story.sessions) <= MOST_BESIDE
     views = (
-        comparison_tables.changes(story, compared),
-        (comparison_tables.matrix if beside else comparison_tables.extremes)(story, compared),
+        comparison_tables.comparison_changes(story, compared),
+        (comparison_tables.comparison_matrix if beside else comparison_tables.comparison_extremes)(story, compared),
     )
     for view in views:
         if view:
             console.print(_plain(f"\n{view.title}", "bold"))
-            console.print(_table(view, most=40))
+            console.print(_terminal_table(view, most=40))
 
 
-def _session(console: Console, story: SessionStory, letter: str) -> None:
+def _terminal_session(console: Console, story: SessionStory, letter: str) -> None:
     console.print(_plain(f"{letter}{story.name}", "bold"))
     console.print(_plain(headline(story), _STYLES[tone(story)]))
     for problem in story.problems:
@@ -71,7 +73,7 @@ def _session(console: Console, story: SessionStory, letter: str) -> None:
     for section in sections(story):
         if section.short:
             console.print(_plain(f"\n  {section.short.title}", "bold"))
-            console.print(Padding(_table(section.short), (0, 0, 0, 2)))
+            console.print(Padding(_terminal_table(section.short), (0, 0, 0, 2)))
         elif section.nothing:
             console.print(_plain(f"\n  {section.nothing}"))
     _outages(console, story)
@@ -98,7 +100,7 @@ def _outages(console: Console, story: SessionStory) -> None:
     for column in ("partition", "seen by", "acks", "from", "for"):
         grid.add_column(column, justify="right" if column in view.numeric else "left", header_style="dim")
     grid.add_column("session", header_style="dim", no_wrap=True)
-    for line, row in list(zip(view.rows, found, strict=True))[:MOST_ROWS]:
+    for line, row in list(zip(view.rows, found, strict=True))[:TERMINAL_MOST_ROWS]:
         end = story.recorded.last_seq + 1 if story.timeless else story.recorded.end_us
         unit = "seq" if story.timeless else "us"
         style = _STYLES["alarm" if row["scope"] == "partition" else "warning"]
@@ -106,8 +108,8 @@ def _outages(console: Console, story: SessionStory) -> None:
         grid.add_row(*(_plain(value) for value in line[:5]), bar)
     console.print(_plain(f"\n  {view.title}", "bold"))
     console.print(Padding(grid, (0, 0, 0, 2)))
-    if len(view.rows) > MOST_ROWS:
-        console.print(_plain(f"  and {len(view.rows) - MOST_ROWS} more", "dim"))
+    if len(view.rows) > TERMINAL_MOST_ROWS:
+        console.print(_plain(f"  and {len(view.rows) - TERMINAL_MOST_ROWS} more", "dim"))
 
 
 def _bar(began: int, ended: int, end: int) -> str:
@@ -116,7 +118,7 @@ def _bar(began: int, ended: int, end: int) -> str:
     return "·" * first + "█" * (last - first) + "·" * (_BAR - last)
 
 
-def _table(view: View, most: int = MOST_ROWS) -> Table:
+def _terminal_table(view: View, most: int = TERMINAL_MOST_ROWS) -> Table:
     table = Table(box=None, padding=(0, 2, 0, 0), show_edge=False)
     for place, column in enumerate(view.columns):
         # Names and sentences give way where the terminal is narrow; numbers and words of a set never do.
@@ -133,3 +135,108 @@ def _table(view: View, most: int = MOST_ROWS) -> Table:
 
 def _plain(text: str, style: str = "") -> Text:
     return Text("\n".join(clean(line) for line in text.split("\n")), style)
+
+
+# The report as Markdown for a pull request: the verdict and the comparison first, the rest folded.
+#
+# Names in a session are a stranger's: nothing in them is a link, a mention or markup. What would be too long for a
+# comment is left out from the end, and the text says so.
+
+
+MARKDOWN_FIRST_LINE: Final = "<!-- floodmark report -->"
+"""How a file of ours begins."""
+MOST_CHARACTERS: Final = 60_000
+"""GitHub takes 65,536 in a comment."""
+MARKDOWN_MOST_ROWS: Final = 15
+_BULKY: Final = ("partition_states",)
+_SIGNS: Final = {"calm": "✓", "warning": "!", "alarm": "✗"}
+
+
+def write_markdown(path: Path, story: Story) -> None:
+    """Write the file."""
+    path.write_text(markdown_text(story), encoding="utf-8")
+
+
+def markdown_text(story: Story) -> str:
+    """The report as text."""
+    worst, verdict = overall(story)
+    kept = [f"{MARKDOWN_FIRST_LINE}\n\n## {_SIGNS[worst]} floodmark: {escaped(verdict)}\n"]
+    room, left_out = MOST_CHARACTERS - len(kept[0]) - 200, 0
+    for block in _blocks(story):
+        if len(block) < room and not left_out:
+            kept.append(block)
+            room -= len(block) + 1
+        else:
+            left_out += 1
+    if left_out:
+        kept.append(f"{several(left_out, 'part')} more are in `report.html`: this would be too long for a comment.\n")
+    return "\n".join(kept)
+
+
+def _blocks(story: Story) -> Iterator[str]:
+    for aside in story.set_aside:
+        yield f"**Set aside:** {escaped(aside.reason)}\n"
+    several_ = len(story.sessions) > 1
+    if several_:
+        yield from _markdown_comparison(story)
+    letters = tables.letters(story)
+    told = shown_sessions(story)
+    for one in told:
+        yield from _markdown_session(one, letters[one.session_id] if several_ else "")
+    if len(told) < len(story.sessions):
+        yield f"{len(story.sessions) - len(told)} sessions that need less attention are in the tables.\n"
+
+
+def _markdown_comparison(story: Story) -> Iterator[str]:
+    compared = compare(story)
+    yield _markdown_table(comparison_tables.comparison_legend(story), len(story.sessions))
+    if said := comparison_tables.comparison_baseline(story, compared):
+        yield f"**{escaped(said)}**\n"
+    matrix = comparison_tables.comparison_matrix(story, compared)
+    for view in (comparison_tables.comparison_changes(story, compared), matrix):
+        if view:
+            yield _titled(view, 40)
+    if not matrix:
+        yield _titled(comparison_tables.comparison_extremes(story, compared), 40)
+
+
+def _markdown_session(story: SessionStory, letter: str) -> Iterator[str]:
+    name = escaped(story.name)
+    if letter:
+        yield f"### {letter}. {name}\n\n{_SIGNS[tone(story)]} {escaped(headline(story))}\n"
+    else:
+        yield f"**{name}**\n"
+    for problem in story.problems:
+        yield f"**{story.complaint}:** {escaped(problem)}\n"
+    figures = [(f"{_SIGNS[each.tone]} {escaped(each.label)}", f"**{escaped(each.value)}**", escaped(each.note))
+               for each in key_figures(story)]  # fmt: skip
+    yield table_text(("", "", ""), figures, str)
+    yield "".join(f"- {escaped(sentence)}\n" for sentence in sentences(story))
+    for section in sections(story):
+        yield _section(section)
+    facts = "; ".join(f"{label} {escaped(value)}" for label, value in tables.facts(story) if label != "shown by")
+    yield f"Shown by <code>{escaped(story.opened_by)}</code> ({facts}).\n"
+
+
+def _section(section: Section) -> str:
+    views = [view for view in section.views if view and view.name not in _BULKY]
+    if not views:
+        return f"{section.nothing}\n" if section.nothing else ""
+    if section.name in ("losses", "violations", "expectations") and not section.folded:
+        return "\n".join(_titled(view, MARKDOWN_MOST_ROWS) for view in views)
+    rows = sum(len(view.rows) for view in views)
+    inside = "\n".join(
+        _titled(view, MARKDOWN_MOST_ROWS) if len(views) > 1 else _markdown_table(view, MARKDOWN_MOST_ROWS)
+        for view in views
+    )
+    return f"<details><summary>{escaped(section.title)} ({rows})</summary>\n\n{inside}\n</details>\n"
+
+
+def _titled(view: View, most: int) -> str:
+    return f"#### {escaped(view.title)}\n\n{_markdown_table(view, most)}"
+
+
+def _markdown_table(view: View, most: int) -> str:
+    shown = table_text(view.columns, view.rows[:most], escaped)
+    more = len(view.rows) - most
+    return f"{shown}\n{several(more, 'row')} more in `tables/{view.name}.parquet`.\n" if more > 0 else shown

@@ -5,18 +5,185 @@ fail at the first thing that differs. So a server is asked who it is, once and w
 """
 
 import contextlib
+import logging
 import os
+import re
+import signal
+import socket
+import threading
 import warnings
 from collections.abc import Iterator, Mapping
 from importlib.util import find_spec
+from pathlib import Path
+from types import FrameType
 from typing import TYPE_CHECKING, Any, Final, cast
 from uuid import uuid4
 
-from spark_report.spark import interrupts, masters
 from spark_report.spark.errors import ReportError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+
+# Ctrl-C while Spark runs: one quiet KeyboardInterrupt, and an end that a second one cannot break.
+#
+# PySpark puts a handler of its own in place that talks to the JVM in the middle of another call, and Py4J logs a
+# traceback for the call that was cut off.
+
+
+@contextlib.contextmanager
+def interrupt_handler_kept() -> Iterator[None]:
+    """Put whatever the block does to the handler of SIGINT back the way it was."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.getsignal(signal.SIGINT)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler if before is None else before)
+
+
+@contextlib.contextmanager
+def interrupt_deferred() -> Iterator[None]:
+    """Let Ctrl-C wait until the block is through: inside it there is nothing yet that could be taken down."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    came = False
+
+    def note(_number: int, _frame: FrameType | None) -> None:
+        nonlocal came
+        came = True
+
+    with interrupt_handler_kept():
+        if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
+            signal.signal(signal.SIGINT, note)
+        yield
+    if came:
+        raise KeyboardInterrupt
+
+
+@contextlib.contextmanager
+def interrupt_ignored() -> Iterator[None]:
+    """Let Ctrl-C pass while things are being taken down: they would be left half taken down."""
+    with interrupt_handler_kept():
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
+        yield
+
+
+@contextlib.contextmanager
+def py4j_silent() -> Iterator[None]:
+    """Drop what Py4J logs: each of its failures reaches us as an exception as well."""
+    # It logs most of its tracebacks to the root logger, and only some to its own.
+    root, own = logging.getLogger(), logging.getLogger("py4j")
+    before = own.propagate
+    root.addFilter(_not_py4j)
+    own.propagate = False
+    try:
+        yield
+    finally:
+        own.propagate = before
+        root.removeFilter(_not_py4j)
+
+
+def _not_py4j(record: logging.LogRecord) -> bool:
+    return Path(record.pathname).parent.name != "py4j"
+
+
+# Looks at a Spark master before Spark does: Spark takes minutes to give up, and then says it in Java.
+
+
+_KNOWN: Final = re.compile(
+    r"local(\[([1-9]\d*|\*)(,\s*[1-9]\d*)?\])?|local-cluster\[\s*\d+\s*,\s*\d+\s*,\s*\d+\s*\]|yarn|k8s://\S+"
+)
+_STANDALONE: Final = "spark://"
+_CONNECT: Final = "sc:"
+_SERVER: Final = re.compile(r"sc://(\[[0-9A-Fa-f:.]+\]|[^\s:/,;@\[\]]+)(?::(\d{1,5}))?(?:/(?:;[^\s;=]+=[^\s;=]*)*)?")
+_SERVERS_PORT: Final = 15_002
+_REMOTE: Final = "SPARK_REMOTE"
+"""Spark's own variable for the server of Spark Connect."""
+_ADDRESS: Final = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^\s:/,@\[\]]+):(\d{1,5})")
+_CONNECT_SECONDS: Final = 5
+_LARGEST_PORT: Final = 65_535
+
+
+def choose_master(master: str | None, environment: Mapping[str, str] = os.environ) -> tuple[str | None, str]:
+    """The master that is meant, and what named it: where no option does, the environment may name a server."""
+    remote = environment.get(_REMOTE)
+    return (remote, _REMOTE) if master is None and remote else (master, "--master")
+
+
+def is_local(master: str | None) -> bool:
+    """Whether Spark runs on this machine."""
+    return master is None or master.startswith("local")
+
+
+def is_here(master: str | None) -> bool:
+    """Whether nothing of Spark is beyond this machine: it need not listen to any other."""
+    return is_local(master) or (master or "").startswith((f"{_STANDALONE}127.0.0.1:", f"{_STANDALONE}localhost:"))
+
+
+def is_standalone(master: str) -> bool:
+    """Whether it is a cluster of Spark's own kind."""
+    return master.startswith(_STANDALONE)
+
+
+def is_connect(master: str | None) -> bool:
+    """Whether it is a Spark Connect server: Spark is spoken to over the network, and there is no Java here."""
+    return master is not None and master.startswith(_CONNECT)
+
+
+def check_master(master: str, option: str = "--master") -> None:
+    """Check the form of a master URL, and that something listens where a standalone master or a server should.
+
+    Raises:
+        ReportError: it is malformed or cannot be reached; the sentence names the option and the master.
+    """
+    if is_connect(master):
+        addresses = [_server(master, option)]
+    elif master.startswith(_STANDALONE):
+        addresses = [_address(master, text) for text in master.removeprefix(_STANDALONE).split(",")]
+    elif _KNOWN.fullmatch(master):
+        return
+    else:
+        raise _malformed(master, option)
+    trouble = ""
+    for host, port in addresses:
+        try:
+            socket.create_connection((host, port), _CONNECT_SECONDS).close()
+        except (OSError, UnicodeError) as error:
+            trouble = trouble or (getattr(error, "strerror", None) or str(error))
+        else:
+            return
+    raise ReportError(f"{option}: {masked_master(master)} cannot be reached: {trouble}")
+
+
+def _address(master: str, text: str) -> tuple[str, int]:
+    found = _ADDRESS.fullmatch(text)
+    if found is None or not 0 < int(found[2]) <= _LARGEST_PORT:
+        raise _malformed(master)
+    return found[1].strip("[]"), int(found[2])
+
+
+def _server(master: str, option: str) -> tuple[str, int]:
+    found = _SERVER.fullmatch(master)
+    port = int(found[2] or _SERVERS_PORT) if found else 0
+    if found is None or not 0 < port <= _LARGEST_PORT:
+        raise _malformed(master, option)
+    return found[1].strip("[]"), port
+
+
+def masked_master(master: str) -> str:
+    """A master as it may be told: without the parameters of a server, one of which may be a token."""
+    return master.partition(";")[0].removesuffix("/") if is_connect(master) else master
+
+
+def _malformed(master: str, option: str = "--master") -> ReportError:
+    known = "local, local[N], local[*], spark://HOST:PORT, sc://HOST:PORT, yarn or k8s://URL"
+    return ReportError(f"{option}: found {masked_master(master)!r}, expected {known}")
+
 
 NEEDED: Final = {
     "grpc": "grpcio",
@@ -34,7 +201,7 @@ _MODE: Final = "SPARK_CONNECT_MODE_ENABLED"
 
 
 @contextlib.contextmanager
-def session(url: str, option: str, settings: Mapping[str, str]) -> Iterator["SparkSession"]:
+def connect_session(url: str, option: str, settings: Mapping[str, str]) -> Iterator["SparkSession"]:
     """A session of its own at the server, with these settings, until the end of the block.
 
     ``option`` is what named the server, for who is told of it.
@@ -42,7 +209,7 @@ def session(url: str, option: str, settings: Mapping[str, str]) -> Iterator["Spa
     Raises:
         ReportError: a library is missing, the server does not answer, or is of another version of Spark.
     """
-    where = f"{option}: {masters.shown(url)}"
+    where = f"{option}: {masked_master(url)}"
     _check_installed(where)
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")
     _check_version(where, url)
@@ -58,7 +225,7 @@ def session(url: str, option: str, settings: Mapping[str, str]) -> Iterator["Spa
             client.set_retry_policies([DefaultPolicy(max_retries=RETRIES)])
             yield spark
         finally:
-            with interrupts.ignored(), contextlib.suppress(Exception):
+            with interrupt_ignored(), contextlib.suppress(Exception):
                 spark.stop()
     finally:
         if before is None:

@@ -7,26 +7,170 @@ says goes to a log file there, not to the terminal: it is copied out, and named,
 """
 
 import contextlib
+import fcntl
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
+import threading
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from spark_report.spark import interrupts, masters, warmth
-from spark_report.spark import master as connecting
+from spark_report.spark import jvm
+from spark_report.spark import master as interrupts
 from spark_report.spark.errors import JobError, ReportError, first_line, jvm_gone, known
-from spark_report.spark.jvm import Java, find
-from spark_report.spark.leftovers import working_directory
-from spark_report.spark.names_kept import keep_names
-from spark_report.spark.watching import Watch
+from spark_report.spark.jvm import Java, find_java
 
 if TYPE_CHECKING:
+    from pyspark import SparkContext
     from pyspark.sql import SparkSession
+
+
+# Working directories that outlive nobody.
+#
+# Each is locked by the process that made it. The next one to come clears away those that nobody holds any more: they
+# were
+# left by a process that was killed.
+
+
+@contextlib.contextmanager
+def working_directory(parent: Path, prefix: str) -> Iterator[Path]:
+    """A new directory, gone at the end of the block; ``prefix`` must be one that nobody else uses there."""
+    sweep_working_directories(parent, prefix)
+    path, handle = _locked(parent, prefix)
+    try:
+        yield path
+    finally:
+        shutil.rmtree(path, ignore_errors=True)
+        os.close(handle)
+
+
+def _locked(parent: Path, prefix: str) -> tuple[Path, int]:
+    while True:
+        path = Path(tempfile.mkdtemp(prefix=prefix, dir=parent))
+        handle = os.open(path, os.O_RDONLY)
+        # A file system without locks clears nothing away, which is no harm.
+        with contextlib.suppress(OSError):
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        if path.exists():
+            return path, handle
+        # Another one swept it away in the instant before it was locked.
+        os.close(handle)
+
+
+def sweep_working_directories(parent: Path, prefix: str) -> None:
+    """Remove directories of that prefix that no process holds."""
+    for left in sorted(parent.glob("*")) if parent.is_dir() else ():
+        if left.name.startswith(prefix) and left.is_dir() and not left.is_symlink():
+            with contextlib.suppress(OSError):
+                _remove_if_free(left)
+
+
+def _remove_if_free(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        shutil.rmtree(path, ignore_errors=True)
+    finally:
+        os.close(handle)
+
+
+# PySpark asks the JVM where a class is each time that it calls one of its functions; the answer is kept here.
+#
+# Of a class that is named without its package the JVM looks for a file in every jar of Spark, and for a function it
+# goes
+# through all that the class has: thousands of times in a report, a tenth of what the JVM does for little data.
+
+
+_FUNCTIONS: Final = "org.apache.spark.sql.functions"
+NAMES: Final = {
+    "functions": "functions",
+    _FUNCTIONS: "functions",
+    "PythonUtils": "PythonUtils",
+    "PythonSQLUtils": "PythonSQLUtils",
+}
+"""As what PySpark asks for a class → the short name by which the JVM finds it."""
+
+
+class _Kept:
+    """A class of the JVM that is asked once for each of its functions."""
+
+    def __init__(self, known: Any) -> None:
+        self._known = known
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._known, name)
+        setattr(self, name, found)
+        return found
+
+
+def keep_names(spark: "SparkSession") -> None:
+    """Have this process ask for each of these classes, and for each of their functions, once as long as Spark runs."""
+    # A view of the JVM answers for what it does not have itself; Spark's next start has another view.
+    view: Any = spark.sparkContext._jvm
+    for asked, short in NAMES.items():
+        vars(view)[asked] = _Kept(getattr(view, short))
+
+
+# Watches that a cluster works at all: without executors Spark waits for ever, and says so only in its log.
+
+
+WAIT_SECONDS: Final = 60
+"""How long a job waits for executors, at the beginning or after the last one died."""
+_LOOK_SECONDS: Final = 1.0
+
+
+class Watch:
+    """Cancels what runs when there has been no executor for :data:`WAIT_SECONDS`."""
+
+    def __init__(self, context: "SparkContext", wait: float = WAIT_SECONDS) -> None:
+        self.starved = False
+        """Whether it has cancelled the jobs."""
+        self.had_any = False
+        """Whether there ever was an executor."""
+        self._context = context
+        self._wait = wait
+        self._over = threading.Event()
+
+    @contextlib.contextmanager
+    def watching(self) -> Iterator[None]:
+        """Watch for as long as the block runs."""
+        thread = threading.Thread(target=self._watch, name="floodmark-watch", daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            self._over.set()
+            thread.join()
+
+    def _watch(self) -> None:
+        last_seen = time.monotonic()
+        # A bridge to Java that breaks ends the job by itself.
+        with contextlib.suppress(Exception):
+            while not self._over.wait(_LOOK_SECONDS):
+                if count_executors(self._context) > 0:
+                    self.had_any, last_seen = True, time.monotonic()
+                elif time.monotonic() - last_seen > self._wait:
+                    self.starved = True
+                    self._context.cancelAllJobs()
+
+    def why(self, master: str) -> str:
+        """What to tell a person once it has cancelled."""
+        waited = f"in {self._wait:g} s"
+        if self.had_any:
+            return f"--master: every worker of {master} that ran the job is gone, and none came back {waited}"
+        return f"--master: no worker of {master} took the job {waited}: it has none with a core and the memory free"
+
+
+def count_executors(context: "SparkContext") -> int:
+    """How many processes work for this driver, itself not counted."""
+    status: Any = context._jsc.sc().statusTracker()
+    return len(status.getExecutorInfos()) - 1
+
 
 APPLICATION: Final = "floodmark report"
 SMALL_EVENTS: Final = 3_000_000
@@ -102,28 +246,28 @@ def start(
         from pyspark.sql import SparkSession  # noqa: PLC0415 - a quarter of a second that bad input need not wait for
 
         with interrupts.py4j_silent():
-            with interrupts.handler_kept():
+            with interrupts.interrupt_handler_kept():
                 spark = SparkSession.builder.getOrCreate()
             keep_names(spark)
             try:
                 yield Started(spark, "spark-submit", None)
             finally:
-                with interrupts.ignored():
+                with interrupts.interrupt_ignored():
                     spark.stop()
         return
     expected = MANY_EVENTS if events is None else events
-    master, option = masters.chosen(master)
+    master, option = interrupts.choose_master(master)
     if master is not None:
-        masters.check(master, option)
-    if master is not None and masters.is_connect(master):
+        interrupts.check_master(master, option)
+    if master is not None and interrupts.is_connect(master):
         if memory is not None:
-            raise ReportError(f"--memory: found with {masters.shown(master)}, which has a heap already")
-        with connecting.session(master, option, _of_session(expected)) as spark:
-            yield Started(spark, f"Spark Connect at {masters.shown(master)}", None)
+            raise ReportError(f"--memory: found with {interrupts.masked_master(master)}, which has a heap already")
+        with interrupts.connect_session(master, option, _of_session(expected)) as spark:
+            yield Started(spark, f"Spark Connect at {interrupts.masked_master(master)}", None)
         return
     with _scratch() as scratch:
-        java = training.java if training else find(scratch)
-        with _environment(java, local=masters.is_local(master)), interrupts.py4j_silent():
+        java = training.java if training else find_java(scratch)
+        with _environment(java, local=interrupts.is_local(master)), interrupts.py4j_silent():
             settings = _settings(master, expected, scratch, cache_options(java, training))
             much = expected >= SMALL_EVENTS
             spark, jvm = _launch(settings | ({"spark.driver.memory": memory} if memory else {}), scratch)
@@ -133,7 +277,7 @@ def start(
                     origin = f"Java {java.version} from {java.origin}{', warm' if java.cache and not much else ''}"
                     yield Started(spark, origin, scratch / "spark.log", jvm, _cold(java) and not much, watch)
             finally:
-                with interrupts.ignored():
+                with interrupts.interrupt_ignored():
                     _stop(spark, jvm)
 
 
@@ -150,7 +294,7 @@ def _scratch() -> Iterator[Path]:
 
 
 def _watch(spark: "SparkSession", master: str | None, stack: contextlib.ExitStack) -> Watch | None:
-    if master is None or not masters.is_standalone(master):
+    if master is None or not interrupts.is_standalone(master):
         return None
     watch = Watch(spark.sparkContext)
     stack.enter_context(watch.watching())
@@ -240,7 +384,7 @@ def cache_options(java: Java, training: Training | None) -> list[str]:
 
 def cores(spark: "SparkSession") -> int:
     """How many tasks run at a time."""
-    if not connecting.is_connected(spark):
+    if not interrupts.is_connected(spark):
         return int(spark.sparkContext.defaultParallelism)
     from pyspark.sql import functions as F  # noqa: N812, PLC0415 - see start
 
@@ -250,7 +394,7 @@ def cores(spark: "SparkSession") -> int:
 
 def cancel(spark: "SparkSession") -> None:
     """End whatever runs."""
-    if connecting.is_connected(spark):
+    if interrupts.is_connected(spark):
         spark.interruptAll()
     else:
         spark.sparkContext.cancelAllJobs()
@@ -258,7 +402,7 @@ def cancel(spark: "SparkSession") -> None:
 
 def shares_this_python(spark: "SparkSession") -> bool:
     """Whether tasks run with the very Python that this is, and so have floodmark."""
-    return not connecting.is_connected(spark) and masters.is_local(spark.conf.get("spark.master"))
+    return not interrupts.is_connected(spark) and interrupts.is_local(spark.conf.get("spark.master"))
 
 
 def _settings(master: str | None, events: int, scratch: Path, cache: list[str]) -> dict[str, str]:
@@ -276,10 +420,10 @@ def _settings(master: str | None, events: int, scratch: Path, cache: list[str]) 
         "spark.sql.warehouse.dir": str(scratch / "warehouse"),
         "spark.driver.extraJavaOptions": _java_options(events, scratch, cache),
     }
-    if masters.is_here(master):
+    if interrupts.is_here(master):
         # Without these the driver opens a port on every interface.
         settings |= {"spark.driver.bindAddress": _LOOPBACK, "spark.driver.host": _LOOPBACK}
-    if masters.is_local(master):
+    if interrupts.is_local(master):
         settings |= {
             "spark.driver.memory": _memory(),
             "spark.local.dir": str(scratch / "local"),
@@ -301,7 +445,7 @@ def _of_session(events: int) -> dict[str, str]:
 
 def _cold(java: Java) -> bool:
     """Whether ``floodmark spark warm`` would help: not where ``JAVA_HOME`` names a Java that can have no cache."""
-    return java.cache is None and (java.version >= warmth.OLDEST or java.origin != "JAVA_HOME")
+    return java.cache is None and (java.version >= jvm.OLDEST_CACHE_JAVA or java.origin != "JAVA_HOME")
 
 
 def _java_options(events: int, scratch: Path, cache: list[str]) -> str:
@@ -334,11 +478,11 @@ def _launch(settings: dict[str, str], scratch: Path) -> tuple["SparkSession", "s
     conf = SparkConf(loadDefaults=False).setAll(list(settings.items()))
     jvm: subprocess.Popen[bytes] | None = None
     try:
-        with log.open("ab") as sink, interrupts.deferred():
+        with log.open("ab") as sink, interrupts.interrupt_deferred():
             launch: Any = launch_gateway  # untyped in PySpark
             gateway = launch(conf, {"stdout": sink, "stderr": sink})
             jvm = gateway.proc
-        with interrupts.handler_kept():
+        with interrupts.interrupt_handler_kept():
             context = SparkContext(conf=conf, gateway=gateway)
         spark = SparkSession(context)
         keep_names(spark)
@@ -347,7 +491,7 @@ def _launch(settings: dict[str, str], scratch: Path) -> tuple["SparkSession", "s
         # Asked of Java, so before the JVM ends.
         said = known(error, _end_of(log)) or first_line(error)
         if jvm is not None:
-            with interrupts.ignored():
+            with interrupts.interrupt_ignored():
                 _end(jvm)
         if isinstance(error, Exception):
             raise _not_started(said, settings["spark.master"], keep_log(log)) from error
@@ -383,6 +527,6 @@ def _end(jvm: "subprocess.Popen[bytes]") -> None:
 
 
 def _not_started(said: str, master: str, log: Path | None) -> Exception:
-    if masters.is_local(master):
+    if interrupts.is_local(master):
         return JobError(f"Spark did not start: {said}; its log is {log}")
     return ReportError(f"--master: Spark did not start on {master}: {said}; its log is {log}")

@@ -4,15 +4,254 @@ Everything is held against everything else record by record, as sorted arrays of
 by its number, is one, and so is a *place*, an offset of a stint.
 """
 
+import sys
 from bisect import bisect
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import pairwise
-from typing import Any, Final
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
+import pyarrow as pa
 
-from spark_report.tables.books import Books, Piece, Process, Step
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+# What clients were told and handed of one partition, as a walk over a session's events writes it down.
+#
+# An event is a tuple of :data:`FIELDS`. A *process* is one life of a client; a *stint* is one broker leading from one
+# ``became_leader`` on, as long as it writes, numbered by partition in the order of their first batches. A partition
+# that
+# is made anew under its name has books of its own.
+
+
+FIELDS: Final = (
+    *("seq", "at_us", "kind", "partition", "broker", "node", "client", "group_id", "sequence", "count"),
+    *("log_offset", "end_offset", "stint"),
+)
+"""What is known of an event here; a part of the read at the end comes as one of kind :data:`LAST`."""
+
+LAST: Final = "final_read"
+"""Its ``count`` is where the log begins by then; stint -1: nothing was served."""
+
+COMMITTED: Final = "committed"
+SUBSCRIBE: Final = "subscribe"
+NOT_OURS: Final = "__"
+"""How the names of partitions begin that are Kafka's own."""
+
+_OUTPUT: Final = ".output"
+"""Behind a member's name: the producer that writes what it reads. It lives and dies with it."""
+_MOVED: Final = frozenset(("partitions_assigned", "partitions_revoked", "partitions_lost"))
+_ENDED: Final = frozenset(("transaction_committed", "transaction_aborted", "transaction_unknown"))
+_FAILED: Final = frozenset(("records_failed", "records_aborted"))
+
+KINDS: Final = (
+    *("became_leader", "appended", "records_sent", "records_acked", "records_unknown", "records_read"),
+    *("records_abandoned", "offsets_committed", "node_up", "partition_deleted", "transaction_begun"),
+    *sorted(_MOVED | _ENDED | _FAILED),
+)
+"""Kinds of events that histories are told by."""
+
+Process = tuple[str, int]
+"""A client, and which of its lives."""
+
+
+class Step(NamedTuple):
+    """A process went from one offset of the log to another that is not the next."""
+
+    anomaly: str
+    client: str
+    source: int
+    target: int
+    committed: bool
+    """Whether it is handed committed data only."""
+    seq: int
+
+
+class Piece(NamedTuple):
+    """Records that a process sent in a row, which stand in a row; ``txn`` -1: outside of any transaction."""
+
+    sequence: int
+    end: int
+    offset: int
+    txn: int
+    seq: int
+
+
+class Books:
+    """A partition's."""
+
+    def __init__(self) -> None:
+        self.wrote: list[tuple[int, int, int, str, int]] = []
+        """(stint, offset, end, client, number of the first record); what has no number is left out."""
+        self.sent: list[tuple[str, int, int, int]] = []
+        """(client, number, end, highest offset that anybody had been told of by then)."""
+        self.acked: list[tuple[str, int, int, int, int]] = []
+        """(client, number, end, stint, offset)."""
+        self.failed: list[tuple[str, int, int]] = []
+        self.unknown: list[tuple[Process, int, int, int, int]] = []
+        """(process, number, end, transaction, seq)."""
+        self.reads: list[tuple[Process, bool, int, int, int, int]] = []
+        """(process, whether it goes by its group, stint, offset, end, seq)."""
+        self.given_back: dict[Process, list[tuple[int, int, int]]] = {}
+        """(offset, end, seq) each."""
+        self.seen: list[tuple[int, int, int, int]] = []
+        """(stint, offset, end, seq), by a read or an acknowledgement."""
+        self.last_read: list[tuple[int, int, int]] = []
+        self.log_start: int | None = None
+        """Where the log begins at the end; None: nobody has read it to its end."""
+        self.steps: list[Step] = []
+        self.pieces: dict[Process, list[Piece]] = {}
+        self.high = -1
+        self.regressions: dict[str, int] = {}
+        self._at: dict[Process, tuple[int, int]] = {}
+        """Process → offset behind the last record handed, and in which poll."""
+        self._committed: dict[str, int] = {}
+
+    def read(self, process: Process, poll: int, manner: str, event: tuple[Any, ...]) -> None:
+        """A process was handed records; a poll is what it was handed at one instant."""
+        seq, offset, end, stint = event[0], event[10], event[11], event[12]
+        known = self._at.get(process)
+        if known is not None and known[0] != offset:
+            inside = "int-" if known[1] == poll else ""
+            anomaly = f"{inside}{'poll-skip' if offset > known[0] else 'nonmonotonic-poll'}"
+            self.steps.append(Step(anomaly, process[0], known[0] - 1, offset, COMMITTED in manner, seq))
+        self._at[process] = (end, poll)
+        self.reads.append((process, manner.startswith(SUBSCRIBE), stint, offset, end, seq))
+        self.seen.append((stint, offset, end, seq))
+
+    def give_back(self, process: Process, offset: int, end: int, seq: int) -> None:
+        """Its application has not processed these, and asks for them again: it has gone elsewhere by itself."""
+        self._at.pop(process, None)
+        self.given_back.setdefault(process, []).append((offset, end, seq))
+
+    def commit(self, group: str, client: str, offset: int) -> None:
+        """A commit of a group was accepted."""
+        if offset < self._committed.get(group, -1):
+            self.regressions[client] = self.regressions.get(client, 0) + 1
+        self._committed[group] = offset
+
+
+class _Partition:
+    """A name, and the books of all partitions that bore it."""
+
+    def __init__(self) -> None:
+        self.books = [Books()]
+        self.stints = 0
+        self.first = 0
+        """The first stint of the one that bears it now."""
+        self.writing: dict[int, int] = {}
+        """Broker → its stint, once it has written."""
+
+
+class Walk:
+    """Writes the books of a session, event by event."""
+
+    def __init__(self, readers: Mapping[str, str]) -> None:
+        """``readers`` tells how the members of each group read."""
+        self._readers = readers
+        self._partitions: dict[str, _Partition] = {}
+        self._lives: dict[str, int] = {}
+        self._polls: dict[str, tuple[int, int]] = {}
+        """Client → when its poll at hand was, and its number."""
+        self._txns: dict[str, int] = {}
+        self._number = 0
+
+    def take(self, events: Iterable[tuple[Any, ...]]) -> None:
+        """Walk over events, in the order of their numbers."""
+        for event in events:
+            kind, partition = event[2], event[3]
+            if kind == "node_up":
+                self._up(event)
+            elif kind in _MOVED:
+                self._polls.pop(event[6], None)
+            elif kind == "transaction_begun":
+                self._number += 1
+                self._txns[event[6]] = self._number
+            elif kind in _ENDED:
+                self._txns.pop(event[6], None)
+            elif partition and not partition.startswith(NOT_OURS):
+                own = self._partitions.get(partition)
+                if own is None:
+                    own = self._partitions[partition] = _Partition()
+                self._of_partition(kind, own, event)
+
+    def books(self) -> Iterable[tuple[str, list[Books]]]:
+        """The partitions, each with its books; the last ones are of what bears the name in the end."""
+        return [(name, own.books) for name, own in sorted(self._partitions.items())]
+
+    def _of_partition(self, kind: str, own: _Partition, event: tuple[Any, ...]) -> None:
+        books = own.books[-1]
+        if kind == "records_read":
+            self._read(own, event)
+        elif kind == "records_abandoned":
+            self._polls.pop(event[6], None)
+            books.give_back(self._process(event[6]), event[10], event[10] + event[9], event[0])
+        elif kind == "offsets_committed":
+            books.commit(event[7], event[6], event[10])
+        elif kind == "became_leader":
+            own.writing.pop(event[4], None)
+        elif kind == "appended":
+            self._appended(own, event)
+        elif kind == "partition_deleted":
+            own.books.append(Books())
+            own.first = own.stints
+        elif kind == LAST:
+            books.log_start = event[9]
+            if event[12] >= 0:
+                books.last_read.append((event[12], event[10], event[11]))
+        elif event[8] is not None and event[8] >= 0:
+            self._told(kind, own, event)
+
+    def _read(self, own: _Partition, event: tuple[Any, ...]) -> None:
+        client, now = event[6], event[1]
+        at, poll = self._polls.get(client, (-1, 0))
+        if at != now:
+            self._number += 1
+            poll = self._number
+            self._polls[client] = (now, poll)
+        if event[12] >= own.first:
+            own.books[-1].read(self._process(client), poll, self._readers.get(event[7], ""), event)
+
+    def _appended(self, own: _Partition, event: tuple[Any, ...]) -> None:
+        stint = own.writing.get(event[4])
+        if stint is None:
+            stint = own.writing[event[4]] = own.stints
+            own.stints += 1
+        if event[8] is not None and event[8] >= 0:
+            own.books[-1].wrote.append((stint, event[10], event[10] + event[9], event[6], event[8]))
+
+    def _told(self, kind: str, own: _Partition, event: tuple[Any, ...]) -> None:
+        """A producer sends records, or is told what became of them."""
+        books, client, sequence, count = own.books[-1], event[6], event[8], event[9]
+        end, txn = sequence + count, self._txns.get(client, -1)
+        if kind == "records_sent":
+            books.sent.append((client, sequence, end, books.high))
+        elif kind in _FAILED:
+            books.failed.append((client, sequence, end))
+        elif kind == "records_unknown":
+            books.unknown.append((self._process(client), sequence, end, txn, event[0]))
+        elif kind == "records_acked" and (event[12] is None or not 0 <= event[12] < own.first):
+            stint, offset = -1 if event[12] is None else event[12], -1 if event[10] is None else event[10]
+            books.acked.append((client, sequence, end, stint, offset))
+            if stint >= 0 and offset >= 0:
+                books.seen.append((stint, offset, offset + count, event[0]))
+                books.pieces.setdefault(self._process(client), []).append(Piece(sequence, end, offset, txn, event[0]))
+                books.high = max(books.high, offset + count - 1)
+
+    def _up(self, event: tuple[Any, ...]) -> None:
+        """A client's process starts once more."""
+        if event[4] is None or event[4] < 0:
+            for client in (event[5], f"{event[5]}{_OUTPUT}"):
+                self._lives[client] = self._lives.get(client, 0) + 1
+                self._polls.pop(client, None)
+                self._txns.pop(client, None)
+
+    def _process(self, client: str) -> Process:
+        return client, self._lives.get(client, 0)
+
 
 Found = Counter[tuple[str, str]]
 """(anomaly, client) → how often."""
@@ -305,3 +544,170 @@ def judged(partition: list[Books], most: int) -> Found:
         sent += [(client, first, end) for client, first, end, _high in books.sent]
         found.update(Judge(books, sent, last=books is partition[-1]).judge())
     return found
+
+
+# The recount as one query: a session's events to one walk in plain Python, its findings back as rows.
+#
+# Everywhere else built-ins of Spark serve. Here a session is a history with state that every next event is held
+# against:
+# as windows and joins that took a plan of some fifty sorts, which cost more to make than to run. Modules go to the
+# executors by value, so that their Python needs pyarrow and numpy, and no floodmark.
+
+
+RECOUNT_TABLES: Final = ("anomalies", "disagreements", "left_out")
+MOST_EVENTS: Final = 3_000_000
+"""Of a session with more nothing is counted again: all of one is in the memory of one task."""
+MOST_RECORDS: Final = 50_000_000
+"""... nor of one with more records in a partition."""
+
+IN_LEDGER: Final = "in ledger"
+"""Kind of a row of ``ledger.parquet``; its ``node`` is the term."""
+TERMS: Final[dict[str, str]] = {
+    **{f"records_{term}": term for term in ("sent", "acked", "failed", "unknown", "aborted")},
+    "records_lost": "acked_lost",
+}
+"""Kind of event → the term of the ledger that it adds to."""
+
+SCHEMA: Final = (
+    "finding string, session_id string, anomaly string, partition string, client string, found bigint, "
+    "source string, name string, told bigint, table string, left_out bigint"
+)
+_NUMBERS: Final = frozenset(
+    ("seq", "at_us", "broker", "sequence", "count", "log_offset", "end_offset", "stint"),
+)
+_BROKEN: Final = (ArithmeticError, MemoryError, ValueError)
+"""What numbers that cannot be true lead to."""
+
+
+class Said(NamedTuple):
+    """What a session says of itself."""
+
+    readers: Mapping[str, str]
+    """How the members of each group read."""
+    anomalies: Mapping[str, int] | None
+    """Anomaly → how often, as its result says; None: not all is known that they are told from."""
+    ledger: bool
+    """Whether it has a table of its records."""
+    clients: bool = True
+    """Whether clients wrote and read; steps by hand do so as nobody, who can see no anomaly."""
+
+
+def recounted(
+    events: "DataFrame", last_reads: "DataFrame", ledgers: "DataFrame", said: Mapping[str, Said]
+) -> "DataFrame":
+    """Rows of :data:`TABLES`; ``said`` has the sessions that are to be counted again."""
+    from pyspark.sql import functions as F  # noqa: N812, PLC0415 - executors have no need of it
+
+    none = {name: F.lit(-1 if name in _NUMBERS else "").alias(name) for name in FIELDS}
+    whole = [F.coalesce(name, none[name]).alias(name) for name in FIELDS]
+    told = events.filter(F.col("kind").isin(*KINDS, *TERMS)).select("session_id", *whole)
+    last = last_reads.select(
+        "session_id",
+        *(none[name] for name in FIELDS[:2]),
+        F.lit(LAST).alias("kind"),
+        "partition",
+        *(none[name] for name in FIELDS[4:9]),
+        F.col("log_start").alias("count"),
+        *("log_offset", "end_offset", "stint"),
+    )
+    lost = F.when(F.col("place") == "lost", F.lit("acked_lost"))
+    outcome = F.when(F.col("outcome") != "sent", F.col("outcome"))
+    terms = F.array_compact(F.array(F.lit("sent"), outcome, lost))
+    kept = ledgers.select(
+        "session_id",
+        *(none[name] for name in FIELDS[:2]),
+        F.lit(IN_LEDGER).alias("kind"),
+        "partition",
+        none["broker"],
+        F.explode(terms).alias("node"),
+        *(none[name] for name in FIELDS[6:9]),
+        F.col("records").alias("count"),
+        *(none[name] for name in FIELDS[10:]),
+    )
+    rows = told.unionByName(last).unionByName(kept).filter(F.col("session_id").isin(*said))
+    return rows.groupBy("session_id").applyInArrow(_shipped(said), SCHEMA)
+
+
+def _shipped(said: Mapping[str, Said]) -> Callable[[pa.Table], pa.Table]:
+    from pyspark import cloudpickle  # noqa: PLC0415 - see above
+
+    register: Callable[[ModuleType], None] = cloudpickle.register_pickle_by_value  # untyped in PySpark
+    register(sys.modules[__name__])
+    known = dict(said)
+
+    def of_session(rows: pa.Table) -> pa.Table:
+        session_id = rows["session_id"][0].as_py()
+        order = rows.select(list(FIELDS)).sort_by("seq")
+        events = list(zip(*(order[name].to_pylist() for name in FIELDS), strict=True))
+        found = of_events(events, known[session_id])
+        names = [field.split()[0] for field in SCHEMA.split(", ")]
+        types = [pa.int64() if name in ("found", "told", "left_out") else pa.string() for name in names]
+        schema = pa.schema(list(zip(names, types, strict=True)))
+        return pa.Table.from_pylist([{"session_id": session_id, **row} for row in found], schema=schema)
+
+    return of_session
+
+
+def of_events(events: Sequence[tuple[Any, ...]], said: Said) -> list[dict[str, Any]]:
+    """The rows of one session, whose events are tuples of :data:`books.FIELDS`."""
+    found = _ledger(events) if said.ledger else []
+    if not said.clients:
+        return found
+    try:
+        again = anomalies((event for event in events if event[2] in KINDS or event[2] == LAST), said.readers)
+    except _BROKEN:
+        return [*found, {"finding": "left_out", "table": "anomalies"}]
+    totals: Counter[str] = Counter()
+    for (anomaly, partition, client), count in sorted(again.items()):
+        totals[anomaly] += count
+        row = {"anomaly": anomaly, "partition": partition, "client": client, "found": count}
+        found.append({"finding": "anomalies", **row})
+    if said.anomalies is not None:
+        told = {name: said.anomalies.get(name, 0) for name in RECOUNTED}
+        found += _otherwise("result.json", "", totals, told)
+    return found
+
+
+def anomalies(events: Iterable[tuple[Any, ...]], readers: Mapping[str, str]) -> Counter[tuple[str, str, str]]:
+    """(anomaly, partition, client) → how often. Raises ValueError where there are too many records."""
+    walk = Walk(readers)
+    whole = list(events)
+    walk.take(event for event in whole if event[2] != LAST)
+    # It has no number of its own.
+    walk.take(event for event in whole if event[2] == LAST)
+    found: Counter[tuple[str, str, str]] = Counter()
+    for partition, own in walk.books():
+        for (anomaly, client), count in judged(own, MOST_RECORDS).items():
+            found[anomaly, partition, client] += count
+    return found
+
+
+def _ledger(events: Iterable[tuple[Any, ...]]) -> list[dict[str, Any]]:
+    """Where the table of records has other sums than the events."""
+    counted: Counter[tuple[str, str]] = Counter()
+    told: Counter[tuple[str, str]] = Counter()
+    for event in events:
+        if event[2] == IN_LEDGER:
+            told[event[3], event[5]] += event[9]
+        elif event[2] in TERMS:
+            counted[event[3], TERMS[event[2]]] += event[9]
+    rows = []
+    for partition in sorted({partition for partition, _term in counted | told}):
+        found, said = ({term: sums[partition, term] for term in TERMS.values()} for sums in (counted, told))
+        rows += _otherwise("ledger.parquet", partition, found, said)
+    return rows
+
+
+def _otherwise(source: str, partition: str, found: Mapping[str, int], told: Mapping[str, int]) -> list[dict[str, Any]]:
+    return [
+        {
+            "finding": "disagreements",
+            "source": source,
+            "partition": partition,
+            "name": name,
+            "found": found.get(name, 0),
+            "told": told.get(name, 0),
+        }
+        for name in dict.fromkeys((*found, *told))
+        if found.get(name, 0) != told.get(name, 0)
+    ]

@@ -1,6 +1,8 @@
 """From sessions to findings: which tables there are, and what each is made of."""
 
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -8,33 +10,135 @@ import pyarrow as pa
 from pyspark.sql import functions as F  # noqa: N812
 
 from cluster_model.protocol.events import DATA_KINDS
-from spark_report.input import frames, placing
+from spark_report.input import frames
 from spark_report.input.sessions import LEDGER_TERMS, Recorded
-from spark_report.tables import running, told
-from spark_report.tables.collect import Gatherer, Tables
-from spark_report.tables.lanes import Job, side_by_side
-from spark_report.tables.planning import Plan
-from spark_report.tables.queries import (
-    alerts,
-    availability,
-    clients,
-    health,
-    lag,
-    latency,
-    numbers,
-    points,
-    progress,
-    recovery,
-    stalls,
-    tallies,
-    timeline,
-    traffic,
-)
-from spark_report.tables.queries.naming import numbered
+from spark_report.tables import anomaly_recount
+from spark_report.tables.anomaly_recount import Said
+from spark_report.tables.collect import Gatherer, Plan, Tables
+from spark_report.tables.queries import alerts, availability, clients, latency, progress, timeline
+from spark_report.tables.queries.timeline import numbered
 from spark_report.tables.registry import TABLES
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
+
+# Jobs side by side. Spark's planner has one thread for each query, so that a second core is idle without this.
+
+
+Job = Callable[[], None]
+
+
+def side_by_side(spark: "SparkSession", jobs: Sequence[Job], lanes: int) -> None:
+    """Do all jobs, so many at a time; the first that fails is raised, and those that have not begun are let be."""
+    if lanes == 1:
+        for job in jobs:
+            job()
+        return
+    from pyspark import inheritable_thread_target  # noqa: PLC0415 - a quarter of a second that bad input need not wait for
+
+    # What the caller has set for its own jobs, such as a group or a pool, holds for these.
+    like_here: Callable[[Job], Job] = inheritable_thread_target(spark)
+    pool = ThreadPoolExecutor(lanes, thread_name_prefix="floodmark-query")
+    begun = [pool.submit(like_here(job)) for job in jobs]
+    try:
+        done, _rest = wait(begun, return_when=FIRST_EXCEPTION)
+        for future in done:
+            future.result()
+    except Exception:
+        pool.shutdown(wait=True, cancel_futures=True)
+        raise
+    except BaseException:
+        # After Ctrl-C nobody waits for a query: it ends with the JVM.
+        pool.shutdown(wait=False, cancel_futures=True)
+        raise
+    pool.shutdown()
+
+
+# What a session's own result says went wrong, as tables to set beside what is counted again.
+#
+# A result comes out of a file: whatever in it is not what it should be is left out.
+
+
+MOST_FINDINGS: Final = 2_000
+"""Of a session, so many are told at most."""
+
+
+def claimed_anomalies(sessions: Sequence[Recorded]) -> list[dict[str, Any]]:
+    """Each anomaly of each session, with its verdict."""
+    return [
+        {
+            "session_id": session.session_id,
+            "anomaly": each["anomaly"],
+            "legal": each["legal"],
+            "reason": _text(each, "reason"),
+            "found": each["count"],
+        }
+        for session, each in _objects(sessions, "anomalies")
+        if _has(each, anomaly=str, legal=bool, count=int)
+    ]
+
+
+def session_claims(session: Recorded) -> Said:
+    """What a session says of itself, to be held against its events."""
+    told = session.result.get("anomalies")
+    counts: Counter[str] | None = None
+    if session.final_read is not None and isinstance(told, list):
+        counts = Counter()
+        for row in claimed_anomalies([session]):
+            counts[row["anomaly"]] += row["found"]
+    return Said(dict(session.start.readers), counts, session.ledger is not None, not session.timeless)
+
+
+def ledger_disagreements(ledger: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """The terms of the ledger on which events and result differ, as disagreements."""
+    return [
+        {
+            "session_id": row["session_id"],
+            "source": "result.json",
+            "name": row["term"],
+            "partition": "",
+            "found": row["from_events"],
+            "told": row["from_result"],
+        }
+        for row in ledger
+        if row["agrees"] is False
+    ]
+
+
+def claimed_findings(sessions: Sequence[Recorded]) -> list[dict[str, Any]]:
+    """What went wrong with records and why, once for each cause."""
+    return [
+        {
+            "session_id": session.session_id,
+            "kind": each["kind"],
+            "cause": each["cause"],
+            "sentence": each["sentence"],
+            "records": each["count"],
+            "committed_records": each.get("committed", 0) if type(each.get("committed", 0)) is int else 0,
+            "partitions_named": [name for name in each.get("partitions", ()) if isinstance(name, str)],
+        }
+        for session, each in _objects(sessions, "findings")
+        if _has(each, kind=str, cause=str, sentence=str, count=int)
+    ]
+
+
+def _objects(sessions: Sequence[Recorded], name: str) -> Iterator[tuple[Recorded, Mapping[str, Any]]]:
+    for session in sessions:
+        told = session.result.get(name)
+        for each in told[:MOST_FINDINGS] if isinstance(told, list) else ():
+            if isinstance(each, dict):
+                yield session, each
+
+
+def _has(found: Mapping[str, Any], **kinds: type) -> bool:
+    return all(type(found.get(name)) is kind for name, kind in kinds.items())
+
+
+def _text(found: Mapping[str, Any], name: str) -> str:
+    value = found.get(name)
+    return value if isinstance(value, str) else ""
+
 
 BINS: Final = 240
 """About how many bins a session's time series has."""
@@ -86,15 +190,15 @@ def compute(spark: "SparkSession", sessions: Sequence[Recorded], stage: Callable
             [
                 lambda: _recount(gather, sessions, known.events, plan, spark),
                 *_lasting(known, gather, lasting, plan),
-                lambda: gather.several(list(points.TABLES), points.points(known.rare)),
+                lambda: gather.several(list(timeline.POINT_TABLES), timeline.points(known.rare)),
             ],
             plan.lanes,
         )
         stage("ledger, latency, clients, recovery, alerts")
         side_by_side(spark, _summed_up(known, lasting, gather, plan), plan.lanes)
-    gather.add("findings", told.findings(sessions))
-    gather.add("anomalies_told", told.anomalies(sessions))
-    gather.add("disagreements", told.otherwise(gather.rows("ledger")) + gather.rows("disagreements"))
+    gather.add("findings", claimed_findings(sessions))
+    gather.add("anomalies_told", claimed_anomalies(sessions))
+    gather.add("disagreements", ledger_disagreements(gather.rows("ledger")) + gather.rows("disagreements"))
     return gather.tables()
 
 
@@ -102,7 +206,7 @@ def read(plan: Plan, spark: "SparkSession", sessions: Sequence[Recorded]) -> Rea
     """What findings over these sessions are made from; traffic is added up, if there is much of it."""
     events = plan.laid_out(frames.read_events(spark, sessions))
     rare = plan.kept(events.filter(~F.col("kind").isin(sorted(DATA_KINDS))))
-    known = placing.placed(rare, sessions)
+    known = frames.placed(rare, sessions)
     ends = plan.small(ends_of(sessions))
     return Read(
         events,
@@ -111,7 +215,7 @@ def read(plan: Plan, spark: "SparkSession", sessions: Sequence[Recorded]) -> Rea
         plan.small(known.begun),
         plan.small(known.all),
         plan.small(pa.Table.from_pylist(_results(sessions), schema=frames.RESULTS)),
-        tallies.plain(events, ends) if plan.little else plan.kept(tallies.tallied(events, rare, ends)),
+        progress.plain_tallies(events, ends) if plan.little else plan.kept(progress.tallied(events, rare, ends)),
     )
 
 
@@ -121,8 +225,10 @@ def _recount(
     """The anomalies counted again, and all that a session says otherwise of itself."""
     last = plan.laid_out(frames.read_final_reads(spark, sessions))
     ledgers = plan.laid_out(frames.read_ledgers(spark, sessions))
-    told_of = {each.session_id: told.said(each) for each in sessions if each.last_seq < running.MOST_EVENTS}
-    gather.several(running.TABLES, running.recounted(events, last, ledgers, told_of))
+    told_of = {
+        each.session_id: session_claims(each) for each in sessions if each.last_seq < anomaly_recount.MOST_EVENTS
+    }
+    gather.several(anomaly_recount.RECOUNT_TABLES, anomaly_recount.recounted(events, last, ledgers, told_of))
     for session in sessions:
         if session.session_id not in told_of:
             gather.leave_out(session.session_id, "anomalies")
@@ -133,7 +239,7 @@ def _recount(
 def _lasting(read: Read, gather: Gatherer, found: Spans, plan: Plan) -> list[Job]:
     def conditions() -> None:
         states = gather.kept("partition_states", timeline.partition_states(read.rare, read.begun, read.ends))
-        found["isr_conditions"] = gather.kept("isr_conditions", health.isr_conditions(states))
+        found["isr_conditions"] = gather.kept("isr_conditions", availability.isr_conditions(states))
 
     def faults() -> None:
         found["faults"] = gather.kept("faults", timeline.faults(read.rare, read.ends))
@@ -153,35 +259,35 @@ def _summed_up(read: Read, spans: Spans, gather: Gatherer, plan: Plan) -> list[J
     conditions, faults = spans["isr_conditions"], spans["faults"]
 
     def recovered() -> None:
-        troubles = recovery.troubles(spans["unavailability"], conditions)
-        times = gather.kept("fault_times", recovery.fault_times(faults, recovery.signs(events), troubles))
-        gather("fault_means", recovery.fault_means(times))
+        troubles = availability.troubles(spans["unavailability"], conditions)
+        times = gather.kept("fault_times", availability.fault_times(faults, availability.signs(events), troubles))
+        gather("fault_means", availability.fault_means(times))
 
     def behind() -> None:
         tops = progress.tops(events, rare, ends)
         tops = tops if plan.little else plan.kept(tops)
         gather("hw_series", progress.hw_series(tops, ends))
         lags = gather.kept("partition_lag", progress.partition_lag(events, rare, counted, tops, ends))
-        by_group = gather.kept("group_lag", lag.group_lag(lags))
-        gather("lag_peaks", lag.lag_peaks(by_group, faults))
+        by_group = gather.kept("group_lag", clients.group_lag(lags))
+        gather("lag_peaks", clients.lag_peaks(by_group, faults))
 
     def alerted() -> None:
-        vacant = plan.at_hand(lag.vacancies(rare, ends))
-        gather("controller_failovers", lag.failovers(rare, vacant, ends))
+        vacant = plan.at_hand(clients.vacancies(rare, ends))
+        gather("controller_failovers", clients.failovers(rare, vacant, ends))
         gather("alerts", alerts.alerts(conditions, _instants(rare), vacant))
 
     def totalled() -> None:
-        totals = gather.kept("counts", numbers.counts(counted))
-        gather("ledger", numbers.ledger(totals, read.results))
+        totals = gather.kept("counts", progress.counts(counted))
+        gather("ledger", progress.ledger(totals, read.results))
 
     def table(name: str, frame: Callable[[], "DataFrame"]) -> Job:
         return lambda: gather(name, frame())
 
     def served() -> "DataFrame":
-        return health.availability(spans["unavailability"], rare, of_kinds(counted, availability.ANSWERS), ends)
+        return availability.availability(spans["unavailability"], rare, of_kinds(counted, availability.ANSWERS), ends)
 
     def kept_in_sync() -> "DataFrame":
-        return health.partitions(rare, read.placed, ends, conditions, spans["hw_stalls"])
+        return availability.partitions(rare, read.placed, ends, conditions, spans["hw_stalls"])
 
     return [
         recovered,
@@ -191,13 +297,13 @@ def _summed_up(read: Read, spans: Spans, gather: Gatherer, plan: Plan) -> list[J
         totalled,
         table("availability", served),
         table("partitions", kept_in_sync),
-        table("rebalances", lambda: lag.rebalances(rare, clients.idle_waits(rare))),
+        table("rebalances", lambda: clients.rebalances(rare, clients.idle_waits(rare))),
         table("groups", lambda: clients.groups(counted, events)),
         table("members", lambda: clients.members(counted)),
         table("producers", lambda: clients.producers(counted)),
         table("client_errors", lambda: clients.errors(counted)),
-        table("throughput", lambda: traffic.throughput(counted)),
-        table("outcomes", lambda: traffic.outcomes(counted)),
+        table("throughput", lambda: progress.throughput(counted)),
+        table("outcomes", lambda: progress.outcomes(counted)),
     ]
 
 
@@ -210,8 +316,8 @@ def unavailability(read: Read, plan: Plan) -> "DataFrame":
 
 def hw_stalls(read: Read, plan: Plan) -> "DataFrame":
     """When high watermarks stood still."""
-    groups = _numbers(read, plan, stalls.HW_KINDS, stalls.PLACE)
-    return stalls.hw_stalls(of_kinds(read.events, stalls.HW_KINDS), read.rare, read.ends, groups)
+    groups = _numbers(read, plan, progress.STALL_KINDS, progress.PLACE)
+    return progress.hw_stalls(of_kinds(read.events, progress.STALL_KINDS), read.rare, read.ends, groups)
 
 
 def _numbers(read: Read, plan: Plan, kinds: Sequence[str], names: Sequence[str]) -> "DataFrame | None":
@@ -236,8 +342,8 @@ def latencies(read: Read, faults: "DataFrame", plan: Plan) -> "DataFrame":
 
 def _instants(rare: "DataFrame") -> "DataFrame":
     """What metrics count that happen at an instant."""
-    unclean = F.when(points.election_kind() == "unclean", F.lit("unclean"))
-    shrunk = F.when(points.isr_change().isin("shrink", "swap"), F.lit("shrink"))
+    unclean = F.when(timeline.election_kind() == "unclean", F.lit("unclean"))
+    shrunk = F.when(timeline.isr_change().isin("shrink", "swap"), F.lit("shrink"))
     told = rare.withColumn("what", F.coalesce(unclean, shrunk))
     return told.filter(F.col("what").isNotNull()).select("session_id", "what", "at_us", "seq")
 

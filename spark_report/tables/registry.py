@@ -6,9 +6,278 @@ The types of a table's columns are those of the registry, whatever a query happe
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any, Final
+from typing import Any, Final, Literal, NamedTuple
 
-from spark_report.tables.columns import COLUMNS, Column
+from playbooks.text import table_text
+
+# Every column that a table of findings has: its type, its unit and what it says. A name means one thing everywhere.
+
+
+Type = Literal["int", "float", "str", "bool", "ints", "strs"]
+
+
+class Column(NamedTuple):
+    """A column by name, wherever it stands."""
+
+    type: Type
+    unit: str
+    """Empty for what is counted in nothing, such as a name."""
+    meaning: str
+
+
+_US: Final = "µs"
+_RECORDS: Final = "records"
+_COUNT: Final = "count"
+
+
+def _columns(kind: Type, unit: str, /, **meanings: str) -> dict[str, Column]:
+    return {name: Column(kind, unit, meaning) for name, meaning in meanings.items()}
+
+
+COLUMNS: Final[dict[str, Column]] = {
+    **_columns(
+        "str", "",
+        session_id="The session's id.",
+        playbook="The playbook's name.",
+        title="The playbook's title, or its name.",
+        profile="The Kafka version that was modelled.",
+        verdict="`pass`, `fail`, `inconclusive`; empty for a session that never got to one.",
+        status="`complete`, `incomplete` (events are missing), `recovered` or `damaged`.",
+        headline="The verdict in one or two sentences.",
+        digest="Digest of the trace: two sessions with the same went the same way.",
+        tool_version="The floodmark that recorded it.",
+        wall_start="When it was recorded, UTC.",
+        path="The directory, or the file in it.",
+        what="What the row is about; the table says which words there are.",
+        reason="Why, in one sentence.",
+        table="A table of this report.",
+        partition="Topic and number, `orders-0`; empty for none.",
+        client="The client's name; empty for none.",
+        group_id="The consumer group; empty for none.",
+        scope="`partition`: as the cluster saw it; `client`: as a client felt it.",
+        began_by="What began it, in words.",
+        ended_by="What ended it, in words; empty if nothing did.",
+        election="`created`, `clean`, `unclean`, or `offline` (nobody could be elected).",
+        by="Who did it, or why.",
+        change="`shrink`, `expand` or `swap` (both at once).",
+        fate="`lost` for good, or `missing` at that moment.",
+        cause="The chain of events behind it, in one sentence.",
+        invariant="The property of the protocol.",
+        property="What had to come true.",
+        detail="More about it, in words.",
+        known="Which version mended it, or why this one need not keep it; empty for what must not happen.",
+        rule="The rule by which it was done or decided.",
+        node="The process.",
+        from_node="The process that was it before; empty for none.",
+        target="Whom it struck, or was meant for.",
+        error="Kafka's error or the client's exception; empty for none.",
+        fault="The fault's name; empty: all of the session.",
+        term="The ledger's term.",
+        phase="`all`, `before`, `during` or `after`; null in a row of a series.",
+        detected_by="The event that showed it.",
+        failure="The fatal error that ended the client; empty for none.",
+        condition="`under_replicated`, `under_min_isr`, `at_min_isr` or `offline`.",
+        anomaly="The anomaly's name, as on the page of anomalies.",
+        kind="Of what kind the finding is, as on the page of causes.",
+        sentence="The finding in one sentence.",
+        name="What is compared: a term of the ledger, or an anomaly.",
+        source="The file of the session that says something else.",
+        alert="The alert's name, which is the metric's.",
+        metric="Kafka's own name of the metric (MBean).",
+        severity="`page` or `warn`.",
+        measure="What was measured.",
+        measured_in="The unit of the values.",
+        better="`less` or `more`.",
+        rank="`best` or `worst` of the sessions in the report; empty for neither, or where all are alike.",
+        baseline_id="The session to compare with; empty for none.",
+        judged="`regression`, `improvement` or `same`; empty where there is nothing to compare with.",
+    ),
+    **_columns(
+        "int", _US,
+        at_us="When it happened.",
+        began_us="When it began.",
+        ended_us="When it ended; the session's end where nothing ended it.",
+        duration_us="How long it lasted.",
+        virtual_us="How long the session was.",
+        unavailable_us="Time without service, added up.",
+        longest_unavailable_us="The longest interval without service.",
+        observed_us="Time over which it could be told.",
+        bin_began_us="Where the bin begins.",
+        bin_us="How wide the bin is.",
+        min_us="The least.",
+        p50_us="The median.",
+        p95_us="95 % are at most this.",
+        p99_us="99 % are at most this.",
+        max_us="The most.",
+        idle_us="Time of its partitions without an owner, added up.",
+        under_replicated_us="Time with fewer replicas in sync than assigned.",
+        under_min_isr_us="Time with fewer replicas in sync than `min.insync.replicas`; null where that is not known.",
+        at_min_isr_us="Time with exactly `min.insync.replicas` in sync, and not all; null where that is not known.",
+        offline_us="Time without a leader by the controller's state.",
+        hw_stalled_us="Time of all its stalls.",
+        longest_hw_stall_us="The longest of its stalls.",
+        detected_us="When something showed that the cluster or a client had noticed; null: nothing did.",
+        elected_us="When the first leader was elected because of it; null: none was.",
+        restored_us="When every partition was served again that it had put out of service; null: it put none, "
+        "or one still is.",
+        recovered_us="When nothing that it had brought about was left; null: it brought nothing about, "
+        "or something is left.",
+        time_to_detect_us="From the fault's beginning to `detected_us`.",
+        time_to_elect_us="From the fault's beginning to `elected_us`.",
+        time_to_restore_us="Recovery time of the service (RTO): from the fault's beginning to `restored_us`.",
+        time_to_recover_us="From the fault's beginning to `recovered_us`.",
+        mttd_us="Mean time to detect: the mean of `time_to_detect_us`, over the faults that have one.",
+        mtte_us="Mean time to elect: the same of `time_to_elect_us`.",
+        mttr_us="Mean time to recover: the same of `time_to_recover_us`.",
+        rto_us="The recovery time that was kept: the greatest `time_to_restore_us`.",
+        since_us="Since when it was owed.",
+        bound_us="Within what time it was due.",
+        peak_at_us="When that was.",
+        drained_us="When the lag was down again; null: it was not.",
+        time_to_drain_us="From the peak to `drained_us`.",
+        for_us="How long the condition must hold before the alert fires.",
+        fired_us="When the alert fired; null: the condition did not hold for long enough.",
+        lost_us="When the one before went down, was paused, or lost its session; null: it was there to the last.",
+        without_us="How long there was none, from `lost_us` on.",
+        time_lost_us="Time of partitions without an owner that ended with it, added up.",
+    ),
+    **_columns(
+        "int", "event",
+        seq="Number of the event in the recording.",
+        began_seq="Number of the event that began it.",
+        ended_seq="Number of the event that ended it.",
+        last_seq="Number of the last event.",
+    ),
+    **_columns(
+        "int", "id",
+        fault_id="The fault's number in its session.",
+        leader="The broker that leads, -1 for nobody.",
+        broker="The broker, -1 for none.",
+        seed="Seed of every random stream.",
+    ),
+    **_columns(
+        "int", "epoch",
+        leader_epoch="The leader's epoch; of a controller its own.",
+        last_epoch="The last leader epoch.",
+    ),
+    **_columns(
+        "int", "offset",
+        log_offset="The first offset meant, -1 for none.",
+        end_offset="The offset behind the last one meant, -1 for none.",
+        hw="The high watermark.",
+    ),
+    **_columns(
+        "int", _RECORDS,
+        count="How many.",
+        records="How many.",
+        sent="Handed to the producer.",
+        acked="Acknowledged.",
+        failed="Ended in an error that proves that they were not written.",
+        rejected="The same: ended in an error that proves that they were not written.",
+        timed_out="Nobody can tell what became of them, because time ran out.",
+        unknown="Nobody can tell whether they were written.",
+        unknown_other="Nobody can tell what became of them, for another reason.",
+        aborted="Went with their transaction.",
+        unanswered="Nothing was told of them by the end.",
+        acked_lost="Acknowledged and gone for good.",
+        committed_lost="Of these, below the high watermark at some instant.",
+        consumed="Handed to consumers.",
+        read="Handed to the application.",
+        reread="Handed to the group again.",
+        skipped="Passed over, because the handler could not process them.",
+        abandoned="Handed to an application that did not process them.",
+        committed_records="Of these, that somebody could have read.",
+        lag="Behind the high watermark of what the group has read.",
+        peak_lag="The greatest lag.",
+        final_lag="The lag at the session's end.",
+        usual_lag="What the lag must be down to: its greatest before the first fault, else its median.",
+        interceptor_failures="An interceptor threw at them.",
+    ),
+    **_columns(
+        "int", _COUNT,
+        acks="The acks level; -1 is all.",
+        sequence="The first record's number at its client and partition, -1 for none.",
+        isr_size="Replicas in sync.",
+        replication="Replicas assigned.",
+        min_isr="`min.insync.replicas` at that time, or of a partition as a whole as the session began; null where the "
+        "session's start does not say it, as of Kafka's own topics.",
+        intervals="Intervals.",
+        events="Events recorded.",
+        faults="Faults injected.",
+        elections_clean="Elections from the ISR, the first leader apart.",
+        elections_unclean="Elections from outside the ISR.",
+        elections_offline="Times that nobody could be elected.",
+        isr_shrinks="Times that a replica left the ISR.",
+        isr_expands="Times that a replica joined it.",
+        truncations="Times that a replica cut its log.",
+        attempts_refused="Attempts to produce that ended in an error, or in no answer.",
+        violations="Invariants violated.",
+        retries="Attempts beyond the first.",
+        refused="Attempts that ended in an error, or in no answer.",
+        transactions="Transactions begun.",
+        transactions_committed="Transactions told to be committed.",
+        transactions_aborted="Transactions told to be aborted.",
+        transactions_unknown="Transactions of whose end nobody can tell.",
+        killed="Times that its process died.",
+        closed="Times that it was closed.",
+        rebalances="Rebalances.",
+        commits="Commits accepted.",
+        failed_commits="Commits that came to nothing, or of unknown outcome.",
+        partitions_lost="Partitions lost without being asked.",
+        times="How often.",
+        resets="Times that `auto.offset.reset` moved it.",
+        epochs="Different leader epochs, the first included.",
+        hw_stalls="Stalls of the high watermark.",
+        partitions_out="Partitions that were without service because of it.",
+        detected="Faults that something showed.",
+        recovered="Faults that had brought something about of which nothing was left.",
+        unrecovered_faults="Faults of which something was left at the session's end: no mean has them.",
+        members="Members of the group.",
+        partitions_moved="Partitions that had been given up or lost, and got an owner with it.",
+        found="How often, counted again.",
+        told="As the session says.",
+        peak="The most at any instant.",
+        left_out="Rows that were left out.",
+    ),
+    **_columns(
+        "int", "as its name says",
+        from_events="As counted from the events.",
+        from_result="As the session's own result gives it.",
+    ),
+    **_columns(
+        "float", "",
+        availability="Share of the time in which it was served, 0 to 1.",
+        value="The value; null where it was not to be had.",
+        baseline_value="The same of the baseline.",
+        difference="The value less the baseline's.",
+        difference_share="The same as a share of the baseline's; null where that is 0.",
+        acked_per_s="Records acknowledged per second.",
+        read_per_s="Records read per second.",
+        isr_changes_per_minute="Changes of the ISR per minute.",
+    ),
+    **_columns(
+        "bool", "",
+        gapless="Whether every number from 0 to the last is there once.",
+        open="Nothing ended it: it is cut off at the session's end.",
+        ok="Whether it held.",
+        agrees="Whether both say the same; null where one has nothing to say.",
+        ledger_agrees="Whether the ledger agrees throughout; null without a result.",
+        committed="Whether somebody could have read them.",
+        legal="Whether it may be seen under the settings in force.",
+        fired="Whether the condition held for long enough.",
+        unrecovered="Whether something that it had brought about was left at the session's end.",
+    ),
+    **_columns(
+        "ints", "ids",
+        isr="The replicas in sync.",
+        previous_isr="The replicas in sync before.",
+    ),
+    **_columns(
+        "strs", "",
+        partitions_named="The partitions.",
+        problems="What is wrong with the session; empty for a whole one.",
+    ),
+}  # fmt: skip
 
 SPAN: Final = ("began_us", "began_seq", "ended_us", "ended_seq", "open", "began_by", "ended_by")
 """The columns of every interval."""
@@ -380,3 +649,52 @@ def _by_name(*tables: Table) -> dict[str, Table]:
 
 TABLES: Final[dict[str, Table]] = _by_name(*_TABLES)
 """Name → table, in the order of the dictionary."""
+
+
+# The manual's data dictionary, made from the registry: ``python -m spark_report.tables.registry``.
+
+
+DICTIONARY_TITLE: Final = "# The tables of a report"
+
+_INTRODUCTION: Final = f"""{DICTIONARY_TITLE}
+
+`floodmark report` writes its findings as tables: `tables/NAME.parquet`, and the same rows under `tables` in
+`report.json`. A column has the same type in every table that has it. Times are virtual microseconds since the session
+began. What happens in one microsecond is in the order of `seq`. Intervals are `[began, ended)`; one that nothing ended
+is cut off at the session's end and has `open` true. A table of a session with very many rows shows the first of them,
+and `left_out` says how many are missing.
+"""
+_MADE: Final = """
+[The report](report.md) has how to read the page, and how things are counted. This page is made from the registry of
+tables (`python -m spark_report.tables.registry > docs/report-tables.md`).
+"""
+
+
+def dictionary_page() -> str:
+    """The page of the manual."""
+    return dictionary(_MADE)
+
+
+def dictionary(made: str = "") -> str:
+    """All tables, in Markdown; ``made`` stands under the introduction."""
+    shown = [table for table in TABLES.values() if table.name != "counts"]
+    rows = [(f"[`{table.name}`](#{table.name})", table.row) for table in shown]
+    overview = table_text(("table", "one row is"), rows, _plain)
+    return "\n".join([_INTRODUCTION + made, overview, *map(_section, shown)])
+
+
+def _section(table: Table) -> str:
+    rows = []
+    for name in table.columns:
+        column = table.column(name)
+        rows.append((f"`{name}`", column.type, column.unit, column.meaning))
+    columns = table_text(("column", "type", "unit", "meaning"), rows, _plain)
+    return f"## `{table.name}`\n\n{table.row}\n\n{columns}"
+
+
+def _plain(text: str) -> str:
+    return text.replace("|", "\\|")
+
+
+if __name__ == "__main__":
+    print(dictionary_page(), end="")

@@ -20,8 +20,8 @@ REPORT_MAY_USE = (
     "playbooks.session_format.session_finder",
     "playbooks.session_format.session_files",
     "playbooks.text",
-    "playbooks.session_format.sealed_columns",
-    "playbooks.session_format.session_errors",
+    "playbooks.session_format.session_files",
+    "playbooks.session_format.session_files",
 )
 CAMPAIGNS = ("spark_report.campaigns", "spark_report.fleet")
 """Parts of the report that run playbooks, or read what a storm has kept."""

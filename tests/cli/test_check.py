@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from playbooks.errors import PlaybookError, Problem, lines_of
-from playbooks.parser.document.folders import playbooks_under
+from playbooks.parser.document.includes import playbooks_under
 from playbooks.parser.loader import load, loads
 from tests.cli.running import Typed, floodmark
 from tests.support.playbooks import CLUSTER, CRASH, MANUAL
-from tui.output.excerpts import excerpt_of
+from tui.output.console import excerpt_of
 
 Type = Callable[..., Typed]
 

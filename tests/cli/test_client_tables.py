@@ -6,7 +6,7 @@ from io import StringIO
 from rich.console import Console
 
 from playbooks.results.client_stats import Clients, GroupSummary, MemberSummary, ProducerSummary
-from tui.output.client_tables import NOTES, ROWS, print_clients
+from tui.output.result import NOTES, ROWS, print_clients
 
 
 def printed(clients: Clients) -> list[str]:

@@ -20,7 +20,7 @@ from playbooks.session_format import session_files
 from spark_report import job
 from tests.cli.running import Typed
 from tests.support.playbooks import MANUAL
-from tui.cli.runs import reporting
+from tui.cli.runs import spark_jobs
 
 Type = Callable[..., Typed]
 
@@ -267,7 +267,7 @@ def test_report_in_an_unknown_format_starts_nothing(
 
 
 def test_report_takes_the_formats_that_there_are() -> None:
-    assert reporting.FORMATS == job.FORMATS
+    assert spark_jobs.FORMATS == job.FORMATS
 
 
 def test_report_of_no_session_starts_nothing(typed: Type, processes: type[FakeProcess]) -> None:

@@ -14,8 +14,7 @@ from faults.catalogue import CATALOGUE
 from playbooks.library import bundled
 from playbooks.session_format.filesystem import Fsync
 from tests.cli.running import ROOT, Typed
-from tui.cli.completion_command import ASKS, answering, is_asked
-from tui.cli.main import app
+from tui.cli.main import ASKS, answering, app, is_asked
 
 COMMANDS = {each.name or "" for each in app.registered_commands} | {each.name or "" for each in app.registered_groups}
 

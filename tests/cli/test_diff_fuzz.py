@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from playbooks.diff.compare import compare
+from playbooks.diff.session_diff import compare
 from playbooks.session_format import session_files
-from playbooks.session_format.session_errors import SessionError
+from playbooks.session_format.session_files import SessionError
 from tests.support.sessions import leader_crash, reseal, write_session
 
 FILES = (

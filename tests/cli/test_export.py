@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from faults.declarations.action import Action
+from faults.declarations.fault import Action
 from playbooks.engine.session import Session
 from playbooks.parser.loader import load, loads
 from playbooks.recording.recorder import Recorder

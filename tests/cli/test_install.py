@@ -28,9 +28,9 @@ ROOT = Path(__file__).parents[2]
 SCREEN = """
 import asyncio, gc
 from playbooks.engine.session import Session
-from tui.session.chosen import choose
-from tui.launch import make_app
-from tui.screen_choice import ScreenChoice
+from tui.session.playbook_choice import choose
+from tui.launcher import make_app
+from tui.program import ScreenChoice
 from tui.settings.schema import Settings
 
 async def shown(app):

@@ -6,13 +6,13 @@ from xml.etree.ElementTree import Element
 
 import pytest
 
-from playbooks.commands import command_of
-from playbooks.engine.job import NOT_RUN, Job, Outcome
-from playbooks.engine.running import start_session
+from playbooks.engine.session_runner import start_session
+from playbooks.engine.worker_pool import NOT_RUN, Job, Outcome
 from playbooks.parser.loader import loads
+from playbooks.text import command_of
 from tests.support.playbooks import CLUSTER, CRASH, MANUAL
+from tui.cli.runs.suite import Ended
 from tui.cli.runs.summary_documents import junit
-from tui.cli.runs.verdicts import Ended
 
 LOSING = CRASH.replace("config: {acks: all}", "config: {acks: 0}")
 WAITING = CLUSTER + "settle: 1s\nsteps:\n  - when: leader(orders-0) == 3\n    within: 1s\n    heal: all\n"

@@ -9,15 +9,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from playbooks.campaign.come_file import write_come
-from playbooks.campaign.coverage import coverage_of
-from playbooks.campaign.grouping import groups_of
 from playbooks.campaign.parquet_rows import batch_of
-from playbooks.campaign.runner import Come
+from playbooks.campaign.run_rows import coverage_of, groups_of, totals_of
+from playbooks.campaign.runner import Come, write_come
 from playbooks.campaign.store import PARTS, rows_kept
-from playbooks.campaign.totals import totals_of
+from playbooks.campaign.workloads.fuzz_workload import read_plan
 from playbooks.campaign.workloads.grid_workload import GridPlan
-from playbooks.campaign.workloads.plan_file import read_plan
 from playbooks.session_format import session_files
 from tests.cli.running import Typed
 from tests.support.playbooks import CLUSTER

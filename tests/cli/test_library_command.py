@@ -11,7 +11,7 @@ import pytest
 from cluster_model.protocol.versions import PROFILE_VERSIONS
 from playbooks.library.bundled import FRAGMENTS, fragment_names, names, path_of
 from playbooks.library.index import TAGS, THEMES, heading, theme_of
-from playbooks.model.plot import timeline
+from playbooks.model.step_text import timeline
 from playbooks.parser.loader import loads
 from tests.cli.running import Typed
 from tests.support.breadth import some

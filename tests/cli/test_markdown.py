@@ -7,15 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from playbooks.commands import command_of
-from playbooks.engine.job import Job, Outcome
-from playbooks.engine.running import start_session
+from playbooks.engine.session_runner import start_session
+from playbooks.engine.worker_pool import Job, Outcome
 from playbooks.parser.loader import loads
 from playbooks.results.baseline import Change, Difference
-from playbooks.text import escaped
+from playbooks.text import command_of, escaped
 from tests.support.playbooks import CLUSTER, CRASH, MANUAL
-from tui.cli.runs.markdown import markdown
-from tui.cli.runs.verdicts import Ended
+from tui.cli.runs.suite import Ended
+from tui.cli.runs.summary_documents import markdown
 
 FAILING = CLUSTER + "settle: 1s\nsteps:\n  - at: 1s\n    heal: all\nexpect:\n  - acked() == 0\n"
 LOSING = CRASH.replace("config: {acks: all}", "config: {acks: 0}")

@@ -4,7 +4,7 @@ import io
 
 from rich.console import Console
 
-from tui.output.progress import EVERY_S, PATIENCE_S, Telling
+from tui.output.console import EVERY_S, PATIENCE_S, Telling
 
 
 class Clock:

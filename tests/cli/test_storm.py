@@ -6,12 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from playbooks.campaign.come_file import write_come
-from playbooks.campaign.coverage import coverage_of
-from playbooks.campaign.grouping import groups_of
-from playbooks.campaign.runner import Come
-from playbooks.campaign.totals import totals_of
-from playbooks.campaign.workloads.plan_file import read_plan
+from playbooks.campaign.run_rows import coverage_of, groups_of, totals_of
+from playbooks.campaign.runner import Come, write_come
+from playbooks.campaign.workloads.fuzz_workload import read_plan
 from playbooks.version import VERSION
 from tests.cli.running import Typed
 from tests.playbooks.storms.small import plan, text

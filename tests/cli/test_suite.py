@@ -16,8 +16,7 @@ from playbooks.session_format import session_files
 from tests.cli.running import FLOODMARK, ROOT, Typed, floodmark
 from tests.cli.test_processes import on_a_terminal
 from tests.support.playbooks import CLUSTER, CRASH, MANUAL
-from tui.cli.runs.suite_report import fitting
-from tui.cli.runs.verdicts import HEADS
+from tui.cli.runs.suite import HEADS, fitting
 
 pytestmark = pytest.mark.thorough
 

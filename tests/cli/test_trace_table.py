@@ -11,7 +11,7 @@ from playbooks.parser.loader import loads
 from tests.cli.running import Typed
 from tests.cluster_model.tracing import CASES, run
 from tests.playbooks.test_manual_session import TWO
-from tui.output.trace_table import trace_lines
+from tui.output.result import trace_lines
 
 Type = Callable[..., Typed]
 

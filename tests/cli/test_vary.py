@@ -7,11 +7,11 @@ from xml.etree import ElementTree
 
 import pytest
 
-from playbooks.results.matrix_table import Table
+from playbooks.results.sweep_matrix import Table
 from playbooks.session_format import session_files
 from tests.cli.running import Typed
 from tests.support.playbooks import CLUSTER
-from tui.cli.runs.fitting import fitted
+from tui.cli.runs.sweep import fitted
 
 Type = Callable[..., Typed]
 
@@ -25,7 +25,7 @@ FAILING = CLUSTER + (
 
 @pytest.fixture(autouse=True)
 def files(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tui.cli.runs.varying.cores", lambda: 1)  # sessions run in this process: it is quicker
+    monkeypatch.setattr("tui.cli.runs.sweep.cores", lambda: 1)  # sessions run in this process: it is quicker
     for name, text in (("grid", GRID), ("fails", FAILING), ("plain", CLUSTER + STEPS)):
         (here / f"{name}.yaml").write_text(text)
 

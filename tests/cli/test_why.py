@@ -10,19 +10,18 @@ import pytest
 from rich.console import Console
 
 from cluster_model.checker.root_cause.findings import LOST, SKIPPED, Finding, Place
-from faults.declarations.action import Action
-from playbooks.diagnosis.counterfactuals import Change
-from playbooks.diagnosis.remedies import Remedy
+from faults.declarations.fault import Action
+from playbooks.diagnosis.remedies import Change, Remedy
 from playbooks.diagnosis.why import Explained, Why, findings_of
-from playbooks.engine.running import start_session
 from playbooks.engine.session import Session
+from playbooks.engine.session_runner import start_session
 from playbooks.library.bundled import path_of
 from playbooks.parser.loader import load, loads
 from playbooks.recording.recorder import Recorder
 from tests.cli.running import Typed
 from tests.playbooks.test_no_return import TAIL
-from tui.cli.runs.why_lines import print_why
-from tui.output.finding_lines import print_findings
+from tui.cli.runs.why import print_why
+from tui.output.result import print_findings
 
 Type = Callable[..., Typed]
 

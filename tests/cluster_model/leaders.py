@@ -2,15 +2,14 @@
 
 from typing import Any
 
-from cluster_model.broker.deleting import Deletions
 from cluster_model.broker.fetch.replica_fetcher import Fetcher
 from cluster_model.broker.fetch.replication_quota import Throttle
+from cluster_model.broker.partition.fetch_sessions import SessionCache
 from cluster_model.broker.partition.partition import BrokerMetadata, Replica
-from cluster_model.broker.partition.session_cache import SessionCache
-from cluster_model.broker.purgatory import Purgatory
+from cluster_model.broker.purgatory import Deletions, Purgatory
 from cluster_model.broker.request_handler import Service
 from cluster_model.log.batch_store import Lineages
-from cluster_model.protocol.config_key import ConfigValue
+from cluster_model.protocol.config_defs import ConfigValue
 from cluster_model.protocol.configs import BrokerConfig, TopicConfig
 from cluster_model.protocol.events import TraceEvent
 from cluster_model.protocol.messages import (

@@ -5,7 +5,7 @@ from typing import Any
 from cluster_model.clients.consumer.config import GroupSettings
 from cluster_model.clients.consumer.consumer import Consumer
 from cluster_model.kernel.node_context import Port
-from cluster_model.protocol.config_key import ConfigValue
+from cluster_model.protocol.config_defs import ConfigValue
 from cluster_model.protocol.configs import ConsumerConfig
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.group_messages import (
@@ -27,7 +27,7 @@ from cluster_model.protocol.group_messages import (
     SyncGroupResponse,
 )
 from cluster_model.protocol.versions import Profile
-from cluster_model.spec.application import Application
+from cluster_model.spec.cluster_spec import Application
 from tests.cluster_model.rigs import BROKERS, CLIENT, LATENCY, ReadingRig, state
 
 E = KafkaError

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from cluster_model.broker.partition.partition import Replica
 from cluster_model.log.replica_log import ReplicaLog
 from cluster_model.protocol.events import Appended, Event, HwAdvanced, IsrChanged, LeaderElected, PartitionOffline
-from cluster_model.protocol.slices import Slice
+from cluster_model.protocol.records import Slice
 
 if TYPE_CHECKING:
     from tests.cluster_model.protocol import Protocol

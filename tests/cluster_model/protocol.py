@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from cluster_model.broker.fetch.fetch_reads import epoch_end, serve_fetch
 from cluster_model.broker.partition.partition import BrokerMetadata, Replica
-from cluster_model.controller.committed import Committed
+from cluster_model.controller.committed_state import Committed
 from cluster_model.controller.immediate_controller import Decider
 from cluster_model.kernel.rng import Stream
 from cluster_model.log.batch_store import Lineages

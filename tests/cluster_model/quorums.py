@@ -2,16 +2,15 @@
 
 from typing import Any
 
-from cluster_model.controller.raft.config import QuorumConfig
-from cluster_model.controller.raft.raft import Role
+from cluster_model.controller.raft.raft import QuorumConfig, Role
 from cluster_model.controller.raft.raft_client import QuorumPeer, form_quorum
-from cluster_model.controller.raft.store import QuorumStore
+from cluster_model.controller.raft.raft_log import QuorumStore
 from cluster_model.kernel.event_loop import Payload
 from cluster_model.kernel.network import Network
 from cluster_model.kernel.node_context import Port
 from cluster_model.kernel.process import ProcessState
 from cluster_model.kernel.rng import Streams
-from cluster_model.protocol.config_key import ConfigValue
+from cluster_model.protocol.config_defs import ConfigValue
 from cluster_model.protocol.messages import NOBODY
 from cluster_model.protocol.versions import Profile
 

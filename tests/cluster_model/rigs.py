@@ -5,17 +5,15 @@ from typing import Any, TypeVar
 
 from cluster_model.clients.consumer.consumer import Consumer
 from cluster_model.clients.producer.config import ProducerConfig
-from cluster_model.clients.producer.partitioners import Placement
+from cluster_model.clients.producer.partitioners import Placement, RoundRobinPartitioner
 from cluster_model.clients.producer.producer import Producer
-from cluster_model.clients.producer.round_robin import RoundRobinPartitioner
 from cluster_model.kernel.event_loop import Payload
 from cluster_model.kernel.network import Network
 from cluster_model.kernel.node_context import Port
 from cluster_model.kernel.rng import Streams
 from cluster_model.log.batch_store import Lineages
-from cluster_model.log.keys import ProducerKeys
-from cluster_model.log.record_keys import KeySet
-from cluster_model.protocol.config_key import ConfigValue
+from cluster_model.log.record_keys import KeySet, ProducerKeys
+from cluster_model.protocol.config_defs import ConfigValue
 from cluster_model.protocol.configs import ConsumerConfig
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.events import TraceEvent
@@ -29,8 +27,7 @@ from cluster_model.protocol.messages import (
     ProduceResponse,
 )
 from cluster_model.protocol.versions import Profile
-from cluster_model.spec.application import Application
-from cluster_model.spec.cluster_spec import ProducerSpec
+from cluster_model.spec.cluster_spec import Application, ProducerSpec
 
 MS = 1_000
 SECOND = 1_000_000

@@ -7,9 +7,9 @@ from typing import Any, Final
 from cluster_model.cluster import Cluster
 from cluster_model.controller.raft.raft_client import ALARM, QuorumPeer
 from cluster_model.kernel.event_loop import LANES, LAST
+from cluster_model.kernel.link import INTO, OUT, Shape
 from cluster_model.kernel.process import TIMER, ProcessState
-from cluster_model.kernel.shapes import INTO, OUT, Shape
-from cluster_model.protocol.config_key import ConfigValue
+from cluster_model.protocol.config_defs import ConfigValue
 from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, GroupSpec, NetworkSpec, ProducerSpec, TopicSpec
 
 MS: Final = 1_000

@@ -9,7 +9,7 @@ if every write had been committed; and eligible leader replicas (KIP-966), for n
 from collections.abc import Callable
 from typing import Any, Final
 
-from cluster_model.controller.committed import Committed, PartitionRecord
+from cluster_model.controller.committed_state import Committed, PartitionRecord
 from cluster_model.controller.immediate_controller import Decider
 from cluster_model.kernel.event_loop import Payload
 from cluster_model.kernel.node_context import Alarm, Port

@@ -1,6 +1,6 @@
 """What a group's applications had in hand when they ended."""
 
-from cluster_model.checker.ledger.readings import Readings
+from cluster_model.checker.ledger.consumption import Readings
 from cluster_model.protocol.events import RecordsAbandoned, RecordsRead
 
 P = "orders-0"

@@ -6,8 +6,15 @@ from typing import Any
 
 import pytest
 
-from cluster_model.clients.admin_client import ADMIN, API_TIMEOUT_US, BACKOFF_US, REQUEST_TIMEOUT_US, AdminClient
-from cluster_model.clients.admin_routing import Answer, Describe
+from cluster_model.clients.admin_client import (
+    ADMIN,
+    API_TIMEOUT_US,
+    BACKOFF_US,
+    REQUEST_TIMEOUT_US,
+    AdminClient,
+    Answer,
+    Describe,
+)
 from cluster_model.kernel.event_loop import Payload
 from cluster_model.kernel.network import Network
 from cluster_model.kernel.node_context import Port

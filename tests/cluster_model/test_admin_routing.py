@@ -5,16 +5,8 @@ from typing import Any
 
 import pytest
 
-from cluster_model.clients.admin_client import API_TIMEOUT_US, BACKOFF_US
-from cluster_model.clients.admin_routing import AtBroker, Request, timed_out
-from cluster_model.protocol.admin_messages_part import (
-    DescribeProducersRequest,
-    DescribeProducersResponse,
-    DescribeTransactionsRequest,
-    DescribeTransactionsResponse,
-    ListTransactionsRequest,
-)
-from cluster_model.protocol.admin_words import entries_of
+from cluster_model.clients.admin_client import API_TIMEOUT_US, BACKOFF_US, AtBroker, Request, timed_out
+from cluster_model.protocol.admin_messages import entries_of
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.group_messages import (
     TRANSACTION,
@@ -31,7 +23,16 @@ from cluster_model.protocol.group_messages import (
     OffsetFetchRequest,
 )
 from cluster_model.protocol.messages import LATEST, ListOffsetsRequest, ListOffsetsResponse, MetadataRequest
-from cluster_model.protocol.transaction_messages import TxnMarker, WriteTxnMarkersRequest, WriteTxnMarkersResponse
+from cluster_model.protocol.transaction_messages import (
+    DescribeProducersRequest,
+    DescribeProducersResponse,
+    DescribeTransactionsRequest,
+    DescribeTransactionsResponse,
+    ListTransactionsRequest,
+    TxnMarker,
+    WriteTxnMarkersRequest,
+    WriteTxnMarkersResponse,
+)
 from tests.cluster_model.test_admin_client import MS, SECOND, Rig, Script, Scripted, metadata
 
 E = KafkaError

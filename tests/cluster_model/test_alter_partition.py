@@ -2,7 +2,7 @@
 
 import pytest
 
-from cluster_model.controller.committed import Committed
+from cluster_model.controller.committed_state import Committed
 from cluster_model.controller.immediate_controller import Decider
 from cluster_model.protocol.configs import TopicConfig
 from cluster_model.protocol.errors import KafkaError

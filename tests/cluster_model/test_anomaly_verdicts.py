@@ -7,8 +7,8 @@ import pytest
 from cluster_model.checker.anomalies.client_settings import ClientSettings, InForce, ProducerSettings
 from cluster_model.checker.anomalies.index import Facts
 from cluster_model.checker.anomalies.operations import OK
-from cluster_model.protocol.damage import Damage
 from cluster_model.protocol.events import BatchDamaged, NodeDown, PartitionDeleted, TraceEvent
+from cluster_model.protocol.records import Damage
 from cluster_model.protocol.versions import PROFILE_VERSIONS
 from tests.cluster_model.hands import Hands, P
 

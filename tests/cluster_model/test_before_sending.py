@@ -2,8 +2,8 @@
 
 import pytest
 
-from cluster_model.clients.sizes import InterceptedSizes, OneSize, every, sizes_of
-from cluster_model.protocol.config_key import ConfigValue
+from cluster_model.clients.workload import InterceptedSizes, OneSize, every, sizes_of
+from cluster_model.protocol.config_defs import ConfigValue
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.events import InterceptorFailed, RecordsFailed, RecordsSent
 from cluster_model.spec.cluster_spec import Interceptor, ProducerSpec

@@ -1,6 +1,6 @@
 """Callbacks that take time: while one runs nothing is sent, no answer is taken, and the clock is not looked at."""
 
-from cluster_model.protocol.config_key import ConfigValue
+from cluster_model.protocol.config_defs import ConfigValue
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.events import ProduceRefused, RecordsAcked, RecordsUnknown
 from cluster_model.protocol.messages import ProduceRequest

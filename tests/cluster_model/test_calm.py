@@ -3,11 +3,10 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cluster_model.log.batch_store import Lineage
-from cluster_model.log.past import PastLineage
+from cluster_model.log.batch_store import Lineage, PastLineage
 from cluster_model.log.segments import INT32_MAX, Segments
-from cluster_model.protocol.batch import Batch
-from cluster_model.protocol.rules import LogRules
+from cluster_model.protocol.configs import LogRules
+from cluster_model.protocol.records import Batch
 
 RULES = st.builds(
     LogRules,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from cluster_model.kernel.shapes import INTO, OUT
+from cluster_model.kernel.link import INTO, OUT
 from tests.cluster_model.test_processes import LATENCY, A, B, C
 from tests.cluster_model.test_troubles import MS, SECOND, Ask, got, make, shape
 

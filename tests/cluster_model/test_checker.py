@@ -6,16 +6,15 @@ model passes (every test runs it unbroken first).
 
 import pytest
 
-from cluster_model.broker.partition import leadership
-from cluster_model.broker.partition.following import Following
-from cluster_model.broker.partition.leadership import Leadership
+from cluster_model.broker.partition import partition
+from cluster_model.broker.partition.partition import Following, Leadership
 from cluster_model.broker.partition.replication_rules import Remote
 from cluster_model.cluster import Cluster
-from cluster_model.controller.committed import Committed
-from cluster_model.controller.rules.change import Change
+from cluster_model.controller.committed_state import Committed
+from cluster_model.controller.rules.partition_change import Change
 from cluster_model.log.leader_epoch_cache import EpochCache
 from cluster_model.protocol.events import Appended, HwAdvanced, RecordsLost, RecordsMissing
-from faults.declarations.action import Action
+from faults.declarations.fault import Action
 from faults.injector import FaultBoard
 from tests.cluster_model.hands import Hands, P
 from tests.cluster_model.test_cluster import SECOND, finish, inject, small
@@ -48,7 +47,7 @@ def test_a_leader_that_commits_alone_loses_acknowledged_records(monkeypatch: pyt
     def alone(leader_leo: int, _needed: tuple[Remote, ...]) -> int:
         return leader_leo
 
-    monkeypatch.setattr(leadership, "high_watermark", alone)
+    monkeypatch.setattr(partition, "high_watermark", alone)
     cluster = failover()
 
     assert "acks-all-durability" in broken(cluster)
@@ -59,7 +58,7 @@ def test_a_high_watermark_by_the_fastest_follower_loses_acknowledged_records(mon
     def fastest(leader_leo: int, needed: tuple[Remote, ...]) -> int:
         return min(leader_leo, max((remote.leo for remote in needed), default=leader_leo))
 
-    monkeypatch.setattr(leadership, "high_watermark", fastest)
+    monkeypatch.setattr(partition, "high_watermark", fastest)
     assert "acks-all-durability" in broken(failover())
 
 

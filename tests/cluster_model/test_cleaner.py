@@ -7,15 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cluster_model.log.batch_store import Lineages
-from cluster_model.log.compare import differing
-from cluster_model.log.keys import ProducerKeys, drawn, key_model, keys_of, lacks_key, named
 from cluster_model.log.log_cleaner import ToClean, clean, to_clean
 from cluster_model.log.offset_index import Found, indexes_of, largest_timestamp, offset_for_timestamp
-from cluster_model.log.record_keys import KeySet
-from cluster_model.log.replica_log import ReplicaLog
-from cluster_model.protocol.batch import Batch
-from cluster_model.protocol.records import Cleaned
-from cluster_model.protocol.rules import LogRules
+from cluster_model.log.record_keys import KeySet, ProducerKeys, drawn, key_model, keys_of, lacks_key, named
+from cluster_model.log.replica_log import ReplicaLog, differing
+from cluster_model.protocol.configs import LogRules
+from cluster_model.protocol.records import Batch, Cleaned
 
 SECOND = 1_000_000
 RULES = LogRules(segment_bytes=40, compact=True, delete=False, min_dirty_ppm=0, tombstone_us=10 * SECOND)

@@ -8,8 +8,18 @@ from cluster_model.cluster import Cluster
 from cluster_model.kernel.process import ProcessState
 from cluster_model.protocol.errors import ModelError
 from cluster_model.protocol.events import NodeDown, RecordsFailed, RecordsSent, RecordsUnknown
-from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, GroupSpec, NetworkSpec, ProducerSpec, TopicSpec
-from cluster_model.spec.load_spec import RATE_UNITS, ClosedLoop, RateProfile, Stretch
+from cluster_model.spec.cluster_spec import (
+    RATE_UNITS,
+    BrokerSpec,
+    ClosedLoop,
+    ClusterSpec,
+    GroupSpec,
+    NetworkSpec,
+    ProducerSpec,
+    RateProfile,
+    Stretch,
+    TopicSpec,
+)
 
 MS = 1_000
 SECOND = 1_000_000

@@ -8,7 +8,7 @@ from cluster_model.cluster import Cluster, Stop
 from cluster_model.protocol.events import DATA_KINDS, BecameLeader, BrokerFenced, HwAdvanced, IsrChanged, LeaderElected
 from cluster_model.protocol.versions import PROFILE_VERSIONS, modes_of
 from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, GroupSpec, ProducerSpec, TopicSpec
-from faults.declarations.action import Action
+from faults.declarations.fault import Action
 from faults.injector import FaultBoard
 from tests.support.breadth import some
 

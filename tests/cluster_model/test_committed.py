@@ -1,7 +1,7 @@
 """The committed state: what a change becomes, and partitions that come and go."""
 
-from cluster_model.controller.committed import Committed
-from cluster_model.controller.rules.change import LEADER, Change
+from cluster_model.controller.committed_state import Committed
+from cluster_model.controller.rules.partition_change import LEADER, Change
 from cluster_model.protocol.configs import TopicConfig
 from cluster_model.protocol.events import Event, describe
 from cluster_model.protocol.messages import NOBODY, PartitionState

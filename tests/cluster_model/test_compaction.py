@@ -5,17 +5,16 @@ from typing import Any
 
 import pytest
 
-from cluster_model.broker.storage.cleaning import run_cleaner
+from cluster_model.broker.storage.log_manager import run_cleaner
 from cluster_model.client_factory import FIRST_CONSUMER
 from cluster_model.cluster import Cluster
 from cluster_model.controller.cluster_parts import build_parts
 from cluster_model.kernel.rng import Streams
-from cluster_model.log.compare import differing
-from cluster_model.log.keys import Key, keys_of
-from cluster_model.log.replica_log import ReplicaLog
-from cluster_model.protocol.batch import Batch
+from cluster_model.log.record_keys import Key, keys_of
+from cluster_model.log.replica_log import ReplicaLog, differing
 from cluster_model.protocol.errors import KafkaError, ModelError
 from cluster_model.protocol.events import Event, LogCleaned, LogStartMoved, RecordsRead
+from cluster_model.protocol.records import Batch
 from cluster_model.protocol.versions import PROFILE_VERSIONS
 from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, GroupSpec, ProducerSpec, TopicSpec
 from tests.cluster_model.hands import Hands

@@ -6,10 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cluster_model.log.batch_store import Lineages
-from cluster_model.log.compare import differing
-from cluster_model.log.replica_log import ReplicaLog
-from cluster_model.protocol.batch import Batch
-from cluster_model.protocol.slices import Slice
+from cluster_model.log.replica_log import ReplicaLog, differing
+from cluster_model.protocol.records import Batch, Slice
 from cluster_model.util.ranges import Range, length, subtract, union
 
 

@@ -5,15 +5,24 @@ from dataclasses import fields
 import pytest
 
 from cluster_model.clients.consumer.config import GroupSettings
-from cluster_model.clients.producer.config import ProducerConfig
-from cluster_model.clients.producer.era import Era
+from cluster_model.clients.producer.config import Era, ProducerConfig
 from cluster_model.clients.producer.partitioners import PartitionerConfig
-from cluster_model.protocol.codecs import CODECS, Codec
-from cluster_model.protocol.config_defs import BROKER, CONSUMER, PRODUCER, SCOPES, TOPIC, Scope, check
-from cluster_model.protocol.config_key import INT_MAX, LONG_MAX, ConfigKey, ConfigValue
-from cluster_model.protocol.configs import BrokerConfig, ConsumerConfig, TopicConfig
+from cluster_model.protocol.config_defs import (
+    BROKER,
+    CONSUMER,
+    INT_MAX,
+    LONG_MAX,
+    PRODUCER,
+    SCOPES,
+    TOPIC,
+    ConfigKey,
+    ConfigValue,
+    Scope,
+    check,
+)
+from cluster_model.protocol.configs import BrokerConfig, ConsumerConfig, LogRules, TopicConfig
 from cluster_model.protocol.errors import ConfigConflictError, ModelError
-from cluster_model.protocol.rules import LogRules
+from cluster_model.protocol.records import CODECS, Codec
 from cluster_model.protocol.versions import Profile
 
 SECOND, MINUTE = 1_000_000, 60_000_000

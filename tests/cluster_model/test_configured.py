@@ -3,7 +3,7 @@
 from cluster_model.cluster import Cluster
 from cluster_model.observation.effective_config import Setting, of_broker, of_topic, told
 from cluster_model.protocol.config_defs import BROKER, TOPIC
-from cluster_model.protocol.rules import NEVER
+from cluster_model.protocol.configs import NEVER
 from playbooks.parser.loader import loads
 
 TEXT = """\

@@ -4,7 +4,6 @@ from itertools import pairwise
 
 import pytest
 
-from cluster_model.protocol.batch import Batch
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.events import ConsumerFailed, ConsumerReset, RecordsRead
 from cluster_model.protocol.messages import (
@@ -17,7 +16,7 @@ from cluster_model.protocol.messages import (
     ListOffsetsResponse,
     MetadataRequest,
 )
-from cluster_model.protocol.slices import Slice
+from cluster_model.protocol.records import Batch, Slice
 from tests.cluster_model.rigs import LATENCY, MS, SECOND, ConsumerRig, ReadingRig, state
 
 E = KafkaError

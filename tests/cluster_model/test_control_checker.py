@@ -7,16 +7,16 @@ from typing import Any
 
 import pytest
 
-from cluster_model.broker.partition import leadership
-from cluster_model.broker.partition.leadership import Leadership
+from cluster_model.broker.partition import partition
+from cluster_model.broker.partition.partition import Leadership
 from cluster_model.broker.partition.replication_rules import Remote
 from cluster_model.cluster import Cluster
-from cluster_model.controller.committed import Committed
-from cluster_model.controller.kraft import replication_control
+from cluster_model.controller.committed_state import Committed
+from cluster_model.controller.kraft import replication_control_manager
 from cluster_model.controller.kraft.cluster_control_manager import ClusterControl
-from cluster_model.controller.kraft.replication_control import ReplicationControl
+from cluster_model.controller.kraft.replication_control_manager import ReplicationControl
 from cluster_model.controller.rules import alter_partition
-from cluster_model.controller.rules.change import Change
+from cluster_model.controller.rules.partition_change import Change
 from cluster_model.controller.zookeeper import controller_requests
 from cluster_model.controller.zookeeper.control_plane import ZooKeeperPlane
 from cluster_model.controller.zookeeper.messages import LeaderAndIsrRequest
@@ -74,12 +74,12 @@ def test_a_member_that_lacks_what_its_leader_committed_is_seen(monkeypatch: pyte
         return hands
 
     assert shrunk().broken() == set()
-    monkeypatch.setattr(leadership, "high_watermark", alone)
+    monkeypatch.setattr(partition, "high_watermark", alone)
     assert shrunk().broken() == {LEADER_COMPLETENESS, "weak-isr"}
 
 
 def test_old_versions_are_known_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(leadership, "high_watermark", lambda leo, _needed: leo)
+    monkeypatch.setattr(partition, "high_watermark", lambda leo, _needed: leo)
     hands = Hands("2.0")
     hands.tell(1, 2, 3)
     hands.append(1, "a")
@@ -143,7 +143,7 @@ def test_a_fenced_broker_that_stays_in_the_isr_is_seen(monkeypatch: pytest.Monke
 
 
 def test_a_fenced_broker_that_joins_an_isr_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    real = replication_control.judge_kraft
+    real = replication_control_manager.judge_kraft
 
     def lenient(*words: Any, **named: Any) -> KafkaError:
         error = real(*words, **named)
@@ -160,7 +160,7 @@ def test_a_fenced_broker_that_joins_an_isr_is_seen(monkeypatch: pytest.MonkeyPat
 
     assert broken(cut_off()) == set()
     monkeypatch.setattr(Leadership, "_eligible", lambda _self, _broker, _remote: True)
-    monkeypatch.setattr(replication_control, "judge_kraft", lenient)
+    monkeypatch.setattr(replication_control_manager, "judge_kraft", lenient)
     assert broken(cut_off()) == {ELIGIBILITY}
 
 

@@ -9,10 +9,9 @@ import pytest
 import cluster_model
 from cluster_model.broker.fetch.replication_quota import slice_bytes
 from cluster_model.cluster import Cluster
+from cluster_model.kernel.link import ANSWER, OTHER, REQUEST, STRICT_ANSWER
 from cluster_model.kernel.process import DISCONNECTED
-from cluster_model.kernel.shapes import ANSWER, OTHER, REQUEST, STRICT_ANSWER
-from cluster_model.link_faultpoints import KINDS, QUESTIONS, kind_of
-from cluster_model.message_sizes import ENTRY, ENVELOPE, size_of
+from cluster_model.link_faultpoints import ENTRY, ENVELOPE, KINDS, QUESTIONS, kind_of, size_of
 from cluster_model.protocol.messages import FetchResponse, MetadataRequest, MetadataResponse, ProduceRequest
 from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, GroupSpec, ProducerSpec, TopicSpec
 from cluster_model.zookeeper import messages as zookeeper

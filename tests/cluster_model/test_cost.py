@@ -10,7 +10,7 @@ from cluster_model.checker.ledger import ledger
 from cluster_model.cluster import Cluster
 from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, NetworkSpec, ProducerSpec, TopicSpec
 from cluster_model.util.ranges import Range, union
-from playbooks.engine.running import start_session
+from playbooks.engine.session_runner import start_session
 from playbooks.library import bundled
 from playbooks.parser.loader import load
 

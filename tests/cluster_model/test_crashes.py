@@ -5,10 +5,9 @@ from typing import Any
 import pytest
 
 from cluster_model.cluster import Cluster
-from cluster_model.log.crash_recovery import DISK_LOSS, FLUSHED, POWER_LOSS, TAILS, TORN, WRITTEN_BACK
-from cluster_model.log.recovery import bytes_to_check
+from cluster_model.log.crash_recovery import DISK_LOSS, FLUSHED, POWER_LOSS, TAILS, TORN, WRITTEN_BACK, bytes_to_check
+from cluster_model.protocol.configs import WRITEBACK_US
 from cluster_model.protocol.events import Event, NodeDown, RecordsLost, RecoveryFinished, Truncated
-from cluster_model.protocol.rules import WRITEBACK_US
 from cluster_model.protocol.versions import PROFILE_VERSIONS
 from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, ProducerSpec, TopicSpec
 from tests.support.breadth import some

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from cluster_model.cluster import Cluster
-from cluster_model.protocol.config_key import ConfigValue
+from cluster_model.protocol.config_defs import ConfigValue
 from cluster_model.protocol.events import ProduceRefused
 from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, NetworkSpec, ProducerSpec, TopicSpec
-from faults.declarations.action import Action
+from faults.declarations.fault import Action
 from faults.injector import FaultBoard
 from tests.support.breadth import met
 

@@ -7,7 +7,7 @@ import pytest
 
 from cluster_model.client_factory import FIRST_CONSUMER
 from cluster_model.cluster import Cluster
-from cluster_model.protocol.config_key import ConfigValue
+from cluster_model.protocol.config_defs import ConfigValue
 from cluster_model.protocol.events import CommitFailed, ConsumerFailed, Event, RecordsAbandoned, RecordsRead
 from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, GroupSpec, ProducerSpec, TopicSpec
 

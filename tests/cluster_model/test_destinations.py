@@ -7,13 +7,20 @@ from typing import Any
 import pytest
 
 from cluster_model.cluster import Cluster
-from cluster_model.log.keys import keys_of
+from cluster_model.log.record_keys import keys_of
 from cluster_model.protocol.events import RecordsFailed, RecordsSent
 from cluster_model.protocol.messages import NOBODY
-from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, NetworkSpec, ProducerSpec, TopicSpec
-from cluster_model.spec.load_spec import HotKey, OwnPartitioner
-from cluster_model.util.murmur import partition_for_key
-from faults.declarations.action import Action
+from cluster_model.spec.cluster_spec import (
+    BrokerSpec,
+    ClusterSpec,
+    HotKey,
+    NetworkSpec,
+    OwnPartitioner,
+    ProducerSpec,
+    TopicSpec,
+)
+from cluster_model.util.deterministic_math import partition_for_key
+from faults.declarations.fault import Action
 from faults.injector import FaultBoard
 from tests.cluster_model.rigs import MS, ProducerRig
 

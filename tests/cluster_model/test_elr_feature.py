@@ -3,7 +3,7 @@
 import pytest
 
 from cluster_model.cluster import Cluster
-from cluster_model.protocol.config_key import ConfigValue
+from cluster_model.protocol.config_defs import ConfigValue
 from cluster_model.protocol.errors import ModelError
 from cluster_model.protocol.versions import ELR_FEATURE, PROFILE_VERSIONS, Profile, modes_of
 from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec

@@ -2,8 +2,8 @@
 
 import pytest
 
-from cluster_model.clients.producer.ending import FOREVER_US
-from cluster_model.protocol.config_key import ConfigValue
+from cluster_model.clients.producer.producer import FOREVER_US
+from cluster_model.protocol.config_defs import ConfigValue
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.events import RecordsAcked, RecordsFailed, RecordsSent, RecordsUnknown
 from cluster_model.protocol.messages import ProduceRequest

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cluster_model.log.leader_epoch_cache import UNDEFINED, EpochCache
-from cluster_model.protocol.batch import EpochEntry
+from cluster_model.protocol.records import EpochEntry
 
 Entries = tuple[EpochEntry, ...]
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from cluster_model.broker.fetch.selectors import ReplicaView, rack_aware
+from cluster_model.broker.fetch.fetch_reads import ReplicaView, rack_aware
 from cluster_model.cluster import Cluster
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.events import ConsumerReset, RecordsRead
@@ -17,7 +17,7 @@ from cluster_model.protocol.messages import (
     MetadataResponse,
     PartitionState,
 )
-from cluster_model.protocol.slices import Slice
+from cluster_model.protocol.records import Slice
 from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, GroupSpec, NetworkSpec, ProducerSpec, TopicSpec
 from tests.cluster_model.again import comes_out_again
 from tests.cluster_model.leaders import CONSUMER_NODE, LeaderRig, P

@@ -7,7 +7,7 @@ import pytest
 from cluster_model.broker.fetch.replication_quota import slice_bytes
 from cluster_model.broker.request_handler import Service
 from cluster_model.cluster import Cluster
-from cluster_model.protocol.config_key import ConfigValue
+from cluster_model.protocol.config_defs import ConfigValue
 from cluster_model.protocol.events import RecordsAcked, RecordsRead
 from cluster_model.protocol.messages import FetchRequest, FetchResponse
 from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, GroupSpec, NetworkSpec, ProducerSpec, TopicSpec

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from cluster_model.broker import request_handler
-from cluster_model.broker.fetch.fetcher_ids import fetcher_id, fetcher_of, first_correlation, java_hash
+from cluster_model.broker.fetch.replica_fetcher import fetcher_id, fetcher_of, first_correlation, java_hash
 from cluster_model.broker.request_handler import Service
 from cluster_model.cluster import Cluster
 from cluster_model.protocol.messages import FetchRequest

@@ -6,7 +6,7 @@ import pytest
 
 from cluster_model.clients.consumer.membership import STABLE
 from cluster_model.cluster import Cluster
-from cluster_model.protocol.config_key import ConfigValue
+from cluster_model.protocol.config_defs import ConfigValue
 from cluster_model.protocol.events import (
     CommitFailed,
     GroupRebalanced,

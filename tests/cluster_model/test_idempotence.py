@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from cluster_model.broker.partition.producer_state import REMEMBERED, ProducerMemory
 from cluster_model.log.batch_store import Lineages
 from cluster_model.log.replica_log import ReplicaLog
-from cluster_model.protocol.batch import Batch
 from cluster_model.protocol.errors import KafkaError
+from cluster_model.protocol.records import Batch
 from cluster_model.protocol.versions import Profile
 
 E = KafkaError

@@ -10,7 +10,7 @@ from cluster_model.broker.partition.replication_rules import (
     out_of_sync,
     restarts_fetcher,
 )
-from cluster_model.protocol.config_key import ConfigValue
+from cluster_model.protocol.config_defs import ConfigValue
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.messages import ALL, AlterPartitionResponse
 from cluster_model.protocol.versions import Profile

@@ -7,7 +7,7 @@ import pytest
 
 from cluster_model.cluster import Cluster
 from cluster_model.log import log_cleaner
-from cluster_model.log.keys import Key, keys_of
+from cluster_model.log.record_keys import Key, keys_of
 from cluster_model.log.replica_log import ReplicaLog
 from cluster_model.log.transaction_index import Transactions
 from cluster_model.protocol.events import InvariantViolated

@@ -10,8 +10,7 @@ from cluster_model.cluster import Cluster, Stop
 from cluster_model.kernel.process import DISCONNECTED
 from cluster_model.snapshots import Columns, Keyframe, columns, pack, rows, unpack
 from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, GroupSpec, ProducerSpec, TopicSpec
-from faults.declarations.action import Action
-from faults.declarations.fault import FaultError
+from faults.declarations.fault import Action, FaultError
 from faults.injector import FaultBoard
 from tests.support.breadth import many
 

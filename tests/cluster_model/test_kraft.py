@@ -3,7 +3,7 @@
 import pytest
 
 from cluster_model.cluster import Cluster
-from cluster_model.controller.kraft.heartbeats import HeartbeatManager
+from cluster_model.controller.kraft.cluster_control_manager import HeartbeatManager
 from cluster_model.kernel.process import ProcessState
 from cluster_model.protocol.admin_messages import (
     AlterableConfig,

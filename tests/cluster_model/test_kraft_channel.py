@@ -4,8 +4,7 @@ from typing import Any
 
 import pytest
 
-from cluster_model.controller.kraft.alter_partition_manager import AGAIN, AlterPartitionManager
-from cluster_model.controller.kraft.controller_channel import ControllerChannel
+from cluster_model.controller.kraft.controller_channel import AGAIN, AlterPartitionManager, ControllerChannel
 from cluster_model.controller.kraft.messages import (
     AlterPartitionBatchRequest,
     AlterPartitionBatchResponse,

@@ -5,7 +5,7 @@ import random
 import pytest
 
 from cluster_model.cluster import Cluster
-from cluster_model.protocol.config_key import ConfigValue
+from cluster_model.protocol.config_defs import ConfigValue
 from cluster_model.protocol.events import BrokerFenced, ElrChanged, Event, IsrChanged, LeaderElected, PartitionOffline
 from cluster_model.protocol.messages import NOBODY
 from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, ProducerSpec, TopicSpec

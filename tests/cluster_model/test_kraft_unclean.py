@@ -3,7 +3,7 @@
 import pytest
 
 from cluster_model.protocol.admin_messages import AlterableConfig, AlterConfigsResource, IncrementalAlterConfigsRequest
-from cluster_model.protocol.config_key import ConfigValue
+from cluster_model.protocol.config_defs import ConfigValue
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.messages import NOBODY
 from tests.cluster_model.timelines import MS, SECOND, Watched

@@ -14,7 +14,7 @@ from cluster_model.protocol.messages import (
     ProduceRequest,
     ProduceResponse,
 )
-from cluster_model.protocol.slices import Slice
+from cluster_model.protocol.records import Slice
 from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, GroupSpec, ProducerSpec, TopicSpec
 from tests.cluster_model.rigs import LATENCY, MS, SECOND, ConsumerRig, ProducerRig, state
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from cluster_model.broker.partition.following import Outcome
+from cluster_model.broker.partition.partition import Outcome
 from cluster_model.broker.partition.replication_rules import LONG_AGO, UNKNOWN_LEO, Remote
 from cluster_model.cluster import Cluster
 from cluster_model.protocol.messages import EpochEnd, PartitionState

@@ -9,7 +9,7 @@ from cluster_model.cluster import Cluster
 from cluster_model.kernel.process import ProcessState
 from cluster_model.protocol.versions import parse_version
 from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, ProducerSpec, TopicSpec, TransactionPlan
-from faults.declarations.action import Action
+from faults.declarations.fault import Action
 from faults.injector import FaultBoard
 from tests.cluster_model.plain_ledger import Watch
 from tests.support.breadth import many, some

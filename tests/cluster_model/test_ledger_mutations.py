@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from cluster_model.broker.partition import leadership
+from cluster_model.broker.partition import partition
 from cluster_model.broker.partition.replication_rules import Remote
 from cluster_model.checker.ledger.delivery_tracker import ACKED, FAILED, UNKNOWN, Books
 from cluster_model.checker.ledger.per_client import unknown_written
@@ -135,7 +135,7 @@ def test_a_high_watermark_that_runs_ahead_makes_what_is_lost_committed(monkeypat
         return hands
 
     assert found(tail()) == {"missing": 2, "acked_lost": 2}
-    monkeypatch.setattr(leadership, "high_watermark", ahead)
+    monkeypatch.setattr(partition, "high_watermark", ahead)
     assert found(tail()) == {"missing": 2, "acked_lost": 2, "committed_lost": 2}
 
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from cluster_model.cluster import Cluster
 from cluster_model.kernel import long_poll
-from cluster_model.kernel.shapes import Shape
+from cluster_model.kernel.link import Shape
 from cluster_model.snapshots import pack, unpack
 from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, TopicSpec
 from tests.cluster_model.shaking import (

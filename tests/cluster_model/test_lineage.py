@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cluster_model.log.batch_store import Lineage, Lineages
-from cluster_model.protocol.batch import Batch
+from cluster_model.protocol.records import Batch
 
 
 def batch(base: int, records: int, size: int = 100) -> Batch:

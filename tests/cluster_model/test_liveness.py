@@ -9,20 +9,18 @@ from typing import Any
 
 import pytest
 
-from cluster_model.broker.partition.following import Following
-from cluster_model.broker.partition.leadership import Leadership
-from cluster_model.broker.partition.partition import Replica
+from cluster_model.broker.partition.partition import Following, Leadership, Replica
 from cluster_model.broker.request_handler import Service
 from cluster_model.checker.liveness.liveness_checker import NAMES, PROPERTIES
 from cluster_model.cluster import Cluster
-from cluster_model.controller.kraft.replication_control import ReplicationControl
-from cluster_model.controller.raft import votes
-from cluster_model.controller.zookeeper import elections, state_machines
+from cluster_model.controller.kraft.replication_control_manager import ReplicationControl
+from cluster_model.controller.raft import raft
+from cluster_model.controller.zookeeper import kafka_controller, state_machines
 from cluster_model.log.leader_epoch_cache import EpochCache
 from cluster_model.protocol.events import LivenessOverdue
 from cluster_model.protocol.messages import PartitionState
 from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, GroupSpec, ProducerSpec, TopicSpec
-from faults.declarations.action import Action
+from faults.declarations.fault import Action
 from faults.injector import FaultBoard
 
 SECOND = 1_000_000
@@ -136,7 +134,7 @@ def zombie_writes(kafka: str, mode: str) -> Cluster:
 
 
 def no_votes(patch: Patch) -> None:
-    patch.setattr(votes, "may_vote", lambda _node, _request: False)
+    patch.setattr(raft, "may_vote", lambda _node, _request: False)
 
 
 def nobody_after_a_leader(patch: Patch) -> None:
@@ -204,7 +202,7 @@ def no_rebalancing(patch: Patch) -> None:
 
 
 def no_rebalancing_zk(patch: Patch) -> None:
-    patch.setattr(elections, "imbalanced_zk", lambda *_args, **_named: [])
+    patch.setattr(kafka_controller, "imbalanced_zk", lambda *_args, **_named: [])
 
 
 def followers_keep_everything(patch: Patch) -> None:

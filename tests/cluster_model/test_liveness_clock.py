@@ -4,15 +4,15 @@ from typing import Any
 
 import pytest
 
-from cluster_model.broker.partition.leadership import Leadership
+from cluster_model.broker.partition.partition import Leadership
 from cluster_model.checker.liveness.deadlines import Bounds
 from cluster_model.checker.liveness.liveness_checker import NAMES
 from cluster_model.cluster import Cluster
-from cluster_model.controller.kraft.replication_control import ReplicationControl
+from cluster_model.controller.kraft.replication_control_manager import ReplicationControl
 from cluster_model.protocol.events import LivenessOverdue
 from cluster_model.snapshots import pack, unpack
 from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, ProducerSpec, TopicSpec
-from faults.declarations.action import Action
+from faults.declarations.fault import Action
 from faults.injector import FaultBoard
 from tests.cluster_model.test_liveness import (
     P,

@@ -6,9 +6,8 @@ from cluster_model.clients.admin_client import ADMIN
 from cluster_model.cluster import Cluster
 from cluster_model.controller.raft.raft_client import LEAVING_US
 from cluster_model.kernel.process import ProcessState
-from cluster_model.protocol.endings import OUT_OF_MEMORY
 from cluster_model.protocol.errors import ModelError
-from cluster_model.protocol.events import ControllerChanged, NodeDown, NodeUp, TraceEvent
+from cluster_model.protocol.events import OUT_OF_MEMORY, ControllerChanged, NodeDown, NodeUp, TraceEvent
 from cluster_model.spec.cluster_spec import (
     FIRST_ZOOKEEPER,
     BrokerSpec,

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cluster_model.clients.load import NEVER, RateCurve
-from cluster_model.spec.load_spec import HOUR_US, RATE_UNITS, RateProfile, Stretch, constant
+from cluster_model.clients.workload import NEVER, RateCurve
+from cluster_model.spec.cluster_spec import HOUR_US, RATE_UNITS, RateProfile, Stretch, constant
 
 SECOND = 1_000_000
 

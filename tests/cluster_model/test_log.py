@@ -11,11 +11,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from cluster_model.log.batch_store import Lineage, Lineages
-from cluster_model.log.compare import differing
-from cluster_model.log.replica_log import ReplicaLog
-from cluster_model.protocol.batch import Batch
-from cluster_model.protocol.rules import WRITEBACK_US
-from cluster_model.protocol.slices import Slice
+from cluster_model.log.replica_log import ReplicaLog, differing
+from cluster_model.protocol.configs import WRITEBACK_US
+from cluster_model.protocol.records import Batch, Slice
 
 
 @dataclass

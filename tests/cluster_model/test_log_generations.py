@@ -5,10 +5,9 @@ import pytest
 from cluster_model.broker.partition.partition import Replica
 from cluster_model.controller.cluster_parts import build_parts
 from cluster_model.kernel.rng import Streams
-from cluster_model.protocol.batch import Batch
 from cluster_model.protocol.events import Event, LogCleaned
 from cluster_model.protocol.messages import PartitionState, ProduceRequest
-from cluster_model.protocol.records import Cleaned
+from cluster_model.protocol.records import Batch, Cleaned
 from cluster_model.protocol.versions import PROFILE_VERSIONS, Profile
 from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, TopicSpec
 from tests.cluster_model.hands import Hands

@@ -10,14 +10,11 @@ from cluster_model.cluster import Cluster
 from cluster_model.log.batch_store import Lineages
 from cluster_model.log.replica_log import ReplicaLog
 from cluster_model.log.segments import Segments
-from cluster_model.protocol.config_defs import check
-from cluster_model.protocol.config_key import LONG_MAX, ConfigValue
-from cluster_model.protocol.configs import BrokerConfig, TopicConfig
+from cluster_model.protocol.config_defs import LONG_MAX, ConfigValue, check
+from cluster_model.protocol.configs import DAY_US, NEVER, BrokerConfig, LogRules, TopicConfig, log_rules, millionths
 from cluster_model.protocol.errors import KafkaError, ModelError
 from cluster_model.protocol.events import ProduceRefused
-from cluster_model.protocol.log_config import log_rules, millionths
 from cluster_model.protocol.messages import ProduceRequest
-from cluster_model.protocol.rules import DAY_US, NEVER, LogRules
 from cluster_model.protocol.versions import PROFILE_VERSIONS, Profile
 from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, ProducerSpec, TopicSpec
 

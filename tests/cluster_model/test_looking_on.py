@@ -5,9 +5,8 @@ from dataclasses import replace
 import pytest
 
 from cluster_model.cluster import Cluster
-from cluster_model.inspection.log_inspector import copies, inspect
-from cluster_model.inspection.log_marks import lane_marks
-from cluster_model.kernel.flights import flights
+from cluster_model.inspection.log_inspector import copies, inspect, lane_marks
+from cluster_model.kernel.network import flights
 from cluster_model.observation.inflight_fetches import FetchWire, fetch_wires
 from cluster_model.protocol.errors import ModelError
 from cluster_model.protocol.messages import FetchRequest

@@ -14,7 +14,7 @@ from cluster_model.protocol.group_messages import (
     LeaveGroupRequest,
     OffsetCommitRequest,
 )
-from cluster_model.spec.application import Application
+from cluster_model.spec.cluster_spec import Application
 from tests.cluster_model.member_rig import COORDINATOR, E, MemberRig, member
 from tests.cluster_model.rigs import BROKERS, LATENCY, MS, SECOND
 from tests.cluster_model.test_consumer import answer, data, fill

@@ -4,7 +4,7 @@ from typing import Any
 
 from cluster_model.clients.consumer.coordinator import Coordination
 from cluster_model.clients.consumer.membership import STABLE
-from cluster_model.protocol.config_key import ConfigValue
+from cluster_model.protocol.config_defs import ConfigValue
 from cluster_model.protocol.events import CommitFailed, ConsumerFailed
 from cluster_model.protocol.group_messages import (
     FindCoordinatorRequest,

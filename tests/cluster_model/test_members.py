@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from cluster_model.protocol.config_key import ConfigValue
+from cluster_model.protocol.config_defs import ConfigValue
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.events import ConsumerFailed, PartitionsAssigned, PartitionsLost, PartitionsRevoked
 from cluster_model.protocol.group_messages import (

@@ -5,9 +5,8 @@ from dataclasses import fields
 import pytest
 
 from cluster_model.clients.consumer.config import GroupSettings
-from cluster_model.coordinators.group.consumer_protocol.config import ModernConfig
-from cluster_model.protocol.config_defs import check
-from cluster_model.protocol.config_key import ConfigValue
+from cluster_model.coordinators.group.consumer_protocol.consumer_group import ModernConfig
+from cluster_model.protocol.config_defs import ConfigValue, check
 from cluster_model.protocol.errors import ModelError
 from cluster_model.protocol.versions import Profile
 

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from cluster_model.clients.consumer.coordination import ModernCoordination
-from cluster_model.protocol.config_key import ConfigValue
+from cluster_model.clients.consumer.consumer_protocol import ModernCoordination
+from cluster_model.protocol.config_defs import ConfigValue
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.events import (
     CommitFailed,
@@ -16,6 +16,8 @@ from cluster_model.protocol.events import (
     PartitionsRevoked,
 )
 from cluster_model.protocol.group_messages import (
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
     FetchedOffset,
     FindCoordinatorRequest,
     OffsetCommitRequest,
@@ -24,7 +26,6 @@ from cluster_model.protocol.group_messages import (
     OffsetFetchResponse,
 )
 from cluster_model.protocol.messages import FetchRequest
-from cluster_model.protocol.messages_part import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
 from tests.cluster_model.member_rig import COORDINATOR, E, MemberRig
 from tests.cluster_model.rigs import BROKERS, LATENCY, MS, SECOND
 from tests.cluster_model.test_consumer import answer, data, fill

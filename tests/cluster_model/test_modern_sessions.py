@@ -7,7 +7,7 @@ import pytest
 
 from cluster_model.cluster import Cluster
 from cluster_model.protocol.admin_messages import CreatePartitionsRequest, NewPartitions
-from cluster_model.protocol.config_key import ConfigValue
+from cluster_model.protocol.config_defs import ConfigValue
 from cluster_model.protocol.events import (
     CommitFailed,
     ConsumerFailed,

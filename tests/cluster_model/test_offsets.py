@@ -3,8 +3,8 @@
 import pytest
 
 from cluster_model.broker.fetch.fetch_reads import check_epoch
-from cluster_model.broker.offsets import Answer, answer, list_offset
 from cluster_model.broker.partition.partition import Replica
+from cluster_model.broker.request_handler import Answer, answer, list_offset
 from cluster_model.cluster import Cluster
 from cluster_model.controller.cluster_parts import build_parts
 from cluster_model.kernel.rng import Streams

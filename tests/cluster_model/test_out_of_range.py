@@ -6,10 +6,8 @@ import pytest
 
 from cluster_model.broker.fetch.fetch_reads import check_epoch
 from cluster_model.broker.fetch.replica_fetcher import Fetcher
-from cluster_model.broker.offsets import list_offset
-from cluster_model.broker.partition.following import Following, Outcome
-from cluster_model.broker.partition.partition import Replica
-from cluster_model.broker.request_handler import Service
+from cluster_model.broker.partition.partition import Following, Outcome, Replica
+from cluster_model.broker.request_handler import Service, list_offset
 from cluster_model.cluster import Cluster
 from cluster_model.kernel.process import ProcessState
 from cluster_model.protocol.errors import KafkaError
@@ -25,7 +23,7 @@ from cluster_model.protocol.messages import (
     ListOffsetsResponse,
     PartitionState,
 )
-from cluster_model.protocol.slices import Slice
+from cluster_model.protocol.records import Slice
 from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, NetworkSpec, ProducerSpec, TopicSpec
 from tests.cluster_model.hands import Hands
 from tests.cluster_model.leaders import LeaderRig, P

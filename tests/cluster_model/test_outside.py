@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from cluster_model.cluster import Cluster
-from cluster_model.node import NAME, OUTSIDE
+from cluster_model.external_clients import NAME, OUTSIDE
 from cluster_model.protocol.events import (
     ProduceRefused,
     ProduceRetried,

@@ -1,7 +1,7 @@
 """What clients outside may see goes by the weakest of what they asked for, and is the same from a keyframe on."""
 
 from cluster_model.cluster import Cluster
-from cluster_model.manners import Manners
+from cluster_model.external_clients import Manners
 from cluster_model.protocol.messages import FetchPartition, FetchRequest, InitProducerIdRequest, ProduceRequest
 from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, TopicSpec
 

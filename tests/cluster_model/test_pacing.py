@@ -4,12 +4,20 @@ from typing import Any
 
 import pytest
 
-from cluster_model.clients.load import RateCurve
-from cluster_model.clients.workload import AT_ONCE_US
+from cluster_model.clients.workload import AT_ONCE_US, RateCurve
 from cluster_model.cluster import Cluster
 from cluster_model.protocol.events import Event, RecordsAcked, RecordsFailed, RecordsSent, RecordsUnknown
-from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, NetworkSpec, ProducerSpec, TopicSpec
-from cluster_model.spec.load_spec import RATE_UNITS, ClosedLoop, RateProfile, Stretch
+from cluster_model.spec.cluster_spec import (
+    RATE_UNITS,
+    BrokerSpec,
+    ClosedLoop,
+    ClusterSpec,
+    NetworkSpec,
+    ProducerSpec,
+    RateProfile,
+    Stretch,
+    TopicSpec,
+)
 
 SECOND = 1_000_000
 LATENCY = 1_000

@@ -2,9 +2,8 @@
 
 import pytest
 
-from cluster_model.log.batch_store import Lineages
-from cluster_model.log.past import PastLineages
-from cluster_model.protocol.batch import Batch
+from cluster_model.log.batch_store import Lineages, PastLineages
+from cluster_model.protocol.records import Batch
 
 
 def batch(base: int, client: str = "c") -> Batch:

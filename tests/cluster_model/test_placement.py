@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cluster_model.controller.cluster_parts import placement_of
-from cluster_model.controller.rules.placement import place
+from cluster_model.controller.rules.replica_placement import place
 from cluster_model.kernel.rng import Streams
 from cluster_model.protocol.errors import ModelError
 from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, TopicSpec

@@ -7,12 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cluster_model.log.keys import ProducerKeys, drawn, key_model
-from cluster_model.log.record_keys import KeySet, Pool, pool
-from cluster_model.log.skew import weights
-from cluster_model.spec.load_spec import HotKey, OwnPartitioner, ZipfKeys
-from cluster_model.util.mixing import mixed
-from cluster_model.util.murmur import partition_for_key
+from cluster_model.log.record_keys import KeySet, Pool, ProducerKeys, drawn, key_model, pool, weights
+from cluster_model.spec.cluster_spec import HotKey, OwnPartitioner, ZipfKeys
+from cluster_model.util.deterministic_math import mixed, partition_for_key
 
 TOP = 1 << 64
 skews = st.one_of(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from cluster_model.clients.consumer.reset_policy import ResetPolicy, reset_policy
+from cluster_model.clients.consumer.subscription_state import ResetPolicy, reset_policy
 from cluster_model.protocol.config_defs import check
 from cluster_model.protocol.errors import KafkaError, ModelError
 from cluster_model.protocol.events import ConsumerReset, TruncationDetected

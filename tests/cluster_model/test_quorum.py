@@ -4,7 +4,7 @@ import pytest
 
 from cluster_model.controller.raft.messages import VoteRequest
 from cluster_model.controller.raft.raft import Role
-from cluster_model.protocol.config_key import ConfigValue
+from cluster_model.protocol.config_defs import ConfigValue
 from cluster_model.protocol.messages import NOBODY
 from tests.cluster_model.quorums import LATENCY, MS, SECOND, QuorumRig
 from tests.support.breadth import met

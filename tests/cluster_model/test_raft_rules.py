@@ -4,10 +4,7 @@ from typing import Any
 
 import pytest
 
-from cluster_model.controller.raft import votes
-from cluster_model.controller.raft.config import QuorumConfig
-from cluster_model.controller.raft.election import Election, successor_backoff_us
-from cluster_model.controller.raft.leading import NEVER
+from cluster_model.controller.raft import raft
 from cluster_model.controller.raft.messages import (
     BeginQuorumEpochRequest,
     EndQuorumEpochRequest,
@@ -16,10 +13,18 @@ from cluster_model.controller.raft.messages import (
     VoteRequest,
     VoteResponse,
 )
-from cluster_model.controller.raft.raft import RaftNode, Role
-from cluster_model.controller.raft.raft_log import QuorumLog
-from cluster_model.controller.raft.replicating import answer, fetched, says_something
-from cluster_model.controller.raft.store import QuorumStore
+from cluster_model.controller.raft.raft import (
+    NEVER,
+    Election,
+    QuorumConfig,
+    RaftNode,
+    Role,
+    answer,
+    fetched,
+    says_something,
+    successor_backoff_us,
+)
+from cluster_model.controller.raft.raft_log import QuorumLog, QuorumStore
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.messages import NOBODY
 from cluster_model.protocol.versions import Profile
@@ -86,7 +91,7 @@ def in_role(role: Role, *, kafka: str = "3.9") -> RaftNode:
 
 
 def asked(member: RaftNode, candidate: int, epoch: int, last_epoch: int, end: int, *, pre: bool = False) -> Any:
-    return votes.vote(member, VoteRequest(9, epoch, candidate, last_epoch, end, pre), SECOND // 2)
+    return raft.vote(member, VoteRequest(9, epoch, candidate, last_epoch, end, pre), SECOND // 2)
 
 
 @pytest.mark.parametrize(
@@ -130,8 +135,8 @@ def test_an_old_epoch_is_told_the_new_one(role: Role) -> None:
     member = in_role(role, kafka="4.0" if role is Role.PROSPECTIVE else "3.9")
     response = asked(member, B, 4, 9, 99)
     assert (response.error, response.granted, response.epoch, response.leader) == (FENCED, False, 5, member.leader)
-    begun = votes.begin(member, BeginQuorumEpochRequest(1, 4, B), 0)
-    ended = votes.end(member, EndQuorumEpochRequest(1, 4, B, (ME,)), 0)
+    begun = raft.begin(member, BeginQuorumEpochRequest(1, 4, B), 0)
+    ended = raft.end(member, EndQuorumEpochRequest(1, 4, B, (ME,)), 0)
     assert (begun.error, ended.error, begun.epoch) == (FENCED, FENCED, 5)
     assert member.role is role
 
@@ -183,7 +188,7 @@ def answers(member: RaftNode, said: list[tuple[int, Any]], granted: dict[int, bo
             response = VoteResponse(
                 message.correlation, 0, epoch or member.epoch, NOBODY, granted[voter], message.pre_vote
             )
-            votes.voted(member, voter, response, SECOND)
+            raft.voted(member, voter, response, SECOND)
 
 
 def test_a_candidate_wins_by_a_majority_and_writes_a_record_of_its_own() -> None:
@@ -222,7 +227,7 @@ def test_a_candidate_without_answers_holds_back_after_the_election_timeout() -> 
 def test_an_answer_that_was_not_asked_for_counts_for_nothing() -> None:
     member = in_role(Role.UNATTACHED)
     (_voter, message), *_rest = poll(member, member.due_at)
-    votes.voted(member, A, VoteResponse(message.correlation + 7, 0, 6, NOBODY, True, False), SECOND)
+    raft.voted(member, A, VoteResponse(message.correlation + 7, 0, 6, NOBODY, True, False), SECOND)
     assert member.role is Role.CANDIDATE
 
 
@@ -271,7 +276,7 @@ def test_with_a_pre_vote_majority_it_stands() -> None:
 )
 def test_successors_stand_one_after_the_other(successors: tuple[int, ...], wait_ms: int) -> None:
     member = in_role(Role.FOLLOWER)
-    votes.end(member, EndQuorumEpochRequest(1, 5, A, successors), 7)
+    raft.end(member, EndQuorumEpochRequest(1, 5, A, successors), 7)
     assert member.due_at == 7 + wait_ms * MS
 
 
@@ -282,7 +287,7 @@ def test_back_offs_of_successors() -> None:
 def test_the_end_of_another_leader_moves_no_clock() -> None:
     member = in_role(Role.FOLLOWER)
     due = member.due_at
-    votes.end(member, EndQuorumEpochRequest(1, 5, B, (ME,)), 7)
+    raft.end(member, EndQuorumEpochRequest(1, 5, B, (ME,)), 7)
     assert member.due_at == due
 
 

@@ -9,9 +9,8 @@ from cluster_model.checker.ledger.duplicates import Repeats
 from cluster_model.log.batch_store import Lineages
 from cluster_model.log.replica_log import ReplicaLog
 from cluster_model.observation.cluster_state import World
-from cluster_model.protocol.batch import Batch
 from cluster_model.protocol.events import Appended
-from cluster_model.protocol.records import Cleaned
+from cluster_model.protocol.records import Batch, Cleaned
 
 P = "t-0"
 

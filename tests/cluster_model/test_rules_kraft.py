@@ -4,11 +4,10 @@ from typing import Any
 
 import pytest
 
+from cluster_model.controller.rules.admin_rules import asked_kraft
 from cluster_model.controller.rules.alter_partition import accept_kraft, answer_error, judge_kraft
-from cluster_model.controller.rules.change import LEADER, Change, Election, created
-from cluster_model.controller.rules.elections import asked_kraft
-from cluster_model.controller.rules.kraft_events import broker_back, broker_gone, unclean_shutdown
-from cluster_model.controller.rules.kraft_partition_changes import build
+from cluster_model.controller.rules.kraft_partition_changes import broker_back, broker_gone, build, unclean_shutdown
+from cluster_model.controller.rules.partition_change import LEADER, Change, Election, created
 from cluster_model.protocol.configs import TopicConfig
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.messages import NOBODY, AlterPartitionRequest, PartitionState

@@ -7,11 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cluster_model.controller.rules import admin_rules
-from cluster_model.controller.rules.change import Change
-from cluster_model.controller.rules.partition_change import BrokerControlState, next_state
-from cluster_model.controller.rules.placement import continued, place
-from cluster_model.controller.rules.rebalance import imbalanced_kraft, imbalanced_zk
-from cluster_model.controller.rules.replica_placement import Usable, check_replication, place_striped
+from cluster_model.controller.rules.admin_rules import imbalanced_kraft, imbalanced_zk
+from cluster_model.controller.rules.partition_change import BrokerControlState, Change, next_state
+from cluster_model.controller.rules.replica_placement import Usable, check_replication, continued, place, place_striped
 from cluster_model.protocol.configs import TopicConfig
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.messages import NOBODY, PartitionState

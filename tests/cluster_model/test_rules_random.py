@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cluster_model.controller.committed import Committed
+from cluster_model.controller.committed_state import Committed
 from cluster_model.controller.immediate_controller import Decider
 from cluster_model.controller.rules import admin_rules
-from cluster_model.controller.rules.change import Change
+from cluster_model.controller.rules.partition_change import Change
 from cluster_model.protocol.configs import TopicConfig
 from cluster_model.protocol.events import Event, IsrChanged, LeaderElected, PartitionOffline
 from cluster_model.protocol.messages import NOBODY, AlterPartitionRequest, PartitionState

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from cluster_model.controller.rules import zk_partition_changes
+from cluster_model.controller.rules.admin_rules import asked_zk
 from cluster_model.controller.rules.alter_partition import accept_zk, judge_write, judge_zk
-from cluster_model.controller.rules.change import LEADER, Change
-from cluster_model.controller.rules.elections import asked_zk
+from cluster_model.controller.rules.partition_change import LEADER, Change
 from cluster_model.protocol.configs import TopicConfig
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.messages import NOBODY, AlterPartitionRequest, PartitionState

@@ -4,13 +4,13 @@ from typing import Any
 
 import pytest
 
-from cluster_model.broker.partition import leadership
-from cluster_model.broker.partition.leadership import Leadership
-from cluster_model.broker.storage import damaging
-from cluster_model.checker.invariants.acks_one import RANGES_KEPT, AcksOneBounded
-from cluster_model.controller.committed import Committed
+from cluster_model.broker.partition import partition
+from cluster_model.broker.partition.partition import Leadership
+from cluster_model.broker.storage import log_manager
+from cluster_model.checker.invariants.durability import RANGES_KEPT, AcksOneBounded
+from cluster_model.controller.committed_state import Committed
 from cluster_model.controller.rules import alter_partition
-from cluster_model.controller.rules.change import Change
+from cluster_model.controller.rules.partition_change import Change
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.events import Appended, ControllerChanged, InvariantViolated, RecordsAcked
 from tests.cluster_model.hands import P
@@ -69,7 +69,7 @@ def test_a_fenced_member_that_comes_with_an_election_is_seen(sound: bool, monkey
 
 
 def test_who_lags_behind_what_is_called_committed_is_told_once_in_an_epoch(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(leadership, "high_watermark", lambda leo, _needed: leo)
+    monkeypatch.setattr(partition, "high_watermark", lambda leo, _needed: leo)
     cluster = build()
     later(cluster, 5)
     told = [(each.invariant, each.broker, each.leader_epoch) for each in unexpected(cluster)]
@@ -209,7 +209,7 @@ def damaged_and_lost(broker: int, offset: int) -> list[tuple[int, int]]:
     """One batch is damaged on one disk; then a success comes too early, and its leader is deposed."""
     made = hands(records=1)
     replica = made.cluster.world.replicas[P][broker]
-    damaging.damage(replica, offset, "value", 0)
+    log_manager.damage(replica, offset, "value", 0)
     made.append(A, "x", acks="all")
     made.lead(B, tell=(B, C))
     lost = [each for each in unexpected(made) if each.invariant == "acks-all-durability"]
@@ -230,7 +230,7 @@ def test_what_is_damaged_on_the_leaders_disk_is_excused() -> None:
     made = hands(records=0)
     made.append(A, "x", acks="all")
     made.fetch(B, C, B, C)
-    damaging.damage(made.cluster.world.replicas[P][A], 0, "value", 0)
+    log_manager.damage(made.cluster.world.replicas[P][A], 0, "value", 0)
     assert violations(made) == []
     assert made.cluster.checker.ledger.missing(P) == 1
 

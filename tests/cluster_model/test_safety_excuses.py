@@ -2,10 +2,10 @@
 
 import pytest
 
-from cluster_model.broker.partition.leadership import Leadership
-from cluster_model.checker.invariants.acks_one import AcksOneBounded
+from cluster_model.broker.partition.partition import Leadership
 from cluster_model.checker.invariants.base import Excuses
-from cluster_model.checker.invariants.registry import PROMISES
+from cluster_model.checker.invariants.durability import AcksOneBounded
+from cluster_model.checker.invariants.invariant_checker import PROMISES
 from cluster_model.cluster import Cluster
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.events import InvariantViolated

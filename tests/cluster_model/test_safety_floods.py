@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from cluster_model.broker.partition import leadership
-from cluster_model.broker.partition.leadership import Leadership
+from cluster_model.broker.partition import partition
+from cluster_model.broker.partition.partition import Leadership
 from cluster_model.cluster import Cluster
-from cluster_model.controller.kraft.replication_control import ReplicationControl
+from cluster_model.controller.kraft.replication_control_manager import ReplicationControl
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, GroupSpec, ProducerSpec, TopicSpec
 from tests.cluster_model import test_safety_mutations as broken
@@ -51,7 +51,7 @@ def two_leaders_fall() -> Cluster:
 
 
 def hw_falls_every_few_records(patch: Patch) -> None:
-    real, rule = Leadership.maybe_advance_hw, leadership.high_watermark
+    real, rule = Leadership.maybe_advance_hw, partition.high_watermark
 
     def advance(self: Leadership, now: int) -> bool:
         if self.replica.log.leo % 5 == 3:
@@ -62,13 +62,13 @@ def hw_falls_every_few_records(patch: Patch) -> None:
         return max(0, rule(leo, needed) - 5) if leo % 5 == 3 else rule(leo, needed)
 
     patch.setattr(Leadership, "maybe_advance_hw", advance)
-    patch.setattr(leadership, "high_watermark", high_watermark)
+    patch.setattr(partition, "high_watermark", high_watermark)
 
 
 FLOODS: dict[str, tuple[Callable[[Patch], None], dict[str, int]]] = {
     # Two members in every epoch lack what the leader calls committed; what one leader has lost by that is lost once.
     "hw-by-the-leader-alone": (
-        broken.having(leadership, "high_watermark", lambda leo, _needed: leo),
+        broken.having(partition, "high_watermark", lambda leo, _needed: leo),
         {"leader-completeness": 2 * EPOCHS, "weak-isr": 2 * EPOCHS, "acks-all-durability": 1, "stable-reads": 1},
     ),
     # Every leader answers too early; one of them goes without having told its followers.

@@ -9,19 +9,17 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from cluster_model.broker.fetch import reading_from_followers
-from cluster_model.broker.partition import leadership
-from cluster_model.broker.partition.following import Following
-from cluster_model.broker.partition.leadership import Leadership
-from cluster_model.broker.partition.partition import Replica
-from cluster_model.checker.invariants.registry import PROPERTIES
+from cluster_model.broker.fetch import fetch_reads
+from cluster_model.broker.partition import partition
+from cluster_model.broker.partition.partition import Following, Leadership, Replica
+from cluster_model.checker.invariants.invariant_checker import PROPERTIES
 from cluster_model.cluster import Cluster
-from cluster_model.controller.committed import Committed
-from cluster_model.controller.kraft import replication_control
+from cluster_model.controller.committed_state import Committed
+from cluster_model.controller.kraft import replication_control_manager
 from cluster_model.controller.kraft.cluster_control_manager import ClusterControl
-from cluster_model.controller.kraft.replication_control import ReplicationControl
+from cluster_model.controller.kraft.replication_control_manager import ReplicationControl
 from cluster_model.controller.rules import alter_partition
-from cluster_model.controller.rules.change import Change
+from cluster_model.controller.rules.partition_change import Change
 from cluster_model.log import log_cleaner
 from cluster_model.log.leader_epoch_cache import EpochCache
 from cluster_model.log.segments import Segments
@@ -282,7 +280,7 @@ def to_the_high_watermark(patch: Patch) -> None:
 
 def fastest(patch: Patch) -> None:
     patch.setattr(
-        leadership, "high_watermark", lambda leo, needed: min(leo, max((each.leo for each in needed), default=leo))
+        partition, "high_watermark", lambda leo, needed: min(leo, max((each.leo for each in needed), default=leo))
     )
 
 
@@ -301,7 +299,7 @@ def starts_too_low(patch: Patch) -> None:
 
 def falls_with_the_next_append(patch: Patch) -> None:
     """A leader forgets how far it had committed."""
-    real, rule = Leadership.maybe_advance_hw, leadership.high_watermark
+    real, rule = Leadership.maybe_advance_hw, partition.high_watermark
 
     def advance(self: Leadership, now: int) -> bool:
         if self.replica.log.leo == 3:
@@ -309,7 +307,7 @@ def falls_with_the_next_append(patch: Patch) -> None:
         return real(self, now)
 
     patch.setattr(Leadership, "maybe_advance_hw", advance)
-    patch.setattr(leadership, "high_watermark", lambda leo, needed: 1 if leo == 3 else rule(leo, needed))
+    patch.setattr(partition, "high_watermark", lambda leo, needed: 1 if leo == 3 else rule(leo, needed))
 
 
 def hw_ahead_of_the_log(patch: Patch) -> None:
@@ -337,7 +335,7 @@ def segment_twice(patch: Patch) -> None:
 
 
 def consumers_read_to_the_end(patch: Patch) -> None:
-    real = reading_from_followers.serve_consumer
+    real = fetch_reads.serve_consumer
 
     def serve(replica: Replica, *words: Any) -> Any:
         before, replica.hw = replica.hw, replica.log.leo
@@ -367,14 +365,14 @@ def success_below_the_minimum(patch: Patch) -> None:
 
 
 def lenient_controller(patch: Patch) -> None:
-    real = replication_control.judge_kraft
+    real = replication_control_manager.judge_kraft
 
     def judge(*words: Any, **named: Any) -> KafkaError:
         error = real(*words, **named)
         return KafkaError.NONE if error is KafkaError.INELIGIBLE_REPLICA else error
 
     patch.setattr(Leadership, "_eligible", lambda _self, _broker, _remote: True)
-    patch.setattr(replication_control, "judge_kraft", judge)
+    patch.setattr(replication_control_manager, "judge_kraft", judge)
 
 
 def broker_epochs_fall(patch: Patch) -> None:
@@ -423,7 +421,7 @@ def newest_goes(patch: Patch) -> None:
 
 MUTATIONS = [
     # What nobody else holds is called committed: nor do those whom the leader itself counts on hold it.
-    Mutation("hw-by-the-leader-alone", shrunk, having(leadership, "high_watermark", lambda leo, _needed: leo), {
+    Mutation("hw-by-the-leader-alone", shrunk, having(partition, "high_watermark", lambda leo, _needed: leo), {
         "leader-completeness": [(B, (0, 1), 0), (C, (0, 1), 0)], "weak-isr": [(B, (0, 1), 0), (C, (0, 1), 0)],
     }),
     Mutation("hw-by-the-fastest", half_fetched, fastest, {

@@ -7,15 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cluster_model.log.batch_store import Lineage, Lineages
+from cluster_model.log.crash_recovery import RECOVERY_BYTES_PER_SECOND, bytes_to_check, recovery_us
+from cluster_model.log.log_cleaner import retain
 from cluster_model.log.offset_index import Found, OffsetEntry, TimeEntry, indexes_of, offset_for_timestamp
-from cluster_model.log.recovery import RECOVERY_BYTES_PER_SECOND, bytes_to_check, recovery_us
 from cluster_model.log.replica_log import ReplicaLog
-from cluster_model.log.retention import retain
 from cluster_model.log.segments import INT32_MAX, NO_TIMESTAMP, Segment, Segments
-from cluster_model.protocol.batch import Batch
-from cluster_model.protocol.codecs import CODECS, codec_of
+from cluster_model.protocol.configs import LogRules
 from cluster_model.protocol.errors import ModelError
-from cluster_model.protocol.rules import LogRules
+from cluster_model.protocol.records import CODECS, Batch, codec_of
 from cluster_model.protocol.versions import Profile
 
 SMALL = LogRules(segment_bytes=100, index_interval=20)

@@ -2,14 +2,20 @@
 
 import pytest
 
-from cluster_model.broker.partition.session_cache import EVICTION_US, FULL, SESSIONLESS, SessionCache, next_epoch
-from cluster_model.broker.partition.session_handle import SessionHandle
+from cluster_model.broker.partition.fetch_sessions import (
+    EVICTION_US,
+    FULL,
+    SESSIONLESS,
+    SessionCache,
+    SessionHandle,
+    next_epoch,
+)
 from cluster_model.broker.request_handler import Service
 from cluster_model.cluster import Cluster
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.events import RecordsRead
 from cluster_model.protocol.messages import CONSUMER, FetchData, FetchPartition, FetchRequest, FetchResponse
-from cluster_model.protocol.slices import Slice
+from cluster_model.protocol.records import Slice
 from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, GroupSpec, NetworkSpec, ProducerSpec, TopicSpec
 from tests.cluster_model.again import comes_out_again
 from tests.cluster_model.leaders import LeaderRig, P

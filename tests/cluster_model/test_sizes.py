@@ -6,10 +6,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cluster_model.clients.sizes import LARGEST, DrawnSizes, OneSize, drawn
+from cluster_model.clients.workload import LARGEST, DrawnSizes, OneSize, drawn
 from cluster_model.cluster import Cluster
-from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, ProducerSpec, TopicSpec
-from cluster_model.spec.load_spec import Sizes, SpreadSizes, TwoSizes, UniformSizes
+from cluster_model.spec.cluster_spec import (
+    BrokerSpec,
+    ClusterSpec,
+    ProducerSpec,
+    Sizes,
+    SpreadSizes,
+    TopicSpec,
+    TwoSizes,
+    UniformSizes,
+)
 
 SECOND = 1_000_000
 P = "orders-0"

@@ -8,10 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cluster_model.log.keys import ProducerKeys, drawn, key_model
-from cluster_model.log.record_keys import KeySet
-from cluster_model.log.skew import rank
-from cluster_model.spec.load_spec import HotKey, KeySkew, ZipfKeys
+from cluster_model.log.record_keys import KeySet, ProducerKeys, drawn, key_model, rank
+from cluster_model.spec.cluster_spec import HotKey, KeySkew, ZipfKeys
 
 TOP = 1 << 64
 skews = st.one_of(

@@ -12,9 +12,8 @@ from hypothesis import find, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 
-from cluster_model.broker.partition import leadership
-from cluster_model.broker.partition.leadership import Leadership
-from cluster_model.broker.partition.partition import Replica
+from cluster_model.broker.partition import partition
+from cluster_model.broker.partition.partition import Leadership, Replica
 from cluster_model.controller.immediate_controller import Decider
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.messages import ALL
@@ -267,8 +266,8 @@ def _keep_the_hw(self: Replica, offset: int, now: int, rule: str) -> None:
     ("owner", "name", "instead", "promise"),
     [
         (Leadership, "maximal_isr", property(lambda self: self.isr), promises.MAXIMAL_ISR),
-        (leadership, "may_join_isr", lambda *_any: True, promises.COMPLETE),
-        (leadership, "high_watermark", lambda leo, _needed: leo, promises.COMPLETE),
+        (partition, "may_join_isr", lambda *_any: True, promises.COMPLETE),
+        (partition, "high_watermark", lambda leo, _needed: leo, promises.COMPLETE),
         (Decider, "_judge", lambda *_any: KafkaError.NONE, promises.FENCING),
         (Replica, "apply", _apply_anything, promises.MAXIMAL_ISR),
         (Leadership, "_settled", lambda *_any: KafkaError.NONE, promises.DURABLE),

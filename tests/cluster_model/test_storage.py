@@ -5,8 +5,7 @@ from typing import Any
 import pytest
 
 from cluster_model.cluster import Cluster
-from cluster_model.log.recovery import RECOVERY_BYTES_PER_SECOND
-from cluster_model.protocol.batch import Batch
+from cluster_model.log.crash_recovery import RECOVERY_BYTES_PER_SECOND
 from cluster_model.protocol.errors import KafkaError, ModelError
 from cluster_model.protocol.events import (
     ConsumerReset,
@@ -17,6 +16,7 @@ from cluster_model.protocol.events import (
     RecoveryFinished,
     SegmentRolled,
 )
+from cluster_model.protocol.records import Batch
 from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, GroupSpec, ProducerSpec, TopicSpec
 from tests.cluster_model.again import comes_out_again
 

@@ -7,7 +7,7 @@ import pytest
 from cluster_model.broker.control_plane_client import Decisions, Handlers
 from cluster_model.cluster import Cluster
 from cluster_model.kernel.event_loop import Payload
-from cluster_model.protocol.config_key import ConfigValue
+from cluster_model.protocol.config_defs import ConfigValue
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.messages import NOBODY, PartitionState
 from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, TopicSpec

@@ -8,9 +8,8 @@ import pytest
 from cluster_model.broker.fetch.replication_quota import SAMPLES, Rate, Throttle, names_replica, slice_bytes
 from cluster_model.cluster import Cluster
 from cluster_model.log.batch_store import Lineages
-from cluster_model.protocol.batch import Batch
-from cluster_model.protocol.config_key import LONG_MAX
-from cluster_model.protocol.slices import Slice
+from cluster_model.protocol.config_defs import LONG_MAX
+from cluster_model.protocol.records import Batch, Slice
 from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, NetworkSpec, ProducerSpec, TopicSpec
 from tests.cluster_model.leaders import LeaderRig
 

@@ -8,7 +8,7 @@ import pytest
 from cluster_model.broker.broker import Broker
 from cluster_model.broker.partition.partition import Replica
 from cluster_model.broker.partition.replication_rules import out_of_sync
-from cluster_model.broker.touched import Touched
+from cluster_model.broker.replica_manager import Touched
 from cluster_model.cluster import Cluster
 from tests.cluster_model.shaking import act, advance, drawn_plan, drawn_spec
 

@@ -2,8 +2,7 @@
 
 import pytest
 
-from cluster_model.clients.producer.config import ProducerConfig
-from cluster_model.clients.producer.era import Era
+from cluster_model.clients.producer.config import Era, ProducerConfig
 from cluster_model.clients.producer.transaction_manager import (
     ADD,
     COMMIT,
@@ -16,8 +15,8 @@ from cluster_model.clients.producer.transaction_manager import (
     Rules,
     State,
     TransactionManager,
+    rules_of,
 )
-from cluster_model.clients.producer.transactions import rules_of
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.group_messages import CommittedOffset, TxnOffsetCommitRequest
 from cluster_model.protocol.messages import InitProducerIdRequest

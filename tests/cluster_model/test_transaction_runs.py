@@ -7,7 +7,7 @@ import pytest
 
 from cluster_model.cluster import Cluster
 from cluster_model.coordinators.transaction.transaction_metadata import TxnState
-from cluster_model.protocol.config_key import ConfigValue
+from cluster_model.protocol.config_defs import ConfigValue
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.messages import READ_COMMITTED, READ_UNCOMMITTED, FetchRequest, ListOffsetsRequest
 from cluster_model.spec.cluster_spec import GroupSpec, ProducerSpec, TransactionPlan

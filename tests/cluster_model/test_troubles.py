@@ -7,10 +7,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cluster_model.kernel.link import GIVEN_UP_US, RETRANSMIT_US
+from cluster_model.kernel.link import (
+    ANSWER,
+    GIVEN_UP_US,
+    INTO,
+    OTHER,
+    OUT,
+    REQUEST,
+    RETRANSMIT_US,
+    STRICT_ANSWER,
+    Measures,
+    Shape,
+    either,
+)
 from cluster_model.kernel.link_faults import LOSSES, MSS
 from cluster_model.kernel.node_context import Port
-from cluster_model.kernel.shapes import ANSWER, INTO, OTHER, OUT, REQUEST, STRICT_ANSWER, Measures, Shape, either
 from tests.cluster_model.test_processes import LATENCY, A, B, C, World
 
 MS = 1_000

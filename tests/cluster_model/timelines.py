@@ -24,7 +24,7 @@ from cluster_model.controller.raft.messages import (
 from cluster_model.kernel.event_loop import Payload
 from cluster_model.kernel.node_context import Port
 from cluster_model.protocol.admin_messages import EnvelopeRequest
-from cluster_model.protocol.config_key import ConfigValue
+from cluster_model.protocol.config_defs import ConfigValue
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.events import describe
 from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, ProducerSpec, TopicSpec

@@ -10,8 +10,7 @@ from playbooks.model.playbook import Playbook
 from playbooks.parser.loader import loads
 from playbooks.parser.settings import apply_settings
 from playbooks.results.result import Result
-from tui.output.result import ledger_words, loss_lines
-from tui.output.trace_table import legend_lines, trace_lines
+from tui.output.result import ledger_words, legend_lines, loss_lines, trace_lines
 
 TRACES: Final[dict[str, tuple[str, ...]]] = {
     "two-round-hw": ("0.10.2", "2.5", "3.9"),

@@ -8,7 +8,7 @@ from cluster_model.clients.producer.transactional_producer import TransactionalP
 from cluster_model.cluster import Cluster
 from cluster_model.coordinators.transaction.transaction_coordinator import TransactionCoordinator
 from cluster_model.coordinators.transaction.transaction_metadata import TxnState
-from cluster_model.protocol.config_key import ConfigValue
+from cluster_model.protocol.config_defs import ConfigValue
 from cluster_model.protocol.events import Event, RecordsAborted, RecordsAcked, RecordsRead
 from cluster_model.spec.cluster_spec import (
     BrokerSpec,

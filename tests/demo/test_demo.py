@@ -7,9 +7,9 @@ import pytest
 
 from playbooks.library.bundled import names
 from tests.cli.running import floodmark
-from tui.cli.runs import demo as demo_module
-from tui.cli.runs.demo import CHAPTERS, demo
-from tui.cli.runs.reporting import Report
+from tui.cli.runs import run as demo_module
+from tui.cli.runs.run import CHAPTERS, demo
+from tui.cli.runs.spark_jobs import Report
 
 BECAUSE = "cut its log back to its high watermark 1, which was out of date"
 

@@ -8,8 +8,8 @@ import json
 import sys
 
 from playbooks.engine.manual_session import ManualSession
-from playbooks.engine.running import start_session
 from playbooks.engine.session import Session
+from playbooks.engine.session_runner import start_session
 from playbooks.library.bundled import path_of
 from playbooks.parser.loader import load
 

@@ -5,7 +5,7 @@ import sys
 from typing import Any
 
 from cluster_model.cluster import Cluster
-from cluster_model.kernel.shapes import INTO, OUT, Shape
+from cluster_model.kernel.link import INTO, OUT, Shape
 from cluster_model.protocol.admin_messages import DeleteTopicsRequest
 from cluster_model.spec.cluster_spec import (
     BrokerSpec,

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from faults.declarations.action import Action
+from faults.declarations.fault import Action
 from playbooks.engine.session import Session
 from playbooks.parser.loader import loads
 from playbooks.recording.recorder import Recorder
@@ -133,7 +133,7 @@ def test_a_session_with_a_crash_goes_this_way(tmp_path: Path) -> None:
         "tui/",
         "spark_report/",
         "playbooks/engine/replay.py",
-        "playbooks/engine/repeating.py",
+        "playbooks/engine/session_runner.py",
         "playbooks/timetravel/timeline.py",
     )
     expected = {

@@ -38,14 +38,14 @@ expect:
 )
 LOOK = """
 import asyncio
-from cluster_model.checker.root_cause.cause_codes import BY_CODE
+from cluster_model.checker.root_cause.findings import BY_CODE
 from cluster_model.protocol.versions import Profile
 from playbooks import cause_page, fault_page, fidelity_page, invariant_page
 from playbooks.parser.loader import load
-from playbooks.engine.running import start_session
+from playbooks.engine.session_runner import start_session
 from spark_report import dictionary_page
-from tui.keybindings.modes import mode_of
-from docs.generate.stage import staged
+from tui.keybindings.keymap import mode_of
+from docs.generate.screenshots import staged
 
 assert "Every append takes a little longer." in fault_page.page()
 assert "leader-named" in invariant_page.page()

@@ -11,7 +11,7 @@ import pytest
 from cluster_model.fidelity import AREAS, Area
 from cluster_model.protocol.versions import FLAGS, PROFILE_VERSIONS, Profile
 from docs.generate.fidelity_page import page
-from playbooks.fidelity_words import areas_of, changes, document
+from playbooks.reference_text import areas_of, changes, document
 from tests.cli.conftest import here, typed
 from tests.cli.running import Typed
 

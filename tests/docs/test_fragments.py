@@ -5,9 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from playbooks.engine.running import start_session
-from playbooks.parser.fragment_files import read_fragment
-from playbooks.parser.loader import load
+from playbooks.engine.session_runner import start_session
+from playbooks.parser.loader import load, read_fragment
 
 PAGE = Path(__file__).parents[2] / "docs" / "playbooks.md"
 

@@ -13,7 +13,7 @@ from docs.generate.glossary_page import page
 from tests.cli.conftest import here, typed
 from tests.cli.running import Typed
 from tests.docs.test_readme import ROOT, Line, blocks, commands
-from tui.viewmodel.glossary import GLOSSARY
+from tui.viewmodel.help import GLOSSARY
 
 __all__ = ["here", "typed"]
 DOCS = ROOT / "docs"

@@ -5,7 +5,7 @@ from xml.etree import ElementTree as ET
 
 from cluster_model.protocol.versions import PROFILE_VERSIONS
 from faults.catalogue import CATALOGUE
-from playbooks.engine.running import start_session
+from playbooks.engine.session_runner import start_session
 from tests.docs.test_readme import README, ROOT
 from tests.playbooks.test_library import TRACES
 from tests.support.library import playbook_of

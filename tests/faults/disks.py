@@ -4,9 +4,9 @@ from typing import Any, TypeVar
 
 from cluster_model.cluster import Cluster
 from cluster_model.kernel.node_context import Port
-from cluster_model.protocol.batch import UNTOLD
 from cluster_model.protocol.events import Appended, TraceEvent
 from cluster_model.protocol.messages import MetadataRequest, ProduceRequest
+from cluster_model.protocol.records import UNTOLD
 from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, GroupSpec, NetworkSpec, ProducerSpec, TopicSpec
 from tests.cluster_model.transacting import producer
 from tests.faults.rigs import MS, SECOND

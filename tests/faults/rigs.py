@@ -5,7 +5,7 @@ from typing import Any
 from cluster_model.cluster import Cluster
 from cluster_model.protocol.versions import parse_version
 from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, GroupSpec, ProducerSpec, TopicSpec
-from faults.declarations.action import Action
+from faults.declarations.fault import Action
 from faults.injector import FaultBoard
 
 MS = 1_000

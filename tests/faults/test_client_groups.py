@@ -7,8 +7,7 @@ import pytest
 
 from cluster_model.cluster import Cluster
 from cluster_model.protocol.events import ConsumerFailed, FaultHealed, NodeDown
-from faults.declarations.action import Action
-from faults.declarations.fault import FaultError
+from faults.declarations.fault import Action, FaultError
 from faults.injector import FaultBoard
 from tests.faults.client_rigs import BILLING_0, BILLING_1, BILLING_2, MODERN, client_cluster, whole
 from tests.faults.rigs import SECOND, board_of, inject

@@ -6,13 +6,11 @@ from typing import Any
 import pytest
 
 from cluster_model.cluster import Cluster
-from cluster_model.log.keys import drawn, key_model
+from cluster_model.log.record_keys import drawn, key_model
 from cluster_model.protocol.events import RecordsSent
-from cluster_model.spec.cluster_spec import ProducerSpec
-from cluster_model.spec.load_spec import ClosedLoop, OwnPartitioner, RateProfile, Stretch
-from cluster_model.util.murmur import partition_for_key
-from faults.declarations.action import Action
-from faults.declarations.fault import PERCENT, FaultError
+from cluster_model.spec.cluster_spec import ClosedLoop, OwnPartitioner, ProducerSpec, RateProfile, Stretch
+from cluster_model.util.deterministic_math import partition_for_key
+from faults.declarations.fault import PERCENT, Action, FaultError
 from faults.injector import FaultBoard
 from tests.faults.client_rigs import CHECKOUT, client_cluster, whole
 from tests.faults.rigs import MS, SECOND, board_of, inject

@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 
 from cluster_model.cluster import Cluster
-from cluster_model.protocol.batch import Batch
 from cluster_model.protocol.events import (
     ConsumerReset,
     IsrChanged,
@@ -17,9 +16,9 @@ from cluster_model.protocol.events import (
     SegmentRolled,
     TraceEvent,
 )
+from cluster_model.protocol.records import Batch
 from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, GroupSpec, ProducerSpec, TopicSpec, TransactionPlan
-from faults.declarations.action import Action
-from faults.declarations.fault import FaultError
+from faults.declarations.fault import Action, FaultError
 from faults.injector import FaultBoard
 from tests.faults.rigs import MS, SECOND, board_of, busy_cluster, inject, unsettled
 

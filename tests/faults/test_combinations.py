@@ -7,8 +7,7 @@ from hypothesis import HealthCheck, Phase, assume, given, settings
 from hypothesis import strategies as st
 
 from faults.catalogue import CATALOGUE
-from faults.declarations.action import Action
-from faults.declarations.fault import FaultError
+from faults.declarations.fault import Action, FaultError
 from faults.injector import FaultBoard
 from tests.faults.rigs import unsettled
 from tests.faults.whole import (

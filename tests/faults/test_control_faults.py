@@ -19,8 +19,7 @@ from cluster_model.protocol.events import (
     TraceEvent,
 )
 from cluster_model.spec.cluster_spec import FIRST_CONTROLLER, FIRST_ZOOKEEPER
-from faults.declarations.action import Action
-from faults.declarations.fault import FaultError
+from faults.declarations.fault import Action, FaultError
 from faults.injector import FaultBoard
 from tests.faults.rigs import MS, SECOND, board_of, busy_cluster, inject, unsettled
 from tests.support.breadth import met

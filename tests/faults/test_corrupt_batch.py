@@ -16,8 +16,7 @@ from cluster_model.protocol.events import (
     Truncated,
 )
 from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, GroupSpec, ProducerSpec, TopicSpec
-from faults.declarations.action import Action
-from faults.declarations.fault import FaultError
+from faults.declarations.fault import Action, FaultError
 from tests.faults.rigs import MS, SECOND, board_of, busy_cluster, inject, unsettled
 
 ERAS = pytest.mark.parametrize(("kafka", "mode"), [("3.9", "kraft"), ("2.8", "zookeeper"), ("0.10.2", "zookeeper")])

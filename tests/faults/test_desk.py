@@ -6,8 +6,7 @@ import pytest
 
 from cluster_model.cluster import Cluster
 from cluster_model.protocol.events import AdminAnswered, AdminProgress, AdminRequested, LogStartMoved, NodeDown, NodeUp
-from faults.declarations.action import Action, Value
-from faults.declarations.fault import FaultError
+from faults.declarations.fault import Action, FaultError, Value
 from faults.injector import FaultBoard
 from faults.operations.runner import Ended
 from tests.faults.rigs import MS, SECOND, board_of, busy_cluster, inject

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from cluster_model.cluster import Cluster
 from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, TopicSpec
-from faults.declarations.action import Action
-from faults.declarations.fault import Expectation
+from faults.declarations.fault import Action, Expectation
 from faults.injector import FaultBoard
 from tests.faults.rigs import CONFIG, MS, SECOND, board_of, busy_cluster, inject
 

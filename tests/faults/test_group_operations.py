@@ -10,8 +10,7 @@ from cluster_model.log.offset_index import offset_for_timestamp
 from cluster_model.protocol.errors import ModelError
 from cluster_model.protocol.events import AdminAnswered, AdminProgress
 from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, GroupSpec, NetworkSpec, ProducerSpec, TopicSpec
-from faults.declarations.action import Action, Value
-from faults.declarations.fault import FaultError
+from faults.declarations.fault import Action, FaultError, Value
 from faults.injector import FaultBoard
 
 MS, SECOND = 1_000, 1_000_000

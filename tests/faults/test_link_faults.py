@@ -6,12 +6,11 @@ import pytest
 
 from cluster_model.client_factory import LETTERS
 from cluster_model.cluster import Cluster
-from cluster_model.kernel.shapes import Line
+from cluster_model.kernel.link import Line
 from cluster_model.protocol.events import IsrChanged, ProduceRefused
 from cluster_model.snapshots import pack, unpack
 from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, GroupSpec, ProducerSpec, TopicSpec
-from faults.declarations.action import Action
-from faults.declarations.fault import PERCENT, FaultError
+from faults.declarations.fault import PERCENT, Action, FaultError
 from tests.faults.client_rigs import BILLING_0, client_cluster
 from tests.faults.rigs import MS, SECOND, board_of, busy_cluster, inject, unsettled
 from tests.support.breadth import met, some

@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 
 from cluster_model.cluster import Cluster
-from cluster_model.protocol.batch import Batch
 from cluster_model.protocol.events import RecoveryFinished, Truncated
+from cluster_model.protocol.records import Batch
 from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, ProducerSpec, TopicSpec
-from faults.declarations.action import Action
+from faults.declarations.fault import Action
 from faults.injector import FaultBoard
 from tests.faults.rigs import MS, SECOND, board_of, busy_cluster, inject, unsettled
 

@@ -7,7 +7,7 @@ import pytest
 from cluster_model.cluster import Cluster
 from cluster_model.protocol.events import AdminAnswered, AdminProgress, PartitionCreated, PartitionDeleted
 from cluster_model.protocol.messages import NOBODY
-from faults.declarations.action import Action, Value
+from faults.declarations.fault import Action, Value
 from faults.injector import FaultBoard
 from tests.faults.rigs import MS, SECOND, board_of, busy_cluster, inject
 from tests.support.breadth import met, some

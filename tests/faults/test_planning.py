@@ -3,8 +3,7 @@
 import pytest
 
 from cluster_model.protocol.messages import MetadataResponse, PartitionState
-from faults.operations.planning import PlanError, emptied, refactored, spread, states_of
-from faults.operations.reassignment import throttles
+from faults.operations.reassignment import PlanError, emptied, refactored, spread, states_of, throttles
 
 
 def known(*assignments: tuple[int, ...], brokers: tuple[int, ...] = (1, 2, 3, 4, 5)) -> MetadataResponse:

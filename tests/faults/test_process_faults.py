@@ -19,7 +19,7 @@ from cluster_model.protocol.events import (
 )
 from faults.declarations.fault import FaultError
 from faults.injector import FaultBoard
-from faults.kinds.bouncing import LOOK_US
+from faults.kinds.process import LOOK_US
 from tests.faults.rigs import MS, SECOND, backlog, board_of, busy_cluster, inject, unsettled
 from tests.support.breadth import met
 

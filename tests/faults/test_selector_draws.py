@@ -6,8 +6,7 @@ from hypothesis import strategies as st
 
 from cluster_model.cluster import Cluster
 from cluster_model.protocol.events import FaultInjected, FaultSkipped
-from faults.declarations.action import Action
-from faults.declarations.fault import FaultError, NobodyError
+from faults.declarations.fault import Action, FaultError, NobodyError
 from faults.declarations.target_language import Selector, parse
 from faults.declarations.targets import resolve
 from faults.injector import FaultBoard

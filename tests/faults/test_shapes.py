@@ -6,8 +6,7 @@ import pytest
 
 from cluster_model.cluster import Cluster
 from cluster_model.protocol.events import FaultInjected
-from faults.declarations.action import Action
-from faults.declarations.fault import FaultError
+from faults.declarations.fault import Action, FaultError
 from faults.injector import FaultBoard
 from faults.kinds.partition import neighbours
 from tests.faults.rigs import MS, SECOND, board_of, busy_cluster, inject, unsettled

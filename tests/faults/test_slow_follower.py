@@ -5,13 +5,12 @@ from typing import Any
 
 import pytest
 
-from cluster_model.broker.fetch.busy import Busy, busy_us
+from cluster_model.broker.fetch.replica_fetcher import Busy, busy_us
 from cluster_model.cluster import Cluster
 from cluster_model.protocol.events import IsrChanged
 from cluster_model.protocol.messages import FetchData, FetchResponse
 from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, GroupSpec, ProducerSpec, TopicSpec
-from faults.declarations.action import Action
-from faults.declarations.fault import FaultError
+from faults.declarations.fault import Action, FaultError
 from tests.faults.rigs import CONFIG, MS, SECOND, board_of, busy_cluster, inject, unsettled
 
 ERAS = pytest.mark.parametrize(("kafka", "mode"), [("3.9", "kraft"), ("2.8", "zookeeper"), ("0.10.1", "zookeeper")])

@@ -5,8 +5,7 @@ from typing import Any
 import pytest
 
 from cluster_model.cluster import Cluster
-from cluster_model.controller.kraft.loader import MetadataLoader
-from cluster_model.controller.kraft.records import Record
+from cluster_model.controller.kraft.metadata import MetadataLoader, Record
 from cluster_model.controller.zookeeper.controller_requests import Obedience
 from cluster_model.protocol.events import BecameFollower, TraceEvent
 from faults.injector import FaultBoard

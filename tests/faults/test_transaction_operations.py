@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from cluster_model.protocol.admin_messages_part import DescribeTransactionsRequest
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.events import AdminAnswered, AdminProgress
-from faults.declarations.action import Action, Value
+from cluster_model.protocol.transaction_messages import DescribeTransactionsRequest
+from faults.declarations.fault import Action, Value
 from faults.injector import FaultBoard
 from tests.cluster_model.transactions.talks import Script, Talk
 

@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from faults.declarations.action import Action
-from gateway.gateway import Gateway
+from faults.declarations.fault import Action
+from gateway.server import Gateway
 from playbooks.engine.session import Session
 from playbooks.parser.loader import loads
 from playbooks.recording.recorder import Recorder

@@ -10,7 +10,7 @@ from cluster_model.protocol.errors import KafkaError as E
 from gateway.protocol import api_versions
 from gateway.protocol.context import topic_uuid
 from playbooks.engine.replay import replay
-from playbooks.parser.steps.live import facts_in
+from playbooks.parser.steps.timed_steps import facts_in
 from playbooks.recording.reader import read_session
 from tests.gateway.hosting import playbook
 from tests.gateway.wire import Wire

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from cluster_model.broker.control_plane_client import Listening
-from gateway.framing import framed
+from gateway.server import framed
 from tests.gateway.hosting import Served, playbook, served
 
 pytestmark = pytest.mark.sockets

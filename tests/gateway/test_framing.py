@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.framing import FrameError, Frames, framed
 from gateway.protocol.codec import RequestError, read_header, read_request
+from gateway.server import FrameError, Frames, framed
 
 
 @given(st.lists(st.binary(min_size=1, max_size=40), max_size=8), st.lists(st.integers(1, 30), min_size=1, max_size=9))

@@ -8,10 +8,10 @@ from typing import Any
 from kio.index import load_request_schema
 from kio.serial import entity_writer
 
-from gateway.framing import framed
 from gateway.protocol.api_versions import offered
 from gateway.protocol.codec import _maker
 from gateway.protocol.record_batches import made
+from gateway.server import framed
 from tests.gateway.wire import Wire
 from tests.support.breadth import some
 

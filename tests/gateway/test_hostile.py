@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from gateway.framing import framed
+from gateway.server import framed
 from tests.gateway.hosting import Served, playbook, served
 
 pytestmark = pytest.mark.sockets

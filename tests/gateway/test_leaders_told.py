@@ -10,10 +10,9 @@ from kio.serial import entity_reader
 from cluster_model.cluster import Cluster
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.messages import FetchData, FetchResponse, ProduceResponse
-from cluster_model.protocol.slices import Slice
+from cluster_model.protocol.records import Slice
 from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, TopicSpec
-from gateway.handlers.produce_fetch import fetch
-from gateway.handlers.producing import produce
+from gateway.handlers.produce_fetch import fetch, produce
 from gateway.protocol import api_versions
 from gateway.protocol.codec import write_response
 from gateway.protocol.context import Call, Flow, House, topic_uuid

@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 
 from cluster_model.protocol.events import Event
-from faults.declarations.action import Action
-from faults.declarations.fault import FaultError
-from gateway.gateway import Gateway
+from faults.declarations.fault import Action, FaultError
+from gateway.server import Gateway
 from playbooks.engine.session import Session
 from tests.gateway.hosting import playbook
 from tui.gateway_session import COMPLAINTS, WITH_THE_WALL, ServingBridge

@@ -9,12 +9,11 @@ from typing import Any
 from kio.index import load_request_schema, load_response_schema
 from kio.serial import entity_reader, entity_writer
 
-from gateway.connection import PLAIN_HEADERS, Connection
-from gateway.framing import framed
 from gateway.protocol.api_versions import offered
 from gateway.protocol.codec import _maker
 from gateway.protocol.context import House
 from gateway.realtime_driver import Engine
+from gateway.server import PLAIN_HEADERS, Connection, framed
 from playbooks.engine.session import Session
 from playbooks.recording.recorder import Recorder
 from playbooks.results.result import Result

@@ -9,8 +9,7 @@ import yaml
 
 from cluster_model.manual.verbs import MANUAL_VERBS
 from cluster_model.protocol.events import FaultInjected, StepTaken
-from faults.aliases import FAULT_ALIASES, OPERATION_ALIASES, true_name
-from faults.catalogue import CATALOGUE
+from faults.catalogue import CATALOGUE, FAULT_ALIASES, OPERATION_ALIASES, true_name
 from faults.declarations.fault import ACCEPTS
 from faults.declarations.operation import OPERATIONS
 from playbooks.engine.session import Session

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from cluster_model.broker.partition.leadership import Leadership
+from cluster_model.broker.partition.partition import Leadership
 from cluster_model.broker.partition.producer_state import ProducerMemory
 from cluster_model.protocol.errors import KafkaError
 from playbooks.engine.session import Session

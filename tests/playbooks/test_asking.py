@@ -9,7 +9,7 @@ import pytest
 
 from cluster_model.checker.ledger.ledger import Ledger
 from cluster_model.cluster import Cluster
-from faults.declarations.action import Action
+from faults.declarations.fault import Action
 from playbooks.engine.session import Session
 from playbooks.errors import PlaybookError
 from playbooks.model.playbook import Playbook, Step
@@ -17,13 +17,10 @@ from playbooks.parser.loader import loads
 from playbooks.recording.reader import read_session
 from playbooks.recording.recorder import Recorder
 from playbooks.safety_check import check, question
-from playbooks.safety_check.asking import Asked, ask, check_wording, prepare
-from playbooks.safety_check.check import Answer, Effect
-from playbooks.safety_check.futures import Future, Futures, Plan, reseeding
-from playbooks.safety_check.report import WitnessError, witness
-from playbooks.safety_check.simulation import Waiting, Watch, joined, length, without
-from playbooks.safety_check.start_point import At, Standing, StandingError, of_playbook, of_session
-from playbooks.safety_check.words import EXIT_CODES, headline, lines, title, to_json
+from playbooks.safety_check.check import Answer, Asked, Effect, ask, check_wording, prepare
+from playbooks.safety_check.report import EXIT_CODES, WitnessError, headline, lines, title, to_json, witness
+from playbooks.safety_check.simulation import Future, Futures, Plan, Waiting, Watch, joined, length, reseeding, without
+from playbooks.safety_check.start_point import At, StartPoint, StartPointError, of_playbook, of_session
 from tests.support.breadth import some
 from tests.support.playbooks import CLUSTER, timed
 
@@ -49,7 +46,7 @@ def asked(
 
 
 def of(
-    standing: Standing, text: str, seeds: tuple[int, ...] = SEEDS, workers: int = 1, horizon_us: int = SHORT
+    standing: StartPoint, text: str, seeds: tuple[int, ...] = SEEDS, workers: int = 1, horizon_us: int = SHORT
 ) -> Asked:
     return ask(standing, prepare(standing, text, horizon_us=horizon_us), seeds=seeds, workers=workers)
 
@@ -342,10 +339,12 @@ def test_there_is_no_asking_about_what_is_over(tmp_path: Path) -> None:
     session = Session.start(timed("- {at: 1s, heal: all}", settle="2s"), recorder=Recorder(tmp_path))
     session.finish()
     assert session.recorder is not None
-    with pytest.raises(StandingError, match=r"--at: found 3s, allowed is before 1s, when the session begins to settle"):
+    with pytest.raises(
+        StartPointError, match=r"--at: found 3s, allowed is before 1s, when the session begins to settle"
+    ):
         of_session(read_session(session.recorder.path), At(3 * S))
     standing = of_playbook(timed(settle="2s"), 3, At(1 * S))
-    with pytest.raises(StandingError, match="nothing is still to be done"):
+    with pytest.raises(StartPointError, match="nothing is still to be done"):
         prepare(standing)
 
 
@@ -354,9 +353,9 @@ def test_beyond_its_end_a_playbook_is_not_asked_about() -> None:
     crashing = timed(steps, settle="1s")
     assert of_playbook(crashing, 3, At(2 * S)).at_us == 2 * S
     for beyond in (At(3 * S), At(60 * S)):
-        with pytest.raises(StandingError, match=r"--at: .* allowed is before 3s, when the session begins to settle"):
+        with pytest.raises(StartPointError, match=r"--at: .* allowed is before 3s, when the session begins to settle"):
             of_playbook(crashing, 3, beyond)
-    with pytest.raises(StandingError, match="--at: found 2h, allowed is 1h or earlier"):
+    with pytest.raises(StartPointError, match="--at: found 2h, allowed is 1h or earlier"):
         of_playbook(timed(settle="2s"), 3, At(7_200 * S))
 
 
@@ -373,7 +372,7 @@ def test_what_no_instant_could_mean_is_refused_before_going_there() -> None:
 
 def test_so_many_events_never_come() -> None:
     playbook = timed("- at: 2s\n  inject: crash\n  target: broker(1)\n  for: 1s")
-    with pytest.raises(StandingError, match=r"found 99999999 events, allowed is before 3s, when"):
+    with pytest.raises(StartPointError, match=r"found 99999999 events, allowed is before 3s, when"):
         of_playbook(playbook, 1, At(executed=99_999_999))
 
 

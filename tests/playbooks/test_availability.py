@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 from playbooks.engine.session import Session
 from playbooks.library.bundled import path_of
 from playbooks.parser.loader import load
-from playbooks.results.availability import SPANS_KEPT, Availability
-from playbooks.results.client_books import ClientBooks
-from playbooks.results.outages import Unavailable, drawn_up, outage_words, short_seconds
+from playbooks.results.client_stats import ClientBooks
+from playbooks.results.outages import SPANS_KEPT, Availability, Unavailable, drawn_up, outage_words, short_seconds
 from tests.spark_report import twins
 from tests.spark_report.random_sessions import random_session
 from tests.support.breadth import many

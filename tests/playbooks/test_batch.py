@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 
 from playbooks.engine import worker_pool
-from playbooks.engine.job import NOT_RUN, Job, Outcome, Progress
-from playbooks.engine.worker_pool import run_all
-from playbooks.exit_codes import worst
+from playbooks.engine.worker_pool import NOT_RUN, Job, Outcome, Progress, run_all
+from playbooks.errors import worst
 from playbooks.session_format import session_files
 from tests.support.playbooks import CLUSTER, CRASH, MANUAL
 
@@ -79,7 +78,7 @@ def test_an_internal_error_keeps_session_and_account(tmp_path: Path, monkeypatch
     def explode(*_what: object) -> None:
         raise ZeroDivisionError("a mistake of ours")
 
-    monkeypatch.setattr("playbooks.engine.job.stage", explode)
+    monkeypatch.setattr("playbooks.engine.worker_pool.stage", explode)
     outcome, after = run_all([job(MANUAL, tmp_path), job(BROKEN, tmp_path)], workers=1)
     assert (outcome.code, after.code) == (70, 2)
     assert outcome.error == "internal error: ZeroDivisionError: a mistake of ours"

@@ -5,10 +5,8 @@ from pathlib import Path
 import pytest
 
 from cluster_model.protocol.events import Event
-from faults.declarations.action import Action
-from faults.declarations.fault import FaultError
-from playbooks.engine.recovering import recover
-from playbooks.engine.replay import replay
+from faults.declarations.fault import Action, FaultError
+from playbooks.engine.replay import recover, replay
 from playbooks.engine.session import Session
 from playbooks.parser.loader import loads
 from playbooks.recording.reader import read_session

@@ -4,11 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from faults.declarations.action import Action
-from faults.declarations.fault import FaultError
+from faults.declarations.fault import Action, FaultError
 from playbooks.engine.replay import replay
-from playbooks.engine.running import start_session
 from playbooks.engine.session import Session
+from playbooks.engine.session_runner import start_session
 from playbooks.parser.loader import loads
 from playbooks.recording.reader import Recorded, read_session
 from playbooks.recording.recorder import Recorder

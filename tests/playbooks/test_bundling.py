@@ -20,7 +20,7 @@ from playbooks.recording.recorder import Recorder
 from playbooks.session_format import bundle as bundling
 from playbooks.session_format import session_files
 from playbooks.session_format.bundle import open_bundle, write_bundle
-from playbooks.session_format.session_errors import BundleError
+from playbooks.session_format.session_files import BundleError
 from playbooks.session_format.session_finder import find_session
 from spark_report.input.sessions import look_at
 from tests.support.playbooks import CRASH

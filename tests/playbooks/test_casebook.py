@@ -11,9 +11,9 @@ from cluster_model.checker.ledger.duplicates import batches_backwards
 from cluster_model.checker.root_cause import report
 from cluster_model.log.batch_store import Lineage, Lineages
 from cluster_model.log.replica_log import ReplicaLog
-from cluster_model.protocol.batch import Batch
 from cluster_model.protocol.events import OffsetsCommitted
-from playbooks.engine.running import start_session
+from cluster_model.protocol.records import Batch
+from playbooks.engine.session_runner import start_session
 from playbooks.library import bundled
 from playbooks.parser.loader import load
 

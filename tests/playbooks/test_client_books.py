@@ -36,9 +36,7 @@ from cluster_model.protocol.events import (
 )
 from playbooks.engine.session import Session
 from playbooks.parser.loader import loads
-from playbooks.results.client_books import ClientBooks, Handed
-from playbooks.results.client_history import enter
-from playbooks.results.client_stats import summed_up
+from playbooks.results.client_stats import ClientBooks, Handed, enter, summed_up
 from tests.support.playbooks import CRASH, timed
 
 RANGES = st.lists(st.tuples(st.integers(0, 30), st.integers(1, 10), st.booleans()), max_size=30)

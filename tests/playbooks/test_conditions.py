@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 
 from cluster_model.inspection.condition_functions import Query
 from cluster_model.protocol.errors import ModelError
-from playbooks.conditions.conditions import Condition, parse
-from playbooks.conditions.functions import ALL, ALSO, FUNCTIONS
-from playbooks.conditions.types import ConditionError, EvaluationError
+from playbooks.conditions.condition import ALL, ALSO, FUNCTIONS, Condition, parse
+from playbooks.conditions.grammar import ConditionError, EvaluationError
 from playbooks.engine.expectations import explain
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from playbooks.engine.session import Session
-from playbooks.recording.cutting import CutError, cut_name, cut_out
+from playbooks.recording.reader import CutError, cut_name, cut_out
 from playbooks.recording.recorder import Recorder
 from playbooks.session_format import session_files
 from tests.support.playbooks import timed

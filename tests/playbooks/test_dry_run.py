@@ -6,10 +6,7 @@ import pytest
 
 from cluster_model.protocol.events import FaultInjected
 from faults.declarations.fault import Expectation
-from playbooks.engine.dry_run import DryRun, dry_run
-from playbooks.engine.dry_timeline import Entry, Moment
-from playbooks.engine.foretelling import Foretold
-from playbooks.engine.foretold_words import expected_json, expected_lines
+from playbooks.engine.dry_run import DryRun, Entry, Foretold, Moment, dry_run, expected_json, expected_lines
 from playbooks.engine.session import Session
 from playbooks.library import bundled
 from playbooks.model.playbook import Playbook

@@ -13,14 +13,14 @@ from pathlib import Path
 import pytest
 
 from cluster_model.protocol.events import BrokerFenced, Event, HwAdvanced
-from faults.declarations.action import Action
+from faults.declarations.fault import Action
 from playbooks.engine import replay
 from playbooks.engine.session import Session
 from playbooks.recording.reader import read_session
 from playbooks.recording.recorder import SYNC_SECONDS, Recorder, RecordingError
 from playbooks.session_format import session_files
 from playbooks.session_format.filesystem import Disk, Fsync
-from playbooks.session_format.session_errors import SessionError
+from playbooks.session_format.session_files import SessionError
 from spark_report.input.sessions import look_at
 from tests.support.breadth import many
 from tests.support.playbooks import timed

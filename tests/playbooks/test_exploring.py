@@ -5,12 +5,10 @@ from pathlib import Path
 import pytest
 
 from cluster_model.model_checker.search import Search
-from cluster_model.model_checker.shape import ACTIONS, Bounds
-from cluster_model.model_checker.transitions import Moves
+from cluster_model.model_checker.transitions import ACTIONS, Bounds, Moves
 from playbooks.engine.manual_session import ManualSession
 from playbooks.errors import PlaybookError
-from playbooks.model_checking.exploration import playbook
-from playbooks.model_checking.file import LIMITS, find, loads, presets
+from playbooks.model_checking.exploration import LIMITS, find, loads, playbook, presets
 from playbooks.parser.loader import loads as loads_playbook
 from playbooks.results.result import Result
 

@@ -11,18 +11,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cluster_model.observation.event_log import NARRATION
-from faults.declarations.action import Action
-from faults.declarations.fault import FaultError
+from faults.declarations.fault import Action, FaultError
 from playbooks.engine.manual_session import ManualSession
-from playbooks.engine.recovering import recover
-from playbooks.engine.running import start_session
+from playbooks.engine.replay import recover
 from playbooks.engine.session import Session
-from playbooks.export import exporting
-from playbooks.export.exporting import Exported, export
+from playbooks.engine.session_runner import start_session
+from playbooks.export import playbook_writer
+from playbooks.export.playbook_writer import Exported, export
 from playbooks.library.bundled import path_of
 from playbooks.model.playbook import Playbook, Trigger
 from playbooks.parser.loader import load, loads
-from playbooks.recording.event_lines import decode, encode
+from playbooks.recording.event_codec import decode, encode
 from playbooks.recording.reader import read_session
 from playbooks.recording.recorder import Recorder
 from playbooks.results.result import Result
@@ -266,7 +265,7 @@ def test_a_playbook_of_a_torn_session_that_comes_to_something_else_is_refused(
     assert "recorded live by floodmark" in " ".join(found.text.replace("#", "").split())
     late = lambda self, action, pending: Trigger("at", action.at_us + 1)  # noqa: E731
     monkeypatch.setattr("playbooks.export.session_steps._Entries._place", late)
-    with pytest.raises(exporting.ExportError, match="does not come to the same: recorded admin_requested "):
+    with pytest.raises(playbook_writer.ExportError, match="does not come to the same: recorded admin_requested "):
         export(read_session(torn))
 
 
@@ -445,7 +444,7 @@ def test_a_playbook_that_comes_to_something_else_is_refused(tmp_path: Path, monk
     result = session.finish()
     late = lambda self, action, pending: Trigger("at", action.at_us + 1)  # noqa: E731
     monkeypatch.setattr("playbooks.export.session_steps._Entries._place", late)
-    with pytest.raises(exporting.ExportError, match="does not come to the same"):
+    with pytest.raises(playbook_writer.ExportError, match="does not come to the same"):
         exported(result)
 
 

@@ -11,18 +11,17 @@ from pathlib import Path
 
 import pytest
 
-from cluster_model.checker.root_cause.cause_codes import BY_CODE, CAUSES
-from cluster_model.checker.root_cause.findings import KINDS, Finding, Place
-from cluster_model.checker.root_cause.telling import PROMISE
+from cluster_model.checker.root_cause.finding_text import PROMISE
+from cluster_model.checker.root_cause.findings import BY_CODE, CAUSES, KINDS, Finding, Place
 from docs.generate.cause_page import page
-from playbooks.engine.running import start_session
+from playbooks.engine.session_runner import start_session
 from playbooks.library import bundled
 from playbooks.parser.loader import load, loads
 from playbooks.parser.settings import apply_settings
 from playbooks.results.result import Result
 from tests.support.breadth import met
 from tests.support.chain_check import audit
-from tui.output.finding_lines import LINKS_SHOWN, chain_lines, finding_lines
+from tui.output.result import LINKS_SHOWN, chain_lines, finding_lines
 
 FILES = Path(__file__).parent / "golden_findings"
 PUBLISHED = Path(__file__).parents[2] / "docs" / "causes.md"

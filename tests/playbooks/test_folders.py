@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from playbooks.errors import PlaybookError
-from playbooks.parser.document.folders import playbooks_under, walk
+from playbooks.parser.document.includes import playbooks_under, walk
 from tests.support.playbooks import MANUAL
 
 

@@ -8,7 +8,7 @@ from cluster_model.protocol.group_messages import JoinGroupRequest, MemberProtoc
 from cluster_model.protocol.messages import MetadataRequest, ProduceRequest
 from playbooks.engine.replay import replay
 from playbooks.engine.session import Session
-from playbooks.export.exporting import ExportError, export
+from playbooks.export.playbook_writer import ExportError, export
 from playbooks.parser.loader import loads
 from playbooks.recording.event_codec import DROP, OPEN, REQUESTS, Ingress, action_of, asked, ingress_of
 from playbooks.recording.reader import read_session

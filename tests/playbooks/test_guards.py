@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 
 from cluster_model.protocol.events import FaultHealed, FaultInjected, GuardActed, StepTaken, TraceEvent
-from faults.declarations.action import Action
-from faults.declarations.fault import FaultError
+from faults.declarations.fault import Action, FaultError
 from playbooks.engine import replay
 from playbooks.engine.session import Session
 from playbooks.library import bundled

@@ -2,7 +2,7 @@
 
 import pytest
 
-from cluster_model.util.murmur import partition_for_key
+from cluster_model.util.deterministic_math import partition_for_key
 from tests.playbooks.test_incidents import Incident
 from tests.support.breadth import some
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from cluster_model.checker.root_cause.cause_codes import UNEXPLAINED
+from cluster_model.checker.root_cause.findings import UNEXPLAINED
 from cluster_model.protocol.events import TraceEvent
 from playbooks.engine.session import Session
 from playbooks.library import bundled

@@ -6,15 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from playbooks.engine.job import Job, perform
-from playbooks.engine.running import start_session
+from playbooks.engine.session_runner import start_session
+from playbooks.engine.worker_pool import Job, perform
 from playbooks.errors import PlaybookError
 from playbooks.library import bundled
 from playbooks.model.playbook import Playbook
-from playbooks.parser.changing import changed
-from playbooks.parser.document.folders import is_fragment
-from playbooks.parser.fragment_files import fragment_of, read_fragment
-from playbooks.parser.loader import load, loads
+from playbooks.parser.document.includes import is_fragment
+from playbooks.parser.loader import changed, fragment_of, load, loads, read_fragment
 from playbooks.parser.settings import SettingError
 from tests.support.shop import BASE, COMMON, DARK, FILES, KEPT, MAIN, WRITTEN_OUT, alike, save
 

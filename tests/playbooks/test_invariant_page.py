@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from cluster_model.checker.invariants.promise import Promise
-from cluster_model.checker.invariants.registry import PROMISES
+from cluster_model.checker.invariants.base import Promise
+from cluster_model.checker.invariants.invariant_checker import PROMISES
 from cluster_model.protocol.versions import Profile
 from docs.generate.invariant_page import page, section
 from playbooks.reference_text import PROFILES, known_words, promised_words, special_words

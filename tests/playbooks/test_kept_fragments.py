@@ -6,15 +6,15 @@ from pathlib import Path
 import pytest
 
 from playbooks.engine.replay import replay
-from playbooks.engine.running import start_session
+from playbooks.engine.session_runner import start_session
 from playbooks.errors import PlaybookError
-from playbooks.export.exporting import export
+from playbooks.export.playbook_writer import export
 from playbooks.parser.loader import load, loads
-from playbooks.parser.written_out import written_out
+from playbooks.parser.yaml_edit import written_out
 from playbooks.recording.reader import read_session
 from playbooks.recording.recorder import Recorder
 from playbooks.session_format import session_files
-from playbooks.session_format.session_errors import SessionError
+from playbooks.session_format.session_files import SessionError
 from tests.support.shop import FILES, KEPT, MAIN, WRITTEN_OUT, alike, save
 
 

@@ -10,8 +10,7 @@ from cluster_model.manual.verbs import MANUAL_VERBS
 from docs.generate.key_page import page
 from faults.catalogue import CATALOGUE
 from playbooks.parser.document.field_types import Choice, Integer, ListOf, Truth
-from playbooks.parser.key_words import BY_HAND, known, taken, told
-from playbooks.parser.schema import schema
+from playbooks.parser.playbook_keys import BY_HAND, known, schema, taken, told
 
 PUBLISHED = Path(__file__).parents[2] / "docs" / "keys.md"
 

@@ -11,7 +11,7 @@ from playbooks.engine.replay import replay
 from playbooks.engine.session import Session
 from playbooks.parser.document.context import Notes
 from playbooks.parser.loader import loads
-from playbooks.parser.steps.live import facts_of
+from playbooks.parser.steps.timed_steps import facts_of
 from playbooks.recording.reader import read_session
 from playbooks.session_format import session_files
 from playbooks.session_format.filesystem import Disk

@@ -2,8 +2,8 @@
 
 import pytest
 
-from cluster_model.checker.root_cause.cause_codes import LAST_REPLICA, POWER_LOSS_UNFLUSHED, UNREPLICATED_TAIL
-from playbooks.engine.running import start_session
+from cluster_model.checker.root_cause.findings import LAST_REPLICA, POWER_LOSS_UNFLUSHED, UNREPLICATED_TAIL
+from playbooks.engine.session_runner import start_session
 from playbooks.parser.loader import loads
 from tests.support.chain_check import audit
 

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 
-from playbooks.engine.running import start_session
+from playbooks.engine.session_runner import start_session
 from playbooks.parser.loader import loads
 from playbooks.recording.recorder import Recorder
 from playbooks.session_format import session_files
-from playbooks.session_format.sealed_columns import LEDGER as COLUMNS
+from playbooks.session_format.session_files import LEDGER_COLUMNS as COLUMNS
 from tests.support.adding_up import adds_up
 from tests.support.playbooks import CLUSTER, CRASH, MANUAL
 

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from cluster_model.checker.root_cause.cause_codes import UNEXPLAINED
+from cluster_model.checker.root_cause.findings import UNEXPLAINED
 from cluster_model.protocol.versions import PROFILE_VERSIONS, modes_of
 from docs.generate.library_page import page
-from playbooks.engine.running import start_session
+from playbooks.engine.session_runner import start_session
 from playbooks.library import bundled
 from playbooks.library.index import TAGS, THEMES
 from playbooks.model.playbook import Playbook

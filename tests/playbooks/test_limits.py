@@ -8,12 +8,12 @@ import pytest
 
 from playbooks.conditions import condition, grammar
 from playbooks.errors import PlaybookError
-from playbooks.parser.document import grid, includes, scopes
+from playbooks.parser.document import grid, includes, variables
 from playbooks.parser.document.field_types import Text
 from playbooks.parser.document.yaml_source import MAX_ALIASES, MAX_BYTES, MAX_DEPTH, MAX_NODES, compose
 from playbooks.parser.loader import load, loads
 from playbooks.parser.sections import expectations
-from playbooks.parser.steps import repeats, targets, timed_steps
+from playbooks.parser.steps import step_groups, targets, timed_steps
 from tests.support.playbooks import CLUSTER
 
 DOCS = Path(__file__).parents[2] / "docs" / "playbooks.md"
@@ -74,7 +74,7 @@ LIMITS: dict[str, tuple[int, Make, Callable[[str, Path], None]]] = {
     "characters of a text": (Text().longest, lambda n, _: CLUSTER.replace("A small cluster", "x" * n), loaded),
     "steps": (timed_steps.MAX_STEPS, lambda n, _: f"{CLUSTER}steps:\n" + "  - heal: all\n" * n, loaded),
     "steps with all rounds written out": (timed_steps.MAX_STEPS, rounds, loaded),
-    "groups of steps within each other": (repeats.MAX_GROUPS, grouped, loaded),
+    "groups of steps within each other": (step_groups.MAX_GROUPS, grouped, loaded),
     "characters of a target": (
         targets.LONGEST,
         lambda n, _: f"{CLUSTER}steps:\n  - {{inject: lag, target: 'broker({' ' * (n - 9)}1)'}}\n",
@@ -97,7 +97,7 @@ LIMITS: dict[str, tuple[int, Make, Callable[[str, Path], None]]] = {
     ),
     "fragments included by each other": (includes.MAX_DEPTH, fragments_within_each_other, loaded),
     "includes": (includes.MAX_INCLUDES, fragments, loaded),
-    "variables made of each other": (scopes.MAX_CHAIN, variables_of_variables, loaded),
+    "variables made of each other": (variables.MAX_CHAIN, variables_of_variables, loaded),
     "cells of a grid": (grid.MAX_CELLS, lambda n, _: f"{CLUSTER}vary:\n  seed: 1..{n}\n", loaded),
     "cells of a grid apart from seeds": (grid.MAX_SETTINGS, latencies, loaded),
 }

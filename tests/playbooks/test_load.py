@@ -2,13 +2,13 @@
 
 import pytest
 
-from cluster_model.clients.load import RateCurve
-from cluster_model.spec.cluster_spec import ProducerSpec
-from cluster_model.spec.load_spec import (
+from cluster_model.clients.workload import RateCurve
+from cluster_model.spec.cluster_spec import (
     RATE_UNITS,
     ClosedLoop,
     HotKey,
     OwnPartitioner,
+    ProducerSpec,
     RateProfile,
     SpreadSizes,
     Stretch,

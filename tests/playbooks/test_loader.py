@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from cluster_model.checker.invariants.registry import INVARIANTS
+from cluster_model.checker.invariants.invariant_checker import INVARIANTS
 from cluster_model.protocol.versions import NEWEST
 from cluster_model.spec.cluster_spec import BrokerSpec, GroupSpec, NetworkSpec, ProducerSpec, TopicSpec
 from faults.catalogue import CATALOGUE

@@ -12,8 +12,7 @@ from playbooks.errors import PlaybookError, Problem, lines_of
 from playbooks.library import bundled
 from playbooks.library.bundled import FRAGMENTS
 from playbooks.model.playbook import Playbook
-from playbooks.parser.fragment_files import Fragment, fragment_of
-from playbooks.parser.loader import load, loads
+from playbooks.parser.loader import Fragment, fragment_of, load, loads
 from tests.support.breadth import many
 from tests.support.playbooks import CLUSTER
 

@@ -7,16 +7,14 @@ from pathlib import Path
 import pytest
 
 from cluster_model.kernel.rng import Stream
-from faults.declarations.action import Action
-from faults.declarations.fault import FaultError
+from faults.declarations.fault import Action, FaultError
 from playbooks.engine.session import Session
-from playbooks.model.peeking import peek
+from playbooks.model.record_contents import peek
 from playbooks.parser.loader import loads
 from playbooks.recording.reader import read_session
 from playbooks.recording.recorder import Recorder
 from playbooks.session_format import session_files
-from playbooks.timetravel.history_view import Reopened
-from playbooks.timetravel.looking_back import LookingBack
+from playbooks.timetravel.history_view import LookingBack, Reopened
 from playbooks.timetravel.timeline import Timeline
 from tests.support.playbooks import CLUSTER
 
@@ -127,7 +125,7 @@ def test_logs_records_and_books_are_those_of_the_instant(plain: Path, *, opened:
 
 def test_a_jump_runs_no_more_again_than_the_widest_gap_and_keeps_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
-        "playbooks.timetravel.looking_back.Timeline", partial(Timeline, nearest=150, bytes_per_event=1_000)
+        "playbooks.timetravel.history_view.Timeline", partial(Timeline, nearest=150, bytes_per_event=1_000)
     )
     looking = LookingBack(Session.start(LIVE, open_ended=True))
     lived(looking, looks=False)

@@ -5,13 +5,11 @@ from pathlib import Path
 import pytest
 
 from cluster_model.protocol.events import StepTaken
-from faults.declarations.action import Action
-from faults.declarations.fault import FaultError
-from playbooks.engine.manual_session import ManualSession, Shown
-from playbooks.engine.running import start_session
+from faults.declarations.fault import Action, FaultError
+from playbooks.engine.manual_session import NEWEST, ManualSession, Shown
 from playbooks.engine.session import Session
-from playbooks.engine.step_checks import show_rows
-from playbooks.engine.trace_rows import NEWEST
+from playbooks.engine.session_runner import start_session
+from playbooks.engine.step_scheduler import show_rows
 from playbooks.parser.loader import loads
 from playbooks.recording.recorder import Recorder
 from playbooks.results.result import Result

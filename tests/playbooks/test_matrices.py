@@ -6,12 +6,11 @@ from typing import Any
 
 import pytest
 
-from playbooks.campaign.workloads.varying import Varying, run_jobs
+from playbooks.campaign.workloads.grid_workload import Varying, run_jobs
 from playbooks.engine.worker_pool import run_all
 from playbooks.library import bundled
 from playbooks.parser.loader import load
-from playbooks.results.advice import advice
-from playbooks.results.sweep_matrix import Group, Matrix
+from playbooks.results.sweep_matrix import Group, Matrix, advice
 
 NAMES = tuple(name for name in bundled.names() if name.endswith("-matrix"))
 SECOND = 1_000_000

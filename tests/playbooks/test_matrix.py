@@ -6,9 +6,7 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from playbooks.model.grid import Cell
-from playbooks.results.advice import advice, named, what_words
-from playbooks.results.matrix_table import cross_table, matrix_markdown, matrix_table, seed_table
+from playbooks.model.playbook import Cell
 from playbooks.results.sweep_matrix import (
     COSTS,
     MEASURES,
@@ -16,11 +14,18 @@ from playbooks.results.sweep_matrix import (
     Matrix,
     Row,
     Verdict,
+    advice,
     axes_of,
     beats,
     costs,
+    cross_table,
+    matrix_markdown,
+    matrix_table,
+    named,
     pareto,
+    seed_table,
     to_json,
+    what_words,
 )
 
 SECOND = 1_000_000

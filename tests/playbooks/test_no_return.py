@@ -5,18 +5,17 @@ from dataclasses import replace
 import pytest
 
 from cluster_model.checker.root_cause.findings import Place
-from playbooks.diagnosis import no_return_by_hand, rescues
+from playbooks.diagnosis import point_of_no_return, remedies
 from playbooks.diagnosis.evidence import lost_findings
-from playbooks.diagnosis.no_return_by_hand import find_by_hand, saving
-from playbooks.diagnosis.point_of_no_return import NoReturn, Search
-from playbooks.diagnosis.rescues import CALL_OFF, UNCLEAN, keeps
+from playbooks.diagnosis.point_of_no_return import NoReturn, Search, find_by_hand, saving
+from playbooks.diagnosis.remedies import CALL_OFF, UNCLEAN, keeps
 from playbooks.diagnosis.why import Case
-from playbooks.engine.running import start_session
 from playbooks.engine.session import Session
+from playbooks.engine.session_runner import start_session
 from playbooks.library.bundled import path_of
 from playbooks.model.playbook import Playbook
 from playbooks.parser.loader import load, loads
-from playbooks.timetravel.forks import FOREVER, Forks
+from playbooks.timetravel.branches import FOREVER, Forks
 
 SECOND = 1_000_000
 
@@ -137,7 +136,7 @@ def test_right_before_the_event_it_can_be_kept_and_right_after_it_cannot(tail: t
         def fork() -> Session:
             return forks.at_event(executed)
 
-        actions = list(rescues.rescues(fork(), found.wanted))
+        actions = list(remedies.rescues(fork(), found.wanted))
         return [each.kind for each in actions if keeps(fork, each, found.wanted, given_up)]
 
     assert kept(found.executed) == [UNCLEAN]
@@ -201,7 +200,7 @@ def test_actions_without_calling_the_rest_off_are_noticed(monkeypatch: pytest.Mo
     forks = Forks(case.start)
     assert not any(
         keeps(lambda: forks.at_time(2_499_999), each, wanted, finding.places)
-        for each in rescues.rescues(forks.at_time(2_499_999), wanted)
+        for each in remedies.rescues(forks.at_time(2_499_999), wanted)
         if each.kind == CALL_OFF
     )
 
@@ -215,5 +214,5 @@ def test_actions_without_calling_the_rest_off_are_noticed(monkeypatch: pytest.Mo
 )
 def test_a_judge_by_hand_that_is_too_kind_is_noticed(place: str, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     honest = by_hand("unclean-election")[1]
-    monkeypatch.setattr(no_return_by_hand, place, lambda *_args: place == "is_kept")
+    monkeypatch.setattr(point_of_no_return, place, lambda *_args: place == "is_kept")
     assert by_hand("unclean-election")[1].executed != honest.executed, name

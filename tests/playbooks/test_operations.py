@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from cluster_model.protocol.events import AdminAnswered, AdminRequested, FaultInjected
-from faults.declarations.action import Action
+from faults.declarations.fault import Action
 from playbooks.engine.replay import replay
 from playbooks.engine.session import Session
 from playbooks.recording.reader import read_session

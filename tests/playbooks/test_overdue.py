@@ -6,15 +6,15 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
-from cluster_model.broker.partition.leadership import Leadership
-from cluster_model.controller.kraft.replication_control import ReplicationControl
+from cluster_model.broker.partition.partition import Leadership
+from cluster_model.controller.kraft.replication_control_manager import ReplicationControl
 from cluster_model.protocol.events import LivenessOverdue
-from playbooks.conditions.types import ConditionError
+from playbooks.conditions.grammar import ConditionError
 from playbooks.engine.session import Session
 from playbooks.errors import PlaybookError
 from playbooks.library.bundled import path_of
 from playbooks.parser.loader import load, loads
-from tui.output.liveness_lines import print_liveness
+from tui.output.result import print_liveness
 
 TEXT = """
 floodmark: 1

@@ -15,9 +15,19 @@ from hypothesis import strategies as st
 
 from cluster_model.spec.cluster_spec import ProducerSpec
 from playbooks.errors import PlaybookError
-from playbooks.model.payloads import RecordName, contents, fields_of, written
-from playbooks.model.record_contents import FAKED, OWN, PROVIDERS, FieldError, Parameter, parse
-from playbooks.model.templates import TEMPLATES
+from playbooks.model.record_contents import (
+    FAKED,
+    OWN,
+    PROVIDERS,
+    TEMPLATES,
+    FieldError,
+    Parameter,
+    RecordName,
+    contents,
+    fields_of,
+    parse,
+    written,
+)
 from playbooks.parser.loader import loads
 
 ROOT = Path(__file__).parents[2]
@@ -83,7 +93,7 @@ def made_of(template: str, field: str) -> Any:
 
 def test_contents_do_not_depend_on_the_process_or_its_hashes() -> None:
     program = (
-        "from playbooks.model.payloads import *; from playbooks.model.templates import TEMPLATES\n"
+        "from playbooks.model.record_contents import *; from playbooks.model.record_contents import TEMPLATES\n"
         "print([contents(TEMPLATES[t], 7, RecordName('checkout', 'orders-0', 17)) for t in sorted(TEMPLATES)])"
     )
     printed = [
@@ -199,7 +209,7 @@ def test_the_page_lists_every_provider_and_template_as_it_is() -> None:
 def test_nobody_imports_faker_until_somebody_looks() -> None:
     program = (
         "import sys; from playbooks.parser.loader import load; from playbooks.engine.session import Session\n"
-        "from playbooks.library.bundled import path_of; import playbooks.model.payloads\n"
+        "from playbooks.library.bundled import path_of; import playbooks.model.record_contents\n"
         "session = Session.start(load(path_of('leader-crash'))); session.advance(1_000_000)\n"
         "print('faker' in sys.modules)"
     )

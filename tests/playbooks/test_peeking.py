@@ -6,17 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from cluster_model.inspection.written import COMPACTED, DELETED, TRUNCATED
+from cluster_model.inspection.log_inspector import COMPACTED, DELETED, TRUNCATED
 from cluster_model.log.batch_store import Lineages
-from cluster_model.protocol.batch import Batch
 from cluster_model.protocol.errors import ModelError
-from faults.declarations.action import Action
+from cluster_model.protocol.records import Batch
+from faults.declarations.fault import Action
 from playbooks.engine.manual_session import ManualSession
 from playbooks.engine.replay import ReplayMismatchError, rerun
 from playbooks.engine.session import Session
-from playbooks.model.payloads import RecordName, contents, written
-from playbooks.model.peeking import Peeked, peek
-from playbooks.model.templates import TEMPLATES
+from playbooks.model.record_contents import TEMPLATES, Peeked, RecordName, contents, peek, written
 from playbooks.parser.loader import loads
 from playbooks.recording.reader import read_session
 from playbooks.recording.recorder import Recorder

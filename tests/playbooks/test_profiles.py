@@ -6,11 +6,11 @@ from functools import cache
 import pytest
 
 from cluster_model.protocol.versions import PROFILE_VERSIONS, modes_of
-from playbooks.engine.running import start_session
+from playbooks.engine.session_runner import start_session
 from playbooks.errors import PlaybookError
 from playbooks.library import bundled
 from playbooks.model.playbook import Playbook
-from playbooks.parser.document.versions import ranges_text
+from playbooks.parser.document.field_types import ranges_text
 from playbooks.parser.loader import loads
 from playbooks.parser.settings import apply_settings
 from tests.support.breadth import some

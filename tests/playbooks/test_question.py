@@ -6,9 +6,8 @@ from hypothesis import strategies as st
 
 from playbooks.errors import PlaybookError
 from playbooks.model.playbook import Step
-from playbooks.model.step_text import trigger_lines
-from playbooks.model.wording import step_words
-from playbooks.parser.steps.live import facts_of
+from playbooks.model.step_text import step_words, trigger_lines
+from playbooks.parser.steps.timed_steps import facts_of
 from playbooks.safety_check.question import VERBS, read_list, read_question
 from tests.support.playbooks import timed
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from cluster_model.checker.root_cause.cause_codes import FAST_FAILOVER, REPLICA_DELETED, UNCLEAN_ELECTION
+from cluster_model.checker.root_cause.findings import FAST_FAILOVER, REPLICA_DELETED, UNCLEAN_ELECTION
 from cluster_model.protocol.versions import Profile
 from tests.support.playbooks import finished
 

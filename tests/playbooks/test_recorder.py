@@ -17,7 +17,7 @@ from cluster_model.protocol.events import COLUMNS, FIELDS, BrokerFenced, Event, 
 from playbooks.engine.session import Session
 from playbooks.parser.loader import loads
 from playbooks.recording.recorder import FLUSH_EVENTS, FLUSH_SECONDS, Recorder, RecordingError
-from playbooks.recording.sealing import ORDER, SCHEMA, scenario_digest
+from playbooks.recording.seal import ORDER, SCHEMA, scenario_digest
 from playbooks.session_format import session_files
 from playbooks.session_format.filesystem import Disk
 from tests.support.playbooks import CRASH, timed

@@ -10,18 +10,17 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from faults.declarations.action import Action
+from faults.declarations.fault import Action
 from playbooks.engine import replay
 from playbooks.engine.manual_session import ManualSession
-from playbooks.engine.recovering import recover
-from playbooks.engine.replay import ReplayMismatchError
+from playbooks.engine.replay import ReplayMismatchError, recover
 from playbooks.engine.session import Session
 from playbooks.parser.loader import loads
 from playbooks.recording.reader import read_session
 from playbooks.recording.recorder import Recorder
 from playbooks.recording.seal import Row, sums
 from playbooks.session_format import session_files
-from playbooks.session_format.session_errors import SessionError
+from playbooks.session_format.session_files import SessionError
 from spark_report.input.sessions import look_at
 from tests.playbooks.test_durability import Killed, Mortal
 from tests.support.playbooks import CRASH, MANUAL, timed

@@ -8,15 +8,13 @@ import pytest
 
 from cluster_model.checker.root_cause.findings import DUPLICATE, LOST, SKIPPED
 from playbooks.diagnosis import remedies
-from playbooks.diagnosis.counterfactuals import Change, changes
-from playbooks.diagnosis.remedies import Remedy, evaluate, price
-from playbooks.engine.job import Job, Outcome
-from playbooks.engine.running import start_session
-from playbooks.engine.worker_pool import run_all
+from playbooks.diagnosis.remedies import Change, Remedy, changes, evaluate, price
+from playbooks.engine.session_runner import start_session
+from playbooks.engine.worker_pool import Job, Outcome, run_all
 from playbooks.library.bundled import path_of
 from playbooks.model.playbook import Playbook
-from playbooks.parser.cells import cell_text
 from playbooks.parser.loader import load, loads
+from playbooks.parser.settings import cell_text
 from playbooks.results.result import Result
 from tests.playbooks.test_no_return import TAIL
 

@@ -15,9 +15,9 @@ from playbooks.engine.manual_session import ManualSession
 from playbooks.engine.session import Session
 from playbooks.errors import PlaybookError
 from playbooks.model.playbook import Playbook
-from playbooks.model.wording import step_name, step_of, step_words
+from playbooks.model.step_text import step_name, step_of, step_words
 from playbooks.parser.loader import loads
-from playbooks.parser.steps.repeats import MAX_GROUPS
+from playbooks.parser.steps.step_groups import MAX_GROUPS
 from playbooks.parser.steps.timed_steps import MAX_STEPS
 from playbooks.results.result import Result
 from playbooks.timetravel.timeline import Timeline

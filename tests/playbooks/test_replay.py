@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from cluster_model.protocol.events import SCHEMA_VERSION
-from faults.declarations.action import Action
-from faults.declarations.fault import FaultError
+from faults.declarations.fault import Action, FaultError
 from playbooks.engine import replay
 from playbooks.engine.expectations import seconds
 from playbooks.engine.manual_session import ManualSession
@@ -22,7 +21,7 @@ from playbooks.parser.loader import loads
 from playbooks.recording.reader import read_session
 from playbooks.recording.recorder import Recorder
 from playbooks.session_format import session_files
-from playbooks.session_format.session_errors import SessionError
+from playbooks.session_format.session_files import SessionError
 from playbooks.session_format.session_finder import find_session
 from tests.support.playbooks import CRASH, MANUAL, timed
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from playbooks.engine.replay import replay
 from playbooks.engine.session import Session
 from playbooks.errors import PlaybookError
-from playbooks.export.exporting import export
+from playbooks.export.playbook_writer import export
 from playbooks.model.playbook import Playbook
 from playbooks.parser.loader import loads
 from playbooks.recording.reader import read_session

@@ -11,10 +11,9 @@ from cluster_model.protocol.events import (
     FaultInjected,
     StepTaken,
 )
-from faults.declarations.action import Action
-from faults.declarations.fault import FaultError
-from playbooks.engine.script import PATIENCE_US
+from faults.declarations.fault import Action, FaultError
 from playbooks.engine.session import Session
+from playbooks.engine.step_scheduler import PATIENCE_US
 from playbooks.model.playbook import Playbook
 from playbooks.parser.loader import loads
 from playbooks.results.result import Result

@@ -18,7 +18,7 @@ from playbooks.parser.loader import loads
 from playbooks.results.result import Result
 from tests.support.breadth import many
 from tests.support.playbooks import CLUSTER
-from tui.output.anomalies import print_anomalies
+from tui.output.result import print_anomalies
 
 DOCS = Path(__file__).parents[2] / "docs" / "anomalies.md"
 

@@ -7,8 +7,7 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from faults.declarations.action import Action
-from faults.declarations.fault import FaultError
+from faults.declarations.fault import Action, FaultError
 from playbooks.engine.session import Session
 from playbooks.parser.loader import loads
 from playbooks.results.result import Result

@@ -6,8 +6,7 @@ from pathlib import Path
 import yaml
 
 from playbooks.library.bundled import names
-from playbooks.library.index import THEMES, heading
-from playbooks.library.shelf import shelf
+from playbooks.library.index import THEMES, heading, shelf
 
 PAGE = (Path(__file__).parents[2] / "docs" / "library.md").read_text(encoding="utf-8")
 
@@ -41,5 +40,5 @@ def test_words_are_looked_for_in_all_that_is_said() -> None:
 def test_both_readers_of_yaml_make_the_same_of_the_heads(monkeypatch):
     """The quicker one is not everywhere."""
     quick = shelf()
-    monkeypatch.setattr("playbooks.library.shelf._LOADER", yaml.SafeLoader)
+    monkeypatch.setattr("playbooks.library.index._LOADER", yaml.SafeLoader)
     assert shelf.__wrapped__() == quick

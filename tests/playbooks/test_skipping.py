@@ -7,23 +7,22 @@ from xml.etree import ElementTree
 import pytest
 
 from cluster_model.protocol.events import Event, FaultInjected, FaultSkipped, StepTaken
-from faults.declarations.action import Action
-from faults.declarations.fault import FaultError
+from faults.declarations.fault import Action, FaultError
 from playbooks.engine import replay
 from playbooks.engine.dry_run import dry_run
-from playbooks.engine.job import Job, Outcome
 from playbooks.engine.session import Session
+from playbooks.engine.worker_pool import Job, Outcome
 from playbooks.recording.reader import read_session
 from playbooks.recording.recorder import Recorder
 from playbooks.results.result import Result
 from playbooks.session_format import session_files
 from playbooks.timetravel.timeline import Timeline
 from tests.support.playbooks import timed
-from tui.cli.runs.foretelling import foretold_lines
+from tui.cli.runs.narration import foretold_lines
+from tui.cli.runs.suite import Ended
 from tui.cli.runs.summary_documents import junit
-from tui.cli.runs.verdicts import Ended
 from tui.output.result import skip_words
-from tui.viewmodel.timeline.event_text import Entry, describe
+from tui.viewmodel.timeline.event_text import Entry, describe_event
 
 SECOND = 1_000_000
 LEADERLESS = """
@@ -72,7 +71,7 @@ def test_where_it_says_so_it_is_skipped_and_the_run_goes_on() -> None:
 def test_a_skip_is_told_by_run_by_the_screen_and_in_junit() -> None:
     _events, result = run(", if_any: true")
     assert skip_words(result.skipped) == "1 fault without a target: gc_pause on leader(orders-0) at 12.000s"
-    glyph, role, key, say = describe(result.skipped[0])
+    glyph, role, key, say = describe_event(result.skipped[0])
     words = say(Entry(key, 12 * SECOND, glyph, role, say, result.skipped[0]))
     assert words == "gc pause on leader(orders-0) skipped: leader(orders-0) means nobody right now"
     job = Job("", "paused.yaml", result.seed)

@@ -4,17 +4,15 @@ from pathlib import Path
 
 import pytest
 
-from faults.declarations.action import Action
-from faults.declarations.fault import FaultError
+from faults.declarations.fault import Action, FaultError
 from playbooks.engine.replay import replay
-from playbooks.engine.running import start_session
 from playbooks.engine.session import Session
-from playbooks.export.exporting import export
+from playbooks.engine.session_runner import start_session
+from playbooks.export.playbook_writer import export
 from playbooks.parser.loader import loads
 from playbooks.recording.reader import read_session
 from playbooks.recording.recorder import Recorder
-from playbooks.timetravel.history_view import Reopened
-from playbooks.timetravel.looking_back import LookingBack
+from playbooks.timetravel.history_view import LookingBack, Reopened
 from tests.support.playbooks import CRASH
 
 SECOND = 1_000_000

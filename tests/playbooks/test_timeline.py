@@ -7,8 +7,7 @@ from itertools import pairwise
 import pytest
 
 from cluster_model.kernel.rng import Stream
-from faults.declarations.action import Action
-from faults.declarations.fault import FaultError
+from faults.declarations.fault import Action, FaultError
 from playbooks.engine.session import Session
 from playbooks.model.playbook import Playbook
 from playbooks.parser.loader import loads

@@ -2,8 +2,8 @@
 
 import pytest
 
-from cluster_model.checker.ledger import in_flight
-from cluster_model.checker.root_cause.cause_codes import (
+from cluster_model.checker.ledger import duplicates
+from cluster_model.checker.root_cause.findings import (
     FORGOTTEN_STATE,
     NO_IDEMPOTENCE,
     RETRY_IN_FLIGHT,
@@ -81,5 +81,5 @@ def test_before_hints_told_of_the_new_leader_the_old_ones_answers_came_first() -
 
 
 def test_six_later_batches_would_not_be_five(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(in_flight, "REMEMBERED", 6)
+    monkeypatch.setattr(duplicates, "REMEMBERED", 6)
     assert FORGOTTEN_STATE in {each.cause for each in finished(OVER_TWO_CONNECTIONS).findings}

@@ -2,7 +2,7 @@
 
 import pytest
 
-from playbooks.engine.running import start_session
+from playbooks.engine.session_runner import start_session
 from playbooks.library.bundled import path_of
 from playbooks.parser.loader import loads
 from playbooks.results.result import Result

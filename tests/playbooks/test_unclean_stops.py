@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from cluster_model.controller.kraft.replication_control import ReplicationControl
+from cluster_model.controller.kraft.replication_control_manager import ReplicationControl
 from playbooks.engine.session import Session
 from playbooks.parser.loader import loads
 from playbooks.results.result import Result

@@ -6,13 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from playbooks.engine.running import start_session
+from playbooks.engine.session_runner import start_session
 from playbooks.errors import PlaybookError
 from playbooks.model.playbook import Playbook
-from playbooks.parser.changing import changed
 from playbooks.parser.document.variables import substitute
 from playbooks.parser.document.yaml_source import Mapping, Scalar, Sequence, compose
-from playbooks.parser.loader import load, loads
+from playbooks.parser.loader import changed, load, loads
 from playbooks.parser.settings import SettingError
 
 S = 1_000_000

@@ -8,16 +8,15 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from playbooks.campaign.workloads.varying import Varying, jobs_of, run_jobs
+from playbooks.campaign.workloads.grid_workload import Varying, jobs_of, run_jobs
 from playbooks.engine.replay import replay
 from playbooks.engine.worker_pool import run_all
 from playbooks.errors import PlaybookError
-from playbooks.model.grid import Axis, Grid, cell_words
-from playbooks.model.playbook import Playbook
-from playbooks.parser.cells import cell_text, settings_of, without_grid
-from playbooks.parser.document.axes import AxisError, paths_of
+from playbooks.model.playbook import Axis, Grid, Playbook, cell_words
+from playbooks.parser.document.grid import AxisError, paths_of
 from playbooks.parser.document.yaml_source import Mapping, compose
 from playbooks.parser.loader import load, loads
+from playbooks.parser.settings import cell_text, settings_of, without_grid
 from playbooks.recording.reader import read_session
 from playbooks.results.sweep_matrix import Matrix, to_json
 

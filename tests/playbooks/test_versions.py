@@ -21,8 +21,7 @@ from playbooks.engine.replay import ReplayMismatchError
 from playbooks.recording.reader import read_session
 from playbooks.session_format import session_files
 from playbooks.session_format.bundle import open_bundle, write_bundle
-from playbooks.session_format.sealed_columns import LEDGER as LEDGER_COLUMNS
-from playbooks.session_format.session_errors import SessionError
+from playbooks.session_format.session_files import LEDGER_COLUMNS, SessionError
 from spark_report.input.sessions import collect, look_at
 
 GOLDENS = Path(__file__).parent / "golden_sessions"

@@ -6,27 +6,24 @@ from typing import Any
 
 import pytest
 
-from spark_report.tables.queries import (
-    alerts,
-    availability,
-    clients,
-    health,
-    intervals,
-    lag,
-    latency,
-    numbers,
-    points,
-    progress,
-    recovery,
-    stalls,
-    tallies,
-    timeline,
-    traffic,
-)
+from spark_report.tables.queries import alerts, availability, clients, latency, progress, timeline
 
 MODULES = (
-    *(alerts, availability, clients, health, intervals, lag, latency, numbers, points, progress, recovery, tallies),
-    *(stalls, timeline, traffic),
+    *(
+        alerts,
+        availability,
+        clients,
+        availability,
+        timeline,
+        clients,
+        latency,
+        progress,
+        timeline,
+        progress,
+        availability,
+        progress,
+    ),
+    *(progress, timeline, progress),
 )
 
 

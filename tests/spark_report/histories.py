@@ -8,9 +8,8 @@ import pyarrow.parquet as pq
 from cluster_model.protocol.events import COLUMNS
 from playbooks.session_format import session_files
 from spark_report.input.sessions import look_at
-from spark_report.tables import told
-from spark_report.tables.books import FIELDS, KINDS, LAST
-from spark_report.tables.running import IN_LEDGER, TERMS, Said
+from spark_report.tables import compute
+from spark_report.tables.anomaly_recount import FIELDS, IN_LEDGER, KINDS, LAST, TERMS, Said
 from tests.support.sessions import Row
 
 Event = tuple[Any, ...]
@@ -38,4 +37,4 @@ def of_directory(path: Path) -> tuple[list[Event], Said]:
         told_of = [] if row["outcome"] == "sent" else [row["outcome"]]
         plain = {"kind": IN_LEDGER, "partition": row["partition"], "count": row["records"]}
         rows += [{**plain, "node": term} for term in ("sent", *told_of, *lost)]
-    return history(rows), told.said(session)
+    return history(rows), compute.session_claims(session)

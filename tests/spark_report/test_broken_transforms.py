@@ -13,24 +13,8 @@ from cluster_model.protocol.events import COLUMNS
 from spark_report.input import frames as schemas
 from spark_report.input.sessions import ARROW_TYPES
 from spark_report.tables import compute
-from spark_report.tables.planning import Plan
-from spark_report.tables.queries import (
-    alerts,
-    availability,
-    clients,
-    health,
-    intervals,
-    lag,
-    latency,
-    numbers,
-    points,
-    progress,
-    recovery,
-    stalls,
-    tallies,
-    timeline,
-    traffic,
-)
+from spark_report.tables.collect import Plan
+from spark_report.tables.queries import alerts, availability, clients, latency, progress, timeline
 from tests.spark_report.breaking import broken
 from tests.spark_report.random_histories import CONTROLLERS, MIN_ISR, PLACED, random_history
 from tests.spark_report.test_table_twins import by_twin, differences
@@ -66,7 +50,7 @@ class Frames(NamedTuple):
 
     @property
     def vacant(self) -> "DataFrame":
-        return lag.vacancies(self.events, self.ends)
+        return clients.vacancies(self.events, self.ends)
 
     @property
     def latencies(self) -> "DataFrame":
@@ -82,46 +66,48 @@ class Frames(NamedTuple):
 
     @property
     def tallies(self) -> "DataFrame":
-        return tallies.plain(self.events, self.ends)
+        return progress.plain_tallies(self.events, self.ends)
 
     @property
     def fault_times(self) -> "DataFrame":
-        troubles = recovery.troubles(self.out, health.isr_conditions(self.states))
-        return recovery.fault_times(self.faults, recovery.signs(self.events), troubles)
+        troubles = availability.troubles(self.out, availability.isr_conditions(self.states))
+        return availability.fault_times(self.faults, availability.signs(self.events), troubles)
 
 
 QUERIES: Final[dict[str, Callable[[Frames], "DataFrame"]]] = {
-    "elections": lambda f: points.points(f.events).filter("finding = 'elections'"),
+    "elections": lambda f: timeline.points(f.events).filter("finding = 'elections'"),
     "partition_states": lambda f: f.states,
-    "isr_conditions": lambda f: health.isr_conditions(f.states),
+    "isr_conditions": lambda f: availability.isr_conditions(f.states),
     "unavailability": lambda f: f.out,
-    "availability": lambda f: health.availability(f.out, f.events, f.answers, f.ends),
-    "hw_stalls": lambda f: stalls.hw_stalls(f.events.filter(F.col("kind").isin(*stalls.HW_KINDS)), f.events, f.ends),
+    "availability": lambda f: availability.availability(f.out, f.events, f.answers, f.ends),
+    "hw_stalls": lambda f: progress.hw_stalls(
+        f.events.filter(F.col("kind").isin(*progress.STALL_KINDS)), f.events, f.ends
+    ),
     "fault_times": lambda f: f.fault_times,
-    "fault_means": lambda f: recovery.fault_means(f.fault_times),
-    "alerts": lambda f: alerts.alerts(health.isr_conditions(f.states), compute._instants(f.events), f.vacant),
-    "controller_failovers": lambda f: lag.failovers(f.events, f.vacant, f.ends),
+    "fault_means": lambda f: availability.fault_means(f.fault_times),
+    "alerts": lambda f: alerts.alerts(availability.isr_conditions(f.states), compute._instants(f.events), f.vacant),
+    "controller_failovers": lambda f: clients.failovers(f.events, f.vacant, f.ends),
     "latency": lambda f: f.latencies.filter("phase is not null and fault_id is null"),
     "fault_latency": lambda f: f.latencies.filter("fault_id is not null"),
     "partition_lag": lambda f: f.behind,
-    "lag_peaks": lambda f: lag.lag_peaks(lag.group_lag(f.behind), f.faults),
+    "lag_peaks": lambda f: clients.lag_peaks(clients.group_lag(f.behind), f.faults),
     "hw_series": lambda f: progress.hw_series(f.tops, f.ends),
-    "rebalances": lambda f: lag.rebalances(f.events, clients.idle_waits(f.events)),
+    "rebalances": lambda f: clients.rebalances(f.events, clients.idle_waits(f.events)),
     "groups": lambda f: clients.groups(f.tallies, f.events),
     "producers": lambda f: clients.producers(f.tallies),
-    "outcomes": lambda f: traffic.outcomes(f.tallies),
-    "counts": lambda f: numbers.counts(f.tallies),
+    "outcomes": lambda f: progress.outcomes(f.tallies),
+    "counts": lambda f: progress.counts(f.tallies),
 }
 
 MUTATIONS: Final[dict[str, tuple[str, ModuleType, str, str]]] = {
     "the last interval is never open": (
-        "partition_states", intervals, 'F.col("_next_seq").isNull().alias("open")', 'F.lit(False).alias("open")'
+        "partition_states", timeline, 'F.col("_next_seq").isNull().alias("open")', 'F.lit(False).alias("open")'
     ),
     "intervals that touch stay apart": (
-        "isr_conditions", intervals, 'F.col("began_seq") > F.col("_reached")', 'F.col("began_seq") >= F.col("_reached")'
+        "isr_conditions", timeline, 'F.col("began_seq") > F.col("_reached")', 'F.col("began_seq") >= F.col("_reached")'
     ),
     "equal neighbours begin anew": (
-        "partition_states", intervals, '~F.col("_state").eqNullSafe(F.col("_before"))', "F.lit(True)"
+        "partition_states", timeline, '~F.col("_state").eqNullSafe(F.col("_before"))', "F.lit(True)"
     ),
     "replicas that are only being added are missed": (
         "partition_states", timeline, 'F.array_except("replicas", "adding")', 'F.col("replicas")'
@@ -133,47 +119,47 @@ MUTATIONS: Final[dict[str, tuple[str, ModuleType, str, str]]] = {
         "unavailability", availability, 'F.sum(deleted.cast("int")).over(order)', "F.lit(0)"
     ),
     "time counts from the session's beginning": (
-        "availability", health, 'F.col("end_us") - F.col("first_us")', 'F.col("end_us")'
+        "availability", availability, 'F.col("end_us") - F.col("first_us")', 'F.col("end_us")'
     ),
     "a deleted partition could still be served": (
-        "availability", health,
+        "availability", availability,
         'F.coalesce("gone_us", F.greatest("end_us", "first_us"))', 'F.greatest("end_us", "first_us")',
     ),
     "at its minimum is below it": (
-        "isr_conditions", health, '(size < F.col("min_isr"))', '(size <= F.col("min_isr"))'
+        "isr_conditions", availability, '(size < F.col("min_isr"))', '(size <= F.col("min_isr"))'
     ),
     "a zombie's records wait": (
-        "hw_stalls", stalls, '.filter((F.col("what") == _DELETED) | (F.col("reign") >= F.col("_newest")))', ""
+        "hw_stalls", progress, '.filter((F.col("what") == _DELETED) | (F.col("reign") >= F.col("_newest")))', ""
     ),
     "a high watermark that moves ends no stall": (
-        "hw_stalls", stalls, '(F.col("what") == _MOVED) | (F.col("waiting")', '(F.col("waiting")'
+        "hw_stalls", progress, '(F.col("what") == _MOVED) | (F.col("waiting")', '(F.col("waiting")'
     ),
     "the leader a partition is created with was elected": (
-        "elections", points, 'elected & (F.col("leader_epoch") == 0)', 'elected & (F.col("leader_epoch") < 0)'
+        "elections", timeline, 'elected & (F.col("leader_epoch") == 0)', 'elected & (F.col("leader_epoch") < 0)'
     ),
     "a swap is no expansion": (
-        "counts", numbers, 'isr_change().isin("expand", "swap")', 'isr_change().isin("expand")'
+        "counts", progress, 'isr_change().isin("expand", "swap")', 'isr_change().isin("expand")'
     ),
-    "a joining replica shows a fault": ("fault_times", recovery, "~first & ~whole", "~first"),
+    "a joining replica shows a fault": ("fault_times", availability, "~first & ~whole", "~first"),
     "what comes after a fault is not its own": (
-        "fault_times", recovery,
+        "fault_times", availability,
         'F.greatest("ended_seq", F.coalesce(following, F.lit(_FOR_EVER)))', 'F.col("ended_seq")',
     ),
     "the first recovery is the last": (
-        "fault_means", recovery, 'F.max("time_to_restore_us")', 'F.min("time_to_restore_us")'
+        "fault_means", availability, 'F.max("time_to_restore_us")', 'F.min("time_to_restore_us")'
     ),
     "every alert fires": ("alerts", alerts, 'fires = duration >= F.col("_rule.for_us")', "fires = F.lit(True)"),
     "no more than one partition at a time": (
         "alerts", alerts, 'F.max("partitions").alias("peak")', 'F.lit(1).cast("long").alias("peak")'
     ),
     "a paused controller is there": (
-        "controller_failovers", lag, '(F.col("_ended") | (kind == "node_paused"))', 'F.col("_ended")'
+        "controller_failovers", clients, '(F.col("_ended") | (kind == "node_paused"))', 'F.col("_ended")'
     ),
     "a dead controller that is resumed is back": (
-        "alerts", lag, '(F.col("_ended") | (kind == "node_paused"))', '((kind != "node_resumed"))'
+        "alerts", clients, '(F.col("_ended") | (kind == "node_paused"))', '((kind != "node_resumed"))'
     ),
     "nobody was the controller before the first change": (
-        "controller_failovers", lag, 'F.coalesce(F.lag("who").over(order), "first")', 'F.lag("who").over(order)'
+        "controller_failovers", clients, 'F.coalesce(F.lag("who").over(order), "first")', 'F.lag("who").over(order)'
     ),
     "percentiles are of batches": (
         "latency", latency, 'list(QUANTILES), F.col("count"))', "list(QUANTILES))"
@@ -196,10 +182,10 @@ MUTATIONS: Final[dict[str, tuple[str, ModuleType, str, str]]] = {
         "hw_series", progress, 'F.max("top").over(so_far)', 'F.col("top")'
     ),
     "what is usual is what comes later": (
-        "lag_peaks", lag, 'F.col("at_us") <= F.col("fault_us")', 'F.col("at_us") > F.col("fault_us")'
+        "lag_peaks", clients, 'F.col("at_us") <= F.col("fault_us")', 'F.col("at_us") > F.col("fault_us")'
     ),
     "rebalances cost nothing": (
-        "rebalances", lag, 'F.coalesce(F.sum("_idle"), F.lit(0))', "F.lit(0)"
+        "rebalances", clients, 'F.coalesce(F.sum("_idle"), F.lit(0))', "F.lit(0)"
     ),
     "whoever learns of a loss late was the owner": (
         "groups", clients, '.filter(F.col("taken") | F.col("_owner").eqNullSafe(F.col("client")))', ""
@@ -211,7 +197,7 @@ MUTATIONS: Final[dict[str, tuple[str, ModuleType, str, str]]] = {
         "producers", clients, '("crash", "power_loss", "out_of_memory")', '("crash",)'
     ),
     "every unknown outcome is a timeout": (
-        "outcomes", traffic, '((kind == "records_unknown") & late)', '(kind == "records_unknown")'
+        "outcomes", progress, '((kind == "records_unknown") & late)', '(kind == "records_unknown")'
     ),
 }  # fmt: skip
 """What is wrong → a table that shows it, the module, what it says there, and what it is made to say."""

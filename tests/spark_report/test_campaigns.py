@@ -16,26 +16,17 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from playbooks.campaign.come_file import take_come, write_come
-from playbooks.campaign.coverage import coverage_of
-from playbooks.campaign.grouping import groups_of
 from playbooks.campaign.parquet_rows import batch_of, rows_in
-from playbooks.campaign.runner import Come, run_campaign
+from playbooks.campaign.run_rows import coverage_of, groups_of, totals_of
+from playbooks.campaign.runner import Come, run_campaign, take_come, write_come
 from playbooks.campaign.store import PARTS, open_campaign, rows_kept
-from playbooks.campaign.totals import totals_of
-from playbooks.campaign.workloads.fuzz_workload import Plan
+from playbooks.campaign.workloads.fuzz_workload import Plan, PlanError, read_plan, write_plan
 from playbooks.campaign.workloads.fuzz_workload import plan_of as storm_of
-from playbooks.campaign.workloads.grid_workload import GridPlan
-from playbooks.campaign.workloads.plan_file import PlanError, read_plan, write_plan
-from playbooks.campaign.workloads.varying import Varying, plan_of, run_jobs
+from playbooks.campaign.workloads.grid_workload import GridPlan, Varying, plan_of, run_jobs
 from playbooks.engine.worker_pool import run_all
-from playbooks.model.grid import Axis, Grid
+from playbooks.model.playbook import Axis, Grid
 from playbooks.parser.loader import load
-from spark_report.campaigns.executing import worker
-from spark_report.campaigns.job import Campaign, Wanted
-from spark_report.campaigns.landing import Landed
-from spark_report.campaigns.shares import Done, dealt, how_many
-from spark_report.campaigns.shipping import pack
+from spark_report.campaigns.job import Campaign, Done, Landed, Wanted, dealt, how_many, pack, worker
 from spark_report.spark.errors import ReportError
 from tests.playbooks.storms.small import text
 from tests.support.playbooks import CRASH
@@ -285,7 +276,7 @@ def test_the_simulator_runs_from_one_file(tmp_path: Path) -> None:
     assert shipped.read_bytes() == pack(tmp_path / "again.zip").read_bytes()
     program = (
         f"import sys; sys.path.insert(0, {str(shipped)!r})\n"
-        "from pathlib import Path\nimport playbooks.campaign.workloads.plan_file as file\n"
+        "from pathlib import Path\nimport playbooks.campaign.workloads.fuzz_workload as file\n"
         f"assert file.__file__.startswith({str(shipped)!r}), file.__file__\n"
         f"print(file.read_plan(Path({str(tmp_path / 'c')!r})).row(1).line())"
     )

@@ -12,11 +12,10 @@ from cluster_model.protocol.events import DATA_KINDS, FIELDS
 from playbooks.engine.session import Session
 from playbooks.parser.loader import loads
 from playbooks.recording.recorder import Recorder
-from playbooks.results.client_books import ClientBooks
-from playbooks.results.client_history import enter
+from playbooks.results.client_stats import ClientBooks, enter
 from spark_report.input.sessions import Recorded, look_at
 from spark_report.tables import compute
-from spark_report.tables.queries import clients, tallies
+from spark_report.tables.queries import clients, progress
 from tests.spark_report.conftest import MakeFrame, told
 from tests.support.sessions import Row, event
 
@@ -96,7 +95,7 @@ def frame(events: MakeFrame) -> Any:
     return events([{**row, "session_id": name} for name, rows in HISTORIES.items() for row in rows]).repartition(3)
 
 
-@pytest.fixture(params=[tallies.plain, lambda frame, ends: tallies.tallied(frame, rare_of(frame), ends)])
+@pytest.fixture(params=[progress.plain_tallies, lambda frame, ends: progress.tallied(frame, rare_of(frame), ends)])
 def counted(request: pytest.FixtureRequest, frame: Any, ends: MakeFrame) -> Any:
     return request.param(frame, ends(**dict.fromkeys(HISTORIES, (0, 0))))
 

@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from benchmarks.standalone import spark_home
-from spark_report.spark import jvm, masters
+from spark_report.spark import jvm
+from spark_report.spark import master as masters
 from tests.spark_report.conftest import Known, tables_of
 from tests.support.breadth import some
 
@@ -59,7 +60,7 @@ def submitted(sessions: Path, place: Path, url: str) -> Any:
         *(ROOT / "spark_report" / "submit.py", sessions),
         cwd=place,
         SPARK_HOME=str(home),
-        JAVA_HOME=str(jvm.find(place).home),
+        JAVA_HOME=str(jvm.find_java(place).home),
         PYSPARK_DRIVER_PYTHON=sys.executable,
         PYSPARK_PYTHON=sys.executable,
     )

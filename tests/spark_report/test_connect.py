@@ -24,7 +24,7 @@ from pyspark.sql.connect.proto import base_pb2_grpc as service
 from benchmarks.standalone import connect_server
 from playbooks.campaign.store import rows_kept
 from spark_report import __main__ as command
-from spark_report.spark import errors, master, masters, session
+from spark_report.spark import errors, master, session
 from spark_report.spark.errors import ReportError
 from tests.spark_report.conftest import Known, tables_of
 from tests.spark_report.test_campaigns import RUNS, plan_at, running
@@ -211,20 +211,20 @@ class TestRefused:
     )
     def test_what_is_no_address(self, url: str) -> None:
         with pytest.raises(ReportError, match=r"--master: found 'sc:.*', expected .* sc://HOST:PORT") as told:
-            masters.check(url)
+            master.check_master(url)
         assert "secret" not in str(told.value)
 
 
 def test_an_address_without_a_port_has_that_of_spark() -> None:
-    assert masters._server("sc://h", "--master") == ("h", 15002)
-    assert masters._server("sc://[::1]:7/;use_ssl=true;token=a", "--master") == ("::1", 7)
+    assert master._server("sc://h", "--master") == ("h", 15002)
+    assert master._server("sc://[::1]:7/;use_ssl=true;token=a", "--master") == ("::1", 7)
 
 
 def test_the_environment_names_a_server_where_no_option_does() -> None:
     remote = {"SPARK_REMOTE": "sc://h"}
-    assert masters.chosen(None, remote) == ("sc://h", "SPARK_REMOTE")
-    assert masters.chosen("local[2]", remote) == ("local[2]", "--master")
-    assert masters.chosen(None, {}) == (None, "--master")
+    assert master.choose_master(None, remote) == ("sc://h", "SPARK_REMOTE")
+    assert master.choose_master("local[2]", remote) == ("local[2]", "--master")
+    assert master.choose_master(None, {}) == (None, "--master")
 
 
 def test_what_is_looked_for_is_what_the_extra_brings() -> None:

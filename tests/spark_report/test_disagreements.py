@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 from rich.console import Console
 
-from playbooks.engine.running import start_session
+from playbooks.engine.session_runner import start_session
 from playbooks.parser.loader import load
 from playbooks.recording.recorder import Recorder
 from playbooks.session_format import session_files

@@ -14,10 +14,10 @@ import pytest
 
 from spark_report import __main__ as command
 from spark_report import job
-from spark_report.commanding import memory_size
+from spark_report.job import memory_size
 from spark_report.render.output import Staging
-from spark_report.spark import errors, leftovers, session
-from spark_report.spark.watching import Watch
+from spark_report.spark import errors, session
+from spark_report.spark.session import Watch
 from tests.support.breadth import some
 from tests.support.sessions import leader_crash, write_session
 from tui.cli.runs import spark_jobs
@@ -140,7 +140,7 @@ class TestOut:
 class TestLeftovers:
     def test_what_a_killed_process_left_is_cleared_away_and_what_another_holds_is_not(self, tmp_path: Path) -> None:
         program = (
-            "import sys, time, pathlib\nfrom spark_report.spark.leftovers import working_directory as w\n"
+            "import sys, time, pathlib\nfrom spark_report.spark.session import working_directory as w\n"
             "with w(pathlib.Path(sys.argv[1]), '.out.floodmark-') as d:\n print(d, flush=True)\n time.sleep(60)"
         )
         other = subprocess.Popen(
@@ -150,13 +150,13 @@ class TestLeftovers:
             assert other.stdout is not None
             held = Path(other.stdout.readline().strip())
             (tmp_path / ".out.git").mkdir()
-            with leftovers.working_directory(tmp_path, ".out.floodmark-") as mine:
+            with session.working_directory(tmp_path, ".out.floodmark-") as mine:
                 assert held.is_dir()
                 assert mine.is_dir()
         finally:
             other.kill()
             other.wait()
-        with leftovers.working_directory(tmp_path, ".out.floodmark-"):
+        with session.working_directory(tmp_path, ".out.floodmark-"):
             assert not held.exists()
         assert [path.name for path in tmp_path.iterdir()] == [".out.git"]
 
@@ -193,7 +193,7 @@ class _Cluster:
 def test_a_cluster_without_workers_ends_the_job(
     numbers: tuple[int, ...], starved: bool, told: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("spark_report.spark.watching._LOOK_SECONDS", 0.005)
+    monkeypatch.setattr("spark_report.spark.session._LOOK_SECONDS", 0.005)
     cluster: Any = _Cluster(*numbers)
     watch = Watch(cluster, wait=0.02)
     with watch.watching():

@@ -83,12 +83,10 @@ def same(name: str, frame: "DataFrame", expected: list[dict[str, Any]]) -> None:
 
 @pytest.mark.spark
 def test_findings_and_changes(rows: list[dict[str, Any]], runs: "DataFrame") -> None:
-    from spark_report.fleet import (
-        changes,  # noqa: PLC0415 - imports PySpark
-        rates,  # noqa: PLC0415 - imports PySpark
-    )
+    from spark_report.fleet import tables as changes
+    from spark_report.fleet import tables as rates
 
-    found = rates.findings(runs)
+    found = rates.finding_rates(runs)
     same("fleet_findings", found, twins.findings(rows))
     expected = twins.changes(rows, "f03")
     same("fleet_changes", changes.changes(found, runs, "f03"), expected)
@@ -97,23 +95,23 @@ def test_findings_and_changes(rows: list[dict[str, Any]], runs: "DataFrame") -> 
 
 @pytest.mark.spark
 def test_times(rows: list[dict[str, Any]], runs: "DataFrame") -> None:
-    from spark_report.fleet import times  # noqa: PLC0415
+    from spark_report.fleet import tables as times  # noqa: PLC0415
 
-    same("fleet_times", times.times(runs), twins.times(rows))
+    same("fleet_times", times.recovery_times(runs), twins.times(rows))
 
 
 @pytest.mark.spark
 def test_pairs(rows: list[dict[str, Any]], runs: "DataFrame") -> None:
-    from spark_report.fleet import pairs  # noqa: PLC0415
+    from spark_report.fleet import tables as pairs  # noqa: PLC0415
 
-    same("fleet_pairs", pairs.pairs(runs), twins.pairs(rows, pairs.MOST))
+    same("fleet_pairs", pairs.fault_pairs(runs), twins.pairs(rows, pairs.MOST_PAIRS))
 
 
 @pytest.mark.spark
 def test_settings(rows: list[dict[str, Any]], runs: "DataFrame") -> None:
-    from spark_report.fleet import ranking  # noqa: PLC0415
+    from spark_report.fleet import tables as ranking  # noqa: PLC0415
 
-    same("fleet_settings", ranking.settings(runs), twins.settings(rows))
+    same("fleet_settings", ranking.ranked_settings(runs), twins.settings(rows))
 
 
 @pytest.mark.parametrize(

@@ -18,13 +18,12 @@ import pytest
 
 from playbooks.campaign.runner import run_campaign
 from playbooks.campaign.store import CampaignError, open_campaign
-from playbooks.campaign.workloads.plan_file import write_plan
+from playbooks.campaign.workloads.fuzz_workload import write_plan
 from playbooks.session_format import session_files
 from spark_report import __main__ as command
-from spark_report.commanding import local_directory
 from spark_report.fleet.report import report as fleet_report
 from spark_report.input.sessions import ARROW_TYPES, LEDGER, Recorded, SetAside, collect
-from spark_report.job import run
+from spark_report.job import local_directory, run
 from spark_report.spark import hadoop_fs
 from spark_report.spark.errors import ReportError
 from spark_report.spark.hadoop_fs import Address, HadoopPath, Somewhere, located, place

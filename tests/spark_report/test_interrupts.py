@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from spark_report.spark import interrupts
+from spark_report.spark import master
 from tests.support.sessions import leader_crash, write_session
 
 ROOT = Path(__file__).parents[2]
@@ -21,13 +21,13 @@ def record(path: str) -> logging.LogRecord:
 
 def test_a_handler_put_in_place_by_others_is_taken_away_again() -> None:
     before = signal.getsignal(signal.SIGINT)
-    with interrupts.handler_kept():
+    with master.interrupt_handler_kept():
         signal.signal(signal.SIGINT, lambda _number, _frame: None)
     assert signal.getsignal(signal.SIGINT) is before
 
 
 def test_while_things_are_taken_down_it_is_ignored() -> None:
-    with interrupts.ignored():
+    with master.interrupt_ignored():
         assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
         os.kill(os.getpid(), signal.SIGINT)
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
@@ -37,7 +37,7 @@ def test_while_there_is_nothing_to_take_down_it_waits() -> None:
     through = []
 
     def interrupted() -> None:
-        with interrupts.deferred():
+        with master.interrupt_deferred():
             os.kill(os.getpid(), signal.SIGINT)
             through.append(True)
 
@@ -49,7 +49,7 @@ def test_while_there_is_nothing_to_take_down_it_waits() -> None:
 
 def test_only_what_py4j_logs_is_dropped() -> None:
     root = logging.getLogger()
-    with interrupts.py4j_silent():
+    with master.py4j_silent():
         assert not logging.getLogger("py4j").propagate
         assert not root.filter(record("/lib/py4j/java_gateway.py"))
         assert root.filter(record("/lib/other/java_gateway.py"))

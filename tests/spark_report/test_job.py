@@ -241,7 +241,7 @@ def test_the_same_job_runs_under_spark_submit(tmp_path: Path) -> None:
         ),
         PATH=os.environ["PATH"],
         HOME=str(tmp_path),
-        JAVA_HOME=str(jvm.find(tmp_path).home),
+        JAVA_HOME=str(jvm.find_java(tmp_path).home),
         PYSPARK_PYTHON=sys.executable,
         SPARK_HOME=str(home),
         SPARK_LOCAL_IP="127.0.0.1",

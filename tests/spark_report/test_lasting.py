@@ -6,11 +6,10 @@ import pyarrow as pa
 import pytest
 
 from spark_report.input import frames
-from spark_report.tables.collect import Gatherer
-from spark_report.tables.planning import Plan
-from spark_report.tables.queries import alerts, health, lag, progress, recovery, stalls, timeline
-from spark_report.tables.queries.naming import numbered
-from spark_report.tables.queries.sweeping import swept
+from spark_report.tables.collect import Gatherer, Plan
+from spark_report.tables.queries import alerts, availability, clients, progress, timeline
+from spark_report.tables.queries.alerts import swept
+from spark_report.tables.queries.timeline import numbered
 from tests.spark_report.conftest import ONE, MakeFrame, told
 from tests.support.sessions import event
 
@@ -46,7 +45,7 @@ def test_too_few_replicas_and_the_alerts_for_them(events: MakeFrame, ends: MakeF
     ]
     read, over = events(rows), ends(one=(90 * second, 3))
     states = timeline.partition_states(read, placed, over)
-    conditions = health.isr_conditions(states)
+    conditions = availability.isr_conditions(states)
     assert told(conditions, "condition", "began_us", "ended_us", "open") == [
         ("at_min_isr", 10 * second, 20 * second, False),
         ("at_min_isr", 45 * second, 80 * second, False),
@@ -55,7 +54,7 @@ def test_too_few_replicas_and_the_alerts_for_them(events: MakeFrame, ends: MakeF
         ("under_replicated", 10 * second, 80 * second, False),
     ]
     nothing = read.filter("false").selectExpr("session_id", "kind as what", "at_us", "seq")
-    fired = alerts.alerts(conditions, nothing, lag.vacancies(read, over))
+    fired = alerts.alerts(conditions, nothing, clients.vacancies(read, over))
     assert told(fired, "alert", "began_us", "fired", "fired_us", "peak") == [
         ("AtMinIsrPartitionCount", 10 * second, False, None, 1),
         ("AtMinIsrPartitionCount", 45 * second, False, None, 1),
@@ -86,7 +85,7 @@ def test_too_few_in_sync_is_by_the_settings_of_that_time(
     def found(**more: int) -> tuple[list[tuple[int, int]], list[int]]:
         placed = spark.createDataFrame(pa.Table.from_pylist([{**row, **more}], schema=frames.ASSIGNMENTS))
         states = timeline.partition_states(read, placed, ended)
-        under = health.isr_conditions(states).filter("condition = 'under_min_isr'")
+        under = availability.isr_conditions(states).filter("condition = 'under_min_isr'")
         spans = [(a // second, b // second) for a, b in told(under, "began_us", "ended_us")]
         return spans, sorted({each for (each,) in told(states, "min_isr")})
 
@@ -107,7 +106,7 @@ def test_a_high_watermark_stalls_while_records_wait_above_it(events: MakeFrame, 
         event("hw_advanced", 8_000_000, **log, hw=15),
     ]
     moves = events(rows)
-    found = stalls.hw_stalls(moves, moves, ends(one=(20_000_000, 5)))
+    found = progress.hw_stalls(moves, moves, ends(one=(20_000_000, 5)))
     assert told(found, "hw", "began_us", "ended_us", "open") == [(5, 5_000_000, 8_000_000, False)]
 
 
@@ -122,9 +121,9 @@ def test_a_partition_made_anew_stalls_by_epochs_and_offsets_of_its_own(events: M
         event("hw_advanced", 8_000_000, **new, hw=5),
     ]
     moves = events(rows)
-    groups = numbered(moves, stalls.PLACE)
+    groups = numbered(moves, progress.PLACE)
     for numbers in (None, groups):
-        found = stalls.hw_stalls(moves, moves, ends(one=(20_000_000, 5)), numbers)
+        found = progress.hw_stalls(moves, moves, ends(one=(20_000_000, 5)), numbers)
         assert told(found, "began_us", "ended_us", "hw", "ended_by") == [
             (1_000_000, 3_000_000, 90, "the partition was deleted"),
             (6_000_000, 8_000_000, 0, "the high watermark moved"),
@@ -146,10 +145,10 @@ def test_a_fault_until_nothing_is_left_of_it(spark: "SparkSession", events: Make
         "ended_seq long, open boolean",
     )
     read = events(rows)
-    times = recovery.fault_times(timeline.faults(read, ends(one=(900, 4))), recovery.signs(read), troubles)
+    times = availability.fault_times(timeline.faults(read, ends(one=(900, 4))), availability.signs(read), troubles)
     columns = ("fault_id", "detected_by", *(f"time_to_{what}_us" for what in ("detect", "elect", "restore", "recover")))
     assert told(times, *columns) == [(1, "produce refused", 30, 70, 80, 300), (2, "", None, None, None, None)]
-    means = told(recovery.fault_means(times), "fault", "faults", "recovered", "mttd_us", "mttr_us", "rto_us")
+    means = told(availability.fault_means(times), "fault", "faults", "recovered", "mttd_us", "mttr_us", "rto_us")
     assert means == [("", 2, 1, 30, 300, 80), ("crash", 1, 1, 30, 300, 80), ("lag", 1, 0, None, None, None)]
 
 
@@ -164,9 +163,9 @@ def test_a_group_lags_and_drains(events: MakeFrame, ends: MakeFrame) -> None:
     ]
     frame, until = events(rows), ends(one=(4_000, 4))
     tops = progress.tops(frame, frame, until)
-    lags = lag.group_lag(progress.partition_lag(frame, frame, frame, tops, until))
+    lags = clients.group_lag(progress.partition_lag(frame, frame, frame, tops, until))
     assert told(lags, "bin_began_us", "lag") == [(0, 2), (1_000, 82), (2_000, 82), (3_000, 0), (4_000, 0)]
-    peaks = lag.lag_peaks(lags, timeline.faults(frame, until))
+    peaks = clients.lag_peaks(lags, timeline.faults(frame, until))
     series = progress.hw_series(tops, until)
     assert told(series, "bin_began_us", "hw") == [(0, 10), (1_000, 90)]
     assert told(peaks, "peak_lag", "peak_at_us", "usual_lag", "drained_us", "final_lag") == [(82, 2_000, 2, 4_000, 0)]
@@ -179,7 +178,7 @@ def test_a_controller_gives_way_to_another(events: MakeFrame, ends: MakeFrame) -
         event("controller_changed", 80, node="broker-2", broker=2, leader_epoch=2),
     ]
     read, over = events(rows), ends(one=(90, 2))
-    found = lag.failovers(read, lag.vacancies(read, over), over)
+    found = clients.failovers(read, clients.vacancies(read, over), over)
     assert told(found, "node", "from_node", "lost_us", "without_us") == [("broker-2", "broker-1", 50, 30)]
 
 

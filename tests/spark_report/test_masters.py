@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from spark_report import __main__ as command
-from spark_report.spark import masters, session
+from spark_report.spark import master as masters
+from spark_report.spark import session
 from spark_report.spark.errors import JobError, ReportError, first_line
 from tests.support.sessions import leader_crash, write_session
 
@@ -15,7 +16,7 @@ FORMS = "expected local, local[N], local[*], spark://HOST:PORT, sc://HOST:PORT, 
 
 @pytest.mark.parametrize("master", ["local", "local[2]", "local[*]", "local[*, 3]", "yarn", "k8s://https://h:6443"])
 def test_masters_that_spark_knows_are_left_to_it(master: str) -> None:
-    masters.check(master)
+    masters.check_master(master)
 
 
 @pytest.mark.parametrize(
@@ -24,13 +25,13 @@ def test_masters_that_spark_knows_are_left_to_it(master: str) -> None:
 )
 def test_a_malformed_master_is_named_with_the_forms_there_are(master: str) -> None:
     with pytest.raises(ReportError) as refused:
-        masters.check(master)
+        masters.check_master(master)
     assert str(refused.value) == f"--master: found {master!r}, {FORMS}"
 
 
 def test_one_of_several_masters_is_enough() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
-        masters.check(f"spark://127.0.0.1:1,127.0.0.1:{server.getsockname()[1]}")
+        masters.check_master(f"spark://127.0.0.1:1,127.0.0.1:{server.getsockname()[1]}")
 
 
 def test_a_master_that_nobody_answers_for_is_one_line_and_exit_code_2(

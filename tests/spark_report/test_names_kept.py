@@ -7,7 +7,7 @@ from py4j import java_gateway
 from py4j.protocol import Py4JError
 from pyspark.sql import functions as F  # noqa: N812
 
-from spark_report.spark import names_kept
+from spark_report.spark import session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.spark
 @pytest.fixture
 def asked(spark: "SparkSession", monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """What the JVM is asked for by name, from the first call on."""
-    for name in names_kept.NAMES:
+    for name in session.NAMES:
         vars(spark.sparkContext._jvm).pop(name, None)
     names: list[str] = []
     for place in (java_gateway.JVMView, java_gateway.JavaClass):
@@ -28,7 +28,7 @@ def asked(spark: "SparkSession", monkeypatch: pytest.MonkeyPatch) -> list[str]:
             return ask(self, name)
 
         monkeypatch.setattr(place, "__getattr__", noted)
-    names_kept.keep_names(spark)
+    session.keep_names(spark)
     names.clear()
     return names
 
@@ -39,7 +39,7 @@ def test_a_function_is_asked_for_once(spark: "SparkSession", asked: list[str]) -
         assert [row[0] for row in spark.range(2).select(made.alias("x")).collect()] == ["none", "more"]
     of_functions = [name for name in asked if name in ("when", "col", "lit", "concat", "toSeq")]
     assert sorted(of_functions) == ["col", "concat", "lit", "toSeq", "when"]
-    assert not names_kept.NAMES.keys() & set(asked)
+    assert not session.NAMES.keys() & set(asked)
 
 
 @pytest.mark.usefixtures("asked")

@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from spark_report.model import phases
+from spark_report.model import report
 from spark_report.model.comparison import BY_NAME, MEASURES, compare, regressions
 from spark_report.model.report import Story
-from spark_report.render import contents, dots, html, key_figures, lanes, markdown, output, sections, static
-from spark_report.render import text as screen
+from spark_report.render import charts, html, output, sections
+from spark_report.render import text as markdown
 from spark_report.spark.errors import ReportError
-from spark_report.tables import dictionary_page
+from spark_report.tables import registry
 from spark_report.tables.registry import TABLES
 from tests.spark_report.stories import HOSTILE, SPAN, story
 
@@ -80,22 +80,24 @@ class TestComparison:
         told = with_counts(story(tmp_path, sessions=2), {"acked_lost": 0}, {"acked_lost": 7})
         told = replace(told, baseline="s0")
         compared = compare(told)
-        view = sections.changes(told, compared)
+        view = sections.comparison_changes(told, compared)
         assert view.rows[0] == ("worse", "B", "Acknowledged records lost", "0", "7", "+7")
         assert view.tones[0, 5] == "regression"
-        said = sections.against(told, compared)
+        said = sections.comparison_baseline(told, compared)
         assert "1 measure worse, most of all acknowledged records lost: +7; none better." in said
-        text = html.page(told)
+        text = html.html_page(told)
         assert "A (baseline)" in text
         assert '<td class="n regression">+7</td>' in text
 
     def test_a_matrix_marks_best_and_worst_and_many_sessions_have_a_list(self, tmp_path: Path) -> None:
         lost = [{"acked_lost": count} for count in range(sections.MOST_SIDE_BY_SIDE + 1)]
         told = with_counts(story(tmp_path, sessions=len(lost)), *lost)
-        assert not sections.matrix(told, compare(told))
-        assert sections.extremes(told, compare(told)).rows == (("Acknowledged records lost", "0", "A", "6", "G"),)
+        assert not sections.comparison_matrix(told, compare(told))
+        assert sections.comparison_extremes(told, compare(told)).rows == (
+            ("Acknowledged records lost", "0", "A", "6", "G"),
+        )
         few = replace(told, sessions=told.sessions[:3])
-        view = sections.matrix(few, compare(few))
+        view = sections.comparison_matrix(few, compare(few))
         assert view.rows[0] == ("Acknowledged records lost", "0 ▲", "1", "2 ▼")
         assert (view.tones[0, 1], view.tones[0, 3]) == ("best", "worst")
 
@@ -110,11 +112,11 @@ class TestPhases:
         seen = {"scope": "partition", "partition": "p-0", "client": "", "acks": None, "observed_us": 9 * second}
         told = story(tmp_path, faults=[fault], unavailability=[out], availability=[seen]).sessions[0]
         told = replace(told, recorded=replace(told.recorded, end_us=10 * second))
-        found = {row["phase"]: row["availability"] for row in phases.served(told, "partition")}
+        found = {row["phase"]: row["availability"] for row in report.served(told, "partition")}
         assert found == {"before": 1.0, "during": 0.5, "after": 0.75}
 
     def test_windows_stay_within_the_session(self) -> None:
-        assert phases.windows({"began_us": 5, "ended_us": 9}, 20) == {
+        assert report.windows({"began_us": 5, "ended_us": 9}, 20) == {
             "before": (0, 5),
             "during": (5, 9),
             "after": (9, 20),
@@ -124,15 +126,19 @@ class TestPhases:
 class TestStills:
     def test_a_still_is_xml_whatever_the_names_are(self, hostile: Story) -> None:
         one = hostile.sessions[0]
-        for figure in (lanes.timeline(one), dots.availability(one), dots.latency(one)):
+        for figure in (
+            charts.timeline_chart(one),
+            charts.availability_around_faults(one),
+            charts.latency_around_faults(one),
+        ):
             assert figure is not None
-            root = ET.fromstring(str(static.svg(figure, HOSTILE.replace("\x1b", ""))))
+            root = ET.fromstring(str(html.svg(figure, HOSTILE.replace("\x1b", ""))))
             assert {each.tag for each in root.iter()} <= {"svg", "g", "path", "rect", "circle", "text", "title"}
             assert root.get("viewBox") == f"0 0 960 {figure['layout']['height']}"
 
     def test_bars_stand_where_their_times_are(self, tmp_path: Path) -> None:
         one = story(tmp_path).sessions[0]
-        root = ET.fromstring(str(static.svg(lanes.timeline(one), "")))
+        root = ET.fromstring(str(html.svg(charts.timeline_chart(one), "")))
         bars = [each for each in root if each.get("class") == "bar"]
         # Every interval of the story is from 5 to 9 of 20 us.
         spans = {(float(bar.get("x", 0)), float(bar.get("width", 0))) for bar in bars}
@@ -145,34 +151,34 @@ class TestStills:
 
     def test_a_gap_begins_a_new_line(self) -> None:
         trace = {"x": [0, 1, 2, 3], "y": [1, None, 1, 1]}
-        scale = static._Scale({"range": [0, 4]}, [], 0, 400)
-        assert static._path(trace, scale, scale, "linear") == "M0.0 100.0h.8M200.0 100.0h.8L300.0 100.0"
-        assert static._path(trace, scale, scale, "hv").endswith("H300.0V100.0")
+        scale = html._Scale({"range": [0, 4]}, [], 0, 400)
+        assert html._path(trace, scale, scale, "linear") == "M0.0 100.0h.8M200.0 100.0h.8L300.0 100.0"
+        assert html._path(trace, scale, scale, "hv").endswith("H300.0V100.0")
 
     def test_a_logarithm_stands_by_its_decades(self) -> None:
-        scale = static._Scale({"type": "log", "range": [0, 2]}, [], 100, 0)
+        scale = html._Scale({"type": "log", "range": [0, 2]}, [], 100, 0)
         assert [scale(value) for value in (1, 10, 100)] == [100, 50, 0]
         assert math.isclose(scale.inside(1e9), 0)
 
 
 class TestMarkdown:
     def test_nothing_in_a_name_means_anything(self, hostile: Story) -> None:
-        text = markdown.text(hostile)
-        assert text.startswith(markdown.FIRST)
+        text = markdown.markdown_text(hostile)
+        assert text.startswith(markdown.MARKDOWN_FIRST_LINE)
         tags = set(re.findall(r"</?[a-z]+", text))
         assert tags <= {"<details", "</details", "<summary", "</summary", "<code", "</code"}
         assert "http:" not in text
         assert "\x1b" not in text
 
     def test_it_says_what_the_page_says(self, tmp_path: Path) -> None:
-        text = markdown.text(story(tmp_path))
+        text = markdown.markdown_text(story(tmp_path))
         assert "## ✗ floodmark: FAIL" in text
         for title in ("Lost records and why", "Alerts that an operator would have had", "Rebalances"):
             assert title in text
         assert "<code>floodmark open s0</code>" in text
 
     def test_it_fits_into_a_comment(self, tmp_path: Path) -> None:
-        text = markdown.text(story(tmp_path, "orders-and-payments-0" * 8, sessions=12))
+        text = markdown.markdown_text(story(tmp_path, "orders-and-payments-0" * 8, sessions=12))
         assert len(text) < 65_536
         assert "more are in `report.html`" in text
 
@@ -180,7 +186,7 @@ class TestMarkdown:
 def test_a_terminal_of_80_columns_holds_it_without_colour(tmp_path: Path) -> None:
     stream = io.StringIO()
     told = replace(story(tmp_path, sessions=3), baseline="s0")
-    screen.show(Console(file=stream, width=80, no_color=True), told)
+    markdown.show_in_terminal(Console(file=stream, width=80, no_color=True), told)
     text = stream.getvalue()
     assert "\x1b" not in text
     assert max(map(len, text.splitlines())) <= 80
@@ -190,8 +196,8 @@ def test_a_terminal_of_80_columns_holds_it_without_colour(tmp_path: Path) -> Non
 
 def test_the_key_figures_say_where_they_come_from(tmp_path: Path) -> None:
     one = story(tmp_path).sessions[0]
-    names = {section.name for section in contents.sections(one)}
-    found = key_figures.key_figures(one)
+    names = {section.name for section in sections.sections(one)}
+    found = sections.key_figures(one)
     assert [figure.value for figure in found] == ["1", "4 us", "4 us", "3 us", "2 us", "1"]
     assert {figure.at for figure in found} <= names
 
@@ -199,7 +205,7 @@ def test_the_key_figures_say_where_they_come_from(tmp_path: Path) -> None:
 def test_the_dictionary_stands_beside_the_tables_and_explains_all(tmp_path: Path) -> None:
     output.write_dictionary(tmp_path / output.DICTIONARY)
     text = (tmp_path / output.DICTIONARY).read_text(encoding="utf-8")
-    assert text.startswith(dictionary_page.TITLE)
+    assert text.startswith(registry.DICTIONARY_TITLE)
     assert "python -m" not in text
     assert all(f"## `{name}`" in text for name in TABLES if name != "counts")
 
@@ -210,6 +216,6 @@ def test_texts_of_somebody_elses_are_refused_and_ours_are_not(tmp_path: Path, na
     with pytest.raises(ReportError, match=f"{name}: not a report of floodmark's"):
         output.Staging(tmp_path).__enter__()
     output.write_dictionary(tmp_path / output.DICTIONARY)
-    (tmp_path / output.MARKDOWN).write_text(markdown.FIRST, encoding="utf-8")
+    (tmp_path / output.MARKDOWN).write_text(markdown.MARKDOWN_FIRST_LINE, encoding="utf-8")
     with output.Staging(tmp_path) as staging:
         assert staging.path.is_dir()

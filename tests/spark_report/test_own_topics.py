@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from spark_report.model.own_topics import folded, is_own, of_users
+from spark_report.model.format import folded, is_own, of_users
 
 OWN = "__consumer_offsets"
 

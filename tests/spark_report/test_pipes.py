@@ -9,7 +9,7 @@ from typing import TextIO
 import pytest
 from rich.console import Console
 
-from spark_report import pipes
+from spark_report import job
 from spark_report.job import Stages
 from spark_report.render import text
 from tests.spark_report.stories import story
@@ -25,8 +25,8 @@ def left() -> Iterator[TextIO]:
 
 
 def test_a_terminal_report_ends_well_without_its_reader(tmp_path: Path, left: TextIO) -> None:
-    console = pipes.Patient(file=left)
-    text.show(console, story(tmp_path))
+    console = job.Patient(file=left)
+    text.show_in_terminal(console, story(tmp_path))
     assert console.quiet
     # What is left in the buffer goes nowhere.
     left.write("more")
@@ -43,12 +43,12 @@ def test_stages_go_on_without_their_reader(left: TextIO) -> None:
 
 def test_a_line_reaches_its_reader() -> None:
     stream = io.StringIO()
-    pipes.say("a line", stream)
+    job.say("a line", stream)
     assert stream.getvalue() == "a line\n"
 
 
 @pytest.mark.parametrize("sessions", [1, 2])
 def test_the_first_line_says_something(tmp_path: Path, sessions: int) -> None:
     stream = io.StringIO()
-    text.show(Console(file=stream, width=100), story(tmp_path, sessions=sessions))
+    text.show_in_terminal(Console(file=stream, width=100), story(tmp_path, sessions=sessions))
     assert stream.getvalue().splitlines()[0].strip()

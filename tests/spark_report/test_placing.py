@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from playbooks.session_format import session_files
-from spark_report.input.placing import placed
+from spark_report.input.frames import placed
 from spark_report.input.sessions import look_at
-from spark_report.tables.queries import health, timeline
+from spark_report.tables.queries import availability, timeline
 from tests.spark_report.conftest import MakeFrame, told
 from tests.support.sessions import event, leader_crash, write_session
 
@@ -55,11 +55,13 @@ def test_replicas_are_those_that_took_it_up_or_that_it_was_made_with(
         (LATER, 3, 1, 6, 8),
         (LATER, 3, 2, 4, 6),
     ]
-    conditions = health.isr_conditions(mine)
+    conditions = availability.isr_conditions(mine)
     # Nothing is said of a minimum that nobody knows.
     assert told(conditions, "partition", "condition", "began_us", "ended_us", "open") == [
         (OWN, "under_replicated", 7, 20, True),
         (LATER, "under_replicated", 6, 8, False),
     ]
-    sums = health.partitions(read, everywhere, over, conditions, read.limit(0).selectExpr("*", "at_us as duration_us"))
+    sums = availability.partitions(
+        read, everywhere, over, conditions, read.limit(0).selectExpr("*", "at_us as duration_us")
+    )
     assert told(sums.filter(f"partition = '{OWN}'"), "under_replicated_us", "under_min_isr_us") == [(13, None)]

@@ -6,13 +6,12 @@ from typing import Any
 
 import pytest
 
-from playbooks.engine.running import start_session
+from playbooks.engine.session_runner import start_session
 from playbooks.library.bundled import path_of
 from playbooks.parser.loader import load
 from playbooks.recording.recorder import Recorder
-from spark_report.tables import anomaly_recount, running
-from spark_report.tables.books import LAST
-from spark_report.tables.running import IN_LEDGER, Said
+from spark_report.tables import anomaly_recount
+from spark_report.tables.anomaly_recount import IN_LEDGER, LAST, Said
 from tests.playbooks.test_versions import GOLDENS
 from tests.spark_report.histories import Event, history, of_directory
 from tests.support.breadth import some
@@ -41,7 +40,7 @@ def test_it_agrees_with_the_checker_on_a_session_with_losses(golden: tuple[list[
     events, said = golden
     assert said.ledger
     assert said.anomalies is not None
-    rows = running.of_events(events, said)
+    rows = anomaly_recount.of_events(events, said)
     assert {row["finding"] for row in rows} == {"anomalies"}
     assert {row["anomaly"]: row["found"] for row in rows if row["anomaly"] in SAME} == dict.fromkeys(SAME, 19)
 
@@ -49,28 +48,28 @@ def test_it_agrees_with_the_checker_on_a_session_with_losses(golden: tuple[list[
 @pytest.mark.parametrize("name", some(PLAYBOOKS, 2))
 def test_it_agrees_with_the_checker_on_the_library(tmp_path: Path, name: str) -> None:
     session = start_session(load(path_of(name)), recorder=Recorder(tmp_path))
-    rows = running.of_events(*of_directory(Path(session.finish().session)))
+    rows = anomaly_recount.of_events(*of_directory(Path(session.finish().session)))
     assert [row for row in rows if row["finding"] != "anomalies"] == []
 
 
 def test_steps_by_hand_are_nobodys_and_show_no_anomaly(tmp_path: Path) -> None:
     session = start_session(load(path_of("kip-101-scenario-1-0.10.2")), recorder=Recorder(tmp_path))
     events, said = of_directory(Path(session.finish().session))
-    assert running.of_events(events, said) == []
-    assert running.of_events(events, said._replace(clients=True)) != []
+    assert anomaly_recount.of_events(events, said) == []
+    assert anomaly_recount.of_events(events, said._replace(clients=True)) != []
     more = [*events, *history([{"kind": IN_LEDGER, "node": "sent", "partition": "orders-0", "count": 5}])]
-    assert [row["name"] for row in running.of_events(more, said)] == ["sent"]
+    assert [row["name"] for row in anomaly_recount.of_events(more, said)] == ["sent"]
 
 
 def test_what_is_told_otherwise_is_a_disagreement(golden: tuple[list[Event], Said]) -> None:
     events, said = golden
     assert said.anomalies is not None
     wrong = said._replace(anomalies={**said.anomalies, "duplicate": 3})
-    found = [row for row in running.of_events(events, wrong) if row["finding"] == "disagreements"]
+    found = [row for row in anomaly_recount.of_events(events, wrong) if row["finding"] == "disagreements"]
     plain = {"finding": "disagreements", "partition": ""}
     assert found == [{**plain, "source": "result.json", "name": "duplicate", "found": 0, "told": 3}]
     more = [*events, *history([{"kind": IN_LEDGER, "node": "sent", "partition": "orders-0", "count": 5}])]
-    [row] = [row for row in running.of_events(more, said) if row["finding"] == "disagreements"]
+    [row] = [row for row in anomaly_recount.of_events(more, said) if row["finding"] == "disagreements"]
     assert (row["source"], row["name"], row["told"] - row["found"]) == ("ledger.parquet", "sent", 5)
 
 
@@ -79,14 +78,14 @@ def test_a_rule_that_is_broken_is_a_disagreement(
     golden: tuple[list[Event], Said], monkeypatch: pytest.MonkeyPatch, rule: str
 ) -> None:
     monkeypatch.setattr(anomaly_recount.Judge, rule, lambda _self: None)
-    assert any(row["finding"] == "disagreements" for row in running.of_events(*golden))
+    assert any(row["finding"] == "disagreements" for row in anomaly_recount.of_events(*golden))
 
 
 @pytest.mark.parametrize("wrong", [{"count": 1 << 60}, {"log_offset": 1 << 62, "count": 1 << 62}])
 def test_numbers_that_cannot_be_true_leave_a_session_out(wrong: Row) -> None:
     sent = {"kind": "records_sent", "partition": "p-0", "client": "w", "sequence": 0, "count": 3}
     acked = {**sent, "kind": "records_acked", "stint": 0, "log_offset": 0}
-    rows = running.of_events(history([sent, {**acked, **wrong}]), EVERYWHERE)
+    rows = anomaly_recount.of_events(history([sent, {**acked, **wrong}]), EVERYWHERE)
     assert rows == [{"finding": "left_out", "table": "anomalies"}]
 
 
@@ -235,7 +234,7 @@ def test_each_rule(case: str) -> None:
     rows, expected = CASES[case]
     events = history([{"at_us": 0, **row} for row in rows])
     found: Counter[str] = Counter()
-    for (anomaly, _partition, _client), count in running.anomalies(events, EVERYWHERE.readers).items():
+    for (anomaly, _partition, _client), count in anomaly_recount.anomalies(events, EVERYWHERE.readers).items():
         found[anomaly] += count
     assert found == expected
 

@@ -14,8 +14,8 @@ import pyarrow.parquet as pq
 import pytest
 from rich.console import Console
 
-from spark_report.model.summary import all_tables
-from spark_report.render import charts, client_tables, contents, html, lanes, output, text
+from spark_report.model.comparison import all_tables
+from spark_report.render import charts, html, output, sections, tables, text
 from spark_report.spark.errors import ReportError
 from spark_report.tables.queries import clients
 from spark_report.tables.registry import TABLES
@@ -59,7 +59,7 @@ class Page(HTMLParser):
 
 @pytest.fixture
 def page(tmp_path: Path) -> Page:
-    return Page(html.page(story(tmp_path, HOSTILE, sessions=2)))
+    return Page(html.html_page(story(tmp_path, HOSTILE, sessions=2)))
 
 
 class TestPage:
@@ -68,7 +68,7 @@ class TestPage:
         assert not re.search(r"@import|url\(", "".join(page.styles))
 
     def test_it_forbids_itself_the_network(self, tmp_path: Path) -> None:
-        assert "default-src 'none'" in html.page(story(tmp_path))
+        assert "default-src 'none'" in html.html_page(story(tmp_path))
 
     def test_plotly_is_inside_once(self, page: Page) -> None:
         assert sum(len(text) > 1_000_000 for _attributes, text in page.scripts) == 1
@@ -93,19 +93,19 @@ class TestPage:
         assert r"\x1b[2J\u202e" in text
 
     def test_every_chart_has_a_still_picture_and_a_table(self, tmp_path: Path) -> None:
-        text = html.page(story(tmp_path))
+        text = html.html_page(story(tmp_path))
         assert text.count('class="chart"') == 5
         # And one of the lanes of the partition.
         assert text.count('<svg class="still"') == 5 + 1
         assert text.count("<summary>The data of ") == 2
 
     def test_the_verdict_is_the_heading(self, tmp_path: Path) -> None:
-        heading = re.search(r"<h1[^>]*>(.*?)</h1>", html.page(story(tmp_path)))
+        heading = re.search(r"<h1[^>]*>(.*?)</h1>", html.html_page(story(tmp_path)))
         assert heading is not None
         assert heading[1].startswith("FAIL: the one expectation failed. 1 acknowledged record was lost;")
 
     def test_the_digest_is_there_whole(self, tmp_path: Path) -> None:
-        assert f"<dd>{'5eed' * 8}</dd>" in html.page(story(tmp_path))
+        assert f"<dd>{'5eed' * 8}</dd>" in html.html_page(story(tmp_path))
 
     def test_an_expectation_stands_at_the_time_of_its_verdict(self, tmp_path: Path) -> None:
         told = story(tmp_path)
@@ -113,19 +113,19 @@ class TestPage:
         name = one.tables["expectations"][0]["rule"]
         result = {"expectations": [{"text": name, "ok": False, "at_us": 3_210_000, "detail": ""}]}
         one = replace(one, recorded=replace(one.recorded, result=result))
-        assert "3.210 s" in html.page(replace(told, sessions=(one,)))
+        assert "3.210 s" in html.html_page(replace(told, sessions=(one,)))
 
     def test_what_is_wrong_with_a_session_has_a_name(self, tmp_path: Path) -> None:
         told = story(tmp_path)
         one = replace(told.sessions[0], problems=("its table is damaged",))
-        assert "<p>Damaged:</p>" in html.page(replace(told, sessions=(one,)))
+        assert "<p>Damaged:</p>" in html.html_page(replace(told, sessions=(one,)))
         stream = io.StringIO()
-        text.show(Console(file=stream, width=100), replace(told, sessions=(one,)))
+        text.show_in_terminal(Console(file=stream, width=100), replace(told, sessions=(one,)))
         assert "  damaged: its table is damaged\n" in stream.getvalue()
 
     def test_of_very_many_sessions_the_worst_are_told(self, tmp_path: Path) -> None:
-        text = html.page(story(tmp_path, sessions=contents.MOST_SESSIONS + 2))
-        assert text.count('class="session"') == contents.MOST_SESSIONS
+        text = html.html_page(story(tmp_path, sessions=sections.MOST_SESSIONS + 2))
+        assert text.count('class="session"') == sections.MOST_SESSIONS
         assert "2 more are in the tables" in text
 
 
@@ -133,7 +133,7 @@ class TestCharts:
     """Plotly's own schema accepts the figures: a misspelt property would be ignored in silence on the page."""
 
     def test_the_timeline_is_a_figure(self, tmp_path: Path) -> None:
-        figure = lanes.timeline(story(tmp_path, HOSTILE).sessions[0])
+        figure = charts.timeline_chart(story(tmp_path, HOSTILE).sessions[0])
         # The fault; leader, ISR, service as the cluster saw it, as clients did, and losses; HW and lag.
         assert len(go.Figure(figure).data) == len(figure["data"]) == 8
 
@@ -143,27 +143,27 @@ class TestCharts:
             {**SPAN, "began_us": begin, "ended_us": end, "fault_id": 1, "fault": fault, "target": "b", "detail": ""}
             for fault, begin, end in named
         ]
-        figure = lanes.timeline(story(tmp_path, faults=faults).sessions[0])
+        figure = charts.timeline_chart(story(tmp_path, faults=faults).sessions[0])
         assert figure["layout"]["yaxis"]["ticktext"][:3] == ["crash", "lag", "crash ·2"]
         assert [trace["base"] for trace in figure["data"][:3]] == [[5e-6, 9e-6], [5e-6], [6e-6]]
 
     def test_of_very_many_faults_the_last_share_a_lane(self, tmp_path: Path) -> None:
         faults = [
             {**SPAN, "fault_id": number, "fault": f"f{number}", "target": "b", "detail": ""}
-            for number in range(lanes.MOST_FAULTS + 5)
+            for number in range(charts.MOST_FAULT_LANES + 5)
         ]
-        figure = lanes.timeline(story(tmp_path, faults=faults).sessions[0])
+        figure = charts.timeline_chart(story(tmp_path, faults=faults).sessions[0])
         labels = figure["layout"]["yaxis"]["ticktext"]
-        assert labels.index(lanes.OTHER_FAULTS) == lanes.MOST_FAULTS - 1
-        assert len(figure["data"][lanes.MOST_FAULTS - 1]["y"]) == 6
+        assert labels.index(charts.OTHER_FAULTS) == charts.MOST_FAULT_LANES - 1
+        assert len(figure["data"][charts.MOST_FAULT_LANES - 1]["y"]) == 6
 
     def test_the_latencies_are_a_figure(self, tmp_path: Path) -> None:
-        figure = charts.latency(story(tmp_path, HOSTILE).sessions[0])
+        figure = charts.latency_chart(story(tmp_path, HOSTILE).sessions[0])
         assert figure is not None
         assert len(go.Figure(figure).data) == 3
 
     def test_a_lost_record_stands_where_it_went_missing(self, tmp_path: Path) -> None:
-        figure = lanes.timeline(story(tmp_path).sessions[0])
+        figure = charts.timeline_chart(story(tmp_path).sessions[0])
         crosses = [trace["x"] for trace in figure["data"] if trace.get("mode") == "markers"]
         assert crosses == [[7e-6]]
 
@@ -175,24 +175,24 @@ class TestCharts:
         ]
         for row in states:
             row.pop("session_id")
-        shown = lanes.shown_partitions(
+        shown = charts.shown_partitions(
             story(tmp_path, partition_states=states, losses=[], unavailability=[]).sessions[0]
         )
-        assert shown == [f"p-{number}" for number in range(1, 2 * lanes.MOST_PARTITIONS, 2)]
+        assert shown == [f"p-{number}" for number in range(1, 2 * charts.MOST_PARTITIONS, 2)]
 
 
 class TestTerminal:
     def test_names_are_printed_as_they_are_spelled(self, tmp_path: Path) -> None:
         stream = io.StringIO()
         name = "[bold red]x[/] \x1b[2J"
-        text.show(Console(file=stream, width=100), story(tmp_path, name, sessions=2))
+        text.show_in_terminal(Console(file=stream, width=100), story(tmp_path, name, sessions=2))
         assert "\x1b" not in stream.getvalue()
         assert r"[bold red]x[/] \x1b[2J" in stream.getvalue()
         assert "Why: " in stream.getvalue()
 
     def test_it_fits_eighty_columns(self, tmp_path: Path) -> None:
         stream = io.StringIO()
-        text.show(Console(file=stream, width=80), story(tmp_path, "a-rather-long-name-0", sessions=2))
+        text.show_in_terminal(Console(file=stream, width=80), story(tmp_path, "a-rather-long-name-0", sessions=2))
         assert max(map(len, stream.getvalue().splitlines())) <= 80
 
 
@@ -241,7 +241,7 @@ class TestFiles:
     def test_a_page_of_ours_alone_is_replaced(self, tmp_path: Path) -> None:
         target = tmp_path / "report"
         target.mkdir()
-        html.write(target / "report.html", story(tmp_path / "sessions"))
+        html.write_html(target / "report.html", story(tmp_path / "sessions"))
         with output.Staging(target) as staging:
             (staging.path / "report.html").write_text("newer", encoding="utf-8")
             staging.publish()
@@ -309,7 +309,7 @@ addEventListener("load", () => setTimeout(() => {
 def test_a_browser_draws_it_on_a_telephone_and_complains_of_nothing(tmp_path: Path) -> None:
     """One start of a browser, with names that are out to harm."""
     page = tmp_path / "report.html"
-    page.write_text(html.page(story(tmp_path, HOSTILE, sessions=2)) + MEASURE, encoding="utf-8")
+    page.write_text(html.html_page(story(tmp_path, HOSTILE, sessions=2)) + MEASURE, encoding="utf-8")
     answer = opened(page, "--window-size=500,900")
     # Uncaught errors and refusals of the content security policy all go to the console.
     assert [line for line in answer.stderr.splitlines() if ":CONSOLE" in line] == []
@@ -331,29 +331,29 @@ def test_a_browser_draws_it_on_a_telephone_and_complains_of_nothing(tmp_path: Pa
 class TestClients:
     def test_lag_is_the_results_and_everything_else_the_events(self, tmp_path: Path) -> None:
         told = story(tmp_path).sessions[0]
-        assert client_tables.groups(told).rows[0][:5] == ("orders-0", "4", "4", "", "4")
+        assert tables.groups(told).rows[0][:5] == ("orders-0", "4", "4", "", "4")
         with_lag = {"clients": {"groups": {"orders-0": {"lag": -12}, "other": {"lag": "much"}}}}
         result = {**told.recorded.result, **with_lag}
         known = replace(told, recorded=replace(told.recorded, result=result))
-        assert client_tables.groups(known).rows[0][3] == "-12"
-        assert client_tables.producers(told).rows[0] == ("orders-0", *["3"] * 15, "orders-0")
+        assert tables.groups(known).rows[0][3] == "-12"
+        assert tables.producers(told).rows[0] == ("orders-0", *["3"] * 15, "orders-0")
         plain = {**told.tables["producers"][0], **dict.fromkeys(clients.PRODUCER[8:], 0), "failure": ""}
         seldom = replace(told, tables={**told.tables, "producers": [plain]})
-        assert client_tables.producers(seldom).rows[0] == ("orders-0", *["3"] * 8)
-        assert client_tables.producers_short(seldom).rows[0] == ("orders-0", *["3"] * 8)
-        assert client_tables.producers_short(told).rows[0] == ("orders-0", *["3"] * 8, "3 of 3")
-        assert client_tables.groups_short(known).rows[0] == ("orders-0", "-12", *["4"] * 7)
-        assert client_tables.members(told).rows[0][-1] == "orders-0"
-        assert client_tables.errors(told).rows[0] == ("orders-0", "orders-0", "attempts refused", "3")
+        assert tables.producers(seldom).rows[0] == ("orders-0", *["3"] * 8)
+        assert tables.producers_short(seldom).rows[0] == ("orders-0", *["3"] * 8)
+        assert tables.producers_short(told).rows[0] == ("orders-0", *["3"] * 8, "3 of 3")
+        assert tables.groups_short(known).rows[0] == ("orders-0", "-12", *["4"] * 7)
+        assert tables.members(told).rows[0][-1] == "orders-0"
+        assert tables.errors(told).rows[0] == ("orders-0", "orders-0", "attempts refused", "3")
 
     def test_steps_taken_by_hand_have_no_clients(self, tmp_path: Path) -> None:
         told = story(tmp_path).sessions[0]
         timeless = replace(told, recorded=replace(told.recorded, end_us=0))
-        assert not client_tables.producers(timeless)
-        assert not client_tables.groups(timeless)
+        assert not tables.producers(timeless)
+        assert not tables.groups(timeless)
 
     @pytest.mark.parametrize("clients", [None, [], {"groups": []}, {"groups": {"orders-0": 3}}])
     def test_a_strange_result_has_no_lag(self, tmp_path: Path, clients: object) -> None:
         told = story(tmp_path).sessions[0]
         strange = replace(told, recorded=replace(told.recorded, result={"clients": clients}))
-        assert client_tables.groups(strange).rows[0][3] == ""
+        assert tables.groups(strange).rows[0][3] == ""

@@ -12,7 +12,7 @@ import pytest
 
 from playbooks.session_format import session_files
 from spark_report.input.sessions import Recorded, look_at
-from spark_report.tables import compute, planning, running
+from spark_report.tables import anomaly_recount, collect, compute
 from spark_report.tables.collect import Tables
 from spark_report.tables.registry import TABLES
 from tests.spark_report import twins_clients, twins_lasting, twins_numbers, twins_points, twins_troubles
@@ -36,7 +36,7 @@ TWINS: Final[dict[str, Twin]] = {
     if hasattr(module, name)
 }
 
-RETOLD: Final = {*running.TABLES, "findings", "anomalies_told"}
+RETOLD: Final = {*anomaly_recount.RECOUNT_TABLES, "findings", "anomalies_told"}
 """Tables that are no query: what one walk in Python counts again, and what a session's result says of itself."""
 
 
@@ -126,7 +126,7 @@ def test_the_path_for_much_data_comes_to_the_same(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     parent, known = histories
-    monkeypatch.setattr(planning, "LITTLE_EVENTS", 0)
+    monkeypatch.setattr(collect, "LITTLE_EVENTS", 0)
     much = compute.compute(spark, recorded(parent, known), lambda _stage: None)
     assert list(much) == list(computed)
     for name, table in computed.items():

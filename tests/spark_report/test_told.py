@@ -4,7 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from spark_report.input.sessions import look_at
-from spark_report.tables import told
+from spark_report.tables import compute
 from tests.support.sessions import leader_crash, write_session
 
 
@@ -15,7 +15,7 @@ def test_only_what_is_whole_is_told(tmp_path: Path) -> None:
     finding = {"kind": "lost", "cause": "acks-1", "sentence": "gone", "count": 3, "partitions": ["p-0", 4]}
     result = {**session.result, "anomalies": strange, "findings": [finding, {"kind": "lost"}]}
     sessions = [replace(session, result=result), replace(session, result={"anomalies": "none"})]
-    assert told.anomalies(sessions) == [
+    assert compute.claimed_anomalies(sessions) == [
         {"session_id": "a", "anomaly": "duplicate", "legal": False, "reason": "", "found": 2}
     ]
-    assert [(row["records"], row["partitions_named"]) for row in told.findings(sessions)] == [(3, ["p-0"])]
+    assert [(row["records"], row["partitions_named"]) for row in compute.claimed_findings(sessions)] == [(3, ["p-0"])]

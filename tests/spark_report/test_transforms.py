@@ -7,7 +7,7 @@ import pytest
 from pyspark.testing import assertDataFrameEqual
 
 from spark_report.input import frames
-from spark_report.tables.queries import availability, intervals, latency, numbers, points, tallies, timeline
+from spark_report.tables.queries import availability, latency, progress, timeline
 from tests.spark_report.conftest import ONE, MakeFrame, told
 from tests.support.sessions import event
 
@@ -59,7 +59,7 @@ class TestIntervals:
             "session_id string, began_us long, began_seq long, ended_us long, ended_seq long, open boolean, "
             "began_by string, ended_by string",
         )
-        found = told(intervals.merged(spans, []), "began_us", "ended_us", "open", "began_by", "ended_by")
+        found = told(timeline.merged(spans, []), "began_us", "ended_us", "open", "began_by", "ended_by")
         assert found == [(0, 30, False, "a", "d"), (40, 50, True, "g", "")]
 
 
@@ -137,7 +137,7 @@ class TestPoints:
             event("leader_elected", 3, partition="p-0", leader=3, leader_epoch=3, clean=False),
             event("node_up", 4, broker=1),
         ]
-        found = told(points.points(events(rows)), "at_us", "finding", "election", "leader")
+        found = told(timeline.points(events(rows)), "at_us", "finding", "election", "leader")
         assert found == [
             (0, "elections", "created", 1),
             (1, "elections", "clean", 2),
@@ -151,7 +151,7 @@ class TestPoints:
             event("isr_changed", at, partition="p-0", previous_isr=before, isr=after)
             for at, (before, after) in enumerate(turns)
         ]
-        found = points.points(events(rows)).orderBy("at_us").collect()
+        found = timeline.points(events(rows)).orderBy("at_us").collect()
         assert [row.change for row in found] == ["shrink", None, "swap", "expand"]
 
     def test_missing_and_lost_records_keep_their_cause(self, events: MakeFrame) -> None:
@@ -159,12 +159,12 @@ class TestPoints:
             event("records_missing", 1, partition="p-0", client="c", count=2, cause="cut"),
             event("records_lost", 9, partition="p-0", client="c", count=1, cause="cut", committed=True),
         ]
-        found = told(points.points(events(rows)), "finding", "fate", "count", "committed", "cause")
+        found = told(timeline.points(events(rows)), "finding", "fate", "count", "committed", "cause")
         assert found == [("losses", "lost", 1, True, "cut"), ("losses", "missing", 2, False, "cut")]
 
     def test_what_guards_did_keeps_what_it_was_about(self, events: MakeFrame) -> None:
         told_of = {"rule": "max_faults", "detail": "refused", "fault": "crash", "target": "broker 1", "cause": "many"}
-        found = told(points.points(events([event("guard_acted", 3, **told_of)])), "finding", *told_of)
+        found = told(timeline.points(events([event("guard_acted", 3, **told_of)])), "finding", *told_of)
         assert found == [("guards", *told_of.values())]
 
 
@@ -206,7 +206,7 @@ class TestNumbers:
         self, events: MakeFrame, ends: MakeFrame, seqs: list[int], gapless: bool
     ) -> None:
         rows = [{**event("node_up", 0), "seq": seq} for seq in seqs]
-        assert told(numbers.counts(tallies.plain(events(rows), ends(one=(9, 9)))), "gapless") == [(gapless,)]
+        assert told(progress.counts(progress.plain_tallies(events(rows), ends(one=(9, 9)))), "gapless") == [(gapless,)]
 
     def test_a_ledger_that_differs_from_the_result_is_a_row(
         self, spark: "SparkSession", events: MakeFrame, ends: MakeFrame
@@ -218,8 +218,8 @@ class TestNumbers:
         ]
         result = {"session_id": ONE, "sent": 5, "acked": 5, "acked_lost": 1, "duplicates": 0}
         results = spark.createDataFrame(pa.Table.from_pylist([result], schema=frames.RESULTS))
-        totals = numbers.counts(tallies.plain(events(rows), ends(one=(9, 9))))
-        found = {row.term: tuple(row)[2:] for row in numbers.ledger(totals, results).collect()}
+        totals = progress.counts(progress.plain_tallies(events(rows), ends(one=(9, 9))))
+        found = {row.term: tuple(row)[2:] for row in progress.ledger(totals, results).collect()}
         assert found["sent"] == (5, 5, True)
         assert found["acked_lost"] == (2, 1, False)
         assert found["duplicates"] == (None, 0, None)

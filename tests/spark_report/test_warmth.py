@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from spark_report import cache_command
-from spark_report.spark import jvm, session, warmth
+from spark_report import aot_cache
+from spark_report.spark import jvm, session
 from tests.spark_report.test_java import fake_java
 
 
@@ -23,13 +23,13 @@ def environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, st
 
 def make(home: Path, environment: dict[str, str], text: bytes = b"cache") -> Path:
     """Keep a cache for that Java as ``warm`` does; its file."""
-    note = warmth.described(home, 25, "PATH", has_vector=True)
-    file = warmth.file_of(note, environment)
+    note = jvm.describe_cache(home, 25, "PATH", has_vector=True)
+    file = jvm.cache_file(note, environment)
     assert file is not None
     file.parent.mkdir(parents=True, exist_ok=True)
-    part = warmth.part_in(file.parent)
+    part = jvm.partial_cache_file(file.parent)
     part.write_bytes(text)
-    warmth.keep(part, file, note)
+    jvm.keep_cache(part, file, note)
     return file
 
 
@@ -38,7 +38,7 @@ class TestUse:
         home = fake_java(tmp_path / "a", "25")
         file = make(home, environment)
         (home / "bin" / "java").chmod(0o644)  # it would not run
-        assert jvm.find(tmp_path, environment) == jvm.Java(home, 25, "PATH", file)
+        assert jvm.find_java(tmp_path, environment) == jvm.Java(home, 25, "PATH", file)
 
     def test_no_trace_of_the_making_is_left(self, tmp_path: Path, environment: dict[str, str]) -> None:
         file = make(fake_java(tmp_path / "a", "25"), environment)
@@ -47,14 +47,14 @@ class TestUse:
     def test_a_java_home_that_names_another_java_is_meant(self, tmp_path: Path, environment: dict[str, str]) -> None:
         make(fake_java(tmp_path / "a", "25"), environment)
         other = fake_java(tmp_path / "b", "17")
-        assert jvm.find(tmp_path, {**environment, "JAVA_HOME": str(other)}) == jvm.Java(other, 17, "JAVA_HOME")
+        assert jvm.find_java(tmp_path, {**environment, "JAVA_HOME": str(other)}) == jvm.Java(other, 17, "JAVA_HOME")
 
     def test_a_java_home_that_names_its_own_java_is_no_hindrance(
         self, tmp_path: Path, environment: dict[str, str]
     ) -> None:
         home = fake_java(tmp_path / "a", "25")
         file = make(home, environment)
-        assert jvm.find(tmp_path, {**environment, "JAVA_HOME": str(home)}).cache == file
+        assert jvm.find_java(tmp_path, {**environment, "JAVA_HOME": str(home)}).cache == file
 
     @pytest.mark.parametrize("damage", ["torn", "other java", "no java", "other pyspark", "bad note", "no note"])
     def test_one_that_does_not_fit_is_passed_over(
@@ -75,7 +75,7 @@ class TestUse:
             note.write_text("[1, 2")
         else:
             note.unlink()
-        assert warmth.usable(environment) is None
+        assert jvm.usable_cache(environment) is None
 
     def test_a_note_is_gone_before_the_file_it_speaks_of_is_another(
         self, tmp_path: Path, environment: dict[str, str], monkeypatch: pytest.MonkeyPatch
@@ -86,7 +86,7 @@ class TestUse:
         monkeypatch.setattr(Path, "write_text", lambda *_a, **_k: (_ for _ in ()).throw(OSError(28, "No space left")))
         with pytest.raises(OSError, match="No space"):
             make(home, environment, b"other")
-        assert warmth.usable(environment) is None
+        assert jvm.usable_cache(environment) is None
 
     def test_the_jvm_is_told_of_it_with_the_collector_it_was_made_with(self, tmp_path: Path) -> None:
         warm = jvm.Java(tmp_path, 25, "PATH", tmp_path / "a b.aot")
@@ -128,25 +128,25 @@ class TestUse:
 class TestPlace:
     def test_it_is_the_platforms_folder_for_such(self) -> None:
         home = {"HOME": "/h"}
-        assert warmth.cache_folder(home, "linux") == Path("/h/.cache/floodmark")
-        assert warmth.cache_folder(home, "darwin") == Path("/h/Library/Caches/floodmark")
-        assert warmth.cache_folder({**home, "XDG_CACHE_HOME": "/x"}, "darwin") == Path("/x/floodmark")
-        assert warmth.cache_folder({**home, "XDG_CACHE_HOME": "x"}, "linux") == Path("/h/.cache/floodmark")
-        assert warmth.cache_folder({}) is None
+        assert jvm.cache_folder(home, "linux") == Path("/h/.cache/floodmark")
+        assert jvm.cache_folder(home, "darwin") == Path("/h/Library/Caches/floodmark")
+        assert jvm.cache_folder({**home, "XDG_CACHE_HOME": "/x"}, "darwin") == Path("/x/floodmark")
+        assert jvm.cache_folder({**home, "XDG_CACHE_HOME": "x"}, "linux") == Path("/h/.cache/floodmark")
+        assert jvm.cache_folder({}) is None
 
 
 class TestCommand:
     def test_status_tells_what_there_is_and_clear_removes_it(
         self, tmp_path: Path, environment: dict[str, str], capsys: pytest.CaptureFixture[str]
     ) -> None:
-        assert cache_command.main(["status"]) == 1
+        assert aot_cache.main(["status"]) == 1
         assert capsys.readouterr().err.startswith("cold: `floodmark spark warm`")
         file = make(fake_java(tmp_path / "a", "25"), environment)
         (file.parent / ".part-1.aot").write_bytes(b"left behind")
-        assert cache_command.main(["status"]) == 0
+        assert aot_cache.main(["status"]) == 0
         told = capsys.readouterr().out
         assert told.startswith(f"{file}  0 MB  fits: Java 25 from PATH, PySpark ")
-        assert cache_command.main(["clear"]) == 0
+        assert aot_cache.main(["clear"]) == 0
         assert list(file.parent.iterdir()) == []
 
     def test_a_java_home_without_such_a_java_is_said_at_once(
@@ -159,10 +159,10 @@ class TestCommand:
         home, other = fake_java(tmp_path / "a", "17"), fake_java(tmp_path / "b", "25")
         monkeypatch.setenv("JAVA_HOME", str(home))
         monkeypatch.setenv("PATH", f"{other / 'bin'}{os.pathsep}{os.environ['PATH']}")
-        assert cache_command.main(["warm"]) == 2
+        assert aot_cache.main(["warm"]) == 2
         assert "error: JAVA_HOME is no Java 25 or newer" in capsys.readouterr().err
-        assert asdict(warmth.described(home, 17, "x", has_vector=True))["java_stamp"]
-        assert warmth.folder(environment) is not None
+        assert asdict(jvm.describe_cache(home, 17, "x", has_vector=True))["java_stamp"]
+        assert jvm.spark_cache_folder(environment) is not None
 
 
 COUNTS_TO_THREE = """
@@ -180,7 +180,7 @@ with session.start("local[1]") as started:
 @pytest.mark.spark
 @pytest.mark.thorough
 def test_a_cache_that_is_none_is_harmless(tmp_path: Path, environment: dict[str, str]) -> None:
-    found, note = jvm.search(tmp_path, oldest=warmth.OLDEST)
+    found, note = jvm.search_java(tmp_path, oldest=jvm.OLDEST_CACHE_JAVA)
     file = make(Path(note.home), environment, b"not a cache at all" * 1000)
     words = [str(word) for word in (found.home, found.version, found.origin, file)]
     done = subprocess.run([sys.executable, "-c", COUNTS_TO_THREE, *words], check=False, capture_output=True, text=True)

@@ -7,22 +7,29 @@ from typing import Final
 
 from cluster_model.checker.history.partition_history import History
 from cluster_model.checker.ledger.ledger import Ledger
-from cluster_model.checker.root_cause.cause_codes import (
+from cluster_model.checker.root_cause.finding_text import PROMISE, SETTLED
+from cluster_model.checker.root_cause.findings import (
     ACKS_0,
     BY_CODE,
     DAMAGED_BATCH,
     DISK_LOST,
+    DUPLICATE,
     HW_TRUNCATION,
+    KINDS,
     LAST_KNOWN_LEADER,
     LAST_REPLICA,
+    LOST,
+    MISSING,
     POWER_LOSS_UNFLUSHED,
+    REORDERED,
     UNCLEAN_ELECTION,
     UNEXPLAINED,
     UNREPLICATED_TAIL,
     ZOMBIE_LEADER,
+    Finding,
+    Link,
+    Place,
 )
-from cluster_model.checker.root_cause.findings import DUPLICATE, KINDS, LOST, MISSING, REORDERED, Finding, Link, Place
-from cluster_model.checker.root_cause.telling import PROMISE, SETTLED
 from cluster_model.observation.cluster_state import World
 from cluster_model.protocol.events import (
     BatchDamaged,

@@ -5,16 +5,16 @@ from dataclasses import replace
 import pytest
 from textual.command import CommandPalette
 
-from faults.declarations.action import Action
+from faults.declarations.fault import Action
 from playbooks.engine.session import Session
 from tests.tui import fake_views
 from tests.tui.driving import driving
 from tests.tui.fake_views import session
 from tui.keybindings.keymap import KEYS
-from tui.screens.acting import ActingMode
-from tui.screens.fault_form import FaultForm
-from tui.screens.growing import GrowingScreen
-from tui.viewmodel.timeline.stops import stop_at
+from tui.screens.base import ActingMode
+from tui.screens.fault_forms import FaultForm
+from tui.screens.time_travel import GrowingScreen
+from tui.viewmodel.timeline.timeline_rows import stop_at
 
 ACTING = {"2": "log", "3": "clients", "4": "timeline"}
 

@@ -9,10 +9,10 @@ from tests.support.breadth import EVENING
 from tests.tui.driving import driving
 from tests.tui.fake_views import session
 from tui.keybindings.keymap import GROUPS, KEYS
+from tui.screens.cluster import SMALLEST
 from tui.screens.help import HelpScreen
-from tui.screens.layout import SMALLEST
 from tui.terminal.theme import Look
-from tui.widgets.matrix_part import lead
+from tui.widgets.matrix import lead
 
 
 def leaders(driver):

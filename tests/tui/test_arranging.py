@@ -5,16 +5,16 @@ from itertools import pairwise
 import pytest
 from textual.widgets import Input
 
-from faults.declarations.action import Action
+from faults.declarations.fault import Action
 from tests.tui.driving import driving
 from tests.tui.fake_views import partition, replica, troubled, view
 from tests.tui.test_paint import LOOKS, text_of
 from tests.tui.test_theme import BLIND, EPOCHS_APART, distance
-from tui.screens.jump import JumpScreen
+from tui.screens.base import JumpScreen
 from tui.terminal.theme import HEAT
-from tui.viewmodel import glance, heat, jump, partition_matrix, yank
-from tui.viewmodel.filtering import fitting, nearest, said_of, stepped
-from tui.widgets import matrix_part as paint_matrix
+from tui.viewmodel import partition_matrix, row
+from tui.viewmodel.partition_matrix import fitting, nearest, said_of, stepped
+from tui.widgets import matrix as paint_matrix
 
 SIZES = {"80x24": (80, 24), "120x40": (120, 40)}
 
@@ -163,10 +163,10 @@ async def test_a_filter_looks_so(size, golden):
 
 def test_steps_are_of_ten_and_each_has_its_own_bar_and_role():
     numbers = (0, 1, 9, 10, 99, 100, 999, 1_000, 9_999, 10_000, 5_000_000)
-    assert [heat.step(number) for number in numbers] == [0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5]
-    assert len(set(heat.BARS)) == len(set(heat.ROLES)) == 6
-    assert heat.text(0).strip() == "="
-    assert heat.text(87).endswith("-87")
+    assert [partition_matrix.heat_step(number) for number in numbers] == [0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5]
+    assert len(set(partition_matrix.BARS)) == len(set(partition_matrix.ROLES)) == 6
+    assert partition_matrix.heat_text(0).strip() == "="
+    assert partition_matrix.heat_text(87).endswith("-87")
 
 
 @pytest.mark.parametrize("look", LOOKS.values(), ids=LOOKS)
@@ -177,22 +177,22 @@ def test_heat_is_as_wide_as_asked_and_without_colour_its_bars_tell_the_steps(loo
     )
     hot = view(brokers=6, partitions=(partition(replicas=held),))
     for width in range(1, 201, 7):
-        built = partition_matrix.build(hot, width=width, height=5, cursor=(0, 0), heat=True)
-        said = partition_matrix.Said(built.head.columns, heat.legend(width))
+        built = partition_matrix.build_matrix(hot, width=width, height=5, cursor=(0, 0), heat=True)
+        said = partition_matrix.Said(built.head.columns, partition_matrix.heat_legend(width))
         for row in (built.head, *built.rows, said):
             assert paint_matrix.paint(row, width, look).cell_length == width
-    row = partition_matrix.build(hot, width=150, height=5, cursor=(0, 0), heat=True).rows[0]
+    row = partition_matrix.build_matrix(hot, width=150, height=5, cursor=(0, 0), heat=True).rows[0]
     told = text_of(paint_matrix.paint(row, 150, look))
-    for bar, number in zip(heat.BARS[1:], ("3", "30", "300", "3000", "30000"), strict=True):
+    for bar, number in zip(partition_matrix.BARS[1:], ("3", "30", "300", "3000", "30000"), strict=True):
         assert f"{look.text(bar)}-{number}" in told
     assert look.text("★100") in told
 
 
 def test_a_cell_tells_the_worst_of_a_partition():
     sick = troubled().partitions
-    assert [glance.state_of(each).words for each in sick] == ["fine", "acked, missing", "offline"]
-    assert glance.state_of(partition(isr=(1, 2))).words == "under-replicated"
-    assert glance.state_of(partition(isr=(1,))).words == "under min.isr"
+    assert [partition_matrix.state_of(each).words for each in sick] == ["fine", "acked, missing", "offline"]
+    assert partition_matrix.state_of(partition(isr=(1, 2))).words == "under-replicated"
+    assert partition_matrix.state_of(partition(isr=(1,))).words == "under min.isr"
 
 
 @pytest.mark.parametrize("look", LOOKS.values(), ids=LOOKS)
@@ -200,17 +200,17 @@ def test_a_thousand_partitions_are_seen_at_a_glance(look):
     many = [partition(f"orders-{number}", isr=(1,) if number % 100 == 7 else (1, 2, 3)) for number in range(1_000)]
     for width in (40, 80, 130):
         for cursor in (0, 500, 999):
-            built = glance.build(many, cursor, width, 12)
+            built = partition_matrix.build_glance(many, cursor, width, 12)
             assert len(built.rows) <= 11
             assert sum(row.cursor >= 0 for row in built.rows) == 1
             for row in built.rows:
                 assert paint_matrix.paint(row, width, look).cell_length == width
-    whole = glance.build(many, 999, 130, 12)
+    whole = partition_matrix.build_glance(many, 999, 130, 12)
     assert sum(len(row.cells) for row in whole.rows) == 1_000
     told = "".join(text for text, _role in whole.legend)
     assert "orders-999: fine" in told
     assert "! 10 under min.isr" in told
-    assert glance.build([], 0, 80, 5).rows == ()
+    assert partition_matrix.build_glance([], 0, 80, 5).rows == ()
 
 
 @pytest.mark.parametrize("kind", BLIND)
@@ -318,15 +318,15 @@ async def test_in_every_mode_a_pane_can_have_the_whole_room(mode):
 
 
 def test_labels_are_as_short_as_can_be_and_none_begins_another():
-    assert jump.labels(3) == ("a", "b", "c")
+    assert row.jump_labels(3) == ("a", "b", "c")
     for count in (0, 1, 26, 27, 60, 200, 676):
-        found = jump.labels(count)
+        found = row.jump_labels(count)
         assert len(set(found)) == count
         assert not any(one != other and other.startswith(one) for one in found for other in found)
-    assert sum(len(label) == 1 for label in jump.labels(60)) == 24
+    assert sum(len(label) == 1 for label in row.jump_labels(60)) == 24
     with pytest.raises(ValueError, match="allowed are 676"):
-        jump.labels(677)
-    assert jump.left(("a", "za", "zb"), "z") == (1, 2)
+        row.jump_labels(677)
+    assert row.labels_left(("a", "za", "zb"), "z") == (1, 2)
 
 
 def label_of(driver, kind, key):
@@ -397,14 +397,14 @@ async def test_labels_look_so(size, golden):
 
 def test_a_cell_is_a_line_that_can_be_understood_by_itself():
     sick = troubled()
-    assert yank.replica(sick, sick.partitions[1], sick.brokers[2]) == (
+    assert row.replica_line(sick, sick.partitions[1], sick.brokers[2]) == (
         "orders-1 on b3: lagging, LEO 13, HW 98, 87 records behind the leader; leader b2, epoch 3, ISR {2}, HW 98, "
         "lag 0, 4 acknowledged records missing; at 00:53.412"
     )
-    assert "b1 (down): truncating" in yank.replica(sick, sick.partitions[2], sick.brokers[0])
-    assert "; no leader, " in yank.replica(sick, sick.partitions[2], sick.brokers[0])
-    assert "9 records ahead of the leader" in yank.replica(sick, sick.partitions[2], sick.brokers[0])
-    assert "no replica" in yank.replica(view(brokers=4), sick.partitions[0], view(brokers=4).brokers[3])
+    assert "b1 (down): truncating" in row.replica_line(sick, sick.partitions[2], sick.brokers[0])
+    assert "; no leader, " in row.replica_line(sick, sick.partitions[2], sick.brokers[0])
+    assert "9 records ahead of the leader" in row.replica_line(sick, sick.partitions[2], sick.brokers[0])
+    assert "no replica" in row.replica_line(view(brokers=4), sick.partitions[0], view(brokers=4).brokers[3])
 
 
 async def test_y_copies_the_cell_or_the_chosen_pane_and_says_so():

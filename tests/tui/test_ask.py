@@ -8,9 +8,9 @@ from playbooks.engine.session import Session
 from playbooks.recording.recorder import Recorder
 from tests.support.playbooks import timed
 from tests.tui.driving import driving
-from tui.screens.ask import AskScreen
-from tui.session import asking
-from tui.session.asking import Reply, put_question
+from tui.screens.finding import AskScreen
+from tui.session import background_tasks
+from tui.session.background_tasks import Reply, put_question
 
 
 def recorded(tmp_path):
@@ -48,7 +48,7 @@ async def test_the_answer_stands_below_it_and_time_goes_on_meanwhile(tmp_path, m
         await go.wait()
         return Reply(1, ("stalls writes 6 s at worst", "  why         orders-0 had too few in sync"))
 
-    monkeypatch.setattr("tui.screens.ask.put_question", put)
+    monkeypatch.setattr("tui.screens.finding.put_question", put)
     session = recorded(tmp_path)
     async with driving((120, 40), session=session) as driver:
         driver.app.recorder = session.recorder
@@ -75,7 +75,7 @@ async def test_escape_stops_asking_before_it_leaves(tmp_path, monkeypatch):
             stopped.append(text)
             raise
 
-    monkeypatch.setattr("tui.screens.ask.put_question", put)
+    monkeypatch.setattr("tui.screens.finding.put_question", put)
     session = recorded(tmp_path)
     async with driving((80, 24), session=session) as driver:
         driver.app.recorder = session.recorder
@@ -99,7 +99,7 @@ async def test_what_is_not_recorded_cannot_be_asked_about():
     ("text", "code", "words"), [("restrt broker(2)", 2, "did you mean"), ("heal all", 0, "safe over 1 seed")]
 )
 async def test_another_process_answers(tmp_path, monkeypatch, text, code, words):
-    monkeypatch.setattr(asking, "SEEDS", 1)
+    monkeypatch.setattr(background_tasks, "SEEDS", 1)
     session = recorded(tmp_path)
     session.advance(1_234_567)
     reply = await put_question(text, session.recorder.path, 1_234_567, session.recorder, lambda told: None)
@@ -118,7 +118,7 @@ async def test_a_question_that_is_cancelled_leaves_no_process(tmp_path):
         begun.append(await start(*words, **options))
         return begun[0]
 
-    asking.asyncio.create_subprocess_exec = watched
+    background_tasks.asyncio.create_subprocess_exec = watched
     try:
         work = asyncio.create_task(put_question("heal all", session.recorder.path, 1_000_000, None, lambda told: None))
         while not begun:
@@ -128,5 +128,5 @@ async def test_a_question_that_is_cancelled_leaves_no_process(tmp_path):
             await work
         await asyncio.wait_for(begun[0].wait(), 30)
     finally:
-        asking.asyncio.create_subprocess_exec = start
+        background_tasks.asyncio.create_subprocess_exec = start
     assert begun[0].returncode != 0

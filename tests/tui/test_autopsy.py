@@ -21,7 +21,7 @@ from cluster_model.protocol.events import (
     RecordsMissing,
 )
 from tui.terminal import glyphs
-from tui.viewmodel import autopsy_page, finding_page, remedies
+from tui.viewmodel import finding_page
 from tui.viewmodel.finding_page import GONE, HAS, LATER, NEVER, Copy
 from tui.viewmodel.partition_history import Chronicle, Standing
 
@@ -187,11 +187,11 @@ def case(found, total=2, **more):
         "number": 1, "total": total, "finding": found, "now_us": 50_000_000, "frames": frames(found),
         "partition": "orders-0", "peeked": (), "readers": (), "broken": (),
     }  # fmt: skip
-    return autopsy_page.Case(**(fields | more))
+    return finding_page.Case(**(fields | more))
 
 
 def page(found, width=76, at=0, saved=(), **more):
-    rows = autopsy_page.build(case(found, **more), at, width, saved)
+    rows = finding_page.build(case(found, **more), at, width, saved)
     return ["".join(text for text, _role in row.pieces) for row in rows]
 
 
@@ -260,7 +260,7 @@ def test_each_remedy_stands_with_its_price():
         ],
         "no_return": None,
     }
-    told = [text for text, _role in remedies.lines(found)]
+    told = [text for text, _role in finding_page.lines(found)]
     assert told[1:] == [
         f"{glyphs.OK} acks=all: 0 of 4 left, rejected +31, unavailable +8.3s, in 4 of 5 seeds",
         f"{glyphs.DOWN} kafka 4.1: 4 of 4 left, rejected 0, unavailable 0",
@@ -274,7 +274,7 @@ def test_it_says_when_nothing_would_have_saved_it_and_since_when_it_was_too_late
         "actions": [{"kind": "restart", "words": "starting broker 1"}, {"kind": "heal", "words": "healing"}],
         "without_unclean": None,
     }  # fmt: skip
-    told = [text for text, _ in remedies.lines({"remedies": [remedy("refused")], "no_return": no_return})]
+    told = [text for text, _ in finding_page.lines({"remedies": [remedy("refused")], "no_return": no_return})]
     assert "none of the changes tried would have saved it" in told
     assert told[-3:] == [
         "point of no return: 00:19.424, broker 2 wrote",
@@ -282,5 +282,5 @@ def test_it_says_when_nothing_would_have_saved_it_and_since_when_it_was_too_late
         "the first of them was acknowledged at 00:09.507",
     ]
     opened = {**no_return, "kind": "open"}
-    told = [text for text, _ in remedies.lines({"remedies": [], "no_return": opened})]
+    told = [text for text, _ in finding_page.lines({"remedies": [], "no_return": opened})]
     assert told[-1] == "point of no return: not yet; starting broker 1; or healing still would keep it"

@@ -13,8 +13,8 @@ from tests.tui.test_ask import until
 from tui.screens.cluster import MainScreen
 from tui.screens.finding import AutopsyScreen
 from tui.screens.time_travel import CompareScreen
-from tui.session.explaining import Explanation
-from tui.viewmodel import remedies
+from tui.session.background_tasks import Explanation
+from tui.viewmodel import finding_page
 
 SIZES = {"80x24": (80, 24), "120x40": (120, 40), "200x60": (200, 60)}
 SECOND = 1_000_000
@@ -135,7 +135,7 @@ async def test_another_finding_forgets_what_was_marked(tmp_path, monkeypatch):
 async def test_a_branch_that_cannot_be_had_is_told(tmp_path, monkeypatch):
     async with opened(tmp_path, monkeypatch) as driver:
         page = driver.app.screen
-        page.choices = (remedies.Choice("no such version", {"cluster.kafka": "0.1"}, 1),)
+        page.choices = (finding_page.Choice("no such version", {"cluster.kafka": "0.1"}, 1),)
         page.marked = 0
         await driver.press("enter")
         await driver.pilot.pause()
@@ -158,7 +158,7 @@ def _full(_recorder):
 
 
 def test_what_saves_in_short():
-    assert remedies.in_short(None) == ""
-    assert remedies.in_short(FOUND) == "what saves them: acks=all"
-    assert remedies.in_short({"remedies": FOUND["remedies"][1:]}) == "no change that was tried saves them"
-    assert [(each.name, each.line) for each in remedies.choices(FOUND)] == [("acks=all", 1), ("kafka 4.1", 2)]
+    assert finding_page.in_short(None) == ""
+    assert finding_page.in_short(FOUND) == "what saves them: acks=all"
+    assert finding_page.in_short({"remedies": FOUND["remedies"][1:]}) == "no change that was tried saves them"
+    assert [(each.name, each.line) for each in finding_page.choices(FOUND)] == [("acks=all", 1), ("kafka 4.1", 2)]

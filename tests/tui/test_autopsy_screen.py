@@ -16,10 +16,10 @@ from tests.playbooks.test_no_return import TAIL
 from tests.tui.driving import Driver, driving
 from tests.tui.test_ask import until
 from tui import launcher
-from tui.screen_choice import ScreenChoice
+from tui.program import ScreenChoice
 from tui.screens.finding import AutopsyScreen
-from tui.session import explaining
-from tui.session.explaining import Explanation, explain
+from tui.session import background_tasks
+from tui.session.background_tasks import Explanation, explain
 from tui.settings.schema import Settings
 from tui.terminal.frame_clock import StepClock
 
@@ -165,7 +165,9 @@ async def test_a_recording_is_looked_at_in_the_same_way(tmp_path):
     session.advance(32 * SECOND)
     path = Path(session.finish().session)
     clock = StepClock()
-    app = launcher.make_app(Reopened(read_session(path)), ScreenChoice("unicode", "dark", 1.0, Settings()), clock=clock)
+    app = launcher.recording_app(
+        Reopened(read_session(path)), ScreenChoice("unicode", "dark", 1.0, Settings()), clock=clock
+    )
     async with app.run_test(size=(120, 40), notifications=True) as pilot:
         driver = Driver(pilot, app, clock)
         await driver.press("n")
@@ -252,7 +254,7 @@ async def test_escape_and_another_finding_stop_asking(tmp_path, monkeypatch, key
 
 
 async def test_another_process_explains_a_running_session(tmp_path, monkeypatch):
-    monkeypatch.setattr(explaining, "SEEDS", 1)
+    monkeypatch.setattr(background_tasks, "SEEDS", 1)
     session = tail(Recorder(tmp_path, live=True))
     session.advance(15 * SECOND)
     found = (await explain(2, session.recorder.path, 15 * SECOND, session.recorder, lambda told: None)).found

@@ -7,12 +7,11 @@ import pytest
 
 from tests.tui import fake_views
 from tests.tui.test_paint import LOOKS, text_of
-from tui.keybindings.keymap import KEYS, with_keys
-from tui.keybindings.modes import MODES, mode_of
+from tui.keybindings.keymap import KEYS, MODES, mode_of, with_keys
 from tui.keybindings.scopes import all_keys
-from tui.screens.pages import screen_class
-from tui.viewmodel import control, status_bar
-from tui.widgets import panes_part as paint
+from tui.screens.main_keys import screen_class
+from tui.viewmodel import status_bar
+from tui.widgets import panes as paint
 
 WIDTHS = range(60, 221)
 STATES = {
@@ -101,9 +100,9 @@ def test_no_word_of_the_control_line_is_cut():
         fake_views.troubled(),
         brokers=tuple(replace(each, stale=4, fenced=True) for each in fake_views.view(brokers=9).brokers),
     )
-    whole = "".join(text for text, _role in control.bar(many, 500).fields)
+    whole = "".join(text for text, _role in status_bar.bar(many, 500).fields)
     for width in WIDTHS:
-        row = control.bar(many, width)
+        row = status_bar.bar(many, width)
         told = "".join(text for text, _role in row.fields)
         assert len(told) <= width
         for word in told.replace("…", " ").replace(",", " ").split():
@@ -111,7 +110,7 @@ def test_no_word_of_the_control_line_is_cut():
 
 
 def _narrow_words(view):
-    return "".join(text for text, _role in control.bar(view, 99).fields).replace("…", " ").replace(",", " ").split()
+    return "".join(text for text, _role in status_bar.bar(view, 99).fields).replace("…", " ").replace(",", " ").split()
 
 
 # -- the bar of a mode ----------------------------------------------------------------------------------------------

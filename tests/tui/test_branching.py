@@ -2,7 +2,7 @@
 
 import pytest
 
-from faults.declarations.action import Action
+from faults.declarations.fault import Action
 from playbooks.engine.session import Session
 from playbooks.recording.recorder import Recorder
 from playbooks.timetravel.branches import Branches
@@ -13,15 +13,12 @@ from tests.tui.fake_views import session
 from tests.tui.test_bridge import SlowClock
 from tui.output import session_end
 from tui.screens.cluster import MainScreen
-from tui.screens.growing import GrowingScreen
-from tui.screens.time_travel import CompareScreen
-from tui.session.companion import Companion
-from tui.session.session_controller import SimBridge
-from tui.terminal.frame_clock import StepClock
-from tui.terminal.slices import SLICE_S
+from tui.screens.time_travel import CompareScreen, GrowingScreen
+from tui.session.session_controller import Companion, SimBridge
+from tui.terminal.frame_clock import SLICE_S, StepClock
 from tui.viewmodel import status_bar
-from tui.viewmodel.timeline import branch_list, comparison
-from tui.viewmodel.timeline.bookmarks import Bookmark, Bookmarks
+from tui.viewmodel.timeline import branches
+from tui.viewmodel.timeline.branches import Bookmark, Bookmarks
 
 SECOND = 1_000_000
 SIZES = {"80x24": (80, 24), "120x40": (120, 40), "200x60": (200, 60)}
@@ -163,37 +160,37 @@ def text_of(pieces):
 def test_the_list_of_branches_has_its_columns(width):
     view = fake_views.view()
     began = "crash on broker(1) and more words than fit anywhere here"
-    row = branch_list.row("C", "main", 44_000_000, began, view, shown=True)
-    line = text_of(branch_list.line(row, width, chosen=True))
+    row = branches.row("C", "main", 44_000_000, began, view, shown=True)
+    line = text_of(branches.line(row, width, chosen=True))
     assert len(line) <= width
     assert line.startswith("▌ C ▶    main at 00:44.000")
     numbers = [row.lost, row.missing, row.failed, row.unknown, row.broken]
-    heading = text_of(branch_list.heading(width))
+    heading = text_of(branches.heading(width))
     assert heading.split()[:4] == ["branch", "left", "come", "to"]
     for name, number in zip(("lost", "missing", "failed", "unknown", "broken"), numbers, strict=True):
         end = heading.index(name) + len(name)
         assert line[:end].split()[-1] == str(number)
-    assert ("began with" in heading) == ("crash" in line) == (width >= branch_list.ROOMY)
-    assert len(branch_list.about(row, width)) <= width
+    assert ("began with" in heading) == ("crash" in line) == (width >= branches.ROOMY)
+    assert len(branches.about_branch(row, width)) <= width
 
 
 def test_the_first_branch_left_none():
-    row = branch_list.row("main", "", -1, "", fake_views.view(), shown=False)
-    assert branch_list.about(row, 80) == "main is the session as it began"
-    assert " at " not in text_of(branch_list.line(row, 80, chosen=False))
+    row = branches.row("main", "", -1, "", fake_views.view(), shown=False)
+    assert branches.about_branch(row, 80) == "main is the session as it began"
+    assert " at " not in text_of(branches.line(row, 80, chosen=False))
 
 
 def test_numbers_that_differ_are_marked():
     one = fake_views.view()
     other = fake_views.view(now_us=one.now_us)
     name = one.partitions[0].name
-    same = [text_of(row.pieces) for row in comparison.rows((one, other), ("main", "B"), name)]
+    same = [text_of(row.pieces) for row in branches.comparison_rows((one, other), ("main", "B"), name)]
     assert not any("differs" in line for line in same)
     assert same[0].split() == ["main", "B"]
     gone = fake_views.view(partitions=())
-    told = [text_of(row.pieces) for row in comparison.rows((one, gone), ("main", "B"), name)]
+    told = [text_of(row.pieces) for row in branches.comparison_rows((one, gone), ("main", "B"), name)]
     assert "-" in next(line for line in told if line.startswith("leader"))
-    none = [text_of(row.pieces) for row in comparison.rows((one, None), ("main", "B"), name)]
+    none = [text_of(row.pieces) for row in branches.comparison_rows((one, None), ("main", "B"), name)]
     assert all(line.split()[-1] == "-" for line in none[1:])
     assert max(map(len, same)) <= 78
 
@@ -288,7 +285,7 @@ async def test_what_has_not_come_so_far_says_so_and_the_keys_of_time_move_both()
 async def test_a_branch_on_its_way_is_told_and_can_be_given_up(monkeypatch):
     async with driving((80, 24), session=small()) as driver:
         await crashed(driver)
-        monkeypatch.setattr("tui.session.branching.BATCH", 1)
+        monkeypatch.setattr("tui.session.session_controller.BATCH", 1)
         clock = driver.bridge.clock = SlowClock(SLICE_S)
         clock._now = driver.clock.now()
         await driver.press("{", "w")
@@ -300,7 +297,7 @@ async def test_a_branch_on_its_way_is_told_and_can_be_given_up(monkeypatch):
         assert "PAST 00:01.0 of 00:02.0" in top(driver)
         assert len(driver.bridge.branches) == 1
         await driver.press("w")
-        monkeypatch.setattr("tui.session.branching.BATCH", 100_000)
+        monkeypatch.setattr("tui.session.session_controller.BATCH", 100_000)
         for _ in range(8):
             driver.app.frame()
         await driver.pilot.pause()

@@ -2,12 +2,10 @@ from itertools import pairwise
 
 import pytest
 
-from faults.declarations.action import Action
-from faults.declarations.fault import FaultError
+from faults.declarations.fault import Action, FaultError
 from tests.tui.fake_views import session
 from tui.session.session_controller import BEHIND_REST_S, SEEK_LIMIT_US, SimBridge
-from tui.terminal.frame_clock import StepClock
-from tui.terminal.slices import BATCH, SLICE_S
+from tui.terminal.frame_clock import BATCH, SLICE_S, StepClock
 
 CRASH = Action("inject", "crash", "leader(orders-0)")
 

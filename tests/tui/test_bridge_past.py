@@ -4,13 +4,12 @@ from functools import partial
 
 import pytest
 
-from faults.declarations.action import Action
+from faults.declarations.fault import Action
 from playbooks.timetravel.timeline import Timeline
 from tests.tui.fake_views import session
 from tui.session.session_controller import SEEK_LIMIT_US, SimBridge
-from tui.terminal.frame_clock import StepClock
-from tui.terminal.slices import SLICE_S
-from tui.viewmodel.timeline.feed import TOLD_AGAIN, Happened, notable
+from tui.terminal.frame_clock import SLICE_S, StepClock
+from tui.viewmodel.timeline.event_feed import TOLD_AGAIN, Happened, notable
 
 CRASH = Action("inject", "crash", "leader(orders-0)")
 SECOND = 1_000_000
@@ -21,7 +20,7 @@ NEAREST = 400
 @pytest.fixture(autouse=True)
 def many_keyframes(monkeypatch):
     monkeypatch.setattr(
-        "playbooks.timetravel.looking_back.Timeline", partial(Timeline, nearest=NEAREST, bytes_per_event=1 << 40)
+        "playbooks.timetravel.history_view.Timeline", partial(Timeline, nearest=NEAREST, bytes_per_event=1 << 40)
     )
 
 

@@ -9,11 +9,11 @@ from textual._compositor import CompositorUpdate
 from benchmarks.screen import session_of
 from tests.tui import fake_views
 from tests.tui.driving import driving
-from tui.keybindings.modes import MODES
-from tui.terminal.frugal import frugal
+from tui.keybindings.keymap import MODES
+from tui.terminal.terminal import frugal
 from tui.terminal.theme import Look
 from tui.viewmodel import partition_matrix
-from tui.widgets import matrix_part as paint_matrix
+from tui.widgets import matrix as paint_matrix
 from tui.widgets.line_widget import LineGrid
 
 LARGE = (200, 60)
@@ -150,7 +150,7 @@ def test_of_a_thousand_partitions_only_those_in_sight_are_built(monkeypatch):
     view = many_partitions()
     for height, at in ((24, 0), (24, 500), (60, 999)):
         made.clear()
-        built = partition_matrix.build(view, width=80, height=height, cursor=(at, 0))
+        built = partition_matrix.build_matrix(view, width=80, height=height, cursor=(at, 0))
         assert len(built.rows) == len(made) == height - 1
         assert view.partitions[at].name in made
 
@@ -186,7 +186,7 @@ def test_a_healthy_row_is_at_most_six_segments(width, place, most):
         partitions=(healthy,) * 2,
         brokers=tuple(next(b for b in view.brokers if b.id == each) for each in brokers),
     )
-    built = partition_matrix.build(view, width=width, height=6, cursor=(0, 0))
+    built = partition_matrix.build_matrix(view, width=width, height=6, cursor=(0, 0))
     for look in (Look(), Look(colour=False), Look(glyphs="ascii")):
         painted = list(paint_matrix.paint(built.rows[1], width, look))
         assert len(painted) <= most, [segment.text for segment in painted]

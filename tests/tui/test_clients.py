@@ -2,9 +2,8 @@
 
 import pytest
 
-from faults.declarations.action import Action
-from playbooks.results.client_books import ClientBooks
-from playbooks.results.client_stats import summed_up
+from faults.declarations.fault import Action
+from playbooks.results.client_stats import ClientBooks, summed_up
 from tests.tui import fake_views
 from tests.tui.driving import driving
 from tui.screens.modes.clients import ClientsScreen

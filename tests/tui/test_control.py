@@ -7,13 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from cluster_model.controller.view import ControllerView
+from cluster_model.controller.control_plane_interface import ControllerView
 from cluster_model.observation.views import BeliefView
 from faults.catalogue import CATALOGUE
 from tests.tui import fake_views
 from tests.tui.driving import driving
 from tui.terminal import glyphs
-from tui.viewmodel import beliefs, control, lanes, partition_matrix, side
+from tui.viewmodel import log_view, partition_matrix, side_panes, status_bar
 
 QUORUM = (
     ControllerView(1001, "controller 1001", "zombie", 3, 40, 38),
@@ -28,7 +28,7 @@ ENSEMBLE = (
 
 
 def line(view, width=120):
-    return "".join(text for text, _role in control.bar(view, width).fields)
+    return "".join(text for text, _role in status_bar.bar(view, width).fields)
 
 
 def words(row):
@@ -71,17 +71,17 @@ def test_the_line_names_the_controller_and_its_epoch_and_every_node():
 
 def test_without_an_active_controller_the_line_says_so():
     gone = fake_views.view(controllers=tuple(replace(each, role="down") for each in QUORUM), controller_epoch=4)
-    assert control.bar(gone, 120).fields[0] == (" no controller".ljust(22), "bar_alarm")
+    assert status_bar.bar(gone, 120).fields[0] == (" no controller".ljust(22), "bar_alarm")
 
 
 def test_troubles_stand_behind_the_nodes_the_worst_first():
-    assert [text for text, _role in control.troubles(split_view())] == [
+    assert [text for text, _role in status_bar.troubles(split_view())] == [
         "two lead orders-0 by b1+b2",
         "stale b1 ?1, b3 ?1",
         "fenced b1",
         "leaving b2",
     ]
-    assert control.troubles(fake_views.view()) == ()
+    assert status_bar.troubles(fake_views.view()) == ()
 
 
 @given(st.integers(20, 200))
@@ -91,7 +91,7 @@ def test_the_line_never_grows_beyond_its_width_but_for_the_nodes(width):
 
 
 def test_a_node_is_found_where_its_name_stands():
-    built = control.bar(split_view(), 120)
+    built = status_bar.bar(split_view(), 120)
     text = line(split_view())
     for node, name in ((1001, "☆c1001"), (1002, "★c1002"), (1003, "✕c1003")):
         at = text.index(name)
@@ -104,22 +104,22 @@ def test_a_node_is_found_where_its_name_stands():
     [("active", (), "★"), ("active", ("gc_pause",), "‖"), ("down", ("gc_pause", "crash"), "✕"), ("follower", (), "●")],
 )
 def test_a_paused_node_looks_paused_whatever_it_believes(role, faults, glyph):
-    assert control.look_of(ControllerView(1001, "controller 1001", role, 1, 0, 0, faults))[0] == glyph
+    assert status_bar.look_of(ControllerView(1001, "controller 1001", role, 1, 0, 0, faults))[0] == glyph
 
 
 def test_every_role_has_a_look():
-    assert set(control.ROLE) == set(ControllerView.__annotations__["role"].__args__)
+    assert set(status_bar.ROLE) == set(ControllerView.__annotations__["role"].__args__)
 
 
 def test_the_pane_has_a_row_for_each_node_with_its_log():
-    rows = control.rows(split_view())
+    rows = status_bar.rows(split_view())
     assert [words(row) for row in rows] == [
         "☆ controller 1001 zombie epoch 3",
         "★ controller 1002 active epoch 4",
         "✕ controller 1003 down epoch 3",
     ]
     assert rows[1].end == ("log 52 committed 51", "quiet")
-    assert control.rows(fake_views.view(controllers=ENSEMBLE))[0].end == ("", "quiet")
+    assert status_bar.rows(fake_views.view(controllers=ENSEMBLE))[0].end == ("", "quiet")
 
 
 # -- marks ----------------------------------------------------------------------------------------------------------
@@ -127,35 +127,35 @@ def test_the_pane_has_a_row_for_each_node_with_its_log():
 
 def test_marks_behind_a_broker_say_fenced_leaving_and_how_stale():
     broker = replace(fake_views.view().brokers[0], fenced=True, shutting_down=True, stale=12)
-    assert beliefs.marks(broker, 8) == " ⊘↓?12"
-    assert beliefs.marks(broker, 5) == "⊘↓?12"
-    assert beliefs.marks(broker, 4) == " ⊘↓?"
-    assert beliefs.marks(broker, 2) == ""
-    assert beliefs.marks(fake_views.view().brokers[0], 8) == ""
+    assert partition_matrix.marks(broker, 8) == " ⊘↓?12"
+    assert partition_matrix.marks(broker, 5) == "⊘↓?12"
+    assert partition_matrix.marks(broker, 4) == " ⊘↓?"
+    assert partition_matrix.marks(broker, 2) == ""
+    assert partition_matrix.marks(fake_views.view().brokers[0], 8) == ""
 
 
 @pytest.mark.parametrize("brokers", [3, 12])
 def test_marks_never_make_a_heading_wider_than_its_column(brokers):
     view = fake_views.view(brokers=brokers)
     view = replace(view, brokers=tuple(replace(each, fenced=True, stale=60) for each in view.brokers))
-    head = partition_matrix.build(view, width=80, height=10, cursor=(0, 0)).head
+    head = partition_matrix.build_matrix(view, width=80, height=10, cursor=(0, 0)).head
     assert all(len(cell.text) < head.columns.broker for cell in head.brokers)
     assert all(glyphs.FENCED in cell.text or len(cell.text) + 2 > head.columns.broker - 1 for cell in head.brokers)
 
 
 def test_a_second_leader_has_a_glyph_of_its_own_in_matrix_and_lanes():
     view = split_view()
-    row = partition_matrix.build(view, width=80, height=10, cursor=(0, 0)).rows[0]
+    row = partition_matrix.build_matrix(view, width=80, height=10, cursor=(0, 0)).rows[0]
     assert [(cell.text, cell.role) for cell in row.cells[:2]] == [("☆=", "alarm"), ("★100", "leader")]
-    built = lanes.build(view, view.partitions[0], fake_views.log(), 1)
-    zombie = next(each for each in built.rows if isinstance(each, lanes.Lane) and each.broker == "b1")
+    built = log_view.build_lanes(view, view.partitions[0], fake_views.log(), 1)
+    zombie = next(each for each in built.rows if isinstance(each, log_view.Lane) and each.broker == "b1")
     assert (zombie.glyph, zombie.word) == ("☆", "zombie")
     assert zombie.odd.endswith("?b1 e3")
     assert "recovering · ELR {1} · +b4 · −b3" in built.title
 
 
 def test_under_the_cursor_stands_who_knows_what():
-    text = [words(row) for row in side.replica(split_view(), 0, 0)]
+    text = [words(row) for row in side_panes.replica(split_view(), 0, 0)]
     assert text[0] == "● b1 up, fenced ?1 stale"
     assert text[4:] == [
         "believes leader b1 epoch 3",
@@ -165,7 +165,7 @@ def test_under_the_cursor_stands_who_knows_what():
         "b1 still has b1 epoch 3/6 ISR 1,2,3",
         "b3 has not heard of it",
     ]
-    assert not any("controller" in words(row) for row in side.replica(split_view(), 0, 1))
+    assert not any("controller" in words(row) for row in side_panes.replica(split_view(), 0, 1))
 
 
 # -- keys and clicks ------------------------------------------------------------------------------------------------

@@ -3,7 +3,7 @@
 import pytest
 
 from cluster_model.protocol.events import BatchDamaged, CorruptBatchFound, Event
-from tui.viewmodel.timeline.event_text import Entry, describe
+from tui.viewmodel.timeline.event_text import Entry, describe_event
 
 
 @pytest.mark.parametrize(
@@ -32,5 +32,5 @@ from tui.viewmodel.timeline.event_text import Entry, describe
     ],
 )
 def test_damage_is_told(event: Event, role: str, line: str) -> None:
-    glyph, found, key, say = describe(event)
+    glyph, found, key, say = describe_event(event)
     assert (glyph, found, say(Entry(key, 1, glyph, found, say, event))) == ("╳", role, line)

@@ -6,9 +6,7 @@ import pytest
 from rich.cells import cell_len
 
 from cluster_model.observation.views import ReplicaView
-from docs.generate.screenshots import Beat, draw
-from docs.generate.shots import SHOTS, WELCOME, take, welcome
-from docs.generate.story import SIZE, STORY, beats
+from docs.generate.screenshots import SHOTS, SIZE, STORY, WELCOME, Beat, beats, draw, take, welcome
 from tests.support.breadth import EVENING
 from tests.tui.test_paint import LOOKS
 from tui.keybindings import keymap, scopes
@@ -80,7 +78,7 @@ async def test_a_picture_is_the_same_every_time_and_as_it_was_committed():
 @pytest.mark.thorough
 @pytest.mark.parametrize("shot", [each for each in SHOTS if EVENING or not each.recorded], ids=lambda shot: shot.name)
 async def test_every_picture_is_as_it_was_committed(shot):
-    """Made by ``python -m docs.generate.shots docs/media``. What is asked about a recording takes minutes: for an evening."""
+    """Made by ``python -m docs.generate.screenshots docs/media``. What is asked about a recording takes minutes: for an evening."""
     assert await take(shot) == (MEDIA / f"{shot.name}.svg").read_text(encoding="utf-8")
 
 

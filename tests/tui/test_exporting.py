@@ -9,7 +9,7 @@ import pytest
 from playbooks.engine.session import Session
 from playbooks.recording.recorder import Recorder, RecordingError
 from tests.support.playbooks import timed
-from tui.session.exporting import export_beside
+from tui.session.background_tasks import export_beside
 
 
 def begun(tmp_path: Path) -> Recorder:

@@ -3,18 +3,16 @@
 import pytest
 
 from faults.catalogue import CATALOGUE
-from faults.declarations.action import Action
-from faults.declarations.fault import FaultError
+from faults.declarations.fault import Action, FaultError
 from playbooks.engine.session import Session
-from playbooks.parser.steps.live import facts_of
+from playbooks.parser.steps.timed_steps import facts_of
 from tests.tui import fake_views
 from tests.tui.driving import driving
-from tui.screens.fault_form import FaultForm
-from tui.screens.fields import FieldError, fields, read_fields
+from tui.screens.fault_forms import FaultForm, FieldError, fields, read_fields
 from tui.session.session_controller import SimBridge
 from tui.session.typed_commands import Place
 from tui.terminal.frame_clock import StepClock
-from tui.viewmodel import side, status_bar
+from tui.viewmodel import side_panes, status_bar
 
 SIZES = {"80x24": (80, 24), "120x40": (120, 40), "200x60": (200, 60)}
 PLACE = Place(facts_of(fake_views.playbook().spec), ("checkout",))
@@ -125,7 +123,7 @@ def test_nothing_waits_in_the_past():
 
 
 def test_what_waits_is_listed_and_counted():
-    rows = side.faults(fake_views.view(), 10, (CRASH, LATER))
+    rows = side_panes.faults(fake_views.view(), 10, (CRASH, LATER))
     assert ["".join(text for text, _role in row.pieces) for row in rows] == [
         "‖ crash on broker(1)",
         "‖ lag on broker(2) for 1s",

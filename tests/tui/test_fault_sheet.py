@@ -11,9 +11,8 @@ from tests.tui.driving import driving
 from tests.tui.test_paint import LOOKS, text_of
 from tui.terminal.theme import Look
 from tui.viewmodel import fault_sheet
-from tui.viewmodel.fault_sheet import Room
-from tui.viewmodel.sheet import Heading, Item, ItemRow, TextRow
-from tui.widgets import panes_part
+from tui.viewmodel.fault_sheet import Heading, Item, ItemRow, Room, TextRow
+from tui.widgets import panes
 
 LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMN"
 SIZES = {"80x24": Room(78, 24), "120x40": Room(118, 40), "200x60": Room(198, 60), "60x18": Room(58, 18)}
@@ -37,7 +36,7 @@ FORTY = forty()
 
 
 def built(room, chosen=0, expected=EXPECTED, fitting=tuple(each.name for each in FORTY)):
-    return fault_sheet.build(FORTY, chosen=chosen, title="on b1", expected=expected, fitting=fitting, room=room)
+    return fault_sheet.build_columns(FORTY, chosen=chosen, title="on b1", expected=expected, fitting=fitting, room=room)
 
 
 def cells(sheet, kind):
@@ -89,7 +88,7 @@ def test_every_line_is_as_wide_as_the_sheet(size, look):
     room = SIZES[size]
     for page in pages_of(room):
         for row in page.rows:
-            assert cell_len(text_of(panes_part.sheet(row, room.width, look))) == room.width
+            assert cell_len(text_of(panes.sheet(row, room.width, look))) == room.width
 
 
 def test_the_marked_one_is_on_the_page_that_is_shown():
@@ -106,7 +105,7 @@ def test_what_does_not_fit_the_target_is_dim():
     dim = next(
         row for row in page.rows if isinstance(row, ItemRow) and isinstance(row.items[0], Item) and row.items[0].dim
     )
-    styles = [{segment.style.color.name for segment in panes_part.sheet(each, 118, look)} for each in (row, dim)]
+    styles = [{segment.style.color.name for segment in panes.sheet(each, 118, look)} for each in (row, dim)]
     assert styles[0] != styles[1]
 
 

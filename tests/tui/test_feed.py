@@ -2,7 +2,7 @@ import pytest
 
 from cluster_model.protocol import events
 from cluster_model.protocol.events import DATA_KINDS, KINDS, CommitFailed
-from tui.viewmodel.timeline.feed import KEEP, QUIET_KINDS, Feed
+from tui.viewmodel.timeline.event_feed import KEEP, QUIET_KINDS, Feed
 
 SAMPLES = {
     "int": 3,

@@ -5,11 +5,11 @@ import re
 import pytest
 from textual._compositor import CompositorUpdate
 
-from faults.declarations.action import Action
+from faults.declarations.fault import Action
 from tests.support.breadth import met
 from tests.tui.driving import driving
-from tui.keybindings.modes import MODES
-from tui.terminal.frugal import frugal, frugal_driver
+from tui.keybindings.keymap import MODES
+from tui.terminal.terminal import frugal, frugal_driver
 
 UNSEEN = {1, 2, 3, 38}
 """What blanks do not show."""

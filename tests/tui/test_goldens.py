@@ -2,7 +2,7 @@
 
 import pytest
 
-from faults.declarations.action import Action
+from faults.declarations.fault import Action
 from tests.tui.driving import driving
 
 SIZES = {"80x24": (80, 24), "120x40": (120, 40), "200x60": (200, 60)}

@@ -3,14 +3,13 @@
 import pytest
 
 from tests.tui.driving import driving
-from tui.keybindings import modes
+from tui.keybindings import keymap
 from tui.keybindings.keymap import KEYS
-from tui.keybindings.remapping import remapped
+from tui.keybindings.scopes import remapped
 from tui.screens.help import GlossaryScreen
 from tui.terminal.theme import ROLES
 from tui.viewmodel import help
-from tui.viewmodel.glossary import GLOSSARY, found, term
-from tui.viewmodel.help import CLUSTER, MODES, OPERATIONS, SHEET, lines
+from tui.viewmodel.help import CLUSTER, GLOSSARY, MODES, OPERATIONS, SHEET, found, lines, term
 
 SIZES = {"80x24": (80, 24), "120x40": (120, 40), "200x60": (200, 60)}
 HERE = (CLUSTER, SHEET, OPERATIONS, *MODES.values())
@@ -35,7 +34,7 @@ def test_what_is_looked_at_comes_first_and_everything_else_after_it(here):
 
 def test_roles_exist_and_modes_are_modes():
     assert all(role in ROLES for here in HERE for line in lines(here, KEYS) for _text, role in line)
-    assert set(MODES) == {"compare", *(mode.name for mode in modes.MODES if mode.where)}
+    assert set(MODES) == {"compare", *(mode.name for mode in keymap.MODES if mode.where)}
 
 
 def test_other_keys_are_shown_as_they_are():

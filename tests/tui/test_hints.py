@@ -11,10 +11,9 @@ from tests.tui.fake_views import partition, replica
 from tui.app import FloodmarkApp
 from tui.session.session_controller import SimBridge
 from tui.settings.schema import Settings
-from tui.settings.seen_words import SeenWords
+from tui.settings.settings_file import SeenWords
 from tui.terminal.frame_clock import StepClock
-from tui.viewmodel.glossary import GLOSSARY, term
-from tui.viewmodel.hint_words import TOKENS, word_at, word_of
+from tui.viewmodel.help import GLOSSARY, TOKENS, term, word_at, word_of
 
 SIZES = {"80x24": (80, 24), "120x40": (120, 40), "200x60": (200, 60)}
 
@@ -111,7 +110,7 @@ async def test_the_cursor_explains_what_is_amiss(tmp_path, monkeypatch):
     async with hinted(SeenWords(tmp_path / "seen")) as driver:
         await driver.press("right")
         assert driver.toasts() == []
-        monkeypatch.setattr("tui.viewmodel.hint_words.word_of", lambda *_: "diverged")
+        monkeypatch.setattr("tui.viewmodel.help.word_of", lambda *_: "diverged")
         await driver.press("right", "left")
         assert len(driver.toasts()) == 1
         assert driver.toasts()[0].startswith("diverged: ")

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from textual.widgets._tooltip import Tooltip
 
 from cluster_model.observation.inflight_fetches import FetchWire
-from faults.declarations.action import Action
+from faults.declarations.fault import Action
 from tests.tui import fake_views
 from tests.tui.driving import Driver, driving
 from tests.tui.fake_views import log, partition, replica, troubled, view
@@ -18,7 +18,7 @@ from tui.session.session_controller import SimBridge
 from tui.terminal.frame_clock import StepClock
 from tui.viewmodel.timeline.timeline_rows import LABEL, TIME
 from tui.widgets import tooltips
-from tui.widgets.matrix_part import lead
+from tui.widgets.matrix import lead
 
 SECOND = 1_000_000
 LOST = "acknowledged, and the leader does not have it"
@@ -26,7 +26,7 @@ LOST = "acknowledged, and the leader does not have it"
 
 def told(home, broker, cluster, *fetching):
     node = next(each for each in cluster.brokers if each.id == broker)
-    return tooltips.replica(home, node, cluster, fetching).split("\n")
+    return tooltips.replica_tip(home, node, cluster, fetching).split("\n")
 
 
 def test_a_follower_tells_its_ends_the_leaders_its_epoch_and_its_fetch():
@@ -56,18 +56,18 @@ def test_what_is_wrong_with_a_replica_is_told():
 
 def test_partitions_and_brokers_are_told_exactly():
     cluster = troubled()
-    lines = tooltips.partition(cluster.partitions[1], cluster.groups).split("\n")
+    lines = tooltips.partition_tip(cluster.partitions[1], cluster.groups).split("\n")
     assert lines == [
         "orders-1: led by b2 in epoch 3, ISR b2 of b1, b2, b3, min.isr 2",
         "log from 0 to LEO 100, HW 98, slowest group 0 behind",
         "4 acknowledged records are not in the leader's log",
     ]
-    assert "led by nobody" in tooltips.partition(cluster.partitions[2], ())
-    assert tooltips.broker(cluster.brokers[0], cluster).split("\n") == [
+    assert "led by nobody" in tooltips.partition_tip(cluster.partitions[2], ())
+    assert tooltips.broker_tip(cluster.brokers[0], cluster).split("\n") == [
         "b1 down, fenced, leads 0, keeps 3 replicas, 2 in ISR", "under crash",
     ]  # fmt: skip
     stale = replace(cluster.brokers[2], stale=4)
-    assert "older than what is decided for 4 partitions" in tooltips.broker(stale, cluster)
+    assert "older than what is decided for 4 partitions" in tooltips.broker_tip(stale, cluster)
 
 
 @pytest.mark.parametrize(
@@ -86,19 +86,19 @@ def test_partitions_and_brokers_are_told_exactly():
     ],
 )
 def test_a_cell_of_a_log_tells_its_record_and_who_has_it(broker, offset, words):
-    assert tooltips.offsets(log(), broker, offset) == f"orders-3 offset {offset} on b{broker}: {words}"
+    assert tooltips.offsets_tip(log(), broker, offset) == f"orders-3 offset {offset} on b{broker}: {words}"
 
 
 def test_a_cell_of_many_offsets_tells_how_many_of_them_are_what():
-    words = tooltips.offsets(log(), 1, 120, 10)
+    words = tooltips.offsets_tip(log(), 1, 120, 10)
     assert words.startswith("orders-3 offsets 120 to 129 on b1: 10 offsets written, epoch 4, 4 acknowledged and not")
     assert words.endswith("5 differ from the leader's")
-    assert tooltips.offsets(log(), 3, 140, 10).endswith("its log ends at LEO 136")
+    assert tooltips.offsets_tip(log(), 3, 140, 10).endswith("its log ends at LEO 136")
 
 
 @given(st.integers(80, 160), st.sampled_from([1, 2, 3, 9]), st.sampled_from([1, 2, 10, 50]))
 def test_every_cell_can_be_told(offset, broker, count):
-    words = tooltips.offsets(log(), broker, offset, count)
+    words = tooltips.offsets_tip(log(), broker, offset, count)
     assert (not words) == (broker == 9)
 
 

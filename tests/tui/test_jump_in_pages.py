@@ -5,10 +5,9 @@ from textual.widgets import Input
 from tests.tui.driving import driving
 from tests.tui.test_arranging import label_of
 from tests.tui.test_timeline import lost, over  # noqa: F401 - a fixture
-from tui.screens.branches import BranchesScreen
+from tui.screens.base import FOCUS, JumpScreen, Reachable
 from tui.screens.finding import AutopsyScreen
-from tui.screens.jump import JumpScreen
-from tui.screens.reachable import FOCUS, Reachable
+from tui.screens.time_travel import BranchesScreen
 from tui.settings.schema import OPTIONS
 
 

@@ -6,12 +6,12 @@ from tests.tui import fake_views
 from tests.tui.driving import Driver
 from tui.app import FloodmarkApp
 from tui.keybindings.keymap import KEYS, word_of
-from tui.keybindings.remapping import remapped
+from tui.keybindings.scopes import remapped
 from tui.session.session_controller import SimBridge
 from tui.settings.schema import Settings
 from tui.terminal.frame_clock import StepClock
 from tui.tour import STOPS, Tour
-from tui.viewmodel.side import UNREAD, faults, replica
+from tui.viewmodel.side_panes import UNREAD, faults, replica
 
 OTHER = {
     "pause": ("x",), "present": ("f5",), "bookmark": ("f6",), "bookmarks": ("ctrl+f",), "fault": ("f7",),

@@ -15,8 +15,8 @@ from playbooks.engine.session import Session
 from playbooks.recording.recorder import Recorder, RecordingError
 from tests.tui.driving import driving
 from tests.tui.fake_views import playbook, session
-from tui import launch, screen_choice
-from tui.launch import open_live
+from tui import launcher, program
+from tui.launcher import open_live
 from tui.output.session_end import farewell
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -25,7 +25,7 @@ ROOT = Path(__file__).resolve().parents[2]
 @pytest.fixture
 def terminal(monkeypatch):
     """Pretend that there is a terminal; the app itself is not opened by these tests."""
-    monkeypatch.setattr(screen_choice, "has_terminal", lambda: True)
+    monkeypatch.setattr(program, "has_terminal", lambda: True)
 
 
 def opened(playbook_path=None, **more):
@@ -79,7 +79,7 @@ class FakeApp:
 
 
 def with_app(monkeypatch, **more):
-    monkeypatch.setattr(launch, "make_app", lambda session, *_: FakeApp(lambda: session.advance(2_000_000), **more))
+    monkeypatch.setattr(launcher, "live_app", lambda session, *_: FakeApp(lambda: session.advance(2_000_000), **more))
 
 
 def test_leaving_seals_the_session_and_names_it_with_its_report(monkeypatch, terminal, capsys, tmp_path):
@@ -187,10 +187,10 @@ async def test_an_error_in_a_frame_leaves_the_screen_with_the_error_in_hand(monk
 def test_the_screen_opens_without_spark_and_the_libraries_of_the_report():
     code = (
         "import sys\n"
-        "from tui.launch import make_app\nfrom tui.screen_choice import ScreenChoice\n"
+        "from tui.launcher import make_app\nfrom tui.program import ScreenChoice\n"
         "from tui.settings.schema import Settings\n"
         "from playbooks.engine.session import Session\n"
-        "from tui.session.chosen import choose\n"
+        "from tui.session.playbook_choice import choose\n"
         "session = Session.start(choose('sandbox', None, {}).playbook, open_ended=True)\n"
         "make_app(session, ScreenChoice('unicode', 'dark', 1.0, Settings()))\n"
         "heavy = ('pyspark', 'py4j', 'pyarrow', 'pandas', 'numpy', 'plotly', 'jinja2', 'spark_report', 'faker')\n"
@@ -204,7 +204,7 @@ def test_sigterm_on_a_real_terminal_seals_and_gives_the_terminal_back(tmp_path):
     """The program on a pseudo-terminal of its own, told to stop from outside."""
     primary, secondary = pty.openpty()
     with subprocess.Popen(
-        [sys.executable, "-m", "tui.launch"],
+        [sys.executable, "-m", "tui.launcher"],
         cwd=ROOT,
         stdin=secondary,
         stdout=secondary,

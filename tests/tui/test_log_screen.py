@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from cluster_model.spec.cluster_spec import GroupSpec, ProducerSpec, TopicSpec
-from faults.declarations.action import Action
+from faults.declarations.fault import Action
 from playbooks.engine.session import Session
 from playbooks.parser.loader import loads
 from playbooks.recording.recorder import Recorder

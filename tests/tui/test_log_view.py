@@ -5,18 +5,15 @@ from types import SimpleNamespace
 
 import pytest
 
-from cluster_model.inspection.log_inspector import Copy, Inspected
-from cluster_model.inspection.log_marks import LaneMarks
-from cluster_model.inspection.written import WrittenRecord
+from cluster_model.inspection.log_inspector import Copy, Inspected, LaneMarks, WrittenRecord
 from cluster_model.observation.inflight_fetches import FetchWire
 from cluster_model.observation.views import BrokerView, GroupView, LaneView, LogView, Run
-from playbooks.model.peeking import Peeked
+from playbooks.model.record_contents import Peeked
 from tests.tui import fake_views
 from tui.terminal import glyphs
-from tui.viewmodel import epochs, log_cells, log_view, record_inspector, wires
-from tui.viewmodel.log_book import KEEP, Cut, LogBook
-from tui.viewmodel.log_layout import share
-from tui.viewmodel.scope import ZOOMS, Scope, bounds, whole
+from tui.viewmodel import log_view, record_inspector
+from tui.viewmodel.log_view import ZOOMS, Scope, bounds, share, whole
+from tui.viewmodel.partition_history import KEPT_ACKNOWLEDGEMENTS, Cut, LogBook
 
 BARE = LaneMarks(1, (), (), (), 0)
 
@@ -30,7 +27,7 @@ def lane(*runs, hw=100, leo=100, log_start=0, broker=1, status="in_sync"):
 
 
 def drawn(a_lane, scope, marks=BARE, hw=100, cursor=-1):
-    found = log_cells.pieces(log_cells.Drawing(a_lane, marks, hw), scope, cursor)
+    found = log_view.pieces(log_view.Drawing(a_lane, marks, hw), scope, cursor)
     assert sum(len(piece[0]) for piece in found) == scope.size
     return "".join(piece[0] for piece in found), found
 
@@ -172,7 +169,7 @@ def sight(log=None, partition=None, cuts=(), broker=2, offset=125, marks=None):
 
 def built(width=78, height=8, **more):
     shape = log_view.columns(width)
-    return log_view.build(sight(**more), Scope(start=90, size=shape.cells), shape, height)
+    return log_view.build_microscope(sight(**more), Scope(start=90, size=shape.cells), shape, height)
 
 
 def test_lanes_tell_where_they_end_and_how_far_from_the_leader_and_the_isr_in_words():
@@ -301,12 +298,12 @@ def test_epochs_that_a_replica_has_otherwise_than_the_leader_are_marked():
         for broker, cache in caches.items()
     )
     partition = fake_views.partition("orders-3", leader=2, replicas=replicas)
-    rows = epochs.build(partition, 1, 31, 9)
+    rows = log_view.build_epochs(partition, 1, 31, 9)
     assert [text(row).split() for row in rows] == [
         ["epoch", "b1", "b2", "b3"], ["3", "0", "0", "0"], ["4", "╳104", "·", "·"], ["5", "·", "121", "·"],
     ]  # fmt: skip
     assert rows[2].pieces[1][1] == "diverged"
-    nobody = epochs.build(replace(partition, leader=-1), 1, 31, 9)
+    nobody = log_view.build_epochs(replace(partition, leader=-1), 1, 31, 9)
     assert glyphs.DIVERGED not in "".join(map(text, nobody))
 
 
@@ -314,13 +311,13 @@ def test_many_epochs_and_replicas_are_cut_to_the_room_the_newest_and_the_cursors
     cache = tuple((epoch, epoch * 10) for epoch in range(30))
     replicas = tuple(fake_views.replica(broker, epochs=cache) for broker in range(1, 8))
     partition = fake_views.partition(leader=1, replicas=replicas)
-    rows = epochs.build(partition, 7, 31, 6)
+    rows = log_view.build_epochs(partition, 7, 31, 6)
     assert len(rows) == 6
     assert text(rows[0]).split() == ["epoch", "b1", "b2", "b7", "+4"]
     assert text(rows[1]) == "26 older ▴"
     assert text(rows[-1]).split()[0] == "29"
     blank = fake_views.partition(replicas=(fake_views.replica(1, epochs=()),))
-    assert text(epochs.build(blank, 1, 31, 6)[0]) == epochs.EMPTY
+    assert text(log_view.build_epochs(blank, 1, 31, 6)[0]) == log_view.NO_EPOCHS
 
 
 # -- fetches --------------------------------------------------------------------------------------------------------
@@ -350,16 +347,16 @@ BASE = FetchWire(3, 1, "waits", offset=136, sent_us=53_408_000, until_us=53_908_
     ],
 )
 def test_a_fetch_is_told_in_words(wire, told):
-    (row,) = wires.build((wire,), fake_views.partition(), fake_views.view())
+    (row,) = log_view.build_fetches((wire,), fake_views.partition(), fake_views.view())
     assert text(row) == told
 
 
 def test_a_follower_that_does_not_run_says_so_and_a_lonely_leader_too():
     down = fake_views.view(brokers=0)
     down = replace(down, brokers=(BrokerView(3, "", "down", True, 0, ()),))
-    (row,) = wires.build((FetchWire(3, -1, "none"),), fake_views.partition(), down)
+    (row,) = log_view.build_fetches((FetchWire(3, -1, "none"),), fake_views.partition(), down)
     assert text(row) == "b3 is down"
-    assert text(wires.build((), fake_views.partition(), down)[0]) == wires.NOBODY
+    assert text(log_view.build_fetches((), fake_views.partition(), down)[0]) == log_view.NOBODY
 
 
 # -- inspector ------------------------------------------------------------------------------------------------------
@@ -480,7 +477,7 @@ def test_the_book_knows_when_a_record_was_acknowledged():
 
 def test_the_book_keeps_a_bounded_number():
     book = LogBook()
-    book.take(acked(offset, at_us=offset) for offset in range(KEEP + 10))
+    book.take(acked(offset, at_us=offset) for offset in range(KEPT_ACKNOWLEDGEMENTS + 10))
     assert book.acked_us("t-0", 2, 9) == -1
     assert book.acked_us("t-0", 2, 10) == 10
 

@@ -18,7 +18,7 @@ def test_they_are_set_apart_until_asked_for() -> None:
     seen = bridge()
     assert [each.name for each in seen.view.partitions] == ["orders-0"]
     assert len(seen.view.internal) == 50
-    told = partition_matrix.build(seen.view, width=80, height=10, cursor=(0, 0))
+    told = partition_matrix.build_matrix(seen.view, width=80, height=10, cursor=(0, 0))
     assert told.position == "i: 50 internal"
     seen.shows_internal = True
     seen.look()

@@ -5,19 +5,17 @@ from dataclasses import replace
 import pytest
 
 from cluster_model.observation.views import Run
-from faults.declarations.action import Action
+from faults.declarations.fault import Action
 from tests.tui.driving import FRAME_S, driving
 from tests.tui.fake_views import log, partition, replica, view
 from tests.tui.test_paint import LOOKS, text_of
-from tui.terminal import framerate
-from tui.terminal.terminal import EACH_S, Title, animated
-from tui.terminal.terminal_title import title
+from tui.terminal import frame_clock
+from tui.terminal.terminal import EACH_S, Title, animated, title
 from tui.terminal.theme import ROLES, Look
 from tui.viewmodel import partition_matrix, status_bar
-from tui.viewmodel.animation import EATEN_S, FRESH_S, SWEEP_S, Motion
-from tui.viewmodel.log_book import Cut
-from tui.viewmodel.matrix_motion import moved
-from tui.widgets import matrix_part as paint_matrix
+from tui.viewmodel.animation import EATEN_S, FRESH_S, SWEEP_S, Motion, moved
+from tui.viewmodel.partition_history import Cut
+from tui.widgets import matrix as paint_matrix
 
 RUNNING = status_bar.Running("sandbox", 7, False, False, False, 1.0, 1.0)
 
@@ -50,7 +48,7 @@ def test_a_number_is_told_for_three_frames_after_it_changed_and_not_when_it_is_f
 
 def test_a_number_that_changes_all_the_time_is_no_news():
     seen = Seen()
-    told = [seen.turn(framerate.FRAME_S).fresh("leo", number) for number in range(30)]
+    told = [seen.turn(frame_clock.FRAME_S).fresh("leo", number) for number in range(30)]
     assert sum(told) <= 4
     assert not any(told[6:])
 
@@ -111,7 +109,7 @@ def test_a_row_is_swept_over_once_from_left_to_right_when_another_broker_leads()
 
 @pytest.mark.parametrize("look", LOOKS.values(), ids=LOOKS)
 def test_a_sweep_changes_styles_and_no_text(look):
-    built = partition_matrix.build(view(), width=100, height=6, cursor=(1, 1))
+    built = partition_matrix.build_matrix(view(), width=100, height=6, cursor=(1, 1))
     pieces = paint_matrix.pieces(built.head.columns)
     for row in built.rows:
         plain = paint_matrix.paint(row, 100, look)
@@ -125,12 +123,14 @@ def test_rows_of_the_matrix_tell_what_changed_in_them():
 
     def rows(*partitions):
         shown = view(partitions=partitions)
-        built = partition_matrix.build(shown, width=100, height=6, cursor=(0, 0))
+        built = partition_matrix.build_matrix(shown, width=100, height=6, cursor=(0, 0))
         return moved(built.rows, partitions, seen.motion, paint_matrix.pieces(built.head.columns))
 
     before = (partition("a"), partition("b"))
     seen.turn()
-    assert rows(*before) == partition_matrix.build(view(partitions=before), width=100, height=6, cursor=(0, 0)).rows
+    assert (
+        rows(*before) == partition_matrix.build_matrix(view(partitions=before), width=100, height=6, cursor=(0, 0)).rows
+    )
     seen.turn(1)
     behind = (replica(1, "leader"), replica(2, behind=5), replica(3))
     quiet, changed = rows(partition("a"), partition("b", isr=(1, 3), replicas=behind))
@@ -222,7 +222,7 @@ async def test_rows_are_swept_when_leaders_move_and_all_comes_to_rest_while_time
         for _ in range(20):
             driver.clock.tick(FRAME_S)
             delays.append(driver.app.frame())
-        assert delays[0] == framerate.FRAME_S
+        assert delays[0] == frame_clock.FRAME_S
         assert delays[-1] is None
         assert not swept(driver)
         assert not any(row.fresh for row in driver.main.matrix.rows if isinstance(row, partition_matrix.Row))
@@ -301,10 +301,10 @@ async def test_without_the_focus_four_frames_a_second_are_drawn():
 
 
 def test_frames_are_as_the_settings_want_them_else_fewer_over_ssh(monkeypatch):
-    assert framerate.frame_s("auto") == 1 / 15
+    assert frame_clock.frame_s("auto") == 1 / 15
     monkeypatch.setenv("SSH_CONNECTION", "10.0.0.1 1 10.0.0.2 22")
-    assert framerate.frame_s("auto") == 1 / 8
-    assert framerate.frame_s("30") == 1 / 30
+    assert frame_clock.frame_s("auto") == 1 / 8
+    assert frame_clock.frame_s("30") == 1 / 30
 
 
 def test_nothing_moves_where_the_terminal_says_so():

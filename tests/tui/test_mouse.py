@@ -5,16 +5,15 @@ import pytest
 from tests.tui import fake_views
 from tests.tui.driving import driving
 from tests.tui.pointing import right_click, wheel
-from tui.screens.branches import BranchesScreen
 from tui.screens.modes.clients import ClientsScreen
 from tui.screens.modes.log import LogScreen
 from tui.screens.modes.playbooks import PlaybooksScreen
 from tui.screens.modes.timeline import TimelineScreen
-from tui.viewmodel import hints
+from tui.screens.time_travel import BranchesScreen
+from tui.viewmodel import status_bar
 from tui.viewmodel.timeline.timeline_rows import LABEL
-from tui.widgets.matrix_part import lead
-from tui.widgets.panes import KeyBar, ModeBar
-from tui.widgets.panes_part import bar_places
+from tui.widgets.matrix import lead
+from tui.widgets.panes import KeyBar, ModeBar, bar_places
 
 SECOND = 1_000_000
 
@@ -43,12 +42,14 @@ def sheet_of(driver):
     ],
 )
 def test_the_words_of_hints_press_the_keys_that_they_name(text, keys):
-    assert {text[start:end]: key for start, end, key in hints.places(tuple(text.split(hints.BETWEEN)))} == keys
+    assert {
+        text[start:end]: key for start, end, key in status_bar.places(tuple(text.split(status_bar.BETWEEN)))
+    } == keys
 
 
 def test_hints_that_do_not_fit_are_left_out_whole():
-    assert hints.fitted(("v span", "e export"), 12) == ("v span",)
-    assert hints.fitted(("v span", "e export"), 2) == ()
+    assert status_bar.fitted(("v span", "e export"), 12) == ("v span",)
+    assert status_bar.fitted(("v span", "e export"), 2) == ()
 
 
 async def test_hints_and_modes_of_the_bar_are_clicked():

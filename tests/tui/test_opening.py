@@ -6,24 +6,23 @@ from pathlib import Path
 
 import pytest
 
-from faults.declarations.action import Action
+from faults.declarations.fault import Action
 from playbooks.engine.replay import replay
-from playbooks.engine.running import start_session
 from playbooks.engine.session import Session
-from playbooks.export.exporting import export
+from playbooks.engine.session_runner import start_session
+from playbooks.export.playbook_writer import export
 from playbooks.library.bundled import path_of
 from playbooks.parser.loader import load, loads
 from playbooks.recording.reader import read_session
 from playbooks.recording.recorder import Recorder
 from playbooks.session_format import session_files
-from playbooks.session_format.session_errors import SessionError
+from playbooks.session_format.session_files import SessionError
 from playbooks.timetravel.branches import Branches
 from playbooks.timetravel.history_view import Reopened
 from tests.support.playbooks import MANUAL
 from tests.tui.driving import Driver, driving
 from tui import launcher
-from tui.program import Asked, perform
-from tui.screen_choice import ScreenChoice, UnusableError
+from tui.program import Asked, ScreenChoice, UnusableError, perform
 from tui.session.destination import SESSION, Wish
 from tui.settings.schema import Settings
 from tui.terminal.frame_clock import StepClock
@@ -52,7 +51,7 @@ async def opened(path, size=(120, 40), speed=1.0, beside=None):
     clock = StepClock()
     reopened = Reopened(read_session(path))
     choice = ScreenChoice("unicode", "dark", speed, Settings())
-    app = launcher.make_app(reopened, choice, Branches(reopened, beside), clock=clock)
+    app = launcher.recording_app(reopened, choice, Branches(reopened, beside), clock=clock)
     async with app.run_test(size=size, notifications=True) as pilot:
         await pilot.pause()
         yield Driver(pilot, app, clock)
@@ -131,7 +130,7 @@ def test_leaving_seals_what_branched_off_and_names_it(recorded, tmp_path, termin
             pass
         branches.arrive()
 
-    monkeypatch.setattr(launcher, "make_app", lambda _session, _screen, branches: FakeApp(lambda: deed(branches)))
+    monkeypatch.setattr(launcher, "recording_app", lambda _session, _screen, branches: FakeApp(lambda: deed(branches)))
     left = launcher.look_at(Wish(SESSION, str(recorded)), Asked(tmp_path, None, None, 1.0), None)
     told = capsys.readouterr()
     assert left.code == 0
@@ -198,7 +197,7 @@ def test_one_that_was_stepped_by_hand_is_refused(tmp_path):
 
 @pytest.fixture
 def terminal(monkeypatch):
-    monkeypatch.setattr("tui.screen_choice.has_terminal", lambda: True)
+    monkeypatch.setattr("tui.program.has_terminal", lambda: True)
 
 
 class FakeApp:
@@ -216,7 +215,7 @@ def code_of(path, glyphs=None, speed=1.0):
 
 
 def test_leaving_says_where_it_was_left(recorded, terminal, monkeypatch, capsys):
-    monkeypatch.setattr(launcher, "make_app", lambda session, *_: FakeApp(lambda: session.advance(2 * SECOND)))
+    monkeypatch.setattr(launcher, "recording_app", lambda session, *_: FakeApp(lambda: session.advance(2 * SECOND)))
     assert code_of(recorded) == 0
     where, verdict, session, report = capsys.readouterr().err.splitlines()
     assert where == f"{recorded}: left at 2.0s"
@@ -228,7 +227,7 @@ def test_a_rerun_that_differed_is_the_exit_code(recorded, tmp_path, terminal, mo
     path = torn(recorded, tmp_path)
     actions = path / session_files.ACTIONS
     actions.write_text(actions.read_text().replace('"broker(1)"', '"broker(3)"'))
-    monkeypatch.setattr(launcher, "make_app", lambda session, *_: FakeApp(lambda: session.advance(20 * SECOND)))
+    monkeypatch.setattr(launcher, "recording_app", lambda session, *_: FakeApp(lambda: session.advance(20 * SECOND)))
     assert code_of(path) == 1
     assert "the replay differs from event" in capsys.readouterr().err
 

@@ -1,18 +1,18 @@
 import pytest
 from rich.cells import cell_len
 
-from playbooks.results.client_books import ClientBooks
+from playbooks.results.client_stats import ClientBooks
 from tests.tui import fake_views
 from tui.keybindings.keymap import KEYS
 from tui.terminal import glyphs
 from tui.terminal.theme import ROLES, Look
-from tui.viewmodel import lanes, partition_matrix, sheet, side, status_bar
-from tui.viewmodel.timeline.feed import Line
-from tui.widgets import lanes as paint_lanes
-from tui.widgets import matrix_part as paint_matrix
-from tui.widgets import panes_part as paint_panes
-from tui.widgets import rows as paint_rows
-from tui.widgets.line import left, right, strip
+from tui.viewmodel import fault_sheet, log_view, partition_matrix, side_panes, status_bar
+from tui.viewmodel.timeline.event_feed import Line
+from tui.widgets import line_widget as paint_rows
+from tui.widgets import log as paint_lanes
+from tui.widgets import matrix as paint_matrix
+from tui.widgets import panes as paint_panes
+from tui.widgets.line_widget import left, right, strip
 
 LOOKS = {
     "colour": Look(),
@@ -25,17 +25,23 @@ LOOKS = {
 def every_row(width):
     """(painter, row) of each kind of line there is, built for ``width`` cells."""
     view = fake_views.troubled()
-    built = partition_matrix.build(view, width=width, height=10, cursor=(1, 1))
+    built = partition_matrix.build_matrix(view, width=width, height=10, cursor=(1, 1))
     yield from ((paint_matrix.paint, row) for row in (built.head, *built.rows))
-    shown = lanes.build(view, view.partitions[1], fake_views.log(100, 100 + lanes.cells(width)), 3)
-    yield from ((paint_lanes.paint, row) for row in (*shown.rows, lanes.Title("orders-9")))
+    shown = log_view.build_lanes(view, view.partitions[1], fake_views.log(100, 100 + log_view.cells(width)), 3)
+    yield from ((paint_lanes.paint_lanes, row) for row in (*shown.rows, log_view.Title("orders-9")))
     running = status_bar.Running("a-playbook-with-quite-a-long-name", 7, False, False, False, 1000.0, 3.1)
     yield paint_panes.status, status_bar.build(view, running, width)
     yield paint_panes.feed, Line("00:10.126", glyphs.LEADER, "strong", "b2 elected for 日本-0, epoch 1")
-    for rows in (side.clients(view, {"checkout": 200.0}, ClientBooks()), side.faults(view), side.replica(view, 1, 0)):
+    for rows in (
+        side_panes.clients(view, {"checkout": 200.0}, ClientBooks()),
+        side_panes.faults(view),
+        side_panes.replica(view, 1, 0),
+    ):
         yield from ((paint_rows.side, row) for row in rows)
     for columns in (1, 3):
-        opened = sheet.build(FAULTS * columns, chosen=1, title="Inject on b2", expectation="word " * 40, width=width)
+        opened = fault_sheet.build_list(
+            FAULTS * columns, chosen=1, title="Inject on b2", expectation="word " * 40, width=width
+        )
         yield from ((paint_panes.sheet, row) for row in opened.rows)
     yield paint_panes.key_bar, paint_panes.KeyBarRow(width)
 
@@ -119,7 +125,7 @@ def test_neighbouring_epochs_differ_without_colour():
 def test_neighbours_of_equal_style_are_one_segment():
     look = LOOKS["colour"]
     assert len(list(strip([("a", "text"), ("b", "text"), ("c", "text")], 10, look))) == 1
-    built = partition_matrix.build(fake_views.view(), width=80, height=6, cursor=(0, 0))
+    built = partition_matrix.build_matrix(fake_views.view(), width=80, height=6, cursor=(0, 0))
     healthy = paint_matrix.paint(built.rows[1], 80, look)
     assert len(list(healthy)) <= 8
 
@@ -136,7 +142,7 @@ def test_left_and_right_fill_or_cut_to_the_width(text, width):
 
 
 def test_a_click_finds_the_broker_that_is_painted_there():
-    built = partition_matrix.build(fake_views.view(), width=80, height=6, cursor=(0, 0))
+    built = partition_matrix.build_matrix(fake_views.view(), width=80, height=6, cursor=(0, 0))
     line = text_of(paint_matrix.paint(built.head, 80, LOOKS["colour"]))
     for index in range(3):
         assert paint_matrix.broker_at(built.head.columns, line.index(f"b{index + 1}")) == index

@@ -2,20 +2,16 @@
 
 import pytest
 
-from faults.declarations.action import Action
+from faults.declarations.fault import Action
 from tests.tui.driving import driving
 from tests.tui.fake_views import session
-from tui.palette import SettingsProvider
-from tui.places import GoProvider, ViolationProvider
-from tui.playbooks import PlaybookProvider
+from tui.palette import GoProvider, PlaybookProvider, SettingsProvider, UsefulProvider, ViewProvider, ViolationProvider
 from tui.screens.cluster import MainScreen
 from tui.screens.fault_forms import ValueForm
 from tui.screens.modes.clients import ClientsScreen
 from tui.screens.modes.log import LogScreen
 from tui.settings.settings_file import read_settings
-from tui.useful import UsefulProvider
 from tui.viewmodel.partition_history import Broken
-from tui.views import ViewProvider
 
 SECOND = 1_000_000
 SIZES = {"80x24": (80, 24), "120x40": (120, 40), "200x60": (200, 60)}

@@ -4,19 +4,19 @@ from pathlib import Path
 
 import pytest
 
-from faults.declarations.action import Action
+from faults.declarations.fault import Action
 from playbooks.engine.session import Session
 from playbooks.recording.recorder import Recorder
 from tests.support.playbooks import timed
 from tests.tui.driving import driving
 from tests.tui.test_opening import opened, recorded  # noqa: F401 - a fixture
-from tui.screens.ask import AskScreen
-from tui.screens.goto import GotoScreen
+from tui.screens.finding import AskScreen
+from tui.screens.main_keys import BEGINNING, PAST, PRESENT
 from tui.screens.modes.clients import ClientsScreen
 from tui.screens.record import RecordScreen
-from tui.screens.times import BEGINNING, PAST, PRESENT
-from tui.session.asking import Reply
-from tui.terminal.instant import InstantError, instant_us
+from tui.screens.time_travel import GotoScreen
+from tui.session.background_tasks import Reply
+from tui.terminal.format import InstantError, instant_us
 
 SECOND = 1_000_000
 SIZES = [(80, 24), (120, 40)]
@@ -266,7 +266,7 @@ async def test_a_question_is_about_the_instant_and_says_so(tmp_path, monkeypatch
         asked.append(at_us)
         return Reply(0, ("safe",))
 
-    monkeypatch.setattr("tui.screens.ask.put_question", put)
+    monkeypatch.setattr("tui.screens.finding.put_question", put)
     session = Session.start(timed(settle="2s"), recorder=Recorder(tmp_path, live=True), open_ended=True)
     async with driving(session=session) as driver:
         driver.app.recorder = session.recorder
@@ -288,7 +288,7 @@ async def test_a_question_about_a_recording_finds_it(recorded, monkeypatch):  # 
         asked.append((path, at_us))
         return Reply(0, ("safe",))
 
-    monkeypatch.setattr("tui.screens.ask.put_question", put)
+    monkeypatch.setattr("tui.screens.finding.put_question", put)
     async with opened(recorded) as driver:
         await driver.seconds(3)
         await driver.press("{", "s", "enter")

@@ -6,16 +6,16 @@ from pathlib import Path
 import pytest
 
 from playbooks.engine.expectations import Watch
-from playbooks.library.shelf import Shelved
+from playbooks.library.index import Shelved
 from playbooks.parser.loader import loads
 from playbooks.session_format import session_files
 from tests.support.playbooks import CRASH, MANUAL
 from tui.terminal import glyphs
 from tui.terminal.theme import Look
-from tui.viewmodel import expected, playbook_pages, session_list, shelf_list
+from tui.viewmodel import playbook_pages
 from tui.viewmodel.playbook_pages import Progress
 from tui.viewmodel.row import Row, first_shown, fitted
-from tui.widgets.rows import row as painted
+from tui.widgets.line_widget import row as painted
 
 SECOND = 1_000_000
 FIRST = "next step 1 of 2, inject crash on leader(orders-0) for 3s"
@@ -56,29 +56,29 @@ def test_a_line_is_as_wide_as_it_should_be_and_keeps_its_end(width):
 
 
 def test_playbooks_stand_under_their_themes_behind_the_one_on_the_screen():
-    entries = shelf_list.playbooks(SHELF, "mine", "")
+    entries = playbook_pages.playbooks(SHELF, "mine", "")
     assert [(each.key, each.text, each.end) for each in entries] == [
         ("", "On the screen", ""), ("", "mine", ""), ("", "Durability", ""), ("calm", "calm", ""),
         ("storm", "storm", ""), ("", "Traces", ""), ("trace", "trace", "by hand"),
     ]  # fmt: skip
-    assert shelf_list.choices(entries) == [1, 3, 4, 6]
+    assert playbook_pages.choices(entries) == [1, 3, 4, 6]
 
 
 def test_the_filter_leaves_what_fits_and_says_when_nothing_does():
-    assert [each.text for each in shelf_list.playbooks(SHELF, "mine", "loss")] == ["Durability", "storm"]
-    (nothing,) = shelf_list.playbooks(SHELF, "mine", "xyz")
+    assert [each.text for each in playbook_pages.playbooks(SHELF, "mine", "loss")] == ["Durability", "storm"]
+    (nothing,) = playbook_pages.playbooks(SHELF, "mine", "xyz")
     assert nothing.text == "no playbook fits xyz"
-    assert shelf_list.moved((nothing,), 0, 1) == -1
+    assert playbook_pages.moved((nothing,), 0, 1) == -1
 
 
 @pytest.mark.parametrize(("at", "lines", "to"), [(1, 1, 3), (3, -1, 1), (4, 1, 6), (6, 5, 6), (1, -9, 1), (0, 0, 1)])
 def test_headings_are_stepped_over(at, lines, to):
-    assert shelf_list.moved(shelf_list.playbooks(SHELF, "mine", ""), at, lines) == to
+    assert playbook_pages.moved(playbook_pages.playbooks(SHELF, "mine", ""), at, lines) == to
 
 
 def test_a_list_shows_the_chosen_one_with_its_heading():
-    entries = shelf_list.playbooks(SHELF, "mine", "")
-    first, rows = shelf_list.window(entries, 3, 6, 3)
+    entries = playbook_pages.playbooks(SHELF, "mine", "")
+    first, rows = playbook_pages.window(entries, 3, 6, 3)
     assert first == 2
     assert texts(rows)[0] == "Durability"
     assert [row.chosen for row in rows] == [False, True, False]
@@ -139,12 +139,12 @@ def test_where_a_session_stands_is_told(crash, progress, words):
 
 
 def test_what_is_stepped_by_hand_is_told_how_to_be_played():
-    rows = texts(playbook_pages.about(loads(MANUAL, "m.yaml"), None, 80, 9))
+    rows = texts(playbook_pages.about_playbook(loads(MANUAL, "m.yaml"), None, 80, 9))
     assert rows[1].strip() == "stepped by hand, time stands still: play it with floodmark run by-hand"
 
 
 def test_a_long_story_is_cut_where_the_room_ends(crash):
-    rows = texts(playbook_pages.about(crash, Progress(0, 0, 2 * SECOND, 0, "steps"), 20, 3))
+    rows = texts(playbook_pages.about_playbook(crash, Progress(0, 0, 2 * SECOND, 0, "steps"), 20, 3))
     assert len(rows) == 3
     assert rows[-1].endswith("…")
     assert all(len(row) <= 20 for row in rows)
@@ -166,7 +166,7 @@ def stands(crash, query, healed_us=-1, at_us=None):
     if at_us is not None:
         for watch in watches:
             watch.observe(query, at_us, healed_us)
-    return [expected.standing(watch, query, healed_us) for watch in watches]
+    return [playbook_pages.standing(watch, query, healed_us) for watch in watches]
 
 
 def test_before_anything_is_decided(crash):
@@ -183,8 +183,10 @@ def test_what_failed_and_what_is_not_yet(crash):
     assert (always.stand, eventually.stand) == ("fail", "open")
     assert always.told == "did not hold at 2.000s: under_min_isr() is 1"
     assert eventually.told == "not yet: under_replicated() is 1"
-    assert expected.title((end, always, eventually), runs=True).endswith("0 passed, 1 failed, 2 open")
-    assert texts(expected.rows((always,)))[0].startswith(f"{glyphs.DOWN} always: under_min_isr() == 0  did not hold")
+    assert playbook_pages.title((end, always, eventually), runs=True).endswith("0 passed, 1 failed, 2 open")
+    assert texts(playbook_pages.rows((always,)))[0].startswith(
+        f"{glyphs.DOWN} always: under_min_isr() == 0  did not hold"
+    )
 
 
 def test_what_came_but_may_begin_anew(crash):
@@ -194,8 +196,8 @@ def test_what_came_but_may_begin_anew(crash):
 
 
 def test_a_playbook_that_expects_nothing_says_so():
-    assert texts(expected.rows(())) == ["it expects nothing"]
-    assert expected.title((), runs=False) == "What must hold"
+    assert texts(playbook_pages.rows(())) == ["it expects nothing"]
+    assert playbook_pages.title((), runs=False) == "What must hold"
 
 
 # -- recorded sessions -----------------------------------------------------------------------------------------------
@@ -227,42 +229,42 @@ def session(parent, name, verdict="fail", result=True):
 
 def test_sessions_stand_newest_first_with_their_verdict(tmp_path):
     old, new = session(tmp_path, "20260131T101500-a"), session(tmp_path, "20260201T101500-b", "pass")
-    paths = session_list.newest_first(tmp_path)
+    paths = playbook_pages.newest_first(tmp_path)
     assert paths == [new, old]
-    entries = session_list.entries(paths, tmp_path, old)
-    rows = [session_list.row(each, session_list.card(Path(each.key)), 50, False) for each in entries]
+    entries = playbook_pages.entries(paths, tmp_path, old)
+    rows = [playbook_pages.row(each, playbook_pages.card(Path(each.key)), 50, False) for each in entries]
     assert texts(rows) == [f"  {glyphs.OK} storm s3", f"  {glyphs.DOWN} storm s3"]
     assert [row.end[0] for row in rows] == ["2026-01-31 10:15 ", "here "]
 
 
 def test_a_narrow_line_leaves_the_seed_and_the_year_out(tmp_path):
-    known = session_list.card(session(tmp_path, "20260131T101500-a"))
-    (entry,) = session_list.entries([known.path], tmp_path, None)
-    row = session_list.row(entry, known, 28, True)
+    known = playbook_pages.card(session(tmp_path, "20260131T101500-a"))
+    (entry,) = playbook_pages.entries([known.path], tmp_path, None)
+    row = playbook_pages.row(entry, known, 28, True)
     assert texts([row]) == [f"{glyphs.MARKER} {glyphs.DOWN} storm"]
     assert row.end[0] == "01-31 10:15 "
 
 
 def test_what_a_session_was_is_told(tmp_path):
     path = session(tmp_path, "20260131T101500-a")
-    assert texts(session_list.about(session_list.card(path)))[:3] == [
+    assert texts(playbook_pages.about_session(playbook_pages.card(path)))[:3] == [
         "All", f"{glyphs.DOWN} fail, 12.0s of cluster time", "playbook storm, seed 3, Kafka 3.9-kraft",
     ]  # fmt: skip
-    assert texts(session_list.expected(path)) == [f"{glyphs.DOWN} acked_lost() == 0  acked_lost() is 3"]
-    told = texts(session_list.text_of(path))
+    assert texts(playbook_pages.expected(path)) == [f"{glyphs.DOWN} acked_lost() == 0  acked_lost() is 3"]
+    told = texts(playbook_pages.text_of(path))
     assert [line.split() for line in told[:2]] == [["its", "operator"], ["2.0s", "inject", "crash", "broker(1)"]]
     assert told[-3:] == ["floodmark: 1", "# a remark", "name: storm"]
 
 
 def test_one_without_its_end_and_one_that_is_none(tmp_path):
     torn = session(tmp_path, "20260131T101500-a", result=False)
-    assert texts(session_list.about(session_list.card(torn)))[1] == f"{glyphs.NOTHING} no end"
-    assert texts(session_list.expected(torn)) == ["it has no result: its end is missing"]
+    assert texts(playbook_pages.about_session(playbook_pages.card(torn)))[1] == f"{glyphs.NOTHING} no end"
+    assert texts(playbook_pages.expected(torn)) == ["it has no result: its end is missing"]
     (torn / session_files.START).write_text("{")
-    assert "not JSON" in texts(session_list.about(session_list.card(torn)))[1]
-    assert "cannot be read" in texts(session_list.text_of(tmp_path / "gone"))[0]
+    assert "not JSON" in texts(playbook_pages.about_session(playbook_pages.card(torn)))[1]
+    assert "cannot be read" in texts(playbook_pages.text_of(tmp_path / "gone"))[0]
 
 
 def test_no_session_at_all_is_told(tmp_path):
     none = f"no session in {tmp_path} yet: each is recorded there as it runs"
-    assert [each.text for each in session_list.entries([], tmp_path, None)] == [none]
+    assert [each.text for each in playbook_pages.entries([], tmp_path, None)] == [none]

@@ -13,7 +13,7 @@ from playbooks.parser.loader import loads
 from playbooks.recording.recorder import Recorder
 from tests.support.playbooks import CLUSTER
 from tests.tui.test_launch import ROOT, read_until
-from tui import launch, launcher, program, screen_choice, welcome
+from tui import launcher, program, welcome
 from tui.program import Asked, perform
 from tui.session.destination import PLAYBOOK, SESSION, WELCOME, Left, Wish
 
@@ -37,15 +37,15 @@ class FakeApp:
 @pytest.fixture
 def apps(monkeypatch):
     """The screens that were opened, in order; each leaves for the next of the wishes."""
-    monkeypatch.setattr(screen_choice, "has_terminal", lambda: True)
+    monkeypatch.setattr(program, "has_terminal", lambda: True)
     made, wishes = [], []
 
     def make(session, *_, **__):
         made.append(FakeApp(lambda: session.advance(1_000_000), wishes.pop(0) if wishes else None))
         return made[-1]
 
-    monkeypatch.setattr(launch, "make_app", make)
-    monkeypatch.setattr(launcher, "make_app", make)
+    monkeypatch.setattr(launcher, "live_app", make)
+    monkeypatch.setattr(launcher, "recording_app", make)
     return made, wishes
 
 
@@ -94,13 +94,13 @@ def test_the_welcome_page_can_be_come_back_to(monkeypatch):
         return answers.pop(0)
 
     monkeypatch.setattr(welcome, "welcome", opener)
-    monkeypatch.setattr(launch, "play", opener)
+    monkeypatch.setattr(launcher, "play", opener)
     assert program.perform(Wish(WELCOME), Asked(None, None, None, 1.0)) == 0
     assert seen == [(WELCOME, None), (PLAYBOOK, Wish(WELCOME))]
 
 
 def test_without_a_terminal_the_welcome_page_says_what_to_use(monkeypatch, capsys):
-    monkeypatch.setattr(screen_choice, "has_terminal", lambda: False)
+    monkeypatch.setattr(program, "has_terminal", lambda: False)
     assert perform(Wish(WELCOME), Asked(None, None, None, 1.0)) == 2
     assert "needs a terminal; without one use: floodmark run" in capsys.readouterr().err
 

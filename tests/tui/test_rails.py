@@ -4,18 +4,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from faults.declarations.action import Action
+from faults.declarations.fault import Action
 from tests.tui import fake_views
 from tests.tui.driving import driving
 from tests.tui.test_timeline import SIZES, shown, text
-from tui.screens import layout
-from tui.session.railing import Railing
+from tui.screens import cluster
+from tui.session.session_controller import Railing
 from tui.terminal import glyphs
 from tui.terminal.theme import Look
-from tui.viewmodel.timeline.branch_list import Row
-from tui.viewmodel.timeline.branches import Rail, about, letter_of, outcome, rows, window
+from tui.viewmodel.timeline.branches import Rail, Row, about_rail, letter_of, outcome, rail_rows, window
 from tui.viewmodel.timeline.timeline_rows import LABEL
-from tui.widgets.timeline_part import paint
+from tui.widgets.timeline import paint
 
 SECOND = 1_000_000
 
@@ -29,7 +28,7 @@ MAIN = Rail(row("main", "", -1, 40, shown=True, lost=4))
 
 
 def drawn(*rails, **where):
-    return [text(each) for each in rows(rails, shown(**where))]
+    return [text(each) for each in rail_rows(rails, shown(**where))]
 
 
 def test_a_branch_forks_off_its_parents_rail_and_tells_what_it_came_to():
@@ -98,7 +97,7 @@ def test_every_rail_is_as_wide_as_the_lanes(made, columns, first):
         rails.append(
             Rail(row("BCDEFGH"[number], parent, left, left + more, lost=lost), left * SECOND if dropped else -1)
         )
-    for each in rows(rails, shown(columns, first=first), "C"):
+    for each in rail_rows(rails, shown(columns, first=first), "C"):
         assert len(text(each)) == columns
         assert sum(len(piece) for piece, *_look in each.label) == LABEL
         assert letter_of(each.lane)
@@ -108,17 +107,17 @@ def test_every_rail_is_as_wide_as_the_lanes(made, columns, first):
 
 
 def test_a_branch_is_told_in_words():
-    lines = ["".join(piece for piece, _role in line.pieces) for line in about(Rail(row(lost=2), 12 * SECOND), 100)]
+    lines = ["".join(piece for piece, _role in line.pieces) for line in about_rail(Rail(row(lost=2), 12 * SECOND), 100)]
     assert lines[0] == "Y B went as main up to 00:10.000, then: crash on broker(1)"
     assert "2 lost, 0 missing" in lines[3]
     assert "dropped" in lines[4]
 
 
 def test_the_strip_gives_rails_room_where_there_is_some():
-    few = layout.plan(200, 60, partitions=10, replicas=3, clients=7)["timeline-pane"].height
-    assert layout.plan(200, 60, partitions=10, replicas=3, clients=7, rails=3)["timeline-pane"].height == few + 3
-    assert layout.plan(200, 51, partitions=10, replicas=3, clients=7, rails=3)["timeline-pane"].height == few
-    assert "timeline-pane" not in layout.plan(120, 40, partitions=10, replicas=3, clients=7, rails=3)
+    few = cluster.plan(200, 60, partitions=10, replicas=3, clients=7)["timeline-pane"].height
+    assert cluster.plan(200, 60, partitions=10, replicas=3, clients=7, rails=3)["timeline-pane"].height == few + 3
+    assert cluster.plan(200, 51, partitions=10, replicas=3, clients=7, rails=3)["timeline-pane"].height == few
+    assert "timeline-pane" not in cluster.plan(120, 40, partitions=10, replicas=3, clients=7, rails=3)
 
 
 # -- the screen ------------------------------------------------------------------------------------------------------

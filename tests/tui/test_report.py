@@ -7,7 +7,7 @@ import pytest
 from cluster_model.observation.views import Stuck
 from cluster_model.protocol import events
 from playbooks.engine.session import Session
-from playbooks.engine.so_far import OPEN, SoFar, so_far
+from playbooks.engine.session_runner import OPEN, SoFar, so_far
 from playbooks.parser.loader import loads
 from playbooks.recording.recorder import Recorder
 from tests.playbooks.test_no_return import TAIL

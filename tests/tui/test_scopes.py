@@ -13,12 +13,21 @@ from tests.tui import fake_views
 from tests.tui.driving import Driver
 from tui.app import FloodmarkApp
 from tui.keybindings.keymap import KEYS
-from tui.keybindings.remapping import hidden, remapped, without_conflicts
-from tui.keybindings.scopes import all_keys, keymap_of, keys_of, scope_of, scopes, there
-from tui.screens.branches import BranchesScreen
+from tui.keybindings.scopes import (
+    all_keys,
+    hidden,
+    keymap_of,
+    keys_of,
+    remapped,
+    scope_of,
+    scopes,
+    there,
+    without_conflicts,
+)
 from tui.screens.command_line import CommandScreen
 from tui.screens.help import HelpScreen
 from tui.screens.modes.timeline import TimelineScreen
+from tui.screens.time_travel import BranchesScreen
 from tui.session.session_controller import SimBridge
 from tui.settings.schema import Settings
 from tui.settings.settings_file import read_settings

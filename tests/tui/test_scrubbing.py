@@ -6,11 +6,10 @@ from playbooks.timetravel import timeline
 from tests.tui import fake_views
 from tests.tui.driving import driving
 from tests.tui.pointing import drag
-from tui.session.scrubbing import REST_S, SCRUB_S, Scrubbing
+from tui.session.session_controller import REST_S, SCRUB_S, Scrubbing
 from tui.terminal import glyphs
 from tui.terminal.frame_clock import StepClock
-from tui.viewmodel.timeline.time_window import Window
-from tui.viewmodel.timeline.timeline_rows import LABEL, TIME
+from tui.viewmodel.timeline.timeline_rows import LABEL, TIME, Window
 
 SECOND = 1_000_000
 

@@ -6,14 +6,10 @@ import tomllib
 import pytest
 from textual.keys import _character_to_key
 
-from tui.keybindings import key_names
-from tui.keybindings.remapping import remapped, without_conflicts
-from tui.keybindings.scopes import all_keys
-from tui.settings.example import example
-from tui.settings.place import config_path
+from tui.keybindings import keymap
+from tui.keybindings.scopes import all_keys, remapped, without_conflicts
 from tui.settings.schema import OPTIONS, Settings
-from tui.settings.settings_file import read_settings
-from tui.settings.writing import WritingError, changed, write
+from tui.settings.settings_file import WritingError, changed, config_path, example, read_settings, write
 
 
 def read(tmp_path, text):
@@ -79,17 +75,17 @@ def test_what_a_file_says_is_in_force(tmp_path):
         ('[keys]\npaus = "p"', ":2: keys.paus: unknown, allowed is the id of an action (did you mean 'pause'?)"),
         (
             '[keys]\npause = "alt+x"',
-            f":2: keys.pause: found 'alt+x', allowed is {key_names.ALLOWED}",
+            f":2: keys.pause: found 'alt+x', allowed is {keymap.ALLOWED}",
         ),
         (
             '[keys]\npause = "Escape"',
-            f":2: keys.pause: found 'Escape', allowed is {key_names.ALLOWED}; that key means the same everywhere",
+            f":2: keys.pause: found 'Escape', allowed is {keymap.ALLOWED}; that key means the same everywhere",
         ),
         (
             '[keys]\npause = ["p", "ctrl+m"]',
-            f":2: keys.pause: found 'ctrl+m', allowed is {key_names.ALLOWED}; terminals do not pass that key on",
+            f":2: keys.pause: found 'ctrl+m', allowed is {keymap.ALLOWED}; terminals do not pass that key on",
         ),
-        ("[keys]\npause = []", f":2: keys.pause: found an empty list, allowed is {key_names.ALLOWED}"),
+        ("[keys]\npause = []", f":2: keys.pause: found an empty list, allowed is {keymap.ALLOWED}"),
         (
             '[keys]\nheal = "x"\npause = "f"',
             ":3: keys.pause: found 'f', which is the key of fault already; allowed is one that is free",
@@ -130,12 +126,12 @@ def test_the_example_says_nothing_and_with_its_comments_taken_off_all_defaults(t
 
 def test_characters_are_called_as_the_terminal_library_calls_them():
     for number in range(33, 127):
-        assert key_names.of_character(chr(number)) == _character_to_key(chr(number))
-        assert key_names.key_named(chr(number)) == _character_to_key(chr(number))
+        assert keymap.of_character(chr(number)) == _character_to_key(chr(number))
+        assert keymap.key_named(chr(number)) == _character_to_key(chr(number))
 
 
 def test_the_screen_writes_keys_as_the_key_map_does():
-    assert [key_names.shown(key.keys) for key in all_keys()] == [key.shown for key in all_keys()]
+    assert [keymap.shown(key.keys) for key in all_keys()] == [key.shown for key in all_keys()]
 
 
 def test_two_actions_can_change_places():

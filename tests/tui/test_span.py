@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from faults.declarations.action import Action
+from faults.declarations.fault import Action
 from playbooks.engine.session import Session
 from playbooks.recording.recorder import Recorder
 from tests.support.playbooks import timed
@@ -14,15 +14,15 @@ from tests.tui.driving import driving
 from tests.tui.pointing import drag, wheel
 from tests.tui.test_tape import acked, down, taped
 from tests.tui.test_timeline import drawn, injected, isr, shown
-from tui.session.span_export import export_span
-from tui.viewmodel.timeline.span import Span, between, build, length, tally
+from tui.session.background_tasks import export_span
+from tui.viewmodel.timeline.mark_detail import Span, between, build_span, length, tally
 from tui.viewmodel.timeline.timeline_rows import LABEL, TIME
 
 SECOND = 1_000_000
 
 
 def lines(told, events, width=100, height=20):
-    return ["".join(piece for piece, _role in row.pieces) for row in build(told, events, (width, height))]
+    return ["".join(piece for piece, _role in row.pieces) for row in build_span(told, events, (width, height))]
 
 
 def test_a_span_has_its_ends_whichever_was_chosen_first():
@@ -189,7 +189,7 @@ async def test_what_cannot_be_exported_is_told(tmp_path, monkeypatch):
         def full(path, text):
             raise OSError(28, "No space left on device")
 
-        monkeypatch.setattr("playbooks.recording.cutting.put_in_place", full)
+        monkeypatch.setattr("playbooks.recording.reader.put_in_place", full)
         await driver.press("e")
         await driver.app.workers.wait_for_complete()
         assert driver.toasts()[-1].endswith("cannot be written: No space left on device")

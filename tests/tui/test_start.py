@@ -13,8 +13,8 @@ from tests.tui.driving import driving
 from tests.tui.test_launch import ROOT
 from tests.tui.test_welcome import welcomed
 from tui.app import FloodmarkApp
+from tui.program import ReadingAhead, painted, starting
 from tui.session.session_controller import SimBridge
-from tui.starting import ReadingAhead, painted, starting
 from tui.terminal.frame_clock import WallClock
 from tui.terminal.theme import Look
 from tui.welcome import WelcomeApp
@@ -26,10 +26,10 @@ HEAVY = (
 )  # fmt: skip
 LATER = (
     "cluster_model.controller.zookeeper.control_plane", "cluster_model.manual.cluster",
-    "playbooks.safety_check.question", "playbooks.engine.manual_session", "playbooks.library.shelf", "playbooks.export.story",
-    "tui.commands", "tui.screens.finding", "tui.screens.modes.clients", "tui.screens.help", "tui.screens.modes.log",
+    "playbooks.safety_check.question", "playbooks.engine.manual_session", "playbooks.library.index", "playbooks.export.session_steps",
+    "tui.palette", "tui.screens.finding", "tui.screens.modes.clients", "tui.screens.help", "tui.screens.modes.log",
     "tui.screens.modes.playbooks", "tui.screens.modes.report", "tui.screens.settings", "tui.screens.modes.timeline",
-    "tui.settings.example", "tui.touring", "tui.session.typed_commands", "tui.session.playbook_choice",
+    "tui.settings.settings_file", "tui.tour", "tui.session.typed_commands", "tui.session.playbook_choice",
 )  # fmt: skip
 """What a session's first picture does without: modes, pages, the other control plane, time that stands still."""
 
@@ -180,7 +180,7 @@ class Ahead(ReadingAhead):
 
 async def test_what_a_choice_needs_is_read_once_the_page_stands(tmp_path):
 
-    ahead = Ahead(("tui.terminal.speeds",))
+    ahead = Ahead(("tui.terminal.frame_clock",))
     app = WelcomeApp(Look(), tmp_path, ahead)
     async with app.run_test() as pilot:
         await pilot.pause()
@@ -190,8 +190,8 @@ async def test_what_a_choice_needs_is_read_once_the_page_stands(tmp_path):
 
 
 def test_reading_ahead_comes_to_an_end_also_when_it_never_began():
-    ahead = ReadingAhead(("tui.terminal.speeds", "tui.session.destination"))
+    ahead = ReadingAhead(("tui.terminal.frame_clock", "tui.session.destination"))
     ahead.wait()
     ahead.begin()
     ahead.wait()
-    assert {"tui.terminal.speeds", "tui.session.destination"} <= set(sys.modules)
+    assert {"tui.terminal.frame_clock", "tui.session.destination"} <= set(sys.modules)

@@ -2,8 +2,7 @@
 
 import pytest
 
-from docs.generate.shots import lost
-from docs.generate.stage import Stage
+from docs.generate.screenshots import Stage, lost
 from tests.tui.driving import driving
 from tests.tui.style_runs import runs
 from tui.terminal.theme import Look

@@ -6,14 +6,11 @@ from hypothesis import strategies as st
 from cluster_model.protocol import events
 from cluster_model.protocol.events import DATA_KINDS, KINDS
 from tests.tui.test_feed import elected, sample
-from tui.keybindings.keys_of_modes import LANES as LANE_KEYS
-from tui.viewmodel.timeline import event_feed, mark_words
-from tui.viewmodel.timeline.event_feed import LOAD_BIN_US, MOST, Lane, Load, Mark, Tape
-from tui.viewmodel.timeline.feed import QUIET_KINDS
-from tui.viewmodel.timeline.mark_words import CLIENTS, CLUSTER, FAULTS, LANES, SAFETY
-from tui.viewmodel.timeline.stops import Shown
-from tui.viewmodel.timeline.time_window import Window, fit
-from tui.viewmodel.timeline.timeline_rows import LOAD, Drawer
+from tui.keybindings.scopes import LANES as LANE_KEYS
+from tui.viewmodel.timeline import event_feed, event_text
+from tui.viewmodel.timeline.event_feed import LOAD_BIN_US, MOST, QUIET_KINDS, Lane, Load, Mark, Tape
+from tui.viewmodel.timeline.event_text import CLIENTS, CLUSTER, FAULTS, LANES, SAFETY
+from tui.viewmodel.timeline.timeline_rows import LOAD, Drawer, Shown, Window, fit
 
 SECOND = 1_000_000
 ALL = (*LANES, LOAD)
@@ -39,16 +36,16 @@ def marks(lane):
 
 def test_every_rare_kind_has_its_lane_and_its_names():
     rare = set(KINDS) - DATA_KINDS - QUIET_KINDS
-    assert set(mark_words.SORTS) == rare
-    assert {sort.lane for sort in mark_words.SORTS.values()} == set(LANES)
+    assert set(event_text.SORTS) == rare
+    assert {sort.lane for sort in event_text.SORTS.values()} == set(LANES)
     assert tuple(event_feed.WEIGHTS)[-1] == "lost"
 
 
 def test_every_rare_kind_makes_a_mark_with_a_short_name():
-    for kind in mark_words.SORTS:
+    for kind in event_text.SORTS:
         made = taped(sample(kind))
         (mark,) = [mark for lane in made.lanes.values() for mark in marks(lane)]
-        assert mark_words.label(mark.first, 1, mark.records, mark.role), kind
+        assert event_text.mark_label(mark.first, 1, mark.records, mark.role), kind
         assert mark.role in event_feed.WEIGHTS, kind
 
 

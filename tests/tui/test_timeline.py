@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cluster_model.protocol import events
-from faults.declarations.action import Action
+from faults.declarations.fault import Action
 from playbooks.engine.session import Session
 from playbooks.parser.loader import loads
 from tests.playbooks.test_no_return import TAIL
@@ -16,8 +16,8 @@ from tests.tui.driving import Driver, driving
 from tests.tui.test_feed import elected
 from tests.tui.test_tape import ALL, acked, down, taped
 from tui.app import FloodmarkApp
-from tui.keybindings.keys_of_modes import LANES as LANE_KEYS
-from tui.screens import layout
+from tui.keybindings.scopes import LANES as LANE_KEYS
+from tui.screens import cluster
 from tui.screens.finding import AutopsyScreen
 from tui.screens.modes.timeline import TimelineScreen
 from tui.session.background_tasks import findings_so_far
@@ -26,11 +26,27 @@ from tui.terminal import glyphs
 from tui.terminal.frame_clock import StepClock
 from tui.terminal.theme import Look
 from tui.viewmodel.timeline import mark_detail
-from tui.viewmodel.timeline.mark_words import CLIENTS, CLUSTER, FAULTS, LANES, SAFETY
-from tui.viewmodel.timeline.stops import LONGEST, Shown, across, step, stop_at, stops
-from tui.viewmodel.timeline.time_window import UNITS, Window, around, fit, tick_text, ticks, unit_text, zoomed
-from tui.viewmodel.timeline.timeline_rows import LABEL, LOAD, Drawer
-from tui.widgets.timeline_part import paint
+from tui.viewmodel.timeline.event_text import CLIENTS, CLUSTER, FAULTS, LANES, SAFETY
+from tui.viewmodel.timeline.timeline_rows import (
+    LABEL,
+    LOAD,
+    LONGEST,
+    UNITS,
+    Drawer,
+    Shown,
+    Window,
+    across,
+    around,
+    fit,
+    step,
+    stop_at,
+    stops,
+    tick_text,
+    ticks,
+    unit_text,
+    zoomed,
+)
+from tui.widgets.timeline import paint
 
 SECOND = 1_000_000
 SIZES = {"80x24": (80, 24), "120x40": (120, 40), "200x60": (200, 60)}
@@ -253,7 +269,7 @@ def page(bridge, lane, kind, width=100):
     stop = stop_at(bridge.tape, lane, marks[-1].at_us, 1)
     happened = mark_detail.of_stop(bridge.happened(stop.first_us, stop.last_us, 400), stop)
     told = mark_detail.told_by(findings_so_far(bridge), happened)
-    rows = mark_detail.build(stop, happened, told, (), width)
+    rows = mark_detail.build_mark(stop, happened, told, (), width)
     return ["".join(piece for piece, _role in row.pieces).rstrip() for row in rows]
 
 
@@ -280,7 +296,7 @@ def test_of_many_events_the_first_are_told_and_the_rest_counted():
     tape = taped(*[elected(f"orders-{number}", leader=number) for number in range(500)])
     stop = stop_at(tape, CLUSTER, 10, SECOND)
     told = [elected(f"orders-{number}", leader=number) for number in range(mark_detail.EVENTS_READ)]
-    rows = mark_detail.build(stop, told, (), (), 80)
+    rows = mark_detail.build_mark(stop, told, (), (), 80)
     assert any("the first 400 of 500" in row.pieces[0][0] for row in rows)
     assert len(rows) < mark_detail.LINES + 6
 
@@ -421,7 +437,7 @@ async def test_a_strip_of_it_stands_at_the_foot_of_a_tall_screen(lost):
 
 def test_the_strip_is_there_where_everything_else_keeps_its_room():
     for size, there in {(80, 24): False, (120, 40): False, (120, 52): True, (200, 60): True}.items():
-        boxes = layout.plan(*size, partitions=10, replicas=3, clients=7)
+        boxes = cluster.plan(*size, partitions=10, replicas=3, clients=7)
         assert ("timeline-pane" in boxes) == there
         assert boxes["lanes-pane"].height >= 7
         assert boxes["feed-pane"].height >= 5

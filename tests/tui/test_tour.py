@@ -12,9 +12,8 @@ from tests.tui.driving import driving
 from tests.tui.test_autopsy_screen import FOUND
 from tui.keybindings import keymap
 from tui.screens.finding import AutopsyScreen
-from tui.session.explaining import Explanation
-from tui.tour import NAME, PAUSE_IT, STOPS, WIDTH, Sight, Tour
-from tui.touring import CoachPane
+from tui.session.background_tasks import Explanation
+from tui.tour import NAME, PAUSE_IT, STOPS, WIDTH, CoachPane, Sight, Tour
 
 SIZES = {"80x24": (80, 24), "120x40": (120, 40), "200x60": (200, 60)}
 SECOND = 1_000_000

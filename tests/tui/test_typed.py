@@ -3,16 +3,27 @@
 import pytest
 
 from faults.catalogue import CATALOGUE
-from faults.declarations.action import Action
+from faults.declarations.fault import Action
 from faults.declarations.operation import OPERATIONS
-from playbooks.parser.steps.live import facts_of
+from playbooks.parser.steps.timed_steps import facts_of
 from tests.tui import fake_views
 from tests.tui.driving import driving
 from tui.keybindings.keymap import KEYS
 from tui.screens.command_line import CommandScreen
 from tui.screens.help import HelpScreen
-from tui.session.completing import completed, hints
-from tui.session.typed_commands import Act, Go, Place, Play, Press, Speed, TypedError, facts_now, read_line
+from tui.session.typed_commands import (
+    Act,
+    Go,
+    Place,
+    Play,
+    Press,
+    Speed,
+    TypedError,
+    completed,
+    facts_now,
+    hints,
+    read_line,
+)
 
 SIZES = {"80x24": (80, 24), "120x40": (120, 40), "200x60": (200, 60)}
 PLACE = Place(

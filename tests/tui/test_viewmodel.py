@@ -5,16 +5,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from playbooks.results.client_books import ClientBooks
+from playbooks.results.client_stats import ClientBooks
 from tests.tui import fake_views
-from tui.screens import layout
-from tui.terminal import format, glyphs, speeds
-from tui.viewmodel import lanes, partition_matrix, sheet, side, status_bar
-from tui.viewmodel.timeline.rates import Rates
+from tui.screens import cluster
+from tui.terminal import format, frame_clock, glyphs
+from tui.viewmodel import fault_sheet, log_view, partition_matrix, side_panes, status_bar
+from tui.viewmodel.timeline.event_feed import Rates
 
 
 def rows_of(view, width=80, height=20, cursor=(0, 0)):
-    return partition_matrix.build(view, width=width, height=height, cursor=cursor)
+    return partition_matrix.build_matrix(view, width=width, height=height, cursor=cursor)
 
 
 # -- matrix ---------------------------------------------------------------------------------------------------------
@@ -72,7 +72,7 @@ def test_the_cursor_is_always_in_view(partitions, brokers, height, width, cursor
         brokers=brokers, partitions=tuple(fake_views.partition(f"t-{at}") for at in range(partitions))
     )
     cursor = (min(cursor[0], max(partitions - 1, 0)), min(cursor[1], brokers - 1))
-    built = partition_matrix.build(view, width=width, height=height, cursor=cursor, before=before)
+    built = partition_matrix.build_matrix(view, width=width, height=height, cursor=cursor, before=before)
     assert len(built.rows) == max(0, min(partitions, height - 1))
     assert 0 <= built.head.cursor < built.head.columns.shown
     if built.rows:
@@ -92,11 +92,13 @@ def test_the_window_says_where_it_stands():
 
 def built_lanes(**window):
     view = fake_views.view()
-    return lanes.build(view, view.partitions[0], fake_views.log(**window), 3)
+    return log_view.build_lanes(view, view.partitions[0], fake_views.log(**window), 3)
 
 
 def lane(broker, **window):
-    return next(row for row in built_lanes(**window).rows if isinstance(row, lanes.Lane) and row.broker == f"b{broker}")
+    return next(
+        row for row in built_lanes(**window).rows if isinstance(row, log_view.Lane) and row.broker == f"b{broker}"
+    )
 
 
 def flat(row):
@@ -125,9 +127,9 @@ def test_a_log_that_ends_before_the_window_says_where():
 @given(start=st.integers(0, 200), size=st.integers(10, 120))
 def test_lanes_fill_the_window_exactly(start, size):
     for row in built_lanes(start=start, end=start + size).rows:
-        if isinstance(row, lanes.Lane):
+        if isinstance(row, log_view.Lane):
             assert len(flat(row)) == size
-        if isinstance(row, lanes.Ruler):
+        if isinstance(row, log_view.Ruler):
             assert len(row.text) == size
 
 
@@ -151,16 +153,16 @@ def test_marks_outside_the_window_are_left_out_but_for_the_high_watermark():
 
 
 def test_the_window_follows_the_tail_in_steps():
-    starts = [lanes.tail(leo, 60) for leo in range(200)]
+    starts = [log_view.tail(leo, 60) for leo in range(200)]
     assert starts[:59] == [0] * 59
-    assert {after - before for before, after in pairwise(starts)} == {0, lanes.STEP}
+    assert {after - before for before, after in pairwise(starts)} == {0, log_view.STEP}
     assert all(start + 60 > leo for leo, start in enumerate(starts))
 
 
 def test_the_fork_is_the_first_differing_offset():
-    assert lanes.fork(fake_views.log()) == 121
+    assert log_view.fork(fake_views.log()) == 121
     sound = fake_views.log()
-    assert lanes.fork(replace(sound, lanes=sound.lanes[:2])) == -1
+    assert log_view.fork(replace(sound, lanes=sound.lanes[:2])) == -1
 
 
 # -- status bar -----------------------------------------------------------------------------------------------------
@@ -231,23 +233,23 @@ def said(rows):
 
 
 def test_faults_tell_the_time_left_and_how_to_heal_them():
-    rows = side.faults(fake_views.troubled())
+    rows = side_panes.faults(fake_views.troubled())
     assert said(rows) == [
         "▾ lag broker 3 latency 200ms [heal]",
         "▾ gc pause broker 2 18.2s [heal]",
         "▾ crash broker 1 [heal]",
     ]
     assert [row.fault for row in rows] == [3, 2, 1]
-    assert said(side.faults(fake_views.troubled(), 2))[1] == "and 2 more"
+    assert said(side_panes.faults(fake_views.troubled(), 2))[1] == "and 2 more"
 
 
 def test_an_empty_board_says_how_to_fill_it():
-    assert said(side.faults(fake_views.view())) == ["no faults active, press f"]
+    assert said(side_panes.faults(fake_views.view())) == ["no faults active, press f"]
 
 
 def test_clients_tell_their_books_and_keep_their_lines():
     books = ClientBooks()
-    text = said(side.clients(fake_views.view(), {"checkout": 199.6, "billing": 300.0}, books))
+    text = said(side_panes.clients(fake_views.view(), {"checkout": 199.6, "billing": 300.0}, books))
     assert text == [
         "● checkout acks=all200/s",
         "  sent 200 acked 190 queued 9",
@@ -261,20 +263,20 @@ def test_clients_tell_their_books_and_keep_their_lines():
     books.producer("clicks").retries = 4
     books.group("billing").rebalances = 7
     view = fake_views.view()
-    without = said(side.clients(view, {}, books))
+    without = said(side_panes.clients(view, {}, books))
     assert without[5] == "  retries 4 NOT_LEADER_OR_FOLLOWER"
     assert without[7] == "  2 members no coordinator rebalances 7"
     view = replace(view, groups=(replace(view.groups[0], generation=5, members=1),))
-    assert said(side.clients(view, {}, books))[7] == "  1 member generation 5 rebalances 7"
-    assert len(said(side.clients(view, {}, books))) == len(text)
+    assert said(side_panes.clients(view, {}, books))[7] == "  1 member generation 5 rebalances 7"
+    assert len(said(side_panes.clients(view, {}, books))) == len(text)
 
 
 def test_the_replica_under_the_cursor_tells_what_it_believes():
-    text = said(side.replica(fake_views.view(), 0, 0))
+    text = said(side_panes.replica(fake_views.view(), 0, 0))
     assert text[1].endswith("epoch 3/5")
     assert text[-1] == "believes leader b1 epoch 3 ISR 1,2,3"
-    assert side.replica(fake_views.view(), 99, 0) == ()
-    assert "no replica of orders-0" in said(side.replica(fake_views.view(brokers=4), 0, 3))[1]
+    assert side_panes.replica(fake_views.view(), 99, 0) == ()
+    assert "no replica of orders-0" in said(side_panes.replica(fake_views.view(brokers=4), 0, 3))[1]
 
 
 def test_rates_are_per_virtual_second_over_the_last_two():
@@ -303,15 +305,15 @@ class Fault:
 
 
 def test_the_sheet_names_the_length_of_time_that_a_fault_will_use():
-    assert sheet.with_defaults(Fault("l", (Param(200_000), Param(0)))) == "lag 200ms"
-    assert sheet.with_defaults(Fault("c")) == "lag"
-    assert sheet.with_defaults(Fault("g", usual_for_us=15_000_000)) == "lag 15s"
+    assert fault_sheet.with_defaults(Fault("l", (Param(200_000), Param(0)))) == "lag 200ms"
+    assert fault_sheet.with_defaults(Fault("c")) == "lag"
+    assert fault_sheet.with_defaults(Fault("g", usual_for_us=15_000_000)) == "lag 15s"
 
 
 def test_many_faults_stand_in_columns_and_none_is_left_out():
     faults = [Fault(chr(ord("a") + at)) for at in range(20)]
-    built = sheet.build(faults, chosen=3, title="on b1", expectation="", width=80)
-    items = [item for row in built.rows if isinstance(row, sheet.ItemRow) for item in row.items]
+    built = fault_sheet.build_list(faults, chosen=3, title="on b1", expectation="", width=80)
+    items = [item for row in built.rows if isinstance(row, fault_sheet.ItemRow) for item in row.items]
     assert sorted(item.letter for item in items) == [fault.letter for fault in faults]
     assert [item.letter for item in items if item.chosen] == ["d"]
     assert len(built.rows) < 10
@@ -325,7 +327,7 @@ def test_many_faults_stand_in_columns_and_none_is_left_out():
     clients=st.integers(1, 40), controllers=st.integers(0, 6),
 )  # fmt: skip
 def test_panes_cover_the_screen_without_overlap(width, height, partitions, replicas, clients, controllers):
-    boxes = layout.plan(
+    boxes = cluster.plan(
         width, height, partitions=partitions, replicas=replicas, clients=clients, controllers=controllers
     )
     seen = set()
@@ -335,21 +337,21 @@ def test_panes_cover_the_screen_without_overlap(width, height, partitions, repli
         assert not cells & seen
         seen |= cells
     assert {x for x, _y in seen} == set(range(width))
-    assert {y for _x, y in seen} == set(range(layout.BARS, height - 1))
-    assert len(seen) == width * (height - layout.BARS - 1)
+    assert {y for _x, y in seen} == set(range(cluster.BARS, height - 1))
+    assert len(seen) == width * (height - cluster.BARS - 1)
 
 
 def test_the_matrix_and_the_lanes_are_always_there():
     for size in ((60, 18), (80, 24), (120, 40), (200, 60)):
-        boxes = layout.plan(*size, partitions=10, replicas=3, clients=7)
+        boxes = cluster.plan(*size, partitions=10, replicas=3, clients=7)
         assert boxes["matrix-pane"].height >= 8
         assert boxes["lanes-pane"].height >= 7
-    assert "feed-pane" in layout.plan(80, 24, partitions=10, replicas=3, clients=7)
+    assert "feed-pane" in cluster.plan(80, 24, partitions=10, replicas=3, clients=7)
 
 
 def test_below_the_smallest_size_nothing_is_placed():
-    assert layout.plan(59, 40, partitions=1, replicas=1, clients=1) == {}
-    assert layout.plan(120, 17, partitions=1, replicas=1, clients=1) == {}
+    assert cluster.plan(59, 40, partitions=1, replicas=1, clients=1) == {}
+    assert cluster.plan(120, 17, partitions=1, replicas=1, clients=1) == {}
 
 
 # -- words ----------------------------------------------------------------------------------------------------------
@@ -376,14 +378,14 @@ def test_counts_stay_short(number):
 
 
 def test_speeds_go_up_and_down_the_same_ladder():
-    speed, ladder = speeds.SPEEDS[0], [speeds.SPEEDS[0]]
-    while speeds.faster(speed) != speed:
-        speed = speeds.faster(speed)
+    speed, ladder = frame_clock.SPEEDS[0], [frame_clock.SPEEDS[0]]
+    while frame_clock.faster(speed) != speed:
+        speed = frame_clock.faster(speed)
         ladder.append(speed)
-    assert tuple(ladder) == speeds.SPEEDS
-    assert speeds.slower(speeds.SPEEDS[0]) == speeds.SPEEDS[0]
-    assert speeds.slower(3.0) == 2.0
-    assert speeds.faster(3.0) == 5.0
+    assert tuple(ladder) == frame_clock.SPEEDS
+    assert frame_clock.slower(frame_clock.SPEEDS[0]) == frame_clock.SPEEDS[0]
+    assert frame_clock.slower(3.0) == 2.0
+    assert frame_clock.faster(3.0) == 5.0
 
 
 def test_names_are_cut_to_a_few():

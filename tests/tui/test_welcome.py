@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from playbooks.library.shelf import shelf
-from tui import gallery
-from tui.launch import TOUR
+from playbooks.library.index import shelf
+from tui import welcome
+from tui.launcher import TOUR
 from tui.session.destination import PLAYBOOK, Wish
 from tui.terminal.theme import Look
 from tui.tour import NAME
@@ -44,16 +44,16 @@ async def test_in_ascii_there_is_nothing_else():
 
 def test_all_that_is_offered_is_bundled_and_can_be_watched():
     known = {each.name: each for each in shelf()}
-    offered = [offer.key for offer in gallery.OFFERS if offer.key and offer.key != gallery.SESSIONS]
-    assert len(gallery.GALLERY) == 8
+    offered = [offer.key for offer in welcome.OFFERS if offer.key and offer.key != welcome.SESSIONS]
+    assert len(welcome.GALLERY) == 8
     assert len(set(offered)) == len(offered)
     assert not any(known[name].manual for name in offered)
-    assert gallery.TOUR == TOUR == NAME
+    assert welcome.TOUR == TOUR == NAME
 
 
 @pytest.mark.parametrize(
     ("keys", "name"),
-    [(["enter"], "tour"), (["down", "enter"], gallery.GALLERY[0][0]), (["t"], "tour"), (["s"], "sandbox"),
+    [(["enter"], "tour"), (["down", "enter"], welcome.GALLERY[0][0]), (["t"], "tour"), (["s"], "sandbox"),
      (["pagedown", "up", "enter"], "sandbox"), (["up", "enter"], "tour")],
 )  # fmt: skip
 async def test_every_choice_is_a_wish(keys, name):

@@ -3,34 +3,91 @@
 Every command imports what it needs when it runs, so that ``floodmark --help`` and bad input answer at once.
 """
 
+import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, NoReturn
+from typing import Annotated, Any, Final, NoReturn
 
 import typer
+from typer.core import TyperGroup
 
-from playbooks.exit_codes import BAD_INPUT, INTERRUPTED
+from playbooks.errors import BAD_INPUT, INTERRUPTED
 from playbooks.session_format.filesystem import Fsync
-from tui.cli.commands import completed_names as known
-from tui.cli.commands.analysis import register as register_storm
-from tui.cli.commands.ask_command import register as register_ask
-from tui.cli.commands.explore_command import register as register_explore
-from tui.cli.commands.live_command import register as register_live
+from tui.cli.commands import options as known
+from tui.cli.commands.analysis import register_ask, register_explore, register_shrink, register_storm, register_why
 from tui.cli.commands.options import FsyncOption, JsonOption, SeedOption
-from tui.cli.commands.reference import register as register_reference
-from tui.cli.commands.report import register as register_fleet
-from tui.cli.commands.report_command import register as register_report
-from tui.cli.commands.run import register as register_run
-from tui.cli.commands.serve_command import register as register_serve
-from tui.cli.commands.settings_command import register as register_settings
-from tui.cli.commands.shrink_command import register as register_shrink
-from tui.cli.commands.spark_command import register as register_spark
-from tui.cli.commands.why_command import register as register_why
-from tui.cli.completion_command import answering, is_asked
-from tui.cli.completion_command import register as register_completion
-from tui.cli.plain_help import Commands
+from tui.cli.commands.reference import register_reference, register_settings
+from tui.cli.commands.report import register_fleet, register_report, register_spark
+from tui.cli.commands.run import register_live, register_run, register_serve
 from tui.output.console import complain, silence
+
+# ``floodmark completion``: what makes a shell complete commands, options and names.
+#
+# The shell asks the program itself at each tab, by a variable of the environment: what is completed is what can be
+# typed.
+
+
+PROGRAM: Final = "floodmark"
+ASKS: Final = "_FLOODMARK_COMPLETE"
+"""Set by a shell that wants to know how a line may go on."""
+
+
+class Shell(StrEnum):
+    """The shells that are known."""
+
+    BASH = "bash"
+    ZSH = "zsh"
+    FISH = "fish"
+
+
+def register_completion(app: typer.Typer, end: Callable[[Callable[[], int]], NoReturn]) -> None:
+    """Add the command; ``end`` does what a command does and leaves with its exit code."""
+
+    @app.command("completion")
+    def _completion(shell: Annotated[Shell, typer.Argument(help="Your shell.")]) -> None:
+        """Print what makes a shell complete floodmark: commands, options, playbooks, faults, sessions.
+
+        For bash, put `source <(floodmark completion bash)` into ~/.bashrc. For zsh, put `source <(floodmark completion
+        zsh)` into ~/.zshrc, behind compinit. For fish, write it to ~/.config/fish/completions/floodmark.fish.
+        """
+        end(lambda: print_script(app, shell))
+
+
+def print_script(app: typer.Typer, shell: Shell) -> int:
+    """The script of a shell, on stdout."""
+    answering()
+    from typer.completion import shell_complete  # noqa: PLC0415 - only who asks for it pays for it
+
+    return shell_complete(typer.main.get_command(app), {}, PROGRAM, ASKS, f"source_{shell}")
+
+
+def is_asked(environ: Mapping[str, str] = os.environ) -> bool:
+    """Whether this process was started by a shell that wants a line completed."""
+    return ASKS in environ
+
+
+def answering() -> None:
+    """Let the questions of shells be understood: with options of its own for it, Typer would do so unasked."""
+    from typer.completion import get_completion_inspect_parameters  # noqa: PLC0415
+
+    get_completion_inspect_parameters()
+
+
+# Help without frames: what draws them reads a Markdown parser first, and takes longer than all else of it.
+
+
+class Commands(TyperGroup):
+    """Commands, of which the list tells in whole sentences."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Each with the first paragraph of its help."""
+        told = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
+        rows = [(name, " ".join((each.help or "").split("\n\n")[0].split())) for name, each in told if each is not None]
+        with formatter.section("Commands"):
+            formatter.write_dl(rows)
+
 
 app = typer.Typer(
     name="floodmark",
@@ -117,7 +174,7 @@ def _check(
     json: JsonOption = False,
 ) -> None:
     """Read playbooks without running them; every mistake is told with its place."""
-    from tui.cli.reference.checking import check  # noqa: PLC0415
+    from tui.cli.reference.library import check  # noqa: PLC0415
 
     _end(lambda: check(files, json=json))
 
@@ -134,7 +191,7 @@ def _replay(
 
     Exit code 0: it came out the same. 1: it did not. 2: the session cannot be read.
     """
-    from tui.cli.sessions.replaying import run_replay  # noqa: PLC0415
+    from tui.cli.sessions.recorded import run_replay  # noqa: PLC0415
 
     _end(lambda: run_replay(session, json=json))
 
@@ -168,7 +225,7 @@ def _recover(
 
     Exit code 0: all are sealed. 1: one came out differently, and is left as it is. 2: one cannot be read.
     """
-    from tui.cli.sessions.recovering import run_recover  # noqa: PLC0415
+    from tui.cli.sessions.recorded import run_recover  # noqa: PLC0415
 
     _end(lambda: run_recover(sessions))
 
@@ -221,7 +278,7 @@ def _import(
     out: OutOption = None,
 ) -> None:
     """Unpack bundles into the directory of sessions."""
-    from tui.cli.sessions.bundles import run_import  # noqa: PLC0415
+    from tui.cli.sessions.recorded import run_import  # noqa: PLC0415
 
     _end(lambda: run_import(files, out))
 
@@ -241,7 +298,7 @@ def _peek(
 
     Exit code 0: there is one. 1: nothing was ever written there. 2: bad input.
     """
-    from tui.cli.sessions.peeking import run_peek  # noqa: PLC0415
+    from tui.cli.sessions.recorded import run_peek  # noqa: PLC0415
 
     _end(lambda: run_peek(session, partition, offset, at=at, records=records, json=json))
 
@@ -261,7 +318,7 @@ def _groups(
 
     Exit code 0: there is something to show. 1: there is no such group at that time. 2: bad input.
     """
-    from tui.cli.sessions.groups import run_groups  # noqa: PLC0415
+    from tui.cli.sessions.recorded import run_groups  # noqa: PLC0415
 
     def work() -> int:
         if members and state:
@@ -287,7 +344,7 @@ def _demo(
     out: Annotated[Path, typer.Option(file_okay=False, help="Where sessions and report go.")] = Path("reports/demo"),
 ) -> None:
     """Two histories and a live crash, then their report: the whole of floodmark in about a minute."""
-    from tui.cli.runs.demo import demo  # noqa: PLC0415
+    from tui.cli.runs.run import demo  # noqa: PLC0415
 
     _end(lambda: demo(out))
 
@@ -305,7 +362,7 @@ def main() -> None:
         complain(f"nested too deeply: {error}")
         raise SystemExit(BAD_INPUT) from None
     except Exception as error:
-        from tui.output import crash  # noqa: PLC0415
+        from tui.output import session_end as crash  # noqa: PLC0415
 
         raise SystemExit(crash.keep(error)) from None
 

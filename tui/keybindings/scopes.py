@@ -3,18 +3,243 @@
 The same key may do something else in another scope. A mode's own key hides the main screen's key there.
 """
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cache
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
 from textual.binding import Binding, BindingType
 
-from tui.keybindings.keymap import GROUPS, KEYS, Key, manual_rows
-from tui.keybindings.keys_of_modes import CLIENTS as CLIENT_KEYS
-from tui.keybindings.keys_of_modes import COMPARE, LOG, PLAYBOOKS, REPORT, TIMELINE
-from tui.keybindings.keys_of_pages import BARE, PAGES, TYPED
-from tui.keybindings.scoped import Own, key
+from tui.keybindings.keymap import FIRST, GROUPS, KEYS, Key, Own, Page, key, manual_rows, shown
+
+# The keys that each mode has for itself alone.
+
+
+_LIST_OF_MODE: Final = (
+    Own("up", "up,k", "move(-1)", "a line up"),
+    Own("down", "down,j", "move(1)", "a line down"),
+    Own("page_up", "pageup", "move(-10)", "ten lines up"),
+    Own("page_down", "pagedown", "move(10)", "ten lines down"),
+)
+
+LOG: Final = (
+    Own("left", "left,h", "offset(-1)", "a cell back"),
+    Own("right", "right,l", "offset(1)", "a cell on"),
+    Own("back", "shift+left", "offset(-10)", "ten cells back"),
+    Own("on", "shift+right", "offset(10)", "ten cells on"),
+    Own("page_up", "pageup", "window(-1)", "a window back"),
+    Own("page_down", "pagedown", "window(1)", "a window on"),
+    Own("up", "up,k", "replica(-1)", "replica above"),
+    Own("down", "down,j", "replica(1)", "replica below"),
+    Own("next_partition", "tab", "partition(1)", "next partition"),
+    Own("partition_before", "shift+tab", "partition(-1)", "partition before"),
+    Own("more", "plus,equals_sign", "zoom(1)", "more offsets to a cell"),
+    Own("fewer", "minus", "zoom(-1)", "fewer offsets to a cell"),
+    Own("hw", "t", "high_watermark", "around the high watermark"),
+    Own("fork", "F", "fork", "where the logs part"),
+    Own("start", "g", "log_start", "where the log begins"),
+    Own("tail", "end", "tail", "follow the end of the log"),
+    Own("written", "enter", "written", "back to the moment at which the record was written"),
+    Own("peek", "p", "peek", "the record whole"),
+    Own("internal", "i", "internal", "show or hide Kafka's own topics"),
+)
+CLIENTS: Final = (
+    Own("close", "c,q", "main(\"mode('cluster')\")", "back to the cluster"),
+    Own("up", "up,k", "move(-1)", "the client above; a group is all its members"),
+    Own("down", "down,j", "move(1)", "the client below"),
+    Own("page_up", "pageup", "move(-10)", "ten clients up"),
+    Own("page_down", "pagedown", "move(10)", "ten clients down"),
+)
+LANES: Final = {"faults": "t", "cluster": "c", "clients": "i", "safety": "x", "load": "o"}
+"""Lane of the timeline → the key that shows and hides it; none of them is a key that acts."""
+TIMELINE: Final = (
+    Own("left", "left,h", "mark(-1)", "the mark before"),
+    Own("right", "right,l", "mark(1)", "the next mark"),
+    Own("up", "up,k", "across(-1)", "the nearest mark of the lane above"),
+    Own("down", "down,j", "across(1)", "the nearest mark of the lane below; below them, the branches"),
+    Own("go", "enter", "go", "go to that instant; again: back to the present; over to a branch"),
+    Own("nearer", "plus,equals_sign", "zoom(1)", "zoom: nearer"),
+    Own("farther", "minus", "zoom(-1)", "zoom: farther"),
+    Own("whole", "z", "whole", "the whole session"),
+    Own("page_up", "pageup", "scroll(-1)", "back by half a window"),
+    Own("page_down", "pagedown", "scroll(1)", "on by half a window"),
+    Own("follow", "end", "follow", "let go of the mark, follow time"),
+    Own("back", "shift+left", "nudge(-1)", "one second back; the end of a span one column"),
+    Own("on", "shift+right", "nudge(1)", "one second on; the end of a span one column"),
+    Own("span", "v", "span", "begin a span here, whose end the arrows move; or let go of it"),
+    Own("export", "e", "export_span", "write the events of the span beside the recording"),
+    *(
+        Own(f"lane_{lane}", each, f"lane({lane!r})", f"hide the lane {lane}, or show it")
+        for lane, each in LANES.items()
+    ),
+)
+PLAYBOOKS: Final = (
+    Own("close", "P", "main(\"mode('cluster')\")", "back to the cluster"),
+    *_LIST_OF_MODE,
+    Own("text_down", "J", "text(5)", "the text: five lines down"),
+    Own("text_up", "K", "text(-5)", "the text: five lines up"),
+    Own("other", "tab", "other", "playbooks, or sessions"),
+    Own("filter", "slash", "filter", "choose by words; ! before a word: without it"),
+    Own("open", "o", "open", "open a file, a name or a session"),
+    Own("start", "enter", "start", "start the playbook, or open the session; that on the screen is sealed first"),
+    Own("back", "b", "back", "back to what was on the screen before"),
+)
+REPORT: Final = (
+    *_LIST_OF_MODE,
+    Own("left", "left,h", "choose(-1)", "the finding before"),
+    Own("right", "right,l", "choose(1)", "the next finding"),
+    Own("open", "enter", "open", "the autopsy of the finding"),
+    Own("export", "e", "app.export", "a playbook of the session so far"),
+)
+COMPARE: Final = (
+    Own("close", "q", "main(\"mode('cluster')\")", "back to the cluster"),
+    Own("up", "up,k", "partition(-1)", "partition above"),
+    Own("down", "down,j", "partition(1)", "partition below"),
+)
+
+
+# The keys that each page over the screen has for itself alone.
+
+
+_CLOSE: Final = "app.pop_screen"
+_LIST_OF_PAGE: Final = (
+    Own("up", "up,k", "choose(-1)", "line above"),
+    Own("down", "down,j", "choose(1)", "line below"),
+)
+
+AUTOPSY: Final = (
+    Own("out", "escape", "leave", "close"),
+    Own("left", "left,h", "frame(-1)", "the frame before"),
+    Own("right", "right,l", "frame(1)", "the next frame"),
+    *(Own(f"frame_{number}", str(number), f"go({number})", f"to frame {number}") for number in range(1, 6)),
+    Own("up", "up,k", "scroll(-1)", "a line up"),
+    Own("down", "down,j", "scroll(1)", "a line down"),
+    Own("page_up", "pageup", "scroll(-10)", "ten lines up"),
+    Own("page_down", "pagedown", "scroll(10)", "ten lines down"),
+    Own("finding", "n", "finding(1)", "the next finding"),
+    Own("finding_before", "N", "finding(-1)", "the finding before"),
+    Own("what_if", "w", "what_if", "a branch from the marked frame on"),
+    Own("saves", "s", "why", "what would have saved it"),
+    Own("next_change", "tab", "mark(1)", "mark the next change"),
+    Own("change_before", "shift+tab", "mark(-1)", "mark the change before"),
+    Own("take", "enter", "take", "run the marked change as a branch"),
+    Own("playbook", "c", "copy_playbook", "copy the session so far as a playbook"),
+    Own("copy", "y", "copy", "copy the sentence"),
+    Own("export", "e", "app.export", "a playbook of the session so far"),
+)
+
+PAGES: Final = (
+    Page("autopsy", "In an autopsy", AUTOPSY),
+    Page(
+        "record", "In a record",
+        (
+            Own("out", "escape,p,q", _CLOSE, "close"),
+            Own("left", "left,h", "move(-1)", "one offset back"),
+            Own("right", "right,l", "move(1)", "one offset on"),
+            Own("back", "shift+left", "move(-10)", "ten offsets back"),
+            Own("on", "shift+right", "move(10)", "ten offsets on"),
+            Own("copy", "y", "copy", "copy it"),
+        ),
+    ),
+    Page(
+        "branch", "In the list of branches",
+        (
+            Own("out", "escape,q,b", "leave", "close"),
+            *_LIST_OF_PAGE,
+            Own("take", "enter", "take", "change over to it"),
+            Own("compare", "c", "compare", "compare it with the one on the screen"),
+        ),
+    ),
+    Page(
+        "marks", "In the list of bookmarks",
+        (
+            Own("out", "escape,q,ctrl+b", "leave", "close"),
+            *_LIST_OF_PAGE,
+            Own("take", "enter", "take", "go there"),
+            Own("forget", "d,delete", "forget", "forget it"),
+        ),
+    ),
+    Page(
+        "setting", "In the settings",
+        (
+            Own("out", "escape,S,q", _CLOSE, "close"),
+            Own("up", "up,k", "mark(-1)", "the one above"),
+            Own("down", "down,j", "mark(1)", "the one below"),
+            Own("left", "left,h", "change(-1)", "the value before"),
+            Own("right", "right,l", "change(1)", "the next value"),
+            Own("write", "w", "write", "write the file"),
+            Own("undo", "u", "undo", "undo what was set last, in the file too"),
+        ),
+    ),
+    Page(
+        "help", "In this help",
+        (
+            Own("out", "escape,question_mark,q", _CLOSE, "close"),
+            Own("glossary", "g", "glossary", "all words"),
+        ),
+    ),
+    Page("growing", "While a branch is on its way", (Own("out", "escape", "give_up", "never mind"),)),
+    Page("label", "While there are letters over the screen", (Own("out", "escape", _CLOSE, "never mind"),)),
+    Page(
+        "word", "In the glossary",
+        (
+            Own("out", "escape", _CLOSE, "close"),
+            Own("up", "up", "scroll(-1)", "a line up"),
+            Own("down", "down", "scroll(1)", "a line down"),
+            Own("page_up", "pageup", "scroll(-10)", "ten lines up"),
+            Own("page_down", "pagedown", "scroll(10)", "ten lines down"),
+        ),
+    ),
+    Page(
+        "form", "In the form of a fault",
+        (
+            Own("out", "escape", _CLOSE, "back"),
+            Own("up", "up", "app.focus_previous", "the field above"),
+            Own("down", "down", "app.focus_next", "the field below"),
+            Own("queue", "ctrl+n", "queue", "queue it while time stands still"),
+        ),
+    ),
+    Page(
+        "value", "In the form of a setting",
+        (
+            Own("out", "escape", _CLOSE, "back"),
+            Own("up", "up", "step(-1)", "the value before, where they can be counted"),
+            Own("down", "down", "step(1)", "the next value"),
+        ),
+    ),
+    Page(
+        "to_time", "Where a time is asked for",
+        (
+            Own("out", "escape,ctrl+g", "leave", "close"),
+            Own("up", "up", "choose(-1)", "the bookmark above"),
+            Own("down", "down", "choose(1)", "the bookmark below"),
+        ),
+    ),
+    Page(
+        "line", "In the line of commands",
+        (
+            Own("out", "escape", _CLOSE, "close"),
+            Own("complete", "tab", "complete", "complete the word"),
+            Own("up", "up", "before(-1)", "the line before"),
+            Own("down", "down", "before(1)", "the next line"),
+        ),
+    ),
+    Page("question", "In a question about the future", (Own("out", "escape", "leave", "never mind, then close"),)),
+    Page(
+        "words", "In the line of a filter",
+        (
+            Own("out", "escape", "leave(False)", "drop the filter"),
+            Own("keep", "enter", "leave(True)", "keep the filter"),
+            Own("up", "up", "step(-1)", "a line up"),
+            Own("down", "down", "step(1)", "a line down"),
+        ),
+    ),
+)  # fmt: skip
+
+BARE: Final = ("growing", "label", "words")
+"""Names of those in which nothing else can be done."""
+TYPED: Final = ("word", "form", "value", "to_time", "line", "question", "words")
+"""Names of those in which something is typed."""
 
 Kind = Literal["mode", "page", "typed", "sheet", "program"]
 
@@ -64,7 +289,7 @@ def _scope(name: str, title: str, kind: Kind, own: Sequence[Own], more: tuple[st
 
 SCOPES: Final[tuple[Scope, ...]] = (
     _scope("microscope", "In the log", "mode", LOG),
-    _scope("clients", "Among the clients", "mode", CLIENT_KEYS, ("filter",)),
+    _scope("clients", "Among the clients", "mode", CLIENTS, ("filter",)),
     _scope("timeline", "On the timeline", "mode", TIMELINE),
     _scope("playbooks", "On the page of playbooks", "mode", PLAYBOOKS),
     _scope("report", "On the report", "mode", REPORT),
@@ -180,3 +405,85 @@ def manual() -> str:
     main = manual_rows([(title, [each for each in KEYS if each.group == group]) for group, title in GROUPS.items()])
     scoped = manual_rows([(each.title, list(each.keys)) for each in scopes()])
     return f"{main}\n\nKeys of one place alone, which elsewhere may do something else:\n\n{scoped}\n"
+
+
+# Other keys for actions: from what a file says to a key map without conflicts.
+
+
+Wanted = Mapping[str, tuple[str, ...]]
+"""Id of an action → the keys it is to have, as Textual names them."""
+HELP: Final = "see: floodmark settings --example"
+
+
+class Conflict(NamedTuple):
+    """Two actions of one scope on one key; the one that was changed keeps its own keys."""
+
+    id: str
+    key: str
+    other: str
+
+    @property
+    def words(self) -> str:
+        """What was found, and what is allowed."""
+        return f"found {shown(self.key)!r}, which is the key of {self.other} already; allowed is one that is free"
+
+
+def remapped(wanted: Wanted, keys: Sequence[Key] | None = None) -> tuple[Key, ...]:
+    """The key map with those keys instead; whoever asks has taken the conflicts out."""
+    return tuple(
+        replace(key, keys=",".join(wanted[key.id]), shown=shown(",".join(wanted[key.id]))) if key.id in wanted else key
+        for key in (all_keys() if keys is None else keys)
+    )
+
+
+def without_conflicts(
+    wanted: Wanted, keys: Sequence[Key] | None = None
+) -> tuple[dict[str, tuple[str, ...]], list[Conflict]]:
+    """What of it can be had, and why not the rest.
+
+    Giving an action its own keys back can bring the next conflict, so this goes on until there is none.
+    """
+    kept, told = dict(wanted), list[Conflict]()
+    while (found := next(_conflicts(kept, keys), None)) is not None:
+        told.append(found)
+        del kept[found.id]
+    return kept, told
+
+
+def _conflicts(wanted: Wanted, keys: Sequence[Key] | None) -> Iterator[Conflict]:
+    """In every scope by itself: the main screen with the program, then each mode, page and sheet.
+
+    What comes first wherever one is, the palette and quitting, cannot have a key of any of them.
+    """
+    found = remapped(wanted, keys)
+    first = [each for each in found if each.id in FIRST]
+    yield from _clashes(wanted, [each for each in found if each.group in GROUPS])
+    for scope in scopes():
+        own = [each for each in found if each.group == scope.name]
+        yield from _clashes(wanted, [*(first if scope.kind != "program" else ()), *own])
+
+
+def _clashes(wanted: Wanted, keys: Sequence[Key]) -> Iterator[Conflict]:
+    owners: dict[str, str] = {}
+    for each in keys:
+        for key in each.keys.split(","):
+            other = owners.setdefault(key, each.id)
+            if other != each.id:
+                changed, kept = (each.id, other) if each.id in wanted else (other, each.id)
+                yield Conflict(changed, key, kept)
+
+
+def hidden(wanted: Wanted, keys: Sequence[Key] | None = None) -> list[tuple[str, str]]:
+    """Id of a changed action, and a sentence: where a mode's own key hides one of the main screen's there."""
+    found = {each.id: each for each in remapped(wanted, keys)}
+    told = []
+    for scope in (each for each in scopes() if each.kind == "mode"):
+        own = {key: each.id for each in found.values() if each.group == scope.name for key in each.keys.split(",")}
+        for name in scope.through:
+            for key in found[name].keys.split(","):
+                over = own.get(key)
+                if over is not None and (over in wanted or name in wanted):
+                    changed = over if over in wanted else name
+                    where = scope.title[0].lower() + scope.title[1:]
+                    told.append((changed, f"{shown(key)!r} is {over} {where}, and not {name} as elsewhere"))
+    return told

@@ -5,7 +5,7 @@ from typing import Final
 
 from faults.catalogue import CATALOGUE
 from faults.declarations.operation import OPERATIONS as ALL_OPERATIONS
-from tui.keybindings.scoped import Own
+from tui.keybindings.keymap import Own
 
 
 def _letters(choices: Sequence[tuple[str, str, str]]) -> tuple[Own, ...]:

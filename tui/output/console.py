@@ -5,35 +5,84 @@ On a terminal there are colours and tables; in a pipe plain lines, one thing a l
 
 import os
 import sys
-from collections.abc import Iterable, Sequence
-from typing import IO, Any
+import time
+from collections.abc import Callable, Iterable, Sequence
+from types import TracebackType
+from typing import IO, TYPE_CHECKING, Any, Final, NamedTuple
 
 from rich import box
+from rich.cells import cell_len
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from playbooks.errors import PlaybookError
-from playbooks.exit_codes import BAD_INPUT, FAILED, INCONCLUSIVE, INTERNAL, INTERRUPTED, OK
-from tui.output.excerpts import excerpt_of
+from playbooks.errors import (
+    PlaybookError,
+    lines_of,
+    printable,
+)
 
-__all__ = [
-    "BAD_INPUT",
-    "FAILED",
-    "INCONCLUSIVE",
-    "INTERNAL",
-    "INTERRUPTED",
-    "OK",
-    "Quiet",
-    "answers",
-    "complain",
-    "complain_of",
-    "people",
-    "print_document",
-    "say",
-    "silence",
-    "table",
-]
+if TYPE_CHECKING:
+    from rich.progress import Progress
+
+
+# A line of a file with a caret below the column that something is wrong at.
+
+
+TAB: Final = "    "
+CUT: Final = "..."
+LEAST: Final = 20
+"""Columns of the file that are shown however narrow the terminal is."""
+
+
+class Excerpt(NamedTuple):
+    """Two lines to print, one below the other."""
+
+    line: str
+    caret: str
+
+
+def excerpt_of(text: str, line: int, column: int, width: int) -> Excerpt | None:
+    """Line and column, from 1, of a text, cut to ``width`` columns of a terminal; None where there is no such line.
+
+    Tabs become spaces and characters that are not printed become escapes; wide ones take the two columns they have.
+    """
+    lines = lines_of(text)
+    if not text or not 1 <= line <= len(lines):
+        return None
+    cells = [_cell(character) for character in lines[line - 1]]
+    at = min(max(column, 1) - 1, len(cells))
+    gutter = f"{line:>5} | "
+    before, after = _cut(cells, at, max(width - len(gutter) - 1, LEAST))
+    return Excerpt(gutter + before + after, " " * (len(gutter) - 2) + "| " + " " * cell_len(before) + "^")
+
+
+def _cell(character: str) -> str:
+    """What stands for a character on the screen."""
+    return TAB if character == "\t" else printable(character)
+
+
+def _cut(cells: list[str], at: int, room: int) -> tuple[str, str]:
+    """The line before the place and from it on, both cut where the whole does not fit."""
+    before, after = "".join(cells[:at]), "".join(cells[at:])
+    if cell_len(before) + cell_len(after) <= room:
+        return before, after
+    kept = max(room * 2 // 3, room - cell_len(after))  # more of what leads there than of what follows
+    if cell_len(before) > kept:
+        start = at
+        left = kept - len(CUT)
+        while start and cell_len(cells[start - 1]) <= left:
+            start -= 1
+            left -= cell_len(cells[start])
+        before = CUT + "".join(cells[start:at])
+    if cell_len(after) > room - cell_len(before):
+        end, left = at, room - cell_len(before) - len(CUT)
+        while end < len(cells) and cell_len(cells[end]) <= left:
+            left -= cell_len(cells[end])
+            end += 1
+        after = "".join(cells[at:end]) + CUT
+    return before, after
+
 
 PIPED = 120
 """Columns that a line of a file may take where nobody knows how wide the reader's are."""
@@ -115,3 +164,58 @@ def print_document(text: str) -> None:
         sys.stdout.flush()
     except BrokenPipeError:
         silence(sys.stdout)
+
+
+# Says how far a long thing is: a moving line on a terminal, a line now and then elsewhere, nothing for short ones.
+
+
+PATIENCE_S = 1.0
+"""Nothing is said about what is done by then."""
+EVERY_S = 5.0
+"""Between two lines where nothing can move."""
+
+
+class Telling:
+    """Progress of one thing, on a console; use it as a context and call :meth:`tell` often."""
+
+    def __init__(self, console: Console, clock: Callable[[], float] = time.monotonic) -> None:
+        self._console = console
+        self._clock = clock
+        self._started = clock()
+        self._said = self._started
+        self._bar: Progress | None = None
+
+    def __enter__(self) -> "Telling":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.hide()
+
+    def hide(self) -> None:
+        """Take the moving line away, to print something else."""
+        if self._bar is not None:
+            self._bar.stop()
+            self._bar = None
+
+    def tell(self, words: Callable[[], str]) -> None:
+        """How far it is, when it is time to say so."""
+        now = self._clock()
+        if now - self._started < PATIENCE_S or self._console.quiet:
+            return
+        if self._console.is_terminal:
+            self._move(words())
+        elif now - self._said >= EVERY_S:
+            self._said = now
+            say(self._console, words())
+
+    def _move(self, text: str) -> None:
+        if self._bar is None:
+            from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn  # noqa: PLC0415 - see tell
+
+            columns = (SpinnerColumn("line"), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
+            self._bar = Progress(*columns, console=self._console, transient=True)
+            self._bar.add_task(text)
+            self._bar.start()
+        self._bar.update(self._bar.task_ids[0], description=text)

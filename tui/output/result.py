@@ -1,37 +1,571 @@
 """A session's outcome in words."""
 
-from collections.abc import Sequence
+import os
+import textwrap
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import zip_longest
+from typing import Any, Final, TypeVar
 
 from rich.console import Console
 from rich.markup import escape
 
+from cluster_model.checker.anomalies.checker import Seen
+from cluster_model.checker.root_cause.findings import ABANDONED, DUPLICATE, REORDERED, SKIPPED, Finding, Link
+from cluster_model.observation.views import BookView, Stuck, Unjudged
 from cluster_model.protocol.events import (
     DATA_KINDS,
     AdminAnswered,
     Event,
     FaultSkipped,
     GuardActed,
+    LivenessOverdue,
     RecordsLost,
     StepTaken,
     describe,
 )
 from playbooks.engine.expectations import NEVER_ASKED, seconds
-from playbooks.engine.manual_session import Shown
-from playbooks.engine.step_checks import show_rows
-from playbooks.engine.trace_rows import TraceTable
+from playbooks.engine.manual_session import Row, Shown, TraceTable
+from playbooks.engine.step_scheduler import State, show_rows
 from playbooks.errors import counted
 from playbooks.model.playbook import Playbook
-from playbooks.model.wording import step_name
+from playbooks.model.step_text import step_name
+from playbooks.results.client_stats import (
+    Clients,
+    Counts,
+    GroupSummary,
+    MemberSummary,
+    ProducerSummary,
+    transaction_words,
+)
 from playbooks.results.outages import outage_words
 from playbooks.results.result import Checked, Result
-from tui.output.anomalies import print_anomalies
-from tui.output.book_table import print_books
-from tui.output.client_tables import print_clients
+from playbooks.units import duration_text
 from tui.output.console import say, table
-from tui.output.finding_lines import print_findings
-from tui.output.liveness_lines import print_liveness
-from tui.output.trace_table import legend_lines, trace_lines
-from tui.output.wrapping import say_wrapped
+
+# Whose records came to harm, by producer and partition: a small table, and nothing when all is well.
+
+
+ROWS_SHOWN = 8
+TERMS_SHOWN = (("acked_lost", "acked lost"), ("committed_lost", "committed lost"), ("duplicates", "duplicates"),
+               ("reordered", "reordered"), ("unknown_written", "unknown, but written"))  # fmt: skip
+RANGES_SHOWN = 2
+
+
+def print_books(console: Console, books: Sequence[BookView]) -> None:
+    """A row for each producer and partition whose records are lost, where any are."""
+    lost = sorted(
+        (each for each in books if each.acked_lost), key=lambda each: (-each.acked_lost, each.client, each.partition)
+    )
+    if not lost:
+        return
+    shown = [(term, title) for term, title in TERMS_SHOWN if any(getattr(each, term) for each in lost)]
+    rows = [
+        (each.client, each.partition, str(each.acked), *(str(getattr(each, term)) for term, _title in shown),
+         numbers(each))
+        for each in lost[:ROWS_SHOWN]
+    ]  # fmt: skip
+    table(console, ("producer", "partition", "acked", *(title for _term, title in shown), "lost, by its numbers"), rows)
+    if len(lost) > ROWS_SHOWN:
+        say(console, f"         and {counted(len(lost) - ROWS_SHOWN, 'more row')} like these")
+
+
+def numbers(book: BookView) -> str:
+    """Which records are lost, as their producer numbers them: ``120 to 131, 140``."""
+    ranges = book.ranges.get("acked_lost", ())
+    told = [str(low) if high == low + 1 else f"{low} to {high - 1}" for low, high in ranges[:RANGES_SHOWN]]
+    rest = len(ranges) - RANGES_SHOWN
+    return ", ".join([*told, f"and {counted(rest, 'more range')}"] if rest > 0 else told)
+
+
+# What a session came to for its clients, as two small tables: producers, and groups with their members.
+
+
+ROWS: Final = 8
+"""Lines of a table; the rest is summed up in one more."""
+NOTES: Final = 6
+"""Lines below both, and one that counts the rest."""
+NAMES: Final = 3
+"""Errors that a line names."""
+
+T = TypeVar("T")
+Columns = dict[str, Callable[[T], int]]
+
+PRODUCER: Final[Columns[ProducerSummary]] = {
+    "sent": lambda one: one.sent,
+    "acked": lambda one: one.acked,
+    "failed": lambda one: one.failed,
+    "unknown": lambda one: one.unknown,
+    "aborted": lambda one: one.aborted,
+    "unanswered": lambda one: one.unanswered,
+    "retries": lambda one: one.retries,
+    "refused": lambda one: sum(count for _error, count in one.refused),
+}
+GROUP: Final[Columns[GroupSummary]] = {
+    "read": lambda one: one.read,
+    "again": lambda one: one.reread,
+    "rebalances": lambda one: one.rebalances,
+    "idle": lambda one: one.idle_us,
+    "commits": lambda one: one.commits,
+    "failed": lambda one: one.failed_commits,
+    "lag": lambda one: one.lag,
+}
+MEMBER: Final[Columns[MemberSummary]] = {
+    "read": lambda one: one.read,
+    "again": lambda one: one.reread,
+    "commits": lambda one: one.commits,
+    "failed": lambda one: one.failed_commits,
+}
+MAY_LACK: Final = {"producer": ("aborted", "unanswered", "refused"), "group": ("again", "idle", "failed")}
+"""Columns of either table that are left out where all is nought."""
+
+
+def print_clients(console: Console, clients: Clients) -> None:
+    """Both tables, then what does not fit into them: error names, exceptions, what was skipped."""
+    if clients.producers:
+        _producers(console, clients.producers)
+    if clients.groups:
+        _groups(console, clients.groups)
+    notes = _notes(clients)
+    for note in notes[:NOTES]:
+        say(console, f"         {note}")
+    if len(notes) > NOTES:
+        say(console, f"         and {counted(len(notes) - NOTES, 'more line')} like these, in --json")
+
+
+def _producers(console: Console, found: Sequence[ProducerSummary]) -> None:
+    shown = _worst(found, ROWS, lambda one: (one.failed + one.unknown, sum(count for _error, count in one.refused)))
+    columns = _columns("producer", PRODUCER, found)
+    rows = [[one.name, *(str(value(one)) for value in columns.values())] for one in shown]
+    rest = [one for one in found if one not in shown]
+    if rest:
+        rows.append([f"and {len(rest)} more", *(str(sum(map(value, rest))) for value in columns.values())])
+    table(console, ("producer", *columns), rows)
+
+
+def _groups(console: Console, found: Sequence[GroupSummary]) -> None:
+    shown = _worst(found, ROWS, lambda one: (len(one.failures), one.lag))
+    columns = _columns("group", GROUP, found)
+    room = ROWS - len(shown)
+    rows = []
+    for one in shown:
+        rows.append([f"{one.name} ({len(one.members)})", *_cells(columns, one)])
+        if 1 < len(one.members) <= room:
+            rows += [
+                [f"  {each.name}", *(str(MEMBER[name](each)) if name in MEMBER else "" for name in columns)]
+                for each in one.members
+            ]
+            room -= len(one.members)
+    rest = [one for one in found if one not in shown]
+    if rest:
+        sums = {name: sum(map(value, rest)) for name, value in columns.items()}
+        rows.append([f"and {len(rest)} more", *(_counter_cell(name, value) for name, value in sums.items())])
+    table(console, ("group", *columns), rows)
+
+
+def _worst(found: Sequence[T], most: int, trouble: Callable[[T], tuple[int, int]]) -> list[T]:
+    """Those with most trouble, in their own order."""
+    places = sorted(range(len(found)), key=lambda place: (*[-value for value in trouble(found[place])], place))
+    return [found[place] for place in sorted(places[:most])]
+
+
+def _columns(what: str, columns: Columns[T], found: Sequence[T]) -> Columns[T]:
+    return {name: value for name, value in columns.items() if name not in MAY_LACK[what] or any(map(value, found))}
+
+
+def _cells(columns: Columns[T], one: T) -> list[str]:
+    return [_counter_cell(name, value(one)) for name, value in columns.items()]
+
+
+def _counter_cell(name: str, value: int) -> str:
+    return seconds(value) if name == "idle" else str(value)
+
+
+def _notes(clients: Clients) -> list[str]:
+    """What a number cannot tell, the worst first."""
+    groups, producers = clients.groups, clients.producers
+    ended = [f"{each.name} ended with {each.failure}" for each in producers if each.failure]
+    ended += [f"{name} ended with {error}" for each in groups for name, error in each.failures]
+    stopped = [f"{each.name}: {_stopped((each,))}" for each in producers if _stopped((each,))]
+    stopped += [f"{each.name}: {_stopped(each.members)}" for each in groups if _stopped(each.members)]
+    dropped = [
+        f"{each.name} had {counted(each.abandoned, 'record')} in hand when members ended"
+        for each in groups
+        if each.abandoned
+    ]
+    skipped = [f"{each.name} skipped {counted(each.skipped, 'record')}" for each in groups if each.skipped]
+    cut = [
+        f"{each.name} found what it had read truncated {counted(each.truncations, 'time')}"
+        for each in groups
+        if each.truncations
+    ]
+    reset = [f"{each.name} was reset {counted(each.resets, 'time')}" for each in groups if each.resets]
+    errors = [f"{each.name}: records given up with {_named(each.errors)}" for each in producers if each.errors]
+    ends = [f"{each.name}: {transaction_words(each)}" for each in producers if each.transactions]
+    thrown = [
+        f"{each.name}: an interceptor threw at {counted(each.interceptor_failures, 'record')}"
+        for each in producers
+        if each.interceptor_failures
+    ]
+    refused = [f"{each.name}: attempts refused with {_named(each.refused)}" for each in producers if each.refused]
+    failed = [f"{each.name}: commits failed with {_named(each.commit_errors)}" for each in groups if each.commit_errors]
+    return [*ended, *stopped, *dropped, *skipped, *cut, *reset, *errors, *ends, *refused, *failed, *thrown]
+
+
+def _stopped(of: Sequence[ProducerSummary | MemberSummary]) -> str:
+    """How often processes ended, one way or the other; empty where none did."""
+    ends = {"killed": sum(each.killed for each in of), "closed": sum(each.closed for each in of)}
+    told = ", ".join(f"{how} {counted(times, 'time')}" for how, times in ends.items() if times)
+    return f"{'processes' if len(of) > 1 else 'process'} {told}" if told else ""
+
+
+def _named(errors: Counts) -> str:
+    """The most frequent errors with their numbers."""
+    most = sorted(errors, key=lambda each: (-each[1], each[0]))
+    told = ", ".join(f"{error} {count}" for error, count in most[:NAMES])
+    return told if len(most) <= NAMES else f"{told} and {sum(count for _error, count in most[NAMES:])} others"
+
+
+# What should have come true in time, and what stands still as it must, in words.
+
+
+SECOND = 1_000_000
+SHOWN = 5
+"""Of either told one by one; the rest is counted."""
+
+
+def print_liveness(console: Console, result: Result) -> None:
+    """``overdue  leader-elected: orders-0 ..., since 12 s, bound 10 s``, and who is stuck."""
+    for late in result.overdue[:SHOWN]:
+        say(console, f"overdue  {overdue_words(late)}", "yellow")
+    if len(result.overdue) > SHOWN:
+        say(console, f"         and {counted(len(result.overdue) - SHOWN, 'more overdue promise')}", "yellow")
+    if result.unjudged:
+        say(console, f"unjudged {unjudged_words(result.unjudged)}", "dim")
+    for each in result.stuck[:SHOWN]:
+        say(console, f"stuck    {stuck_words(each)}", "yellow")
+    if len(result.stuck) > SHOWN:
+        say(console, f"         and {len(result.stuck) - SHOWN} more stuck", "yellow")
+
+
+def overdue_words(late: LivenessOverdue) -> str:
+    """One line; times are whole milliseconds, the first counts back from when it was noticed."""
+    where = f"{late.partition}: " if late.partition else ""
+    known = f" ({late.known})" if late.known else ""
+    return (
+        f"{late.property}: {where}{late.detail}, since {_told(late.at_us - late.since_us)}, "
+        f"bound {_told(late.bound_us)}{known}"
+    )
+
+
+def unjudged_words(unjudged: tuple[Unjudged, ...]) -> str:
+    """One line: each property with the longest time that it lacks; without fractions of a second, rounded up."""
+    missing: dict[str, int] = {}
+    for each in unjudged:
+        never = each.missing_us < 0 or missing.get(each.property, 0) < 0
+        missing[each.property] = -1 if never else max(missing.get(each.property, 0), each.missing_us)
+    needs = [
+        f"{name} needs {duration_text(-(-us // SECOND) * SECOND)} more of settle" if us >= 0 else f"{name} never is"
+        for name, us in missing.items()
+    ]
+    return f"{counted(len(unjudged), 'promise')} still owed at the end and not yet due: {', '.join(needs)}"
+
+
+def _told(span_us: int) -> str:
+    return duration_text(span_us // 1_000 * 1_000)
+
+
+def stuck_words(each: Stuck) -> str:
+    """Why, and what sets it free."""
+    where = f"{each.partition}: " if each.partition else ""
+    return f"{where}{each.why}; released by {each.what_releases}"
+
+
+# The worked table of a manual playbook as lines of text: what happened, and what each broker then holds and believes.
+#
+# A broker's cell says ``LEO/HW``, ``*`` where it acts as leader, and the leader epoch that it acts in; below that its
+# newest records as ``name(epoch)``, its leader-epoch cache as ``[epoch@start ...]``, and on a leader where it takes
+# its
+# followers to be (``2:10``, or ``2:?`` before their first fetch).
+
+
+GAP: Final = "  "
+LEAST_EVENT: Final = 16
+MOST_EVENT: Final = 46
+NARROW_CELL: Final = 12
+WIDE_CELL: Final = 18
+LEGEND: Final = (
+    "LEO/HW, * acts as leader, e leader epoch, p partition epoch; record(its epoch); "
+    "[leader epoch@its start offset]; where a leader takes its followers to be"
+)
+NOTE_INDENT: Final = "     "
+
+
+def legend_lines(width: int) -> list[str]:
+    """What stands in the cells, blank lines around it."""
+    return ["", *textwrap.wrap(LEGEND, width, break_on_hyphens=False), ""]
+
+
+def trace_lines(rows: Sequence[Row], width: int) -> list[str]:
+    """The table, a blank line behind each row; ``width`` is in columns of the terminal."""
+    partitions = list(rows[0].state)
+    brokers = [who for who in _brokers(rows[0].state) if who.isdigit()]
+    named = [max(map(len, [*partitions, "partition"]))] if len(partitions) > 1 else []
+    control = max(len("controller"), *(len(line) for state in _states(rows) for line in _control(state)))
+    fixed = [3, *named, control]
+    room = width - sum(fixed) - len(GAP) * (len(fixed) + len(brokers))
+    narrow = max(
+        NARROW_CELL, *(len(_ends(states[who])) for states in _states(rows) for who in brokers if who in states)
+    )
+    cell = max(narrow, min(WIDE_CELL, (room - LEAST_EVENT - 6) // max(1, len(brokers))))
+    event = max(LEAST_EVENT, min(MOST_EVENT, room - cell * len(brokers)))
+    widths = [3, event, *named, *([cell] * len(brokers)), control]
+    heads = ["#", "event", *(["partition"] if named else []), *(f"broker {who}" for who in brokers), "controller"]
+    lines = [_table_line(heads, widths), _table_line(["-" * each for each in widths], widths)]
+    before: Mapping[str, State] = {}
+    for row in rows:
+        lines += _row(row, before, brokers, widths, width)
+        before = row.state
+    return lines
+
+
+def _states(rows: Sequence[Row]) -> Iterator[State]:
+    return (state for row in rows for state in row.state.values())
+
+
+def _brokers(state: Mapping[str, State]) -> list[str]:
+    """Every broker that holds a replica of any partition."""
+    found = {who: None for states in state.values() for who in states if who.isdigit()}
+    return sorted(found, key=int)
+
+
+def _row(row: Row, before: Mapping[str, State], brokers: list[str], widths: list[int], width: int) -> list[str]:
+    """A block of lines for each partition that the row changed, all of them in the first."""
+    several = len(row.state) > 1
+    changed = [name for name, state in row.state.items() if state != before.get(name)]
+    lines: list[str] = []
+    for index, name in enumerate(changed if several and changed else list(row.state)[:1]):
+        state = row.state[name]
+        first = [[str(row.number)], textwrap.wrap(row.event, widths[1])] if index == 0 else [[""], [""]]
+        cells = [*first, *([[name]] if several else [])]
+        for who in brokers:
+            lines_of = _replica_cell(state[who], state["controller"], widths[-2]) if who in state else [""]
+            cells.append([part for line in lines_of for part in _chopped(line, widths[-2])])
+        cells.append(_control(state))
+        lines += [_table_line(parts, widths) for parts in zip_longest(*cells, fillvalue="")]
+    notes = [*row.notes, *_consumer(row.state, before)]
+    for note in notes:
+        lines += textwrap.wrap(
+            note, width, initial_indent=f"{NOTE_INDENT}- ", subsequent_indent=f"{NOTE_INDENT}  ", break_on_hyphens=False
+        )
+    return [*lines, ""]
+
+
+def _chopped(line: str, width: int) -> list[str]:
+    """A line that is too long for its cell, such as a record with a long name, in pieces."""
+    return [line[at : at + width] for at in range(0, max(1, len(line)), width)]
+
+
+def _table_line(cells: Sequence[str], widths: Sequence[int]) -> str:
+    return GAP.join(cell.ljust(width) for cell, width in zip(cells, widths, strict=True)).rstrip()
+
+
+def _control(state: State) -> list[str]:
+    """What the controller has decided: leader, leader epoch, partition epoch, ISR, and who else may lead."""
+    fields = state["controller"]
+    leader = "none" if fields["leader"] < 0 else str(fields["leader"])
+    lines = [f"{leader} e{fields['epoch']} p{fields['partition_epoch']}", _ids(fields["isr"])]
+    return [*lines, f"elr {_ids(fields['elr'])}"] if fields["elr"] else lines
+
+
+def _ids(brokers: Sequence[int]) -> str:
+    return "{" + ",".join(map(str, brokers)) + "}"
+
+
+def _replica_cell(state: Mapping[str, Any], controller: Mapping[str, Any], width: int) -> list[str]:
+    lines = [_ends(state)]
+    if state["fetcher"] in ("truncating", "failed"):
+        lines.append(state["fetcher"])
+    if state["role"] == "leader":
+        if state["isr"] != controller["isr"]:
+            lines.append(f"ISR {_ids(state['isr'])}")
+        if state["pending"]:
+            lines.append(f"asks {_ids(state['pending'])}")
+    lines += _tail(state["log"], width, older=state["older"])
+    if state["log_start"]:
+        lines.append(f"from {state['log_start']}")
+    lines += _fold([f"{epoch}@{start}" for epoch, start in state["epochs"]], "[", "]", width)
+    lines += _fold(
+        [f"{who}:{'?' if leo < 0 else leo}" for who, leo in sorted(state["followers"].items(), key=_by_id)],
+        "",
+        "",
+        width,
+    )
+    return lines
+
+
+def _by_id(follower: tuple[str, int]) -> int:
+    return int(follower[0])
+
+
+def _ends(state: Mapping[str, Any]) -> str:
+    if not state["up"]:
+        return f"down ({state['leo']})"
+    epoch = f" e{state['epoch']}" if state["epoch"] >= 0 else ""
+    return f"{state['leo']}/{state['hw']}{'*' if state['role'] == 'leader' else ''}{epoch}"
+
+
+def _tail(log: Sequence[Sequence[Any]], width: int, *, older: bool) -> list[str]:
+    """The newest records that fit, two dots in front where there are more."""
+    words: list[str] = []
+    for epoch, record in reversed(log):
+        word = f"{record}({epoch})"
+        more = 2 if older or len(words) + 1 < len(log) else 0
+        if words and more + len(" ".join([word, *words])) > width:
+            break
+        words.insert(0, word)
+    if not words:
+        return []
+    return [(".." if older or len(words) < len(log) else "") + " ".join(words)]
+
+
+def _fold(words: Sequence[str], opening: str, closing: str, width: int) -> list[str]:
+    if not words:
+        return []
+    return textwrap.wrap(f"{opening}{' '.join(words)}{closing}", width)
+
+
+def _consumer(state: Mapping[str, State], before: Mapping[str, State]) -> list[str]:
+    """Where the consumer stands, if the row moved it."""
+    return [
+        f"consumer of {name}: position {states['consumer']['position']}, last read {_last(states['consumer']['read'])}"
+        for name, states in state.items()
+        if "consumer" in states and states["consumer"] != before.get(name, {}).get("consumer")
+    ]
+
+
+def _last(read: Sequence[Sequence[Any]]) -> str:
+    return f"{read[-1][1]}({read[-1][0]})" if read else "nothing"
+
+
+# Long sentences on a terminal that may be narrow.
+
+
+PIPED: Final = 110
+"""Columns of a wrapped line where nobody knows how wide the reader's are, unless COLUMNS says less."""
+
+
+def width_of(console: Console) -> int:
+    """Columns that a wrapped line may take."""
+    if console.is_terminal:
+        return console.width
+    said = os.environ.get("COLUMNS", "")
+    return min(PIPED, int(said)) if said.isdecimal() and int(said) else PIPED
+
+
+def wrapped(text: str, width: int, indent: str = "") -> list[str]:
+    """A sentence in lines, all but the first indented; what has no blank in it stays whole, to be copied."""
+    return textwrap.wrap(
+        text, max(width, len(indent) + 20), subsequent_indent=indent, break_on_hyphens=False, break_long_words=False
+    ) or [text]
+
+
+def say_wrapped(console: Console, text: str, indent: str, style: str = "") -> None:
+    """The same, printed."""
+    for line in wrapped(text, width_of(console), indent):
+        say(console, line, style)
+
+
+# What clients could see of a session, for a terminal.
+
+
+WHERE_SHOWN: Final = 3
+"""Clients and partitions of an anomaly that are named."""
+
+
+def print_anomalies(console: Console, anomalies: Sequence[Seen]) -> None:
+    """What must not be line by line, and what may be in one."""
+    for line in illegal_lines(anomalies):
+        say_wrapped(console, f"anomaly  {line}", " " * 9, "red")
+    legal = legal_words(anomalies)
+    if legal:
+        say_wrapped(console, f"seen     {legal}", " " * 9, "dim")
+
+
+def illegal_lines(anomalies: Sequence[Seen]) -> list[str]:
+    """Each that must not be, with an example: ``lost-write (8) of checkout at orders-0: ...``."""
+    return [
+        f"{each.name} ({each.found}){_where(each)} at {seconds(each.examples[0].at_us)}: {each.examples[0].words}"
+        for each in anomalies
+        if not each.legal
+    ]
+
+
+def _where(seen: Seen) -> str:
+    named = [" at ".join(part for part in where if part) for where in seen.where if any(where)]
+    rest = len(named) - WHERE_SHOWN
+    more = [f"{rest} more"] if rest > 0 else []
+    return f" of {', '.join([*named[:WHERE_SHOWN], *more])}" if named else ""
+
+
+def legal_words(anomalies: Sequence[Seen]) -> str:
+    """All that may be, in one line; empty for none."""
+    told = [f"{each.name} {each.found} ({each.reason})" for each in anomalies if each.legal]
+    return f"{counted(len(told), 'kind')} that may be: {', '.join(told)}" if told else ""
+
+
+# Findings on a terminal: each a sentence, and the chain of events that it is built from.
+
+
+FINDINGS_SHOWN = 5
+"""Findings told one by one; the rest is counted."""
+LINKS_SHOWN = 12
+"""Links of a chain that are told; of a longer one the middle is counted."""
+_INDENT = " " * 9
+_STYLES = {DUPLICATE: "yellow", REORDERED: "yellow", SKIPPED: "yellow", ABANDONED: "yellow"}
+
+
+def print_findings(console: Console, findings: Sequence[Finding], *, timed: bool) -> None:
+    """Every finding, in full; where time stands still the links have none."""
+    for finding in findings[:FINDINGS_SHOWN]:
+        style = _STYLES.get(finding.kind, "red")
+        for line in finding_lines(finding, timed=timed, width=width_of(console)):
+            say(console, line, style if not line.startswith(_INDENT + "  ") else "dim")
+    rest = len(findings) - FINDINGS_SHOWN
+    if rest > 0:
+        say(console, f"{_INDENT}and {counted(rest, 'more finding')}", "yellow")
+
+
+def finding_lines(finding: Finding, *, timed: bool, width: int = 0) -> list[str]:
+    """The sentence, wrapped, then the chain, indented."""
+    sentence = f"{finding.kind:<8} {finding.sentence} [{finding.cause}]"
+    return [
+        *wrapped(sentence, width or PIPED, _INDENT),
+        *chain_lines(finding.chain, timed=timed, width=width or 10_000),
+    ]
+
+
+def chain_lines(chain: Sequence[Link], *, timed: bool, width: int = 10_000) -> list[str]:
+    """A line for each link, at most :data:`LINKS_SHOWN` of them."""
+    shown = list(chain)
+    left_out = len(shown) - LINKS_SHOWN
+    lines = []
+    if left_out > 0:
+        half = LINKS_SHOWN // 2
+        lines = _lines(shown[:half], width, timed=timed)
+        lines.append(f"{_INDENT}  {'':>9}  ... {left_out} more ...")
+        shown = shown[-half:]
+    return lines + _lines(shown, width, timed=timed)
+
+
+def _lines(links: Sequence[Link], width: int, *, timed: bool) -> list[str]:
+    hanging = _INDENT + " " * (13 if timed else 4)
+    return [line for link in links for line in wrapped(_link_line(link, timed=timed), width, hanging)]
+
+
+def _link_line(link: Link, *, timed: bool) -> str:
+    when = f"{seconds(link.at_us):>9}  " if timed else ""
+    return f"{_INDENT}  {when}{link.words}"
+
 
 STYLES = {"pass": "bold green", "fail": "bold red", "inconclusive": "bold yellow"}
 REFUSALS_SHOWN = 8

@@ -1,33 +1,371 @@
 """The main screen: the whole cluster at a glance, and every key."""
 
-from typing import Any, ClassVar, Final
+from abc import abstractmethod
+from typing import Any, ClassVar, Final, NamedTuple
 
 from textual import events
 from textual.app import ComposeResult
 from textual.binding import BindingType
 
 from cluster_model.observation.views import LogView
-from faults.declarations.action import Action
+from faults.declarations.fault import Action
 from tui.keybindings.keymap import Key, bindings, key_of
-from tui.screens.arranged import SHEETS, Arranged
+from tui.screens.base import Filtering, Paned
 from tui.screens.fault_sheet import Sheets
-from tui.screens.layout import SMALLEST, plan
-from tui.screens.pointing import Pointing
-from tui.session.railing import Railing
-from tui.session.scrubbing import Scrubbing
-from tui.session.session_controller import SimBridge
+from tui.screens.main_keys import Times, Wake
+from tui.screens.target_actions import Injecting
+from tui.session.session_controller import Railing, Scrubbing, SimBridge
 from tui.terminal import glyphs
 from tui.terminal.theme import Look
-from tui.viewmodel import control, hint_words, side, status_bar
+from tui.viewmodel import help, partition_matrix, side_panes, status_bar
+from tui.viewmodel import row as yank
 from tui.viewmodel.animation import Motion
-from tui.viewmodel.row import Row
-from tui.widgets import tips
-from tui.widgets.lanes_part import Lanes
-from tui.widgets.line_widget import LineGrid
+from tui.viewmodel.row import Place, Row
+from tui.viewmodel.timeline.branches import letter_of
+from tui.viewmodel.timeline.timeline_rows import Shown
+from tui.widgets import tooltips
+from tui.widgets.line_widget import LineGrid, row
+from tui.widgets.log import Lanes
 from tui.widgets.matrix import Matrix
-from tui.widgets.panes import FeedPane, KeyBar, Pane, SidePane, Status
-from tui.widgets.rows import row
-from tui.widgets.timeline import TimeStrip
+from tui.widgets.panes import FeedPane, FilterBar, KeyBar, Pane, SidePane, Status
+from tui.widgets.timeline import TimeLanes, TimeStrip
+
+# How the screen is shared out: pure arithmetic from the terminal's size and what there is to show.
+
+
+SMALLEST: Final = (60, 18)
+"""Columns and rows below which nothing useful fits."""
+WIDE: Final = 110
+"""From this width on there are side panes."""
+HUGE: Final = 170
+"""From this width on the feed stands beside the matrix."""
+
+BARS: Final = 2
+"""Lines of the status bar: the session's, and the control plane's."""
+
+_REPLICA: Final = 9
+"""Height of the pane about the replica under the cursor ..."""
+_REPLICA_HUGE: Final = 13
+"""... and where there is plenty of room."""
+_STRIP: Final = 7
+"""Height of the timeline at the foot ..."""
+RAILS: Final = 5
+"""Branches that are drawn there at most."""
+_TALL: Final = 48
+"""... which is there from so many lines between the bars on: what is above keeps its own."""
+_MATRIX: Final = 8
+"""The matrix keeps so many lines, whatever happens to the others."""
+
+
+class Box(NamedTuple):
+    """A rectangle on the screen, in cells."""
+
+    x: int
+    y: int
+    width: int
+    height: int
+
+
+def plan(
+    width: int, height: int, *, partitions: int, replicas: int, clients: int, controllers: int = 0, rails: int = 0
+) -> dict[str, Box]:
+    """Where each pane stands, borders included; a pane without a box is hidden. Empty when nothing fits.
+
+    ``clients`` is how many lines producers and groups take, ``controllers`` how many the control plane's nodes,
+    ``rails`` how many branches there are to be drawn below the timeline, as far as there is room. The first lines
+    belong to the status bar, the last one to the keys; the panes fill what is between without gaps.
+    """
+    if width < SMALLEST[0] or height < SMALLEST[1]:
+        return {}
+    body = Box(0, BARS, width, height - BARS - 1)
+    if body.height >= _TALL:
+        strip = _STRIP + min(rails, body.height - _TALL, RAILS)
+        above = _panes(Box(0, BARS, width, body.height - strip), partitions, replicas, clients, controllers)
+        return above | {"timeline-pane": Box(0, BARS + body.height - strip, width, strip)}
+    return _panes(body, partitions, replicas, clients, controllers)
+
+
+def _panes(body: Box, partitions: int, replicas: int, clients: int, controllers: int) -> dict[str, Box]:
+    """Where all but the timeline stand."""
+    width = body.width
+    if width >= HUGE:
+        return _huge(body, partitions, replicas, clients, controllers)
+    side = min(44, width - 78) if width >= WIDE else 0
+    lanes = min(min(replicas, 5) + 4, body.height - _MATRIX)
+    wanted = partitions + 3
+    if side:
+        wanted = max(wanted, clients + 2 + _REPLICA + 5)
+    matrix = max(_MATRIX, min(wanted, body.height - lanes - max(5, body.height // 5)))
+    feed = body.height - matrix - lanes
+    if feed < 3:
+        matrix, feed = matrix + feed, 0
+    boxes = {
+        "matrix-pane": Box(0, body.y, width - side, matrix),
+        "lanes-pane": Box(0, body.y + matrix, width, lanes),
+    }
+    if feed:
+        boxes["feed-pane"] = Box(0, body.y + matrix + lanes, width, feed)
+    if side:
+        boxes |= _column(Box(width - side, body.y, side, matrix), clients, _REPLICA)
+    return boxes
+
+
+def _column(box: Box, clients: int, replica: int) -> dict[str, Box]:
+    """Clients, faults and replica below each other; the replica gives way first, faults take what is left."""
+    names = ("clients-pane", "faults-pane", "replica-pane")
+    top = min(clients + 2, max(4, box.height - 4))
+    replica = replica if box.height - top - replica >= 4 else 0
+    faults = box.height - top - replica
+    heights = (top, faults, replica)
+    found = {}
+    y = box.y
+    for name, height in zip(names, heights, strict=True):
+        if height >= 3:
+            found[name] = Box(box.x, y, box.width, height)
+        y += height
+    return found
+
+
+def _huge(body: Box, partitions: int, replicas: int, clients: int, controllers: int) -> dict[str, Box]:
+    """Matrix and lanes on the left, side panes, the control plane and a tall feed on the right."""
+    right = max(66, body.width * 36 // 100)
+    left = body.width - right
+    matrix = min(partitions + 3, body.height - min(replicas + 4, body.height // 2))
+    roomy = body.height >= 40
+    top = min(body.height - 8, clients + 2 + (_REPLICA_HUGE + 7 if roomy else 6))
+    column = _column(Box(left, body.y, right, top), clients, _REPLICA_HUGE)
+    control = controllers + 2 if controllers and roomy and body.height - top - controllers - 2 >= 8 else 0
+    if control:
+        column["control-pane"] = Box(left, body.y + top, right, control)
+    top += control
+    return {
+        "matrix-pane": Box(0, body.y, left, matrix),
+        "lanes-pane": Box(0, body.y + matrix, left, body.height - matrix),
+        "feed-pane": Box(left, body.y + top, right, body.height - top),
+        **column,
+    }
+
+
+# The main screen's own filter, heat and panes, what there is to jump to, and what there is to copy.
+
+
+SHEETS: Final = ("whichkey-pane", "operations-pane")
+"""Panes that lie over the others while they are open."""
+MATRIX: Final = "matrix-pane"
+
+
+class Arranged(Paned, Filtering, Times):
+    """A screen around the matrix."""
+
+    chosen_pane = MATRIX
+    motion: Motion
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.filter_bar = FilterBar(partition_matrix.FILTER)
+
+    def panes(self) -> list[Pane]:
+        """Those in sight; a sheet is none of them."""
+        return [pane for pane in super().panes() if pane.display and pane.id not in SHEETS]
+
+    def arranged(self, boxes: dict[str, Box]) -> dict[str, Box]:
+        """The places of the panes, of which one may have the whole room."""
+        if not boxes:
+            return boxes
+        if self.maximised not in boxes:
+            self.maximised = ""
+        if self.chosen_pane not in boxes:
+            self.choose_pane(MATRIX)
+        width, height = self.size
+        return {self.maximised: Box(0, BARS, width, height - BARS - 1)} if self.maximised else boxes
+
+    def lay_out(self) -> None:
+        """Share the room out anew."""
+        self.share_out()
+
+    def action_out(self) -> None:
+        """One step back: out of the filter's line, of the pane that has the whole room, of the filter."""
+        if self.filter_bar.display or not self.minimised():
+            self.unfiltered()
+
+    def _jumped(self) -> None:
+        """Another instant is another picture: nothing has moved in it."""
+        self.motion.forget()
+        super()._jumped()
+
+    # -- the filter, and heat ---------------------------------------------------------------------------------------
+
+    @property
+    def filter_words(self) -> str:
+        """Of the matrix."""
+        return self.matrix.words
+
+    def filter_by(self, words: str) -> None:
+        """Show the partitions that fit, and no others."""
+        self.matrix.words = words
+        self.present()
+
+    def action_filter(self) -> None:
+        """Type a filter, where there is a matrix to see it in."""
+        if not self.toosmall.display:
+            super().action_filter()
+
+    def on_filter_bar_left(self, message: FilterBar.Left) -> None:
+        """The keys are the matrix's again."""
+        super().on_filter_bar_left(message)
+        self.set_focus(self.matrix)
+
+    def on_filter_bar_stepped(self, message: FilterBar.Stepped) -> None:
+        """Move the cursor among what is shown."""
+        self.matrix.move(message.lines, 0)
+
+    def action_heat(self) -> None:
+        """Tell by colour and bars how far behind replicas and groups are; then all partitions at a glance; no more."""
+        shown = self.matrix
+        shown.heat, shown.glance = not (shown.heat or shown.glance), shown.heat
+        self.motion.forget()
+        self.present()
+
+    # -- going there ------------------------------------------------------------------------------------------------
+
+    def places(self) -> list[Place]:
+        """Partitions and brokers of the matrix, where that is in sight."""
+        return self.matrix.places() if any(pane.id == MATRIX for pane in self.panes()) else []
+
+    def go_to_place(self, place: Place) -> None:
+        """A partition, or a broker."""
+        partition, broker = self.matrix.cursor
+        number = int(place.key)
+        self.matrix.place(*((number, broker) if place.kind == "row" else (partition, number)))
+        self.choose_pane(MATRIX)
+
+    # -- copying ----------------------------------------------------------------------------------------------------
+
+    def under_cursor(self) -> tuple[str, str]:
+        """The cell of the matrix."""
+        view = self.bridge.view
+        if self.chosen_pane != MATRIX or not view.partitions or not view.brokers:
+            return "", ""
+        partition, broker = view.partitions[self.matrix.cursor[0]], view.brokers[self.matrix.cursor[1]]
+        return f"{partition.name} {glyphs.NOTHING} b{broker.id}", yank.replica_line(view, partition, broker)
+
+
+# What the mouse does on the main screen, and on the modes over it, beyond the keys that it stands for.
+
+
+class Pointing(Injecting):
+    """A screen that can be pointed at."""
+
+    scrubbing: Scrubbing
+    timeline: TimeStrip
+    railing: Railing
+
+    def scrub(self, at_us: int) -> None:
+        """Show an instant that the pointer is dragged to: now, or with the next frame that may."""
+        if not self.scrubbing.want(at_us):
+            self.post_message(Wake())
+
+    def near(self, at_us: int) -> int:
+        """What costs little to show in the place of an instant."""
+        return self.bridge.session.timeline.near(at_us)
+
+    def scrub_to(self, at_us: int, exact: bool) -> None:
+        """Show an instant: what was meant, or something near it on the way there."""
+        if exact:
+            self.go_to(at_us)
+        else:
+            self._jump(lambda: self.bridge.to_near(at_us))
+
+    def on_time_lanes_released(self) -> None:
+        """The drag is over: exactly there."""
+        self.scrubbing.settle()
+
+    def on_time_lanes_scrubbed(self, message: TimeLanes.Scrubbed) -> None:
+        """The strip at the foot is a scrubber."""
+        self.scrub(self.timeline.window.instant(message.column, self.bridge.session.present_us))
+
+    def timeline_shown(self) -> Shown:
+        """What the strip at the foot shows."""
+        bridge = self.bridge
+        return Shown(self.timeline.window, bridge.view.now_us, bridge.session.present_us, self.timeline.LANES)
+
+    def on_time_lanes_picked(self, message: TimeLanes.Picked) -> None:
+        """A rail of the strip: over to that branch."""
+        lane, column = message.spot
+        window, letter = self.timeline.window, letter_of(lane)
+        if letter:
+            self.change_over(letter, (window.first + column) * window.unit_us if column >= 0 else -1)
+
+    def change_over(self, letter: str, at_us: int = -1) -> None:
+        """To a branch: to an instant of it that is its own, else to its present."""
+        branch = next(each for each in self.bridge.branches if each.letter == letter)
+        self.switch(branch)
+        if max(0, branch.left_us) <= at_us < branch.session.present_us:
+            self.go_to(at_us)
+
+    # -- what the keys stand for ------------------------------------------------------------------------------------
+
+    async def press(self, name: str) -> None:
+        """Do what the key of an id does."""
+        await self.run_action(next(key.action for key in self.keys if key.id == name))
+
+    async def on_status_pressed(self, message: Status.Pressed) -> None:
+        """A word of the status bar that stands for a key."""
+        await self.press(message.key)
+
+    # -- objects ----------------------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def open_faults(self, node: int) -> None:
+        """The sheet of faults on a node."""
+
+    def fault_on(self, node: int) -> None:
+        """The sheet of faults on a node, over the cluster, whichever mode is looked at."""
+        if self.toosmall.display:
+            return
+        self.action_mode("cluster")
+        self.open_faults(node)
+
+    def fault_about(self, name: str) -> None:
+        """The same by a name: that of a client, of a group, whose first member it is then, or of a node."""
+        view = self.bridge.view
+        nodes = [each.node for each in view.clients if each.name == name]
+        nodes += [each.node for each in view.controllers if each.name == name]
+        nodes += [each.node for each in view.clients if each.name.startswith(f"{name}/")]
+        if nodes:
+            self.fault_on(nodes[0])
+        else:
+            self.toast(f"{name} has no process that could be broken", "warning")
+
+    def on_side_pane_pointed(self, message: SidePane.Pointed) -> None:
+        """Somebody that a line is about: faults, or two clicks for the mode of all clients."""
+        if message.faults:
+            self.fault_about(message.about)
+        elif message.about not in [each.name for each in self.bridge.view.controllers]:
+            self.action_mode("clients")
+
+    def on_matrix_drilled(self) -> None:
+        """Two clicks on a cell: its log."""
+        self.action_mode("log")
+
+    def on_lanes_pointed(self, message: Lanes.Pointed) -> None:
+        """A log at the foot: its replica is chosen, with the right button for a fault, by two clicks for its mode."""
+        view, spot = self.bridge.view, message.spot
+        partitions, brokers = [each.name for each in view.partitions], [each.id for each in view.brokers]
+        if message.faults:
+            self.fault_on(spot.broker)
+        elif message.times == 1 and spot.partition in partitions and spot.broker in brokers:
+            self.matrix.place(partitions.index(spot.partition), brokers.index(spot.broker))
+        elif message.times == 2:
+            self.action_mode("log")
+
+    def on_lanes_turned(self, message: Lanes.Turned) -> None:
+        """The wheel over the log."""
+        self.action_log(message.offsets)
+
+    def action_log(self, offsets: int) -> None:
+        """Scroll the log."""
+
 
 LANES_LEGEND: Final = (
     f"digit = epoch {glyphs.NOTHING} solid below its HW {glyphs.NOTHING} {glyphs.ABOVE_HW} above"
@@ -60,11 +398,11 @@ class MainScreen(Arranged, Sheets, Pointing):
         self.timeline = TimeStrip(look, "timeline")
         self.railing = Railing()
         self.scrubbing = Scrubbing(bridge.clock, self.near, self.scrub_to)
-        self.matrix.teller = tips.of_matrix(self.matrix, bridge)
-        self.lanes.teller = tips.of_lanes(self.lanes, bridge)
+        self.matrix.teller = tooltips.of_matrix(self.matrix, bridge)
+        self.lanes.teller = tooltips.of_lanes(self.lanes, bridge)
         for pane in (self.clients, self.faults, self.control):
-            pane.teller = tips.of_side(pane, bridge)
-        self.timeline.teller = tips.of_timeline(
+            pane.teller = tooltips.of_side(pane, bridge)
+        self.timeline.teller = tooltips.of_timeline(
             self.timeline, bridge, self.timeline_shown, lambda: self.railing.rails(bridge)
         )
         self.status = Status(look)
@@ -107,7 +445,7 @@ class MainScreen(Arranged, Sheets, Pointing):
         """Put the panes where they belong at this size."""
         view = self.bridge.view
         width, height = self.size
-        lines = len(side.clients(view, self.bridge.rates, self.bridge.session.client_books))
+        lines = len(side_panes.clients(view, self.bridge.rates, self.bridge.session.client_books))
         replicas = max((len(each.replicas) for each in view.partitions), default=1)
         boxes = plan(
             width, height, partitions=len(view.partitions), replicas=replicas, clients=lines,
@@ -161,18 +499,20 @@ class MainScreen(Arranged, Sheets, Pointing):
         self.query_one("#lanes-pane", Pane).caption(self.lanes.title or "Log", legend)
         self.feed.show(bridge.feed.lines(self.feed.size.height, self.feed.size.width))
         if self.clients.size.width:
-            self.clients.show(side.clients(view, bridge.rates, bridge.session.client_books))
-            self.faults.show(side.faults(view, self.faults.size.height, bridge.queued, key_of("fault", self.keys)))
-            self.replica.show(side.replica(view, partition, broker))
+            self.clients.show(side_panes.clients(view, bridge.rates, bridge.session.client_books))
+            self.faults.show(
+                side_panes.faults(view, self.faults.size.height, bridge.queued, key_of("fault", self.keys))
+            )
+            self.replica.show(side_panes.replica(view, partition, broker))
         if self.control.size.width:
-            self.control.show(control.rows(view))
+            self.control.show(status_bar.rows(view))
         if self.query_one("#timeline-pane", Pane).display:
             forks = self.railing.rails(bridge)
             self.timeline.present(bridge.tape, view.now_us, bridge.session.present_us, forks)
         if self.sheet.has_focus:
             self.show_sheet()
 
-    def status_rows(self, width: int) -> tuple[status_bar.StatusBar | control.ControlBar, ...]:
+    def status_rows(self, width: int) -> tuple[status_bar.StatusBar | status_bar.ControlBar, ...]:
         """The lines of the status bar, the same in every mode."""
         bridge = self.bridge
         running = status_bar.Running(
@@ -182,7 +522,7 @@ class MainScreen(Arranged, Sheets, Pointing):
             branch=bridge.branches.current.letter if len(bridge.branches) > 1 else "", queued=len(bridge.queued),
             rough=bridge.rough,
         )  # fmt: skip
-        return status_bar.build(bridge.view, running, width).told(self.motion), control.bar(bridge.view, width)
+        return status_bar.build(bridge.view, running, width).told(self.motion), status_bar.bar(bridge.view, width)
 
     def _log(self, name: str, start: int, end: int) -> LogView:
         """A window of a partition's logs, with what is left of what was just cut off them."""
@@ -208,7 +548,7 @@ class MainScreen(Arranged, Sheets, Pointing):
         self.matrix.move(partitions, brokers)
         hinting, view = getattr(self.app, "hinting", None), self.bridge.view
         if hinting is not None and self.partition is not None and view.brokers:
-            hinting.looked_at(hint_words.word_of(self.partition, view.brokers[self.matrix.cursor[1]].id))
+            hinting.looked_at(help.word_of(self.partition, view.brokers[self.matrix.cursor[1]].id))
 
     def on_matrix_moved(self) -> None:
         """Another partition's log follows its tail; everything about the cursor changes."""

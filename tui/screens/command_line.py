@@ -12,15 +12,14 @@ from textual.style import Style
 from textual.widgets import Input, Static
 
 from tui.keybindings.scopes import bindings_of
-from tui.screens.reachable import Reachable
-from tui.session.completing import completed, hints
-from tui.session.typed_commands import Press, TypedError, read_line
+from tui.screens.base import Reachable
+from tui.session.typed_commands import Press, TypedError, completed, hints, read_line
 from tui.terminal import glyphs
 from tui.terminal.format import wrap
 from tui.terminal.theme import Look
 
 if TYPE_CHECKING:
-    from tui.screens.commanded import Commanded
+    from tui.screens.target_actions import Commanded
 
 KEPT: Final = 50
 """Lines that are remembered."""

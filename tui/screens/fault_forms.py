@@ -1,8 +1,8 @@
 """A setting to be given another value: what it is for, what it is now, what it takes; nothing else is let through."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import ClassVar, Final
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from textual import events
 from textual.app import ComposeResult
@@ -13,15 +13,25 @@ from textual.screen import ModalScreen
 from textual.style import Style
 from textual.widgets import Input, Static
 
+from faults.declarations.fault import ACCEPTS, Action, Expectation, Fault, FaultError
+from playbooks.model.step_text import action_of, allowed_text, default_text, value_text
+from playbooks.parser.document.context import Notes
+from playbooks.parser.document.yaml_source import Mapping as YamlMapping
+from playbooks.parser.document.yaml_source import Node, Scalar
+from playbooks.parser.steps.timed_steps import TimedSteps
 from tui.keybindings.scopes import bindings_of
-from tui.screens.reachable import Reachable
+from tui.screens.base import Reachable
+from tui.session.typed_commands import Place, node
 from tui.terminal import glyphs
 from tui.terminal.format import wrap
 from tui.terminal.theme import Look
 
-KEYS_WORDS: Final = f"enter sets it {glyphs.NOTHING} esc"
-CHOICE_WORDS: Final = f"{{value_up}} {{value_down}} another one {glyphs.NOTHING} {KEYS_WORDS}"
-LINES: Final = 7
+if TYPE_CHECKING:
+    from tui.screens.target_actions import Injecting
+
+VALUE_KEYS_HELP: Final = f"enter sets it {glyphs.NOTHING} esc"
+CHOICE_WORDS: Final = f"{{value_up}} {{value_down}} another one {glyphs.NOTHING} {VALUE_KEYS_HELP}"
+VALUE_LINES: Final = 7
 """Lines below the field."""
 
 
@@ -107,9 +117,164 @@ class ValueForm(ModalScreen[None], Reachable):
             (f"takes: {asked.allowed}", "text"),
         )
         lines = [self._styled(line, role) for each, role in (*told, last) for line in wrap(each, width)[:2]]
-        lines = [*lines[:LINES], *[self._styled("", "text")] * (LINES - len(lines))]
-        words = self.keyed(CHOICE_WORDS if asked.choices else KEYS_WORDS)
+        lines = [*lines[:VALUE_LINES], *[self._styled("", "text")] * (VALUE_LINES - len(lines))]
+        words = self.keyed(CHOICE_WORDS if asked.choices else VALUE_KEYS_HELP)
         self._page.update(Content("\n").join([*lines, self._styled(words, "quiet")]))
+
+    def _styled(self, text: str, role: str) -> Content:
+        return Content.styled(self._look.text(text), Style.from_rich_style(self._look.style(role)))
+
+
+# A fault as a form has it: a field for its target, how long it lasts, and each parameter, and the action they make.
+
+
+TARGET: Final = "target"
+FOR: Final = "for"
+PATH: Final = "form"
+
+
+class FieldError(ValueError):
+    """What stands in a field is wrong; the message says what was found and what is allowed."""
+
+    def __init__(self, field: str, message: str) -> None:
+        super().__init__(f"{field}: {message}" if field else message)
+        self.field = field
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One line of the form."""
+
+    name: str
+    value: str
+    """What stands there at first."""
+    words: str
+    """What it means, and what it takes."""
+
+
+def fields(fault: Fault, target: str) -> tuple[Field, ...]:
+    """The form of a fault aimed at a target; what stands in it at first is what its letter would do."""
+    found = [Field(TARGET, target, ACCEPTS[fault.accepts])]
+    if fault.lasting:
+        usual = value_text("duration", fault.usual_for_us) if fault.usual_for_us >= 0 else ""
+        found.append(Field(FOR, usual, "how long it lasts, such as 8s; empty: until it is healed"))
+    for each in fault.params:
+        allowed = allowed_text(each)
+        found.append(Field(each.name, default_text(each), f"{allowed}: {each.doc}" if allowed else each.doc))
+    return tuple(found)
+
+
+def read_fields(fault: Fault, values: Mapping[str, str], place: Place) -> Action:
+    """The action that filled fields make; what is empty or at its default is left out.
+
+    Raises:
+        FieldError: one of them is wrong.
+    """
+    given = {name: " ".join(node(word, place) for word in text.split()) for name, text in values.items()}
+    for each in fault.params:
+        if given.get(each.name) == default_text(each):
+            del given[each.name]
+    entries: dict[str, tuple[Scalar, Node]] = {"inject": (_scalar("inject"), _scalar(fault.name))}
+    entries |= {name: (_scalar(name), _scalar(text)) for name, text in given.items() if text}
+    notes = Notes(PATH, [], place.facts)
+    step = TimedSteps().read(YamlMapping(1, 1, entries), 0, "", notes)
+    if notes.problems or step is None:
+        problem = min(notes.problems)
+        raise FieldError(problem.key, problem.message)
+    return action_of(step)
+
+
+def _scalar(text: str) -> Scalar:
+    return Scalar(1, 1, text, plain=True, exact=0)
+
+
+# A fault's target, duration and parameters to be filled in, with what it would do then; enter injects it.
+
+
+FAULT_KEYS_HELP: Final = (
+    f"enter injects {glyphs.NOTHING} {{form_queue}} queues while paused {glyphs.NOTHING} {{form_up}} {{form_down}}"
+    f" field {glyphs.NOTHING} esc"
+)
+FAULT_LINES: Final = 4
+"""Lines for what it would do, or for what is wrong."""
+
+
+class FaultForm(ModalScreen[None], Reachable):
+    """Stays as it is until what stands in it can be done."""
+
+    SCOPE = "form"
+    BINDINGS: ClassVar[list[BindingType]] = bindings_of("form")
+
+    def __init__(self, look: Look, main: "Injecting", fault: Fault, target: str) -> None:
+        super().__init__()
+        self._look = look
+        self._main = main
+        self._fault = fault
+        self._fields = fields(fault, target)
+        self._inputs = {
+            each.name: Input(each.value, classes="form-value", select_on_focus=False) for each in self._fields
+        }
+        self._page = Static(id="form-page")
+
+    def compose(self) -> ComposeResult:
+        """A line for each field, and what it would do."""
+        with Vertical(id="form"):
+            yield Static(self._styled(f"Inject {self._fault.title}", "calm"))
+            for each in self._fields:
+                yield self._row(each)
+            yield self._page
+
+    def _row(self, field: Field) -> Horizontal:
+        label = Static(self._styled(field.name, "key"), classes="form-label")
+        words = Static(self._styled(field.words, "quiet"), classes="form-words")
+        return Horizontal(label, self._inputs[field.name], words, classes="form-row")
+
+    def on_mount(self) -> None:
+        """The first of the parameters is what most people came for."""
+        named = list(self._inputs.values())
+        named[min(1, len(named) - 1)].focus()
+        self.call_after_refresh(self._show)
+
+    def on_input_changed(self, _message: Input.Changed) -> None:
+        """It would do something else now."""
+        self._show()
+
+    def on_input_submitted(self, _message: Input.Submitted) -> None:
+        """Inject it, or say what is wrong."""
+        self._do(self._main.injected)
+
+    def action_queue(self) -> None:
+        """Have it injected as time goes on."""
+        self._do(self._main.queued)
+
+    def _do(self, way: Callable[[Action], str]) -> None:
+        try:
+            refused = way(self._action())
+        except FieldError as error:
+            refused = str(error)
+        if refused:
+            self._say(refused, "warning")
+        else:
+            self.dismiss()
+
+    def _action(self) -> Action:
+        values = {name: field.value.strip() for name, field in self._inputs.items()}
+        return read_fields(self._fault, values, self._main.place())
+
+    def _show(self) -> None:
+        try:
+            found: Expectation = self._main.bridge.session.board.expect(self._action())
+        except (FieldError, FaultError) as error:
+            self._say(str(error), "warning")
+        else:
+            self._say(f"Expected now: {found.sentence}", "text")
+
+    def _say(self, text: str, role: str) -> None:
+        if not self._page.is_attached or not self._page.size.width:
+            return
+        lines = [self._styled(line, role) for line in wrap(text, self._page.size.width)[:FAULT_LINES]]
+        lines += [self._styled("", "text")] * (FAULT_LINES - len(lines))
+        self._page.update(Content("\n").join([*lines, self._styled(self.keyed(FAULT_KEYS_HELP), "quiet")]))
 
     def _styled(self, text: str, role: str) -> Content:
         return Content.styled(self._look.text(text), Style.from_rich_style(self._look.style(role)))

@@ -5,17 +5,15 @@ from typing import TYPE_CHECKING, Final, cast
 from textual.screen import Screen
 
 from faults.catalogue import CATALOGUE
-from faults.declarations.action import Action
-from faults.declarations.fault import Expectation, FaultError
+from faults.declarations.fault import Action, Expectation, FaultError
 from faults.declarations.operation import OPERATIONS, Operation
 from faults.declarations.targets import selector_of
-from playbooks.model.wording import words
+from playbooks.model.step_text import words
 from tui.session.session_controller import SimBridge
 from tui.terminal.theme import Look
 from tui.viewmodel.fault_sheet import Room
-from tui.widgets.operations import OperationSheet
 from tui.widgets.panes import Pane, Status
-from tui.widgets.which_key import WhichKey
+from tui.widgets.which_key import OperationSheet, WhichKey
 
 if TYPE_CHECKING:
     from tui.screens.target_actions import Injecting
@@ -216,7 +214,7 @@ class Sheets(Screen[None]):
 
     def on_which_key_edited(self, message: WhichKey.Edited) -> None:
         """Enter: the form of the marked fault."""
-        from tui.screens.fault_form import FaultForm  # noqa: PLC0415 - first paint does without it
+        from tui.screens.fault_forms import FaultForm  # noqa: PLC0415 - first paint does without it
 
         self.app.push_screen(FaultForm(self.look, self.desk, message.fault, self.aimed(message.fault.name)))
 

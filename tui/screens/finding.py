@@ -7,28 +7,37 @@ from typing import Any, ClassVar, Final
 from textual import events
 from textual.app import ComposeResult
 from textual.binding import BindingType
+from textual.containers import VerticalScroll
+from textual.content import Content
 from textual.screen import ModalScreen
+from textual.style import Style
+from textual.widgets import Input, Static
 from textual.worker import Worker
 
 from playbooks.errors import counted
 from playbooks.recording.recorder import Recorder
 from tui.keybindings.scopes import bindings_of
-from tui.screens.base import WHEEL
-from tui.screens.reachable import Reachable
-from tui.session.asking import recording_of
-from tui.session.background_tasks import case_of, findings_so_far
-from tui.session.explaining import explain
-from tui.session.exporting import playbook_text
+from tui.screens.base import WHEEL, Reachable
+from tui.session.background_tasks import (
+    Reply,
+    case_of,
+    explain,
+    findings_so_far,
+    playbook_text,
+    put_question,
+    recording_of,
+)
 from tui.session.session_controller import SimBridge
 from tui.terminal import glyphs
+from tui.terminal.format import duration
 from tui.terminal.theme import Look
-from tui.viewmodel import autopsy_page, remedies
-from tui.viewmodel.jump import Place
+from tui.viewmodel import finding_page
+from tui.viewmodel.row import Place
 from tui.widgets.panes import Pane, SidePane
 
 FRAMES: Final = "{autopsy_left} {autopsy_right} frame"
 SAVES: Final = f"{{autopsy_what_if}} what if {glyphs.NOTHING} {{autopsy_saves}} what saves {glyphs.NOTHING}"
-KEYS_WORDS: Final = (
+AUTOPSY_KEYS_HELP: Final = (
     f"{FRAMES} {glyphs.NOTHING} {{autopsy_frame_1}}-{{autopsy_frame_5}} go there {glyphs.NOTHING} {SAVES}"
     f" {{autopsy_finding}} {{autopsy_finding_before}} finding {glyphs.NOTHING} {{autopsy_playbook}} copy as playbook"
     f" {glyphs.NOTHING} {{autopsy_export}} export {glyphs.NOTHING} esc"
@@ -60,7 +69,7 @@ class Onward:
     """Whether a branch is to begin there."""
     told: str = ""
     """What to say then."""
-    change: remedies.Choice | None = None
+    change: finding_page.Choice | None = None
     """What is to be set otherwise from the beginning, in a branch up to the instant on the screen; None: nothing."""
 
 
@@ -82,7 +91,7 @@ class AutopsyScreen(ModalScreen[Onward | None], Reachable):
         """The frame that is marked, from 0."""
         self.answered = False
         """Whether the page tells what would have saved the records."""
-        self.choices: tuple[remedies.Choice, ...] = ()
+        self.choices: tuple[finding_page.Choice, ...] = ()
         """Changes that can be run as a branch."""
         self.marked = -1
         """Which of them is marked, -1: none."""
@@ -116,16 +125,16 @@ class AutopsyScreen(ModalScreen[Onward | None], Reachable):
         if not self.is_mounted or not height:
             return
         line = self.choices[self.marked].line if self.marked >= 0 else -1
-        rows = autopsy_page.build(self.case, self.at, width - 2, self._saved, line)
-        place = autopsy_page.place_of_mark(rows) if self._follows else -1
+        rows = finding_page.build(self.case, self.at, width - 2, self._saved, line)
+        place = finding_page.place_of_mark(rows) if self._follows else -1
         if place >= 0 and not self._first <= place < self._first + height - 1:
             self._first = place - height // 2
         self._follows = False
         self._first = max(0, min(self._first, len(rows) - height))
         self._grid.show(rows[self._first : self._first + height])
-        words = self.keyed(KEYS_WORDS)
+        words = self.keyed(AUTOPSY_KEYS_HELP)
         words = words if width > len(words) + 4 else self.keyed(SHORT_WORDS)
-        self._pane.caption(autopsy_page.title(self.case), words)
+        self._pane.caption(finding_page.title(self.case), words)
 
     def spots(self) -> list[Place]:
         """The frames and the changes that are in sight."""
@@ -134,11 +143,11 @@ class AutopsyScreen(ModalScreen[Onward | None], Reachable):
         found = [
             Place(left + x, top + y, "frame", str(number - 1))
             for y, row in enumerate(self._grid.rows)
-            for x, number in autopsy_page.frames_on(row)
+            for x, number in finding_page.frames_on(row)
         ]
         for at, choice in enumerate(self.choices):
-            rows = autopsy_page.build(self.case, self.at, width - 2, self._saved, choice.line)
-            y = autopsy_page.place_of_mark(rows) - self._first
+            rows = finding_page.build(self.case, self.at, width - 2, self._saved, choice.line)
+            y = finding_page.place_of_mark(rows) - self._first
             if 0 <= y < height:
                 found.append(Place(left, top + y, "change", str(at)))
         return found
@@ -170,7 +179,7 @@ class AutopsyScreen(ModalScreen[Onward | None], Reachable):
             self.notify(NO_FRAMES)
             return
         self._stop()
-        self.dismiss(Onward(self.case.frames[self.at].at_us, True, remedies.in_short(self._found)))
+        self.dismiss(Onward(self.case.frames[self.at].at_us, True, finding_page.in_short(self._found)))
 
     def action_mark(self, changes: int) -> None:
         """Mark another change, and bring it into sight."""
@@ -253,8 +262,8 @@ class AutopsyScreen(ModalScreen[Onward | None], Reachable):
             self._say(((found.refusal, "warning"),))
         else:
             self.answered = True
-            self._found, self.choices = found.found, remedies.choices(found.found)
-            self._say(remedies.lines(found.found, self.keyed(remedies.HEAD_WORDS)))
+            self._found, self.choices = found.found, finding_page.choices(found.found)
+            self._say(finding_page.lines(found.found, self.keyed(finding_page.HEAD_WORDS)))
 
     def action_leave(self) -> None:
         """Stop asking; leave when nothing is asked."""
@@ -287,3 +296,87 @@ class AutopsyScreen(ModalScreen[Onward | None], Reachable):
         self._saved = lines
         if self._grid.is_attached:
             self.present()
+
+
+# Is it safe to ...? A prompt over the main screen, and the answer below it. The session goes on behind it.
+
+
+TITLE: Final = "Is it safe to"
+HINT: Final = (
+    "as crash leader(orders-0) for 10s, elect_leaders orders-0, heal all;"
+    " several by ; with after 30s or when CONDITION in front"
+)
+ASK_KEYS_HELP: Final = f"enter: ask {glyphs.NOTHING} esc"
+BUSY_WORDS: Final = f"time goes on {glyphs.NOTHING} esc: never mind"
+
+
+class AskScreen(ModalScreen[None], Reachable):
+    """One question at a time, about the instant at which it is put."""
+
+    SCOPE = "question"
+    BINDINGS: ClassVar[list[BindingType]] = bindings_of("question")
+
+    def __init__(self, look: Look, bridge: SimBridge, path: Path, recorder: Recorder | None, broker: int) -> None:
+        super().__init__()
+        self._look = look
+        self._bridge = bridge
+        self._path = path
+        self._recorder = recorder
+        self._prompt = Input(f"restart broker({broker})", id="ask-prompt", select_on_focus=False)
+        self._page = Static()
+        self._work: Worker[None] | None = None
+
+    @property
+    def busy(self) -> bool:
+        """Whether a question is being answered."""
+        return self._work is not None and self._work.is_running
+
+    def compose(self) -> ComposeResult:
+        """The prompt, and a page that grows."""
+        with VerticalScroll(id="ask"):
+            yield Static(self._styled(TITLE, "calm"))
+            yield self._prompt
+            yield self._page
+
+    def on_mount(self) -> None:
+        """Ready to be typed at."""
+        session = self._bridge.session
+        then = f"about {duration(session.cluster.now_us)}, the instant on the screen, and not about the present"
+        self._show([*[(then, "warning")] * session.in_past, (HINT, "text"), (ASK_KEYS_HELP, "quiet")])
+        self._prompt.focus()
+
+    def on_input_submitted(self, message: Input.Submitted) -> None:
+        """Put the question, as of now."""
+        text = message.value.strip()
+        if text and not self.busy:
+            self._work = self.run_worker(self._ask(text), name="ask", exclusive=True, exit_on_error=False)
+
+    async def _ask(self, text: str) -> None:
+        at_us = self._bridge.session.cluster.now_us
+        self._tell(f"asking about {duration(at_us)}")
+        reply = await put_question(text, self._path, at_us, self._recorder, self._tell)
+        self._answer(at_us, reply)
+
+    def _tell(self, text: str) -> None:
+        self._show([(text, "text"), (BUSY_WORDS, "quiet")])
+
+    def _answer(self, at_us: int, reply: Reply) -> None:
+        first, *rest = reply.lines
+        lines = [(f"at {duration(at_us)}: {first}", reply.role), *((line, "text") for line in rest)]
+        self._show([*lines, (ASK_KEYS_HELP, "quiet")])
+
+    def action_leave(self) -> None:
+        """Stop asking; leave when nothing is asked."""
+        if self.busy and self._work is not None:
+            self._work.cancel()
+            self._work = None
+            self._show([("never mind", "text"), (ASK_KEYS_HELP, "quiet")])
+        else:
+            self.dismiss()
+
+    def _show(self, lines: list[tuple[str, str]]) -> None:
+        if self._page.is_attached:
+            self._page.update(Content("\n").join([self._styled(text, role) for text, role in lines]))
+
+    def _styled(self, text: str, role: str) -> Content:
+        return Content.styled(self._look.text(text), Style.from_rich_style(self._look.style(role)))

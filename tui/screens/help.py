@@ -13,9 +13,9 @@ from textual.widgets import Input, Static
 
 from tui.keybindings.keymap import Key
 from tui.keybindings.scopes import all_keys, bindings_of, scopes
-from tui.screens.reachable import Reachable
+from tui.screens.base import Reachable
 from tui.terminal.theme import Look
-from tui.viewmodel import glossary, help
+from tui.viewmodel import help
 from tui.viewmodel.help import CLUSTER, Here, Line
 
 
@@ -83,7 +83,7 @@ class GlossaryScreen(ModalScreen[None], Reachable):
         self._scroll.scroll_relative(y=lines, animate=False)
 
     def _show(self, typed: str) -> None:
-        found = glossary.found(typed)
+        found = help.found(typed)
         lines: list[Line] = [((f"{each.word}  ", "key"), (each.meaning, "text")) for each in found]
         lines += [((f"{key.shown}  ", "key"), (f"key: {words}", "text")) for key, words in self._keys_about(typed)]
         self._page.update(styled(lines or [(("no such word", "quiet"),)], self._look))

@@ -10,13 +10,13 @@ from textual.screen import ModalScreen
 from textual.style import Style
 from textual.widgets import Static
 
-from playbooks.model.peeking import peek
+from playbooks.model.record_contents import peek
 from tui.keybindings.scopes import bindings_of
-from tui.screens.reachable import Reachable
+from tui.screens.base import Reachable
 from tui.session.session_controller import SimBridge
 from tui.terminal import glyphs
 from tui.terminal.theme import Look
-from tui.viewmodel import record
+from tui.viewmodel import record_inspector
 
 KEYS_WORDS: Final = (
     f"{{record_left}} {{record_right}} other offset {glyphs.NOTHING} {{record_back}} {{record_on}} ten"
@@ -53,13 +53,13 @@ class RecordScreen(ModalScreen[None], Reachable):
         self.log_offset = max(0, self.log_offset + offsets)
         found = peek(self._bridge.session.cluster, self._partition, self.log_offset)
         lines: list[Content] = []
-        self._text = record.text(found, self._partition, self.log_offset)
+        self._text = record_inspector.text(found, self._partition, self.log_offset)
         for each in found:
-            lines.append(self._styled(record.heading(each), "calm"))
-            lines += [self._line(label, words) for label, words in record.rows(each)]
+            lines.append(self._styled(record_inspector.heading(each), "calm"))
+            lines += [self._line(label, words) for label, words in record_inspector.rows(each)]
         if not found:
             lines.append(self._styled(f"{self._partition} offset {self.log_offset}", "calm"))
-            lines.append(self._styled(record.NOTHING_YET, "text"))
+            lines.append(self._styled(record_inspector.NOTHING_YET, "text"))
         lines.append(self._styled(self.keyed(KEYS_WORDS), "quiet"))
         self._page.update(Content("\n").join(lines))
 
@@ -69,7 +69,9 @@ class RecordScreen(ModalScreen[None], Reachable):
         self.notify(f"copied {self._partition} offset {self.log_offset}", markup=False)
 
     def _line(self, label: str, words: str) -> Content:
-        return Content.assemble(self._styled(label.ljust(record.LABEL), "key"), self._styled(words, "text"))
+        return Content.assemble(
+            self._styled(label.ljust(record_inspector.RECORD_LABEL), "key"), self._styled(words, "text")
+        )
 
     def _styled(self, text: str, role: str) -> Content:
         return Content.styled(self._look.text(text), Style.from_rich_style(self._look.style(role)))

@@ -1,12 +1,140 @@
 """Acting on a target: at once, as a form was filled in, or as soon as time goes on; by a sheet on any screen."""
 
+from typing import TYPE_CHECKING
+
+from cluster_model.observation.views import PartitionView
 from faults.catalogue import CATALOGUE
-from faults.declarations.action import Action
-from faults.declarations.fault import FaultError
+from faults.declarations.fault import Action, FaultError
 from faults.declarations.targets import selector_of
-from tui.screens.showing import Showing
+from tui.screens.fault_sheet import Sheets
+from tui.screens.main_keys import Forking
 from tui.terminal import glyphs
-from tui.viewmodel import control
+from tui.terminal.format import speed
+from tui.viewmodel import status_bar
+
+if TYPE_CHECKING:
+    from tui.session.typed_commands import Place, Typed
+
+
+# The line of commands of the main screen: where it is opened, and what comes of a line.
+
+
+class Commanded(Forking):
+    """A screen that can be told what to do by typed lines."""
+
+    typed_before: tuple[str, ...] = ()
+    """Lines that were typed, the oldest first."""
+
+    def foremost(self) -> Sheets:
+        """The uppermost screen on which something can be selected, this one or a mode over it."""
+        return next(each for each in reversed(self.app.screen_stack) if isinstance(each, Sheets))
+
+    def action_command(self) -> None:
+        """Open the line of commands."""
+        self.open_command()
+
+    def open_command(self, text: str = "", back: int = 0) -> None:
+        """Open it with something typed already, the cursor so many characters before its end."""
+        from tui.screens.command_line import CommandScreen  # noqa: PLC0415 - first paint does without it
+
+        if not self.toosmall.display and self.bridge.view.brokers:
+            self.app.push_screen(CommandScreen(self.look, self, text, back))
+
+    def place(self) -> "Place":
+        """What a line can speak of now."""
+        from tui.session.typed_commands import place_in  # noqa: PLC0415 - first paint does without it
+
+        view = self.bridge.view
+        return place_in(self.bridge.session, view, aimed=self.foremost().selector())
+
+    async def told(self, typed: "Typed") -> str:
+        """Do what a line stands for; why not, where it was refused."""
+        from tui.session.typed_commands import (
+            Act,  # noqa: PLC0415 - first paint does without it
+            Go,  # noqa: PLC0415 - first paint does without it
+            Play,  # noqa: PLC0415 - first paint does without it
+            Press,  # noqa: PLC0415 - first paint does without it
+            Speed,  # noqa: PLC0415 - first paint does without it
+        )
+
+        if isinstance(typed, Act):
+            self.foremost().arrive()
+            refused = self._act(typed.actions)
+            if not refused:
+                self.foremost().done()
+            return refused
+        if isinstance(typed, Press):
+            await self.run_action(next(key.action for key in self.keys if key.id == typed.id))
+        elif isinstance(typed, Go):
+            self.go_to(typed.at_us)
+        elif isinstance(typed, Play):
+            self.bridge.pause(False)
+            self._moved()
+        elif isinstance(typed, Speed):
+            self.toast(f"speed ×{speed(self.bridge.set_speed(typed.speed))}")
+            self._moved()
+        return ""
+
+    def _act(self, actions: tuple[Action, ...]) -> str:
+        refused = ""
+        for action in actions:
+            refused = self.acted(action)
+            if refused or self.bridge.growing is not None:
+                break
+        return refused
+
+
+# Bringing into sight what was named: a partition, a broker, an offset, a client.
+
+
+class Showing(Commanded):
+    """A screen with a matrix, whose cursor goes to what is named."""
+
+    @property
+    def partition(self) -> PartitionView | None:
+        """The one under the cursor, None where there is none."""
+        partitions = self.bridge.view.partitions
+        return partitions[min(self.matrix.cursor[0], len(partitions) - 1)] if partitions else None
+
+    def show_partition(self, name: str) -> None:
+        """On the main screen, the cursor on it and on its leader."""
+        self.action_mode("cluster")
+        self._point_at(name)
+
+    def show_broker(self, broker: int) -> None:
+        """On the main screen, the cursor on it."""
+        self.action_mode("cluster")
+        ids = [each.id for each in self.bridge.view.brokers]
+        if broker in ids:
+            self.matrix.place(self.matrix.cursor[0], ids.index(broker))
+            self.present()
+
+    def show_offset(self, name: str, offset: int) -> None:
+        """In the log, the cursor on it in the leader's lane."""
+        self._point_at(name)
+        self.action_mode("log")
+        log = self.app.screen
+        if hasattr(log, "microscope"):
+            log.microscope.go(offset)
+            self.call_after_refresh(log.present)  # type: ignore[attr-defined]
+
+    def show_client(self, name: str) -> None:
+        """Among the clients, the first line its own."""
+        self.action_mode("clients")
+        clients = self.app.screen
+        if hasattr(clients, "point_at"):
+            clients.point_at(name)
+
+    def _point_at(self, name: str) -> None:
+        """Nothing happens where it is gone by now."""
+        view = self.bridge.view
+        ids = [each.id for each in view.brokers]
+        for row, partition in enumerate(view.partitions):
+            if partition.name == name:
+                leads = ids.index(partition.leader) if partition.leader in ids else self.matrix.cursor[1]
+                self.matrix.place(row, leads)
+                self.present()
+
 
 RUNNING = "time goes on, so nothing waits: a letter injects at once"
 MOST_CLIENTS = 100
@@ -26,7 +154,9 @@ class Injecting(Showing):
         view = self.bridge.view
         brokers = [(each.id, f"b{each.id}") for each in view.brokers]
         ids = [broker for broker, _name in brokers]
-        nodes = [(each.node, control.short(each.name, each.node)) for each in view.controllers if each.node not in ids]
+        nodes = [
+            (each.node, status_bar.short(each.name, each.node)) for each in view.controllers if each.node not in ids
+        ]
         return (*brokers, *nodes, *[(each.node, each.name) for each in view.clients[:MOST_CLIENTS]])
 
     def inject(self, name: str, node: int) -> None:

@@ -1,13 +1,28 @@
 """From the model to the page of a finding: what the books, the logs and the events so far tell of it."""
 
+import asyncio
+import json
+import signal
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
 from cluster_model.checker.root_cause.findings import Finding, Place
 from cluster_model.checker.root_cause.loss_chain import lineage_of
 from cluster_model.protocol.errors import ModelError
-from playbooks.model.peeking import Peekable, Peeked, peek
+from playbooks.errors import BAD_INPUT, FAILED, OK
+from playbooks.model.record_contents import Peekable, Peeked, peek
+from playbooks.recording.reader import CutError, Recorded, cut_name, cut_out
+from playbooks.recording.recorder import Recorder, RecordingError
+from playbooks.session_format.session_files import DIRECTORY_PREFIX
+from playbooks.session_format.session_finder import goes_away
 from tui.session.session_controller import SimBridge
-from tui.viewmodel.autopsy_page import MOST_PLACES, Case
-from tui.viewmodel.finding_page import Copy, Frame, chosen, frame
+from tui.terminal.self_command import command, environment
+from tui.viewmodel.finding_page import MOST_PLACES, Case, Copy, Frame, chosen, frame
 from tui.viewmodel.partition_history import Chronicle
+from tui.viewmodel.timeline.mark_detail import Span
 
 
 def findings_so_far(bridge: SimBridge) -> tuple[Finding, ...]:
@@ -79,3 +94,231 @@ def _peeked(cluster: Peekable, place: Place) -> tuple[Peeked, ...]:
     except ModelError:
         return ()  # its partition has been deleted
     return tuple(each for each in found if each.record.epoch == place.leader_epoch)
+
+
+# A command of floodmark in a process of its own, while the session on the screen goes on.
+
+
+class Ended(NamedTuple):
+    """What a command came to."""
+
+    code: int
+    answer: bytes
+    """All of its stdout."""
+    kept: list[str]
+    """What the listener kept of its stderr."""
+
+
+async def run(
+    words: tuple[str, ...], recorder: Recorder | None, listen: Callable[[asyncio.StreamReader], Awaitable[list[str]]]
+) -> Ended:
+    """Run it over what has been recorded so far; ``listen`` reads its stderr.
+
+    When it is cancelled, the process is stopped with all that it has started.
+
+    Raises:
+        RecordingError: what is to be recorded cannot be written.
+        OSError: the process cannot be started.
+    """
+    if recorder is not None:
+        recorder.flush()
+    process = await asyncio.create_subprocess_exec(
+        *command(),
+        *words,
+        env=environment(),
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    assert process.stdout is not None
+    assert process.stderr is not None
+    try:
+        kept, answer = await asyncio.gather(listen(process.stderr), process.stdout.read())
+        await process.wait()
+    except asyncio.CancelledError:
+        with suppress(ProcessLookupError):
+            process.send_signal(signal.SIGINT)
+        raise
+    return Ended(process.returncode if process.returncode is not None else BAD_INPUT, answer, kept)
+
+
+# A question about the session on the screen, answered by a process of its own while the session goes on.
+
+
+SEEDS: Final = 5
+"""Fewer than on the command line: somebody waits in front of the screen."""
+_LEFT_OUT: Final = ("  watched ", "  a stall is ")
+"""Lines of the answer that are the same every time."""
+_ON_THE_WAY: Final = ("asking: ", "running it again: ", "going there: ", "note: ")
+ROLES: Final = {OK: "calm", FAILED: "alarm"}
+"""Exit code → how the answer is painted; others are warnings."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What came of a question."""
+
+    code: int
+    lines: tuple[str, ...]
+
+    @property
+    def role(self) -> str:
+        """How its first line is painted."""
+        return ROLES.get(self.code, "warning")
+
+
+def recording_of(recorded: Recorded | None, recorder: Recorder | None) -> Path | None:
+    """Where the session stands on disk, whether it is recorded now or was before; None where it is not."""
+    if recorder is not None:
+        return recorder.path
+    return recorded.path if recorded is not None else None
+
+
+async def put_question(
+    text: str, path: Path, at_us: int, recorder: Recorder | None, tell: Callable[[str], None]
+) -> Reply:
+    """Ask about the session as it stands at a virtual time; the worst future goes beside it if it is not safe.
+
+    When it is cancelled, the process is stopped with all that it has started.
+    """
+    words = (
+        *("ask", str(path), text, "--at", f"{at_us}us"),
+        *("--seeds", str(SEEDS), "--witness", str(path.parent), "--force"),
+    )
+    try:
+        ended = await run(words, recorder, lambda stderr: _read_answer(stderr, tell))
+    except (RecordingError, OSError) as error:
+        return Reply(BAD_INPUT, (str(error),))
+    answered = [line for line in ended.answer.decode(errors="replace").splitlines() if not line.startswith(_LEFT_OUT)]
+    return Reply(ended.code, (*answered[1:], *ended.kept) or ("the process ended without a word",))
+
+
+async def _read_answer(stderr: asyncio.StreamReader, tell: Callable[[str], None]) -> list[str]:
+    """Pass on how far it is; what else it says belongs to the answer."""
+    kept = []
+    async for line in stderr:
+        text = line.decode(errors="replace").rstrip()
+        if text.startswith(_ON_THE_WAY):
+            tell(text)
+        elif text:
+            kept.append(text)
+    return kept
+
+
+# What would have saved records, asked on the screen and answered by a process of its own while the session goes on.
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """What came of it: the finding as ``floodmark why --json`` explains it, or why there is none."""
+
+    found: dict[str, Any] | None
+    refusal: str = ""
+
+
+async def explain(
+    number: int, path: Path, at_us: int, recorder: Recorder | None, tell: Callable[[str], None]
+) -> Explanation:
+    """Explain the finding of that number as the session stood at a virtual time, cut off there with nothing healed.
+
+    When it is cancelled, the process is stopped with all that it has started.
+    """
+    words = ("why", str(path), "--at", f"{at_us}us", "--finding", str(number), "--seeds", str(SEEDS), "--json")
+    try:
+        ended = await run(words, recorder, lambda stderr: _read_explanation(stderr, tell))
+    except (RecordingError, OSError) as error:
+        return Explanation(None, str(error))
+    try:
+        (found,) = json.loads(ended.answer)["findings"]
+    except (ValueError, KeyError, TypeError):
+        return Explanation(None, next(iter(ended.kept), "the process ended without a word"))
+    return Explanation(found)
+
+
+async def _read_explanation(stderr: asyncio.StreamReader, tell: Callable[[str], None]) -> list[str]:
+    """Pass on how far it is; the errors among what it says."""
+    wrong = []
+    async for line in stderr:
+        text = line.decode(errors="replace").rstrip()
+        if text.startswith("error"):
+            wrong.append(text)
+        elif text and not text.startswith("note: "):
+            tell(text)
+    return wrong
+
+
+# The session on the screen so far as a playbook: beside its recording, or as a text, made by a process of its own.
+
+
+async def export_beside(recorder: Recorder) -> tuple[str, bool]:
+    """Export what is recorded so far, while the session goes on; what to say of it, and whether it went well."""
+    try:
+        recorder.flush()
+    except RecordingError as error:
+        return str(error), False
+    target = recorder.path.parent / f"{recorder.session_id}.yaml"
+    wrong = await _exported(recorder.path, target)
+    return (wrong, False) if wrong else (f"a playbook of the session so far: {target}", True)
+
+
+async def export_recorded(path: Path, session_id: str, folder: Path) -> tuple[str, bool]:
+    """Export a recording, all of it, into a folder; what to say of it, and whether it went well."""
+    target = folder / f"{session_id}.yaml"
+    wrong = await _exported(path, target)
+    return (wrong, False) if wrong else (f"a playbook of the whole recording: {target}", True)
+
+
+async def playbook_text(path: Path, recorder: Recorder | None) -> tuple[str, str]:
+    """The playbook of what is recorded so far as a text, and why there is none where it is empty."""
+    try:
+        ended = await run(("export", str(path)), recorder, _lines)
+    except (RecordingError, OSError) as error:
+        return "", str(error)
+    text = ended.answer.decode(errors="replace")
+    return text, "" if text else _wrong(ended.kept)
+
+
+async def _lines(stderr: asyncio.StreamReader) -> list[str]:
+    return (await stderr.read()).decode(errors="replace").splitlines()
+
+
+async def _exported(path: Path, target: Path) -> str:
+    """Write it there; what went wrong, empty where nothing did."""
+    try:
+        process = await asyncio.create_subprocess_exec(
+            *command(), "export", str(path), "--output", str(target), "--force", env=environment(),
+            stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.PIPE,
+        )  # fmt: skip
+    except OSError as error:
+        return str(error)
+    try:
+        _, told = await process.communicate()
+    except asyncio.CancelledError:
+        process.kill()
+        raise
+    return "" if process.returncode == 0 else _wrong(told.decode(errors="replace").splitlines())
+
+
+def _wrong(told: list[str]) -> str:
+    lines = [line for line in told if line.startswith("error")] or told or ["the export ended without a word"]
+    return lines[0]
+
+
+# The span that is chosen on the timeline as a file beside the recording.
+
+
+async def export_span(path: Path, recorder: Recorder | None, span: Span) -> tuple[str, bool]:
+    """Cut it out of the recording in ``path``; what to say of it, and whether it went well.
+
+    It goes beside the recording, but not beside one that was unpacked from a bundle: that one is not there for long.
+    """
+    session_id = path.name.removeprefix(DIRECTORY_PREFIX)
+    beside = Path.cwd() if goes_away(path) else path.parent
+    target = beside / cut_name(session_id, span.start_us, span.end_us)
+    try:
+        if recorder is not None:
+            recorder.flush()
+        events = await asyncio.to_thread(cut_out, path, span.start_us, span.end_us, target)
+    except (CutError, RecordingError) as error:
+        return str(error), False
+    return f"{events} event{'' if events == 1 else 's'} of the span: {target}", True

@@ -1,17 +1,78 @@
 """Whether a wish can be granted, found out before anything is left for it."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from cluster_model.protocol.errors import ModelError
 from playbooks.engine.session import Session
-from playbooks.errors import PlaybookError
+from playbooks.errors import PlaybookError, Problem, nearest
+from playbooks.library.bundled import SUFFIXES, fragment_names, names, path_of
 from playbooks.model.playbook import Playbook
-from playbooks.parser.written_out import written_out
+from playbooks.parser.loader import changed, load
+from playbooks.parser.settings import parse_setting
+from playbooks.parser.yaml_edit import written_out
 from playbooks.recording.reader import read_session
-from playbooks.session_format.session_errors import SessionError
+from playbooks.recording.recorder import Recorder, RecordingError
+from playbooks.session_format.filesystem import Fsync
+from playbooks.session_format.session_files import SessionError
 from playbooks.timetravel.history_view import Reopened
-from tui.session.chosen import read
+from tui.output.console import complain, complain_of
 from tui.session.destination import PLAYBOOK, SESSION, Wish
+
+# From what somebody typed to playbooks: files and bundled names, with ``--set`` and ``--seed`` applied.
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """A playbook as it will run."""
+
+    playbook: Playbook
+    seed: int
+    settings: dict[str, str]
+
+
+def read(text: str) -> Playbook:
+    """The playbook in a file, or the bundled one of that name. A file of the same name wins.
+
+    Raises:
+        PlaybookError: no such file or name, or mistakes in it.
+    """
+    path = Path(text)
+    if not path.exists() and text in names():
+        return load(path_of(text))
+    if not path.exists() and text in fragment_names():
+        message = f"found a fragment, allowed is a playbook: one includes it by 'include: {text}'"
+        raise PlaybookError([Problem(text, 1, 1, "", message)])
+    if not path.exists() and path.suffix not in SUFFIXES and "/" not in text:
+        raise PlaybookError(
+            [
+                Problem(
+                    text,
+                    1,
+                    1,
+                    "",
+                    f"no such file, and no bundled playbook{nearest(text, names())}; see: floodmark library",
+                )
+            ]
+        )
+    return load(path)
+
+
+def settings_of(texts: Sequence[str]) -> dict[str, str]:
+    """``--set`` options as path → value; the last of two about the same path wins. Raises :class:`SettingError`."""
+    return dict(parse_setting(text) for text in texts)
+
+
+def choose(text: str, seed: int | None, settings: dict[str, str]) -> Chosen:
+    """Read a playbook and change what was asked to be changed.
+
+    Raises:
+        PlaybookError: mistakes in it, before or after the settings.
+        SettingError: a setting that leads nowhere.
+    """
+    playbook = changed(read(text), settings)
+    return Chosen(playbook, playbook.seed if seed is None else seed, settings)
 
 
 class RefusedError(Exception):
@@ -66,3 +127,25 @@ def _first(error: PlaybookError) -> str:
     """The first mistake, and how many others there are."""
     more = len(error.problems) - 1
     return " ".join(str(error.problems[0]).split()) + (f" (and {more} more)" if more else "")
+
+
+# The beginning of a live session, with a screen or without one.
+
+
+def begin_live(playbook: str, *, seed: int | None, parent: Path, fsync: Fsync) -> Session | None:
+    """A session of a playbook, recorded under ``parent``, that goes on until somebody ends it.
+
+    None where there can be none; why not is told on stderr by then.
+    """
+    try:
+        chosen = choose(playbook, seed, {})
+        if chosen.playbook.spec.manual:
+            complain(f"{chosen.playbook.path}: a manual playbook stands still; play it with: floodmark run")
+            return None
+        recorder = Recorder(parent, live=True, fsync=fsync)
+        return Session.start(chosen.playbook, seed=chosen.seed, recorder=recorder, open_ended=True)
+    except PlaybookError as error:
+        complain_of(error)
+    except (ModelError, RecordingError) as error:
+        complain(str(error))
+    return None

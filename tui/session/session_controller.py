@@ -9,24 +9,306 @@ A jump is one seek, so it costs no more than the widest gap between two keyframe
 slices again.
 """
 
-from collections.abc import Callable
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from cluster_model.observation.views import ClusterView
-from faults.declarations.action import Action
-from faults.declarations.fault import FaultError
+from cluster_model.protocol.events import Event
+from faults.declarations.fault import Action, FaultError
 from playbooks.engine.session import Session
-from playbooks.model.wording import words
-from playbooks.timetravel.branches import Branches
-from playbooks.timetravel.history_view import Reopened
-from tui.session.branching import Branching
-from tui.terminal.frame_clock import FrameClock
-from tui.terminal.framerate import FRAME_S
-from tui.terminal.slices import BATCH, SLICE_S
-from tui.terminal.speeds import SPEEDS, faster, slower
-from tui.viewmodel.timeline.feed import Feed
-from tui.viewmodel.timeline.rates import Rates
+from playbooks.model.step_text import words
+from playbooks.timetravel.branches import Branch, Branches, Growing, Otherwise
+from playbooks.timetravel.history_view import LookingBack, Reopened
+from tui.terminal.frame_clock import BATCH, FRAME_S, SLICE_S, SPEEDS, FrameClock, faster, slower
+from tui.viewmodel.partition_history import Chronicle, LogBook
+from tui.viewmodel.timeline import branches
+from tui.viewmodel.timeline.branches import Rail
+from tui.viewmodel.timeline.event_feed import Feed, Happened, Rates, Tape
+
+# Another branch beside the one on the screen, kept at the same virtual time as far as it has come.
+
+
+class Companion:
+    """Looks into the branch's past only: its session stands still."""
+
+    def __init__(self, branch: Branch) -> None:
+        self.branch = branch
+        self.at_us = 0
+        """The instant wanted."""
+        self.lags = False
+        """Whether it has yet to come there."""
+
+    @property
+    def reaches(self) -> bool:
+        """Whether the branch has come as far as that."""
+        return self.at_us <= self.branch.session.present_us
+
+    def jump(self, at_us: int) -> None:
+        """Show an instant; one that it has not come to is its present."""
+        self.at_us, self.lags = at_us, False
+        self.branch.session.to_time(at_us)
+
+    def follow(self, at_us: int, out_of_time: Callable[[], bool]) -> bool:
+        """Go on to a later instant; False when the time did not do for it."""
+        self.at_us = max(at_us, self.at_us)
+        self.lags = not self._come(out_of_time)
+        return not self.lags
+
+    def _come(self, out_of_time: Callable[[], bool]) -> bool:
+        session = self.branch.session
+        while session.in_past:
+            before = session.cluster.executed
+            session.advance(self.at_us, BATCH)
+            if not session.in_past:
+                break
+            session.drain()
+            if session.cluster.now_us >= self.at_us and session.cluster.executed - before < BATCH:
+                break
+            if out_of_time():
+                return False
+        return True
+
+    def leave(self) -> None:
+        """Show its present again."""
+        self.branch.session.to_present()
+
+
+# Dragging through time: what is near is shown at once, the exact instant when the pointer rests or lets go.
+#
+# However often the pointer moves, time is gone to once a frame at most, and never twice in a row to the same instant.
+
+
+SCRUB_S: Final = 1 / 30
+"""Between two rewinds of a drag: a seek runs some thousand events again, a pointer moves more often than that."""
+REST_S: Final = 0.12
+"""How long the pointer rests before what is near gives way to what was meant."""
+
+
+class Scrubbing:
+    """Where a drag wants to be: the newest wish counts, those in between are never gone to."""
+
+    def __init__(self, clock: FrameClock, near: Callable[[int], int], go: Callable[[int, bool], None]) -> None:
+        """``near``: an instant that costs little, for one that is meant; ``go`` shows one, exact or not."""
+        self.rewinds = 0
+        """How often an instant was gone to."""
+        self._clock = clock
+        self._near = near
+        self._go = go
+        self._wanted_us = -1
+        self._meant_us = -1
+        """What was meant by the instant that is shown for now, -1 where it is exact."""
+        self._shown_us = -1
+        self._next_s = self._rested_s = clock.now()
+
+    def want(self, at_us: int) -> bool:
+        """Wish to be at an instant: True where it is shown and exact, else there is more to do with the next frames."""
+        self._wanted_us = at_us
+        self._rested_s = self._clock.now() + REST_S
+        return self.frame() is None
+
+    def frame(self) -> float | None:
+        """Go where the pointer was last, if that is due; seconds until more is, None where nothing is wanted."""
+        now = self._clock.now()
+        if self._wanted_us >= 0:
+            if now < self._next_s:
+                return self._next_s - now
+            at_us, self._wanted_us = self._wanted_us, -1
+            self._next_s = now + SCRUB_S
+            near_us = self._near(at_us)
+            self._meant_us = -1 if near_us == at_us else at_us
+            self._show(near_us, exact=near_us == at_us)
+        if self._meant_us < 0:
+            return None
+        if now < self._rested_s:
+            return self._rested_s - now
+        self.settle()
+        return None
+
+    def forget(self) -> None:
+        """Something else was gone to meanwhile: that is where one stays."""
+        self._meant_us = self._shown_us = -1
+
+    def settle(self) -> None:
+        """Go to what was meant last: the pointer rests, or has let go."""
+        at_us = self._wanted_us if self._wanted_us >= 0 else self._meant_us
+        self._wanted_us = self._meant_us = -1
+        if at_us >= 0:
+            self._show(at_us, exact=True)
+        self._shown_us = -1
+
+    def _show(self, at_us: int, *, exact: bool) -> None:
+        if at_us == self._shown_us and not exact:
+            return
+        self._shown_us = -1 if exact else at_us
+        self.rewinds += 1
+        self._go(at_us, exact)
+
+
+# What the screen has been told of one branch, so that another can be looked at in between.
+
+
+class Seen:
+    """Grows with the branch."""
+
+    def __init__(self) -> None:
+        self.chronicle = Chronicle()
+        self.happened = Happened()
+        self.feed = Feed()
+        self.log_book = LogBook()
+        self.tape = Tape()
+        self.rates = Rates()
+        self.ended = False
+        """Whether there is nothing more of it to run."""
+
+    def take(self, fresh: Sequence[Event], count: int) -> None:
+        """Events in order, after which there were ``count`` in all."""
+        self.feed.take(fresh)
+        self.happened.take(fresh, count)
+        self.chronicle.take(fresh)
+        self.log_book.take(fresh)
+        self.tape.take(fresh)
+
+
+# What a bridge does with branches: it grows them by slices, changes over to them, keeps another one beside.
+#
+# Nothing here moves the branch that is looked at.
+
+
+class Branching(ABC):
+    """The part of a bridge that is about branches."""
+
+    clock: FrameClock
+    view: ClusterView
+    _fraction_us: float
+    _seek_until_us: int
+
+    def __init__(self, branches: Branches) -> None:
+        self.branches = branches
+        self.companion: Companion | None = None
+        """Another branch that is kept at the instant of this one, to be compared with it."""
+        self.news: list[tuple[str, bool]] = []
+        """What to say of a branch that has come about, and whether that is good."""
+        self.beside: Branch | None = None
+        """The branch that one which has just come about is to be compared with."""
+        self._seen = {branches.current: Seen()}
+
+    @abstractmethod
+    def look(self) -> ClusterView:
+        """Take a fresh view."""
+
+    @abstractmethod
+    def pause(self, paused: bool) -> None:
+        """Stop or go on."""
+
+    @property
+    def session(self) -> LookingBack:
+        """The branch that is looked at, at the instant that is."""
+        return self.branches.current.session
+
+    @property
+    def chronicle(self) -> Chronicle:
+        """Who led, who was in sync and who was down in it."""
+        return self._now.chronicle
+
+    @property
+    def log_book(self) -> LogBook:
+        """When records were acknowledged and logs cut: of the whole branch, also while the past is shown."""
+        return self._now.log_book
+
+    @property
+    def tape(self) -> Tape:
+        """What the timeline shows, up to the present."""
+        return self._now.tape
+
+    @property
+    def growing(self) -> Growing | Otherwise | None:
+        """A branch on its way, None where there is none."""
+        return self.branches.growing
+
+    @property
+    def _now(self) -> Seen:
+        return self._seen[self.branches.current]
+
+    def fork(self) -> str:
+        """Begin a branch at this instant, as it is."""
+        self.branches.fork()
+        return self._begun()
+
+    def otherwise(self, name: str, settings: Mapping[str, str]) -> str:
+        """Begin a branch that has come to this instant with other settings; ``name`` tells them in a few words."""
+        self.branches.otherwise(name, settings)
+        return self._begun()
+
+    def undo(self) -> str:
+        """Go back to right before the operator's last action, without it; paused."""
+        self.pause(True)
+        return self._begun() if self.branches.undo() is not None else self._switched()
+
+    def redo(self) -> str:
+        """Back to the branch in which the last action stands."""
+        self.branches.redo()
+        return self._switched()
+
+    def switch(self, branch: Branch) -> str:
+        """Look at another branch, at its present, paused."""
+        self.branches.switch(branch)
+        return self._switched()
+
+    def compare(self, branch: Branch | None) -> None:
+        """Keep another branch at this one's instant; None: no longer."""
+        if self.companion is not None:
+            self.companion.leave()
+        self.companion = Companion(branch) if branch is not None else None
+        if self.companion is not None:
+            self.pause(True)
+            self.companion.jump(self.view.now_us)
+
+    def _abreast(self, end: float) -> bool:
+        """Bring what is compared with to this instant; False when the slice does not do for it."""
+        if self.companion is None:
+            return True
+        return self.companion.follow(self.session.cluster.now_us, self._until(end))
+
+    def _begun(self) -> str:
+        """The first slice: a short way is over by then."""
+        self._seek_until_us = -1
+        growing = self.growing
+        assert growing is not None
+        self._seen[growing.branch] = Seen()
+        self._grow(self.clock.now() + SLICE_S)
+        return ""
+
+    def _switched(self) -> str:
+        self.compare(None)
+        self.pause(True)
+        self._fraction_us = 0.0
+        self.look()
+        branch = self.branches.current
+        return f"branch {branch.letter}"
+
+    def _grow(self, end: float) -> None:
+        """Bring the branch that is on its way on for a slice; when it has come, it is looked at."""
+        growing = self.growing
+        assert growing is not None
+        out_of_time, seen, session = self._until(end), self._seen[growing.branch], growing.branch.session
+        try:
+            while not (come := growing.on(BATCH)) and not out_of_time():
+                pass
+            seen.take(session.drain(), session.cluster.trace.count)
+            if come:
+                told = self.branches.arrive()
+                self._switched()
+                self.news.append((growing.words(told), True))
+                self.beside = growing.beside
+        except FaultError as error:
+            self.branches.give_up()
+            self.news.append((f"no branch: {error}", False))
+
+    def _until(self, end: float) -> Callable[[], bool]:
+        return lambda: self.clock.now() >= end
+
 
 BEHIND_PAINT_S: Final = 0.1
 """Between paints while the machine is the limit: numbers above 12 Hz cannot be read anyway."""
@@ -375,3 +657,39 @@ class SimBridge(Branching):
                 return True
             if self.clock.now() >= end:
                 return False
+
+
+# What the rails of the timeline show: the branches of a session, each with what it has come to so far.
+
+
+class Railing:
+    """Looks at the branches; those that stand still are looked at once."""
+
+    def __init__(self) -> None:
+        self._known: dict[Branch, tuple[int, branches.Row]] = {}
+
+    def rails(self, bridge: SimBridge) -> tuple[Rail, ...]:
+        """In the order in which they began; none while there is only one."""
+        branches = bridge.branches
+        if len(branches) < 2:
+            return ()
+        undone = {each.undoes: each.left_us for each in branches if each.undoes is not None}
+        return tuple(
+            Rail(self._row(each, bridge), undone.get(each, -1) if each is not branches.current else -1)
+            for each in branches
+        )
+
+    def _row(self, branch: Branch, bridge: SimBridge) -> branches.Row:
+        shown, executed = branch is bridge.branches.current, branch.live.cluster.executed
+        known = self._known.get(branch)
+        if known is None or known[0] != executed or known[1].shown != shown:
+            parent = branch.parent.letter if branch.parent is not None else ""
+            view = bridge.view if shown and not branch.session.in_past else branch.live.cluster.view()
+            row = branches.row(branch.letter, parent, branch.left_us, branch.began, view, shown=shown)
+            known = self._known[branch] = (executed, row)
+        return known[1]
+
+
+def reach_us(rails: tuple[Rail, ...], present_us: int) -> int:
+    """How far the one that has come farthest has come."""
+    return max((each.branch.come_us for each in rails), default=present_us)

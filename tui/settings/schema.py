@@ -4,8 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from tui.terminal.framerate import AUTO
-from tui.terminal.speeds import SPEEDS
+from tui.terminal.frame_clock import AUTO, SPEEDS
 
 Value = str | float | bool
 

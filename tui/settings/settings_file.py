@@ -1,23 +1,157 @@
 """Reads the file of settings. Whatever is wrong in it is told on one line each; all the rest is in force."""
 
+import os
+import re
 import tomllib
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from textwrap import wrap
+from typing import Any, Final, NamedTuple
 
 from playbooks.errors import listed, nearest, printable, shown
-from tui.keybindings.key_names import ALLOWED, EATEN, KEPT, in_file, key_named
-from tui.keybindings.remapping import hidden, without_conflicts
-from tui.keybindings.scopes import all_keys, scopes
-from tui.settings.lines import line_of
-from tui.settings.place import config_path
-from tui.settings.schema import KEYS, OPTIONS, SCREEN, Settings
+from playbooks.session_format.filesystem import put_in_place
+from tui.keybindings.keymap import ALLOWED, EATEN, GROUPS, KEPT, KEYS, Key, in_file, key_named
+from tui.keybindings.scopes import all_keys, hidden, scopes, without_conflicts
+from tui.settings.schema import KEYS as KEY_TABLE
+from tui.settings.schema import OPTIONS, SCREEN, Settings, Value, quoted, written
+
+# A file of settings in which everything stands as it is without one, commented out.
+
+
+HEAD = """# Settings of floodmark's screen. Every line is as it is without this file: take the # off to change one.
+# A line that is wrong is told at the start, and the rest is in force.
+"""
+
+
+def example() -> str:
+    """The whole file."""
+    lines = [HEAD, f"[{SCREEN}]"]
+    for each in OPTIONS:
+        lines += ["", f"# {each.words} Takes {each.allowed}.", f"# {each.name} = {written(each.default)}"]
+    lines += ["", f"[{KEY_TABLE}]", *[f"# {line}" for line in wrap(f"Each takes {ALLOWED}.", 110)]]
+    lines.append(
+        "# Escape, enter, tab and ctrl+c can be given to nothing else; escape stays the way out whatever is set."
+    )
+    for group, title in GROUPS.items():
+        lines += ["", f"# {title}"]
+        lines += [_line(key) for key in KEYS if key.group == group]
+    for scope in scopes():
+        lines += ["", f"# {scope.title}", *(_line(key) for key in scope.keys)]
+    return "\n".join(lines) + "\n"
+
+
+def _line(key: Key) -> str:
+    return f"# {key.id} = {_keys(key.keys)}  # {key.words}"
+
+
+def _keys(keys: str) -> str:
+    names = [_quoted(in_file(each)) for each in keys.split(",")]
+    return names[0] if len(names) == 1 else f"[{', '.join(names)}]"
+
+
+def _quoted(text: str) -> str:
+    return f"'{text}'" if text in ("\\", '"') else quoted(text)
+
+
+# The lines of a TOML file: on which one a key stands, and where its value begins and ends there.
+#
+# Just enough of TOML to find and change a plain value without touching anything else; whoever changes something reads
+# the
+# result with a real parser and compares (:mod:`tui.settings.settings_file`).
+
+
+_HEADER: Final = re.compile(r"\s*\[\s*([A-Za-z0-9_\"'. -]+?)\s*\]\s*(#.*)?$")
+_ENTRY: Final = re.compile(r"\s*([A-Za-z0-9_-]+|\"[^\"]*\"|'[^']*')(\s*\.\s*([A-Za-z0-9_-]+))?\s*=\s*")
+
+
+class Entry(NamedTuple):
+    """A key of a table, the line from 0 that it begins on, and where its value stands there."""
+
+    table: str
+    key: str
+    line: int
+    start: int
+    end: int
+
+
+def entries(text: str) -> list[Entry]:
+    """All that look like one, in order; a value that goes on over several lines ends with its first."""
+    found: list[Entry] = []
+    table = ""
+    for number, line in enumerate(text.splitlines()):
+        header = _HEADER.match(line)
+        if header is not None:
+            table = _bare(header[1])
+            continue
+        entry = _ENTRY.match(line)
+        if entry is None:
+            continue
+        first, second = _bare(entry[1]), entry[3]
+        here, key = (first, second) if second and not table else (table, first)
+        found.append(Entry(here, key, number, entry.end(), _end(line, entry.end())))
+    return found
+
+
+def header(text: str, table: str) -> int:
+    """The line from 0 of ``[table]``, -1 where there is none."""
+    for number, line in enumerate(text.splitlines()):
+        found = _HEADER.match(line)
+        if found is not None and _bare(found[1]) == table:
+            return number
+    return -1
+
+
+def line_of(text: str, table: str, key: str = "") -> int:
+    """The line from 1 of a key, else of its table; 0 where neither is found."""
+    for each in entries(text):
+        if (each.table, each.key) in ((table, key), ("", table)):
+            return each.line + 1
+    return header(text, table) + 1
+
+
+def _bare(name: str) -> str:
+    return name.strip().strip("\"'")
+
+
+def _end(line: str, start: int) -> int:
+    """Where the value ends that begins there: before a comment and the blanks in front of it."""
+    quote = ""
+    for at in range(start, len(line)):
+        each = line[at]
+        if quote:
+            quote = "" if each == quote and line[at - 1] != "\\" else quote
+        elif each in "\"'":
+            quote = each
+        elif each == "#":
+            return start + len(line[start:at].rstrip())
+    return start + len(line[start:].rstrip())
+
+
+# Where the file of settings is: in the user's config folder, as the XDG base directories have it.
+
+
+VARIABLE: Final = "FLOODMARK_CONFIG"
+"""Names another file."""
+SETTINGS_FILE: Final = "config.toml"
+
+
+def config_path(environ: Mapping[str, str] | None = None) -> Path:
+    """The file, there or not: ``~/.config/floodmark/config.toml`` unless the environment says otherwise."""
+    environ = os.environ if environ is None else environ
+    if environ.get(VARIABLE):
+        return Path(environ[VARIABLE])
+    folder = environ.get("XDG_CONFIG_HOME", "")
+    # The standard wants a relative path there to be ignored.
+    root = Path(folder) if Path(folder).is_absolute() else Path(environ.get("HOME") or Path.home()) / ".config"
+    return root / "floodmark" / SETTINGS_FILE
+
 
 OUT: Final = "escape"
 """An action that has this key keeps it whatever else it is given: it is the way out."""
 UNTYPED: Final = 'a key that types nothing, such as "f5" or "ctrl+x"'
-LARGEST: Final = 1 << 20
+MAX_SETTINGS_BYTES: Final = 1 << 20
 """Bytes of a file that are read; more are no settings."""
 
 
@@ -41,13 +175,13 @@ def read_settings(path: Path | None = None) -> Found:
     path = config_path() if path is None else path
     try:
         with path.open("rb") as file:
-            raw = file.read(LARGEST + 1)
+            raw = file.read(MAX_SETTINGS_BYTES + 1)
     except (FileNotFoundError, NotADirectoryError):
         return Found(path, False, Settings())
     except OSError as error:
         return _unreadable(path, f"cannot be read: {error.strerror or error}")
-    if len(raw) > LARGEST:
-        return _unreadable(path, f"found more than {LARGEST} bytes, allowed is a file of settings")
+    if len(raw) > MAX_SETTINGS_BYTES:
+        return _unreadable(path, f"found more than {MAX_SETTINGS_BYTES} bytes, allowed is a file of settings")
     try:
         text = raw.decode()
         data = tomllib.loads(text)
@@ -73,10 +207,12 @@ class _Reading:
     def found(self) -> Found:
         """All of it."""
         for name in self._data:
-            if name not in (SCREEN, KEYS):
-                self._problem(name, "", f"unknown, allowed are [{SCREEN}] and [{KEYS}]{nearest(name, (SCREEN, KEYS))}")
+            if name not in (SCREEN, KEY_TABLE):
+                self._problem(
+                    name, "", f"unknown, allowed are [{SCREEN}] and [{KEY_TABLE}]{nearest(name, (SCREEN, KEY_TABLE))}"
+                )
         values = self._screen(self._table(SCREEN))
-        keys = self._keys(self._table(KEYS))
+        keys = self._keys(self._table(KEY_TABLE))
         settings = Settings(**values, keys=keys)
         return Found(self._path, True, settings, tuple(self._problems), tuple(self._notes), tuple(values))
 
@@ -107,15 +243,15 @@ class _Reading:
         for name, value in table.items():
             if name not in known:
                 hint = nearest(name, known) or "; all of them: floodmark settings --example"
-                self._problem(KEYS, name, f"unknown, allowed is the id of an action{hint}")
+                self._problem(KEY_TABLE, name, f"unknown, allowed is the id of an action{hint}")
                 continue
             keys = self._keys_of(name, value)
             if keys:
                 wanted[name] = keys
         kept, conflicts = without_conflicts(wanted)
         for each in conflicts:
-            self._problem(KEYS, each.id, each.words)
-        self._notes += [self._located(KEYS, name, words) for name, words in hidden(kept)]
+            self._problem(KEY_TABLE, each.id, each.words)
+        self._notes += [self._located(KEY_TABLE, name, words) for name, words in hidden(kept)]
         return kept
 
     def _keys_of(self, name: str, value: object) -> tuple[str, ...]:
@@ -128,14 +264,14 @@ class _Reading:
         for text in texts:
             key = text if text in own else key_named(text) if isinstance(text, str) else None
             if key is None:
-                self._problem(KEYS, name, f"found {_told(text)}, allowed is {ALLOWED}{_why_not(text)}")
+                self._problem(KEY_TABLE, name, f"found {_told(text)}, allowed is {ALLOWED}{_why_not(text)}")
                 return ()
             if typed and (len(key) == 1 or in_file(key) != key or key == "space"):
-                self._problem(KEYS, name, f"found {_told(text)}, which is typed there; allowed is {UNTYPED}")
+                self._problem(KEY_TABLE, name, f"found {_told(text)}, which is typed there; allowed is {UNTYPED}")
                 return ()
             keys.append(key)
         if not keys:
-            self._problem(KEYS, name, f"found an empty list, allowed is {ALLOWED}")
+            self._problem(KEY_TABLE, name, f"found an empty list, allowed is {ALLOWED}")
         out = [each for each in own if each == OUT]
         return tuple(dict.fromkeys([*keys, *out])) if keys else ()
 
@@ -163,3 +299,108 @@ def _why_not(text: object) -> str:
     if isinstance(text, str) and text.lower() in KEPT:
         return "; that key means the same everywhere"
     return "; terminals do not pass that key on" if isinstance(text, str) and text.lower() in EATEN else ""
+
+
+# The words that have been explained to somebody once, kept beside the file of settings, one a line.
+
+
+SEEN_WORDS_FILE: Final = "seen-words.txt"
+MAX_SEEN_WORDS_BYTES: Final = 1 << 16
+"""Bytes that are read; more are not such a list."""
+
+
+class SeenWords:
+    """A list that is not there, or cannot be written, is empty: nothing depends on it but a hint told twice."""
+
+    def __init__(self, path: Path | None = None) -> None:
+        """``path`` is the user's own by default."""
+        self._path = path or config_path().parent / SEEN_WORDS_FILE
+        self._words = self._read()
+
+    def __contains__(self, word: str) -> bool:
+        return word in self._words
+
+    def add(self, word: str) -> None:
+        """It has been explained."""
+        if word in self._words:
+            return
+        self._words.append(word)
+        with suppress(OSError):
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            put_in_place(self._path, "".join(f"{each}\n" for each in self._words))
+
+    def _read(self) -> list[str]:
+        with suppress(OSError, UnicodeDecodeError), self._path.open("rb") as file:
+            return list(dict.fromkeys(file.read(MAX_SEEN_WORDS_BYTES).decode().splitlines()))
+        return []
+
+
+# Writes settings into the user's file: only the values that change, everything else stays as it is to the byte.
+
+
+class WritingError(Exception):
+    """The file was left as it is; the message says why."""
+
+
+def write(path: Path, values: Mapping[str, Value]) -> None:
+    """Have the file say those values of ``[screen]``; it and its folder are made where there are none.
+
+    Raises:
+        WritingError: it cannot be read, changed line by line, or written.
+    """
+    try:
+        # A link to a file elsewhere, as people have who keep such files together, stays one.
+        path = path.resolve()
+        raw = path.read_bytes() if path.exists() else b""
+        text = changed(raw.decode(), values)
+        if text.encode() != raw:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            put_in_place(path, text)
+    except OSError as error:
+        raise WritingError(f"{path} cannot be written: {error.strerror or error}") from None
+    except UnicodeDecodeError:
+        raise WritingError(f"{path} is no UTF-8, and stays as it is") from None
+
+
+def changed(text: str, values: Mapping[str, Value]) -> str:
+    """The text with those values in ``[screen]``, and nothing else different.
+
+    Raises:
+        WritingError: it is no TOML, or written in a way that cannot be changed line by line.
+    """
+    try:
+        before = tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        raise WritingError(f"the file is no TOML, and stays as it is: {error}") from None
+    table = before.get(SCREEN, {})
+    if not isinstance(table, dict):
+        raise WritingError(f"{SCREEN} is no table in the file, which stays as it is")
+    result = text
+    for name, value in values.items():
+        if table.get(name) != value or isinstance(table.get(name), bool) != isinstance(value, bool):
+            result = _with(result, name, written(value))
+    wanted: dict[str, Any] = {**before, SCREEN: {**table, **values}} if values else before
+    with suppress(tomllib.TOMLDecodeError):
+        if tomllib.loads(result) == wanted:
+            return result
+    raise WritingError(f"[{SCREEN}] is written in a way that is not changed by a program; the file stays as it is")
+
+
+def _with(text: str, name: str, value: str) -> str:
+    lines = text.splitlines(keepends=True)
+    newline = "\r\n" if lines and lines[0].endswith("\r\n") else "\n"
+    here = [each for each in entries(text) if each.table == SCREEN]
+    for each in here:
+        if each.key == name:
+            line = lines[each.line]
+            lines[each.line] = line[: each.start] + value + line[each.end :]
+            return "".join(lines)
+    entry = f"{name} = {value}{newline}"
+    at = header(text, SCREEN)
+    if lines and not lines[-1].endswith(("\n", "\r")):
+        lines[-1] += newline
+    if at >= 0:
+        lines.insert(max([at, *(each.line for each in here if each.line > at)]) + 1, entry)
+    else:
+        lines += [*([newline] if lines else []), f"[{SCREEN}]{newline}", entry]
+    return "".join(lines)

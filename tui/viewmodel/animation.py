@@ -5,13 +5,14 @@ frames; the row of a partition that is led by another broker is swept over once;
 one by one. A number that changes all the time is no news: only what stood still before is told by its change.
 """
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final, NamedTuple
 
 from cluster_model.observation.views import LaneView, LogView, PartitionView, Run
-from tui.terminal.framerate import FRAME_S
-from tui.viewmodel.log_book import Cut
+from tui.terminal.frame_clock import FRAME_S
+from tui.viewmodel.partition_history import Cut
+from tui.viewmodel.partition_matrix import Row
 
 FRESH_S: Final = 3 * FRAME_S
 SWEEP_S: Final = 10 * FRAME_S
@@ -170,3 +171,28 @@ def _between(runs: tuple[Run, ...], start: int, end: int) -> tuple[Run, ...]:
         for run in runs
         if run.end > start and run.start < end
     )
+
+
+# What has just changed in the matrix.
+
+
+NUMBERS: Final = ("epoch", "isr", "hw", "lag", "lost")
+"""Of a row, beside its cells."""
+
+
+def moved(rows: Sequence[Row], partitions: Sequence[PartitionView], motion: Motion, pieces: int) -> tuple[Row, ...]:
+    """The rows of these partitions, each in so many pieces, with what has just changed in them marked."""
+    if not motion.on:
+        return tuple(rows)
+    return tuple(_moved(row, each, motion, pieces) for row, each in zip(rows, partitions, strict=True))
+
+
+def _moved(row: Row, partition: PartitionView, motion: Motion, pieces: int) -> Row:
+    first = row.columns.first
+    fresh = tuple([name for name in NUMBERS if motion.fresh((row.name, name), getattr(row, name))])
+    changed = [motion.fresh((row.name, first + at), cell.text) for at, cell in enumerate(row.cells)]
+    sweep = motion.sweep(partition, pieces)
+    if not fresh and sweep < 0 and not any(changed):
+        return row
+    cells = tuple(replace(cell, fresh=new) for cell, new in zip(row.cells, changed, strict=True))
+    return replace(row, cells=cells, fresh=fresh, sweep=sweep)

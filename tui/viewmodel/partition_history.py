@@ -3,11 +3,11 @@
 from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from cluster_model.checker.root_cause.findings import Link
 
-KEEP: Final = 50_000
+KEPT_CHANGES: Final = 50_000
 """Events kept; what stood before them is taken from them as far as they tell."""
 NODES: Final = frozenset({"node_down", "node_up", "node_paused", "node_resumed"})
 DECISIONS: Final = frozenset({"leader_elected", "partition_offline", "isr_changed", "partition_created"})
@@ -45,7 +45,7 @@ class Chronicle:
     """Takes trace events in order."""
 
     def __init__(self) -> None:
-        self._events: deque[Any] = deque(maxlen=KEEP)
+        self._events: deque[Any] = deque(maxlen=KEPT_CHANGES)
         self.losses = 0
         """Verdicts so far that acknowledged records went missing or are lost."""
 
@@ -116,3 +116,58 @@ def _node(kind: str, broker: int, down: dict[int, None], paused: dict[int, None]
         paused[broker] = None
     else:
         paused.pop(broker, None)
+
+
+# What a log does not tell of itself later: when its records were acknowledged, and when replicas cut it.
+
+
+KEPT_ACKNOWLEDGEMENTS: Final = 4096
+"""Acknowledgements kept of each partition, the newest: each is of a batch."""
+CUTS: Final = 64
+"""Truncations kept of each partition."""
+
+
+class Cut(NamedTuple):
+    """A replica dropped ``[start, end)`` of its log."""
+
+    at_us: int
+    broker: int
+    start: int
+    end: int
+    rule: str
+
+
+class LogBook:
+    """Takes trace events in order."""
+
+    def __init__(self) -> None:
+        self._acked: dict[str, deque[tuple[int, int, int, int]]] = {}
+        """Partition → (stint, start, end, when)."""
+        self._cuts: dict[str, deque[Cut]] = {}
+
+    def take(self, events: Iterable[Any]) -> None:
+        """Note what concerns logs."""
+        for event in events:
+            kind = event.kind
+            if kind == "records_acked":
+                if event.stint >= 0:
+                    start = event.log_offset
+                    entry = (event.stint, start, start + event.count, event.at_us)
+                    self._acked.setdefault(event.partition, deque(maxlen=KEPT_ACKNOWLEDGEMENTS)).append(entry)
+            elif kind == "truncated" and event.end_offset > event.log_offset:
+                cut = Cut(event.at_us, event.broker, event.log_offset, event.end_offset, event.rule)
+                self._cuts.setdefault(event.partition, deque(maxlen=CUTS)).append(cut)
+            elif kind == "partition_deleted":
+                self._acked.pop(event.partition, None)
+                self._cuts.pop(event.partition, None)
+
+    def acked_us(self, partition: str, stint: int, offset: int) -> int:
+        """When a record was acknowledged, -1 where that is not known (any more)."""
+        for owner, start, end, at_us in reversed(self._acked.get(partition, ())):
+            if owner == stint and start <= offset < end:
+                return at_us
+        return -1
+
+    def cuts(self, partition: str, until_us: int) -> tuple[Cut, ...]:
+        """Truncations of a partition's replicas up to a time, the newest first."""
+        return tuple(cut for cut in reversed(self._cuts.get(partition, ())) if cut.at_us <= until_us)

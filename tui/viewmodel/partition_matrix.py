@@ -1,14 +1,138 @@
 """Partitions × brokers as plain rows: who leads, who follows how far behind, what is lost."""
 
-from collections.abc import Iterable
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from cluster_model.observation.views import BrokerView, ClusterView, GroupView, PartitionView, ReplicaView
+from playbooks.text import fits
 from tui.terminal import glyphs
 from tui.terminal.format import count
-from tui.viewmodel import heat as heating
-from tui.viewmodel.beliefs import marks
+
+# Who believes what, in a few cells: marks behind a broker's name, and what old metadata says.
+
+
+def marks(broker: BrokerView, room: int) -> str:
+    """What stands behind a broker's name in ``room`` cells: fenced, leaving, so many stale partitions."""
+    signs = glyphs.FENCED if broker.fenced else ""
+    signs += glyphs.LEAVING if broker.shutting_down else ""
+    stale = f"{glyphs.STALE}{count(broker.stale)}" if broker.stale else ""
+    choices = (f" {signs}{stale}", f"{signs}{stale}", f" {signs}{stale[:1]}", f"{signs}{stale[:1]}")
+    if not signs and not stale:
+        return ""
+    return next((text for text in choices if len(text) <= room), "")
+
+
+def beliefs(partition: PartitionView) -> Iterator[tuple[str, str]]:
+    """For each broker whose metadata is old: its name, and what it still takes for true."""
+    for each in partition.beliefs:
+        if each.leader_epoch < 0:
+            yield f"b{each.broker}", "has not heard of it"
+            continue
+        leader = f"b{each.leader}" if each.leader >= 0 else "nobody"
+        isr = f" ISR {','.join(map(str, each.isr))}" if each.isr else ""
+        yield f"b{each.broker}", f"still has {leader} epoch {each.leader_epoch}/{each.partition_epoch}{isr}"
+
+
+def conditions(partition: PartitionView) -> str:
+    """What is special about a partition's state, in a few words; empty where nothing is."""
+    words = []
+    if partition.recovering:
+        words.append("recovering")
+    if partition.elr:
+        words.append(f"ELR {{{','.join(map(str, partition.elr))}}}")
+    words += [f"+b{each}" for each in partition.adding] + [f"{glyphs.MINUS}b{each}" for each in partition.removing]
+    return f" {glyphs.NOTHING} ".join(words)
+
+
+# Which partitions the filter of the matrix shows: by name, and by what is the matter with them.
+
+
+FILTER: Final = "names, offline, under, minisr, lost, split, b2 (led by it); ! before a word: without it"
+"""What can be typed."""
+
+
+def said_of(partition: PartitionView) -> str:
+    """All that a filter finds in a partition."""
+    said = [partition.name]
+    if partition.offline:
+        said.append("offline")
+    else:
+        said.append(f"b{partition.leader}")
+    if partition.under_replicated:
+        said.append("under")
+    if partition.under_min_isr:
+        said.append("minisr")
+    if partition.missing:
+        said.append("lost")
+    if partition.split:
+        said.append("split")
+    return " ".join(said)
+
+
+def fitting(partitions: Sequence[PartitionView], words: str) -> list[int]:
+    """The numbers of the partitions that the filter shows, all of them without one."""
+    if not words.strip():
+        return list(range(len(partitions)))
+    return [number for number, each in enumerate(partitions) if fits(words, said_of(each))]
+
+
+def nearest(numbers: Sequence[int], number: int) -> int:
+    """That number, or else the next one that is there, or else the last; as it is where there is none."""
+    if not numbers:
+        return number
+    return numbers[min(bisect_left(numbers, number), len(numbers) - 1)]
+
+
+def stepped(numbers: Sequence[int], number: int, steps: int, *, around: bool = False) -> int:
+    """So many steps on among the numbers that are there; it stops at the ends, or goes around them."""
+    if not numbers:
+        return number
+    place = bisect_left(numbers, number) + steps
+    return numbers[place % len(numbers) if around else max(0, min(place, len(numbers) - 1))]
+
+
+def told(words: str, found: int, total: int) -> str:
+    """The filter, for the border of what it filters; empty without one."""
+    if not words.strip():
+        return ""
+    return f"/{words.strip()} {glyphs.NOTHING} {found} of {total} {glyphs.NOTHING} esc: all"
+
+
+# How far behind, in steps of ten, so that a glance over many partitions finds those that are.
+
+
+LIMITS: Final = (1, 10, 100, 1_000, 10_000)
+"""From so many records on begins each step after nought."""
+BARS: Final = f" {glyphs.SPARK[1]}{glyphs.SPARK[2]}{glyphs.SPARK[4]}{glyphs.SPARK[6]}{glyphs.SPARK[7]}"
+"""What each step looks like without its colour."""
+ROLES: Final = ("quiet", "heat1", "heat2", "heat3", "heat4", "heat5")
+
+
+def heat_step(behind: int) -> int:
+    """Which step so many records are, from 0."""
+    return bisect_right(LIMITS, behind)
+
+
+def heat_role(behind: int) -> str:
+    """The role of so many records."""
+    return ROLES[heat_step(behind)]
+
+
+def heat_text(behind: int) -> str:
+    """So many records, with the bar of their step."""
+    return f"{BARS[heat_step(behind)]}-{count(behind)}" if behind > 0 else f"{BARS[0]}="
+
+
+def heat_legend(width: int) -> tuple[tuple[str, str], ...]:
+    """The steps in words, as many words as there is room for."""
+    names = [f" {BARS[number]} {low}+ " for number, low in enumerate(("1", "10", "100", "1k", "10k"), 1)]
+    before, after = "  records behind: ", f"  {glyphs.LEADER} leads, = even; lag: of the slowest group"
+    steps = tuple((name, ROLES[number]) for number, name in enumerate(names, 1))
+    room = width - len(before) - sum(map(len, names))
+    return ((before, "quiet"), *steps, (after if len(after) <= room else "", "quiet"))
+
 
 STATUS: Final[dict[str, tuple[str, str]]] = {
     "leader": (glyphs.LEADER, "leader"),
@@ -144,7 +268,7 @@ def window(first: int, shown: int, total: int, cursor: int) -> int:
     return max(0, min(first, total - shown))
 
 
-def build(
+def build_matrix(
     view: ClusterView,
     *,
     width: int,
@@ -230,7 +354,7 @@ def _row(
 
 def _lag_role(lag: int | None, *, heat: bool) -> str:
     if heat:
-        return heating.role(lag or 0)
+        return heat_role(lag or 0)
     return "warning" if lag is not None and lag > 1000 else "text"
 
 
@@ -251,4 +375,89 @@ def _heat(replica: ReplicaView | None, partition: PartitionView) -> Cell:
     """How far behind; who leads has nothing to be behind of, and who is ahead of the leader differs from it."""
     if replica is None or replica.broker == partition.leader or replica.behind < 0:
         return _cell(replica, partition)
-    return Cell(heating.text(replica.behind), heating.role(replica.behind))
+    return Cell(heat_text(replica.behind), heat_role(replica.behind))
+
+
+# All partitions at a glance: a cell each, in their order, that tells the worst of it.
+
+
+class State(NamedTuple):
+    """How a partition can be."""
+
+    glyph: str
+    role: str
+    words: str
+
+
+FINE: Final = State(glyphs.NOTHING, "quiet", "fine")
+STATES: Final = (
+    State(glyphs.LOST, "lost", "acked, missing"),
+    State(glyphs.DOWN, "down", "offline"),
+    State("!", "alarm", "under min.isr"),
+    State(glyphs.LAGGING, "lagging", "under-replicated"),
+    FINE,
+)
+"""The worst first."""
+
+
+@dataclass(frozen=True, slots=True)
+class GlanceRow:
+    """A line of cells, (glyph, role) each."""
+
+    cells: tuple[tuple[str, str], ...]
+    cursor: int
+    """Which of them the cursor is on, -1: none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Glance:
+    """What fits."""
+
+    rows: tuple[GlanceRow, ...]
+    first: int
+    """The line that is the first one shown."""
+    legend: tuple[tuple[str, str], ...]
+    """What the cursor is on, and what the glyphs mean that are there, with their numbers."""
+
+
+def state_of(partition: PartitionView) -> State:
+    """The worst of it."""
+    troubles = (partition.missing, partition.offline, partition.under_min_isr, partition.under_replicated)
+    return next((state for state, there in zip(STATES, troubles, strict=False) if there), FINE)
+
+
+def per_row(width: int) -> int:
+    """Cells of a line."""
+    return max(1, width - 4)
+
+
+def build_glance(partitions: Sequence[PartitionView], cursor: int, width: int, height: int, before: int = 0) -> Glance:
+    """The lines of ``height``, the last of which is the legend, with the cursor in sight."""
+    size = per_row(width)
+    total = -(-len(partitions) // size)
+    shown = max(1, min(total, height - 1))
+    first = window(before, shown, total, cursor // size) if total else 0
+    rows = []
+    for start in range(first * size, min(len(partitions), (first + shown) * size), size):
+        states = [state_of(each) for each in partitions[start : start + size]]
+        here = cursor - start if 0 <= cursor - start < len(states) else -1
+        rows.append(GlanceRow(tuple((each.glyph, each.role) for each in states), here))
+    return Glance(tuple(rows), first, _legend(partitions, cursor, width))
+
+
+def _legend(partitions: Sequence[PartitionView], cursor: int, width: int) -> tuple[tuple[str, str], ...]:
+    if not partitions:
+        return ()
+    counts = dict.fromkeys(STATES, 0)
+    for each in partitions:
+        counts[state_of(each)] += 1
+    chosen = partitions[cursor]
+    pieces = [(f"  {chosen.name}: {state_of(chosen).words}  ", "strong")]
+    used = len(pieces[0][0])
+    for state, number in counts.items():
+        text = f" {number} {state.words}  "
+        if not number or used + 1 + len(text) > width:
+            continue
+        pieces += [(state.glyph, state.role), (text, "quiet")]
+        used += 1 + len(text)
+    return tuple(pieces)

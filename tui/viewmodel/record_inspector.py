@@ -6,14 +6,76 @@ from typing import Final, NamedTuple
 
 from cluster_model.inspection.log_inspector import Copy, Inspected
 from cluster_model.observation.views import ClusterView, GroupView
-from playbooks.model.peeking import Peeked
-from playbooks.units import size_text
+from playbooks.errors import counted, listed
+from playbooks.model.record_contents import Peeked
+from playbooks.units import duration_text, size_text
 from tui.terminal import glyphs
 from tui.terminal.format import acks, clock, wrap
-from tui.viewmodel.record import GONE
 from tui.viewmodel.row import Row
 
-LABEL: Final = 9
+# One record in words: what the command line prints of it, and the screen shows.
+
+
+GONE: Final = {
+    "truncated": "nobody: it was cut off every log that had it",
+    "deleted": "nobody: the log begins behind it by now",
+    "compacted": "nobody: a newer record of its key has replaced it",
+}
+"""Why nobody holds a record."""
+RECORD_LABEL: Final = 10
+"""Cells in front of the words."""
+NOTHING_YET: Final = "nothing was written here so far"
+
+
+def heading(peeked: Peeked) -> str:
+    """Which record it is."""
+    record = peeked.record
+    return f"{record.partition} offset {record.offset}, leader epoch {record.epoch}"
+
+
+def rows(peeked: Peeked) -> tuple[tuple[str, str], ...]:
+    """(label, words) of everything that is known of it."""
+    record = peeked.record
+    producer = f"{record.client}, " if record.client else ""
+    numbered = f"its record {record.number} in {record.partition}, counted from 0"
+    identity = f", producer id {record.producer_id}" if record.producer_id >= 0 else ""
+    size = f"{size_text(peeked.record_bytes)}, in " if peeked.record_bytes >= 0 else ""
+    batch = f"a batch of {counted(record.batch_records, 'record')}, {size_text(record.batch_bytes)}"
+    acks = "all" if record.acks < 0 else str(record.acks)
+    time = f"{duration_text(record.timestamp_us)}, " if record.timestamp_us >= 0 else ""
+    return (
+        ("producer", f"{producer}{numbered}{identity}"),
+        ("time", f"{time}written by broker {record.broker} at {duration_text(record.appended_us)}"),
+        ("acks", f"{acks}, {'acknowledged' if record.acked else 'not acknowledged'}"),
+        ("key", "null" if record.key is None else record.key),
+        ("value", _record_value(peeked)),
+        ("size", f"{size}{batch}"),
+        ("held by", _held(peeked)),
+    )
+
+
+def text(found: Sequence[Peeked], partition: str, offset: int) -> str:
+    """All records of an offset, for the clipboard."""
+    if not found:
+        return f"{partition} offset {offset}: {NOTHING_YET}"
+    lines = [(heading(each), [f"{label.ljust(RECORD_LABEL)}{words}" for label, words in rows(each)]) for each in found]
+    return "\n".join("\n".join((head, *rest)) for head, rest in lines)
+
+
+def _record_value(peeked: Peeked) -> str:
+    if peeked.value is not None:
+        return peeked.value
+    return "null: a tombstone" if peeked.record.deletes else "the playbook does not say (records: faker:order)"
+
+
+def _held(peeked: Peeked) -> str:
+    record = peeked.record
+    if not record.holders:
+        return GONE[record.gone]
+    return f"broker{'s' if len(record.holders) > 1 else ''} {listed(map(str, record.holders), 'and')}"
+
+
+INSPECTOR_LABEL: Final = 9
 """Cells in front of the words."""
 WIDE: Final = 56
 """From this width on every replica has a line of its own."""
@@ -95,11 +157,11 @@ def _fitted(rows: list[Row], height: int) -> tuple[Row, ...]:
 
 def _record(seen: Seen, place: Place, read: Readers, width: int) -> list[Row]:
     record, known = seen.peeked.record, seen.inspected
-    room = max(10, width - LABEL - 2)
+    room = max(10, width - INSPECTOR_LABEL - 2)
     rows = [_heading(seen, place)]
     if known.kind in ("records", "transactional"):
         rows.append(_line("key", _cut("null" if record.key is None else record.key, room)))
-        rows.append(_line("value", _cut(_value(seen.peeked), room)))
+        rows.append(_line("value", _cut(_inspected_value(seen.peeked), room)))
     else:
         rows.append(_line("marker", known.kind))
     rows.append(_line("producer", _cut(_producer(seen), room)))
@@ -135,7 +197,7 @@ def _fate(seen: Seen, place: Place) -> tuple[str, str]:
     return (", committed", "calm") if known.committed else (", not committed", "warning")
 
 
-def _value(peeked: Peeked) -> str:
+def _inspected_value(peeked: Peeked) -> str:
     if peeked.value is not None:
         return peeked.value
     return "null: a tombstone" if peeked.record.deletes else "not told by the playbook"
@@ -221,7 +283,7 @@ def _read(read: Readers, place: Place) -> str:
 
 
 def _line(label: str, words: str, *, warned: bool = False) -> Row:
-    return Row(((label.ljust(LABEL), "key"), (words, "warning" if warned else "text")))
+    return Row(((label.ljust(INSPECTOR_LABEL), "key"), (words, "warning" if warned else "text")))
 
 
 def _cut(text: str, room: int) -> str:
@@ -229,5 +291,5 @@ def _cut(text: str, room: int) -> str:
 
 
 def _wrapped(label: str, words: str, width: int, *, warned: bool = False) -> list[Row]:
-    lines = wrap(words, max(10, width - LABEL - 2)) or [""]
+    lines = wrap(words, max(10, width - INSPECTOR_LABEL - 2)) or [""]
     return [_line(label if not number else "", line, warned=warned) for number, line in enumerate(lines)]

@@ -3,20 +3,28 @@
 from typing import Final, NamedTuple
 
 from cluster_model.checker.root_cause.findings import Finding
-from cluster_model.observation.book_view import BookView
+from cluster_model.observation.views import BookView
 from cluster_model.spec.internal_topics import INTERNAL
-from playbooks.engine.so_far import SoFar, is_open
+from playbooks.engine.session_runner import SoFar, is_open
 from playbooks.errors import counted
 from playbooks.results.outages import Line, outage_words, short_seconds
 from playbooks.results.result import Checked, Result
-from tui.output.anomalies import illegal_lines, legal_words
-from tui.output.book_table import numbers
-from tui.output.liveness_lines import overdue_words, stuck_words
-from tui.output.result import KNOWN, guard_lines, ledger_words, refusal_words, skip_words, violation_lines
+from tui.output.result import (
+    KNOWN,
+    guard_lines,
+    illegal_lines,
+    ledger_words,
+    legal_words,
+    numbers,
+    overdue_words,
+    refusal_words,
+    skip_words,
+    stuck_words,
+    violation_lines,
+)
 from tui.terminal import glyphs
 from tui.terminal.format import clock, count, records, wrap
-from tui.viewmodel.autopsy_page import headline
-from tui.viewmodel.finding_page import said
+from tui.viewmodel.finding_page import headline, said
 from tui.viewmodel.row import Row
 
 MOST: Final = 40

@@ -5,18 +5,75 @@ frame) because looking styles up for every line was a third of a frame. Each row
 width or the look changes.
 """
 
-from collections.abc import Callable, Hashable, Sequence
-from typing import Final, Generic, TypeVar
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from typing import Final, Generic, TypeAlias, TypeVar
 
+from rich.cells import cell_len, set_cell_size
+from rich.segment import Segment
+from rich.style import Style
 from textual import events
 from textual.content import Content
 from textual.filter import ANSIToTruecolor
 from textual.geometry import Region, Size
+from textual.message import Message
 from textual.strip import Strip
 from textual.widget import Widget
 
-from tui.terminal.theme import Look
-from tui.widgets.line import strip
+from tui.terminal import glyphs
+from tui.terminal.theme import Look, Over
+from tui.viewmodel.row import HEAL, MORE, Row, fitted
+
+# From spans of text with a role each to one strip of exactly the width asked for.
+
+
+Span: TypeAlias = tuple[str, str] | tuple[str, str, Over]
+"""Text, role, and optionally what lies over it (else what lies over the whole line)."""
+
+
+def strip(spans: Iterable[Span], width: int, look: Look, *, over: Over = "", fill: str = "text") -> Strip:
+    """One line: spans one after the other, cut at ``width`` cells, or filled up in the role ``fill``.
+
+    Neighbours of equal style become one segment: a segment costs more than its characters.
+    """
+    segments: list[Segment] = []
+    used = 0
+    text_waiting, style_waiting = "", Style.null()
+    for span in spans:
+        if used >= width:
+            break
+        text = look.text(span[0])
+        size = len(text) if text.isascii() else cell_len(text)
+        if used + size > width:
+            text, size = set_cell_size(text, width - used), width - used
+        used += size
+        style = look.style(span[1], span[2] if len(span) == 3 else over)
+        if style is style_waiting:
+            text_waiting += text
+            continue
+        if text_waiting:
+            segments.append(Segment(text_waiting, style_waiting))
+        text_waiting, style_waiting = text, style
+    if used < width:
+        style = look.style(fill, over)
+        if style is not style_waiting and text_waiting:
+            segments.append(Segment(text_waiting, style_waiting))
+            text_waiting = ""
+        text_waiting, style_waiting = text_waiting + " " * (width - used), style
+    if text_waiting:
+        segments.append(Segment(text_waiting, style_waiting))
+    return Strip(segments, width)
+
+
+def right(text: str, width: int) -> str:
+    """``text`` at the right edge of ``width`` cells; never longer."""
+    size = cell_len(text)
+    return " " * (width - size) + text if size <= width else set_cell_size(text, width)
+
+
+def left(text: str, width: int) -> str:
+    """``text`` at the left edge of ``width`` cells; never longer."""
+    return set_cell_size(text, width)
+
 
 R = TypeVar("R", bound=Hashable)
 
@@ -146,3 +203,54 @@ class LineGrid(Widget, Generic[R]):
             if not isinstance(each, ANSIToTruecolor):
                 line = line.apply_filter(each, self.background_colors[1])
         return line
+
+
+# A line of a page as a strip: its end stands at the right edge and is never cut, what is in between is.
+
+
+def row(line: Row, width: int, look: Look, more: str = MORE, marker: str = " ") -> Strip:
+    """One line; ``more`` stands where something is cut, ``marker`` in front of all."""
+    over: Over = "row" if line.chosen else ""
+    end, role = line.end
+    room = width - cell_len(end)
+    spans: list[Span] = [(marker, "key" if line.chosen else "text")]
+    used = 1
+    for text, piece_role in line.pieces:
+        shown = fitted(text, room - used, more)
+        used += cell_len(shown)
+        spans.append((shown, piece_role))
+        if shown != text:
+            break
+    if end:
+        linked = line.fault >= 0 and end.endswith(HEAL)
+        spans.append((" " * max(0, room - used), "text"))
+        spans += [(end.removesuffix(HEAL), role), (HEAL, "link")] if linked else [(end, role)]
+    return strip(spans, width, look, over=over)
+
+
+def side(line: Row, width: int, look: Look) -> Strip:
+    """A line of a side pane, where a cell is worth more than the word that something is cut; a chosen one is marked."""
+    return row(line, width, look, more="", marker=glyphs.MARKER if line.chosen else " ")
+
+
+# Lines of a page.
+
+
+class Rows(LineGrid[Row]):
+    """Shows lines; a click says on which, and with which button."""
+
+    class Pressed(Message):
+        """A line was clicked."""
+
+        def __init__(self, rows: "Rows", line: int, button: int) -> None:
+            super().__init__()
+            self.rows = rows
+            self.line = line
+            self.button = button
+
+    def __init__(self, look: Look, id: str, painter: Callable[[Row, int, Look], Strip] = row) -> None:  # noqa: A002
+        super().__init__(painter, look, id=id)
+
+    def on_click(self, event: events.Click) -> None:
+        """Say so."""
+        self.post_message(self.Pressed(self, event.y, event.button))

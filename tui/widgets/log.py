@@ -1,28 +1,209 @@
 """The log microscope: lanes of one partition with a cursor on an offset of a replica."""
 
+from collections.abc import Callable, Sequence
+from typing import Final
+
 from textual import events
 from textual.message import Message
+from textual.strip import Strip
 
 from cluster_model.cluster import Cluster
-from cluster_model.inspection.log_marks import lane_marks
-from cluster_model.observation.views import LaneView, PartitionView
+from cluster_model.inspection.log_inspector import lane_marks
+from cluster_model.observation.views import ClusterView, LaneView, LogView, PartitionView
+from tui.terminal import glyphs
 from tui.terminal.theme import Look
 from tui.viewmodel import log_view
 from tui.viewmodel.animation import Motion
-from tui.viewmodel.jump import Place
-from tui.viewmodel.lanes import Spot, fork
-from tui.viewmodel.log_book import Cut
-from tui.viewmodel.log_layout import OVERVIEW
-from tui.viewmodel.scope import Scope, bounds, whole
-from tui.widgets import microscope as paint
-from tui.widgets.line_widget import RIGHT, LineGrid
+from tui.viewmodel.log_view import (
+    LABEL,
+    OVERVIEW,
+    Lane,
+    LaneRow,
+    LanesRow,
+    Marks,
+    MarksRow,
+    MicroscopeRow,
+    Ruler,
+    Scope,
+    Spot,
+    TextRow,
+    Title,
+    bounds,
+    fork,
+    whole,
+)
+from tui.viewmodel.partition_history import Cut
+from tui.viewmodel.row import Place
+from tui.widgets.line_widget import RIGHT, LineGrid, Span, left, strip
 
-_WHOLE = 1 << 62
+# Rows of the log lanes as strips.
+
+
+def paint_lanes(row: LanesRow, width: int, look: Look) -> Strip:
+    """One line of the lanes."""
+    match row:
+        case Title():
+            return strip([(" " + row.text, "strong")], width, look)
+        case Ruler():
+            return strip([(" " * LABEL, "text"), (row.text, "quiet")], width, look)
+        case Marks():
+            return strip([(" " * LABEL, "text"), *row.pieces], width, look)
+        case Lane():
+            return _lane_strip(row, width, look)
+
+
+def _lane_strip(lane: Lane, width: int, look: Look) -> Strip:
+    spans: list[Span] = [
+        (glyphs.MARKER if lane.cursor else " ", "key"),
+        (lane.glyph, lane.role),
+        (left(lane.broker, 3), "strong"),
+        (left(lane.word, LABEL - 5), lane.role if lane.role != "leader" else "text"),
+    ]
+    spans += lane.cells
+    spans.append((f" {lane.note}", "text"))
+    if lane.odd:
+        spans.append((f" {lane.odd}", "diverged"))
+    return strip(spans, width, look)
+
+
+# The log lanes of the selected partition, and of the next ones where there is room.
+
+
+LogSource = Callable[[str, int, int], LogView]
+
+_WHOLE_LOG: Final = 1 << 62
+WHEEL: Final = 5
+"""Offsets that a turn of the wheel scrolls by."""
+
+
+class Lanes(LineGrid[log_view.LanesRow]):
+    """One lane per replica. The window follows the tail unless somebody scrolled."""
+
+    class Pointed(Message):
+        """A lane was clicked: with the right button, or with the left one, so often in a row."""
+
+        def __init__(self, spot: log_view.Spot, *, faults: bool, times: int) -> None:
+            super().__init__()
+            self.spot = spot
+            self.faults = faults
+            """Whether faults are asked for."""
+            self.times = times
+
+    class Turned(Message):
+        """The wheel: so many offsets back, or on."""
+
+        def __init__(self, offsets: int) -> None:
+            super().__init__()
+            self.offsets = offsets
+
+    def __init__(self, look: Look) -> None:
+        super().__init__(paint_lanes, look, id="lanes")
+        self.start: int | None = None
+        """First offset of the window; None while it follows the tail."""
+        self.title = ""
+        self._places: list[tuple[str, int, int]] = []
+        """Of each line: its partition, the broker of the replica (-1 on other lines), and the first offset."""
+
+    def present(self, view: ClusterView, partitions: Sequence[PartitionView], broker: int, logs: LogSource) -> None:
+        """Show the first of ``partitions``, and the others below it as far as they fit."""
+        rows: list[log_view.LanesRow] = []
+        places: list[tuple[str, int, int]] = []
+        size = log_view.cells(self.size.width)
+        for index, partition in enumerate(partitions):
+            start, end = log_view.window(partition, size, self.start if index == 0 else None)
+            needed = len(partition.replicas) + 2 + (2 if index else 0)
+            if index and len(rows) + needed > self.size.height:
+                break
+            log = logs(partition.name, start, end)
+            built = log_view.build_lanes(view, partition, log, broker)
+            if index == 0:
+                self.title = built.title
+            else:
+                rows += [log_view.Title(""), log_view.Title(built.title)]
+            rows += built.rows
+            brokers = iter([lane.broker for lane in log.lanes])
+            places += [("", -1, 0)] * (len(rows) - len(places) - len(built.rows))
+            held = [next(brokers) if isinstance(row, log_view.Lane) else -1 for row in built.rows]
+            places += [(partition.name, broker_id, start) for broker_id in held]
+        self._places = places
+        self.show(rows[: self.size.height])
+
+    def spot(self, x: int, y: int) -> log_view.Spot | None:
+        """Whose log stands there, and which offset; None beside all lanes."""
+        partition, broker, start = self._places[y] if 0 <= y < len(self.rows) else ("", -1, 0)
+        if broker < 0:
+            return None
+        cell = x - log_view.LABEL
+        return log_view.Spot(partition, broker, start + cell if 0 <= cell < log_view.cells(self.size.width) else -1)
+
+    def on_click(self, event: events.Click) -> None:
+        """Say on what."""
+        spot = self.spot(event.x, event.y)
+        if spot is not None:
+            self.post_message(self.Pointed(spot, faults=event.button == RIGHT, times=event.chain))
+
+    def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
+        """The wheel scrolls."""
+        event.stop()
+        self.post_message(self.Turned(WHEEL))
+
+    def on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
+        """The wheel scrolls."""
+        event.stop()
+        self.post_message(self.Turned(-WHEEL))
+
+    def scroll_log(self, partition: PartitionView, offsets: int) -> None:
+        """Move the window; it stops at the beginning and follows again when it reaches the tail."""
+        size = log_view.cells(self.size.width)
+        at, _end = log_view.window(partition, size, self.start)
+        at = max(0, at + offsets)
+        newest = log_view.window(partition, size, None)[0]
+        self.start = None if at >= newest and offsets > 0 else at
+
+    def to_fork(self, partition: PartitionView, logs: LogSource) -> int:
+        """Move the window to where the replicas part; that offset, -1 when they agree."""
+        at = log_view.fork(logs(partition.name, 0, _WHOLE_LOG))
+        if at >= 0:
+            self.start = max(0, at - log_view.cells(self.size.width) // 3)
+        return at
+
+    def follow(self) -> None:
+        """Follow the tail again."""
+        self.start = None
+
+
+# Rows of the log microscope as strips.
+
+
+def paint_microscope(row: MicroscopeRow, width: int, look: Look) -> Strip:
+    """One line of the microscope."""
+    if isinstance(row, TextRow):
+        return strip([(f" {row.text}", row.role)], width, look)
+    if isinstance(row, MarksRow):
+        return strip([(" " * row.columns.label, "text"), *row.pieces], width, look)
+    return _microscope_strip(row, width, look)
+
+
+def _microscope_strip(row: LaneRow, width: int, look: Look) -> Strip:
+    spans: list[Span] = [
+        (glyphs.MARKER if row.selected else " ", "key"),
+        (row.glyph, row.role),
+        (left(f"b{row.broker}", 4), "strong"),
+        (left(row.word, row.columns.label - 6), row.role if row.role != "leader" else "text"),
+        *row.cells,
+        (f" {row.note}", "text"),
+    ]
+    if row.odd:
+        spans.append((f" {row.odd}", "diverged"))
+    return strip(spans, width, look)
+
+
+_ENDLESS = 1 << 62
 _MARKED = 20_000
 """Markers are looked for in a window of as many offsets at most: beyond that a cell of one would say nothing."""
 
 
-class Microscope(LineGrid[log_view.Row]):
+class Microscope(LineGrid[log_view.MicroscopeRow]):
     """Its cursor stands on ``offset``, on the replica of ``broker``."""
 
     class Pointed(Message):
@@ -52,7 +233,7 @@ class Microscope(LineGrid[log_view.Row]):
             self.broker = broker
 
     def __init__(self, look: Look) -> None:
-        super().__init__(paint.paint, look, id="microscope")
+        super().__init__(paint_microscope, look, id="microscope")
         self.motion = Motion()
         self.scope = Scope()
         self.log_offset = 0
@@ -70,7 +251,7 @@ class Microscope(LineGrid[log_view.Row]):
         self.scope, self.log_offset = self.scope.over(partition, broker, shape.cells)
         sight = self._sight(cluster, partition, broker, cuts, self.scope)
         self.lanes = sight.log.lanes
-        rows = log_view.build(sight, self.scope, shape, self.size.height)
+        rows = log_view.build_microscope(sight, self.scope, shape, self.size.height)
         self._own = len(rows)
         if self.size.height - len(rows) >= len(self.lanes) + OVERVIEW:
             self._over = over = whole(partition, shape.cells)
@@ -107,7 +288,7 @@ class Microscope(LineGrid[log_view.Row]):
 
     def parting(self, cluster: Cluster, partition: PartitionView) -> int:
         """Where the replicas part; -1 when they agree."""
-        return fork(cluster.log_view(partition.name, 0, _WHOLE))
+        return fork(cluster.log_view(partition.name, 0, _ENDLESS))
 
     def places(self) -> list[Place]:
         """The replicas, as places on the screen."""

@@ -4,20 +4,103 @@ from dataclasses import replace
 
 from textual import events
 from textual.message import Message
+from textual.strip import Strip
 
 from cluster_model.observation.views import ClusterView, PartitionView
 from tui.terminal import glyphs
-from tui.terminal.theme import Look
-from tui.viewmodel import filtering, glance, heat, partition_matrix
-from tui.viewmodel.animation import Motion
-from tui.viewmodel.jump import Place
-from tui.viewmodel.matrix_motion import moved
-from tui.widgets import matrix_part as paint
-from tui.widgets.line_widget import RIGHT, LineGrid
+from tui.terminal.theme import Look, Over
+from tui.viewmodel import partition_matrix
+from tui.viewmodel.animation import Motion, moved
+from tui.viewmodel.partition_matrix import Columns, GlanceRow, Head, Row, Said
+from tui.viewmodel.row import Place
+from tui.widgets.line_widget import RIGHT, LineGrid, Span, left, right, strip
+
+# Rows of the matrix as strips.
+
+
+def paint(row: Head | Row | Said | GlanceRow, width: int, look: Look) -> Strip:
+    """One line of the matrix."""
+    if isinstance(row, GlanceRow):
+        return _glance(row, width, look)
+    if isinstance(row, Said):
+        return strip(row.pieces, width, look)
+    return _head(row, width, look) if isinstance(row, Head) else _row(row, width, look)
+
+
+def _glance(row: GlanceRow, width: int, look: Look) -> Strip:
+    cells: list[Span] = [(text, role, "cell" if at == row.cursor else "") for at, (text, role) in enumerate(row.cells)]
+    return strip([(f"{glyphs.MARKER if row.cursor >= 0 else ' '} ", "key"), *cells], width, look)
+
+
+def broker_at(parts: Columns, x: int) -> int:
+    """Which broker (index among all) the cell ``x`` belongs to, -1 for none."""
+    offset = x - lead(parts)
+    if offset < 0 or offset >= parts.broker * parts.shown:
+        return -1
+    return parts.first + offset // parts.broker
+
+
+def lead(parts: Columns) -> int:
+    """Cells in front of the first broker."""
+    return 2 + parts.name + 1 + 5
+
+
+def _head(head: Head, width: int, look: Look) -> Strip:
+    parts = head.columns
+    more_left = glyphs.MORE_LEFT if parts.first else " "
+    more_right = glyphs.MORE_RIGHT if parts.first + parts.shown < parts.total else " "
+    spans: list[Span] = [(" " * (lead(parts) - 1) + more_left, "quiet")]
+    for index, cell in enumerate(head.brokers):
+        text = left(cell.text, parts.broker)
+        spans.append((text, "strong" if index == head.cursor and cell.role == "in_sync" else cell.role))
+    spans.append((f"{more_right}{left(' ISR', parts.isr)}{right('HW', 7)}{right('lag', 7)}", "quiet"))
+    return strip(spans, width, look)
+
+
+def pieces(parts: Columns) -> int:
+    """Of how many pieces a row is, over each of which a sweep stands for a moment."""
+    return 2 + parts.shown + bool(parts.isr) + 2
+
+
+def _row(row: Row, width: int, look: Look) -> Strip:
+    parts = row.columns
+    here = row.cursor >= 0
+    over: Over = "row" if here else ""
+    fresh: Over = "fresh row" if here else "fresh"
+
+    def lies(name: str, piece: int) -> Over:
+        return "cell" if piece == row.sweep else fresh if name in row.fresh else over
+
+    name = left(row.name, parts.name) + " "
+    spans: list[Span] = (
+        [(f"{glyphs.MARKER if here else ' '} ", "key", over), (name, "strong" if here else "text", lies("name", 0))]
+        if here or row.fresh or row.sweep >= 0
+        else [(f"  {name}", "text", over)]
+    )
+    spans.append((left(row.epoch, 5), row.epoch_role, lies("epoch", 1)))
+    for index, cell in enumerate(row.cells):
+        if index == row.cursor:
+            # The cursor is as wide as its text, so that the columns stay apart.
+            text = left(cell.text, parts.broker - 1).rstrip()
+            spans.append((text, cell.role, "cell"))
+            spans.append((" " * (parts.broker - len(text)), "text", over))
+        else:
+            swept = row.sweep == index + 2
+            spans.append((left(cell.text, parts.broker), cell.role, "cell" if swept else fresh if cell.fresh else over))
+    at = 2 + len(row.cells)
+    if parts.isr:
+        spans.append((left(f"  {row.isr}", parts.isr + 1), row.isr_role, lies("isr", at)))
+        at += 1
+    spans.append((f"{'' if parts.isr else ' '}{right(row.hw, 7)}", "text", lies("hw", at)))
+    spans.append((right(row.lag, 7), row.lag_role, lies("lag", at + 1)))
+    if row.lost:
+        spans += [(" ", "text", over), (row.lost, "lost", fresh if "lost" in row.fresh else over)]
+    return strip(spans, width, look, over=over)
 
 
 class Matrix(
-    LineGrid[partition_matrix.Head | partition_matrix.Row | partition_matrix.Said | glance.GlanceRow], can_focus=True
+    LineGrid[partition_matrix.Head | partition_matrix.Row | partition_matrix.Said | partition_matrix.GlanceRow],
+    can_focus=True,
 ):
     """Partitions × brokers. The cursor stands on a (partition, broker) pair, both counted from 0.
 
@@ -34,7 +117,7 @@ class Matrix(
         """A cell was clicked twice."""
 
     def __init__(self, look: Look, motion: Motion | None = None) -> None:
-        super().__init__(paint.paint, look, id="matrix")
+        super().__init__(paint, look, id="matrix")
         self._motion = motion or Motion()
         self.cursor = (0, 0)
         self.position = ""
@@ -65,22 +148,22 @@ class Matrix(
             self._present_glance(shown, place[0], len(view.partitions))
             return
         width, height = self.size
-        built = partition_matrix.build(
+        built = partition_matrix.build_matrix(
             shown, width=width, height=height - self.heat, cursor=place, before=self._first, heat=self.heat
         )
         self._first = (built.first, built.head.columns.first)
         self._say_position(built.position, len(view.partitions))
         seen = shown.partitions[built.first : built.first + len(built.rows)]
-        rows = moved(built.rows, seen, self._motion, paint.pieces(built.head.columns))
+        rows = moved(built.rows, seen, self._motion, pieces(built.head.columns))
         self.show((built.head, *rows, *self._said(built.head.columns)))
 
     def _say_position(self, position: str, total: int) -> None:
-        told = filtering.told(self.words, len(self._fitting), total)
+        told = partition_matrix.told(self.words, len(self._fitting), total)
         self.position = f" {glyphs.NOTHING} ".join(each for each in (told, position) if each)
 
     def _present_glance(self, view: ClusterView, place: int, total: int) -> None:
         width, height = self.size
-        built = glance.build(view.partitions, place, width, height, self._first_line)
+        built = partition_matrix.build_glance(view.partitions, place, width, height, self._first_line)
         self._first_line = built.first
         self._say_position("", total)
         parts = partition_matrix.columns(view, width, self.cursor[1])
@@ -93,7 +176,7 @@ class Matrix(
         if self.words and not self._fitting:
             said.append(partition_matrix.Said(columns, ((f"  no partition fits {self.words}", "quiet"),)))
         if self.heat:
-            said.append(partition_matrix.Said(columns, heat.legend(self.size.width)))
+            said.append(partition_matrix.Said(columns, partition_matrix.heat_legend(self.size.width)))
         return said
 
     def in_turn(self, view: ClusterView) -> tuple[PartitionView, ...]:
@@ -113,7 +196,7 @@ class Matrix(
                 found.append(Place(left, top + number, "row", str(partition)))
             elif isinstance(row, partition_matrix.Head):
                 parts = row.columns
-                start = left + paint.lead(parts)
+                start = left + lead(parts)
                 found += [
                     Place(start + at * parts.broker, top, "column", str(parts.first + at)) for at in range(parts.shown)
                 ]
@@ -122,20 +205,22 @@ class Matrix(
     def keep_within(self, view: ClusterView) -> None:
         """Keep the cursor on what there is, for whoever goes by it without a look at the matrix."""
         self._sizes = (len(view.partitions), len(view.brokers))
-        self._fitting = filtering.fitting(view.partitions, self.words)
+        self._fitting = partition_matrix.fitting(view.partitions, self.words)
         self.cursor = self._within(self.cursor)
 
     def move(self, partitions: int, brokers: int) -> None:
         """Move the cursor; it stops at the edges. At a glance it goes over cells, and lines of them."""
         if self.glance:
             lines = partitions if abs(partitions) == 1 else partitions // 5
-            partitions, brokers = brokers + lines * glance.per_row(self.size.width), 0
-        partition = filtering.stepped(self._fitting, self.cursor[0], partitions) if partitions else self.cursor[0]
+            partitions, brokers = brokers + lines * partition_matrix.per_row(self.size.width), 0
+        partition = (
+            partition_matrix.stepped(self._fitting, self.cursor[0], partitions) if partitions else self.cursor[0]
+        )
         self._go((partition, self.cursor[1] + brokers))
 
     def turn(self, partitions: int) -> None:
         """Move the cursor over partitions, from the last to the first."""
-        self._go((filtering.stepped(self._fitting, self.cursor[0], partitions, around=True), self.cursor[1]))
+        self._go((partition_matrix.stepped(self._fitting, self.cursor[0], partitions, around=True), self.cursor[1]))
 
     def place(self, partition: int, broker: int) -> None:
         """Put the cursor somewhere."""
@@ -146,12 +231,12 @@ class Matrix(
         row = self.rows[y] if 0 <= y < len(self.rows) else None
         if row is None:
             return None
-        if isinstance(row, glance.GlanceRow):
+        if isinstance(row, partition_matrix.GlanceRow):
             inside = 2 <= x < 2 + len(row.cells)
-            cell = (self._first_line + y) * glance.per_row(self.size.width) + x - 2
+            cell = (self._first_line + y) * partition_matrix.per_row(self.size.width) + x - 2
             return (self._fitting[cell] if inside else -1, -1)
         partition = self._fitting[self._first[0] + y - 1] if isinstance(row, partition_matrix.Row) else -1
-        return partition, paint.broker_at(row.columns, x)
+        return partition, broker_at(row.columns, x)
 
     def on_mouse_down(self, event: events.MouseDown) -> None:
         """Left: select the cell. Right: its fault sheet."""
@@ -182,7 +267,7 @@ class Matrix(
     def _within(self, cursor: tuple[int, int]) -> tuple[int, int]:
         partitions, brokers = self._sizes
         partition = max(0, min(cursor[0], partitions - 1))
-        return filtering.nearest(self._fitting, partition), max(0, min(cursor[1], brokers - 1))
+        return partition_matrix.nearest(self._fitting, partition), max(0, min(cursor[1], brokers - 1))
 
     def _go(self, cursor: tuple[int, int]) -> None:
         cursor = self._within(cursor)

@@ -1,20 +1,238 @@
 """The small live panes and the frame around each."""
 
-from textual import events
-from textual.containers import Container
-from textual.message import Message
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Final
 
-from tui.keybindings.keymap import KEYS, Key, key_of
-from tui.keybindings.modes import Mode
-from tui.terminal.theme import Look
-from tui.viewmodel.control import ControlBar
+from rich.cells import cell_len
+from textual import events
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Container, Horizontal
+from textual.message import Message
+from textual.strip import Strip
+from textual.widgets import Input, Static
+
+from tui.keybindings.keymap import KEYS, MODES, Key, Mode, key_of
+from tui.keybindings.scopes import bindings_of
+from tui.terminal import glyphs
+from tui.terminal.theme import Look, Over
+from tui.viewmodel.fault_sheet import SUMMARY_AT, Heading, Item, ItemRow, TextRow
 from tui.viewmodel.row import HEAL
-from tui.viewmodel.status_bar import StatusBar
-from tui.viewmodel.timeline.feed import Line
-from tui.widgets import panes_part as paint
-from tui.widgets.line_widget import RIGHT, LineGrid
-from tui.widgets.rows import side
-from tui.widgets.rows_part import Rows
+from tui.viewmodel.status_bar import BETWEEN, ControlBar, HintPlace, StatusBar, fitted, places
+from tui.viewmodel.timeline.event_feed import INDENT, Line
+from tui.widgets.line_widget import RIGHT, LineGrid, Rows, Span, left, side, strip
+
+# The line at the bottom in which a filter is typed; nothing is swallowed by it once it is closed.
+
+
+class FilterBar(Horizontal):
+    """What is typed filters at once; enter keeps it, escape drops it, and the arrows move in what is left."""
+
+    class Typed(Message):
+        """Other words."""
+
+        def __init__(self, words: str) -> None:
+            super().__init__()
+            self.words = words
+
+    class Left(Message):
+        """It is closed: with the words kept, or dropped."""
+
+        def __init__(self, *, kept: bool) -> None:
+            super().__init__()
+            self.kept = kept
+
+    class Stepped(Message):
+        """Up or down by so many lines."""
+
+        def __init__(self, lines: int) -> None:
+            super().__init__()
+            self.lines = lines
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings_of("words")
+
+    def __init__(self, hint: str) -> None:
+        super().__init__(id="filterbar")
+        self._prompt = Input(placeholder=hint, id="filter-prompt", select_on_focus=False)
+
+    def compose(self) -> ComposeResult:
+        """The key, and what is typed behind it."""
+        yield Static(" /")
+        yield self._prompt
+
+    def open(self, words: str) -> None:
+        """Go on with the words that there are."""
+        self._prompt.value = words
+        self._prompt.cursor_position = len(words)
+        self.display = True
+        self._prompt.focus()
+
+    def on_input_changed(self, message: Input.Changed) -> None:
+        """Say so."""
+        message.stop()
+        if self.display:
+            self.post_message(self.Typed(message.value))
+
+    def action_leave(self, kept: bool) -> None:
+        """Close it."""
+        self.display = False
+        self.post_message(self.Left(kept=kept))
+
+    def action_step(self, lines: int) -> None:
+        """Move in what is left."""
+        self.post_message(self.Stepped(lines))
+
+
+# Rows of the smaller panes as strips: status bar, key bar, feed, side panes, the which-key sheet.
+
+
+def status(row: StatusBar | ControlBar, width: int, look: Look) -> Strip:
+    """A line of the status bar."""
+    return strip(row.fields, width, look, fill="bar")
+
+
+def feed(row: Line, width: int, look: Look) -> Strip:
+    """A line of the event feed."""
+    role = row.role if row.role in ("alarm", "lost", "strong") else "text"
+    return strip(
+        [(left(f" {row.at}", INDENT - 2), "quiet"), (left(row.glyph, 2), row.role), (row.text, role)], width, look
+    )
+
+
+def sheet(row: ItemRow | TextRow, width: int, look: Look) -> Strip:
+    """A line of the which-key sheet."""
+    if isinstance(row, TextRow):
+        return strip([("  ", "text"), (row.label, "quiet"), (row.text, "text")], width, look)
+    spans: list[Span] = []
+    lonely = len(row.items) == 1
+    for item in row.items:
+        if item is None:
+            spans.append((" " * row.width, "text"))
+        elif isinstance(item, Heading):
+            spans.append((left(f"  {item.text}", row.width), "quiet"))
+        elif item.glyph:
+            spans += _fault(item, row.width)
+        else:
+            over: Over = "row" if item.chosen else ""
+            marker = glyphs.MARKER if item.chosen else " "
+            spans += [(f"{marker} ", "key", over), (item.letter, "key", over), ("  ", "text", over)]
+            title = left(item.title, 20) if lonely else left(item.title, max(0, row.width - 5))
+            spans.append((title, "strong", over))
+            if lonely:
+                room = max(1, width - SUMMARY_AT)
+                summary = item.summary if len(item.summary) <= room else f"{item.summary[: room - 1]}…"
+                spans.append((f" {summary}", "quiet", over))
+    only = row.items[0]
+    whole: Over = "row" if lonely and isinstance(only, Item) and only.chosen else ""
+    return strip(spans, width, look, over=whole)
+
+
+def _fault(item: Item, width: int) -> list[Span]:
+    """A fault in its column: marker, letter, glyph, title; all faint where it does not fit the target."""
+    over: Over = "row" if item.chosen else ""
+    marker = glyphs.MARKER if item.chosen else " "
+    key, glyph, title = ("faint", "faint", "quiet") if item.dim else ("key", item.colour, "strong")
+    room = max(0, width - 7)
+    text = item.title if len(item.title) <= room else f"{item.title[: max(0, room - 1)]}…"
+    return [
+        (f"{marker} ", "key", over), (f"{item.letter} ", key, over), (f"{item.glyph} ", glyph, over),
+        (left(text, room), title, over), (" ", "text"),
+    ]  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class KeyBarRow:
+    """The bar at the bottom: only what fits, in the order of the key map."""
+
+    width: int
+    keys: tuple[Key, ...] = KEYS
+
+
+def bar_places(width: int, keys: Sequence[Key] = KEYS) -> list[tuple[int, int, Key]]:
+    """Which key stands from which cell to which (exclusive) on a bar of ``width`` cells."""
+    places = []
+    at = 1
+    for key in sorted(
+        (key for key in keys if key.bar), key=lambda key: key.id not in ("quit", "help", "fault", "pause")
+    ):
+        size = cell_len(bar_keys(key, keys)) + 1 + len(key.bar) + 2
+        if at + size <= width:
+            places.append(key)
+            at += size
+    at, out = 1, []
+    for key in (key for key in keys if key in places):
+        size = cell_len(bar_keys(key, keys)) + 1 + len(key.bar) + 2
+        out.append((at, at + size, key))
+        at += size
+    return out
+
+
+def bar_keys(key: Key, keys: Sequence[Key] = KEYS) -> str:
+    """How the bar writes a key: the pair for the speed."""
+    return f"{key_of('slower', keys)} {key.shown}" if key.id == "faster" else key.shown
+
+
+def key_bar(row: KeyBarRow, width: int, look: Look) -> Strip:
+    """The bar at the bottom."""
+    spans: list[Span] = [(" ", "bar")]
+    for _start, _end, key in bar_places(row.width, row.keys):
+        spans += [(bar_keys(key, row.keys), "bar_key"), (f" {key.bar}  ", "bar")]
+    return strip(spans, width, look, fill="bar")
+
+
+MOST_WANTED: Final = 3
+"""So many hints stand on the bar of a mode before the other modes get their titles too."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModeBarRow:
+    """The bar of a mode: all modes, this one marked, and its own keys, those that matter most first."""
+
+    mode: str
+    hints: tuple[str, ...] = ()
+
+
+def mode_places(row: ModeBarRow, width: int) -> list[tuple[int, int, Mode]]:
+    """Which mode stands from which cell to which (exclusive): with its title where that leaves room for the hints."""
+    titled = _mode_places(row.mode, titles=True)
+    wanted = cell_len(BETWEEN.join(row.hints[:MOST_WANTED]))
+    return titled if titled[-1][1] + wanted + 1 <= width else _mode_places(row.mode, titles=False)
+
+
+def _mode_places(name: str, *, titles: bool) -> list[tuple[int, int, Mode]]:
+    at, out = 1, []
+    for mode in MODES:
+        titled = titles or mode.name == name
+        size = len(mode.digit) + (1 + len(mode.title)) * titled + 1 + titles
+        out.append((at, at + size, mode))
+        at += size
+    return out
+
+
+def mode_bar(row: ModeBarRow, width: int, look: Look) -> Strip:
+    """The bar of a mode."""
+    spans: list[Span] = [(" ", "bar")]
+    modes = mode_places(row, width)
+    for start, end, mode in modes:
+        over: Over = "row" if mode.name == row.mode else ""
+        title = f" {mode.title}" if end - start > len(mode.digit) + 2 else ""
+        spans += [(mode.digit, "bar_key", over), (title, "bar", over)]
+        spans.append((" " * (end - start - len(mode.digit) - len(title)), "bar"))
+    spans.append((f" {BETWEEN.join(_hints(row, width)[1])}", "bar"))
+    return strip(spans, width, look, fill="bar")
+
+
+def _hints(row: ModeBarRow, width: int) -> tuple[int, tuple[str, ...]]:
+    """From which cell on they stand, and as many of them as fit."""
+    used = mode_places(row, width)[-1][1] + 1
+    return used, fitted(row.hints, width - used)
+
+
+def hint_places(row: ModeBarRow, width: int) -> list[HintPlace]:
+    """Which cells of the bar press which key of the mode."""
+    used, hints = _hints(row, width)
+    return [HintPlace(used + start, used + end, key) for start, end, key in places(hints)]
 
 
 class Pane(Container):
@@ -62,7 +280,7 @@ class Status(LineGrid[StatusBar | ControlBar]):
             self.node = node
 
     def __init__(self, look: Look) -> None:
-        super().__init__(paint.status, look, id="status")
+        super().__init__(status, look, id="status")
 
     class Pressed(Message):
         """A word that stands for a key was clicked."""
@@ -85,7 +303,7 @@ class FeedPane(LineGrid[Line]):
     """The event feed."""
 
     def __init__(self, look: Look) -> None:
-        super().__init__(paint.feed, look, id="feed")
+        super().__init__(feed, look, id="feed")
 
 
 class SidePane(Rows):
@@ -125,7 +343,7 @@ class SidePane(Rows):
         return self.rows[y].fault >= 0 and self.size.width - len(HEAL) <= x < self.size.width
 
 
-class KeyBar(LineGrid[paint.KeyBarRow]):
+class KeyBar(LineGrid[KeyBarRow]):
     """The keys that matter, at the bottom; a click presses one."""
 
     class Pressed(Message):
@@ -136,22 +354,22 @@ class KeyBar(LineGrid[paint.KeyBarRow]):
             self.action = action
 
     def __init__(self, look: Look, keys: tuple[Key, ...] = KEYS) -> None:
-        super().__init__(paint.key_bar, look, id="keybar")
+        super().__init__(key_bar, look, id="keybar")
         self._keys = keys
 
     def on_resize(self, event: events.Resize) -> None:
         """What fits depends on the width."""
-        self.show((paint.KeyBarRow(event.size.width, self._keys),))
+        self.show((KeyBarRow(event.size.width, self._keys),))
 
     def on_click(self, event: events.Click) -> None:
         """Press the key under the pointer."""
-        for start, end, key in paint.bar_places(self.size.width, self._keys):
+        for start, end, key in bar_places(self.size.width, self._keys):
             if start <= event.x < end:
                 slower = key.id == "faster" and event.x < start + len(key_of("slower", self._keys))
                 self.post_message(self.Pressed("slower" if slower else key.action))
 
 
-class ModeBar(LineGrid[paint.ModeBarRow]):
+class ModeBar(LineGrid[ModeBarRow]):
     """The modes, and the keys of this one, at the bottom of a mode; a click changes to another."""
 
     class Pressed(Message):
@@ -162,15 +380,15 @@ class ModeBar(LineGrid[paint.ModeBarRow]):
             self.action = action
 
     def __init__(self, look: Look, mode: Mode, hints: tuple[str, ...]) -> None:
-        super().__init__(paint.mode_bar, look, id="modebar")
-        self._row = paint.ModeBarRow(mode.name, hints)
+        super().__init__(mode_bar, look, id="modebar")
+        self._row = ModeBarRow(mode.name, hints)
         self.show((self._row,))
 
     def on_click(self, event: events.Click) -> None:
         """Change to the mode under the pointer, or press the key that is named there."""
-        for start, end, mode in paint.mode_places(self._row, self.size.width):
+        for start, end, mode in mode_places(self._row, self.size.width):
             if start <= event.x < end:
                 self.post_message(self.Pressed(f"mode('{mode.name}')"))
-        for start, end, key in paint.hint_places(self._row, self.size.width):
+        for start, end, key in hint_places(self._row, self.size.width):
             if start <= event.x < end:
                 self.app.simulate_key(key)

@@ -5,17 +5,22 @@ from typing import NamedTuple
 
 from textual import events
 from textual.message import Message
+from textual.strip import Strip
 
 from tui.terminal.theme import Look
 from tui.viewmodel.timeline import branches as rails
 from tui.viewmodel.timeline.branches import Rail
 from tui.viewmodel.timeline.event_feed import Tape
-from tui.viewmodel.timeline.mark_words import CLUSTER, FAULTS, SAFETY
-from tui.viewmodel.timeline.stops import Shown
-from tui.viewmodel.timeline.time_window import Window, fit
-from tui.viewmodel.timeline.timeline_rows import LABEL, NONE, TIME, Drawer, TimeRow
-from tui.widgets.line_widget import RIGHT, LineGrid
-from tui.widgets.timeline_part import paint
+from tui.viewmodel.timeline.event_text import CLUSTER, FAULTS, SAFETY
+from tui.viewmodel.timeline.timeline_rows import LABEL, NONE, TIME, Drawer, Shown, TimeRow, Window, fit
+from tui.widgets.line_widget import RIGHT, LineGrid, strip
+
+# Rows of the timeline as strips.
+
+
+def paint(row: TimeRow, width: int, look: Look) -> Strip:
+    """One line of it."""
+    return strip((*row.label, *row.spans), width, look)
 
 
 class Spot(NamedTuple):
@@ -175,4 +180,4 @@ class TimeStrip(TimeLanes):
         shown = Shown(self.window, now_us, present_us, self.LANES)
         drawn = self._drawer.rows(tape, shown, self.LANES, 1, keys=NONE)
         room = max(0, self.size.height - len(drawn))
-        self.show((*drawn, *(rails.rows(rails.window(branches, room), shown) if room else ())))
+        self.show((*drawn, *(rails.rail_rows(rails.window(branches, room), shown) if room else ())))

@@ -1,8 +1,8 @@
 """What a tooltip tells: the exact numbers of what is pointed at, in one or a few short lines."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
-from cluster_model.observation.inflight_fetches import FetchWire
+from cluster_model.observation.inflight_fetches import FetchWire, fetch_wires
 from cluster_model.observation.views import (
     BrokerView,
     ClusterView,
@@ -13,14 +13,25 @@ from cluster_model.observation.views import (
     ReplicaView,
     Run,
 )
+from tui.session.session_controller import SimBridge
 from tui.terminal.format import acks, clock
-from tui.viewmodel import wires
+from tui.viewmodel import log_view
 from tui.viewmodel.partition_matrix import lags_of
+from tui.viewmodel.timeline import mark_detail, timeline_rows
+from tui.viewmodel.timeline.branches import Rail, letter_of, outcome
+from tui.viewmodel.timeline.event_feed import Feed
+from tui.viewmodel.timeline.timeline_rows import LABEL, Shown, Stop
+from tui.widgets.log import Lanes, Microscope
+from tui.widgets.matrix import Matrix
+from tui.widgets.panes import SidePane
+from tui.widgets.timeline import TimeLanes
 
 NOBODY = "nobody"
 
 
-def replica(partition: PartitionView, broker: BrokerView, view: ClusterView, fetching: Sequence[FetchWire] = ()) -> str:
+def replica_tip(
+    partition: PartitionView, broker: BrokerView, view: ClusterView, fetching: Sequence[FetchWire] = ()
+) -> str:
     """A cell of the matrix: what a broker's replica holds and believes, and its fetch that is under way."""
     held = next((each for each in partition.replicas if each.broker == broker.id), None)
     if held is None:
@@ -37,7 +48,7 @@ def replica(partition: PartitionView, broker: BrokerView, view: ClusterView, fet
 
 
 def _wire(wire: FetchWire, partition: PartitionView, view: ClusterView) -> tuple[tuple[str, str], ...]:
-    (row,) = wires.build((wire,), partition, view)
+    (row,) = log_view.build_fetches((wire,), partition, view)
     return (*row.pieces, row.end)
 
 
@@ -57,7 +68,7 @@ def _standing(held: ReplicaView, partition: PartitionView) -> list[str]:
     return words
 
 
-def partition(home: PartitionView, groups: Sequence[GroupView]) -> str:
+def partition_tip(home: PartitionView, groups: Sequence[GroupView]) -> str:
     """A row of the matrix."""
     leader = f"led by b{home.leader} in epoch {home.leader_epoch}" if home.leader >= 0 else "led by nobody"
     lag = lags_of((home,), tuple(groups)).get(home.name)
@@ -71,7 +82,7 @@ def partition(home: PartitionView, groups: Sequence[GroupView]) -> str:
     return "\n".join(lines)
 
 
-def broker(node: BrokerView, view: ClusterView) -> str:
+def broker_tip(node: BrokerView, view: ClusterView) -> str:
     """The head of a column."""
     replicas = [each for home in view.partitions for each in home.replicas if each.broker == node.id]
     inside = sum(node.id in home.isr for home in view.partitions)
@@ -89,7 +100,7 @@ def broker(node: BrokerView, view: ClusterView) -> str:
     return "\n".join(lines)
 
 
-def offsets(log: LogView, broker_id: int, first: int, count: int = 1) -> str:
+def offsets_tip(log: LogView, broker_id: int, first: int, count: int = 1) -> str:
     """A cell of a log: its offset or offsets, epoch, and who has the same there."""
     lane = next((each for each in log.lanes if each.broker == broker_id), None)
     if lane is None:
@@ -196,10 +207,114 @@ def _group(group: GroupView) -> str:
     return "\n".join([*lines, f"and {len(group.positions) - 6} more"] if len(group.positions) > 6 else lines)
 
 
-def instant(at_us: int, present_us: int) -> str:
+def time_tip(at_us: int, present_us: int) -> str:
     """A column of the scrubber."""
     return f"{clock(at_us)} of {clock(present_us)}"
 
 
 def _brokers(ids: Sequence[int]) -> str:
     return ", ".join(f"b{each}" for each in ids) or NOBODY
+
+
+# Who tells a tooltip what: from a cell of a widget to the words about what stands there.
+
+
+Teller = Callable[[int, int], str]
+EVENTS = 3
+"""Events of a mark that its tooltip tells."""
+
+
+def of_matrix(matrix: Matrix, bridge: SimBridge) -> Teller:
+    """Replicas, the brokers above them, and the partitions beside them."""
+
+    def tell(x: int, y: int) -> str:
+        spot, view = matrix.spot(x, y), bridge.view
+        if spot is None:
+            return ""
+        at, broker = spot
+        if at < 0:
+            return broker_tip(view.brokers[broker], view) if broker >= 0 else ""
+        partition = view.partitions[at]
+        if broker < 0:
+            return partition_tip(partition, view.groups)
+        fetching = fetch_wires(bridge.session.cluster, partition.name)
+        return replica_tip(partition, view.brokers[broker], view, fetching)
+
+    return tell
+
+
+def of_lanes(lanes: Lanes, bridge: SimBridge) -> Teller:
+    """Cells of the logs at the foot of the cluster."""
+
+    def tell(x: int, y: int) -> str:
+        spot = lanes.spot(x, y)
+        if spot is None or spot.offset < 0:
+            return ""
+        log = bridge.session.cluster.log_view(spot.partition, spot.offset, spot.offset + 1)
+        return offsets_tip(log, spot.broker, spot.offset)
+
+    return tell
+
+
+def of_log(scope: Microscope, bridge: SimBridge) -> Teller:
+    """Cells of the microscope."""
+
+    def tell(x: int, y: int) -> str:
+        spot = scope.spot(x, y)
+        if spot is None or spot.offset < 0:
+            return ""
+        log = bridge.session.cluster.log_view(spot.partition, spot.offset, spot.offset + spot.offsets)
+        return offsets_tip(log, spot.broker, spot.offset, spot.offsets)
+
+    return tell
+
+
+def of_side(pane: SidePane, bridge: SimBridge) -> Teller:
+    """Clients and nodes by the lines about them; what heals a fault."""
+
+    def tell(x: int, y: int) -> str:
+        row = pane.rows[y] if 0 <= y < len(pane.rows) else None
+        if row is None:
+            return ""
+        if row.fault >= 0:
+            return "a click heals it" if pane.heals(x, y) else ""
+        return who(row.about, bridge.view) if row.about else ""
+
+    return tell
+
+
+def of_timeline(
+    lanes: TimeLanes, bridge: SimBridge, shown: Callable[[], Shown], rails: Callable[[], Sequence[Rail]]
+) -> Teller:
+    """Marks, the scrubber, and rails."""
+
+    def tell(x: int, y: int) -> str:
+        if not 0 <= y < len(lanes.rows) or x < LABEL:
+            return ""
+        lane, looked = lanes.rows[y].lane, shown()
+        column, present_us = x - LABEL, looked.present_us
+        if letter := letter_of(lane):
+            return next((_rail(each) for each in rails() if each.branch.letter == letter), "")
+        if lanes.scrubs(lane) and lane not in looked.lanes:
+            return time_tip(looked.window.instant(column, present_us), present_us)
+        stop = timeline_rows.of_column(bridge.tape, lane, looked, column)
+        return _mark(stop, bridge) if stop is not None else ""
+
+    return tell
+
+
+def _mark(stop: Stop, bridge: SimBridge) -> str:
+    happened = bridge.happened(stop.first_us, stop.last_us, mark_detail.EVENTS_READ)
+    feed = Feed()
+    feed.take(mark_detail.of_stop(happened, stop))
+    until = f" to {clock(stop.last_us)}" if stop.last_us != stop.first_us else ""
+    lines = [f"{clock(stop.first_us)}{until}, {stop.times} event{'' if stop.times == 1 else 's'}"]
+    return "\n".join([*lines, *(line.text for line in feed.lines(mark_detail.EVENTS_READ)[:EVENTS])])
+
+
+def _rail(rail: Rail) -> str:
+    row = rail.branch
+    origin = f" left {row.parent} at {clock(row.left_us)}" if row.parent else " is the session as it began"
+    return f"{row.letter}{origin}, come to {clock(row.come_us)}: {outcome(row)[0]}" + (
+        ", dropped" if rail.dropped else ""
+    )

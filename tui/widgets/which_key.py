@@ -10,14 +10,14 @@ from textual.message import Message
 
 from faults.catalogue import CATALOGUE
 from faults.declarations.fault import Expectation, Fault
-from faults.declarations.operation import Operation
+from faults.declarations.operation import OPERATIONS, Operation
 from tui.keybindings.keymap import with_keys
 from tui.keybindings.scopes import bindings_of, in_force, keys_of
 from tui.terminal import glyphs
 from tui.terminal.theme import Look
-from tui.viewmodel import fault_sheet, sheet
+from tui.viewmodel import fault_sheet
 from tui.viewmodel.fault_sheet import Room
-from tui.widgets import panes_part as paint
+from tui.widgets import panes as paint
 from tui.widgets.line_widget import LineGrid
 
 
@@ -33,7 +33,7 @@ class Told(Protocol):
         ...
 
 
-class WhichKey(LineGrid[sheet.ItemRow | sheet.TextRow], can_focus=True):
+class WhichKey(LineGrid[fault_sheet.ItemRow | fault_sheet.TextRow], can_focus=True):
     """Faults with their letters.
 
     Letters are bindings and not a key handler: two keys typed in one go both reach the program before the first one
@@ -104,27 +104,27 @@ class WhichKey(LineGrid[sheet.ItemRow | sheet.TextRow], can_focus=True):
         )
         return with_keys(words, in_force(self.app))
 
-    def present(self, target: str, told: Told, room: Room) -> sheet.Sheet:
+    def present(self, target: str, told: Told, room: Room) -> fault_sheet.Sheet:
         """Show the sheet for a target; ``told`` knows what would be done to it now."""
         self.room = room
         built = self.build(f"{self.title} {target}", told)
         self.show(built.rows)
         return built
 
-    def build(self, title: str, told: Told) -> sheet.Sheet:
+    def build(self, title: str, told: Told) -> fault_sheet.Sheet:
         """Faults by family, all that the marked one would do."""
         faults = [each for each in self.choices if isinstance(each, Fault)]
         expected, fitting = told.expected(faults[self.chosen].name), told.fitting()
-        return fault_sheet.build(
+        return fault_sheet.build_columns(
             faults, chosen=self.chosen, title=title, expected=expected, fitting=fitting, room=self.room
         )
 
     def on_click(self, event: events.Click) -> None:
         """Once marks what is below the pointer, twice does it."""
         row = self.rows[event.y] if 0 <= event.y < len(self.rows) else None
-        at = event.x // row.width if isinstance(row, sheet.ItemRow) else -1
-        item = row.items[at] if isinstance(row, sheet.ItemRow) and 0 <= at < len(row.items) else None
-        if not isinstance(item, sheet.Item):
+        at = event.x // row.width if isinstance(row, fault_sheet.ItemRow) else -1
+        item = row.items[at] if isinstance(row, fault_sheet.ItemRow) and 0 <= at < len(row.items) else None
+        if not isinstance(item, fault_sheet.Item):
             return
         self.chosen = next(number for number, each in enumerate(self.choices) if each.letter == item.letter)
         if event.chain == 2:
@@ -174,3 +174,33 @@ class WhichKey(LineGrid[sheet.ItemRow | sheet.TextRow], can_focus=True):
     def action_close(self) -> None:
         """Leave."""
         self.post_message(self.Closed())
+
+
+# The sheet of the administrator's operations: open it with ``a``, a second letter asks for one at once.
+
+
+class OperationSheet(WhichKey, inherit_bindings=False):
+    """Operations with their letters, for the partition and the broker under the cursor."""
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings_of("operations")
+
+    SCOPE = "operations"
+
+    def __init__(self, look: Look) -> None:
+        super().__init__(look, tuple(OPERATIONS.values()), name="operations", title="Administer")
+
+    def keys_words(self, width: int) -> str:
+        """The keys of the sheet, beside the letters."""
+        arrows = f"arrows: other one, other node {glyphs.NOTHING} " if width >= 90 else ""
+        words = f"letter acts at once {glyphs.NOTHING} {arrows}{{operations_ask}}: the marked one {glyphs.NOTHING} esc"
+        return with_keys(words, in_force(self.app))
+
+    def build(self, title: str, told: Told) -> fault_sheet.Sheet:
+        """Operations in columns, and what the marked one would be asked to do."""
+        expected = told.expected(self.choices[self.chosen].name).sentence
+        return fault_sheet.build_list(
+            self.choices, chosen=self.chosen, title=title, expectation=expected, width=self.room.width
+        )
+
+    def action_page(self, step: int) -> None:
+        """There is only one page."""

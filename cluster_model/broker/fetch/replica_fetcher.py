@@ -6,17 +6,13 @@ to the set of partitions or their roles; an answer leaves out what it would only
 fetches. A leader that does not answer holds up all partitions of the thread until ``replica.socket.timeout.ms``.
 """
 
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final, NamedTuple
 
-from cluster_model.broker.fetch.busy import Busy, busy_us
-from cluster_model.broker.fetch.fetcher_ids import FETCHER, first_correlation
 from cluster_model.broker.fetch.replication_quota import Throttle, slice_bytes
-from cluster_model.broker.partition.following import GO_ON, Following, Outcome
-from cluster_model.broker.partition.out_of_range import Seek
-from cluster_model.broker.partition.partition import Replica
-from cluster_model.broker.partition.session_cache import FULL
-from cluster_model.broker.partition.session_handle import SessionHandle
+from cluster_model.broker.partition.fetch_sessions import FULL, SessionHandle
+from cluster_model.broker.partition.partition import GO_ON, BrokerMetadata, Following, Outcome, Replica
+from cluster_model.broker.partition.replication_rules import Seek
 from cluster_model.kernel.node_context import Alarm, Port
 from cluster_model.protocol.configs import BrokerConfig
 from cluster_model.protocol.messages import (
@@ -31,8 +27,83 @@ from cluster_model.protocol.messages import (
     ListOffsetsRequest,
     ListOffsetsResponse,
 )
-from cluster_model.protocol.slices import Slice
+from cluster_model.protocol.records import Slice
 from cluster_model.protocol.versions import Profile
+
+# Replica fetcher threads that are busy: each answer is handled some time after it came.
+#
+# There are too few of them (``num.replica.fetchers``) for what they carry, or too little of a processor for each. A
+# thread asks again only when it is done with an answer, so all that it fetches comes so much later.
+
+
+_SECOND = 1_000_000
+
+
+class Busy(NamedTuple):
+    """What one fault does to the threads of a broker, or only to that which fetches ``partition``."""
+
+    extra_us: int
+    """On top of every answer."""
+    throughput: int
+    """Bytes a second that a thread handles; 0: as many as come."""
+    partition: str = ""
+    """Empty: every thread."""
+
+
+def busy_us(faults: Mapping[int, Busy], response: FetchResponse, replicas: Mapping[str, Replica]) -> int:
+    """How long a thread is busy with an answer, by all faults that are about it."""
+    size = sum(
+        slice_bytes(replicas[data.partition].log.lineages, data.records)
+        for data in response.partitions
+        if data.records.extents and data.partition in replicas
+    )
+    return sum(
+        fault.extra_us + (size * _SECOND // fault.throughput if fault.throughput else 0) for fault in faults.values()
+    )
+
+
+# Which fetcher thread fetches a partition (``AbstractFetcherManager.getFetcherId``).
+
+
+BITS: Final = 8
+"""Room of a fetcher's number in the correlations of its requests."""
+FETCHER: Final = "fetcher"
+"""Name of the timer with which a fetcher looks whether anything is overdue."""
+_FETCHERS: Final = (1 << BITS) - 1
+_WORD: Final = 1 << 32
+_SIGN: Final = 1 << 31
+
+
+def _signed(value: int) -> int:
+    """A number as 32 bits hold it."""
+    return (value + _SIGN) % _WORD - _SIGN
+
+
+def java_hash(text: str) -> int:
+    """``String.hashCode`` of text without characters beyond the basic plane, which topic names lack."""
+    value = 0
+    for character in text:
+        value = (31 * value + ord(character)) % _WORD
+    return _signed(value)
+
+
+def fetcher_id(partition: str, fetchers: int) -> int:
+    """The number of the thread for a partition such as ``orders-0``, below ``fetchers`` (``num.replica.fetchers``)."""
+    if fetchers == 1:
+        return 0
+    topic, _dash, number = partition.rpartition("-")
+    value = _signed(31 * java_hash(topic) + int(number))
+    return (0 if value == -_SIGN else abs(value)) % fetchers
+
+
+def fetcher_of(correlation: int) -> int:
+    """Which thread a correlation belongs to."""
+    return correlation >> 32 & _FETCHERS
+
+
+def first_correlation(incarnation: int, fetcher: int) -> int:
+    """Where a thread's correlations begin: none of a former life of the process, or of another thread, is like them."""
+    return ((incarnation << BITS) + fetcher) << 32
 
 
 class Fetcher:
@@ -418,3 +489,176 @@ class Fetcher:
         self._changed = list(changed)
         self._alarm.load(alarm)
         self._session.load(session)
+
+
+# All fetchers of a broker: which leader is fetched from by which of them (``ReplicaFetcherManager``).
+
+
+class Fetchers:
+    """The fetchers of one process, by leader and number (``num.replica.fetchers``)."""
+
+    __slots__ = (
+        "_config", "_epoch", "_metadata", "_port", "_profile", "_quota", "_replicas", "_touched", "blocked",
+        "busy",
+        "running",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        port: Port,
+        profile: Profile,
+        config: BrokerConfig,
+        replicas: dict[str, Replica],
+        metadata: BrokerMetadata,
+        touched: dict[str, None],
+        quota: Throttle,
+        epoch: Callable[[], int],
+    ) -> None:
+        """``touched`` takes the partitions whose saved state is out of date; ``epoch`` is what fetches carry."""
+        self._port = port
+        self._profile = profile
+        self._config = config
+        self._replicas = replicas
+        self._metadata = metadata
+        self._touched = touched
+        self._quota = quota
+        self._epoch = epoch
+        self.running: dict[tuple[int, int], Fetcher] = {}
+        self.busy: dict[int, Busy] = {}
+        """What faults, by number, do to all of them, whatever process they are of."""
+        self.blocked: dict[tuple[int, int], tuple[bool, bool]] = {}
+        """Threads that wait for the disk → what they find out then: a timer rang, the connection broke."""
+
+    def reconfigure(self, config: BrokerConfig) -> None:
+        """New fetchers go by these settings."""
+        self._config = config
+
+    def share_anew(self) -> None:
+        """Another number of them: each gets other partitions."""
+        for partition in self._replicas:
+            self.leave(partition)
+        self.start_waiting()
+
+    def follow_or_lead(self, replica: Replica) -> None:
+        """Fetch a partition from whom it follows now, if that broker lives, and from nobody else."""
+        for fetcher in self.running.values():
+            if fetcher.leader != replica.leader:
+                fetcher.remove(replica.partition)
+        if replica.following is not None and replica.leader in self._metadata.live:
+            self._fetcher(replica).add(replica.partition)
+
+    def leave(self, partition: str) -> None:
+        """Fetch a partition no more."""
+        for fetcher in self.running.values():
+            fetcher.remove(partition)
+
+    def start_waiting(self) -> None:
+        """A leader that was not alive when its followers heard of it may be by now."""
+        for replica in self._replicas.values():
+            following = replica.following
+            if following is not None and not following.failed and replica.leader in self._metadata.live:
+                fetcher = self._fetcher(replica)
+                if not fetcher.has(replica.partition):
+                    fetcher.add(replica.partition)
+
+    def end_idle(self) -> None:
+        """Roles are taken up: who has nothing left to fetch is done, since 1.1 at once (KAFKA-6051)."""
+        if self._profile.quits_waiting:
+            for place, fetcher in self.running.items():
+                if place not in self.blocked:
+                    fetcher.quit_if_idle()
+
+    def _fetcher(self, replica: Replica) -> Fetcher:
+        index = fetcher_id(replica.partition, self._config.fetchers)
+        fetcher = self.running.get((replica.leader, index))
+        return self._new(replica.leader, index) if fetcher is None else fetcher
+
+    def _new(self, leader: int, index: int) -> Fetcher:
+        fetcher = Fetcher(
+            self._port, leader, self._replicas, self._profile, self._config, self._epoch, self._touched, self._quota,
+            index, self.busy,
+        )  # fmt: skip
+        self.running[leader, index] = fetcher
+        return fetcher
+
+    def fetched(self, source: int, response: FetchResponse) -> bool:
+        """A leader answers; False when nobody asked it, or who did is busy with the answer for a while."""
+        fetcher = self.running.get((source, fetcher_of(response.correlation)))
+        return fetcher is not None and fetcher.fetched(response)
+
+    def epochs_ended(self, source: int, response: EpochEndResponse) -> None:
+        """A leader says where epochs end."""
+        fetcher = self.running.get((source, fetcher_of(response.correlation)))
+        if fetcher is not None:
+            fetcher.epochs_ended(response)
+
+    def offset_listed(self, source: int, response: ListOffsetsResponse) -> None:
+        """A leader says where its log begins or ends."""
+        fetcher = self.running.get((source, fetcher_of(response.correlation)))
+        if fetcher is not None:
+            fetcher.offset_listed(response)
+
+    def rang(self, leader: int, index: int) -> FetchResponse | None:
+        """A timer of a fetcher's; the answer that it has dealt with by now, if it was busy with one."""
+        if (leader, index) in self.blocked:
+            self.blocked[leader, index] = (True, self.blocked[leader, index][1])
+            return None
+        fetcher = self.running.get((leader, index))
+        return None if fetcher is None else fetcher.rang()
+
+    def disconnected(self, peer: int) -> None:
+        """Whatever was asked of ``peer`` will not be answered."""
+        for place, fetcher in self.running.items():
+            if place in self.blocked and fetcher.leader == peer:
+                self.blocked[place] = (self.blocked[place][0], True)
+            elif fetcher.leader == peer:
+                fetcher.disconnected()
+
+    def block(self, source: int, response: FetchResponse) -> bool:
+        """A leader's answer has come, and its thread will wait for the disk; False when nobody awaits it."""
+        place = (source, fetcher_of(response.correlation))
+        fetcher = self.running.get(place)
+        if fetcher is None or place in self.blocked or not fetcher.awaits(response.correlation):
+            return False
+        self.blocked[place] = (False, False)
+        return True
+
+    def unblock(self, source: int, response: FetchResponse) -> None:
+        """The thread has taken the answer, and hears of what happened meanwhile."""
+        place = (source, fetcher_of(response.correlation))
+        rang, broke = self.blocked.pop(place, (False, False))
+        fetcher = self.running.get(place)
+        if fetcher is not None and broke:
+            fetcher.disconnected()
+        if fetcher is not None and rang:
+            fetcher.rang()
+
+    def disturb(self) -> None:
+        """Fetches that were left alone are to be looked at: what they depend on changes."""
+        for fetcher in self.running.values():
+            fetcher.disturb()
+
+    def tell_log_starts(self, changed: dict[str, None]) -> None:
+        """Leaders are to hear where these logs begin now."""
+        for fetcher in self.running.values():
+            fetcher.tell_log_starts(changed)
+
+    def stopped(self) -> None:
+        """The process died."""
+        for fetcher in self.running.values():
+            fetcher.stopped()
+        self.running.clear()
+        self.blocked.clear()
+
+    def save(self) -> tuple[Any, ...]:
+        """All state."""
+        return (tuple((key, fetcher.save()) for key, fetcher in self.running.items()), tuple(self.busy.items()))
+
+    def load(self, saved: tuple[Any, ...]) -> None:
+        """Undo of :meth:`save`; the replicas are there already."""
+        running, busy = saved
+        self.running.clear()
+        self.busy.clear()
+        self.busy.update(busy)
+        for (leader, index), state in running:
+            self._new(leader, index).load(state)

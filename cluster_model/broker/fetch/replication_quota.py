@@ -8,8 +8,8 @@ follower over its quota leaves partitions out of its fetches, except those that 
 from typing import Any, Final
 
 from cluster_model.log.batch_store import Lineages
-from cluster_model.protocol.config_key import LONG_MAX
-from cluster_model.protocol.slices import Slice
+from cluster_model.protocol.config_defs import LONG_MAX
+from cluster_model.protocol.records import Slice
 
 SAMPLES: Final = 11
 """Windows that the rate is taken over (``replication.quota.window.num``)."""

@@ -9,37 +9,658 @@ The HW may legally go down: on truncation it follows the log's end, and a follow
 """
 
 from collections.abc import Callable
-from typing import Any
+from enum import Enum
+from typing import Any, Final, NamedTuple
 
-from cluster_model.broker.partition.append_validation import usual_size
-from cluster_model.broker.partition.completed import Completed
-from cluster_model.broker.partition.fetch_sessions import FetchSessions
-from cluster_model.broker.partition.following import Following
-from cluster_model.broker.partition.leadership import Leadership
-from cluster_model.broker.partition.replication_rules import restarts_fetcher
+from cluster_model.broker.partition.append_validation import NONE, judge, usual_size
+from cluster_model.broker.partition.fetch_sessions import FetchSession, FetchSessions
+from cluster_model.broker.partition.producer_state import ProducerMemory
+from cluster_model.broker.partition.replication_rules import (
+    LONG_AGO,
+    UNKNOWN_LEO,
+    Remote,
+    Seek,
+    caught_up,
+    high_watermark,
+    loaded_remotes,
+    may_join_isr,
+    out_of_sync,
+    restarts_fetcher,
+    settled_by_end,
+    settled_by_start,
+    truncation_by_epoch_end,
+)
 from cluster_model.kernel.wall_clocks import WallClock
-from cluster_model.log.batch_store import Lineages
-from cluster_model.log.crash_recovery import DISK_LOSS, POWER_LOSS, WRITTEN_BACK, lose_power, wipe
-from cluster_model.log.log_cleaner import clean, to_clean
-from cluster_model.log.recovery import bytes_to_check
+from cluster_model.log.batch_store import Lineage, Lineages
+from cluster_model.log.crash_recovery import DISK_LOSS, POWER_LOSS, WRITTEN_BACK, bytes_to_check, lose_power, wipe
+from cluster_model.log.leader_epoch_cache import UNDEFINED
+from cluster_model.log.log_cleaner import clean, retain, to_clean
 from cluster_model.log.replica_log import ReplicaLog
-from cluster_model.log.retention import retain
-from cluster_model.protocol.batch import UNTOLD
 from cluster_model.protocol.configs import BrokerConfig, TopicConfig
-from cluster_model.protocol.damage import Damages, up_to
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.events import (
+    Appended,
     BecameFollower,
     BecameLeader,
+    CorruptBatchFound,
     Event,
+    HwAdvanced,
     LogCleaned,
     LogStartMoved,
     SegmentRolled,
     Truncated,
 )
-from cluster_model.protocol.messages import NOBODY, PartitionState, ProduceRequest
-from cluster_model.protocol.records import Swept
+from cluster_model.protocol.messages import (
+    ALL,
+    NOBODY,
+    AlterPartitionRequest,
+    AlterPartitionResponse,
+    EpochEnd,
+    FetchData,
+    FetchPartition,
+    PartitionState,
+    ProduceRequest,
+)
+from cluster_model.protocol.records import UNTOLD, Batch, Damages, Swept, up_to
 from cluster_model.protocol.versions import Profile
+
+# What a replica reports when a produce that waited for the high watermark is settled.
+
+
+class Completed(NamedTuple):
+    """A produce with acks=all is settled; ``token`` is what the caller gave when it began to wait."""
+
+    token: int
+    error: KafkaError
+
+
+# A follower's side of one partition: when and where it truncates, and what it makes of its leader's answers.
+#
+# Four generations of the question "how much of my log agrees with the new leader's?":
+#
+# - up to 0.10.2: cut the log to the local HW at once, whatever the leader has;
+# - KIP-101 (0.11): ask where the own latest epoch ended at the leader, cut there;
+# - KIP-279 (2.0): the leader names the epoch it means, and the follower asks again until they agree; KIP-320 (2.1)
+#   fences the question by the current epoch;
+# - KIP-595 (2.7): no question: every fetch carries its last epoch, and the leader answers with the point of
+# divergence.
+
+
+class Outcome(Enum):
+    """What the fetcher does next with the partition."""
+
+    GO_ON = "go on"
+    BACK_OFF = "back off"
+    """Try again after ``replica.fetch.backoff.ms``."""
+    FAILED = "failed"
+    """Leave it alone until the controller says something new (``markPartitionFailed``)."""
+    STOPPED = "stopped"
+    """The fetcher thread has ended, and all that it fetched stands still."""
+    IGNORED = "ignored"
+    EXIT = "exit"
+    """The process must end: :attr:`Following.exit_reason` says why."""
+
+
+_FIRST_TO_GO_ON: Final = (0, 10, 2)
+"""KAFKA-4384."""
+
+GO_ON: Final = Outcome.GO_ON
+"""Looking a member up takes time, and this is the outcome of nearly every answer."""
+
+
+class Following:
+    """State of a follower; the leader and epoch it believes in stand in the replica."""
+
+    __slots__ = ("_asked_in", "exit_reason", "failed", "lag", "replica", "seek", "stuck_at", "truncating")
+
+    def __init__(self, replica: "Replica") -> None:
+        self.replica = replica
+        self.truncating = False
+        """Must ask the leader where its latest epoch ended before it may fetch."""
+        self.failed = False
+        self.seek: Seek | None = None
+        """Out of its leader's range: must ask where that log ends and begins before it may fetch."""
+        self._asked_in = UNDEFINED
+        """The leader epoch in which the last question about an epoch's end was asked."""
+        self.exit_reason = ""
+        self.lag = -1
+        """Records below the leader's HW that were missing after the last answer, -1 unknown."""
+        self.stuck_at = -1
+        """Offset of a batch that its leader keeps sending damaged."""
+
+    def start(self, now: int, *, changed_leader: bool) -> None:
+        """Begin to follow (anew): truncate, or find out where."""
+        replica = self.replica
+        profile = replica.profile
+        self.failed = False
+        self.truncating = False
+        self.seek = None
+        self.lag = self.stuck_at = -1
+        if not profile.epoch_truncation:
+            if changed_leader:
+                replica.truncate(replica.hw, now, "high watermark")
+        elif replica.log.epochs.latest == UNDEFINED:
+            replica.truncate(replica.hw, now, "high watermark, no epoch known")
+        elif not profile.diverging_fetch:
+            self.truncating = True
+
+    def epoch_question(self) -> tuple[str, int, int]:
+        """What to ask of the leader while truncating: (partition, own latest epoch, current epoch or -1)."""
+        self._asked_in = self._current_epoch()
+        return (self.replica.partition, self.replica.log.epochs.latest, self._asked_in)
+
+    def _current_epoch(self) -> int:
+        return self.replica.leader_epoch if self.replica.profile.kip_320 else UNDEFINED
+
+    def epoch_answer(self, now: int, answer: EpochEnd) -> Outcome:
+        """Truncate by the leader's answer; still :attr:`truncating` when it must be asked again."""
+        replica = self.replica
+        if not self.truncating or answer.asked != replica.log.epochs.latest:
+            return Outcome.IGNORED
+        if self._asked_in != self._current_epoch():
+            return Outcome.GO_ON  # KIP-320: an answer for an older epoch; it is asked again.
+        if answer.error:
+            return self._error(KafkaError(answer.error))
+        epoch = answer.epoch if replica.profile.kip_279 else UNDEFINED
+        rule = "KIP-279 epoch end" if replica.profile.kip_279 else "KIP-101 epoch end"
+        self._truncate_by(now, epoch, answer.end, rule)
+        return Outcome.GO_ON
+
+    def _truncate_by(self, now: int, epoch: int, end: int, rule: str) -> None:
+        replica = self.replica
+        offset, settled = truncation_by_epoch_end(replica.log.epochs, replica.log.leo, replica.hw, epoch, end)
+        replica.truncate(offset, now, rule)
+        self.truncating = not settled and replica.log.epochs.latest != UNDEFINED
+
+    def question(self) -> FetchPartition:
+        """What to fetch next."""
+        replica = self.replica
+        profile = replica.profile
+        return FetchPartition(
+            replica.partition,
+            replica.log.leo,
+            replica.leader_epoch if profile.kip_320 else UNDEFINED,
+            replica.log.epochs.latest if profile.diverging_fetch else UNDEFINED,
+            replica.log.log_start,
+        )
+
+    def answer(self, now: int, asked: FetchPartition, data: FetchData) -> Outcome:
+        """Take a fetch's answer: append, move the HW, or truncate (``AbstractFetcherThread.processFetchRequest``)."""
+        replica = self.replica
+        log = replica.log
+        if self.truncating or self.failed or self.seek is not None or data.offset != log.leo:
+            return Outcome.IGNORED
+        if data.error:
+            if data.error == KafkaError.OFFSET_OUT_OF_RANGE:
+                self.seek = Seek(self._current_epoch(), earliest=False)
+                return Outcome.GO_ON
+            return self._refused(KafkaError(data.error), asked.current_leader_epoch)
+        if data.diverging is not None:
+            self._truncate_by(now, *data.diverging, "diverging epoch in fetch")
+            self.truncating = False
+            return Outcome.GO_ON
+        records = data.records
+        if records.extents:
+            if records.damages:
+                return self._corrupt(now, records.damages[0].start)
+            log.append_slice(records, now)
+        hw, leo = data.hw, log.leo
+        if hw <= leo:
+            self.lag = 0
+            replica.hw = hw if hw >= log.log_start else log.log_start
+        else:
+            self.lag = hw - leo
+            replica.hw = leo
+        if log.transactions.ended:
+            log.transactions.replicated(replica.hw)
+        if data.log_start > log.log_start and not replica.follow_start(data.log_start, now):
+            self.failed = True
+            return Outcome.FAILED
+        return GO_ON
+
+    def _corrupt(self, now: int, offset: int) -> Outcome:
+        """A batch's checksum does not match: nothing that came is appended (``UnifiedLog.analyzeAndValidateRecords``).
+
+        It is asked for again, for ever. Before KAFKA-4384 (0.10.2) the thread had gone on to the next offset already,
+        at which the log does not end, and that ended it.
+        """
+        replica = self.replica
+        stops = replica.profile.number < _FIRST_TO_GO_ON
+        if self.stuck_at != offset:
+            self.stuck_at = offset
+            detail = "its fetcher thread has ended" if stops else "it will ask for it again"
+            replica.emit(CorruptBatchFound(now, replica.partition, replica.broker, offset, "follower", detail))
+        return Outcome.STOPPED if stops else Outcome.BACK_OFF
+
+    def _error(self, error: KafkaError) -> Outcome:
+        if error is KafkaError.FENCED_LEADER_EPOCH:
+            self.failed = True
+            return Outcome.FAILED
+        return Outcome.BACK_OFF
+
+    def _refused(self, error: KafkaError, asked_in: int) -> Outcome:
+        """An error to a question asked in an epoch: a fence that stood in the way of an older one means nothing."""
+        if error is KafkaError.FENCED_LEADER_EPOCH and asked_in != self.replica.leader_epoch:
+            return Outcome.GO_ON
+        return self._error(error)
+
+    def offset_answer(self, now: int, error: int, offset: int) -> Outcome:
+        """Where the leader's log ends, or begins (``AbstractFetcherThread.fetchOffsetAndTruncate``).
+
+        A log mismatch at lower offsets is not repaired on this path. Up to 1.0 a broker would rather end than cut its
+        log below its leader's end where unclean election is off (``ReplicaFetcherThread.handleOffsetOutOfRange``).
+        """
+        replica = self.replica
+        seek, self.seek = self.seek, None
+        if seek is None:
+            return Outcome.IGNORED
+        if error:
+            return self._refused(KafkaError(error), seek.epoch)
+        if seek.earliest:
+            if settled_by_start(replica.log.leo, offset):
+                replica.restart_at(offset, now)
+        elif not settled_by_end(replica.log.leo, offset):
+            self.seek = seek._replace(earliest=True)
+        elif replica.profile.exits_out_of_range and not replica.topic.unclean:
+            self.exit_reason = (
+                f"exit: {replica.partition} ends at {replica.log.leo} here and at {offset} at its leader, broker "
+                f"{replica.leader}, and to cut it is not allowed while unclean.leader.election.enable is false"
+            )
+            return Outcome.EXIT
+        else:
+            replica.truncate(offset, now, "out of range, leader is shorter")
+        return Outcome.GO_ON
+
+    def save(self) -> tuple[Any, ...]:
+        """All state."""
+        return (self.truncating, self.failed, self.seek, self.lag, self._asked_in, self.stuck_at)
+
+    @classmethod
+    def loaded(cls, replica: "Replica", saved: tuple[Any, ...]) -> "Following":
+        """Undo of :meth:`save`."""
+        following = cls(replica)
+        following.truncating, following.failed, following.seek, following.lag, following._asked_in, stuck_at = saved
+        following.stuck_at = stuck_at
+        return following
+
+
+# A leader's side of one partition: appends, follower bookkeeping, high watermark, ISR changes, waiting produces.
+#
+# Rules are those of ``kafka.cluster.Partition``. The ISR exists twice: *committed*, as the controller last confirmed
+# it,
+# and *maximal*, which also holds a newcomer that was proposed and still holds a leaver until confirmed (KIP-497). The
+# HW
+# goes by the maximal one, so nothing can commit that a member by either count lacks.
+
+
+_STAY_PENDING: Final = frozenset(
+    {
+        KafkaError.UNKNOWN_TOPIC_OR_PARTITION,
+        KafkaError.FENCED_LEADER_EPOCH,
+        KafkaError.INVALID_UPDATE_VERSION,
+        KafkaError.INVALID_REQUEST,
+        KafkaError.NEW_LEADER_ELECTED,
+    }
+)
+"""AlterPartition answers after which a leader gives up and waits for new metadata, its maximal ISR frozen."""
+
+_REVERT: Final = frozenset({KafkaError.OPERATION_NOT_ATTEMPTED, KafkaError.INELIGIBLE_REPLICA})
+"""AlterPartition answers after which a leader goes by the committed ISR again; any other is asked again."""
+
+
+class AppendResult(NamedTuple):
+    """``waits``: answered later, when the HW reaches ``required``. ``lineage`` is the stint that holds the records."""
+
+    error: KafkaError
+    base: int
+    lineage: int
+    required: int
+    waits: bool
+
+
+class Leadership:
+    """State of a leader, from taking up its epoch to resigning."""
+
+    __slots__ = (
+        "_followers", "_lineage", "_members", "_needed", "_waiting", "epoch_start", "isr", "pending",
+        "producers", "proposal", "proposals", "remotes", "replica",
+    )  # fmt: skip
+
+    def __init__(self, replica: "Replica", state: PartitionState, now: int, *, anew: bool = True) -> None:
+        """``anew``: idempotent producers are remembered by what the log says of them, which takes reading it."""
+        self.replica = replica
+        self.isr = state.isr
+        self.pending: tuple[int, ...] | None = None
+        self.proposals = 0
+        """How many there have been: the correlation of the last one."""
+        self.proposal: AlterPartitionRequest | None = None
+        """An ISR change to be sent to the controller; taken by :meth:`take_proposal`."""
+        self.epoch_start = replica.log.leo
+        self.remotes = {broker: self._unheard(broker, now) for broker in state.replicas if broker != replica.broker}
+        self.producers = ProducerMemory(replica.config.producer_expiry_us, replica.log.transactions)
+        if anew:
+            self.producers.rebuild(replica.log, replica.producer_snapshot)
+        self._waiting: list[tuple[int, int]] = []
+        self._lineage: Lineage | None = None
+        self._needed: tuple[Remote, ...] = ()
+        """Followers by the maximal ISR."""
+        self._followers = tuple(self.remotes.values())
+        self._members = 0
+        """How many are in the maximal ISR."""
+        self._members_changed()
+
+    def _members_changed(self) -> None:
+        maximal = self.maximal_isr
+        self._members = len(maximal)
+        self._needed = tuple([self.remotes[broker] for broker in maximal if broker in self.remotes])
+
+    def _unheard(self, broker: int, now: int) -> Remote:
+        """A follower before its first fetch. Up to 0.10.1 an election did not count as having been caught up."""
+        profile = self.replica.profile
+        caught_up = now if broker in self.isr and profile.caught_up_previous else LONG_AGO
+        return Remote(caught_up, now if profile.lag_messages else LONG_AGO)
+
+    def renew(self, state: PartitionState, now: int, *, new_epoch: bool) -> None:
+        """Lead on by a newer decision; with a new epoch followers are looked at anew, by the rule of the version.
+
+        0.8.2 forgets where they were, 0.9 to 0.10.1 go on as before, later ones count them from now.
+        """
+        self.disturb()
+        self.isr = state.isr
+        self.pending = None
+        self.proposal = None
+        self._reassign(state, now)
+        self._members_changed()
+        if not new_epoch:
+            return
+        self.epoch_start = self.replica.log.leo
+        self._lineage = None
+        profile = self.replica.profile
+        for broker, remote in self.remotes.items():
+            if profile.lag_messages:
+                remote.leo = UNKNOWN_LEO
+                remote.last_fetch = now
+            if not profile.caught_up_previous:
+                continue
+            remote.last_fetch_leader_leo = self.replica.log.leo
+            remote.last_fetch = remote.last_caught_up = now if broker in state.isr else LONG_AGO
+
+    def _reassign(self, state: PartitionState, now: int) -> None:
+        """Replicas come and go; what is known of the others stays (``Partition.updateAssignmentAndIsr``)."""
+        followers = [broker for broker in state.replicas if broker != self.replica.broker]
+        if sorted(followers) != sorted(self.remotes):
+            known = self.remotes
+            self.remotes = {broker: known.get(broker) or self._unheard(broker, now) for broker in followers}
+            self._followers = tuple(self.remotes.values())
+
+    def disturb(self) -> None:
+        """Something that followers' fetches depend on is about to change (:meth:`Remote.disturb`)."""
+        for remote in self._followers:
+            remote.disturb()
+
+    @property
+    def rests(self) -> bool:
+        """Whether every follower's fetches are left alone."""
+        return all(remote.rests for remote in self._followers)
+
+    def rest(self, follower: int, session: FetchSession, place: int) -> None:
+        """Leave a follower's fetches alone from here on, if it has everything, counts for the HW, and knows it."""
+        remote = self.remotes[follower]
+        if remote.leo == self.replica.log.leo and follower in self.isr:
+            remote.rest(session, place)
+
+    @property
+    def maximal_isr(self) -> tuple[int, ...]:
+        """Committed ISR and whoever is proposed to join it."""
+        if self.pending is None:
+            return self.isr
+        return self.isr + tuple(broker for broker in self.pending if broker not in self.isr)
+
+    def append(self, now: int, request: ProduceRequest) -> AppendResult:
+        """Write a batch if the rules allow (``Partition.appendRecordsToLeader``)."""
+        refused, twin = judge(self, request, now)
+        if twin >= 0:
+            return self._result(request.acks, twin, request.records)
+        if refused is not NONE:
+            return AppendResult(refused, -1, -1, -1, waits=False)
+        base = self._write(now, request)
+        self.maybe_advance_hw(now)
+        return self._result(request.acks, base, request.records)
+
+    def _write(self, now: int, request: ProduceRequest) -> int:
+        replica = self.replica
+        log = replica.log
+        for remote in self._followers:
+            if remote.rests:
+                remote.disturb()
+        base = log.leo
+        lineage = self._lineage
+        if lineage is None:
+            lineage = self._lineage = log.lineages.begin(replica.broker, replica.leader_epoch, base, replica.topic_id)
+        _, partition, acks, _, client, pid, sequence, records, size, names, stamp, *more, _, _, payload = request
+        if stamp == UNTOLD or not replica.keeps_stamps:
+            stamp = replica.timestamp_of(request, now)
+        batch = Batch(base, records, size, now, client, pid, sequence, acks, names, stamp, *more)
+        log.append_batch(lineage, batch)
+        if payload:
+            lineage.keep(payload)
+        if pid >= 0:
+            self.producers.written(batch, now)
+        replica.emit(
+            Appended(now, partition, replica.broker, replica.leader_epoch, base, records, client, sequence, acks)
+        )
+        return base
+
+    def _result(self, acks: int, base: int, count: int) -> AppendResult:
+        required = base + count
+        lineage = self._lineage
+        stint = lineage.id if lineage is not None and lineage.start <= base else self.replica.log.lineage_at(base).id
+        settled = self._settled(required) if acks == ALL else NONE
+        return AppendResult(settled or NONE, base, stint, required, settled is None)
+
+    def _settled(self, required: int) -> KafkaError | None:
+        """The answer to a waiting produce, None while it must wait (``Partition.checkEnoughReplicasReachOffset``)."""
+        if self.replica.hw < required:
+            return None
+        if self._members < self.replica.min_isr:
+            return KafkaError.NOT_ENOUGH_REPLICAS_AFTER_APPEND
+        return NONE
+
+    def wait(self, required: int, token: int) -> None:
+        """Have ``token`` reported in the replica's ``done`` when the HW reaches ``required`` or leadership ends."""
+        self._waiting.append((required, token))
+
+    def _complete_waiting(self) -> None:
+        if not self._waiting:
+            return
+        still: list[tuple[int, int]] = []
+        for required, token in self._waiting:
+            settled = self._settled(required)
+            if settled is None:
+                still.append((required, token))
+            else:
+                self.replica.done.append(Completed(token, settled))
+        self._waiting = still
+
+    def give_up(self, token: int) -> bool:
+        """Stop waiting for ``token`` (its time is over); False when it was settled before."""
+        still = [entry for entry in self._waiting if entry[1] != token]
+        found = len(still) < len(self._waiting)
+        self._waiting = still
+        return found
+
+    def resign(self) -> None:
+        """Leadership is lost: every waiting produce ends in NOT_LEADER_OR_FOLLOWER."""
+        self.replica.done.extend(Completed(token, KafkaError.NOT_LEADER_OR_FOLLOWER) for _at, token in self._waiting)
+        self._waiting = []
+
+    def book(self, now: int, follower: int, remote: Remote, broker_epoch: int, asked: FetchPartition) -> None:
+        """Count a follower's fetch as news of it (``Partition.updateFollowerFetchState``)."""
+        remote.log_start = asked.log_start
+        changed = remote.fetched(self.replica.profile, asked.offset, self.replica.log.leo, now)
+        remote.broker_epoch = broker_epoch
+        if follower not in self.isr:
+            self._maybe_expand(follower, remote)
+        if changed:
+            self.maybe_advance_hw(now)
+
+    def maybe_advance_hw(self, now: int) -> bool:
+        """Move the HW up to what every needed replica has; True if it moved (``maybeIncrementLeaderHW``)."""
+        replica = self.replica
+        candidate = high_watermark(replica.log.leo, self._needed)
+        if candidate <= replica.hw:
+            return False
+        profile = replica.profile
+        if profile.hw_needs_min_isr and len(self.isr) < replica.min_isr:
+            return False
+        if profile.hw_waits_caught_up and len(self._needed) < len(self.remotes):
+            candidate = self._without_caught_up(now, candidate)
+            if candidate <= replica.hw:
+                return False
+        for remote in self._followers:
+            if remote.rests:
+                remote.disturb()
+        replica.hw = candidate
+        if replica.log.transactions.ended:
+            replica.log.transactions.replicated(candidate)
+        replica.emit(HwAdvanced(now, replica.partition, replica.broker, replica.leader_epoch, candidate))
+        if self._waiting:
+            self._complete_waiting()
+        return True
+
+    def _without_caught_up(self, now: int, candidate: int) -> int:
+        """The HW also waits for who is not in the ISR but caught up, since 3.6 only if eligible (KAFKA-15021)."""
+        replica = self.replica
+        profile = replica.profile
+        needed = self.maximal_isr
+        for broker, remote in self.remotes.items():
+            if (
+                remote.leo < candidate
+                and broker not in needed
+                and (profile.number < (3, 6, 0) or self._eligible(broker, remote))
+                and caught_up(profile, remote, replica.log.leo, now, replica.config.lag_time_us)
+            ):
+                candidate = remote.leo
+        return candidate
+
+    def _eligible(self, broker: int, remote: Remote) -> bool:
+        """Whether a replica may be in the ISR as far as this broker knows (``Partition.isReplicaIsrEligible``)."""
+        if not self.replica.profile.eligible_isr:
+            return True
+        known = self.replica.metadata.live.get(broker)
+        if known is None:
+            return False
+        checked = self.replica.profile.kraft and self.replica.profile.fetch_broker_epoch
+        return not checked or remote.broker_epoch in (-1, known)
+
+    def _maybe_expand(self, follower: int, remote: Remote) -> None:
+        if self.replica.by_hand or self.pending is not None:
+            return
+        if self.may_join(follower, remote):
+            self.propose((*self.isr, follower))
+
+    def may_join(self, follower: int, remote: Remote) -> bool:
+        """The join rule of this version, now."""
+        hw = self.replica.hw
+        return self._eligible(follower, remote) and may_join_isr(self.replica.profile, remote.leo, hw, self.epoch_start)
+
+    def shrink(self, now: int) -> None:
+        """Propose an ISR without the members that are too far behind (task ``isr-expiration``)."""
+        if self.pending is not None:
+            return
+        replica = self.replica
+        config = replica.config
+        out = [
+            broker
+            for broker in self.isr
+            if broker in self.remotes
+            and out_of_sync(
+                replica.profile, self.remotes[broker], replica.log.leo, now, config.lag_time_us, config.lag_messages
+            )
+        ]
+        if out:
+            self.propose(tuple(broker for broker in self.isr if broker not in out))
+
+    def write_off(self, brokers: tuple[int, ...]) -> None:
+        """Count members as out of reach for longer than any lag time, as a hand-stepped shrink does."""
+        for broker in brokers:
+            self.remotes[broker].last_caught_up = LONG_AGO
+
+    def propose(self, isr: tuple[int, ...]) -> None:
+        """Ask for an ISR; until answered no other change is proposed."""
+        replica = self.replica
+        self.pending = isr
+        self._members_changed()
+        own = replica.metadata.live.get(replica.broker, -1)
+        checked = replica.profile.fetch_broker_epoch
+        epochs = tuple(
+            (own if broker == replica.broker else self.remotes[broker].broker_epoch) if checked else -1
+            for broker in isr
+        )
+        self.proposals += 1
+        self.proposal = AlterPartitionRequest(
+            replica.partition, replica.broker, own, replica.leader_epoch, replica.partition_epoch, isr, epochs,
+            self.proposals,
+        )  # fmt: skip
+
+    def take_proposal(self) -> AlterPartitionRequest | None:
+        """The change to send, once."""
+        proposal, self.proposal = self.proposal, None
+        return proposal
+
+    def confirmed(self, now: int, response: AlterPartitionResponse) -> bool:
+        """The controller's word on the proposal (``Partition.submitAlterPartition``); True: ask again later.
+
+        Newer metadata may have overtaken it, and another proposal may be under way by now: that one it does not mean.
+        """
+        replica = self.replica
+        if response.leader_epoch != replica.leader_epoch or self.pending is None:
+            return False
+        if response.correlation != self.proposals:
+            return False
+        if not response.error:
+            if response.partition_epoch >= replica.partition_epoch:
+                self.disturb()
+                self.isr = response.isr
+                replica.partition_epoch = response.partition_epoch
+                self.pending = None
+                self._members_changed()
+                self.maybe_advance_hw(now)
+                self._complete_waiting()
+            return False
+        error = KafkaError(response.error)
+        if not replica.profile.alter_partition or error in _REVERT:
+            # Before KIP-497 a failed conditional write left the ISR as it was, to be tried at the next occasion.
+            self.pending = None
+            self._members_changed()
+            return False
+        return error not in _STAY_PENDING
+
+    def save(self) -> tuple[Any, ...]:
+        """All state."""
+        remotes = tuple((broker, remote.save()) for broker, remote in self.remotes.items())
+        lineage = -1 if self._lineage is None else self._lineage.id
+        return (
+            self.isr, self.pending, self.proposal, self.epoch_start, remotes, self.producers.save(),
+            tuple(self._waiting), lineage, self.proposals,
+        )  # fmt: skip
+
+    @classmethod
+    def loaded(cls, replica: "Replica", saved: tuple[Any, ...], sessions: FetchSessions) -> "Leadership":
+        """Undo of :meth:`save`."""
+        isr, pending, proposal, epoch_start, remotes, producers, waiting, lineage, proposals = saved
+        epoch, partition_epoch = replica.leader_epoch, replica.partition_epoch
+        state = PartitionState(replica.partition, replica.broker, epoch, isr, partition_epoch, replica.assignment)
+        self = cls(replica, state, 0, anew=False)
+        self.pending, self.proposal, self.epoch_start = pending, proposal, epoch_start
+        self.remotes = loaded_remotes(remotes, sessions.watching(replica.partition))
+        self.producers.load(producers)
+        self._waiting = list(waiting)
+        self.proposals = proposals
+        self._lineage = None if lineage < 0 else replica.log.lineages.by_id[lineage]
+        self._followers = tuple(self.remotes.values())
+        self._members_changed()
+        return self
 
 
 class BrokerMetadata:

@@ -7,9 +7,9 @@ from typing import Final
 
 from cluster_model.log.replica_log import ReplicaLog
 from cluster_model.log.transaction_index import Transactions
-from cluster_model.protocol.batch import ABORT, Batch
+from cluster_model.protocol.configs import NEVER
 from cluster_model.protocol.errors import KafkaError
-from cluster_model.protocol.rules import NEVER
+from cluster_model.protocol.records import ABORT, Batch
 from cluster_model.protocol.versions import Profile
 
 REMEMBERED: Final = 5

@@ -5,18 +5,110 @@ points and log starts once a minute, all of them at a clean shutdown. The marker
 last of all, and removed as soon as a start has read it.
 """
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterable
+from typing import Any, Final
 
 from cluster_model.broker.partition.partition import Replica
-from cluster_model.broker.storage.cleaning import is_needed, run_cleaner
-from cluster_model.broker.storage.damaging import cut_at_damage
-from cluster_model.broker.storage.write_cache import WriteCache
+from cluster_model.broker.storage.disk import WriteCache
 from cluster_model.kernel.node_context import Port
-from cluster_model.log.recovery import recovery_us
-from cluster_model.protocol.configs import BrokerConfig
-from cluster_model.protocol.events import Event, RecoveryFinished
-from cluster_model.protocol.rules import NEVER
+from cluster_model.log.crash_recovery import reading_us, recovery_us
+from cluster_model.log.log_cleaner import to_clean
+from cluster_model.protocol.configs import NEVER, BrokerConfig
+from cluster_model.protocol.events import BatchDamaged, CorruptBatchFound, Event, RecoveryFinished
+from cluster_model.protocol.records import CORRUPT_BATCH, LENGTH, Batch, Damage, with_damage
+from cluster_model.util.ranges import Range, subtract
+
+# What damage does to a replica that has it: which batch is struck, where recovery cuts, what the cleaner cannot do.
+
+
+BEFORE_HW = -1
+"""For an offset: that of the last record below the high watermark."""
+
+
+def batch_to_damage(replica: Replica, offset: int) -> Batch | None:
+    """The batch that holds ``offset``, or with :data:`BEFORE_HW` the last below the HW; None where there is none."""
+    log = replica.log
+    wanted = min(replica.hw, log.leo) - 1 if offset == BEFORE_HW else offset
+    if not log.log_start <= wanted < log.leo:
+        return None
+    kept = [batch for _stint, batch, _size, _start, _end in log.kept_between(wanted, wanted + 1)]
+    return kept[0] if kept else None
+
+
+def damage(replica: Replica, offset: int, kind: str, now: int) -> None:
+    """Turn bits of that batch; raises ValueError where :func:`batch_to_damage` finds none."""
+    batch = batch_to_damage(replica, offset)
+    if batch is None:
+        raise ValueError(f"broker {replica.broker} has no batch of {replica.partition} at offset {offset}")
+    replica.damages = with_damage(replica.damages, Damage(batch.base, batch.end, kind))
+    replica.emit(BatchDamaged(now, replica.partition, replica.broker, batch.base, batch.end, kind))
+
+
+def whole(replica: Replica, stint: int) -> list[Range]:
+    """The offsets of a stint that this log holds as they were written."""
+    held = replica.log.held(stint)
+    return subtract(held, [each[:2] for each in replica.damages]) if replica.damages else held
+
+
+def cut_at_damage(replica: Replica, now: int) -> None:
+    """A start after an unclean stop reckons every checksum of the segments that it reads (``LogSegment.recover``).
+
+    Segments below the recovery point are not looked at. The first bad batch ends the log, whatever comes behind it.
+    """
+    checked = next(replica.log.segments.reaching(replica.checkpointed_recovery)).base
+    bad = [each.start for each in replica.damages if each.start >= checked]
+    if bad:
+        replica.emit(CorruptBatchFound(now, replica.partition, replica.broker, bad[0], "recovery", ""))
+        replica.cut_off(bad[0], now, CORRUPT_BATCH)
+
+
+def stops_cleaner(replica: Replica, end: int) -> int:
+    """Where the cleaner fails if it goes over a log up to ``end``, -1 if it does not: it takes batches apart."""
+    return next((each.start for each in replica.damages if each.kind == LENGTH and each.start < end), -1)
+
+
+# The cleaner thread of one broker: which of its compacted logs is cleaned when (``LogCleaner``).
+#
+# The dirtiest log goes first. A pass takes effect at once, and the next one begins after the time that reading its
+# segments takes; when nothing is worth cleaning, the thread rests for ``log.cleaner.backoff.ms``. It also applies
+# retention to compacted logs, which the broker's retention task leaves to it. Each broker cleans by itself, so
+# replicas
+# of a partition need not have the same records left.
+
+
+_FIRST_TO_GO_ON: Final = (2, 1, 0)
+"""KIP-346."""
+
+
+def is_needed(replicas: Iterable[Replica], config: BrokerConfig) -> bool:
+    """Whether there is a cleaner, and anything for it to look at."""
+    return config.cleaner and any(replica.log.rules.compact for replica in replicas)
+
+
+def run_cleaner(replicas: Iterable[Replica], config: BrokerConfig, now: int) -> int:
+    """One round of the thread; returns the pause until the next, -1 if it has ended."""
+    compacted = [replica for replica in replicas if replica.log.rules.compact and not replica.uncleanable]
+    dirtiest: Replica | None = None
+    most = end = -1
+    for replica in compacted:
+        work = to_clean(replica.log, replica.lso, replica.cleaner_offset, replica.wall_time(now))
+        if work is not None and work.dirty_ppm > most:
+            dirtiest, most, end = replica, work.dirty_ppm, work.first_uncleanable
+    if dirtiest is not None and dirtiest.damages and (bad := stops_cleaner(dirtiest, end)) >= 0:
+        return _failed(dirtiest, bad, config, now)
+    read = -1 if dirtiest is None else dirtiest.clean(now, config.cleaner_keys)
+    for replica in compacted:
+        replica.retain(now)
+    return config.cleaner_backoff_us if read < 0 else max(1, reading_us(read))
+
+
+def _failed(replica: Replica, offset: int, config: BrokerConfig, now: int) -> int:
+    """A batch cannot be taken apart: its log is left alone from here on, before KIP-346 (2.1) every log."""
+    goes_on = replica.profile.number >= _FIRST_TO_GO_ON
+    detail = "the cleaner leaves this log alone" if goes_on else "the cleaner has ended"
+    replica.emit(CorruptBatchFound(now, replica.partition, replica.broker, offset, "cleaner", detail))
+    replica.uncleanable = True
+    return config.cleaner_backoff_us if goes_on else -1
 
 
 class LogManager:

@@ -6,8 +6,7 @@ from typing import Any, Final, NamedTuple
 from cluster_model.checker.anomalies.anomaly_case import EXAMPLES, Case, Example
 from cluster_model.checker.anomalies.client_settings import ClientSettings, InForce
 from cluster_model.checker.anomalies.definitions import KINDS
-from cluster_model.checker.anomalies.final_read import read_all
-from cluster_model.checker.anomalies.history_builder import Listening
+from cluster_model.checker.anomalies.history_builder import Listening, read_all
 from cluster_model.checker.anomalies.history_checker import Anomalies
 from cluster_model.checker.anomalies.operations import ASSIGN, Run
 from cluster_model.checker.invariants.base import Excuses

@@ -5,10 +5,9 @@ from typing import Any, Final, NamedTuple
 
 from cluster_model.checker.anomalies.index import Facts
 from cluster_model.checker.anomalies.operations import ASSIGN, COMMITTED, SUBSCRIBE
-from cluster_model.checker.anomalies.unseen import unread
-from cluster_model.checker.invariants.base import Excuses
+from cluster_model.checker.anomalies.rules import unread
+from cluster_model.checker.invariants.base import LOSSY, Excuses
 from cluster_model.checker.invariants.durability import DURABILITY
-from cluster_model.checker.invariants.promise import LOSSY
 from cluster_model.observation.cluster_state import World
 from cluster_model.protocol.events import BatchDamaged, LeaderElected, LogStartMoved, PartitionDeleted, TraceEvent
 

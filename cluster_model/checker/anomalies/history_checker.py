@@ -7,19 +7,9 @@ methods behind it for who has their parts one by one and would rather not make a
 
 from typing import Any, Protocol
 
-from cluster_model.checker.anomalies import (
-    aborted_read,
-    duplicate,
-    inconsistent_offsets,
-    lost_write,
-    phantom,
-    precommitted_read,
-    unseen,
-)
+from cluster_model.checker.anomalies import rules
 from cluster_model.checker.anomalies.anomaly_case import Case, Tally
 from cluster_model.checker.anomalies.cycles import Cycles
-from cluster_model.checker.anomalies.gaps import Gaps
-from cluster_model.checker.anomalies.group_checks import GroupChecks
 from cluster_model.checker.anomalies.index import Facts, KeyFacts, Undecided
 from cluster_model.checker.anomalies.operations import (
     ASSIGN,
@@ -36,11 +26,8 @@ from cluster_model.checker.anomalies.operations import (
     Read,
     Send,
 )
-from cluster_model.checker.anomalies.order_rules import SendOrder
-from cluster_model.checker.anomalies.poll_order import PollOrder
-from cluster_model.checker.anomalies.realtime_lag import Lags
-from cluster_model.checker.anomalies.realtime_order import RealtimeOrder
-from cluster_model.checker.anomalies.rules import Consumed
+from cluster_model.checker.anomalies.order_rules import Gaps, Lags, PollOrder, RealtimeOrder, SendOrder
+from cluster_model.checker.anomalies.rules import Consumed, GroupChecks
 
 Reader = tuple[str, str]
 """(process, how it reads): ``assign`` or ``subscribe``, and ``committed`` behind it if it reads committed data only."""
@@ -167,7 +154,7 @@ class Anomalies:
     def transaction(self, op: Op, manner: str) -> None:
         """Several sends and reads were one operation; its parts are known by themselves."""
         if op.sends and op.reads:
-            precommitted_read.find(op, self._payload, COMMITTED if COMMITTED in manner else "", self.tally)
+            rules.find_precommitted_reads(op, self._payload, COMMITTED if COMMITTED in manner else "", self.tally)
         if op.f == TXN and op.type != FAIL:
             self.cycles.ended(op, committed_only=COMMITTED in manner)
 
@@ -197,8 +184,8 @@ class Anomalies:
         """The history is complete."""
         tally = self._so_far(now)
         for facts in self.facts.keys.values():
-            lost_write.find(facts, tally, now)
-            unseen.find(facts, tally, now)
+            rules.find_lost_writes(facts, tally, now)
+            rules.find_unseen_writes(facts, tally, now)
         self._sent_in_order.find(tally, now)
         self.gaps.decide(tally)
         self.cycles.find(tally, now)
@@ -240,5 +227,5 @@ class Anomalies:
 
 def _find_in(facts: KeyFacts, tally: Tally, now: int) -> None:
     """What of one key can be told at any time."""
-    for find in (inconsistent_offsets.find, duplicate.find, aborted_read.find, phantom.find):
+    for find in (rules.find_inconsistent_offsets, rules.find_duplicates, rules.find_aborted_reads, rules.find_phantoms):
         find(facts, tally, now)

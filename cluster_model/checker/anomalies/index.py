@@ -9,8 +9,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from cluster_model.checker.anomalies.operations import FAIL, INFO, OK, Empty, Payload, Run, Send
-from cluster_model.util.ranges import Range
-from cluster_model.util.spans import Spans, load_all, put, save_all
+from cluster_model.util.ranges import Range, Spans, load_all, put, save_all
 
 
 class Place(NamedTuple):

@@ -3,11 +3,12 @@
 from typing import Any, Final
 
 from cluster_model.checker.anomalies.anomaly_case import Example, Tally
-from cluster_model.checker.anomalies.index import Facts, Place
-from cluster_model.checker.anomalies.poll_order import client_of
-from cluster_model.util.spans import Spans, load_all, put_at, save_all
+from cluster_model.checker.anomalies.index import Facts, KeyFacts, Place
+from cluster_model.checker.anomalies.operations import COMMITTED, FAIL, OK, Op, Payload
+from cluster_model.checker.anomalies.order_rules import client_of
+from cluster_model.util.ranges import Range, Spans, load_all, put, put_at, save_all
 
-NAME: Final = "consume-dup"
+CONSUME_DUP: Final = "consume-dup"
 
 _Who = tuple[str, str]
 """(process, key)."""
@@ -92,7 +93,7 @@ class Consumed:
         end = place.sequence + place.size
         words = f"{name} was handed records {place.sequence} to {end - 1} of {place.client} more than once"
         example = Example(now, place.offset, place.offset + place.size, words)
-        tally.note(NAME, name, key, example, place.size)
+        tally.note(CONSUME_DUP, name, key, example, place.size)
 
     def forget(self, key: str) -> None:
         """A key is gone."""
@@ -116,3 +117,313 @@ class Consumed:
         once, again = saved
         self._once = {who: load_all(by_strand) for who, by_strand in once}
         self._again = {who: load_all(by_strand) for who, by_strand in again}
+
+
+# G1a, an aborted read: a poll returned a value whose send certainly failed.
+
+
+ABORTED_READ: Final = "G1a"
+
+
+def find_aborted_reads(facts: KeyFacts, tally: Tally, now: int) -> None:
+    """Count values, by the client that sent them; those that a reader of committed data was handed apart."""
+    found: dict[str, Spans] = {}
+    for client, failed in facts.ended[FAIL].items():
+        again = facts.again.get(client)
+        for start, end in failed.common(facts.values.get(client)):
+            for low, high in again.without(start, end) if again else [(start, end)]:
+                put(found, client, low, high)
+    committed: dict[str, Spans] = {}
+    if facts.read_committed:
+        for place in facts.places(found, facts.read_committed):
+            put(committed, place.client, place.sequence, place.sequence + place.size)
+    for client, spans in found.items():
+        known = committed.get(client)
+        for manner, parts in ((COMMITTED, known.ranges() if known else []), ("", spans.minus(known))):
+            for start, end in parts:
+                words = f"records {start} to {end - 1} of {client} were read, and their send failed or was aborted"
+                tally.note(ABORTED_READ, client, facts.key, Example(now, -1, -1, words), end - start, manner)
+
+
+# duplicate: one value stands at two offsets of a key's log.
+
+
+DUPLICATE: Final = "duplicate"
+
+
+def offsets_of_doubles(facts: KeyFacts) -> dict[tuple[str, int], list[int]]:
+    """(client, sequence) → its offsets, ascending, of every value that stands at more than one."""
+    found: dict[tuple[str, int], dict[int, None]] = {}
+    for place in facts.places(facts.doubles):
+        for index in range(place.size):
+            found.setdefault((place.client, place.sequence + index), {})[place.offset + index] = None
+    return {value: sorted(offsets) for value, offsets in found.items() if len(offsets) > 1}
+
+
+def find_duplicates(facts: KeyFacts, tally: Tally, now: int) -> None:
+    """Count values, by the client that sent them."""
+    for (client, sequence), offsets in offsets_of_doubles(facts).items():
+        words = f"record {sequence} of {client} stands at offsets {', '.join(map(str, offsets))}"
+        tally.note(DUPLICATE, client, facts.key, Example(now, offsets[0], offsets[-1] + 1, words))
+
+
+# commit-regression and two-owners: what the members of a group say of its partitions contradicts itself.
+
+
+COMMIT_REGRESSION: Final = "commit-regression"
+TWO_OWNERS: Final = "two-owners"
+
+
+class GroupChecks:
+    """By group and key the offset committed last, and by generation who owns it."""
+
+    __slots__ = ("_committed", "_owners", "_tally")
+
+    def __init__(self, tally: Tally) -> None:
+        self._tally = tally
+        self._committed: dict[tuple[str, str], int] = {}
+        self._owners: dict[tuple[str, str], tuple[int, str]] = {}
+        """(group, key) → (generation, process): the newest generation that anybody owned it in."""
+
+    def committed(self, group: str, client: str, key: str, offset: int, now: int) -> None:
+        """A commit of a member was accepted."""
+        before = self._committed.get((group, key), -1)
+        self._committed[group, key] = offset
+        if offset < before:
+            words = f"{client} committed offset {offset} of {key} for {group}, which had committed {before}"
+            self._tally.note(COMMIT_REGRESSION, client, key, Example(now, offset, before, words))
+
+    def owns(self, group: str, process: str, key: str, generation: int, now: int) -> None:
+        """A member was assigned a key in a generation of its group."""
+        known, owner = self._owners.get((group, key), (-1, ""))
+        if known == generation and owner not in ("", process):
+            words = f"{process} and {owner} both own {key} in generation {generation} of {group}"
+            self._tally.note(TWO_OWNERS, process.partition("#")[0], key, Example(now, -1, -1, words))
+        elif generation >= known:
+            self._owners[group, key] = (generation, process)
+
+    def gave_up(self, group: str, process: str, key: str) -> None:
+        """A member owns a key no more."""
+        known, owner = self._owners.get((group, key), (-1, ""))
+        if owner == process:
+            self._owners[group, key] = (known, "")
+
+    def over(self, process: str) -> None:
+        """A process has ended."""
+        for group, key in [who for who, (_generation, owner) in self._owners.items() if owner == process]:
+            self.gave_up(group, process, key)
+
+    def forget(self, key: str) -> None:
+        """A key is gone."""
+        self._committed = {who: offset for who, offset in self._committed.items() if who[1] != key}
+        self._owners = {who: owner for who, owner in self._owners.items() if who[1] != key}
+
+    @property
+    def entries(self) -> int:
+        """How much is remembered."""
+        return len(self._committed) + len(self._owners)
+
+    def save(self) -> tuple[Any, ...]:
+        """All state."""
+        return (tuple(self._committed.items()), tuple(self._owners.items()))
+
+    def load(self, saved: tuple[Any, ...]) -> None:
+        """Undo of :meth:`save`."""
+        committed, owners = saved
+        self._committed, self._owners = dict(committed), dict(owners)
+
+
+# inconsistent-offsets: one offset of a key was seen with two values.
+
+
+INCONSISTENT_OFFSETS: Final = "inconsistent-offsets"
+
+
+def find_inconsistent_offsets(facts: KeyFacts, tally: Tally, now: int) -> None:
+    """Count offsets, by the client whose value was seen first."""
+    for start, end in facts.contested.ranges():
+        told: dict[int, tuple[str, int, int]] = {}
+        differ: dict[int, tuple[tuple[str, int, int], tuple[str, int, int]]] = {}
+        for strand in facts.strands:
+            for low, high in facts.log[strand].within(start, end):
+                for offset, value in _values(facts, strand, (low, high)):
+                    first = told.setdefault(offset, (*value, strand))
+                    if first[:2] != value:
+                        differ.setdefault(offset, (first, (*value, strand)))
+        for offset in sorted(differ):
+            (client, sequence, _strand), (other, another, _other) = differ[offset]
+            words = f"offset {offset} held record {sequence} of {client}, and record {another} of {other}"
+            tally.note(INCONSISTENT_OFFSETS, client, facts.key, Example(now, offset, offset + 1, words))
+
+
+def _values(facts: KeyFacts, strand: int, part: Range) -> list[tuple[int, tuple[str, int]]]:
+    return [
+        (offset + index, (client, sequence + index))
+        for offset, client, sequence, count in facts.payload(facts.key, strand, *part)
+        for index in range(count)
+    ]
+
+
+# lost-write: a value stands in the log no higher than what somebody has read there, and nobody has ever read it.
+#
+# Per key of which anything was read: the bound is the highest offset at which a value that was read stands *first*,
+# so
+# that a duplicate written again far up cannot raise it. A value must have been read if it stands *last* at or below
+# the
+# bound, so that one that is also found higher up need not have been. What must have been read and was not is lost, if
+# its send is committed: it was ok, or nobody can tell and some value of it was read.
+
+
+LOST_WRITE: Final = "lost-write"
+
+
+def find_lost_writes(facts: KeyFacts, tally: Tally, now: int) -> None:
+    """Count values, by the client that sent them."""
+    doubles = offsets_of_doubles(facts)
+    bound = _bound(facts, doubles)
+    if bound < 0:
+        return
+    for strand in facts.strands:
+        for start, end in facts.log[strand].minus(facts.read.get(strand)):
+            if start > bound:
+                continue
+            for offset, client, sequence, count in facts.payload(facts.key, strand, start, min(end, bound + 1)):
+                for index in range(count):
+                    value, at = (client, sequence + index), offset + index
+                    if at < facts.start or not _is_lost(facts, value):
+                        continue
+                    offsets = doubles.get(value, [at])
+                    if offsets[-1] <= bound and at == offsets[-1] and strand == _last_strand(facts, value, at, strand):
+                        words = (
+                            f"record {sequence + index} of {client}, written at offset {at}, was never read, and "
+                            f"offset {bound} was"
+                        )
+                        tally.note(LOST_WRITE, client, facts.key, Example(now, at, at + 1, words))
+
+
+def _is_lost(facts: KeyFacts, value: tuple[str, int]) -> bool:
+    """Whether its send is committed, and no poll returned it."""
+    client, sequence = value
+    read = facts.values.get(client)
+    if read is not None and read.has(sequence):
+        return False
+    return any(client in sent and sent[client].has(sequence) for sent in (facts.ended[OK], facts.promised))
+
+
+def _last_strand(facts: KeyFacts, value: tuple[str, int], at: int, strand: int) -> int:
+    """Of the strands that have the value at this offset the newest: it is told once."""
+    if not facts.contested.has(at):
+        return strand
+    client, sequence = value
+    found = strand
+    for other in facts.strands:
+        if facts.log[other].has(at):
+            for _offset, owner, first, _count in facts.payload(facts.key, other, at, at + 1):
+                if (owner, first) == (client, sequence):
+                    found = max(found, other)
+    return found
+
+
+def _bound(facts: KeyFacts, doubles: dict[tuple[str, int], list[int]]) -> int:
+    """The highest offset at which a value that was read stands first; -1: nothing was read."""
+    best = -1
+    for strand, spans in facts.read.items():
+        for start, end in reversed(spans.ranges()):
+            if end - 1 <= best:
+                continue
+            best = max(best, _first_in(facts, strand, max(start, best + 1), end, doubles))
+    for (client, sequence), offsets in doubles.items():
+        read = facts.values.get(client)
+        if read is not None and read.has(sequence):
+            best = max(best, offsets[0])
+    return best
+
+
+def _first_in(facts: KeyFacts, strand: int, start: int, end: int, doubles: dict[tuple[str, int], list[int]]) -> int:
+    """The highest offset of ``[start, end)`` whose value stands nowhere before; -1 for none."""
+    step, at = 1, end
+    while start < at:
+        # Nearly always the last one is it; only behind many duplicates more is looked at.
+        low = max(start, at - step)
+        for offset, client, sequence, count in reversed(facts.payload(facts.key, strand, low, at)):
+            for index in range(count - 1, -1, -1):
+                offsets = doubles.get((client, sequence + index))
+                if offsets is None or offsets[0] == offset + index:
+                    return offset + index
+        at, step = low, step * 4
+    return -1
+
+
+# phantom: a poll returned a value that nobody has ever sent.
+
+
+PHANTOM: Final = "phantom"
+
+
+def find_phantoms(facts: KeyFacts, tally: Tally, now: int) -> None:
+    """Count values, by the client whose they claim to be."""
+    for client, read in facts.log_values.items():
+        for start, end in read.minus(facts.sent.get(client)):
+            words = f"records {start} to {end - 1} of {client} were read, and it has sent none of these"
+            tally.note(PHANTOM, client, facts.key, Example(now, -1, -1, words), end - start)
+
+
+# precommitted-read: one operation both sends a value and reads it, before its send can have been committed.
+
+
+PRECOMMITTED_READ: Final = "precommitted-read"
+
+
+def find_precommitted_reads(op: Op, payload: Payload, manner: str, tally: Tally) -> None:
+    """Count values of one operation, by its client."""
+    for key in dict.fromkeys(send.key for send in op.sends):
+        found: dict[str, Spans] = {}
+        for read in op.reads:
+            if read.key != key:
+                continue
+            for _offset, client, sequence, count in payload(*read):
+                for send in op.sends:
+                    low = max(sequence, send.sequence)
+                    high = min(sequence + count, send.sequence + send.size)
+                    if (send.key, send.client) == (key, client) and low < high:
+                        found.setdefault(client, Spans()).add(low, high)
+        for spans in found.values():
+            words = f"{client_of(op.process)} sent {spans.size} records to {key} and read them in one operation"
+            example = Example(op.time_us, -1, -1, words)
+            tally.note(PRECOMMITTED_READ, client_of(op.process), key, example, spans.size, manner)
+
+
+# unseen: a value whose send was ok, and that no poll that was ok has ever returned.
+
+
+UNSEEN: Final = "unseen"
+
+
+def unread(facts: KeyFacts) -> dict[str, Spans]:
+    """Client → values whose send was ok and that nobody read; not those that were deleted on purpose."""
+    found: dict[str, Spans] = {}
+    for client, sent in facts.ended[OK].items():
+        for start, end in sent.minus(facts.values.get(client)):
+            found.setdefault(client, Spans()).add(start, end)
+    if facts.start and found:
+        for place in list(facts.places(found)):
+            gone = min(place.size, facts.start - place.offset)
+            if gone > 0:
+                found[place.client] = _less(found[place.client], place.sequence, place.sequence + gone)
+    return found
+
+
+def _less(spans: Spans, start: int, end: int) -> Spans:
+    left, out = Spans(), Spans()
+    out.add(start, end)
+    for part in spans.minus(out):
+        left.add(*part)
+    return left
+
+
+def find_unseen_writes(facts: KeyFacts, tally: Tally, now: int) -> None:
+    """Count values, by the client that sent them."""
+    for client, spans in unread(facts).items():
+        for start, end in spans.ranges():
+            words = f"records {start} to {end - 1} of {client} were acknowledged, and no poll returned them"
+            tally.note(UNSEEN, client, facts.key, Example(now, -1, -1, words), end - start)

@@ -7,19 +7,27 @@ never later ones. A damaged batch is there until a start cuts it off, which is a
 leader's copy keeps anybody from reading it, and only what is damaged.
 """
 
-from typing import Any
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any, ClassVar, Final, Protocol
 
-from cluster_model.log.crash_recovery import LOSSY
+from cluster_model.broker.partition.partition import Replica
+from cluster_model.controller.committed_state import PartitionRecord
+from cluster_model.log.crash_recovery import LOSSY as LOSSY_CRASH_RECOVERY
 from cluster_model.observation.cluster_state import World
 from cluster_model.protocol.events import (
     BecameLeader,
+    Event,
     HwAdvanced,
+    InvariantViolated,
     IsrChanged,
     LeaderElected,
     PartitionOffline,
     TraceEvent,
     Truncated,
 )
+from cluster_model.protocol.versions import Profile, modes_of
 from cluster_model.util.ranges import subtract
 
 LISTENS = (BecameLeader, IsrChanged, LeaderElected, PartitionOffline, Truncated)
@@ -89,7 +97,7 @@ class Excuses:
     def before(self, event: TraceEvent) -> None:
         """An event that the properties are about to look at."""
         if isinstance(event, Truncated):
-            if event.rule in LOSSY:
+            if event.rule in LOSSY_CRASH_RECOVERY:
                 self._wound(event.partition, event.broker)
         elif isinstance(event, LeaderElected):
             if not event.clean:
@@ -157,3 +165,224 @@ class Excuses:
     def load(self, saved: tuple[Any, ...]) -> None:
         """Undo of :meth:`save`."""
         self._covered, self._crashed, self._wounded = map(dict, saved)
+
+
+# What a property promises, by whom, and since when: what the registry, the manual and a violation say about it.
+
+
+LOSSY: Final = "lossy"
+"""Circumstance: a replica of the partition had lost records that were not on its disk."""
+EMPTY: Final = "empty"
+"""Circumstance: the ISR is empty."""
+ALONG_THE_LOG: Final = "log"
+"""Circumstance: it is about the epochs along one log."""
+HIGH_WATERMARK: Final = "hw"
+"""Circumstance: it is about the HW moving."""
+LEAVING: Final = "leaving"
+"""Circumstance: it is about a replica that a reassignment takes away."""
+KRAFT: Final = "kraft"
+"""In the place of a flag: whether a quorum, not ZooKeeper, is the controller."""
+
+CIRCUMSTANCES: Final = {
+    LOSSY: "after a lossy crash",
+    EMPTY: "with unclean elections",
+    ALONG_THE_LOG: "for the epochs along a log",
+    HIGH_WATERMARK: "for the HW",
+    LEAVING: "for replicas that a reassignment takes away",
+}
+"""As the manual names them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mend:
+    """What made a property hold, or hold in more circumstances: a rule of the protocol and the version it came with."""
+
+    flag: str
+    """The profile's attribute that says whether a version follows the rule."""
+    by: str
+    """A KIP, or an issue of Kafka's."""
+    version: str
+    when: str = ""
+    """The circumstance in which it takes this rule; empty for every one."""
+
+    def holds(self, profile: Profile) -> bool:
+        """Whether the version follows the rule."""
+        return bool(getattr(profile, self.flag))
+
+
+@dataclass(frozen=True, slots=True)
+class Promise:
+    """One property, as one may read about it."""
+
+    name: str
+    title: str
+    text: str
+    """The exact promise, one sentence."""
+    source: str
+    mends: tuple[Mend, ...] = ()
+    """In the order of their versions; none for what every version promises."""
+    exceptions: str = ""
+    """What makes a violation none; empty for nothing."""
+
+    def lacking(self, profile: Profile, when: tuple[str, ...] = ()) -> tuple[Mend, ...]:
+        """The rules that the version lacks: those that it always takes, and the first that these circumstances take."""
+        always = tuple(mend for mend in self.mends if not mend.when and not mend.holds(profile))
+        special = (mend for mend in self.mends if mend.when in when and not mend.holds(profile))
+        return always + tuple(islice(special, 1))
+
+    def promised_by(self, profile: Profile, when: tuple[str, ...] = ()) -> bool:
+        """Whether the version promises it, in these circumstances."""
+        return not self.lacking(profile, when)
+
+    def known(self, profile: Profile, when: tuple[str, ...] = ()) -> str:
+        """Why a violation is no surprise: ``known for 0.10.2: KIP-101 mended it in 0.11``; empty if it is one."""
+        lacking = self.lacking(profile, when)
+        if not lacking:
+            return ""
+        *more, last = [f"{mend.by} in {mend.version}" for mend in lacking]
+        version = profile.version if len(modes_of(profile.version)) == 1 else profile.name
+        if not more:
+            return f"known for {version}: {lacking[0].by} mended it in {lacking[0].version}"
+        return f"known for {version}: {', '.join(more)} and {last} mended it"
+
+
+LEAVING_MEND: Final = Mend(KRAFT, "KIP-500 (KRaft mode)", "3.3", LEAVING)
+"""A controller over ZooKeeper writes assignment and ISR to two nodes, one after the other, and tells the leader of the
+new assignment before the ISR is written (``KafkaController.updateCurrentReassignment``,
+``moveReassignedPartitionLeaderIfRequired``); a quorum changes both by one record."""
+LOSSY_MENDS: Final = (
+    Mend("bounce_detected", "KIP-380", "2.2", LOSSY),
+    Mend(KRAFT, "KIP-500 (KRaft mode)", "3.3", LOSSY),
+    Mend("fetch_broker_epoch", "KIP-903", "3.5", LOSSY),
+)
+"""What came to see that a replica is back without what it had: a bounce that the controller notices, a registration
+that the same controller remembers, and an ISR that only the very process joins which fetched."""
+
+
+# What every property stands on: the world, who is registered, what excuses a loss, and where violations go.
+
+
+BY_HAND: Final = "known for steps by hand: a replica may lead that lost its log, as no controller would have it"
+
+
+class Registrations(Protocol):
+    """What the plane has committed of brokers."""
+
+    def is_live(self, broker: int) -> bool:
+        """Registered, and not fenced."""
+
+    def is_shutting_down(self, broker: int) -> bool:
+        """In controlled shutdown."""
+
+    def broker_epoch(self, broker: int) -> int:
+        """Of its registration, -1 for none."""
+
+    def obeyed_epoch(self, broker: int) -> int:
+        """The newest controller epoch that the running process goes by."""
+
+
+class Ground:
+    """Shared by all properties of one cluster; counts what was found broken."""
+
+    __slots__ = ("_emit", "_reported", "excuses", "plane", "unexpected", "violations", "world")
+
+    def __init__(self, world: World, emit: Callable[[Event], None], plane: Registrations | None) -> None:
+        """``plane`` is None where a person decides, step by step."""
+        self.world = world
+        self.plane = plane
+        self.excuses = Excuses(world)
+        self._emit = emit
+        self._reported: dict[tuple[str, str, str, int, int], None] = {}
+        self.violations: dict[str, int] = {}
+        """Property → how many violations."""
+        self.unexpected: dict[str, int] = {}
+        """Those of them that this version is not known for."""
+
+    def circumstances(self, partition: str, epoch: int) -> tuple[str, ...]:
+        """Of records of a leader epoch: whether they were hit by the loss of what was on no disk."""
+        return (LOSSY,) if self.excuses.lossy(partition, epoch) else ()
+
+    def report(
+        self,
+        promise: Promise,
+        at_us: int,
+        partition: str,
+        broker: int,
+        detail: str,
+        *,
+        fault: str = "",
+        offsets: tuple[int, int] = (-1, -1),
+        epoch: int = -1,
+        when: tuple[str, ...] = (),
+        cause: str = "",
+    ) -> None:
+        """A violation, told when the fault is first seen and never again.
+
+        It is the same one as long as property, ``fault``, partition, broker and leader epoch are the same: what it does
+        to one record after another is no other fault. ``fault`` tells apart what else can be wrong in one property.
+
+        A person who decides by hand may have a replica lead that lost its log, as no controller would that sees it
+        come back: what only that explains is known, and says so.
+        """
+        known = promise.known(self.world.profile, when)
+        if self.plane is None and LOSSY in when and not known:
+            known = BY_HAND
+        key = (promise.name, fault, partition, broker, epoch)
+        if key in self._reported:
+            return
+        self._reported[key] = None
+        self.violations[promise.name] = self.violations.get(promise.name, 0) + 1
+        if not known:
+            self.unexpected[promise.name] = self.unexpected.get(promise.name, 0) + 1
+        self._emit(InvariantViolated(at_us, promise.name, partition, broker, detail, cause, *offsets, epoch, known))
+
+    def save(self) -> tuple[Any, ...]:
+        """All state."""
+        tables = (self.violations, self.unexpected)
+        return (tuple(self._reported), *(tuple(table.items()) for table in tables), self.excuses.save())
+
+    def load(self, saved: tuple[Any, ...]) -> None:
+        """Undo of :meth:`save`."""
+        reported, violations, unexpected, excuses = saved
+        self._reported = dict.fromkeys(reported)
+        self.violations, self.unexpected = dict(violations), dict(unexpected)
+        self.excuses.load(excuses)
+
+
+Heard = dict[type[TraceEvent], Callable[[Any], None]]
+"""Kinds of rare events and what hears them."""
+HwHeard = Callable[[HwAdvanced, Replica, PartitionRecord], None]
+"""Hears that a leader's HW rose, with its replica and what is committed of the partition."""
+
+
+class Property:
+    """A property of the protocol, checked as events come. State is integers and tuples, saved for rewinds."""
+
+    __slots__ = ("ground", "world")
+    promise: ClassVar[Promise]
+
+    def __init__(self, ground: Ground) -> None:
+        self.ground = ground
+        self.world = ground.world
+
+    def hears(self) -> Heard:
+        """What it listens to, of the rare events."""
+        return {}
+
+    def parted(self, partition: str, now: int) -> None:
+        """A HW rose, and the in-sync replicas do not all hold the same below it."""
+
+    def forget(self, partition: str) -> None:
+        """A partition is deleted; one that is created again begins with other epochs and another log."""
+
+    def save(self) -> tuple[Any, ...]:
+        """All state."""
+        return ()
+
+    def load(self, saved: tuple[Any, ...]) -> None:
+        """Undo of :meth:`save`."""
+
+
+def listed(values: Iterable[Any]) -> str:
+    """As lists are written."""
+    return str(list(values))

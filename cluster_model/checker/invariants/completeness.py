@@ -4,9 +4,25 @@ from collections.abc import Iterable
 from typing import Final
 
 from cluster_model.broker.partition.partition import Replica
-from cluster_model.checker.invariants.ground import Property
-from cluster_model.checker.invariants.promise import LEAVING, LEAVING_MEND, LOSSY_MENDS, Mend
-from cluster_model.log.compare import differing
+from cluster_model.checker.invariants.base import (
+    LEAVING,
+    LEAVING_MEND,
+    LOSSY_MENDS,
+    Heard,
+    Mend,
+    Promise,
+    Property,
+    listed,
+)
+from cluster_model.log.replica_log import differing
+from cluster_model.protocol.events import (
+    BecameLeader,
+    BrokerRegistered,
+    ElrChanged,
+    IsrChanged,
+    LeaderElected,
+    RecoveryChanged,
+)
 
 MENDS: Final = (
     Mend("epoch_truncation", "KIP-101", "0.11"),
@@ -79,3 +95,135 @@ def _lacks(member: Replica, leader: Replica) -> int:
         if first >= 0:
             return first
     return member.log.leo if member.log.leo < leader.hw else -1
+
+
+# Unclean exclusion: who lost records in a crash does not lead or count before it has caught up.
+
+
+EXCLUSION: Final = Promise(
+    "unclean-exclusion",
+    "Exclusion after an unclean stop",
+    "A replica that lost records in a crash and is back neither leads nor is in ISR or ELR until it has reached the HW "
+    "of a later leader.",
+    "KIP-966",
+    (Mend("elr", "KIP-966", "4.1"),),
+    "An unclean election of that very replica.",
+)
+
+
+class UncleanExclusion(Property):
+    """Looked at with every decision while there is such a replica."""
+
+    __slots__ = ()
+    promise = EXCLUSION
+
+    def hears(self) -> Heard:
+        """Decisions, and who is back."""
+        return {
+            **dict.fromkeys((LeaderElected, IsrChanged, ElrChanged, RecoveryChanged, BecameLeader), self._decided),
+            BrokerRegistered: self._registered,
+        }
+
+    def _decided(self, event: LeaderElected | IsrChanged | ElrChanged | RecoveryChanged | BecameLeader) -> None:
+        if isinstance(event, LeaderElected) and not event.clean:
+            return
+        excuses, name = self.ground.excuses, event.partition
+        if excuses.any_wounded_of(name):
+            for broker in self.world.records[name].assignment:
+                self._look(name, broker, event.at_us)
+
+    def _registered(self, event: BrokerRegistered) -> None:
+        for name in self.world.records:
+            self._look(name, event.broker, event.at_us)
+
+    def _look(self, name: str, broker: int, now: int) -> None:
+        if self.ground.plane is None or not self.ground.excuses.is_back(name, broker):
+            return
+        state = self.world.records[name].state
+        replica = self.world.replicas[name].get(broker)
+        leader = self.world.true_leader(name)
+        if replica is None or replica.damages:
+            return
+        if leader is not None and leader.broker != broker and replica.log.leo >= leader.hw:
+            return
+        if broker in (*state.isr, *state.elr, state.leader):
+            detail = (
+                f"broker {broker} lost records in a crash and counts again before it reached a later leader's HW: "
+                f"leader {state.leader}, ISR {listed(state.isr)}, ELR {listed(state.elr)}"
+            )
+            self.ground.report(
+                self.promise, now, name, broker, detail,
+                offsets=(replica.log.leo, -1), epoch=state.leader_epoch,
+            )  # fmt: skip
+
+
+# Leader completeness (StrongIsr): what anybody who presumes to lead calls committed is on every member of the ISR.
+
+
+LEADER_COMPLETENESS: Final = Promise(
+    "leader-completeness",
+    "Leader completeness (StrongIsr)",
+    "Every record below the HW of any replica that presumes to lead is on every member of the committed ISR, and of "
+    "the ELR, as the same record.",
+    "KIP-320; StrongIsr in the TLA+ models of Kafka's replication (hachikuji/kafka-specification)",
+    MENDS,
+    "Unclean elections; members that lost what was on no disk.",
+)
+
+Decision = LeaderElected | IsrChanged | ElrChanged | RecoveryChanged
+
+
+class LeaderCompleteness(Completeness):
+    """Looked at with every decision, and when a HW rises above what not all hold alike."""
+
+    __slots__ = ()
+    promise = LEADER_COMPLETENESS
+
+    def hears(self) -> Heard:
+        """Decisions."""
+        return dict.fromkeys((LeaderElected, IsrChanged, ElrChanged, RecoveryChanged), self._decided)
+
+    def _decided(self, event: Decision) -> None:
+        self.parted(event.partition, event.at_us)
+
+    def parted(self, partition: str, now: int) -> None:
+        """All who presume to lead, beside ISR and ELR."""
+        state = self.world.records[partition].state
+        whose = f"ISR {listed(state.isr)} and ELR {listed(state.elr)}"
+        for leader in self.leaders(partition):
+            self.compare(partition, leader, (*state.isr, *state.elr), whose, now)
+
+
+# WeakIsr: what a presumed leader calls committed is on every member of the ISR that it goes by itself.
+
+
+WEAK_ISR: Final = Promise(
+    "weak-isr",
+    "The leader's own ISR is complete (WeakIsr)",
+    "Every record below the HW of any replica that presumes to lead is on every member of the ISR that this replica "
+    "goes by, as the same record.",
+    "KIP-320; WeakIsr in the TLA+ models of Kafka's replication (hachikuji/kafka-specification)",
+    MENDS,
+    "Unclean elections; members that lost what was on no disk.",
+)
+
+
+class WeakIsr(Completeness):
+    """Looked at when leadership or an ISR changes, and when a HW rises above what not all hold alike."""
+
+    __slots__ = ()
+    promise = WEAK_ISR
+
+    def hears(self) -> Heard:
+        """Who leads, and by which ISR."""
+        return dict.fromkeys((LeaderElected, IsrChanged, BecameLeader), self._changed)
+
+    def _changed(self, event: LeaderElected | IsrChanged | BecameLeader) -> None:
+        self.parted(event.partition, event.at_us)
+
+    def parted(self, partition: str, now: int) -> None:
+        """All who presume to lead, each beside its own ISR."""
+        for leader in self.leaders(partition):
+            if leader.leadership is not None:
+                isr = leader.leadership.isr
+                self.compare(partition, leader, isr, f"its own ISR {listed(isr)}", now)

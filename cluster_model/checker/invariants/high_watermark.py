@@ -3,12 +3,18 @@
 from typing import Any, Final
 
 from cluster_model.broker.partition.partition import Replica
-from cluster_model.checker.invariants.ground import Ground, Heard, Property
-from cluster_model.checker.invariants.promise import LOSSY_MENDS, Mend, Promise
-from cluster_model.controller.committed import PartitionRecord
+from cluster_model.checker.invariants.base import LOSSY_MENDS, Ground, Heard, Mend, Promise, Property
+from cluster_model.controller.committed_state import PartitionRecord
 from cluster_model.log.replica_log import ReplicaLog
-from cluster_model.protocol.events import BecameLeader, HwAdvanced, LeaderElected, RecordsRead
-from cluster_model.protocol.slices import Extent
+from cluster_model.protocol.events import (
+    BecameFollower,
+    BecameLeader,
+    HwAdvanced,
+    LeaderElected,
+    RecordsRead,
+    Truncated,
+)
+from cluster_model.protocol.records import Extent
 
 STABLE_READS: Final = Promise(
     "stable-reads",
@@ -188,3 +194,165 @@ def _first_gone(known: tuple[Extent, ...], end: int, log: ReplicaLog) -> tuple[i
                 return at, stint
             at = log.extents[index + 1][0] if index + 1 < len(log.extents) else log.leo
     return None
+
+
+# The HW never falls within a leadership. On a follower, and from one leader to the next, it may.
+
+
+HW_WITHIN: Final = Promise(
+    "hw-within-leadership",
+    "The HW within a leadership",
+    "From taking up an epoch to its next role a leader's HW never falls.",
+    "Partition.maybeIncrementLeaderHW",
+)
+
+
+class HwWithin(Property):
+    """Looked at with every HW that a leader tells."""
+
+    __slots__ = ("hws",)
+    promise = HW_WITHIN
+
+    def __init__(self, ground: Ground) -> None:
+        super().__init__(ground)
+        self.hws: dict[str, dict[int, int]] = {}
+        """Partition → broker → its HW in this leadership."""
+
+    def hears(self) -> Heard:
+        """Where a leadership begins and ends, and a leader's log being cut."""
+        return {BecameLeader: self._began, BecameFollower: self._ended, Truncated: self._cut}
+
+    def hw(self, partition: str, broker: int, unknown: int) -> int:
+        """A leader's HW as last heard of in this leadership."""
+        return self.hws.get(partition, {}).get(broker, unknown)
+
+    def hw_advanced(self, event: HwAdvanced, _replica: Replica, _record: PartitionRecord) -> None:
+        """Of a leader, or who believes to be one."""
+        hws = self.hws.get(event.partition)
+        if hws is None:
+            hws = self.hws[event.partition] = {}
+        hw = event.hw
+        if hw < hws.get(event.broker, 0):
+            self._fell(event.partition, event.broker, hw, event.leader_epoch, event.at_us)
+        hws[event.broker] = hw
+
+    def _began(self, event: BecameLeader) -> None:
+        self.hws.setdefault(event.partition, {})[event.broker] = event.hw
+
+    def _ended(self, event: BecameFollower) -> None:
+        self.hws.get(event.partition, {}).pop(event.broker, None)
+
+    def _cut(self, event: Truncated) -> None:
+        """What a crash takes ends the leadership too; by the protocol no leader cuts its log."""
+        hws = self.hws.get(event.partition, {})
+        replica = self.world.replicas[event.partition][event.broker]
+        if event.broker not in hws:
+            return
+        if replica.leadership is None or not self.world.is_up(event.broker) or self._is_crash(event):
+            del hws[event.broker]
+        elif event.hw < hws[event.broker]:
+            self._fell(event.partition, event.broker, event.hw, event.leader_epoch, event.at_us)
+
+    def _is_crash(self, event: Truncated) -> bool:
+        return self.ground.excuses.is_wounded(event.partition, event.broker)
+
+    def _fell(self, partition: str, broker: int, hw: int, epoch: int, now: int) -> None:
+        before = self.hws[partition][broker]
+        detail = f"broker {broker} lowered its HW from {before} to {hw} within epoch {epoch}"
+        self.ground.report(self.promise, now, partition, broker, detail, offsets=(hw, before), epoch=epoch)
+
+    def forget(self, partition: str) -> None:
+        """It is deleted."""
+        self.hws.pop(partition, None)
+
+    def save(self) -> tuple[Any, ...]:
+        """All state."""
+        return tuple([(name, tuple(hws.items())) for name, hws in self.hws.items()])
+
+    def load(self, saved: tuple[Any, ...]) -> None:
+        """Undo of :meth:`save`."""
+        self.hws = {name: dict(hws) for name, hws in saved}
+
+
+# The true HW is monotone: what a legitimate leader exposed, a later one exposes again once it has begun.
+
+
+TRUE_HW: Final = Promise(
+    "true-hw-monotone",
+    "The true HW never falls",
+    "Once the HW of the leader of the committed epoch has reached its epoch's start, it is no lower than any HW that a "
+    "legitimate leader exposed before.",
+    "KIP-101, KIP-207, KIP-320",
+    (
+        Mend("epoch_truncation", "KIP-101", "0.11"),
+        Mend("kip_320", "KIP-320", "2.1"),
+        *LOSSY_MENDS,
+    ),
+    "Those of acks-all-durability.",
+)
+
+
+class TrueHw(Property):
+    """Looked at with every HW that a legitimate leader tells, and when one takes up its epoch."""
+
+    __slots__ = ("epochs", "highest")
+    promise = TRUE_HW
+
+    def __init__(self, ground: Ground) -> None:
+        super().__init__(ground)
+        self.highest: dict[str, int] = {}
+        self.epochs: dict[str, int] = {}
+        """Partition → leader epoch in which its highest HW was exposed."""
+
+    def hears(self) -> Heard:
+        """A leader may expose its HW as soon as it leads."""
+        return {BecameLeader: self._began}
+
+    def hw_advanced(self, event: HwAdvanced, replica: Replica, record: PartitionRecord) -> None:
+        """Of any leader; only that of the committed epoch counts."""
+        partition, hw = event.partition, event.hw
+        state = record.state
+        if event.broker != state.leader or event.leader_epoch != state.leader_epoch:
+            return
+        if hw < self.highest.get(partition, 0):
+            self._lower(partition, replica, hw, event.at_us)
+        else:
+            self.highest[partition] = hw
+            self.epochs[partition] = event.leader_epoch
+
+    def _began(self, event: BecameLeader) -> None:
+        record = self.world.records[event.partition]
+        if (event.broker, event.leader_epoch) == (record.leader, record.leader_epoch):
+            replica = self.world.replicas[event.partition][event.broker]
+            if event.hw < self.highest.get(event.partition, 0):
+                self._lower(event.partition, replica, event.hw, event.at_us)
+
+    def _lower(self, partition: str, leader: Replica, hw: int, now: int) -> None:
+        if leader.leadership is None or hw < leader.leadership.epoch_start:
+            return
+        before, epoch = self.highest[partition], self.epochs[partition]
+        self.highest[partition], self.epochs[partition] = hw, leader.leader_epoch
+        if self.ground.excuses.covers(partition, epoch):
+            return
+        detail = (
+            f"broker {leader.broker} leads epoch {leader.leader_epoch} with HW {hw}, at or above its epoch's start "
+            f"{leader.leadership.epoch_start}, and {before} was exposed in epoch {epoch}"
+        )
+        when = self.ground.circumstances(partition, epoch)
+        self.ground.report(
+            self.promise, now, partition, leader.broker, detail, offsets=(hw, before),
+            epoch=leader.leader_epoch, when=when,
+        )  # fmt: skip
+
+    def forget(self, partition: str) -> None:
+        """It is deleted."""
+        self.highest.pop(partition, None)
+        self.epochs.pop(partition, None)
+
+    def save(self) -> tuple[Any, ...]:
+        """All state."""
+        return (tuple(self.highest.items()), tuple(self.epochs.items()))
+
+    def load(self, saved: tuple[Any, ...]) -> None:
+        """Undo of :meth:`save`."""
+        self.highest, self.epochs = dict(saved[0]), dict(saved[1])

@@ -2,13 +2,36 @@
 
 from typing import Any, Final
 
-from cluster_model.broker.partition.leadership import Leadership
-from cluster_model.broker.partition.partition import Replica
-from cluster_model.checker.invariants.ground import Ground, Property, listed
-from cluster_model.checker.invariants.hw_within import HwWithin
-from cluster_model.checker.invariants.promise import HIGH_WATERMARK, Mend, Promise
-from cluster_model.controller.committed import PartitionRecord
-from cluster_model.protocol.events import HwAdvanced, RecordsAcked
+from cluster_model.broker.partition.partition import Leadership, Replica
+from cluster_model.checker.invariants.base import (
+    EMPTY,
+    HIGH_WATERMARK,
+    KRAFT,
+    LEAVING,
+    LEAVING_MEND,
+    Ground,
+    Heard,
+    Mend,
+    Promise,
+    Property,
+    listed,
+)
+from cluster_model.checker.invariants.high_watermark import HwWithin
+from cluster_model.controller.committed_state import PartitionRecord
+from cluster_model.controller.rules.partition_change import LEADER
+from cluster_model.protocol.events import (
+    AssignmentChanged,
+    BrokerFenced,
+    ElrChanged,
+    HwAdvanced,
+    IsrChanged,
+    LeaderElected,
+    PartitionCreated,
+    PartitionOffline,
+    RecordsAcked,
+    RecoveryChanged,
+)
+from cluster_model.protocol.messages import NOBODY
 
 MIN_ISR: Final = Promise(
     "min-isr",
@@ -140,3 +163,217 @@ class MinIsr(Property):
     def load(self, saved: tuple[Any, ...]) -> None:
         """Undo of :meth:`save`."""
         self.thin = dict(saved)
+
+
+# ISR eligibility: nobody in the ISR is fenced or shutting down.
+
+
+ELIGIBILITY: Final = Promise(
+    "isr-eligibility",
+    "Who may be in the ISR",
+    "No member of the committed ISR is fenced or shutting down, except the last one where there are no eligible leader "
+    "replicas.",
+    "KIP-841",
+    (Mend(KRAFT, "KIP-841 with a KRaft controller", "3.3"),),
+    "With ZooKeeper only who joins is looked at: who has gone leaves one decision later.",
+)
+
+
+class IsrEligibility(Property):
+    """Looked at when somebody joins an ISR, when a leader is elected, and when a broker is fenced."""
+
+    __slots__ = ()
+    promise = ELIGIBILITY
+
+    def hears(self) -> Heard:
+        """Who joins, who is elected with whom, and who is fenced."""
+        return {IsrChanged: self._joined, LeaderElected: self._elected, BrokerFenced: self._fenced}
+
+    def _joined(self, event: IsrChanged) -> None:
+        """Who joins is registered, unfenced and does not stop."""
+        if self.ground.plane is None or event.by != LEADER:
+            return
+        for broker in event.isr:
+            if broker not in event.previous_isr and not self._is_active(broker):
+                detail = f"broker {broker} joined the ISR {listed(event.isr)}, and is fenced or shutting down"
+                self.ground.report(
+                    self.promise, event.at_us, event.partition, broker, detail, epoch=event.leader_epoch,
+                )  # fmt: skip
+
+    def _elected(self, event: LeaderElected) -> None:
+        """The ISR that a new leader begins with holds only the active, but for the last one where KIP-966 is off.
+
+        Who is elected because it is back is unfenced by a later record of the same batch.
+        """
+        profile = self.world.profile
+        if not profile.kraft or self.ground.plane is None or (len(event.isr) == 1 and not profile.elr):
+            return
+        for broker in event.isr:
+            if not self._is_active(broker) and not event.by.startswith(f"broker {broker} is back"):
+                detail = (
+                    f"broker {event.leader} was elected with the ISR {listed(event.isr)}, and broker {broker} is "
+                    f"fenced or shutting down"
+                )
+                self.ground.report(
+                    self.promise, event.at_us, event.partition, broker, detail, epoch=event.leader_epoch,
+                )  # fmt: skip
+
+    def _is_active(self, broker: int) -> bool:
+        plane = self.ground.plane
+        return plane is not None and plane.is_live(broker) and not plane.is_shutting_down(broker)
+
+    def _fenced(self, event: BrokerFenced) -> None:
+        """It is in no ISR any more, but for the last member where KIP-966 is off."""
+        profile, broker = self.world.profile, event.broker
+        if not profile.kraft or self.ground.plane is None:
+            return
+        for name, record in self.world.records.items():
+            isr = record.isr
+            if broker in isr and (profile.elr or len(isr) > 1):
+                detail = f"broker {broker} is fenced, and stays in the ISR {listed(isr)}"
+                self.ground.report(
+                    self.promise, event.at_us, name, broker, detail, epoch=record.leader_epoch,
+                )  # fmt: skip
+
+
+# The leader is in the ISR, the ISR among the replicas, and not empty.
+
+
+LEADER_IN_ISR: Final = Promise(
+    "leader-in-isr",
+    "Leader in ISR",
+    "A leader that the controller has committed is in the committed ISR, whose members are all replicas of the "
+    "partition; the ISR is never empty, unless there are eligible leader replicas.",
+    "LeaderInIsr in the TLA+ models of Kafka's replication (hachikuji/kafka-specification); KIP-966",
+    (Mend("keeps_last_isr", "a controller that keeps the last member", "1.1", EMPTY), LEAVING_MEND),
+    "Up to 1.0 the last member leaves the ISR where unclean elections are allowed.",
+)
+
+Decision = LeaderElected | IsrChanged | PartitionOffline | AssignmentChanged | PartitionCreated
+
+
+class LeaderInIsr(Property):
+    """Looked at with every decision, as committed."""
+
+    __slots__ = ("_leaving",)
+    promise = LEADER_IN_ISR
+
+    def __init__(self, ground: Ground) -> None:
+        super().__init__(ground)
+        self._leaving: dict[str, tuple[int, ...]] = {}
+        """Partition → members of its ISR that its assignment has left out since it was written."""
+
+    def hears(self) -> Heard:
+        """Decisions."""
+        kinds = (LeaderElected, IsrChanged, PartitionOffline, AssignmentChanged, PartitionCreated)
+        return dict.fromkeys(kinds, self._decided)
+
+    def _decided(self, event: Decision) -> None:
+        record = self.world.records.get(event.partition)
+        if record is None:
+            return
+        state = record.state
+        isr = event.isr if isinstance(event, LeaderElected | IsrChanged | PartitionOffline) else state.isr
+        leader = NOBODY if isinstance(event, PartitionOffline) else event.leader
+        if leader >= 0 and leader not in isr:
+            self._report(event, leader, f"leader {leader} is not in the ISR {listed(isr)}")
+        self._strangers(event, isr, state.replicas)
+        if not isr and not self.world.profile.elr:
+            allowed = (EMPTY,) if record.topic.unclean else ()
+            self._report(event, leader, "the ISR is empty", allowed)
+
+    def _strangers(self, event: Decision, isr: tuple[int, ...], replicas: tuple[int, ...]) -> None:
+        strangers = tuple([broker for broker in isr if broker not in replicas])
+        if isinstance(event, AssignmentChanged) and strangers:
+            self._leaving[event.partition] = strangers
+        leaving = self._leaving.get(event.partition, ())
+        if strangers:
+            detail = f"the ISR {listed(isr)} has {listed(strangers)}, and the replicas are {listed(replicas)}"
+            when = (LEAVING,) if set(strangers) <= set(leaving) else ()
+            self._report(event, strangers[0], detail, when)
+        elif leaving:
+            del self._leaving[event.partition]
+
+    def forget(self, partition: str) -> None:
+        """It is deleted."""
+        self._leaving.pop(partition, None)
+
+    def save(self) -> tuple[Any, ...]:
+        """All state."""
+        return tuple(self._leaving.items())
+
+    def load(self, saved: tuple[Any, ...]) -> None:
+        """Undo of :meth:`save`."""
+        self._leaving = dict(saved)
+
+    def _report(self, event: Decision, broker: int, detail: str, when: tuple[str, ...] = ()) -> None:
+        epoch = event.leader_epoch
+        self.ground.report(self.promise, event.at_us, event.partition, broker, detail, epoch=epoch, when=when)
+
+
+# The maximal ISR holds the committed one: a leader counts everybody for its HW whom the controller has in sync.
+
+
+MAXIMAL_ISR: Final = Promise(
+    "maximal-isr-superset",
+    "The maximal ISR holds the committed one",
+    "The leader of the committed epoch, once it has taken it up, counts every member of the committed ISR for its HW.",
+    "KIP-497",
+    (Mend("alter_partition", "KIP-497", "2.7"),),
+)
+
+
+class MaximalIsr(Property):
+    """Looked at with every decision."""
+
+    __slots__ = ()
+    promise = MAXIMAL_ISR
+
+    def hears(self) -> Heard:
+        """Decisions."""
+        return dict.fromkeys((LeaderElected, IsrChanged, ElrChanged, RecoveryChanged), self._decided)
+
+    def _decided(self, event: LeaderElected | IsrChanged | ElrChanged | RecoveryChanged) -> None:
+        name = event.partition
+        record, leader = self.world.records[name], self.world.true_leader(name)
+        if leader is None or leader.leadership is None or leader.leader_epoch != record.leader_epoch:
+            return
+        maximal = leader.leadership.maximal_isr
+        lacking = [broker for broker in record.isr if broker not in maximal]
+        if lacking:
+            detail = (
+                f"leader {record.leader} goes by the ISR {listed(maximal)}, and {listed(lacking)} are committed too"
+            )
+            self.ground.report(
+                self.promise, event.at_us, name, record.leader, detail, epoch=record.leader_epoch,
+            )  # fmt: skip
+
+
+# The recovery barrier: nobody joins the ISR of a leader that is recovering from an unclean election.
+
+
+RECOVERY: Final = Promise(
+    "recovery-barrier",
+    "Recovery barrier",
+    "While a leader elected uncleanly counts as recovering, it is the only member of the committed ISR.",
+    "KIP-704 (before 3.2 nobody counts as recovering)",
+)
+
+
+class RecoveryBarrier(Property):
+    """Looked at with every decision."""
+
+    __slots__ = ()
+    promise = RECOVERY
+
+    def hears(self) -> Heard:
+        """Decisions."""
+        return dict.fromkeys((LeaderElected, IsrChanged, ElrChanged, RecoveryChanged), self._decided)
+
+    def _decided(self, event: LeaderElected | IsrChanged | ElrChanged | RecoveryChanged) -> None:
+        state = self.world.records[event.partition].state
+        if state.recovering and len(state.isr) > 1:
+            detail = f"leader {state.leader} is recovering from an unclean election, and the ISR is {listed(state.isr)}"
+            self.ground.report(
+                self.promise, event.at_us, event.partition, state.leader, detail, epoch=state.leader_epoch,
+            )  # fmt: skip

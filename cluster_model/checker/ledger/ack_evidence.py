@@ -3,6 +3,9 @@
 from bisect import bisect_right
 from typing import Any
 
+from cluster_model.log.replica_log import ReplicaLog
+from cluster_model.observation.cluster_state import World
+from cluster_model.protocol.events import BecameLeader, HwAdvanced, ReplicaDeleted, Truncated
 from cluster_model.util.ranges import Range, subtract
 
 
@@ -147,3 +150,172 @@ def _loaded(saved: tuple[Any, ...]) -> dict[int, RangeSet]:
         table[stint] = RangeSet()
         table[stint].load(ranges)
     return table
+
+
+# What has been committed: records below the high watermark of a broker that led, so that a consumer could read them.
+#
+# It does not matter whether the controller had meanwhile chosen another leader: whoever had not heard of it, broker
+# and
+# consumer, served and read up to that broker's high watermark (``Partition.readRecords``), and what acks=all promises
+# there goes by it, too. A leader lays its records open as it becomes one, by the high watermark that it had as a
+# follower, and then as its high watermark rises.
+
+
+class Exposed:
+    """Enters commitment into the books of acknowledged records, each offset of a leadership once."""
+
+    __slots__ = ("_acked", "_stands", "_world")
+
+    def __init__(self, world: World, acked: dict[str, AckedRecords]) -> None:
+        self._world = world
+        self._acked = acked
+        self._stands: dict[tuple[str, int], int] = {}
+        """(partition, broker that leads or thinks so) → the high watermark up to which its log has been entered."""
+
+    def hw_advanced(self, event: HwAdvanced) -> None:
+        """A leader's high watermark rose."""
+        key = (event.partition, event.broker)
+        before = self._stands.get(key)
+        if before is None:
+            self._enter(event.partition, event.broker, event.hw)
+            return
+        self._stands[key] = event.hw
+        if event.hw <= before:
+            return  # it must not fall; what has been shown stays shown
+        log = self._world.replicas[event.partition][event.broker].log
+        start, stint = log.extents[-1]
+        if start <= before:  # almost always: the high watermark stands in the newest stint
+            self._acked[event.partition].commit(stint, before, event.hw)
+        else:
+            self._commit(event.partition, log, before, event.hw)
+
+    def became_leader(self, event: BecameLeader) -> None:
+        """A broker leads, or leads on: what stands below its high watermark is served from here on."""
+        self._enter(event.partition, event.broker, event.hw)
+
+    def changed(self, event: Truncated | ReplicaDeleted) -> None:
+        """A log is another: should its broker lead, it is looked at from its start."""
+        self._stands.pop((event.partition, event.broker), None)
+
+    def forget(self, partition: str) -> None:
+        """A partition is gone."""
+        self._stands = {key: hw for key, hw in self._stands.items() if key[0] != partition}
+
+    def _enter(self, partition: str, broker: int, hw: int) -> None:
+        if partition not in self._acked or self._world.is_stale(partition, broker):
+            return
+        log = self._world.replicas[partition][broker].log
+        self._stands[partition, broker] = hw
+        self._commit(partition, log, log.log_start, hw)
+
+    def _commit(self, partition: str, log: ReplicaLog, start: int, end: int) -> None:
+        acked = self._acked[partition]
+        for stint, low, high in log.pieces(start, end):
+            acked.commit(stint, low, high)
+
+    def save(self) -> tuple[Any, ...]:
+        """All state."""
+        return tuple(self._stands.items())
+
+    def load(self, saved: tuple[Any, ...]) -> None:
+        """Undo of :meth:`save`."""
+        self._stands = dict(saved)
+
+
+# Which ISR stood behind each acknowledgement: one entry while the ISR stays, however many records.
+
+
+Vouching = tuple[int, int, tuple[int, ...]]
+"""(start, end, ISR) as of the acknowledgement of these offsets."""
+
+
+class _Open:
+    """Offsets of one stint that the same ISR stands behind so far."""
+
+    __slots__ = ("end", "isr", "start", "stint")
+
+    def __init__(self, stint: int, start: int, end: int, isr: tuple[int, ...]) -> None:
+        self.stint = stint
+        self.start = start
+        self.end = end
+        self.isr = isr
+
+
+class Vouched:
+    """By partition and the stint that wrote the records."""
+
+    __slots__ = ("_entries", "_open")
+
+    def __init__(self) -> None:
+        self._entries: dict[tuple[str, int], tuple[Vouching, ...]] = {}
+        self._open: dict[str, _Open] = {}
+        """What is vouched for behind the last entry of one stint of a partition, and goes on: it is entered late."""
+
+    def note(self, partition: str, stint: int, start: int, end: int, isr: tuple[int, ...]) -> None:
+        """Records were acknowledged while the leader went by this ISR."""
+        run = self._open.get(partition)
+        if run is not None:
+            if run.end == start and run.stint == stint and run.isr == isr:
+                run.end = end
+                return
+            self._close(partition, run)
+        self._open[partition] = _Open(stint, start, end, isr)
+
+    def _close(self, partition: str, run: "_Open") -> None:
+        del self._open[partition]
+        self._enter((partition, run.stint), run.start, run.end, run.isr)
+
+    def _settle(self) -> None:
+        for partition, run in tuple(self._open.items()):
+            self._close(partition, run)
+
+    def _enter(self, key: tuple[str, int], start: int, end: int, isr: tuple[int, ...]) -> None:
+        known = self._entries.get(key, ())
+        if known:
+            first, last, stood = known[-1]
+            if last == start and stood == isr:
+                self._entries[key] = ((first, end, isr),) if len(known) == 1 else (*known[:-1], (first, end, isr))
+                return
+        entries = list(known)
+        place = len(entries)
+        while place and entries[place - 1][0] > start:  # acknowledgements overtake each other, but not by far
+            place -= 1
+        if place < len(entries) and (entries[place][0], entries[place][2]) == (end, isr):
+            end = entries.pop(place)[1]
+        if place and entries[place - 1][1:] == (start, isr):
+            place -= 1
+            start = entries.pop(place)[0]
+        entries.insert(place, (start, end, isr))
+        self._entries[key] = tuple(entries)
+
+    def isr_at(self, partition: str, stint: int, offset: int) -> tuple[int, ...]:
+        """The ISR behind a record, empty for one that was never acknowledged."""
+        entries = self.entries(partition, stint)
+        return next((isr for start, end, isr in reversed(entries) if start <= offset < end), ())
+
+    def entries(self, partition: str, stint: int) -> tuple[Vouching, ...]:
+        """All of a stint's, in the order of their offsets."""
+        if self._open:
+            self._settle()
+        return self._entries.get((partition, stint), ())
+
+    @property
+    def count(self) -> int:
+        """Entries of all stints."""
+        self._settle()
+        return sum(map(len, self._entries.values()))
+
+    def forget(self, partition: str) -> None:
+        """A partition is gone."""
+        self._open.pop(partition, None)
+        self._entries = {key: entries for key, entries in self._entries.items() if key[0] != partition}
+
+    def save(self) -> tuple[Any, ...]:
+        """All state."""
+        self._settle()
+        return tuple(self._entries.items())
+
+    def load(self, saved: tuple[Any, ...]) -> None:
+        """Undo of :meth:`save`."""
+        self._open = {}
+        self._entries = dict(saved)

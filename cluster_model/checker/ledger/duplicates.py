@@ -5,13 +5,17 @@ is one or the other; only then is the log searched. Neighbours that repeat neigh
 """
 
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import Any, Final, NamedTuple
 
+from cluster_model.broker.partition.producer_state import REMEMBERED
+from cluster_model.checker.history.fault_history import Deed, Deeds, about
 from cluster_model.log.batch_store import Lineage
 from cluster_model.log.replica_log import ReplicaLog
 from cluster_model.observation.cluster_state import World
-from cluster_model.protocol.batch import Batch
-from cluster_model.protocol.events import Appended
+from cluster_model.protocol.events import Appended, ProduceRefused
+from cluster_model.protocol.records import Batch
 from cluster_model.util.ranges import Range, length, subtract
 
 
@@ -35,7 +39,7 @@ class _Late(NamedTuple):
     records: int
 
 
-_Key = tuple[str, str]
+_ClientPartition = tuple[str, str]
 """(client, partition)."""
 
 
@@ -46,12 +50,12 @@ class Repeats:
 
     def __init__(self, world: World) -> None:
         self._world = world
-        self._highest: dict[_Key, int] = {}
-        self._copies: dict[_Key, list[_Copy]] = {}
-        self._late: dict[_Key, list[_Late]] = {}
+        self._highest: dict[_ClientPartition, int] = {}
+        self._copies: dict[_ClientPartition, list[_Copy]] = {}
+        self._late: dict[_ClientPartition, list[_Late]] = {}
         self.changes = 0
         """Grows with every append that may be either, rewinds or not."""
-        self.written_again: Callable[[_Key, Appended], None] = lambda key, event: None
+        self.written_again: Callable[[_ClientPartition, Appended], None] = lambda key, event: None
         """Who else is told of those."""
 
     def appended(self, event: Appended) -> None:
@@ -69,7 +73,7 @@ class Repeats:
         self.written_again(key, event)
         self._judge(key, event, self._world.replicas[event.partition][event.broker].log)
 
-    def _judge(self, key: _Key, event: Appended, log: ReplicaLog) -> None:
+    def _judge(self, key: _ClientPartition, event: Appended, log: ReplicaLog) -> None:
         """Each record is a copy of the nearest earlier one of its number, else late if a later one stands before."""
         stint = log.lineage_at(event.log_offset).id
         highest = -1
@@ -91,7 +95,7 @@ class Repeats:
             if low < highest:
                 self._add_late(key, _Late(low, stint, low + ahead, min(high, highest) - low))
 
-    def _add_copy(self, key: _Key, copy: _Copy) -> None:
+    def _add_copy(self, key: _ClientPartition, copy: _Copy) -> None:
         copies = self._copies.setdefault(key, [])
         if copies:
             last = copies[-1]
@@ -103,7 +107,7 @@ class Repeats:
                 return
         copies.append(copy)
 
-    def _add_late(self, key: _Key, late: _Late) -> None:
+    def _add_late(self, key: _ClientPartition, late: _Late) -> None:
         known = self._late.setdefault(key, [])
         if known:
             last = known[-1]
@@ -227,3 +231,157 @@ def _common(one: Range, other: Range) -> Iterator[Range]:
     low, high = max(one[0], other[0]), min(one[1], other[1])
     if low < high:
         yield low, high
+
+
+# What producers had to send again, and why: kept where it put records into a log twice, or behind later ones.
+#
+# An append that does not go beyond its client's highest number so far may be one or the other. What the client was
+# last
+# told of those records is noted with it: a run of such appends that one refusal led to is one entry.
+
+
+REFUSALS_KEPT: Final = 64
+"""Batches of one client and partition, the last refusal of each: more than can be under way."""
+JUST_OVER_US: Final = 1_000_000
+"""How long ago what led to a refusal may have ended: a paused broker refuses when it goes on."""
+REPEATS_KEPT: Final = 512
+"""Runs of late appends of one client and partition."""
+
+_KeyAttempts = tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Again:
+    """Consecutive records that were written late, or again."""
+
+    sequence: int
+    end: int
+    written_us: int
+    """The first of them."""
+    last_us: int
+    broker: int
+    refused_us: int
+    """When the client was refused, or gave the answer up; -1: it never was."""
+    refused_by: int
+    error: str
+    deed: Deed | None
+    """What stood against the client, or that broker, then."""
+
+
+class Attempts:
+    """By client and partition."""
+
+    __slots__ = ("_again", "_deeds", "_refused")
+
+    def __init__(self, deeds: Deeds) -> None:
+        self._deeds = deeds
+        self._refused: dict[_KeyAttempts, tuple[ProduceRefused, ...]] = {}
+        self._again: dict[_KeyAttempts, tuple[Again, ...]] = {}
+
+    def refused(self, event: ProduceRefused) -> None:
+        """An attempt failed."""
+        key = (event.client, event.partition)
+        known = tuple([each for each in self._refused.get(key, ()) if each.sequence != event.sequence])
+        self._refused[key] = (*known[1 - REFUSALS_KEPT :], event)
+
+    def written_again(self, key: _KeyAttempts, event: Appended) -> None:
+        """A leader wrote records that do not go beyond the highest number of their client there."""
+        end = event.sequence + event.count
+        refusals = [
+            each
+            for each in self._refused.get(key, ())
+            if each.sequence < end and each.sequence + each.count > event.sequence
+        ]
+        refusal = refusals[-1] if refusals else None
+        at_us, by, error = (-1, -1, "") if refusal is None else (refusal.at_us, refusal.broker, refusal.error)
+        deed = self._against(key[0], by, at_us)
+        fresh = Again(event.sequence, end, event.at_us, event.at_us, event.broker, at_us, by, error, deed)
+        known = self._again.get(key, ())
+        last = known[-1] if known else None
+        if last is not None and last.end == fresh.sequence and (last.broker, last.error, last.deed) == (
+            fresh.broker, fresh.error, fresh.deed,
+        ):  # fmt: skip
+            self._again[key] = (*known[:-1], replace(last, end=end, last_us=event.at_us))
+        else:
+            self._again[key] = (*known[1 - REPEATS_KEPT :], fresh)
+
+    def _against(self, client: str, broker: int, at_us: int) -> Deed | None:
+        """The newest deed on the client, or else on the broker, that was not over then."""
+        if at_us < 0:
+            return None
+        standing = [deed for deed in self._deeds.standing() if deed.at_us <= at_us]
+        for node in (client, f"broker {broker}"):
+            found = about(tuple(standing), node, at_us - JUST_OVER_US)
+            if found:
+                return found[-1]
+        return None
+
+    def of(self, client: str, partition: str, sequence: int, at_us: int) -> Again | None:
+        """The late append of a record at a time."""
+        for each in reversed(self._again.get((client, partition), ())):
+            if each.sequence <= sequence < each.end and each.written_us <= at_us <= each.last_us:
+                return each
+        return None
+
+    def bounds(self, client: str, partition: str) -> list[int]:
+        """Numbers at which one run ends and another may begin."""
+        return [bound for each in self._again.get((client, partition), ()) for bound in (each.sequence, each.end)]
+
+    def forget(self, partition: str) -> None:
+        """A partition is gone."""
+        for table in (self._refused, self._again):
+            for key in [key for key in table if key[1] == partition]:
+                del table[key]
+
+    @property
+    def entries(self) -> int:
+        """How many are kept."""
+        return sum(len(each) for table in (self._refused, self._again) for each in table.values())
+
+    def save(self) -> tuple[Any, ...]:
+        """All state."""
+        return (tuple(self._refused.items()), tuple(self._again.items()))
+
+    def load(self, saved: tuple[Any, ...]) -> None:
+        """Undo of :meth:`save`."""
+        refused, again = saved
+        self._refused, self._again = dict(refused), dict(again)
+
+
+# Whether an idempotent producer had more batches under way than a leader can know again.
+#
+# A leader keeps a producer's last five batches (``ProducerStateEntry.NUM_BATCHES_TO_RETAIN``), and a producer has no
+# more
+# than five under way on a connection. As leadership moves it has two: what was sent to the old leader is still
+# awaited
+# while the new one, which hints made known at once (KIP-951), is sent more. If the first of them must be sent once
+# more
+# then, it is no longer among the five: it is refused as out of order, and goes as new under another epoch (KIP-360).
+
+
+LOOKED_AT: Final = 64
+"""Batches of one producer that are looked through, the newest first: more than can be under way."""
+
+
+def outran(log: ReplicaLog, epoch: int, again: Batch, offset: int) -> bool:
+    """Whether five later batches stood in a log behind the one for which a producer left an epoch.
+
+    ``again`` is a batch of its new epoch, which holds ``offset``: its ``origin`` is the number that was sent once more.
+    """
+    newest = islice(_before(log, again.producer_id, epoch, offset), LOOKED_AT)
+    for later, batch in enumerate(newest):
+        if batch.sequence <= again.origin:
+            return later >= REMEMBERED and batch.sequence + batch.records > again.origin
+    return False
+
+
+def _before(log: ReplicaLog, producer_id: int, epoch: int, offset: int) -> Iterator[Batch]:
+    """A producer's batches of an epoch, the newest first."""
+    end = offset
+    for start, stint in reversed([extent for extent in log.extents if extent[0] < offset]):
+        lineage = log.lineages.by_id[stint]
+        for index in range(lineage.index_at(end - 1), lineage.index_at(max(start, lineage.start)) - 1, -1):
+            batch = lineage.batch(index)
+            if (batch.producer_id, batch.producer_epoch) == (producer_id, epoch):
+                yield batch
+        end = start

@@ -10,26 +10,25 @@ violation. What goes with its topic was deleted on purpose too; what was lost be
 damaged is not held: nobody can read it.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 from cluster_model.broker.partition.partition import Replica
-from cluster_model.broker.storage.damaging import whole
+from cluster_model.broker.storage.log_manager import whole
 from cluster_model.checker.history.partition_history import History
-from cluster_model.checker.ledger.ack_evidence import AckedRecords
-from cluster_model.checker.ledger.causes import Run, Trigger, runs_of, sentence
-from cluster_model.checker.ledger.deleted import Deleted
+from cluster_model.checker.ledger.ack_evidence import AckedRecords, Exposed, RangeSet, Vouched
 from cluster_model.checker.ledger.delivery_tracker import ABORTED, ACKED, FAILED, UNKNOWN, Books
-from cluster_model.checker.ledger.doubt import Doubt
 from cluster_model.checker.ledger.duplicates import Repeats
-from cluster_model.checker.ledger.exposed import Exposed
-from cluster_model.checker.ledger.vouched import Vouched
 from cluster_model.log.batch_store import Lineage
+from cluster_model.log.crash_recovery import DISK_LOSS, POWER_LOSS
 from cluster_model.observation.cluster_state import World
 from cluster_model.protocol.events import (
     Appended,
     BatchDamaged,
+    BecameLeader,
     Event,
+    LeaderElected,
     LogStartMoved,
     PartitionDeleted,
     RecordsAborted,
@@ -42,7 +41,282 @@ from cluster_model.protocol.events import (
     TraceEvent,
     Truncated,
 )
+from cluster_model.protocol.records import CORRUPT_BATCH
 from cluster_model.util.ranges import Range, length, subtract, union
+
+# Why acknowledged records are gone, in one plain sentence: who vouched for them, and what dropped them.
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Consecutive records of one client and acks level in one stint that the leader's log does not hold."""
+
+    stint: int
+    start: int
+    end: int
+    client: str
+    sequence: int
+    acks: int
+    committed: bool
+
+
+def runs_of(lineage: Lineage, start: int, end: int, committed: Sequence[Range]) -> list[Run]:
+    """Cut ``[start, end)`` of a stint where client, acks or committed changes; ``committed`` ascends."""
+    found: list[Run] = []
+    at = first = start
+    client, sequence, acks, readable = "", 0, 0, False  # of the run at hand, from ``first`` on
+    while at < end:
+        batch = lineage.batch_at(at)
+        stop, open_here = min(end, batch.end), False
+        for low, high in committed:
+            if at < high:
+                open_here = low <= at
+                stop = min(stop, high if open_here else max(low, at + 1))
+                break
+        number = batch.sequence + at - batch.base
+        if at == start:
+            client, sequence, acks, readable = batch.client, number, batch.acks, open_here
+        elif (client, acks, readable, sequence + at - first) != (batch.client, batch.acks, open_here, number):
+            found.append(Run(lineage.id, first, at, client, sequence, acks, readable))
+            first, client, sequence, acks, readable = at, batch.client, number, batch.acks, open_here
+        at = stop
+    if first < at:
+        found.append(Run(lineage.id, first, at, client, sequence, acks, readable))
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Trigger:
+    """What made records go missing, and its place in the :class:`History`."""
+
+    event: TraceEvent
+    moment: int
+
+
+def sentence(
+    history: History, partition: str, lineage: Lineage, run: Run, vouched_isr: tuple[int, ...], trigger: Trigger
+) -> str:
+    """The cause of a run going missing: the point of no return as far as the leader's log goes.
+
+    ``vouched_isr`` is the ISR when the records were acknowledged.
+    """
+    vouched = _vouched(partition, lineage, run, vouched_isr)
+    return f"{vouched}; {_dropped(history, partition, run, trigger)}"
+
+
+def _vouched(partition: str, lineage: Lineage, run: Run, isr: tuple[int, ...]) -> str:
+    batch = lineage.batch_at(run.start)
+    count = run.end - run.start
+    where = f"offset {run.start}" if count == 1 else f"offsets {run.start} to {run.end - 1}"
+    what = "1 record" if count == 1 else f"{count} records"
+    who = f" of {batch.client}" if batch.client else ""
+    names = f" ({batch.name[run.start - batch.base]})" if batch.name and count == 1 else ""
+    return (
+        f"{what}{who} at {where} of {partition}{names} had been acknowledged by broker {lineage.broker} in epoch "
+        f"{lineage.epoch} with acks={'all' if run.acks < 0 else run.acks} and ISR {sorted(isr)}"
+    )
+
+
+def _dropped(history: History, partition: str, run: Run, trigger: Trigger) -> str:
+    event = trigger.event
+    if isinstance(event, RecordsAcked | Appended):
+        election = history.last_election(partition, trigger.moment)
+        if election is None:
+            return "by then its log no longer held what it vouched for"
+        return (
+            f"it did so although broker {election.leader} had been elected in epoch {election.leader_epoch} "
+            f"({election.by}), which nobody had told it yet"
+        )
+    if isinstance(event, LeaderElected):
+        kind = "a clean" if event.clean else "an unclean"
+        how = f"became leader in epoch {event.leader_epoch} by {kind} election ({event.by})"
+        return _led(history, partition, run, trigger, event.leader, f"{how} with ISR {sorted(event.isr)}")
+    if isinstance(event, BecameLeader):
+        how = f"took its leadership up again in epoch {event.leader_epoch}"
+        return _led(history, partition, run, trigger, event.broker, how)
+    if isinstance(event, BatchDamaged):
+        return f"broker {event.broker}, which leads, has them in a batch that was damaged on its disk"
+    if isinstance(event, Truncated):
+        return f"broker {event.broker} {cut_words(event)}, and no other log had them"
+    return "the leader's log does not hold what was vouched for"
+
+
+def _led(history: History, partition: str, run: Run, trigger: Trigger, broker: int, how: str) -> str:
+    cut = history.last_cut(partition, broker, run.stint, (run.start, run.end), trigger.moment)
+    if cut is not None:
+        return f"broker {broker} {cut_words(cut)}, and then {how}"
+    if history.damaged(partition, broker, (run.start, run.end), trigger.moment):
+        return f"broker {broker}, whose copy had been damaged on its disk, {how}"
+    what = "it" if run.end - run.start == 1 else "them"
+    return f"broker {broker}, which had not replicated {what}, {how}"
+
+
+def cut_words(event: Truncated) -> str:
+    """``cut its log back to offset 40 (diverging epoch in fetch)``."""
+    if event.rule == POWER_LOSS:
+        return f"lost its log from offset {event.log_offset} on in a power loss, not yet on disk"
+    if event.rule == CORRUPT_BATCH:
+        return f"cut its log at offset {event.log_offset}, where its start found a damaged batch"
+    if event.rule == DISK_LOSS:
+        return "lost its log with its disk"
+    if event.rule.startswith("high watermark"):
+        return f"cut its log back to its high watermark {event.log_offset}, which was out of date"
+    return f"cut its log back to offset {event.log_offset} ({event.rule})"
+
+
+# What was deleted on purpose: by retention and DeleteRecords, or with its topic. It is neither missing nor lost.
+
+
+class Deleted:
+    """By partition and stint; of partitions that are gone, what was lost before that, by client and partition."""
+
+    __slots__ = ("_buried", "_purged", "topics")
+
+    def __init__(self) -> None:
+        self._purged: dict[tuple[str, int], RangeSet] = {}
+        """(partition, stint) → offsets."""
+        self.topics: dict[str, int] = {}
+        """Partition → the newest topic id of its name that was deleted."""
+        self._buried: dict[tuple[str, str], tuple[RangeSet, RangeSet]] = {}
+        """(client, partition) → numbers of records that were lost before it was deleted, and committed ones of them."""
+
+    def purge(self, partition: str, stint: int, start: int, end: int, absent: Iterable[Range]) -> None:
+        """A replica deleted records of a stint; what is absent already stays so."""
+        purged = self._purged.setdefault((partition, stint), RangeSet())
+        for low, high in subtract([(start, end)], union(absent)):
+            purged.add(low, high)
+
+    def with_purged(self, partition: str, stint: int, held: Iterable[Range]) -> list[Range]:
+        """Offsets of a stint that nobody need look for: held by a log, or deleted."""
+        purged = self._purged.get((partition, stint))
+        return union(held if purged is None else (*held, *purged.ranges()))
+
+    def bury(self, client: str, partition: str, sequence: int, count: int, *, committed: bool) -> None:
+        """Records are lost whose partition is being deleted."""
+        lost, read = self._buried.setdefault((client, partition), (RangeSet(), RangeSet()))
+        lost.add(sequence, sequence + count)
+        if committed:
+            read.add(sequence, sequence + count)
+
+    def dropped(self, partition: str, topic_id: int) -> None:
+        """A partition is gone."""
+        self.topics[partition] = topic_id
+        self._purged = {key: purged for key, purged in self._purged.items() if key[0] != partition}
+
+    def is_past(self, partition: str, lineage: Lineage) -> bool:
+        """Whether records went with a topic: news of them may come later than that."""
+        return bool(self.topics) and lineage.topic_id <= self.topics.get(partition, -1)
+
+    def buried(self, client: str | None, *, committed: bool) -> int:
+        """Lost records of deleted partitions, of one client or of all."""
+        return sum(
+            length((read if committed else lost).ranges())
+            for (name, _partition), (lost, read) in self._buried.items()
+            if client in (None, name)
+        )
+
+    def buried_in(self, client: str, partition: str, *, committed: bool) -> list[Range]:
+        """The numbers of one client's in one partition."""
+        found = self._buried.get((client, partition))
+        return [] if found is None else found[committed].ranges()
+
+    @property
+    def count(self) -> int:
+        """Ranges that are kept."""
+        buried = sum(lost.entries + read.entries for lost, read in self._buried.values())
+        return buried + sum(purged.entries for purged in self._purged.values())
+
+    def save(self) -> tuple[Any, ...]:
+        """All state."""
+        return (
+            tuple([(key, purged.save()) for key, purged in self._purged.items()]),
+            tuple(self.topics.items()),
+            tuple([(key, lost.save(), read.save()) for key, (lost, read) in self._buried.items()]),
+        )
+
+    def load(self, saved: tuple[Any, ...]) -> None:
+        """Undo of :meth:`save`."""
+        purged, topics, buried = saved
+        self.topics = dict(topics)
+        self._purged, self._buried = {}, {}
+        for key, state in purged:
+            self._purged[key] = RangeSet()
+            self._purged[key].load(state)
+        for key, lost, read in buried:
+            self._buried[key] = (RangeSet(), RangeSet())
+            self._buried[key][0].load(lost)
+            self._buried[key][1].load(read)
+
+
+# Where acknowledged records may be gone: stints of which some log lost records, or some leader lacked any.
+#
+# Nothing else need be looked at to say what is missing or lost, so that a long quiet past costs nothing.
+
+
+class Doubt:
+    """By partition and stint."""
+
+    __slots__ = ("_stints", "_unsure")
+
+    def __init__(self) -> None:
+        self._stints: dict[str, dict[int, Trigger | None]] = {}
+        """Partition → stint → the newest cut of a log that took some of it, if any did."""
+        self._unsure: dict[str, None] = {}
+
+    def note(self, partition: str, stints: Iterable[int], trigger: Trigger | None = None) -> None:
+        """Records of these may be gone, by what ``trigger`` did if that is a cut."""
+        known = self._stints.setdefault(partition, {})
+        for stint in stints:
+            known[stint] = trigger or known.get(stint)
+
+    def leader_cut(self, partition: str) -> None:
+        """The leader's log has less than when it was last looked at."""
+        self._unsure[partition] = None
+
+    def looked(self, partition: str) -> None:
+        """It has been looked at."""
+        self._unsure.pop(partition, None)
+
+    def unsure(self, partition: str) -> bool:
+        """Whether the leader's log was cut since it was looked at."""
+        return partition in self._unsure
+
+    def stints(self, partition: str) -> Iterable[int]:
+        """Those of a partition."""
+        return self._stints.get(partition, ())
+
+    @property
+    def partitions(self) -> Iterable[str]:
+        """Those that have any."""
+        return self._stints
+
+    def cut_of(self, partition: str, stint: int) -> Trigger | None:
+        """The newest cut that took records of a stint, None where none did."""
+        return self._stints.get(partition, {}).get(stint)
+
+    def forget(self, partition: str) -> None:
+        """A partition is gone."""
+        self._stints.pop(partition, None)
+        self._unsure.pop(partition, None)
+
+    @property
+    def count(self) -> int:
+        """Stints of all partitions."""
+        return sum(map(len, self._stints.values()))
+
+    def save(self) -> tuple[Any, ...]:
+        """All state."""
+        return (
+            tuple([(partition, tuple(stints.items())) for partition, stints in self._stints.items()]),
+            tuple(self._unsure),
+        )
+
+    def load(self, saved: tuple[Any, ...]) -> None:
+        """Undo of :meth:`save`."""
+        stints, unsure = saved
+        self._stints = {partition: dict(table) for partition, table in stints}
+        self._unsure = dict.fromkeys(unsure)
+
 
 OUT_OF_RANGE: Final = "out of range"
 """Why a follower's log begins anew at its leader's start (``AbstractFetcherThread.fetchOffsetAndTruncate``)."""

@@ -8,8 +8,8 @@ from collections.abc import Iterable
 from cluster_model.checker.ledger.delivery_tracker import Told
 from cluster_model.checker.ledger.ledger import Ledger
 from cluster_model.checker.ledger.record_ranges import DELETED, LOST, MISSING, RecordRange, Survey, acknowledged
-from cluster_model.observation.book_view import BookView
 from cluster_model.observation.cluster_state import World
+from cluster_model.observation.views import BookView
 from cluster_model.util.ranges import Range, length, subtract, union
 
 

@@ -7,9 +7,8 @@ change.
 from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
-from cluster_model.checker.anomalies.final_read import Served, served_by
-from cluster_model.checker.ledger.causes import Run, runs_of
-from cluster_model.checker.ledger.ledger import Ledger
+from cluster_model.checker.anomalies.history_builder import Served, served_by
+from cluster_model.checker.ledger.ledger import Ledger, Run, runs_of
 from cluster_model.log.batch_store import Lineage
 from cluster_model.observation.cluster_state import World
 from cluster_model.util.ranges import Range, subtract, union

@@ -9,8 +9,8 @@ from typing import Any
 
 from cluster_model.checker.ledger.ack_evidence import RangeSet
 from cluster_model.observation.cluster_state import World
-from cluster_model.protocol.batch import TRANSACTIONAL, Batch
 from cluster_model.protocol.events import PartitionDeleted, RecordsAborted
+from cluster_model.protocol.records import TRANSACTIONAL, Batch
 from cluster_model.util.ranges import Range
 
 

@@ -13,8 +13,8 @@ from typing import Any
 
 from cluster_model.kernel.network import Network
 from cluster_model.kernel.process import ProcessState
-from cluster_model.protocol.endings import POWER_LOSS
 from cluster_model.protocol.events import (
+    POWER_LOSS,
     ControllerChanged,
     FaultHealed,
     FaultInjected,

@@ -6,8 +6,8 @@ It looks at how things are now and remembers nothing. What merely takes its time
 from collections.abc import Iterator
 from itertools import combinations
 
-from cluster_model.checker.liveness.leader_elected import may_lead
 from cluster_model.checker.liveness.partition_state import Scene, Sight, scene_of
+from cluster_model.checker.liveness.properties import may_lead
 from cluster_model.observation.views import Stuck
 from cluster_model.protocol.messages import NOBODY
 

@@ -11,21 +11,17 @@ from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 from cluster_model.broker.partition.partition import Replica
-from cluster_model.checker.liveness import (
-    active_controller,
-    alter_partition,
-    convergence,
-    follower_hw,
-    hw_reaches_leo,
-    isr_rejoined,
-    leader_elected,
-    parked_requests,
-    preferred_leader,
-    properties,
-)
+from cluster_model.checker.liveness import properties
 from cluster_model.checker.liveness.deadlines import NEVER_US
-from cluster_model.checker.liveness.owed import OfCluster, OfPartition, Owed, Property
-from cluster_model.checker.liveness.partition_state import Scene, Sight, scene_of
+from cluster_model.checker.liveness.partition_state import (
+    OfCluster,
+    OfPartition,
+    Owed,
+    Property,
+    Scene,
+    Sight,
+    scene_of,
+)
 from cluster_model.checker.liveness.properties import FailedFetchers
 from cluster_model.observation.event_log import NARRATION
 from cluster_model.observation.views import Unjudged
@@ -69,16 +65,16 @@ QUIET_US: Final = 5_000_000
 """Between two looks while nothing disturbs anybody, and nothing falls due before."""
 
 PROPERTIES: Final[tuple[Property, ...]] = (
-    active_controller.PROPERTY,
-    leader_elected.PROPERTY,
-    isr_rejoined.PROPERTY,
-    hw_reaches_leo.PROPERTY,
-    follower_hw.PROPERTY,
-    parked_requests.PROPERTY,
-    properties.PROPERTY,
-    alter_partition.PROPERTY,
-    preferred_leader.PROPERTY,
-    convergence.PROPERTY,
+    properties.ACTIVE_CONTROLLER,
+    properties.LEADER_ELECTED,
+    properties.ISR_REJOINED,
+    properties.HW_REACHES_LEO,
+    properties.FOLLOWER_HW,
+    properties.DELAYED_REQUESTS_ANSWERED,
+    properties.FETCHER_RESUMES,
+    properties.ALTER_PARTITION,
+    properties.PREFERRED_LEADER,
+    properties.CONVERGENCE,
 )
 NAMES: Final = tuple(each.name for each in PROPERTIES)
 
@@ -95,10 +91,10 @@ _MATTERS: Final = (
 )  # fmt: skip
 """Events after which something else may be owed. What clients do is not among them."""
 
-_MOMENTARY: Final = (hw_reaches_leo.PROPERTY.name, follower_hw.PROPERTY.name)
+_MOMENTARY: Final = (properties.HW_REACHES_LEO.name, properties.FOLLOWER_HW.name)
 """Owed for a moment after every record: that is no news unless it lasts."""
 
-_WHILE_LEADER_DIES: Final = leader_elected.PROPERTY.name
+_WHILE_LEADER_DIES: Final = properties.LEADER_ELECTED.name
 """The one property that a process's end is the occasion of: no peer has to find out first, its session ends anyway."""
 
 
@@ -127,18 +123,18 @@ class Liveness:
         self._emit = emit
         self._failed = FailedFetchers()
         self._of_cluster: dict[str, OfCluster] = {
-            active_controller.PROPERTY.name: active_controller.owed,
-            parked_requests.PROPERTY.name: parked_requests.owed,
+            properties.ACTIVE_CONTROLLER.name: properties.find_missing_controller,
+            properties.DELAYED_REQUESTS_ANSWERED.name: properties.find_unanswered_requests,
         }
         self._of_partition: dict[str, OfPartition] = {
-            leader_elected.PROPERTY.name: leader_elected.owed,
-            isr_rejoined.PROPERTY.name: isr_rejoined.owed,
-            hw_reaches_leo.PROPERTY.name: hw_reaches_leo.owed,
-            follower_hw.PROPERTY.name: follower_hw.owed,
-            properties.PROPERTY.name: self._failed.owed,
-            alter_partition.PROPERTY.name: alter_partition.owed,
-            preferred_leader.PROPERTY.name: preferred_leader.owed,
-            convergence.PROPERTY.name: convergence.owed,
+            properties.LEADER_ELECTED.name: properties.find_missing_leaders,
+            properties.ISR_REJOINED.name: properties.find_followers_outside_isr,
+            properties.HW_REACHES_LEO.name: properties.find_uncommitted_tails,
+            properties.FOLLOWER_HW.name: properties.find_stale_follower_watermarks,
+            properties.FETCHER_RESUMES.name: self._failed.owed,
+            properties.ALTER_PARTITION.name: properties.find_undecided_proposals,
+            properties.PREFERRED_LEADER.name: properties.find_unpreferred_leaders,
+            properties.CONVERGENCE.name: properties.find_divergent_followers,
         }
         self._since: dict[tuple[Any, ...], int] = {}
         """(property, partition, broker, token) → when it was first seen, of all that was owed at the last look."""
@@ -193,7 +189,7 @@ class Liveness:
 
     def _rejoined(self, event: IsrChanged) -> None:
         """Whoever was in the ISR until now owes nothing for before."""
-        rejoined = isr_rejoined.PROPERTY.name
+        rejoined = properties.ISR_REJOINED.name
         gone = [
             key
             for key in self._since
@@ -261,8 +257,8 @@ class Liveness:
                     continue
                 self._resting[partition] = (scene, scene.leader, scene.leader.log.leo)
             if scene.state.leader != scene.state.replicas[0]:
-                for owed in preferred_leader.owed(sight, scene):
-                    yield preferred_leader.PROPERTY.name, owed
+                for owed in properties.find_unpreferred_leaders(sight, scene):
+                    yield properties.PREFERRED_LEADER.name, owed
 
     def _owed_of(self, scene: Scene) -> Iterator[tuple[str, Owed]]:
         for name, of_partition in self._of_partition.items():

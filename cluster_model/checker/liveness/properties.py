@@ -3,12 +3,15 @@
 from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
 
+from cluster_model.broker.broker import Broker
 from cluster_model.broker.partition.partition import Replica
-from cluster_model.checker.liveness.owed import Owed, Property
-from cluster_model.checker.liveness.partition_state import Scene, Sight
+from cluster_model.checker.liveness.partition_state import Owed, Property, Scene, Sight, held_up, never_told, throttled
+from cluster_model.log.leader_epoch_cache import EpochCache
+from cluster_model.log.replica_log import ReplicaLog, differing
 from cluster_model.protocol.messages import NOBODY
+from cluster_model.protocol.versions import Profile
 
-PROPERTY: Final = Property(
+FETCHER_RESUMES: Final = Property(
     "fetcher-resumes",
     "A partition that a follower's fetcher gave up (FENCED_LEADER_EPOCH) is fetched again when the follower hears of a "
     "newer leader epoch, never by itself.",
@@ -103,3 +106,419 @@ class FailedFetchers:
     def load(self, saved: tuple[Any, ...]) -> None:
         """Undo of :meth:`save`."""
         self._failed = {key: _Failure(*failure) for key, failure in saved}
+
+
+# There is an active controller, as long as a majority of those who elect it hear each other.
+
+
+ACTIVE_CONTROLLER: Final = Property(
+    "active-controller",
+    "Somebody acts as the controller.",
+    "KRaft: fetch timeout, a request's timeout and five elections. ZooKeeper: a new leader of the ensemble, two "
+    "sessions and a reload.",
+    "whatever touches the majority of voters, or of the ensemble and the broker that may take office; without a "
+    "majority nothing is owed",
+)
+
+
+def find_missing_controller(sight: Sight) -> Iterator[Owed]:
+    """One obligation, while a majority is there and nobody it knows of acts."""
+    majorities = sight.majorities
+    if sight.world.profile.kraft:
+        if not majorities or any(sight.active in some for some in majorities):
+            return
+        scope, who = majorities[0], f"voters {_listed(majorities[0])} hear each other"
+    else:
+        if not majorities or sight.active != NOBODY:
+            return
+        servers = majorities[0]
+        brokers = [broker for broker in sight.world.brokers if sight.weather.is_sound((broker, *servers), sight.now)]
+        if not brokers:
+            return
+        scope = (*servers, brokers[0])
+        who = f"ZooKeeper servers {_listed(servers)} and broker {brokers[0]} hear each other"
+    epoch = sight.plane.controller_epoch()
+    bounds = sight.bounds
+    yield Owed(
+        "",
+        NOBODY,
+        epoch,
+        scope,
+        bounds.controller_us,
+        bounds.silence_us,
+        "nobody acts as controller, though {}",
+        (who,),
+    )
+
+
+def _listed(nodes: tuple[int, ...]) -> str:
+    return ", ".join(map(str, nodes))
+
+
+# A proposed change of the ISR is decided while there is a controller to decide it.
+
+
+ALTER_PARTITION: Final = Property(
+    "alter-partition",
+    "What a leader proposes (AlterPartition; up to 2.6 its write to ZooKeeper) is confirmed, refused, or made void by "
+    "newer metadata.",
+    "until metadata is there, and four seconds.",
+    "the leader, whoever is in the proposal, the active controller and its majority; without them nothing is owed",
+    "in ZooKeeper mode from 2.7 on a proposal that took effect, and whose answer was lost, waits for a newer leader "
+    "epoch",
+)
+
+
+def find_undecided_proposals(sight: Sight, scene: Scene) -> Iterator[Owed]:
+    """An obligation for a leader with a proposal."""
+    state, leader = scene.state, scene.leader
+    if leader is None or sight.controller == NOBODY:
+        return
+    pending = scene.leadership.pending
+    if pending is None:
+        return
+    token = (state.leader_epoch, leader.partition_epoch, state.partition_epoch, pending)
+    yield Owed(
+        scene.name, state.leader, token, sight.with_plane(*{state.leader: None, **dict.fromkeys(pending)}),
+        sight.bounds.proposal_us, sight.bounds.silence_us,
+        "leader {} proposed the ISR {}, and goes on waiting for an answer", (state.leader, list(pending)),
+        _explain_known_retry(sight, scene),
+    )  # fmt: skip
+
+
+def _explain_known_retry(sight: Sight, scene: Scene) -> str:
+    """Asking again after a lost answer, a ZooKeeper-mode controller finds its own write, and takes it for another's."""
+    profile, leader = sight.world.profile, scene.leader
+    if profile.kraft or leader is None or leader.partition_epoch >= scene.state.partition_epoch:
+        return ""
+    return (
+        f"known for {profile.name}: a controller that lost the answer to its own write answers INVALID_UPDATE_VERSION, "
+        "and only a newer leader epoch frees the leader; KRaft mode mended it"
+    )
+
+
+# Replicas that follow come to hold what their leader holds.
+
+
+CONVERGENCE: Final = Property(
+    "convergence",
+    "A follower's log is its leader's as far as both reach, and both have the same epochs for it; trailing epochs in "
+    "which nothing was written may be known to one of them only.",
+    "what isr-rejoined takes, and four fetches.",
+    "leader and follower; quotas, a damaged batch and a fetcher that waits for newer metadata are no broken promise",
+    "up to 0.10.2 logs part for good when followers cut to their own high watermark (KIP-101, 0.11); from 0.11 to 1.1 "
+    "after failovers in a row (KIP-279, 2.0)",
+)
+
+
+def find_divergent_followers(sight: Sight, scene: Scene) -> Iterator[Owed]:
+    """An obligation for each follower that holds anything else than its leader."""
+    state, leader = scene.state, scene.leader
+    if leader is None:
+        return
+    profile, bounds = sight.world.profile, sight.bounds
+    for broker, replica in scene.followers():
+        same = replica.log.extents == leader.log.extents and replica.log.epochs.entries == leader.log.epochs.entries
+        if same or not sight.serves(broker) or held_up(replica) or throttled(replica, leader, sight.brokers):
+            continue
+        parted = differing(leader.log, replica.log)
+        if parted:
+            offset, what = parted[0][0], "other records"
+        else:
+            offset, what = _epochs_part(leader.log, replica.log, profile), "another epoch"
+        if offset >= 0:
+            yield Owed(
+                scene.name, broker, (state.leader_epoch, what, offset), (state.leader, broker), bounds.converge_us,
+                bounds.silence_us, "broker {} follows leader {}, and has {} at offset {}",
+                (broker, state.leader, what, offset), _explain_known_divergence(profile) or never_told(sight, replica),
+            )  # fmt: skip
+
+
+def _explain_known_divergence(profile: Profile) -> str:
+    if not profile.epoch_truncation:
+        return f"known for {profile.version}: followers cut to their own high watermark; KIP-101 mended it in 0.11"
+    if not profile.kip_279:
+        return f"known for {profile.version}: failovers in a row mislead followers; KIP-279 mended it in 2.0"
+    return ""
+
+
+def _epochs_part(one: ReplicaLog, other: ReplicaLog, profile: Profile) -> int:
+    """First offset of a stint, in both logs, whose record is of another epoch by one cache than by the other; -1: none.
+
+    Only what was written counts, so entries of empty epochs make no difference.
+    """
+    if not profile.epoch_truncation or one.epochs.entries == other.epochs.entries:
+        return -1
+    start, end = max(one.log_start, other.log_start), min(one.leo, other.leo)
+    for begins, _stint in one.extents:
+        offset = max(begins, start)
+        if offset < end and _epoch_at(one.epochs, offset) != _epoch_at(other.epochs, offset):
+            return offset
+    return -1
+
+
+def _epoch_at(cache: EpochCache, offset: int) -> int:
+    return max((epoch for epoch, start in cache.entries if start <= offset), default=-1)
+
+
+# A follower has its leader's high watermark once the partition is idle.
+
+
+FOLLOWER_HW: Final = Property(
+    "follower-hw",
+    "On an idle partition every in-sync follower that runs knows the leader's high watermark.",
+    "two fetches of replica.fetch.wait.max.ms with a back-off each: a rising high watermark wakes no parked fetch.",
+    "leader and follower; quotas are no broken promise",
+    "up to 2.1 a broker that is back before its session has ended is told nothing (KIP-380)",
+)
+
+
+def find_stale_follower_watermarks(sight: Sight, scene: Scene) -> Iterator[Owed]:
+    """An obligation for each member of the ISR with another high watermark; whatever moves makes it another."""
+    state, leader = scene.state, scene.leader
+    if leader is None:
+        return
+    for broker, replica in scene.followers():
+        if replica.hw == leader.hw or broker not in state.isr or not sight.serves(broker) or held_up(replica):
+            continue
+        if throttled(replica, leader, sight.brokers):
+            continue
+        token = (state.leader_epoch, leader.hw, leader.log.leo, replica.hw, replica.log.leo)
+        yield Owed(
+            scene.name, broker, token, (state.leader, broker), sight.bounds.follower_us, sight.bounds.silence_us,
+            "broker {} has HW {}, its leader {} has {}, and nothing is written",
+            (broker, replica.hw, state.leader, leader.hw), never_told(sight, replica),
+            sight.hw_moved.get(scene.name, -1),
+        )  # fmt: skip
+
+
+# The high watermark reaches the end of the leader's log once nothing is produced and the whole ISR is there.
+
+
+HW_REACHES_LEO: Final = Property(
+    "hw-reaches-leo",
+    "On a partition that nobody writes to, everything in the leader's log is committed.",
+    "until metadata is there, and three fetches with a back-off each; while there are followers out of the ISR "
+    "replica.lag.time.max.ms besides, for which one that is caught up may hold it back.",
+    "the leader and every member of the ISR; a proposed change of the ISR, and since 3.7 an ISR below "
+    "min.insync.replicas, and quotas hold it back rightly",
+    "up to 2.1 a broker that is back before its session has ended is told nothing (KIP-380)",
+)
+
+
+def find_uncommitted_tails(sight: Sight, scene: Scene) -> Iterator[Owed]:
+    """An obligation for a leader with records that are not committed; any new record makes it another."""
+    state, leader = scene.state, scene.leader
+    if leader is None or leader.hw >= leader.log.leo or scene.leadership.pending is not None:
+        return
+    if sight.world.profile.hw_needs_min_isr and len(state.isr) < scene.min_isr:
+        return
+    members = [scene.replicas.get(broker) for broker in state.isr if broker != state.leader]
+    if any(member is None or held_up(member) or not sight.serves(member.broker) for member in members):
+        return
+    if any(member is not None and throttled(member, leader, sight.brokers) for member in members):
+        return
+    known = next((why for member in members if member is not None and (why := never_told(sight, member))), "")
+    token = (state.leader_epoch, leader.log.leo, leader.hw, state.isr)
+    bound_us = sight.bounds.commit_us + (sight.bounds.lag_us if len(state.isr) < len(state.replicas) else 0)
+    yield Owed(
+        scene.name, state.leader, token, (*state.isr,), bound_us, sight.bounds.silence_us,
+        "the HW of leader {} stands at {}, its log ends at {}, and all of ISR {} are there",
+        (state.leader, leader.hw, leader.log.leo, list(state.isr)), known, _written_us(leader.log),
+    )  # fmt: skip
+
+
+def _written_us(log: ReplicaLog) -> int:
+    """When the last record was appended; nothing has been written since."""
+    return log.lineage_at(log.leo - 1).batch_at(log.leo - 1).appended_us if log.leo > log.log_start else -1
+
+
+# Every live follower that catches up returns to the ISR.
+
+
+ISR_REJOINED: Final = Property(
+    "isr-rejoined",
+    "A follower that runs, is registered and hears its leader gets nearer to it, and is in the ISR once it has reached "
+    "the leader's high watermark and the start of its epoch.",
+    "until metadata is there, and three fetches with a back-off each; every step nearer and every proposed ISR start "
+    "it anew, and up to 0.10.1, where replica.lag.time.max.ms comes on top, every record that the leader writes.",
+    "leader, follower, the active controller and its majority; quotas, a damaged batch and a fetcher "
+    "that waits for newer metadata are no broken promise",
+    "up to 2.1 a broker that is back before its session has ended is told nothing (KIP-380)",
+)
+
+
+def find_followers_outside_isr(sight: Sight, scene: Scene) -> Iterator[Owed]:
+    """An obligation for each follower outside the ISR that could be in it."""
+    state, leader = scene.state, scene.leader
+    if leader is None or sight.controller == NOBODY or len(state.isr) == len(state.replicas):
+        return
+    leadership = scene.leadership
+    if leadership.pending is not None:
+        return
+    target = leader.hw
+    if sight.world.profile.isr_epoch_start:
+        target = max(target, leadership.epoch_start)
+    for broker, replica in scene.followers():
+        if broker in state.isr or broker in state.removing or not sight.eligible(broker) or held_up(replica):
+            continue
+        if throttled(replica, leader, sight.brokers):
+            continue
+        leo = replica.log.leo
+        place = leo if leo < target else -1
+        waits = sight.world.profile.hw_waits_caught_up
+        pace, lag_us = (-1, 0) if waits else (leader.log.leo, sight.bounds.lag_us)
+        yield Owed(
+            scene.name, broker, (state.leader_epoch, place, pace), sight.with_plane(broker, state.leader),
+            sight.bounds.rejoin_us + lag_us, sight.bounds.silence_us,
+            "broker {} is out of the ISR {}, lives, and has {} of what leader {} has up to {}",
+            (broker, list(state.isr), leo, state.leader, target), never_told(sight, replica),
+        )  # fmt: skip
+
+
+# Every partition with somebody who may lead it has a leader that knows of it.
+
+
+LEADER_ELECTED: Final = Property(
+    "leader-elected",
+    "A partition has a leader if a member of its ISR is alive, without any an eligible leader replica (KIP-966), or "
+    "any replica where unclean.leader.election.enable is on; and who was elected leads.",
+    "broker.session.timeout.ms, or the ZooKeeper session with its ticks, and a second; for an unclean election in "
+    "KRaft mode unclean.leader.election.interval.ms besides, from 3.9 on.",
+    "the broker that may lead, the one that led, the active controller and its majority; a new controller starts every "
+    "session anew; without one nothing is owed",
+    "up to 2.1 a broker that is back before its session has ended is told nothing (KIP-380)",
+)
+
+
+def find_missing_leaders(sight: Sight, scene: Scene) -> Iterator[Owed]:
+    """One obligation, while there is no leader and somebody who may be it, or the leader does not know."""
+    state = scene.state
+    if scene.leader is not None or sight.controller == NOBODY:
+        return
+    if state.leader != NOBODY and sight.eligible(state.leader):
+        yield from _to_be_told(sight, scene)
+        return
+    candidates = [broker for broker in may_lead(sight, scene) if sight.eligible(broker) and broker in scene.replicas]
+    if not candidates:
+        return
+    candidate, unclean = candidates[0], candidates[0] not in (*state.isr, *state.elr)
+    gone = "nobody leads" if state.leader == NOBODY else f"broker {state.leader}, which leads, is gone"
+    standing = "may lead by an unclean election" if unclean else "may lead"
+    brokers = (candidate,) if state.leader == NOBODY else (candidate, state.leader)
+    yield Owed(
+        scene.name, candidate, state.leader_epoch, sight.with_plane(*brokers),
+        sight.bounds.leader_us + (sight.bounds.sweep_us if unclean else 0), sight.bounds.silence_us,
+        "{}, and broker {}, which lives, {}", (gone, candidate, standing),
+    )  # fmt: skip
+
+
+def may_lead(sight: Sight, scene: Scene) -> tuple[int, ...]:
+    """Replicas that the rules let be elected without anybody's asking, in assignment order, alive or not."""
+    state, profile = scene.state, sight.world.profile
+    known = state.isr
+    if not known and profile.elr:
+        known = state.elr or ((state.last_known,) if state.last_known != NOBODY else ())
+    clean = [broker for broker in state.replicas if broker in known]
+    if not scene.unclean or (profile.kraft and not sight.bounds.sweep_us):
+        # KRaft controllers before 3.9 look only when a broker comes or goes: the setting may have come later.
+        return tuple(clean)
+    return (*clean, *[broker for broker in state.replicas if broker not in known])
+
+
+def _to_be_told(sight: Sight, scene: Scene) -> Iterator[Owed]:
+    """Its leader runs and is alive, and has not taken office."""
+    state = scene.state
+    replica = scene.replicas.get(state.leader)
+    if replica is None:
+        return
+    bounds = sight.bounds
+    yield Owed(
+        scene.name, state.leader, state.leader_epoch, sight.with_plane(state.leader),
+        bounds.leader_us + bounds.told_us, bounds.silence_us,
+        "broker {} is its leader in epoch {}, and does not lead", (state.leader, state.leader_epoch),
+        never_told(sight, replica),
+    )  # fmt: skip
+
+
+# Every request that waits at a broker is answered when its time is over, or its leadership.
+
+
+DELAYED_REQUESTS_ANSWERED: Final = Property(
+    "parked-requests",
+    "A parked produce is answered when its request.timeout.ms is over and at once when the broker leads no more, a "
+    "parked fetch when its fetch.max.wait.ms is over.",
+    "a second beyond the request's own time.",
+    "the broker that it waits at",
+)
+
+
+def find_unanswered_requests(sight: Sight) -> Iterator[Owed]:
+    """An obligation for the oldest request of each kind that waits too long for a partition at a broker.
+
+    Those behind it wait for the same reason; followers' fetches show by their high watermarks.
+    """
+    for number, broker in sight.brokers.items():
+        if (broker.purgatory.produces or broker.purgatory.fetches) and sight.weather.runs(number):
+            yield from _produces(sight, number, broker)
+            yield from _fetches(sight, number, broker)
+
+
+def _produces(sight: Sight, number: int, broker: Broker) -> Iterator[Owed]:
+    told: dict[tuple[str, bool], None] = {}
+    bound_us = sight.bounds.parked_us
+    for token, produce in broker.purgatory.produces.items():
+        replica, late = broker.replicas.get(produce.partition), produce.deadline < sight.now
+        if (produce.partition, late) in told or not (late or replica is None or replica.leadership is None):
+            continue
+        told[produce.partition, late] = None
+        yield Owed(
+            produce.partition, number, ("produce", token, late), (number,), bound_us, bound_us,
+            "a produce at broker {} waits for offset {}, and {}",
+            (number, produce.base, "its time is over" if late else "the broker leads no more"),
+            since_us=produce.deadline if late else -1,
+        )  # fmt: skip
+
+
+def _fetches(sight: Sight, number: int, broker: Broker) -> Iterator[Owed]:
+    told: dict[str, None] = {}
+    bound_us = sight.bounds.parked_us
+    for token, fetch in broker.purgatory.fetches.items():
+        partition = fetch.request.partitions[0].partition if fetch.request.partitions else ""
+        if fetch.deadline >= sight.now or partition in told:
+            continue
+        told[partition] = None
+        yield Owed(
+            partition, number, ("fetch", token), (number,), bound_us, bound_us,
+            "a fetch at broker {} waits on, and its time is over", (number,), since_us=fetch.deadline,
+        )  # fmt: skip
+
+
+# The preferred replica leads again, where ``auto.leader.rebalance.enable`` is on.
+
+
+PREFERRED_LEADER: Final = Property(
+    "preferred-leader",
+    "A partition's first replica leads it once it is alive and in the ISR; in ZooKeeper mode only where more than "
+    "leader.imbalance.per.broker.percentage of a broker's partitions are led by others.",
+    "leader.imbalance.check.interval.seconds, five seconds, and an election's time; any other leader or ISR starts it "
+    "anew. At the end it is unjudged only where another replica leads.",
+    "the preferred replica, the active controller and its majority; without a controller, and where "
+    "rebalancing is off, nothing is owed",
+)
+
+
+def find_unpreferred_leaders(sight: Sight, scene: Scene) -> Iterator[Owed]:
+    """An obligation for a partition that its preferred replica could lead, and does not."""
+    state, bounds = scene.state, sight.bounds
+    first = state.replicas[0]
+    if not bounds.preferred_us or state.leader in (NOBODY, first) or first not in state.isr:
+        return
+    if sight.controller == NOBODY or not sight.eligible(first) or scene.leader is None:
+        return
+    if not sight.world.profile.kraft and (state.adding or state.removing or not sight.imbalanced(first)):
+        return
+    yield Owed(
+        scene.name, first, (state.leader_epoch, state.isr), sight.with_plane(first), bounds.preferred_us,
+        bounds.silence_us, "broker {} should lead, lives and is in sync, and broker {} leads", (first, state.leader),
+    )  # fmt: skip

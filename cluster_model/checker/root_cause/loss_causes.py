@@ -7,14 +7,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from cluster_model.checker.history.partition_history import Cut, History
-from cluster_model.checker.history.witnesses import Scene, Witness
-from cluster_model.checker.root_cause import cause_codes as codes
-from cluster_model.controller.rules.change import LAST_KNOWN
+from cluster_model.checker.history.partition_history import Cut, History, Scene, Witness
+from cluster_model.checker.root_cause import findings as codes
+from cluster_model.controller.rules.partition_change import LAST_KNOWN
 from cluster_model.log.batch_store import Lineage
 from cluster_model.log.crash_recovery import DISK_LOSS, POWER_LOSS
-from cluster_model.protocol.damage import CORRUPT_BATCH
 from cluster_model.protocol.events import BatchDamaged, LeaderElected
+from cluster_model.protocol.records import CORRUPT_BATCH
 from cluster_model.protocol.versions import Profile
 from cluster_model.util.ranges import Range
 

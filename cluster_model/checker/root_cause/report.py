@@ -7,18 +7,14 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from cluster_model.checker.history.partition_history import History
-from cluster_model.checker.ledger.attempts import Attempts
-from cluster_model.checker.ledger.consumption import ReaderEvents
+from cluster_model.checker.ledger.consumption import ReaderEvents, Readings
+from cluster_model.checker.ledger.duplicates import Attempts
 from cluster_model.checker.ledger.ledger import Ledger
-from cluster_model.checker.ledger.readings import Readings
 from cluster_model.checker.ledger.transaction_outcomes import Transacted
-from cluster_model.checker.root_cause.delivery_findings import RepeatFindings
-from cluster_model.checker.root_cause.finding_text import grouped
+from cluster_model.checker.root_cause.delivery_findings import ReaderFindings, RepeatFindings, TransactionFindings
+from cluster_model.checker.root_cause.finding_text import Told, grouped
 from cluster_model.checker.root_cause.findings import LOST, Finding, Place
-from cluster_model.checker.root_cause.lost_findings import LostFindings
-from cluster_model.checker.root_cause.reader_findings import ReaderFindings
-from cluster_model.checker.root_cause.telling import Told
-from cluster_model.checker.root_cause.transaction_findings import TransactionFindings
+from cluster_model.checker.root_cause.loss_chain import LostFindings
 from cluster_model.observation.cluster_state import World
 from cluster_model.protocol.events import RecordsLost
 

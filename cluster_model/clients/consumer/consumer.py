@@ -5,26 +5,24 @@ when they are fetched, and not when they have been processed. An exception that 
 which closes its consumer.
 """
 
+import re
 from collections.abc import Callable, Mapping
+from functools import partial
 from types import MappingProxyType
 from typing import Any, Final
 
 from cluster_model.clients.consumer.config import GroupSettings
-from cluster_model.clients.consumer.coordination import ModernCoordination
+from cluster_model.clients.consumer.consumer_protocol import ModernCoordination
 from cluster_model.clients.consumer.coordinator import Coordination
-from cluster_model.clients.consumer.dead_letters import DeadLetters
 from cluster_model.clients.consumer.fetcher import Fetcher, Handed
-from cluster_model.clients.consumer.in_hand import InHand
-from cluster_model.clients.consumer.joining import coordination_of
+from cluster_model.clients.consumer.membership import topic_of
 from cluster_model.clients.consumer.offset_commits import ASYNC, CLOSE, RETRIABLE, SYNC, Outcome
-from cluster_model.clients.consumer.phases import CLOSED, CLOSING, COMMITTING, DELIVERING, POLLING, PROCESSING, STARTING
-from cluster_model.clients.consumer.record_handler import CRASH, GONE_BACK, RETRY, THROWN, Handling
-from cluster_model.clients.consumer.reset_policy import reset_policy
-from cluster_model.clients.consumer.subscription_state import Positions
+from cluster_model.clients.consumer.record_handler import CRASH, GONE_BACK, RETRY, THROWN, DeadLetters, Handling, InHand
+from cluster_model.clients.consumer.subscription_state import Positions, reset_policy
 from cluster_model.clients.metadata import Metadata
 from cluster_model.kernel.event_loop import Payload
 from cluster_model.kernel.node_context import Alarm, Port
-from cluster_model.kernel.rng import Stream
+from cluster_model.kernel.rng import Stream, uuid
 from cluster_model.log.batch_store import Lineages
 from cluster_model.protocol.configs import ConsumerConfig
 from cluster_model.protocol.events import ConsumerFailed, Event, HandlerFailed, RecordsAbandoned, RecordsRead
@@ -39,7 +37,63 @@ from cluster_model.protocol.messages import (
     PartitionState,
 )
 from cluster_model.protocol.versions import Profile
-from cluster_model.spec.application import ASYNC_RETRY, Application, Failing
+from cluster_model.spec.cluster_spec import ASYNC_RETRY, Application, Failing
+from cluster_model.spec.internal_topics import INTERNAL
+
+# How a consumer comes to be a member of a group: what it subscribes to, and by which protocol.
+
+
+def coordination_of(
+    port: Port,
+    named: tuple[str, str],
+    profile: Profile,
+    settings: GroupSettings,
+    metadata: Metadata,
+    positions: Positions,
+    wanted: tuple[tuple[str, ...], str],
+    stream: Stream | None,
+    rack: str,
+    emit: Callable[[Event], None],
+) -> Coordination | ModernCoordination:
+    """A member's side of its group; ``wanted``: topics, or a pattern for them.
+
+    A member that makes its own id (KIP-848) draws it from ``stream``.
+    """
+    topics, pattern = wanted
+
+    def subscription() -> tuple[str, ...]:
+        if not pattern:
+            return topics
+        known = dict.fromkeys(topic_of(name) for name in metadata.states)
+        # Internal topics are left out of patterns (``exclude.internal.topics``).
+        return tuple(sorted(name for name in known if name not in INTERNAL and re.fullmatch(pattern, name)))
+
+    if settings.modern:
+        by_server = profile.server_patterns
+        return ModernCoordination(
+            port, named, profile, settings, metadata, positions, subscription, pattern if by_server else "",
+            partial(uuid, stream) if stream is not None and by_server else None, emit,
+        )  # fmt: skip
+    return Coordination(port, named, profile, settings, metadata, positions, subscription, rack, emit)
+
+
+# Where the thread of a consumer's application is.
+
+
+POLLING: Final = 0
+"""The application waits in a poll ..."""
+PROCESSING: Final = 1
+"""... has records in hand ..."""
+COMMITTING: Final = 2
+"""... waits in a commitSync ..."""
+CLOSING: Final = 3
+"""... or in a close ..."""
+CLOSED: Final = 4
+"""... and is done with it."""
+STARTING: Final = 5
+"""A process that has just started knows of no topics yet."""
+DELIVERING: Final = 6
+"""The application waits for the outcome of a dead letter."""
 
 NO_RACKS: Final[Mapping[int, str]] = MappingProxyType({})
 

@@ -6,11 +6,10 @@ busy with the last ones. Errors too are dealt with by the poll that comes to the
 fetched for a position that the partition has left since is thrown away.
 """
 
+from collections.abc import Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
-from cluster_model.broker.partition.session_handle import SessionHandle
-from cluster_model.clients.consumer.aborted import Range, handed_out
-from cluster_model.clients.consumer.preferred import PreferredReplicas
+from cluster_model.broker.partition.fetch_sessions import SessionHandle
 from cluster_model.clients.consumer.subscription_state import Positions
 from cluster_model.clients.metadata import Metadata
 from cluster_model.kernel.node_context import Port
@@ -27,8 +26,104 @@ from cluster_model.protocol.messages import (
     FetchRequest,
     FetchResponse,
 )
-from cluster_model.protocol.slices import readable
+from cluster_model.protocol.records import ABORT, TRANSACTIONAL, Slice, readable
 from cluster_model.protocol.versions import Profile
+
+# What of a fetch's answer an application gets to see (``CompletedFetch.nextFetchedRecord``, KIP-98).
+#
+# Markers never reach it. A consumer that reads committed data only also leaves out what was aborted: the broker sends
+# it all the same, and says which transactions those are.
+
+
+Range = tuple[int, int]
+"""Offsets ``[start, end)``."""
+
+
+def handed_out(lineages: Lineages, records: Slice, aborted: Sequence[tuple[int, int]] = ()) -> Iterator[Range]:
+    """The offsets to hand out, ascending; the position moves to the end of the answer whatever they are.
+
+    ``aborted`` are (producer id, first offset) as the answer lists them; none for who reads uncommitted data too.
+    Neighbouring batches are one range.
+    """
+    if not records.extents:
+        return
+    start = end = -1
+    for low, high in _ranges(lineages, records, aborted):
+        if low == end:
+            end = high
+            continue
+        if start < end:
+            yield start, end
+        start, end = low, high
+    if start < end:
+        yield start, end
+
+
+def _ranges(lineages: Lineages, records: Slice, aborted: Sequence[tuple[int, int]]) -> Iterator[Range]:
+    cleaned = records.cleaned
+    if not lineages.any_transactional(records.extents):
+        yield from [(records.start, records.end)] if cleaned is None else cleaned.left(records.start, records.end)
+        return
+    coming = sorted(aborted, key=lambda each: each[1])
+    gone: dict[int, None] = {}
+    at = records.start
+    for batch, end in lineages.batches_of(records.extents, records.end):
+        start, at = at, end
+        while coming and coming[0][1] < end:
+            gone[coming.pop(0)[0]] = None
+        if batch.kind >= ABORT:
+            if batch.kind == ABORT and (cleaned is None or not cleaned.gone(batch)):
+                gone.pop(batch.producer_id, None)
+        elif batch.kind != TRANSACTIONAL or batch.producer_id not in gone:
+            yield from [(start, end)] if cleaned is None else cleaned.left(start, end)
+
+
+# The replicas that leaders have sent a consumer to, each for a while (``SubscriptionState.preferredReadReplica``).
+
+
+class PreferredReplicas:
+    """KIP-392: partition → the follower to read from, until its lease ends or anything goes wrong there."""
+
+    __slots__ = ("_lease_us", "_metadata", "_replicas")
+
+    def __init__(self, metadata: Metadata, lease_us: int) -> None:
+        """``lease_us`` is ``metadata.max.age.ms``: after that the leader is asked again."""
+        self._metadata = metadata
+        self._lease_us = lease_us
+        self._replicas: dict[str, tuple[int, int]] = {}
+        """Partition → (broker, end of its lease)."""
+
+    def set(self, partition: str, broker: int, now: int) -> None:
+        """The leader named a replica to read from."""
+        self._replicas[partition] = (broker, now + self._lease_us)
+
+    def source(self, partition: str, leader: int, now: int) -> int:
+        """Whom to fetch from (``selectReadReplica``): a replica that metadata lacks is given up for ``leader``."""
+        known = self._replicas.get(partition)
+        if known is None:
+            return leader
+        broker, until = known
+        if now >= until:
+            del self._replicas[partition]
+            return leader
+        if not self._metadata.holds(partition, broker):
+            del self._replicas[partition]
+            self._metadata.refresh()
+            return leader
+        return broker
+
+    def clear(self, partition: str) -> bool:
+        """Something went wrong: the leader is next. False if there was none to give up."""
+        return self._replicas.pop(partition, None) is not None
+
+    def save(self) -> tuple[Any, ...]:
+        """All state."""
+        return tuple(self._replicas.items())
+
+    def load(self, saved: tuple[Any, ...]) -> None:
+        """Undo of :meth:`save`."""
+        self._replicas = dict(saved)
+
 
 _STAYS: Final = KafkaError.UNKNOWN_LEADER_EPOCH
 """The one error after which metadata is not asked for: the broker is behind, not the client."""

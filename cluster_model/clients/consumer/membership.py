@@ -5,12 +5,12 @@ From then on heartbeats tell it when to join again. With ILLEGAL_GENERATION it k
 UNKNOWN_MEMBER_ID it does not; in both cases what it owned is lost. FENCED_INSTANCE_ID is the end.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from cluster_model.clients.consumer.assigning import Racks, assign, racks, sizes, topic_of
+from cluster_model.assignors.base import Member, TopicPartition, Topics
+from cluster_model.assignors.registry import CLIENT_ASSIGNORS
 from cluster_model.clients.consumer.config import GroupSettings
-from cluster_model.clients.consumer.heartbeat import Heartbeat
 from cluster_model.clients.coordinator_connection import CoordinatorLink
 from cluster_model.clients.metadata import Metadata
 from cluster_model.protocol.errors import KafkaError
@@ -19,6 +19,7 @@ from cluster_model.protocol.group_messages import (
     Assignment,
     HeartbeatRequest,
     HeartbeatResponse,
+    JoinGroupMember,
     JoinGroupRequest,
     JoinGroupResponse,
     LeaveGroupRequest,
@@ -28,6 +29,143 @@ from cluster_model.protocol.group_messages import (
     SyncGroupRequest,
     SyncGroupResponse,
 )
+
+# What a group's leader does with the members it is told of (``ConsumerCoordinator.onLeaderElected``).
+
+
+Racks = dict[TopicPartition, tuple[str, ...]]
+"""Partition → racks that have a replica of it."""
+
+
+def topic_of(partition: str) -> str:
+    """The topic of a partition such as ``orders-0``."""
+    return partition.rpartition("-")[0]
+
+
+def parsed(partition: str) -> TopicPartition:
+    """A partition as assignors want it."""
+    topic, _dash, number = partition.rpartition("-")
+    return TopicPartition(topic, int(number))
+
+
+def sizes(metadata: Metadata, topics: Iterable[str]) -> dict[str, int]:
+    """Topic → how many partitions the client's metadata has of it, 0 of a topic that it lacks."""
+    wanted = dict.fromkeys(sorted(topics), 0)
+    for name in metadata.states:
+        topic = topic_of(name)
+        if topic in wanted:
+            wanted[topic] += 1
+    return wanted
+
+
+def racks(metadata: Metadata, topics: Mapping[str, int]) -> Racks:
+    """Partition → the racks of its replicas as far as known, of topics with their sizes; none without racks."""
+    if not any(metadata.racks.values()):
+        return {}
+    found: Racks = {}
+    for partition in [TopicPartition(topic, number) for topic, size in topics.items() for number in range(size)]:
+        replicas = metadata.states[str(partition)].replicas if str(partition) in metadata.states else ()
+        found[partition] = tuple(sorted({metadata.racks[broker] for broker in replicas if metadata.racks.get(broker)}))
+    return found
+
+
+def assign(
+    protocol: str, members: Sequence[JoinGroupMember], known: dict[str, int], near: Racks
+) -> tuple[tuple[str, Assignment], ...]:
+    """Everybody's share by the assignor that the coordinator chose, over the topics that the leader knows.
+
+    ``near`` are the racks of their partitions.
+    """
+    found = CLIENT_ASSIGNORS[protocol].assign(
+        [
+            Member(
+                id=member.member_id,
+                topics=member.metadata.topics,
+                instance=member.group_instance_id,
+                rack=member.metadata.rack,
+                owned=tuple([parsed(partition) for partition in member.metadata.owned]),
+                generation=member.metadata.generation,
+            )
+            for member in members
+        ],
+        Topics(known, near),
+    )
+    return tuple([(member, Assignment(tuple(map(str, share)))) for member, share in found.items()])
+
+
+# A member's timers (``Heartbeat``): when the next heartbeat is due, how long the coordinator has been silent.
+
+
+class Heartbeat:
+    """Times in virtual µs."""
+
+    __slots__ = ("_asked", "_heard_at", "_next_at", "_settings", "running")
+
+    def __init__(self, settings: GroupSettings) -> None:
+        self._settings = settings
+        self.running = False
+        self._next_at = 0
+        self._heard_at = 0
+        self._asked = 0
+        """Correlation of the one under way, 0 for none."""
+
+    def start(self, now: int) -> None:
+        """The member has joined."""
+        self.running = True
+        self._heard_at = now
+        self._next_at = now + self._settings.heartbeat_us
+        self._asked = 0
+
+    def stop(self) -> None:
+        """It joins anew, or is none; whatever is under way is of no interest."""
+        self.running = False
+
+    def due_now(self, now: int) -> bool:
+        """Whether the next one is to be sent."""
+        return self.running and not self._asked and now >= self._next_at
+
+    def session_over(self, now: int) -> bool:
+        """Whether nothing was heard for a whole session: the coordinator is looked for anew."""
+        return self.running and now - self._heard_at >= self._settings.session_us
+
+    def sent(self, now: int, correlation: int) -> None:
+        """One is under way; the next is due an interval after it."""
+        self._asked = correlation
+        self._next_at = now + self._settings.heartbeat_us
+
+    def expects(self, correlation: int) -> bool:
+        """Whether that one is under way."""
+        return self.running and self._asked == correlation
+
+    def heard(self, now: int) -> None:
+        """The session begins anew, whatever is under way."""
+        self._heard_at = now
+
+    def answered(self, now: int) -> None:
+        """The coordinator knows the member."""
+        self._asked = 0
+        self._heard_at = now
+
+    def failed(self, now: int) -> None:
+        """It was refused or lost: the next one after the back-off."""
+        self._asked = 0
+        self._next_at = now + self._settings.backoff_us
+
+    def due(self) -> int:
+        """When something is to be looked at, -1 never."""
+        if not self.running:
+            return -1
+        over = self._heard_at + self._settings.session_us
+        return over if self._asked else min(over, self._next_at)
+
+    def save(self) -> tuple[Any, ...]:
+        """All state."""
+        return (self.running, self._next_at, self._heard_at, self._asked)
+
+    def load(self, saved: tuple[Any, ...]) -> None:
+        """Undo of :meth:`save`."""
+        self.running, self._next_at, self._heard_at, self._asked = saved
+
 
 UNJOINED: Final = 0
 PREPARING: Final = 1

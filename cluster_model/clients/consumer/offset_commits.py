@@ -6,9 +6,8 @@ retriable; commitAsync never is. The broker keeps the last commit it has appende
 """
 
 from collections.abc import Callable, Mapping
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, Protocol
 
-from cluster_model.clients.consumer.committer import Committer
 from cluster_model.clients.consumer.config import GroupSettings
 from cluster_model.clients.consumer.membership import STABLE, exception
 from cluster_model.clients.consumer.subscription_state import Positions
@@ -22,6 +21,37 @@ from cluster_model.protocol.group_messages import (
     OffsetFetchResponse,
 )
 from cluster_model.protocol.versions import Profile
+
+# Who commits: what commits have to know of a member, whatever protocol it goes by.
+
+
+class Committer(Protocol):
+    """A member of a group."""
+
+    group: str
+
+    @property
+    def state(self) -> int:
+        """``membership.STABLE`` while it may commit."""
+
+    @property
+    def rebalancing(self) -> bool:
+        """Whether it may not because of a rebalance."""
+
+    @property
+    def generation(self) -> int:
+        """Its generation, or its epoch."""
+
+    @property
+    def member_id(self) -> str:
+        """Its id."""
+
+    def request_rejoin(self) -> None:
+        """A commit was answered REBALANCE_IN_PROGRESS."""
+
+    def refused(self, error: KafkaError, now: int) -> None:
+        """A commit was answered that this is no member of today."""
+
 
 AUTO: Final = "auto"
 SYNC: Final = "sync"

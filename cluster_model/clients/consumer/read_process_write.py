@@ -12,16 +12,15 @@ not committed is written again (at least once). If some of it failed, it goes ba
 from collections.abc import Mapping
 from typing import Any, Final
 
-from cluster_model.clients.consumer.consumer import NO_RACKS, Consumer
+from cluster_model.clients.consumer.consumer import CLOSED, CLOSING, DELIVERING, NO_RACKS, POLLING, STARTING, Consumer
 from cluster_model.clients.consumer.fetcher import Handed
 from cluster_model.clients.consumer.membership import STABLE
-from cluster_model.clients.consumer.phases import CLOSED, CLOSING, DELIVERING, POLLING, STARTING
 from cluster_model.clients.consumer.record_handler import RETRY
 from cluster_model.clients.producer.application_producers import FATAL, WRITTEN, Output, TransactionalOutput
 from cluster_model.clients.producer.transaction_manager import GroupOffsets
 from cluster_model.protocol.events import ConsumerFailed
 from cluster_model.protocol.messages import PartitionState
-from cluster_model.spec.application import Failing
+from cluster_model.spec.cluster_spec import Failing
 
 ABORTED: Final = "transaction aborted"
 """Why an application goes back to records ..."""

@@ -2,16 +2,177 @@
 
 A record that the application's own rule cannot process fails for whoever reads it. Faults add to that: *poison* is in
 the record, and fails every time; otherwise every attempt is drawn anew. What the application does then is its policy
-(:class:`~cluster_model.spec.application.Application`), unless the fault says otherwise.
+(:class:`~cluster_model.spec.cluster_spec.Application`), unless the fault says otherwise.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final, NamedTuple
 
 from cluster_model.clients.consumer.fetcher import Handed
-from cluster_model.clients.consumer.in_hand import Left
-from cluster_model.spec.application import Application, Failing
-from cluster_model.util.mixing import mixed, number_of
+from cluster_model.clients.producer.application_producers import DrivenProducer
+from cluster_model.protocol.events import Event, RecordDeadLettered, RecordsAbandoned
+from cluster_model.spec.cluster_spec import Application, Failing
+from cluster_model.util.deterministic_math import mixed, number_of
+
+# Dead letters: records that a handler cannot process, sent to a topic of their own before anything is committed.
+#
+# The application has a producer for them, beside its consumer and in the same process. It sends one letter after the
+# other, each with ``send().get()``: the next step waits for the outcome. If a letter fails, or nobody knows what
+# became
+# of it, the application goes back to that record, polls it once more, and has its handler try it again, as Spring's
+# ``DefaultErrorHandler`` does when its ``DeadLetterPublishingRecoverer`` throws. So no record is lost: offsets behind
+# it
+# are committed only after its letter was acknowledged. A letter that was written while nobody was told, or whose
+# record
+# was not committed before a crash, is written again.
+
+
+SUFFIX: Final = ".dead-letter"
+"""Behind a member's name: its producer's."""
+NOT_SENT: Final = "dead letter not sent"
+"""Why an application goes back to a record."""
+
+
+class LetterProducer(DrivenProducer):
+    """The node: a producer that sends one record when it is asked to, and tells whether it was acknowledged."""
+
+    __slots__ = ("_acked_before", "_sending", "told")
+
+    def __init__(self, *parts: Any) -> None:
+        """``parts`` are those of every producer."""
+        super().__init__(*parts)
+        self.told: Callable[[bool], None] = lambda acked: None
+        """Called with the outcome."""
+        self._sending = False
+        self._acked_before = 0
+
+    @property
+    def now(self) -> int:
+        """Virtual microseconds."""
+        return self._port.now
+
+    def send(self) -> None:
+        """One record; not before the last one has its outcome."""
+        self._sending = True
+        self._acked_before = self.acked
+        self._hand_over(1, self._port.now)
+
+    def _look(self) -> None:
+        """Tell the outcome when it has come: the record waits for nothing any more."""
+        if self._sending and not self._held and not self._accumulator.unsettled:
+            self._sending = False
+            self.told(self.acked > self._acked_before)
+
+    def save(self) -> tuple[Any, ...]:
+        """All state."""
+        return (super().save(), self._sending, self._acked_before)
+
+    def load(self, saved: tuple[Any, ...]) -> None:
+        """Undo of :meth:`save`."""
+        producer, self._sending, self._acked_before = saved
+        super().load(producer)
+
+
+class DeadLetters:
+    """Of one member's application."""
+
+    __slots__ = ("_done", "_emit", "_every", "_left", "_named", "producer")
+
+    def __init__(
+        self, producer: LetterProducer, named: tuple[str, str], every: int, emit: Callable[[Event], None]
+    ) -> None:
+        """``named``: the member's and the group's name; ``every``: the handler fails once in so many offsets."""
+        self.producer = producer
+        producer.told = self._outcome
+        self._named = named
+        self._every = every
+        self._emit = emit
+        self._left: tuple[Failing, ...] = ()
+        """What has no letter yet, the one under way first."""
+        self._done: Callable[[tuple[Failing, ...]], None] = lambda left: None
+
+    def on_done(self, done: Callable[[tuple[Failing, ...]], None]) -> None:
+        """Have ``done`` called at the end of every :meth:`deliver`, with the records that have no letter."""
+        self._done = done
+
+    def deliver(self, failing: tuple[Failing, ...]) -> None:
+        """Send all of them, one after the other, until one cannot be sent; there is at least one."""
+        self._left = failing
+        self.producer.send()
+
+    def _outcome(self, acked: bool) -> None:
+        now = self.producer.now
+        partition, first, count = self._left[0]
+        if acked:
+            self._emit(RecordDeadLettered(now, *self._named, partition, first, self.producer.spec.topic))
+            rest = ((partition, first + self._every, count - 1),) if count > 1 else ()
+            self._left = rest + self._left[1:]
+            if self._left:
+                self.producer.send()
+                return
+        left, self._left = self._left, ()
+        for partition, first, count in left:
+            for offset in range(first, first + count * self._every, self._every):
+                self._emit(RecordsAbandoned(now, *self._named, partition, offset, 1, NOT_SENT))
+        self._done(left)
+
+    def save(self) -> tuple[Any, ...]:
+        """All state, the producer's included."""
+        return (self._left, self.producer.save())
+
+    def load(self, saved: tuple[Any, ...]) -> None:
+        """Undo of :meth:`save`."""
+        self._left, producer = saved
+        self.producer.load(producer)
+
+
+# What an application has been handed and has not processed yet: in its poll loop, or queued for another thread.
+
+
+Left = tuple[str, int, int]
+"""(partition, first offset, how many)."""
+
+
+class InHand:
+    """Records of the last poll, and those that another thread is to process, with the time at which it will have."""
+
+    __slots__ = ("_polled", "_queued")
+
+    def __init__(self) -> None:
+        self._polled: tuple[Left, ...] = ()
+        self._queued: tuple[tuple[int, Left], ...] = ()
+
+    def take(self, handed: Iterable[Handed]) -> None:
+        """A poll has ended with these."""
+        self._polled = tuple([(each.partition, each.start, each.records) for each in handed])
+
+    def done(self) -> None:
+        """They have been processed."""
+        self._polled = ()
+
+    def keep(self, left: tuple[Left, ...]) -> None:
+        """Of the last poll's only these have not been processed."""
+        self._polled = left
+
+    def pass_on(self, now: int, duration_us: int) -> None:
+        """Queue them for another thread, which takes so long for them when it comes to them."""
+        self._queued = tuple([each for each in self._queued if each[0] > now])
+        done_at = max([now, *[at for at, _left in self._queued]]) + duration_us
+        self._queued += tuple([(done_at, left) for left in self._polled])
+        self._polled = ()
+
+    def left(self, now: int) -> tuple[Left, ...]:
+        """What has not been processed."""
+        return self._polled + tuple([left for at, left in self._queued if at > now])
+
+    def save(self) -> tuple[Any, ...]:
+        """All state."""
+        return (self._polled, self._queued)
+
+    def load(self, saved: tuple[Any, ...]) -> None:
+        """Undo of :meth:`save`."""
+        self._polled, self._queued = saved
+
 
 USUAL: Final = "usual"
 RETRY: Final = "retry"

@@ -5,15 +5,19 @@ from typing import Any, Final
 
 from cluster_model.clients.metadata import Metadata
 from cluster_model.clients.producer.config import ProducerConfig
-from cluster_model.clients.producer.interface import Queue, Topic
-from cluster_model.clients.producer.loads import Latencies
-from cluster_model.clients.producer.partitioners import Placement, by_key, partitioner_of
+from cluster_model.clients.producer.partitioners import (
+    Latencies,
+    Placement,
+    Queue,
+    Topic,
+    UniformPartitioner,
+    by_key,
+    partitioner_of,
+)
 from cluster_model.clients.producer.record_accumulator import Accumulator
-from cluster_model.clients.producer.uniform import UniformPartitioner
-from cluster_model.clients.sizes import RecordSizes
+from cluster_model.clients.workload import RecordSizes
 from cluster_model.kernel.rng import Stream
-from cluster_model.log.keys import Hot, ProducerKeys
-from cluster_model.log.record_keys import Pool, pool
+from cluster_model.log.record_keys import Hot, Pool, ProducerKeys, pool
 from cluster_model.protocol.messages import NOBODY
 from cluster_model.spec.cluster_spec import ProducerSpec
 

@@ -4,9 +4,12 @@ It is Kafka's ``RecordAccumulator`` with its ``BufferPool``: memory comes back w
 sent.
 """
 
-from typing import Any
+from typing import Any, Final
 
-from cluster_model.clients.sizes import OneSize, RecordSizes
+from cluster_model.clients.metadata import Metadata
+from cluster_model.clients.producer.config import ProducerConfig
+from cluster_model.clients.workload import OneSize, RecordSizes
+from cluster_model.kernel.wall_clocks import WallClock
 
 
 class Outgoing:
@@ -305,3 +308,127 @@ class Accumulator:
             line = self.lines[state[0]]
             known = {batch.sequence: batch for batch in line.waiting}
             line.drained = [known.get(number) or under_way[line.name, number] for number in drained]
+
+
+# When a producer gives a batch up for want of time.
+#
+# Since 2.1 (KIP-91) a batch has ``delivery.timeout.ms`` from its creation, wherever it is. Before, from 0.9 on
+# (KIP-19),
+# ``request.timeout.ms`` bounded the wait in the queue alone, each time anew, and ``retries`` bounded the rest; 0.8.2
+# kept
+# what it could not send for ever.
+
+
+NEVER: Final = 1 << 62
+
+
+class Expiry:
+    """Deadlines of batches, by the era of the client."""
+
+    __slots__ = ("_config", "_sizes", "bounds_flights", "wall")
+
+    def __init__(self, config: ProducerConfig, sizes: RecordSizes, wall: WallClock | None = None) -> None:
+        self.wall = WallClock() if wall is None else wall
+        """The machine's clock: what it shows stamps records."""
+        self._config = config
+        self._sizes = sizes
+        self.bounds_flights = config.era.expiry == "delivery"
+        """Whether a batch under way can expire, too."""
+
+    def waiting(self, line: Line) -> int:
+        """When the head of a line is given up; those behind it never go before it."""
+        config = self._config
+        head = line.waiting[0]
+        if self.bounds_flights:
+            return head.created_us - head.aged_us + config.delivery_timeout_us
+        if config.era.expiry == "none" or line.muted:
+            return NEVER
+        patience = config.request_timeout_us + 1
+        if head.attempts:
+            return head.retry_at + patience
+        at = head.created_us - head.aged_us + config.linger_us
+        closed = len(line.waiting) > 1 or head.closed
+        if closed or self._sizes.of(head.partition, head.sequence, head.records) >= config.batch_bytes:
+            at = min(at, head.newest_us - head.aged_us)
+        return at + patience
+
+    def under_way(self, batch: Outgoing) -> int:
+        """The same of a batch whose answer is due."""
+        if not self.bounds_flights:
+            return NEVER
+        return batch.created_us - batch.aged_us + self._config.delivery_timeout_us
+
+    def clock_stepped(self, by: int, batches: list[Outgoing]) -> None:
+        """The machine's clock was set: a batch's age goes by it, but what was made before keeps its timestamps."""
+        for batch in batches:
+            batch.aged_us += by
+
+    def first(self, accumulator: Accumulator, flights: list[Outgoing]) -> int:
+        """The earliest deadline, :data:`NEVER` for none."""
+        at = min(map(self.waiting, accumulator.busy.values()), default=NEVER)
+        if self.bounds_flights:
+            for batch in flights:
+                if not batch.done:
+                    at = min(at, self.under_way(batch))
+        return at
+
+
+# When the head of a partition's queue may be sent (``RecordAccumulator.batchReady``, ``shouldBackoff``).
+
+
+class Readiness:
+    """Looks at lines that have something waiting."""
+
+    __slots__ = ("_config", "_metadata", "_sizes", "hurry")
+
+    def __init__(self, config: ProducerConfig, metadata: Metadata, sizes: RecordSizes) -> None:
+        self._config = config
+        self._metadata = metadata
+        self._sizes = sizes
+        self.hurry = False
+        """Somebody waits for memory, for a flush, or for the end: nothing lingers."""
+
+    def size(self, batch: Outgoing) -> int:
+        """Bytes of its records, not compressed."""
+        return self._sizes.of(batch.partition, batch.sequence, batch.records)
+
+    def any_of(self, lines: list[Line], now: int) -> bool:
+        """Whether the head of any line is ready."""
+        return any(line.waiting and not line.muted and self.at(line) <= now for line in lines)
+
+    def at(self, line: Line) -> int:
+        """When the head of a line is ready to be sent."""
+        batch = line.waiting[0]
+        config = self._config
+        if batch.attempts:
+            return self._backs_off_until(line, batch)
+        full = len(line.waiting) > 1 or batch.closed or self.size(batch) >= config.batch_bytes
+        linger = 0 if full or self.hurry else config.linger_us
+        # Who lingers waits the longer for a clock that was set back, others do not (``ProducerBatch.waitedTimeMs``).
+        at = batch.created_us - batch.aged_us + linger if linger else batch.created_us
+        return max(at, self._packed_at(batch))
+
+    def along_at(self, line: Line) -> int:
+        """When it may go along with another that is ready: that it lingers does not matter then."""
+        head = line.waiting[0]
+        return self._backs_off_until(line, head) if head.attempts else self._packed_at(head)
+
+    def _backs_off_until(self, line: Line, batch: Outgoing) -> int:
+        """A new leader epoch ends the pause."""
+        if self._config.era.skips_backoff and self._metadata.epoch(line.name) > batch.leader_epoch:
+            return 0
+        return batch.retry_at
+
+    def _packed_at(self, batch: Outgoing) -> int:
+        return batch.newest_us + self._config.codec.cost_us(self.size(batch))
+
+    def next(self, nodes: dict[int, list[Line]], now: int) -> int:
+        """When the next batch that now waits for nothing but time becomes ready, -1 for none."""
+        wake = -1
+        for lines in nodes.values():
+            for line in lines:
+                if line.waiting and not line.muted:
+                    at = self.at(line)
+                    if at > now and (wake < 0 or at < wake):
+                        wake = at
+        return wake

@@ -1,23 +1,123 @@
 """A producer's I/O thread: what is sent when, and what follows from each answer (``Sender``, ``NetworkClient``)."""
 
-from typing import Any
+from collections import Counter
+from typing import Any, Final
 
 from cluster_model.clients.metadata import Metadata
 from cluster_model.clients.producer.config import ProducerConfig
 from cluster_model.clients.producer.delivery_stats import Books
-from cluster_model.clients.producer.expiry import NEVER, Expiry
-from cluster_model.clients.producer.in_flight import InFlight
-from cluster_model.clients.producer.loads import Latencies
-from cluster_model.clients.producer.producer_id import IdRequest
-from cluster_model.clients.producer.readiness import Readiness
-from cluster_model.clients.producer.record_accumulator import Accumulator, Line, Outgoing
+from cluster_model.clients.producer.partitioners import Latencies
+from cluster_model.clients.producer.record_accumulator import NEVER, Accumulator, Expiry, Line, Outgoing, Readiness
 from cluster_model.clients.producer.sequence_numbers import GAP, Sequences
-from cluster_model.clients.sizes import RecordSizes
+from cluster_model.clients.producer.transaction_manager import IdRequest
+from cluster_model.clients.workload import RecordSizes
+from cluster_model.kernel.event_loop import Payload
 from cluster_model.kernel.node_context import Alarm, Port
+from cluster_model.kernel.process import Node
 from cluster_model.kernel.rng import Stream
 from cluster_model.protocol.errors import INVALID_METADATA, PROVES_NOT_WRITTEN, WHILE_WAITING_TOO, KafkaError
 from cluster_model.protocol.messages import ALL, NOBODY, InitProducerIdResponse, ProduceRequest, ProduceResponse
 from cluster_model.spec.cluster_spec import ProducerSpec
+
+# A producer's requests under way, broker by broker (``InFlightRequests``).
+#
+# A request for several partitions crosses the network as one message each. It counts once against the limit, and its
+# answer is there when the last partition's is: no answer is looked at before.
+
+
+Flight = tuple[int, int, Outgoing, int]
+"""(broker, sent at, batch, the request: number of its first message)."""
+Answer = tuple[int, Outgoing, ProduceResponse]
+
+
+class InFlight:
+    """Message number → flight, oldest first."""
+
+    __slots__ = ("_held", "counts", "flights", "left")
+
+    def __init__(self) -> None:
+        self.flights: dict[int, Flight] = {}
+        self.counts: dict[int, int] = {}
+        """Broker → requests under way."""
+        self.left: dict[int, int] = {}
+        """Of the requests for several partitions: how many answers are due."""
+        self._held: dict[int, tuple[ProduceResponse, ...]] = {}
+        """... and those that are there."""
+
+    def count(self, broker: int) -> int:
+        """Requests under way to a broker."""
+        return self.counts.get(broker, 0)
+
+    def batches(self) -> list[Outgoing]:
+        """Whatever is under way, settled or not."""
+        return [flight[2] for flight in self.flights.values()]
+
+    @property
+    def oldest(self) -> int:
+        """When the oldest request was sent, -1 for none."""
+        for flight in self.flights.values():
+            return flight[1]
+        return -1
+
+    def sent(self, broker: int, now: int, first: int, batches: list[Outgoing]) -> None:
+        """A request, its messages numbered from ``first``."""
+        self.counts[broker] = self.counts.get(broker, 0) + 1
+        for index, batch in enumerate(batches):
+            self.flights[first + index] = (broker, now, batch, first)
+        if len(batches) > 1:
+            self.left[first] = len(batches)
+            self._held[first] = ()
+
+    def answered(self, response: ProduceResponse) -> list[Answer]:
+        """What has its answer now; nothing for a request that was given up, or that waits for more."""
+        flight = self.flights.get(response.correlation)
+        if flight is None:
+            return []
+        broker, _sent_at, _batch, request = flight
+        self.left[request] -= 1
+        held = self._held[request] = (*self._held[request], response)
+        if self.left[request]:
+            return []
+        del self.left[request], self._held[request]
+        self.counts[broker] -= 1
+        return [(broker, self.flights.pop(each.correlation)[2], each) for each in held]
+
+    def lost(self, broker: int) -> list[tuple[int, Outgoing]]:
+        """The connection is gone: (request, batch) of all that was under way on it."""
+        gone = [(number, flight) for number, flight in self.flights.items() if flight[0] == broker]
+        for number, flight in gone:
+            del self.flights[number]
+            self.left.pop(flight[3], None)
+            self._held.pop(flight[3], None)
+        self.counts.pop(broker, None)
+        return [(flight[3], flight[2]) for _number, flight in gone]
+
+    def overdue(self, before: int) -> dict[int, int]:
+        """Broker → its oldest request, where that was sent at ``before`` or earlier."""
+        late: dict[int, int] = {}
+        for broker, sent_at, _batch, request in self.flights.values():
+            if sent_at > before:
+                break
+            late.setdefault(broker, request)
+        return late
+
+    def save(self) -> tuple[Any, ...]:
+        """All state."""
+        flights = tuple(
+            [(number, broker, at, batch.save(), request)
+             for number, (broker, at, batch, request) in self.flights.items()]
+        )  # fmt: skip
+        return flights, tuple(self.left.items()), tuple(self._held.items())
+
+    def load(self, saved: tuple[Any, ...]) -> None:
+        """Undo of :meth:`save`."""
+        flights, left, held = saved
+        self.flights = {
+            number: (broker, at, Outgoing.loaded(batch), request) for number, broker, at, batch, request in flights
+        }
+        self.left, self._held = dict(left), dict(held)
+        requests = dict.fromkeys((flight[0], flight[3]) for flight in self.flights.values())
+        self.counts = dict(Counter(broker for broker, _request in requests))
 
 
 class Sender:
@@ -416,3 +516,104 @@ class Sender:
         self._alarm.load(alarm)
         self._next_line = dict(lines)
         self._pumped_as_of = -1
+
+
+# Callbacks that take time: they run on the thread that sends, takes answers and looks at the clock.
+#
+# Until a callback returns none of that happens, for any partition: answers wait in the sockets, records in the
+# accumulator, and a batch whose time runs out meanwhile fails although its answer may be there (``Sender.runOnce``
+# expires batches before it polls).
+
+
+CALLBACKS: Final = "callbacks"
+"""The timer at which the callbacks that have been begun are through."""
+Waiting = tuple[int, Any]
+"""(who sent it, the message; None for a broken connection)."""
+
+
+class IoThread:
+    """Of a producer whose callbacks take time."""
+
+    __slots__ = ("_callback_us", "_messages", "_port", "_timers", "_until", "busy", "sender")
+
+    sender: Sender
+
+    def __init__(self, port: Port, callback_us: int) -> None:
+        """``callback_us`` is what one record's takes."""
+        self._port = port
+        self._callback_us = callback_us
+        self._until = 0
+        self.busy = False
+        self._messages: list[Waiting] = []
+        self._timers: list[Payload] = []
+
+    def join(self, sender: Sender, books: Books) -> None:
+        """What it stalls, and whom it hears of outcomes from."""
+        self.sender = sender
+        if isinstance(books, BooksWithCallbacks):
+            books.io = self
+
+    def ran(self, records: int) -> None:
+        """A batch has its outcome: the callbacks of its records run one after the other, behind those before."""
+        now = self._port.now
+        self._until = max(self._until, now) + records * self._callback_us
+        if not self.busy:
+            self.busy = True
+            self.sender.stall(on=True)
+            self._port.timer(self._until - now, CALLBACKS)
+
+    def keep(self, source: int, message: Any) -> None:
+        """Something came meanwhile; None for a broken connection."""
+        self._messages.append((source, message))
+
+    def rang(self, timer: Payload, node: Node) -> None:
+        """A timer of this thread while callbacks run; or they are through, and ``node`` hears what came meanwhile.
+
+        The first thing then is to see whose time is over; messages come before timers, as in ``NetworkClient.poll``.
+        """
+        now = self._port.now
+        if timer[0] != CALLBACKS:
+            self._timers.append(timer)
+        elif now < self._until:
+            self._port.timer(self._until - now, CALLBACKS)
+        else:
+            self.busy = False
+            self.sender.stall(on=False)
+            self.sender.expire_batches(now)
+            while self._messages and not self.busy:
+                source, message = self._messages.pop(0)
+                if message is None:
+                    node.on_disconnect(source)
+                else:
+                    node.receive(source, message)
+            while self._timers and not self.busy:
+                self.sender.rang(self._timers.pop(0)[0])
+            self.sender.pump()
+
+    def save(self) -> tuple[Any, ...]:
+        """All state."""
+        return (self._until, self.busy, tuple(self._messages), tuple(self._timers))
+
+    def load(self, saved: tuple[Any, ...]) -> None:
+        """Undo of :meth:`save`."""
+        self._until, self.busy, messages, timers = saved
+        self._messages, self._timers = list(messages), list(timers)
+        self.sender.stall(on=self.busy)
+
+
+class BooksWithCallbacks(Books):
+    """Every outcome is followed by the callbacks of the records."""
+
+    __slots__ = ("io",)
+
+    io: IoThread
+
+    def acknowledged(self, now: int, batch: Outgoing, broker: int, epoch: int, offset: int, lineage: int) -> None:
+        """The success callback."""
+        super().acknowledged(now, batch, broker, epoch, offset, lineage)
+        self.io.ran(batch.records)
+
+    def gave_up(self, now: int, batch: Outgoing, error: str) -> None:
+        """The error callback."""
+        super().gave_up(now, batch, error)
+        self.io.ran(batch.records)

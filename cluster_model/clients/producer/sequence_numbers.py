@@ -5,7 +5,7 @@ The identity is (producer id, epoch). Each partition numbers its records for its
 
 from typing import Any, Final
 
-from cluster_model.clients.producer.era import Era
+from cluster_model.clients.producer.config import Era
 from cluster_model.clients.producer.record_accumulator import Line, Outgoing
 from cluster_model.protocol.errors import RETRIABLE, KafkaError
 

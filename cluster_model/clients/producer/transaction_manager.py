@@ -8,10 +8,34 @@ asked next. One such request is under way at a time, and nothing else is sent me
 from enum import IntEnum
 from typing import Any, Final, NamedTuple
 
-from cluster_model.protocol.errors import KafkaError
-from cluster_model.protocol.group_messages import CommittedOffset, TxnOffsetCommitRequest
-from cluster_model.protocol.messages import InitProducerIdRequest
-from cluster_model.protocol.transaction_messages import AddOffsetsToTxnRequest, AddPartitionsToTxnRequest, EndTxnRequest
+from cluster_model.clients.coordinator_connection import CoordinatorLink
+from cluster_model.clients.metadata import Metadata
+from cluster_model.clients.producer.config import Era, ProducerConfig
+from cluster_model.clients.producer.record_accumulator import Line, Outgoing
+from cluster_model.clients.producer.sequence_numbers import FORGOTTEN, GAP, SEQUENCES, Sequences
+from cluster_model.kernel.node_context import Alarm, Port
+from cluster_model.protocol.errors import RETRIABLE, KafkaError
+from cluster_model.protocol.group_messages import (
+    GROUP,
+    TRANSACTION,
+    CommittedOffset,
+    FindCoordinatorResponse,
+    TxnOffsetCommitRequest,
+    TxnOffsetCommitResponse,
+)
+from cluster_model.protocol.messages import NOBODY, InitProducerIdRequest, InitProducerIdResponse
+from cluster_model.protocol.transaction_messages import (
+    FIRST_BUMPING,
+    FIRST_IMPLICIT,
+    FIRST_VERIFIED,
+    AddOffsetsToTxnRequest,
+    AddOffsetsToTxnResponse,
+    AddPartitionsToTxnRequest,
+    AddPartitionsToTxnResponse,
+    EndTxnRequest,
+    EndTxnResponse,
+)
+from cluster_model.protocol.versions import Profile
 
 FIRST_WAIT_US: Final = 20_000
 """Pause where the transaction before is still being completed: the first request of the next one is only early."""
@@ -375,3 +399,283 @@ class TransactionManager:
         self.state, self.error = State(state), KafkaError(error)
         self.partitions, self._adding = dict.fromkeys(partitions), dict.fromkeys(adding)
         self._queue = list(queue)
+
+
+# Asking for a producer id (InitProducerId without a transactional id, KIP-98): any broker will do.
+
+
+class IdRequest:
+    """At most one request under way; repeated after the back-off until it is answered."""
+
+    __slots__ = ("_alarm", "_asked_at", "_backoff_us", "_correlation", "_metadata", "_node", "_port", "_timeout_us")
+
+    def __init__(self, port: Port, metadata: Metadata, *, backoff_us: int, timeout_us: int) -> None:
+        self._port = port
+        self._metadata = metadata
+        self._backoff_us = backoff_us
+        self._timeout_us = timeout_us
+        self._alarm = Alarm(port, "producer id")
+        self._correlation = port.first_number
+        self._node = NOBODY
+        """Broker that is being asked."""
+        self._asked_at = -1
+        """When it was asked last, -1 while nothing is wanted."""
+
+    def want(self) -> None:
+        """Ask, unless that has been done."""
+        if self._asked_at < 0:
+            self._ask()
+
+    def _ask(self) -> None:
+        now = self._port.now
+        self._node = self._metadata.pick()
+        self._asked_at = now
+        self._correlation += 1
+        self._port.send(self._node, InitProducerIdRequest(self._correlation))
+        self._alarm.want(now + self._timeout_us)
+
+    def _again(self) -> None:
+        self._node = NOBODY
+        self._alarm.want(self._port.now + self._backoff_us)
+
+    def rang(self) -> None:
+        """The alarm: nobody has answered, or the back-off is over."""
+        if not self._alarm.rang() or self._asked_at < 0:
+            return
+        if self._node == NOBODY:
+            self._ask()
+        elif self._port.now - self._asked_at >= self._timeout_us:
+            self._metadata.avoid(self._node)
+            self._ask()
+        else:
+            self._alarm.want(self._asked_at + self._timeout_us)
+
+    def disconnected(self, peer: int) -> None:
+        """The connection to a broker broke."""
+        if peer == self._node:
+            self._again()
+
+    def answered(self, response: InitProducerIdResponse) -> bool:
+        """Whether this is the id that was waited for."""
+        if self._node == NOBODY or response.correlation != self._correlation:
+            return False
+        if response.error:
+            self._again()
+            return False
+        self._node = NOBODY
+        self._asked_at = -1
+        return True
+
+    def save(self) -> tuple[Any, ...]:
+        """All state."""
+        return (self._alarm.save(), self._correlation, self._node, self._asked_at)
+
+    def load(self, saved: tuple[Any, ...]) -> None:
+        """Undo of :meth:`save`."""
+        alarm, self._correlation, self._node, self._asked_at = saved
+        self._alarm.load(alarm)
+
+
+# How a transactional producer numbers its batches: nothing is sent outside of a transaction, and no gap is healed.
+#
+# What an idempotent producer would go on after by itself, with a new epoch, costs a transactional one its
+# transaction.
+
+
+class TransactionalSequences(Sequences):
+    """Its id and epoch are the manager's."""
+
+    __slots__ = ("_manager",)
+
+    def __init__(self, era: Era, manager: TransactionManager) -> None:
+        super().__init__(era, on=True)
+        self._manager = manager
+
+    def allows(self, line: Line, head: Outgoing) -> bool:
+        """Only to partitions of the transaction (``isSendToPartitionAllowed``), and not beside another request."""
+        manager = self._manager
+        if manager.state is State.FATAL_ERROR or manager.asking is not None or line.name not in manager.partitions:
+            return False
+        return super().allows(line, head)
+
+    def may_retry(self, line: Line, batch: Outgoing, error: KafkaError, log_start: int) -> bool:
+        """``TransactionManager.canRetry``."""
+        if error is FORGOTTEN:
+            if log_start == -1 or batch.renumbered:
+                return True
+            if line.last_offset < log_start:
+                self._begin(line)
+                return True
+            return False
+        if error is GAP:
+            return line.unresolved < 0 and (batch.renumbered or batch.first != line.last_acked + 1)
+        return error in RETRIABLE
+
+    def gave_up(self, line: Line, batch: Outgoing, error: KafkaError, *, for_good: bool) -> None:
+        """A batch has failed, and the transaction with it."""
+        self._manager.batch_failed(error)
+        if batch not in line.drained or self._manager.state is State.FATAL_ERROR:
+            return
+        place = line.drained.index(batch)
+        del line.drained[place]
+        if for_good:
+            # What follows takes the numbers that have become free (``adjustSequencesDueToFailedBatch``).
+            line.next_sequence = (line.next_sequence - batch.records) % SEQUENCES
+            for later in line.drained[place:]:
+                later.first -= batch.records
+                later.renumbered = True
+        elif batch.epoch == self.epoch and batch.producer_id == self.producer_id:
+            line.unresolved = max(line.unresolved, batch.first + batch.records)
+            self._unresolved[line.name] = line
+            self.unsettled = True
+
+    def settle(self) -> None:
+        """Before anything is sent: where nothing is under way any more, a batch is there or it is not known."""
+        for line in tuple(self._unresolved.values()):
+            if line.drained:
+                continue
+            if line.next_sequence != line.last_acked + 1:
+                self._manager.unresolved()
+            line.unresolved = -1
+            del self._unresolved[line.name]
+        self.unsettled = bool(self._unresolved)
+
+
+# The way of a transactional producer's requests to its coordinators, and of their answers back to its manager.
+
+
+TIMER: Final = "transaction request"
+_OF_GROUPS: Final = 1 << 30
+"""Requests to groups' coordinators are numbered from here on: answers are told apart by their number alone."""
+_FIRST_ABORTABLE: Final = (3, 8, 0)
+"""Requests that know TRANSACTION_ABORTABLE (KIP-890)."""
+
+
+def rules_of(profile: Profile, config: ProducerConfig) -> Rules:
+    """What a client of that age does on a cluster of this one."""
+    era = config.era
+    number = min(era.number, profile.number)
+    epochs = era.offset_fencing == "transactions 2" and profile.transactions_v2
+    if epochs:
+        versions = (FIRST_IMPLICIT, FIRST_BUMPING, FIRST_BUMPING)
+    elif number >= _FIRST_ABORTABLE:
+        versions = (FIRST_VERIFIED, FIRST_BUMPING - 1, FIRST_BUMPING - 1)
+    else:
+        versions = (9, FIRST_BUMPING - 2, FIRST_BUMPING - 2)
+    return Rules(
+        bumps=era.bumps_epoch and profile.number >= (2, 5, 0),
+        epochs=epochs,
+        fenced_by_leaders=number < (2, 7, 0),
+        members=era.offset_fencing != "none" and profile.stable_offsets,
+        versions=versions,
+    )
+
+
+class Transactions:
+    """Asks one thing after the other."""
+
+    __slots__ = ("_alarm", "_groups", "_link", "_metadata", "_port", "_timing", "manager")
+
+    def __init__(self, port: Port, config: ProducerConfig, metadata: Metadata, manager: TransactionManager) -> None:
+        self._port = port
+        self._metadata = metadata
+        self._timing = (config.backoff_us, config.request_timeout_us)
+        self.manager = manager
+        self._link = CoordinatorLink(port, metadata, config.transactional_id, self._timing, TRANSACTION)
+        self._groups: dict[str, CoordinatorLink] = {}
+        self._alarm = Alarm(port, TIMER)
+
+    def _group(self, group: str) -> CoordinatorLink:
+        link = self._groups.get(group)
+        if link is None:
+            first = _OF_GROUPS * (len(self._groups) + 1)
+            link = self._groups[group] = CoordinatorLink(self._port, self._metadata, group, self._timing, GROUP, first)
+        return link
+
+    def _links(self) -> list[CoordinatorLink]:
+        return [self._link, *self._groups.values()]
+
+    def busy(self, broker: int) -> bool:
+        """Whether a request to a broker is unanswered."""
+        return any(link.busy(broker) for link in self._links())
+
+    def pump(self, *, idle: bool) -> None:
+        """Ask what is to be asked; ``idle``: no batch is without an outcome."""
+        manager = self.manager
+        now = self._port.now
+        if manager.lost_coordinator:
+            lost = self._link if manager.lost_coordinator == "own" else self._group(manager.lost_coordinator)
+            lost.unknown()
+            self._metadata.refresh()
+            manager.lost_coordinator = ""
+        ask = manager.next(now, idle=idle)
+        wanted: list[CoordinatorLink] = []
+        if ask is not None:
+            link = self._group(ask.group) if ask.group else self._link
+            if link.known:
+                link.ask(ask.kind, manager.sent(ask))
+            else:
+                link.find()
+                wanted.append(link)
+        self._rearm(wanted, now)
+
+    def _rearm(self, wanted: list[CoordinatorLink], now: int) -> None:
+        times = [self.manager.due(now)]
+        times += [link.due() for link in self._links() if link in wanted or link.waits]
+        due = [at for at in times if at >= 0]
+        if due:
+            self._alarm.want(min(due))
+
+    def rang(self) -> list[int]:
+        """The alarm: brokers that have not answered in time; the caller pumps."""
+        if not self._alarm.rang():
+            return []
+        now = self._port.now
+        return list(dict.fromkeys(broker for link in self._links() for broker in link.overdue(now)))
+
+    def lost(self, broker: int) -> None:
+        """The connection to a broker broke."""
+        for link in self._links():
+            if link.lost(broker):
+                self.manager.unanswered(self._port.now)
+
+    def receive(self, message: Any) -> bool:
+        """Handle an answer; False if it is none of a coordinator's."""
+        if isinstance(message, FindCoordinatorResponse):
+            for link in self._links():
+                link.found(message)
+            return True
+        if not isinstance(
+            message,
+            InitProducerIdResponse | AddPartitionsToTxnResponse | AddOffsetsToTxnResponse | EndTxnResponse
+            | TxnOffsetCommitResponse,
+        ):  # fmt: skip
+            return False
+        if any(link.take(message.correlation) for link in self._links()) and self.manager.asking is not None:
+            self._take(message)
+        return True
+
+    def _take(self, message: Any) -> None:
+        now = self._port.now
+        if isinstance(message, TxnOffsetCommitResponse):
+            errors = [KafkaError(error) for _partition, error in message.partitions if error]
+            self.manager.answered(errors[0] if errors else KafkaError.NONE, now)
+        elif isinstance(message, InitProducerIdResponse | EndTxnResponse):
+            self.manager.answered(KafkaError(message.error), now, message.producer_id, message.producer_epoch)
+        else:
+            self.manager.answered(KafkaError(message.error), now)
+
+    def save(self) -> tuple[Any, ...]:
+        """All state."""
+        groups = tuple([(group, link.save()) for group, link in self._groups.items()])
+        return (self.manager.save(), self._link.save(), groups, self._alarm.save())
+
+    def load(self, saved: tuple[Any, ...]) -> None:
+        """Undo of :meth:`save`."""
+        manager, link, groups, alarm = saved
+        self.manager.load(manager)
+        self._link.load(link)
+        self._groups.clear()
+        for group, state in groups:
+            self._group(group).load(state)
+        self._alarm.load(alarm)

@@ -1,24 +1,507 @@
 """A producer whose configuration has ``transactional.id``: its records are written in transactions, or not at all."""
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
-from cluster_model.clients.producer import transacting, transactions
-from cluster_model.clients.producer.delivery_stats import DIED
-from cluster_model.clients.producer.ending import FOREVER_US
-from cluster_model.clients.producer.lifetime import Unconfirmed
-from cluster_model.clients.producer.producer import Producer
-from cluster_model.clients.producer.sender import Sender
-from cluster_model.clients.producer.transacting import Transacting
-from cluster_model.clients.producer.transaction_manager import State
-from cluster_model.clients.producer.transactional_books import TransactionalBooks
-from cluster_model.clients.producer.transactional_sender import TransactionalSender
+from cluster_model.clients.producer import transaction_manager
+from cluster_model.clients.producer.config import ProducerConfig
+from cluster_model.clients.producer.delivery_stats import DIED, Books
+from cluster_model.clients.producer.producer import FORCED, FOREVER_US, UNSERIALIZED, Producer, Unconfirmed
+from cluster_model.clients.producer.record_accumulator import Outgoing
+from cluster_model.clients.producer.sender import IoThread, Sender
+from cluster_model.clients.producer.transaction_manager import TIMER as TIMER_TRANSACTIONS
+from cluster_model.clients.producer.transaction_manager import (
+    IdRequest,
+    State,
+    TransactionalSequences,
+    TransactionManager,
+    Transactions,
+    rules_of,
+)
+from cluster_model.clients.workload import Pacing
 from cluster_model.kernel.event_loop import Payload
+from cluster_model.kernel.node_context import Alarm, Port
 from cluster_model.protocol.errors import KafkaError
-from cluster_model.protocol.events import Event
-from cluster_model.protocol.messages import Message, PartitionState
+from cluster_model.protocol.events import (
+    Event,
+    ProducerFenced,
+    RecordsAborted,
+    RecordsAcked,
+    RecordsFailed,
+    RecordsUnknown,
+    TransactionAborted,
+    TransactionBegun,
+    TransactionCommitted,
+    TransactionLeftOpen,
+    TransactionOverdue,
+    TransactionUnknown,
+)
+from cluster_model.protocol.messages import Message, PartitionState, ProduceResponse
+from cluster_model.protocol.records import TRANSACTIONAL
 from cluster_model.protocol.versions import Profile
 from cluster_model.spec.cluster_spec import TransactionPlan
+
+# What became of a transactional producer's records: nothing is promised before the commit.
+#
+# A batch that its leader has acknowledged waits for the transaction's end. With the commit its records are *acked*,
+# with
+# the abort *aborted*; where nobody can tell which it was, they are *unknown*. What certainly was not written is
+# *failed*
+# at once.
+
+
+BY_WISH: Final = "TransactionAbortedException"
+"""The error of records that were not sent yet when their transaction was aborted; Kafka gives it no code."""
+
+
+class _Written(NamedTuple):
+    """A batch that may be in the log; broker, epoch, offset and stint -1: nobody has said so."""
+
+    partition: str
+    sequence: int
+    records: int
+    created_us: int
+    broker: int = -1
+    leader_epoch: int = -1
+    offset: int = -1
+    stint: int = -1
+
+
+class TransactionalBooks(Books):
+    """Books in which outcomes come by transactions."""
+
+    __slots__ = ("_refused", "_wants", "_written", "io", "open_records")
+
+    def __init__(
+        self,
+        name: str,
+        acks: int,
+        emit: Callable[[Event], None],
+        pace: Pacing,
+        wants: Callable[[str], None],
+        refused: Callable[[KafkaError], None],
+    ) -> None:
+        """``wants`` is told of the partition of records that were handed over, ``refused`` why a ``send`` failed."""
+        super().__init__(name, acks, emit, pace)
+        self._wants = wants
+        self._refused = refused
+        self.io: IoThread | None = None
+        """Where callbacks take time."""
+        self._written: list[_Written] = []
+        """Of the transaction at hand."""
+        self.open_records = 0
+        """Handed over since the transaction began."""
+
+    def made(self, now: int, partition: str, sequence: int, count: int) -> None:
+        """Records were handed to the producer."""
+        super().made(now, partition, sequence, count)
+        if sequence >= 0:
+            self.open_records += count
+            self._wants(partition)
+
+    def never_taken(self, now: int, where: str, count: int, error: str, waited: int) -> None:
+        """``send`` failed, and the transaction with it unless that is the application's own fault (``doSend``)."""
+        super().never_taken(now, where, count, error, waited)
+        if error not in (UNSERIALIZED, FORCED):
+            self._refused(KafkaError.__members__.get(error, KafkaError.REQUEST_TIMED_OUT))
+
+    def acknowledged(self, now: int, batch: Outgoing, broker: int, epoch: int, offset: int, lineage: int) -> None:
+        """The success callback, which promises nothing yet."""
+        self._pace.settled(batch.records, now - batch.created_us)
+        self._written.append(
+            _Written(batch.partition, batch.sequence, batch.records, batch.created_us, broker, epoch, offset, lineage)
+        )
+        if self.io is not None:
+            self.io.ran(batch.records)
+
+    def gave_up(self, now: int, batch: Outgoing, error: str) -> None:
+        """The error callback. What may be in the log shares the transaction's fate."""
+        self._pace.settled(batch.records, now - batch.created_us)
+        self._over(now, batch, error)
+        if self.io is not None:
+            self.io.ran(batch.records)
+
+    def died(self, now: int, batch: Outgoing) -> None:
+        """The process is gone; :meth:`undone` or :meth:`undecided` is to follow."""
+        self.last_error = DIED
+        batch.written = batch.written or batch.in_flight
+        self._over(now, batch, DIED)
+
+    def _over(self, now: int, batch: Outgoing, error: str) -> None:
+        if batch.written:
+            self._written.append(_Written(batch.partition, batch.sequence, batch.records, batch.created_us))
+            return
+        self.failed += batch.records
+        self._emit(
+            RecordsFailed(
+                now, self._name, batch.partition, batch.sequence, batch.records, self._acks, error,
+                now - batch.created_us,
+            )
+        )  # fmt: skip
+
+    def committed(self, now: int) -> int:
+        """The transaction is committed: every record is acked. Returns how many."""
+        for each in self._written:
+            self.acked += each.records
+            self._emit(
+                RecordsAcked(
+                    now, self._name, each.partition, each.sequence, each.records, self._acks, each.broker,
+                    each.leader_epoch, each.offset, now - each.created_us, each.stint,
+                )
+            )  # fmt: skip
+        return self._closed()
+
+    def undone(self, now: int) -> int:
+        """It is aborted. Returns how many records went with it."""
+        for each in self._written:
+            self.aborted += each.records
+            self._emit(
+                RecordsAborted(
+                    now, self._name, each.partition, each.sequence, each.records, self._acks, each.broker,
+                    each.leader_epoch, each.offset, now - each.created_us, each.stint,
+                )
+            )  # fmt: skip
+        return self._closed()
+
+    def undecided(self, now: int, error: str) -> int:
+        """Nobody can tell. Returns of how many records."""
+        for each in self._written:
+            self.unknown += each.records
+            self._emit(
+                RecordsUnknown(
+                    now, self._name, each.partition, each.sequence, each.records, self._acks, error,
+                    now - each.created_us,
+                )
+            )  # fmt: skip
+        return self._closed()
+
+    def _closed(self) -> int:
+        count = sum(each.records for each in self._written)
+        self._written.clear()
+        self.open_records = 0
+        return count
+
+    def save(self) -> tuple[Any, ...]:
+        """All state."""
+        return (super().save(), self.aborted, self.open_records, tuple(self._written))
+
+    def load(self, saved: tuple[Any, ...]) -> None:
+        """Undo of :meth:`save`."""
+        books, self.aborted, self.open_records, written = saved
+        super().load(books)
+        self._written = list(written)
+
+
+# An application that writes in transactions: when it begins, commits and aborts them, and what it makes of errors.
+#
+# After an abortable error it aborts and goes on with its next records. A fatal one ends it. A commit that is not
+# answered
+# in ``max.block.ms`` is called again, for nobody knows whether the first call had effect.
+
+
+TIMER: Final = "transaction"
+COMMIT: Final = "commit"
+ABORT: Final = "abort"
+USUAL_US: Final = 100_000
+"""Between commits, where nothing else is said: ``commit.interval.ms`` of Kafka Streams with exactly-once."""
+
+
+class Transacting:
+    """One application's transactions."""
+
+    __slots__ = (
+        "_alarm", "_asked_at", "_began_at", "_block_us", "_books", "_emit", "_id", "_manager", "_name", "_overdue",
+        "_plan", "_port", "_pump", "_reason", "_wanted", "begun", "ended", "hanging", "on_end",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        port: Port,
+        name: str,
+        plan: TransactionPlan,
+        config: ProducerConfig,
+        manager: TransactionManager,
+        books: TransactionalBooks,
+        pump: Callable[[], None],
+        emit: Callable[[Event], None],
+    ) -> None:
+        """``pump`` has the I/O thread do what it can."""
+        if not plan.records and not plan.every_us:
+            plan = plan._replace(every_us=USUAL_US)
+        self._port = port
+        self._name = name
+        self._plan = plan
+        self._id = config.transactional_id
+        self._block_us = config.block_us
+        self._manager = manager
+        self._books = books
+        self._pump = pump
+        self._emit = emit
+        self._alarm = Alarm(port, TIMER)
+        self.begun = 0
+        """Transactions so far."""
+        self.ended = False
+        """By a fatal error."""
+        self.hanging = False
+        """The open transaction is left so."""
+        self.on_end: Callable[[str], object] = _nothing
+        """Told what became of a transaction: commit, abort, or empty for neither."""
+        self._began_at = -1
+        self._wanted = ""
+        """What the application waits for."""
+        self._reason = ""
+        self._asked_at = -1
+        self._overdue = False
+
+    # -- what the producer asks -------------------------------------------------------------------------------------
+
+    def initialize(self) -> None:
+        """The application begins: ``initTransactions``."""
+        self._manager.initialize()
+        self._pump()
+
+    def open(self) -> bool:
+        """Whether records can be handed over now; begins a transaction if it is time for one."""
+        manager = self._manager
+        if manager.state is State.READY and not self._wanted and not self.hanging:
+            manager.begin()
+            self.begun += 1
+            now = self._port.now
+            self._began_at = now
+            detail = f"{self._id}, producer id {manager.producer_id}, epoch {manager.epoch}"
+            self._emit(TransactionBegun(now, self._name, detail))
+            if self._plan.every_us:
+                self._alarm.want(now + self._plan.every_us)
+        return manager.state is State.IN_TRANSACTION and not self.hanging
+
+    @property
+    def idle(self) -> bool:
+        """Whether nothing is left to be ended."""
+        return not self._wanted and (self.hanging or self._manager.state is not State.IN_TRANSACTION)
+
+    @property
+    def waiting(self) -> bool:
+        """Whether the application waits for a transaction's end: nothing lingers."""
+        return bool(self._wanted)
+
+    def rang(self) -> None:
+        """A timer; :meth:`look` is to follow."""
+        self._alarm.rang()
+
+    def finish(self) -> None:
+        """The application ends: what is open is ended, unless it is to hang."""
+        if self._manager.state is State.IN_TRANSACTION and not self.hanging and not self._wanted:
+            self._end()
+
+    def look(self) -> None:
+        """Go on as far as it can; the application is not in ``send``."""
+        manager = self._manager
+        if self.ended:
+            return
+        if manager.state is State.FATAL_ERROR:
+            self._die()
+            return
+        if manager.state is State.ABORTABLE_ERROR:
+            self._reason = manager.error.name
+            self._call(ABORT)
+        elif self._wanted and manager.state is State.READY:
+            self._over()
+        elif not self._wanted and manager.state is State.IN_TRANSACTION and not self.hanging and self._is_due():
+            self._end()
+        if self._wanted and not self._overdue and self._port.now >= self._asked_at + self._block_us:
+            self._overdue = True
+            waited = self._port.now - self._asked_at
+            self._emit(TransactionOverdue(self._port.now, self._name, self._id, self._wanted, waited))
+
+    def _is_due(self) -> bool:
+        plan = self._plan
+        by_count = plan.records and self._books.open_records >= plan.records
+        return bool(by_count or (plan.every_us and self._port.now >= self._began_at + plan.every_us))
+
+    # -- the end of a transaction -----------------------------------------------------------------------------------
+
+    def _end(self) -> None:
+        plan = self._plan
+        if self.begun == plan.hang:
+            self.hanging = True
+            self._emit(TransactionLeftOpen(self._port.now, self._name, self._id, self._books.open_records))
+            return
+        self._reason = ""
+        self._call(ABORT if plan.abort and self.begun % plan.abort == 0 else COMMIT)
+
+    def _call(self, wanted: str) -> None:
+        now = self._port.now
+        self._wanted = wanted
+        self._asked_at = now
+        self._overdue = False
+        self._alarm.want(now + self._block_us)
+        if wanted == COMMIT:
+            self._manager.commit()
+        else:
+            self._manager.abort()
+        self._pump()
+        self.look()
+
+    def _over(self) -> None:
+        wanted, self._wanted = self._wanted, ""
+        now = self._port.now
+        if wanted == COMMIT:
+            count = self._books.committed(now)
+            self._emit(TransactionCommitted(now, self._name, self._id, count, now - self._asked_at))
+        else:
+            count = self._books.undone(now)
+            self._emit(TransactionAborted(now, self._name, self._id, count, self._reason))
+        self.on_end(wanted)
+
+    def given_up(self, error: str) -> None:
+        """Nobody will hear of the open transaction's end: only where a commit was asked for can it be committed."""
+        now = self._port.now
+        if self._wanted == COMMIT and self._manager.end_sent:
+            count = self._books.undecided(now, error)
+            self._emit(TransactionUnknown(now, self._name, self._id, count, error))
+        else:
+            self._books.undone(now)
+        self._wanted = ""
+
+    def _die(self) -> None:
+        """A fatal error."""
+        self.ended = True
+        manager, now = self._manager, self._port.now
+        error = manager.error.name
+        self.given_up(error)
+        detail = f"{self._id}, producer id {manager.producer_id}, epoch {manager.epoch}"
+        self._emit(ProducerFenced(now, self._name, detail, error))
+        self.on_end("")
+
+    def save(self) -> tuple[Any, ...]:
+        """All state."""
+        return (
+            self.begun, self.ended, self.hanging, self._began_at, self._wanted, self._reason, self._asked_at,
+            self._overdue, self._alarm.save(),
+        )  # fmt: skip
+
+    def load(self, saved: tuple[Any, ...]) -> None:
+        """Undo of :meth:`save`."""
+        (
+            self.begun, self.ended, self.hanging, self._began_at, self._wanted, self._reason, self._asked_at,
+            self._overdue, alarm,
+        ) = saved  # fmt: skip
+        self._alarm.load(alarm)
+
+
+def _nothing(_wanted: str) -> None:
+    """Nobody wants to know."""
+
+
+# The I/O thread of a transactional producer: its coordinator is heard first (``Sender.runOnce``).
+
+
+class _NoRequest(IdRequest):
+    """The application asks for an id, through its manager."""
+
+    __slots__ = ()
+
+    def want(self) -> None:
+        """No broker will do but the coordinator."""
+
+
+class TransactionalSender(Sender):
+    """Sends nothing outside of a transaction, and says whose it is."""
+
+    __slots__ = ("control", "manager")
+
+    def __init__(self, profile: Profile, *parts: Any) -> None:
+        """``parts`` are those of every sender."""
+        super().__init__(*parts)
+        config = self._config
+        rules = rules_of(profile, config)
+        self.manager = TransactionManager(
+            config.transactional_id, config.transaction_timeout_us, config.backoff_us, rules
+        )  # fmt: skip
+        self.control = Transactions(self._port, config, self.metadata, self.manager)
+        self._id_request = _NoRequest(
+            self._port, self.metadata, backoff_us=config.backoff_us, timeout_us=config.request_timeout_us
+        )
+        self._sequences = TransactionalSequences(config.era, self.manager)
+        self._manner = (TRANSACTIONAL, -1, config.transactional_id, rules.versions[0])
+
+    def _busy(self, broker: int) -> bool:
+        return super()._busy(broker) or self.control.busy(broker)
+
+    def pump(self) -> None:
+        """Send what may be sent, requests to the coordinator first."""
+        if self._stalled:
+            return
+        manager, sequences = self.manager, self._sequences
+        if sequences.unsettled:
+            sequences.settle()
+        why = manager.error.name if manager.error else BY_WISH
+        if manager.state in (State.ABORTABLE_ERROR, State.ABORTING):
+            self._abandon(why)
+        elif manager.state is State.FATAL_ERROR:
+            self.abort(why)
+        self.control.pump(idle=self._accumulator.unsettled == 0)
+        if (manager.producer_id, manager.epoch) != (sequences.producer_id, sequences.epoch):
+            sequences.given(manager.producer_id, manager.epoch)
+        super().pump()
+
+    def _abandon(self, error: str) -> None:
+        """Give up what has not been sent yet (``abortUndrainedBatches``)."""
+        now = self._port.clock.now
+        for line in tuple(self._accumulator.busy.values()):
+            for batch in tuple(line.waiting):
+                if batch.producer_id < 0:
+                    self._accumulator.drop(batch)
+                    self._accumulator.settle(batch)
+                    self._books.gave_up(now, batch, error)
+
+    def heard(self, message: Any) -> bool:
+        """Handle an answer of a coordinator; False if it is none."""
+        if not self.control.receive(message):
+            return False
+        self.pump()
+        return True
+
+    def answered(self, response: ProduceResponse) -> None:
+        """A broker's word on a batch: behind the last one the transaction may end."""
+        super().answered(response)
+        if self._accumulator.unsettled == 0:
+            self.pump()
+
+    def rang(self, name: str) -> None:
+        """A timer of this thread."""
+        if name != TIMER_TRANSACTIONS:
+            super().rang(name)
+            return
+        for broker in self.control.rang():
+            self._port.reconnect(broker)
+            self._port.abandon(broker)
+            self.control.lost(broker)
+            self._connection_lost(broker, -1)
+            self.metadata.avoid(broker)
+            self.metadata.refresh()
+        self.pump()
+
+    def _connection_lost(self, broker: int, timed_out: int) -> None:
+        if timed_out >= 0:
+            self._port.reconnect(broker)
+        super()._connection_lost(broker, timed_out)
+
+    def disconnected(self, peer: int) -> None:
+        """Everything under way to ``peer`` failed without an answer."""
+        self.control.lost(peer)
+        super().disconnected(peer)
+
+    def save(self) -> tuple[Any, ...]:
+        """All state, the accumulator's included."""
+        return (super().save(), self.control.save())
+
+    def load(self, saved: tuple[Any, ...]) -> None:
+        """Undo of :meth:`save`."""
+        sender, control = saved
+        super().load(sender)
+        self.control.load(control)
+
 
 BEGIN: Final = "begin"
 """The timer at which the application starts."""
@@ -105,12 +588,12 @@ class TransactionalProducer(Producer):
         name = timer[0]
         if name == BEGIN:
             self.transacting.initialize()
-        elif name == transacting.TIMER:
+        elif name == TIMER:
             self.transacting.rang()
         elif name == LET_GO:
             self._let_go = True
             self.transacting.given_up(KafkaError.REQUEST_TIMED_OUT.name)
-        elif name == transactions.TIMER and self._ending.closed:
+        elif name == transaction_manager.TIMER and self._ending.closed:
             self._tx.rang(name)
         else:
             super().on_timer(timer)

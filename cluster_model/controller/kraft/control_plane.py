@@ -5,26 +5,180 @@ from typing import Any, Final
 
 from cluster_model.broker.broker import Broker
 from cluster_model.controller.cluster_parts import Parts
-from cluster_model.controller.control_plane_interface import Server
-from cluster_model.controller.kraft.broker_side import KraftControl
-from cluster_model.controller.kraft.controller_node import ControllerNode
-from cluster_model.controller.kraft.metadata import Base, MetadataImage, Registration
-from cluster_model.controller.kraft.quorum_controller import QuorumController
-from cluster_model.controller.kraft.settings import ControllerSettings
-from cluster_model.controller.kraft.truth import Truth
-from cluster_model.controller.raft.config import QuorumConfig
-from cluster_model.controller.raft.metadata_log import MetadataListener
-from cluster_model.controller.raft.raft import Role
-from cluster_model.controller.raft.raft_client import QuorumPeer, form_quorum
-from cluster_model.controller.raft.store import QuorumStore
+from cluster_model.controller.committed_state import TopicRegistry
+from cluster_model.controller.control_plane_interface import ControllerRole, ControllerView, Server
+from cluster_model.controller.kraft.broker_side import ControllerOf, KraftControl, PeerOf, Told
+from cluster_model.controller.kraft.metadata import (
+    FENCE,
+    UNFENCE,
+    Base,
+    BrokerRegistrationChangeRecord,
+    ClearElrRecord,
+    ConfigRecord,
+    MetadataImage,
+    PartitionChangeRecord,
+    PartitionRecord,
+    Record,
+    RegisterBrokerRecord,
+    Registration,
+    RemoveTopicRecord,
+    topic_of,
+)
+from cluster_model.controller.kraft.quorum_controller import ControllerSettings, QuorumController
+from cluster_model.controller.raft.raft import QuorumConfig, Role
+from cluster_model.controller.raft.raft_client import MetadataListener, QuorumPeer, form_quorum
+from cluster_model.controller.raft.raft_log import QuorumStore
+from cluster_model.controller.rules.partition_change import Change
 from cluster_model.controller.rules.replica_placement import Draw
-from cluster_model.controller.view import ControllerRole, ControllerView
+from cluster_model.kernel.event_loop import Payload
 from cluster_model.kernel.node_context import Port
 from cluster_model.kernel.rng import Streams
+from cluster_model.protocol.config_defs import MIN_ISR
 from cluster_model.protocol.errors import KafkaError
-from cluster_model.protocol.events import ControllerChanged, Event
-from cluster_model.protocol.messages import NOBODY
+from cluster_model.protocol.events import BrokerFenced, BrokerRegistered, ControllerChanged, Event
+from cluster_model.protocol.messages import NOBODY, PartitionState
 from cluster_model.spec.cluster_spec import ClusterSpec
+
+# A dedicated controller: a process of its own with a voter of the quorum (``process.roles=controller``).
+
+
+class ControllerNode:
+    """The node."""
+
+    __slots__ = ("_base", "_told", "controller", "image", "peer", "runs")
+
+    def __init__(self, port: Port, base: Base, peer_of: PeerOf, controller_of: ControllerOf, told: Told) -> None:
+        self.runs = True
+        """Whether there is a process."""
+        self._base = base
+        self._told = told
+        self.image = MetadataImage(base)
+        """As committed, as far as this node knows."""
+        self.peer = peer_of(port, self)
+        self.peer.on_left = lambda: port.exit("shutdown")
+        self.controller = controller_of(port, self.peer, self.image)
+
+    def receive(self, source: int, message: Any) -> None:
+        """Handle a message."""
+        if not self.peer.receive(source, message):
+            self.controller.handlers[type(message)](source, message)
+
+    def on_timer(self, timer: Payload) -> None:
+        """Handle a timer."""
+        if not self.peer.on_timer(timer):
+            self.controller.on_timer(timer)
+
+    def on_disconnect(self, peer: int) -> None:
+        """A connection broke."""
+        self.peer.on_disconnect(peer)
+
+    def on_leader(self, epoch: int) -> None:
+        """The node has become the active controller."""
+        self.controller.on_leader(epoch)
+
+    def on_resigned(self) -> None:
+        """It is no longer."""
+        self.controller.on_resigned()
+
+    def on_committed(self, base_offset: int, _epoch: int, records: tuple[Record, ...]) -> None:
+        """A committed batch."""
+        self._told(base_offset, records)
+        self.image.replay(base_offset, records)
+        self.controller.on_committed(base_offset + len(records))
+
+    def started(self) -> None:
+        """The process runs again, and replays the log as far as the quorum lets it."""
+        self.runs = True
+        self.image.reset(self._base)
+        self.peer.started()
+
+    def shut_down(self) -> None:
+        """SIGTERM: a leader resigns first."""
+        self.peer.leave()
+
+    def stopped(self) -> None:
+        """The process died."""
+        self.runs = False
+        self.controller.stopped()
+        self.peer.stopped()
+
+    def save(self) -> tuple[Any, ...]:
+        """All state."""
+        return (self.runs, self.peer.save(), self.image.save(), self.controller.save())
+
+    def load(self, saved: tuple[Any, ...]) -> None:
+        """Undo of :meth:`save`, after the network's."""
+        self.runs, peer, image, controller = saved
+        self.peer.load(peer)
+        self.image.load(image)
+        self.controller.load(controller)
+
+
+# What a KRaft cluster has decided, told to whoever may know everything: as soon as a quorum node sees it committed.
+
+
+class Truth:
+    """Follows the log's committed records; the first node to see them tells it."""
+
+    __slots__ = ("_emit", "_now", "_registry", "image")
+
+    def __init__(
+        self, base: Base, registry: TopicRegistry, now: Callable[[], int], emit: Callable[[Event], None]
+    ) -> None:
+        self.image = MetadataImage(base)
+        self._registry = registry
+        self._now = now
+        self._emit = emit
+
+    def told(self, base_offset: int, records: tuple[Record, ...]) -> None:
+        """A node has seen a batch committed; only the first one brings news."""
+        if base_offset < self.image.until:
+            return
+        for offset, record in enumerate(records, base_offset):
+            self._before(record)
+            cleared = self.image.with_elr(record.topic) if isinstance(record, ClearElrRecord) else ()
+            self.image.replay(offset, (record,))
+            self._after(record, records)
+            for partition in cleared:
+                change = Change(self.image.partitions[partition], f"{MIN_ISR} changed")
+                self._registry.committed.commit(change, self._now())
+
+    def _before(self, record: Record) -> None:
+        if isinstance(record, RemoveTopicRecord):
+            self._registry.delete(record.name, self._now())
+
+    def _after(self, record: Record, records: tuple[Record, ...]) -> None:
+        now = self._now()
+        if isinstance(record, PartitionChangeRecord):
+            self._registry.committed.commit(Change(record.state, record.by, record.clean), now)
+        elif isinstance(record, PartitionRecord):
+            self._created(record.state, now)
+        elif isinstance(record, BrokerRegistrationChangeRecord):
+            if record.fenced == FENCE:
+                self._emit(BrokerFenced(now, record.broker, record.why))
+            elif record.fenced == UNFENCE:
+                self._emit(BrokerRegistered(now, record.broker))
+        elif isinstance(record, ConfigRecord):
+            self._configured(record, records)
+        elif isinstance(record, RegisterBrokerRecord) and not record.fenced:
+            self._emit(BrokerRegistered(now, record.broker))
+
+    def _created(self, state: PartitionState, now: int) -> None:
+        topic = topic_of(state.partition)
+        first = not self._registry.partitions(topic)
+        self._registry.created((state,), dict(self.image.config("topic", topic)) if first else None, now)
+
+    def _configured(self, record: ConfigRecord, records: tuple[Record, ...]) -> None:
+        """Settings are told of once for a batch, by its last record of a resource; a new topic's with its creation."""
+        same = [other for other in records if isinstance(other, ConfigRecord) and other[:2] == record[:2]]
+        if same[-1] is not record:
+            return
+        if record.type == "topic":
+            if self._registry.partitions(record.name):
+                self._registry.configure(record.name, dict(self.image.config("topic", record.name)), self._now())
+        elif not record.name:
+            self._registry.configure_brokers(dict(self.image.config("broker", "")))
+
 
 _ROLES: Final[dict[Role, ControllerRole]] = {
     Role.UNATTACHED: "looking",

@@ -5,12 +5,16 @@ answer NOT_CONTROLLER or none in time brings the same request to whoever is the 
 traffic says who that is.
 """
 
+from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
-from cluster_model.controller.raft.metadata_log import MetadataLog
+from cluster_model.controller.kraft.messages import AlterPartitionBatchRequest, AlterPartitionBatchResponse
+from cluster_model.controller.kraft.quorum_controller import REQUESTS
+from cluster_model.controller.raft.raft_client import MetadataLog
 from cluster_model.kernel.node_context import Alarm, Port
+from cluster_model.protocol.admin_messages import EnvelopeRequest, EnvelopeResponse
 from cluster_model.protocol.errors import KafkaError
-from cluster_model.protocol.messages import NOBODY
+from cluster_model.protocol.messages import NOBODY, AlterPartitionRequest, AlterPartitionResponse
 
 POLL_US: Final = 100_000
 """How often a request that waits looks whether a controller is known by now (``InterBrokerSendThread``)."""
@@ -125,3 +129,138 @@ class ControllerChannel:
         queue, self._ready_at, self.flying, alarm = saved
         self._queue = list(queue)
         self._alarm.load(alarm)
+
+
+# What the leaders on one broker propose, brought to the controller (``AlterPartitionManager``, KIP-497).
+#
+# One request is under way at a time, with everything that waits; what comes meanwhile goes with the next. No proposal
+# is
+# given up: it is repeated until it is answered.
+
+
+RETRY_US: Final = 50_000
+"""Pause after an answer that refused everything."""
+AGAIN: Final = "alter partition again"
+
+
+class AlterPartitionManager:
+    """One broker's."""
+
+    __slots__ = ("_broker_epoch", "_correlation", "_flying", "_port", "_take", "_waiting", "channel")
+
+    def __init__(
+        self,
+        port: Port,
+        channel: ControllerChannel,
+        broker_epoch: Callable[[], int],
+        take: Callable[[AlterPartitionResponse], None],
+    ) -> None:
+        """``take`` gets the answers for partitions."""
+        self._port = port
+        self.channel = channel
+        self._broker_epoch = broker_epoch
+        self._take = take
+        self._waiting: dict[str, AlterPartitionRequest] = {}
+        """Proposals without an answer, those under way included; a newer one takes the place of the older."""
+        self._correlation = 0
+        self._flying = False
+
+    def propose(self, proposal: AlterPartitionRequest) -> None:
+        """A leader wants another ISR."""
+        self._waiting[proposal.partition] = proposal
+        self.propagate()
+
+    def propagate(self) -> None:
+        """Send what waits, unless a request is under way."""
+        if self._flying or not self._waiting:
+            return
+        self._flying = True
+        self._correlation += 1
+        epoch = self._broker_epoch()
+        partitions = tuple(proposal._replace(broker_epoch=epoch) for proposal in self._waiting.values())
+        self.channel.send(AlterPartitionBatchRequest(self._correlation, self._port.node_id, epoch, partitions))
+
+    def answered(self, response: AlterPartitionBatchResponse) -> None:
+        """Hand the answers out; whatever was not answered is asked again."""
+        request = self.channel.answered(response)
+        if request is None:
+            return
+        if response.error != KafkaError.NONE:
+            self._port.timer(RETRY_US, AGAIN, self._correlation)
+            return
+        for answer in response.partitions:
+            waiting = self._waiting.get(answer.partition)
+            if waiting is not None and waiting.correlation == answer.correlation:
+                del self._waiting[answer.partition]
+                self._take(answer)
+        # Only now: what the answers made leaders propose anew goes together, and nothing that was answered goes again.
+        self._flying = False
+        self.propagate()
+
+    def on_timer(self, timer: tuple[Any, ...]) -> None:
+        """The pause after a refusal is over."""
+        if self._flying and timer[1] == self._correlation and not self.channel.busy:
+            self._flying = False
+            self.propagate()
+
+    def stopped(self) -> None:
+        """The process died."""
+        self._waiting.clear()
+        self._flying = False
+        self.channel.stopped()
+
+    def save(self) -> tuple[Any, ...]:
+        """All state."""
+        return (tuple(self._waiting.values()), self._correlation, self._flying, self.channel.save())
+
+    def load(self, saved: tuple[Any, ...]) -> None:
+        """Undo of :meth:`save`."""
+        waiting, self._correlation, self._flying, channel = saved
+        self._waiting = {proposal.partition: proposal for proposal in waiting}
+        self.channel.load(channel)
+
+
+# A broker hands administrators' requests on to the active controller, and its answers back (``ForwardingManager``).
+
+
+class Forwarding:
+    """One broker's."""
+
+    __slots__ = ("_asking", "_correlation", "_port", "channel")
+
+    REQUESTS: Final = REQUESTS
+
+    def __init__(self, port: Port, channel: ControllerChannel) -> None:
+        self.channel = channel
+        self._port = port
+        self._correlation = 0
+        self._asking: dict[int, int] = {}
+        """Number of an envelope → who waits for what comes back in it."""
+
+    def forward(self, source: int, request: Any) -> None:
+        """Hand a request on."""
+        self._correlation += 1
+        self._asking[self._correlation] = source
+        self.channel.send(EnvelopeRequest(self._correlation, request))
+
+    def answered(self, response: EnvelopeResponse) -> None:
+        """Bring an answer back."""
+        if self.channel.answered(response) is not None:
+            source = self._asking.pop(response.correlation, None)
+            if source is not None and response.response is not None:
+                self._port.send(source, response.response)
+
+    def stopped(self) -> None:
+        """The process died."""
+        self._asking.clear()
+        self.channel.stopped()
+
+    def save(self) -> tuple[Any, ...]:
+        """All state."""
+        return (self._correlation, tuple(self._asking.items()), self.channel.save())
+
+    def load(self, saved: tuple[Any, ...]) -> None:
+        """Undo of :meth:`save`."""
+        self._correlation, asking, channel = saved
+        self._asking = dict(asking)
+        self.channel.load(channel)

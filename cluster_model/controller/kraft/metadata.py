@@ -4,26 +4,120 @@ The same class serves the brokers, who replay what is committed, and the active 
 by what it has decided and the quorum has yet to take. The same records give the same image, down to the order in it.
 """
 
-from collections.abc import Iterable
-from typing import Any, Final, NamedTuple
+from collections.abc import Iterable, Mapping
+from typing import Any, Final, NamedTuple, Protocol
 
-from cluster_model.controller.kraft.records import (
-    FENCE,
-    UNFENCE,
-    BrokerRegistrationChangeRecord,
-    ClearElrRecord,
-    ConfigRecord,
-    PartitionChangeRecord,
-    PartitionRecord,
-    Record,
-    RegisterBrokerRecord,
-    RemoveTopicRecord,
-    TopicRecord,
-    UnregisterBrokerRecord,
-    topic_of,
-)
-from cluster_model.protocol.config_key import ConfigValue
+from cluster_model.broker.control_plane_client import Decisions
+from cluster_model.protocol.config_defs import ConfigValue
 from cluster_model.protocol.messages import NOBODY, PartitionState
+
+# Records of the metadata log by Kafka's names (``common/metadata/*.json``): what the controller decided, in order.
+#
+# Each holds what the rules use. A change of a partition carries the whole new state, not only the fields that change:
+# it
+# comes to the same, and says at a glance what was decided. ``by`` and ``clean`` are for the observer; nobody who
+# follows
+# the protocol looks at them.
+
+
+UNCHANGED: Final = 0
+FENCE: Final = 1
+UNFENCE: Final = -1
+"""``fenced`` of a :class:`BrokerRegistrationChangeRecord`."""
+
+
+class RegisterBrokerRecord(NamedTuple):
+    """A process registered as a broker. ``epoch`` is this record's own offset, unless it registers once more."""
+
+    broker: int
+    incarnation: int
+    epoch: int
+    rack: str
+    fenced: bool = True
+    in_controlled_shutdown: bool = False
+
+
+class BrokerRegistrationChangeRecord(NamedTuple):
+    """A registered broker is fenced, unfenced, or begins its controlled shutdown."""
+
+    broker: int
+    epoch: int
+    fenced: int = UNCHANGED
+    in_controlled_shutdown: bool = False
+    why: str = ""
+
+
+class UnregisterBrokerRecord(NamedTuple):
+    """A broker is forgotten."""
+
+    broker: int
+    epoch: int
+
+
+class TopicRecord(NamedTuple):
+    """A topic exists; ``topic_id`` tells it from another that had its name."""
+
+    name: str
+    topic_id: int
+
+
+class PartitionRecord(NamedTuple):
+    """A partition exists."""
+
+    state: PartitionState
+    by: str = "created"
+
+
+class PartitionChangeRecord(NamedTuple):
+    """A partition's leader, ISR or replicas are others."""
+
+    state: PartitionState
+    by: str
+    clean: bool = True
+
+
+class RemoveTopicRecord(NamedTuple):
+    """A topic is gone, and all its partitions with it."""
+
+    name: str
+    topic_id: int
+
+
+class ConfigRecord(NamedTuple):
+    """A configuration of a resource is ``value`` from here on, or the default again with None."""
+
+    type: str
+    """``topic`` or ``broker``."""
+    name: str
+    """The topic, or the broker's id; empty for all brokers."""
+    key: str
+    value: ConfigValue | None
+
+
+class ClearElrRecord(NamedTuple):
+    """Nobody is an eligible leader replica any more, nor a last known leader: of a topic, or of all (KIP-966)."""
+
+    topic: str = ""
+    """Empty for all."""
+
+
+Record = (
+    RegisterBrokerRecord
+    | BrokerRegistrationChangeRecord
+    | UnregisterBrokerRecord
+    | TopicRecord
+    | PartitionRecord
+    | PartitionChangeRecord
+    | RemoveTopicRecord
+    | ConfigRecord
+    | ClearElrRecord
+)
+
+
+def topic_of(partition: str) -> str:
+    """The topic of a partition as Kafka prints it: ``orders-0`` is of ``orders``."""
+    return partition.rpartition("-")[0]
+
 
 FIRST: Final = 1
 """Offset of the first record behind those that a formed cluster begins with: they count as one."""
@@ -182,3 +276,156 @@ class MetadataImage:
         self.reset(Base(brokers, topics, partitions, configs))
         self.until = until
         self._saved = saved
+
+
+# A broker's replay of the metadata log, and what it makes of it (``MetadataLoader``, ``BrokerMetadataPublisher``).
+#
+# Committed records come batch by batch. Until the broker has loaded its logs they only change the image; then it
+# takes
+# all of it at once, and from there on each batch's delta: each broker at its own time, so that brokers disagree for
+# as
+# long as the way takes.
+
+
+_OF_BROKERS: Final = (RegisterBrokerRecord, BrokerRegistrationChangeRecord, UnregisterBrokerRecord)
+
+
+class Publishes(Protocol):
+    """What the broker does with news; see ``Broker``."""
+
+    def take(self, decisions: Decisions) -> None:
+        """Lead, follow and know what was decided."""
+
+    def forget(self, partition: str) -> None:
+        """A partition is gone, and the broker's replica of it is not wanted any more."""
+
+    def clean_up(self, assigned: Mapping[str, int]) -> None:
+        """Whatever log is not of these partitions, by their topics' ids, is not wanted any more."""
+
+    def configure(self, topic: str, overrides: dict[str, ConfigValue]) -> None:
+        """A topic's own configurations are these."""
+
+    def reconfigure(self, overrides: dict[str, ConfigValue]) -> None:
+        """The broker's dynamic configurations are these."""
+
+
+class MetadataLoader:
+    """One broker's image and how much of it has been published."""
+
+    __slots__ = ("_broker", "_publisher", "_told", "image", "published")
+
+    def __init__(self, broker: int, image: MetadataImage, publisher: Publishes) -> None:
+        self.image = image
+        self.published = False
+        """Whether the broker goes by it already."""
+        self._broker = broker
+        self._told: dict[str, ConfigValue] = {}
+        """Dynamic configurations that the broker was told of."""
+        self._publisher = publisher
+
+    def begin(self) -> None:
+        """The broker stands in a formed cluster: it knows all settings, and takes the rest of the image."""
+        self.published = True
+        self._take(tuple(self.image.partitions.values()))
+
+    def first(self) -> None:
+        """A broker that has come up is ready: it takes the whole image."""
+        self.published = True
+        image = self.image
+        for topic in image.topics:
+            self._configure(topic)
+        self._reconfigure()
+        states = tuple(image.partitions.values())
+        mine = {state.partition: state.topic_id for state in states if self._broker in state.replicas}
+        self._publisher.clean_up(mine)
+        self._take(states)
+
+    def _reconfigure(self) -> None:
+        overrides = self._broker_config()
+        if overrides != self._told:
+            self._told = overrides
+            self._publisher.reconfigure(overrides)
+
+    def _configure(self, topic: str) -> None:
+        self._publisher.configure(topic, dict(self.image.config("topic", topic)))
+
+    def _broker_config(self) -> dict[str, ConfigValue]:
+        """What holds for all brokers, and above it what holds for this one."""
+        return {**self.image.config("broker", ""), **self.image.config("broker", str(self._broker))}
+
+    def _take(self, states: tuple[PartitionState, ...]) -> None:
+        live = [known for known in self.image.brokers.values() if known.active]
+        racks = tuple(known.rack for known in live)
+        self._publisher.take(
+            Decisions(
+                states,
+                tuple(known.broker for known in live),
+                tuple(known.epoch for known in live),
+                racks if any(racks) else (),
+            )
+        )
+
+    def replay(self, base_offset: int, records: tuple[Record, ...]) -> None:
+        """A committed batch."""
+        gone = self._partitions_of_removed(records) if self.published else ()
+        cleared = self._partitions_of_cleared(records) if self.published else ()
+        self.image.replay(base_offset, records)
+        if self.published:
+            self._publish(records, gone, cleared)
+
+    def _partitions_of_removed(self, records: tuple[Record, ...]) -> tuple[str, ...]:
+        return tuple(
+            partition
+            for record in records
+            if isinstance(record, RemoveTopicRecord)
+            for partition in self.image.partitions_of(record.name)
+        )
+
+    def _partitions_of_cleared(self, records: tuple[Record, ...]) -> tuple[str, ...]:
+        return tuple(
+            partition
+            for record in records
+            if isinstance(record, ClearElrRecord)
+            for partition in self.image.with_elr(record.topic)
+        )
+
+    def _publish(self, records: tuple[Record, ...], gone: tuple[str, ...], cleared: tuple[str, ...]) -> None:
+        """The delta: configurations first, since a new replica is made by them; what is deleted last."""
+        image, publisher = self.image, self._publisher
+        topics: dict[str, None] = {}
+        changed: dict[str, None] = dict.fromkeys(cleared)
+        brokers = reconfigured = False
+        for record in records:
+            if isinstance(record, PartitionChangeRecord | PartitionRecord):
+                changed[record.state.partition] = None
+            elif isinstance(record, ConfigRecord):
+                if record.type == "topic":
+                    topics[record.name] = None
+                else:
+                    reconfigured = reconfigured or record.name in ("", str(self._broker))
+            elif isinstance(record, _OF_BROKERS):
+                brokers = True
+        for topic in topics:
+            if topic in image.topics:
+                self._configure(topic)
+        if reconfigured:
+            self._reconfigure()
+        states = tuple(image.partitions[name] for name in changed if name in image.partitions)
+        for partition in gone:
+            publisher.forget(partition)
+        if states or brokers:
+            self._take(states)
+
+    def stopped(self) -> None:
+        """The process died."""
+        self.published = False
+
+    def save(self) -> tuple[Any, ...]:
+        """All state."""
+        return (self.published, tuple(self._told.items()), self.image.save())
+
+    def load(self, saved: tuple[Any, ...]) -> None:
+        """Undo of :meth:`save`."""
+        self.published, told, image = saved
+        self._told = dict(told)
+        self.image.load(image)

@@ -6,12 +6,11 @@ NOT_CONTROLLER and goes back to the committed image. Sessions are known only to 
 """
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 from cluster_model.broker.control_plane_client import Handlers
-from cluster_model.controller.kraft.admin import AdminControl
-from cluster_model.controller.kraft.cluster_control_manager import ClusterControl
-from cluster_model.controller.kraft.heartbeats import NEVER, HeartbeatManager
+from cluster_model.controller.kraft.cluster_control_manager import NEVER, ClusterControl, HeartbeatManager
 from cluster_model.controller.kraft.messages import (
     AlterPartitionBatchRequest,
     AlterPartitionBatchResponse,
@@ -20,17 +19,137 @@ from cluster_model.controller.kraft.messages import (
     BrokerRegistrationRequest,
     BrokerRegistrationResponse,
 )
-from cluster_model.controller.kraft.metadata import Base, MetadataImage
-from cluster_model.controller.kraft.records import Record
-from cluster_model.controller.kraft.replication_control import ReplicationControl
-from cluster_model.controller.kraft.settings import ControllerSettings
-from cluster_model.controller.raft.metadata_log import MetadataLog
+from cluster_model.controller.kraft.metadata import Base, MetadataImage, Record
+from cluster_model.controller.kraft.replication_control_manager import (
+    ConfigurationControl,
+    PartitionControl,
+    ReplicationControl,
+    TopicControl,
+)
+from cluster_model.controller.raft.raft_client import MetadataLog
 from cluster_model.controller.rules.replica_placement import Draw
 from cluster_model.kernel.event_loop import Payload
 from cluster_model.kernel.node_context import Alarm, Port
-from cluster_model.protocol.config_key import ConfigValue
+from cluster_model.protocol.admin_messages import (
+    AdminRequest,
+    AdminResponse,
+    AlterPartitionReassignmentsRequest,
+    CreatePartitionsRequest,
+    CreateTopicsRequest,
+    DeleteTopicsRequest,
+    ElectLeadersRequest,
+    EnvelopeRequest,
+    EnvelopeResponse,
+    IncrementalAlterConfigsRequest,
+    ListPartitionReassignmentsRequest,
+    UnregisterBrokerRequest,
+    UnregisterBrokerResponse,
+    refusal,
+)
+from cluster_model.protocol.config_defs import ConfigValue
+from cluster_model.protocol.configs import MS
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.versions import Profile
+
+# Requests of administrators on the active controller (``ControllerApis``): each gets records and one answer.
+
+
+REQUESTS: Final[tuple[type[Any], ...]] = (
+    CreateTopicsRequest, DeleteTopicsRequest, CreatePartitionsRequest, AlterPartitionReassignmentsRequest,
+    ListPartitionReassignmentsRequest, ElectLeadersRequest, IncrementalAlterConfigsRequest, UnregisterBrokerRequest,
+)  # fmt: skip
+"""What an administrator may ask of a controller itself (KIP-919); brokers hand the same on in an envelope."""
+
+
+class AdminControl:
+    """Decisions over one image."""
+
+    __slots__ = ("_cluster", "_configs", "_partitions", "_topics")
+
+    REQUESTS: Final = (*REQUESTS, EnvelopeRequest)
+
+    def __init__(
+        self,
+        image: MetadataImage,
+        profile: Profile,
+        replication: ReplicationControl,
+        cluster: ClusterControl,
+        defaults: Mapping[str, ConfigValue],
+        draw: Callable[[str], Draw],
+    ) -> None:
+        self._cluster = cluster
+        self._topics = TopicControl(image, draw, defaults)
+        self._configs = ConfigurationControl(image, elr=profile.elr)
+        self._partitions = PartitionControl(image, profile, replication)
+
+    @staticmethod
+    def failure(request: AdminRequest | EnvelopeRequest) -> AdminResponse | EnvelopeResponse:
+        """What is answered by a controller that is not active, or not any more."""
+        if isinstance(request, EnvelopeRequest):
+            return EnvelopeResponse(request.correlation, KafkaError.NOT_CONTROLLER, None)
+        return refusal(request, KafkaError.NOT_CONTROLLER, "This is not the active controller.")
+
+    def handle(
+        self, request: AdminRequest | EnvelopeRequest, end: int
+    ) -> tuple[list[Record], AdminResponse | EnvelopeResponse]:
+        """Decide; ``end`` is the offset of the next record."""
+        if isinstance(request, EnvelopeRequest):
+            records, response = self._handle(request.request, end)
+            return records, EnvelopeResponse(request.correlation, KafkaError.NONE, response)
+        return self._handle(request, end)
+
+    def _handle(self, request: AdminRequest, end: int) -> tuple[list[Record], AdminResponse]:
+        if isinstance(request, CreateTopicsRequest):
+            return self._topics.create(request, end)
+        if isinstance(request, DeleteTopicsRequest):
+            return self._topics.delete(request)
+        if isinstance(request, CreatePartitionsRequest):
+            return self._topics.add_partitions(request)
+        if isinstance(request, AlterPartitionReassignmentsRequest):
+            return self._partitions.reassign(request)
+        if isinstance(request, ListPartitionReassignmentsRequest):
+            return [], self._partitions.list_reassignments(request)
+        if isinstance(request, ElectLeadersRequest):
+            return self._partitions.elect(request)
+        if isinstance(request, IncrementalAlterConfigsRequest):
+            return self._configs.alter(request)
+        error, records = self._cluster.unregister(request.broker)
+        return records, UnregisterBrokerResponse(request.correlation, error)
+
+
+# Settings of KRaft controllers and of how brokers deal with them, in model units.
+
+
+@dataclass(frozen=True, slots=True)
+class ControllerSettings:
+    """What an active controller goes by, and a broker that registers, with the defaults of the version."""
+
+    session_us: int
+    """``broker.session.timeout.ms``."""
+    rebalance_us: int
+    """``leader.imbalance.check.interval.seconds``; 0 with ``auto.leader.rebalance.enable`` off."""
+    unclean_us: int
+    """``unclean.leader.election.interval.ms``; 0 before 3.9, when only events brought such elections about."""
+
+    registration_us: int
+    """``initial.broker.registration.timeout.ms``, which brokers go by."""
+    controlled_shutdown: bool
+    """``controlled.shutdown.enable``, of brokers too."""
+
+    @staticmethod
+    def of(profile: Profile, config: Mapping[str, ConfigValue]) -> "ControllerSettings":
+        """Settings for a profile; ``config`` overrides by Kafka's names."""
+        rebalances = bool(config.get("auto.leader.rebalance.enable", True))
+        interval = int(config.get("leader.imbalance.check.interval.seconds", 300)) * 1_000 * MS
+        sweep = int(config.get("unclean.leader.election.interval.ms", 300_000)) * MS
+        return ControllerSettings(
+            session_us=int(config.get("broker.session.timeout.ms", 9_000)) * MS,
+            rebalance_us=interval if rebalances else 0,
+            unclean_us=sweep if profile.number >= (3, 9, 0) else 0,
+            registration_us=int(config.get("initial.broker.registration.timeout.ms", 60_000)) * MS,
+            controlled_shutdown=bool(config.get("controlled.shutdown.enable", True)),
+        )
+
 
 SESSIONS: Final = "kraft sessions"
 REBALANCE: Final = "kraft rebalance"

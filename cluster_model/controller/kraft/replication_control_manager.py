@@ -4,24 +4,42 @@ Sans-IO: records and an answer for each request. Random numbers for the placemen
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
-from cluster_model.controller.kraft.configuration_control import typed
-from cluster_model.controller.kraft.metadata import MetadataImage
-from cluster_model.controller.kraft.records import (
+from cluster_model.controller.kraft.messages import AlterPartitionBatchRequest, AlterPartitionBatchResponse
+from cluster_model.controller.kraft.metadata import (
+    ClearElrRecord,
     ConfigRecord,
+    MetadataImage,
+    PartitionChangeRecord,
     PartitionRecord,
     Record,
     RemoveTopicRecord,
     TopicRecord,
+    topic_of,
 )
-from cluster_model.controller.rules.admin_rules import check_target
-from cluster_model.controller.rules.change import created
+from cluster_model.controller.rules.admin_rules import (
+    MOST_ELECTIONS,
+    asked_kraft,
+    begin_kraft,
+    cancel_kraft,
+    check_target,
+    imbalanced_kraft,
+    in_progress,
+)
+from cluster_model.controller.rules.alter_partition import accept_kraft, answer_error, judge_kraft
+from cluster_model.controller.rules.kraft_partition_changes import broker_back, broker_gone, build, unclean_shutdown
+from cluster_model.controller.rules.partition_change import Change, Election, created
 from cluster_model.controller.rules.replica_placement import Draw, Usable, check_replication, place_striped
 from cluster_model.protocol.admin_messages import (
     DEFAULT,
     AdminError,
+    AlterableConfig,
+    AlterConfigsResource,
+    AlterPartitionReassignmentsRequest,
+    AlterPartitionReassignmentsResponse,
+    ConfigOperation,
     CreatableTopic,
     CreatePartitionsRequest,
     CreatePartitionsResponse,
@@ -29,10 +47,138 @@ from cluster_model.protocol.admin_messages import (
     CreateTopicsResponse,
     DeleteTopicsRequest,
     DeleteTopicsResponse,
+    ElectLeadersRequest,
+    ElectLeadersResponse,
+    IncrementalAlterConfigsRequest,
+    IncrementalAlterConfigsResponse,
+    ListPartitionReassignmentsRequest,
+    ListPartitionReassignmentsResponse,
     NewPartitions,
+    OngoingReassignment,
+    ReassignablePartition,
 )
-from cluster_model.protocol.config_key import ConfigValue
+from cluster_model.protocol.config_defs import MIN_ISR, SCOPES, ConfigValue, Scope, check
+from cluster_model.protocol.configs import TopicConfig
 from cluster_model.protocol.errors import KafkaError, ModelError
+from cluster_model.protocol.messages import NOBODY, AlterPartitionRequest, AlterPartitionResponse, PartitionState
+from cluster_model.protocol.versions import Profile
+
+# Configurations of topics and brokers, changed live (``ConfigurationControlManager``, KIP-339). Sans-IO.
+
+
+LISTS: Final = (
+    "cleanup.policy",
+    "log.cleanup.policy",
+    "leader.replication.throttled.replicas",
+    "follower.replication.throttled.replicas",
+)
+"""Configurations that are lists: only those take APPEND and SUBTRACT."""
+
+
+def typed(scope: Scope, key: str, text: str) -> ConfigValue:
+    """A configuration's value out of the text that an administrator gives.
+
+    Raises:
+        ModelError: an unknown key, or a value that it does not take.
+    """
+    known = SCOPES[scope].get(key)
+    if known is not None and known.type == "int":
+        try:
+            return check(scope, key, int(text))
+        except ValueError:
+            pass
+    return check(scope, key, text)
+
+
+class ConfigurationControl:
+    """Decisions about configurations over one image."""
+
+    __slots__ = ("_elr", "_image")
+
+    def __init__(self, image: MetadataImage, *, elr: bool) -> None:
+        """``elr``: whether KIP-966 is on."""
+        self._image = image
+        self._elr = elr
+
+    def alter(self, request: IncrementalAlterConfigsRequest) -> tuple[list[Record], IncrementalAlterConfigsResponse]:
+        """All of a resource's changes, or none of them."""
+        records: list[Record] = []
+        answers: list[AdminError] = []
+        for resource in request.resources:
+            error, message, changes = self._resource(resource)
+            records.extend(changes)
+            answers.append(AdminError(resource.name, error, message))
+        records += self._clearing(records)
+        return records, IncrementalAlterConfigsResponse(request.correlation, tuple(answers))
+
+    def _clearing(self, records: list[Record]) -> list[Record]:
+        """With another minimum nobody knows any more who was in sync when an ISR fell below it (KIP-966).
+
+        Of one topic where its own minimum changes, of all topics where that of all brokers does
+        (``createClearElrRecordsAsNeeded``).
+        """
+        if not self._elr:
+            return []
+        return [
+            ClearElrRecord(record.name if record.type == "topic" else "")
+            for record in records
+            if isinstance(record, ConfigRecord) and record.key == MIN_ISR
+        ]
+
+    def _resource(self, resource: AlterConfigsResource) -> tuple[KafkaError, str, list[Record]]:
+        unknown = self._unknown(resource)
+        if unknown is not KafkaError.NONE:
+            return unknown, "", []
+        scope: Scope = "topic" if resource.type == "topic" else "broker"
+        records: list[Record] = []
+        own = self._image.config(resource.type, resource.name)
+        for config in resource.configs:
+            try:
+                value = self._value(scope, config, own.get(config.key))
+            except ModelError as wrong:
+                return KafkaError.INVALID_CONFIG, str(wrong), []
+            if self._elr and config.key == MIN_ISR and resource.type == "broker":
+                refused = self._refused(resource.name, value)
+                if refused:
+                    return KafkaError.INVALID_CONFIG, refused, []
+            if own.get(config.key) != value:
+                records.append(ConfigRecord(resource.type, resource.name, config.key, value))
+        return KafkaError.NONE, "", records
+
+    @staticmethod
+    def _refused(broker: str, value: ConfigValue | None) -> str:
+        """Why a minimum of brokers may not be set: all must go by the same one, and the controller has to know it."""
+        if broker:
+            return f"Broker-level {MIN_ISR} cannot be altered while ELR is enabled."
+        return f"Cluster-level {MIN_ISR} cannot be removed while ELR is enabled." if value is None else ""
+
+    def _unknown(self, resource: AlterConfigsResource) -> KafkaError:
+        if resource.type == "topic":
+            known = resource.name in self._image.topics
+            return KafkaError.NONE if known else KafkaError.UNKNOWN_TOPIC_OR_PARTITION
+        if resource.type != "broker" or (resource.name and not resource.name.isdecimal()):
+            return KafkaError.INVALID_REQUEST
+        known = not resource.name or int(resource.name) in self._image.brokers
+        return KafkaError.NONE if known else KafkaError.BROKER_ID_NOT_REGISTERED
+
+    @staticmethod
+    def _value(scope: Scope, config: AlterableConfig, now: ConfigValue | None) -> ConfigValue | None:
+        if config.operation == ConfigOperation.DELETE:
+            if config.key not in SCOPES[scope]:
+                check(scope, config.key, "")
+            return None
+        if config.operation == ConfigOperation.SET:
+            return typed(scope, config.key, config.value)
+        if config.key not in LISTS:
+            raise ModelError(f"{config.key} is not a list")
+        entries = [entry for entry in str(now or "").split(",") if entry]
+        given = config.value.split(",")
+        if config.operation == ConfigOperation.APPEND:
+            entries += [entry for entry in given if entry not in entries]
+        else:
+            entries = [entry for entry in entries if entry not in given]
+        return typed(scope, config.key, ",".join(entries)) if entries else None
+
 
 _LEGAL: Final = re.compile(r"[a-zA-Z0-9._-]{1,249}")
 Placement = tuple[tuple[int, ...], ...]
@@ -178,3 +324,217 @@ class TopicControl:
             else self._spread(topic, more, replication, existing)
         )
         return self._partitions(topic, image.topics[topic], len(existing), placement, given=bool(wanted.assignment))
+
+
+# What the active controller decides about partitions when something happens (``ReplicationControlManager``).
+#
+# Sans-IO: it looks at the controller's image, and returns records; whoever calls applies and appends them.
+
+
+Decide = Callable[[PartitionState, TopicConfig], Change | None]
+
+
+def recorded(change: Change) -> PartitionChangeRecord:
+    """A decision as it goes into the log."""
+    return PartitionChangeRecord(change.state, change.by, change.clean)
+
+
+class ReplicationControl:
+    """Decisions over one image."""
+
+    __slots__ = ("_defaults", "_image", "_profile", "_topics")
+
+    def __init__(self, image: MetadataImage, profile: Profile, defaults: Mapping[str, ConfigValue]) -> None:
+        """``defaults`` are the brokers' configurations as they were started with."""
+        self._image = image
+        self._profile = profile
+        self._defaults = defaults
+        self._topics: dict[tuple[tuple[str, ConfigValue], ...], TopicConfig] = {}
+
+    def topic_config(self, topic: str) -> TopicConfig:
+        """What holds for a topic: its own configurations, else those of all brokers, else the first ones."""
+        image = self._image
+        broker, own = image.config("broker", ""), image.config("topic", topic)
+        key = (*broker.items(), ("", ""), *own.items())
+        found = self._topics.get(key)
+        if found is None:
+            found = self._topics[key] = TopicConfig.of(self._profile, {**self._defaults, **broker}, own)
+        return found
+
+    def leads(self, broker: int) -> bool:
+        """Whether a broker leads any partition."""
+        return any(state.leader == broker for state in self._image.partitions.values())
+
+    def _decide(self, states: Iterable[PartitionState], decide: Decide) -> list[Record]:
+        records: list[Record] = []
+        for state in states:
+            change = decide(state, self.topic_config(topic_of(state.partition)))
+            if change is not None:
+                records.append(recorded(change))
+        return records
+
+    def gone(self, broker: int, by: str) -> list[Record]:
+        """A broker is fenced or begins its controlled shutdown: it leaves every ISR, and others lead."""
+        image, profile = self._image, self._profile
+        return self._decide(
+            (state for state in image.partitions.values() if broker in state.isr),
+            lambda state, topic: broker_gone(
+                state, broker, active=image.active, profile=profile, topic=topic, by=by
+            ),
+        )  # fmt: skip
+
+    def back(self, broker: int, by: str) -> list[Record]:
+        """A broker is unfenced: partitions that nobody leads may have found someone."""
+        image, profile = self._image, self._profile
+        return self._decide(
+            (state for state in image.partitions.values() if state.leader == NOBODY),
+            lambda state, topic: broker_back(
+                state, broker, active=image.active, profile=profile, topic=topic, by=by
+            ),
+        )  # fmt: skip
+
+    def forgotten(self, broker: int, by: str) -> list[Record]:
+        """A broker's log may be short, or it is unregistered: it leaves ISR and ELR everywhere (KIP-966)."""
+        image, profile = self._image, self._profile
+        return self._decide(
+            (state for state in image.partitions.values() if broker in state.isr or broker in state.elr),
+            lambda state, topic: unclean_shutdown(
+                state, broker, active=image.active, profile=profile, topic=topic, by=by
+            ),
+        )  # fmt: skip
+
+    def alter_partitions(self, request: AlterPartitionBatchRequest) -> tuple[list[Record], AlterPartitionBatchResponse]:
+        """Judge what leaders propose; what is answered holds once the records are committed."""
+        known = self._image.brokers.get(request.broker)
+        if known is None or known.epoch != request.broker_epoch:
+            return [], AlterPartitionBatchResponse(request.correlation, KafkaError.STALE_BROKER_EPOCH, ())
+        epochs = {broker: registration.epoch for broker, registration in self._image.brokers.items()}
+        records: list[Record] = []
+        answers: list[AlterPartitionResponse] = []
+        for proposal in request.partitions:
+            asked = proposal._replace(leader=request.broker, broker_epoch=request.broker_epoch)
+            answers.append(self._judge(asked, epochs, records))
+        return records, AlterPartitionBatchResponse(request.correlation, KafkaError.NONE, tuple(answers))
+
+    def _judge(
+        self, asked: AlterPartitionRequest, epochs: Mapping[int, int], records: list[Record]
+    ) -> AlterPartitionResponse:
+        image, profile = self._image, self._profile
+        partition, number = asked.partition, asked.correlation
+        state = image.partitions.get(partition)
+        error = judge_kraft(state, asked, epochs=epochs, active=image.active, profile=profile)
+        if state is None or error is not KafkaError.NONE:
+            isr, epoch = ((), -1) if state is None else (state.isr, state.partition_epoch)
+            return AlterPartitionResponse(partition, error, asked.leader_epoch, isr, epoch, number)
+        topic = self.topic_config(topic_of(partition))
+        change = accept_kraft(state, asked, active=image.active, profile=profile, topic=topic)
+        if change is not None:
+            records.append(recorded(change))
+            state = change.state
+        error = answer_error(change, asked)
+        told = asked.leader_epoch if error is not KafkaError.NONE else state.leader_epoch
+        return AlterPartitionResponse(partition, error, told, state.isr, state.partition_epoch, number)
+
+    def elect(self, partition: str, *, unclean: bool) -> tuple[KafkaError, list[Record]]:
+        """An administrator's election of one partition's leader (``electLeader``)."""
+        image = self._image
+        state = image.partitions.get(partition)
+        if state is None:
+            return KafkaError.UNKNOWN_TOPIC_OR_PARTITION, []
+        topic = self.topic_config(topic_of(partition))
+        change = asked_kraft(
+            state, unclean=unclean, active=image.active, profile=self._profile, topic=topic, by="administrator"
+        )
+        return (change, []) if isinstance(change, KafkaError) else (KafkaError.NONE, [recorded(change)])
+
+    def _elected(self, state: PartitionState, election: Election, by: str) -> Change | None:
+        topic = self.topic_config(topic_of(state.partition))
+        return build(
+            state, active=self._image.active, profile=self._profile, topic=topic, election=election, by=by
+        )  # fmt: skip
+
+    def rebalance(self) -> tuple[list[Record], bool]:
+        """Give partitions back to their preferred leaders, as many as one round does; True: some may be left."""
+        image = self._image
+        found = imbalanced_kraft(image.partitions.values(), active=image.active)
+        changes = [self._elected(image.partitions[name], Election.PREFERRED, "preferred leader") for name in found]
+        return [recorded(change) for change in changes if change is not None], len(found) == MOST_ELECTIONS
+
+    def elect_unclean(self) -> list[Record]:
+        """Leaders for leaderless partitions of topics that allow unclean election (``maybeElectUncleanLeaders``)."""
+        records: list[Record] = []
+        for state in self._image.partitions.values():
+            if state.leader == NOBODY and self.topic_config(topic_of(state.partition)).unclean:
+                change = self._elected(state, Election.ONLINE, "unclean election timer")
+                if change is not None and change.state.leader != NOBODY:
+                    records.append(recorded(change))
+        return records
+
+
+# What an administrator asks for partitions: reassignments (KIP-455) and elections (KIP-460). Sans-IO.
+
+
+_BY = "reassignment"
+
+
+class PartitionControl:
+    """Decisions over one image."""
+
+    __slots__ = ("_image", "_profile", "_replication")
+
+    def __init__(self, image: MetadataImage, profile: Profile, replication: ReplicationControl) -> None:
+        self._image = image
+        self._profile = profile
+        self._replication = replication
+
+    def reassign(
+        self, request: AlterPartitionReassignmentsRequest
+    ) -> tuple[list[Record], AlterPartitionReassignmentsResponse]:
+        """Begin or cancel reassignments; the brokers' own AlterPartition ends them."""
+        records: list[Record] = []
+        answers: list[AdminError] = []
+        for wanted in request.partitions:
+            error, message, changes = self._reassign(wanted)
+            records.extend(changes)
+            answers.append(AdminError(wanted.partition, error, message))
+        return records, AlterPartitionReassignmentsResponse(request.correlation, KafkaError.NONE, tuple(answers))
+
+    def _reassign(self, wanted: ReassignablePartition) -> tuple[KafkaError, str, list[Record]]:
+        image, profile = self._image, self._profile
+        state = image.partitions.get(wanted.partition)
+        if state is None:
+            return KafkaError.UNKNOWN_TOPIC_OR_PARTITION, "", []
+        topic = self._replication.topic_config(topic_of(wanted.partition))
+        if wanted.replicas is None:
+            change = cancel_kraft(state, active=image.active, profile=profile, topic=topic, by=f"{_BY} cancelled")
+            if isinstance(change, KafkaError):
+                return change, "", []
+            return KafkaError.NONE, "", [recorded(change)]
+        error = check_target(wanted.replicas, lambda broker: broker in image.brokers)
+        if error is not KafkaError.NONE:
+            return error, "Replicas must be registered brokers, each once.", []
+        begun = begin_kraft(state, wanted.replicas, active=image.active, profile=profile, topic=topic, by=_BY)
+        return KafkaError.NONE, "", [] if begun is None else [recorded(begun)]
+
+    def list_reassignments(self, request: ListPartitionReassignmentsRequest) -> ListPartitionReassignmentsResponse:
+        """What is under way."""
+        image = self._image
+        names = request.partitions or tuple(image.partitions)
+        states = [image.partitions[name] for name in names if name in image.partitions]
+        found = tuple(
+            OngoingReassignment(state.partition, state.replicas, state.adding, state.removing)
+            for state in states
+            if in_progress(state)
+        )
+        return ListPartitionReassignmentsResponse(request.correlation, KafkaError.NONE, found)
+
+    def elect(self, request: ElectLeadersRequest) -> tuple[list[Record], ElectLeadersResponse]:
+        """Elections on demand; of all partitions only those are told of for which there was something to do."""
+        records: list[Record] = []
+        answers: list[AdminError] = []
+        for partition in request.partitions or tuple(self._image.partitions):
+            error, changes = self._replication.elect(partition, unclean=request.unclean)
+            records.extend(changes)
+            if request.partitions or error is not KafkaError.ELECTION_NOT_NEEDED:
+                answers.append(AdminError(partition, error))
+        return records, ElectLeadersResponse(request.correlation, KafkaError.NONE, tuple(answers))

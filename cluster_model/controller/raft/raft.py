@@ -4,17 +4,305 @@ It is given messages and the time, changes its own state, and leaves what it has
 vote, known leader and log are on disk before anything is said; all else dies with the process.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from enum import IntEnum
-from typing import Any
+from typing import Any, Final, NamedTuple
 
-from cluster_model.controller.raft.config import QuorumConfig
-from cluster_model.controller.raft.connections import Connections
-from cluster_model.controller.raft.election import Election, successor_backoff_us
-from cluster_model.controller.raft.leading import NEVER, Leading
-from cluster_model.controller.raft.messages import BeginQuorumEpochRequest, EndQuorumEpochRequest, VoteRequest
+from cluster_model.controller.raft.messages import (
+    BeginQuorumEpochRequest,
+    BeginQuorumEpochResponse,
+    EndQuorumEpochRequest,
+    EndQuorumEpochResponse,
+    QuorumFetchRequest,
+    QuorumFetchResponse,
+    VoteRequest,
+    VoteResponse,
+)
 from cluster_model.controller.raft.raft_log import QuorumLog
+from cluster_model.protocol.config_defs import ConfigValue
+from cluster_model.protocol.configs import MS
+from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.messages import NOBODY
+from cluster_model.protocol.versions import Profile
+
+# Settings of a quorum, in model units.
+
+
+FETCH_WAIT_US: Final = 500 * MS
+"""How long a leader parks a fetch (``KafkaRaftClient.MAX_FETCH_WAIT_MS``)."""
+RECONNECT_US: Final = 50 * MS
+"""First pause after a broken connection; it doubles (``KafkaRaftManager``)."""
+RECONNECT_MAX_US: Final = 500 * MS
+
+
+@dataclass(frozen=True, slots=True)
+class QuorumConfig:
+    """``controller.quorum.*`` of every node that takes part, with the defaults of ``QuorumConfig`` in Kafka."""
+
+    election_timeout_us: int
+    fetch_timeout_us: int
+    backoff_max_us: int
+    request_timeout_us: int
+    retry_backoff_us: int
+    linger_us: int
+    idle_interval_us: int
+    """``metadata.max.idle.interval.ms``: a leader with nothing to write wakes its followers this often; 0 never."""
+    check_quorum: bool
+    """Whether a leader resigns that has not heard from a majority (3.7)."""
+    pre_vote: bool
+    """Whether a voter asks before it raises the epoch (KIP-996, 4.0)."""
+
+    @property
+    def check_quorum_us(self) -> int:
+        """Silence of a majority after which a leader resigns (``LeaderState.CHECK_QUORUM_TIMEOUT_FACTOR``)."""
+        return self.fetch_timeout_us * 3 // 2
+
+    @property
+    def patience_us(self) -> int:
+        """The shortest time after which silence has consequences."""
+        return min(self.fetch_timeout_us, self.request_timeout_us)
+
+    @staticmethod
+    def of(profile: Profile, config: Mapping[str, ConfigValue]) -> "QuorumConfig":
+        """Settings for a profile; ``config`` overrides by Kafka's names."""
+
+        def number(name: str, default: int) -> int:
+            return int(config.get(name, default)) * MS
+
+        return QuorumConfig(
+            election_timeout_us=number("controller.quorum.election.timeout.ms", 1_000),
+            fetch_timeout_us=number("controller.quorum.fetch.timeout.ms", 2_000),
+            backoff_max_us=number("controller.quorum.election.backoff.max.ms", 1_000),
+            request_timeout_us=number("controller.quorum.request.timeout.ms", 2_000),
+            retry_backoff_us=number("controller.quorum.retry.backoff.ms", 20),
+            linger_us=number("controller.quorum.append.linger.ms", 25),
+            idle_interval_us=number("metadata.max.idle.interval.ms", 500),
+            check_quorum=profile.check_quorum,
+            pre_vote=profile.pre_vote,
+        )
+
+
+# Who can be asked now: one request at a time to each peer, and pauses after failures (``RequestManager``).
+
+
+class Connection(NamedTuple):
+    """Request ``number`` is under way since ``sent_at``, -1 for none; no other before ``ready_at``."""
+
+    number: int = 0
+    sent_at: int = -1
+    ready_at: int = 0
+    failures: int = 0
+
+
+FRESH = Connection()
+
+
+class Connections:
+    """One node's connections by peer."""
+
+    __slots__ = ("_config", "_peers")
+
+    def __init__(self, config: QuorumConfig) -> None:
+        self._config = config
+        self._peers: dict[int, Connection] = {}
+
+    def ready_at(self, peer: int) -> int:
+        """From when on it can be asked: after a pause, or once a request has waited for its timeout."""
+        known = self._peers.get(peer, FRESH)
+        return known.ready_at if known.sent_at < 0 else known.sent_at + self._config.request_timeout_us
+
+    def ready(self, peer: int, now: int) -> bool:
+        """Whether it can be asked."""
+        return self.ready_at(peer) <= now
+
+    def sent(self, peer: int, number: int, now: int) -> None:
+        """Request ``number`` is under way."""
+        self._peers[peer] = self._peers.get(peer, FRESH)._replace(number=number, sent_at=now)
+
+    def expects(self, peer: int, number: int) -> bool:
+        """Whether that request is still under way: an answer to any other is ignored."""
+        known = self._peers.get(peer, FRESH)
+        return known.sent_at >= 0 and known.number == number
+
+    def answered(self, peer: int) -> None:
+        """It was answered."""
+        self._peers.pop(peer, None)
+
+    def refused(self, peer: int, now: int) -> None:
+        """It was answered by an error, or not in time: pause for ``retry.backoff.ms``."""
+        self._peers[peer] = Connection(ready_at=now + self._config.retry_backoff_us)
+
+    def broke(self, peer: int, now: int) -> None:
+        """The connection broke: pause, longer each time in a row; one with no request under way needs none."""
+        known = self._peers.get(peer, FRESH)
+        if known.sent_at >= 0:
+            pause = max(min(RECONNECT_US << min(known.failures, 8), RECONNECT_MAX_US), self._config.retry_backoff_us)
+            self._peers[peer] = Connection(ready_at=now + pause, failures=known.failures + 1)
+
+    def clear(self) -> None:
+        """Forget everything."""
+        self._peers.clear()
+
+    def save(self) -> tuple[Any, ...]:
+        """All state."""
+        return tuple([(peer, tuple(known)) for peer, known in self._peers.items()])
+
+    def load(self, saved: tuple[Any, ...]) -> None:
+        """Undo of :meth:`save`."""
+        self._peers = {peer: Connection(*known) for peer, known in saved}
+
+
+# A voter that stands: who was asked and said what, and how long to hold back after a failure.
+
+
+_BACKOFF_US: Final = 100_000
+_MOST_DOUBLINGS: Final = 20
+
+
+class Election:
+    """One round of votes, of a candidate or a prospective one."""
+
+    __slots__ = ("_voters", "_votes", "backing_off", "retries")
+
+    def __init__(self, me: int, voters: tuple[int, ...], retries: int = 1) -> None:
+        """``retries`` counts the candidate's rounds in a row, this one included."""
+        self._voters = voters
+        self._votes: dict[int, bool] = {me: True}
+        self.retries = retries
+        self.backing_off = False
+        """Whether it has failed, and waits before the next."""
+
+    def record(self, voter: int, *, granted: bool) -> None:
+        """A voter answered; its first word counts."""
+        if voter in self._voters:
+            self._votes.setdefault(voter, granted)
+
+    def unrecorded(self) -> list[int]:
+        """Voters that have not answered."""
+        return [voter for voter in self._voters if voter not in self._votes]
+
+    @property
+    def won(self) -> bool:
+        """Whether a majority granted."""
+        return sum(self._votes.values()) > len(self._voters) // 2
+
+    @property
+    def lost(self) -> bool:
+        """Whether a majority cannot be had any more."""
+        return len(self._votes) - sum(self._votes.values()) >= (len(self._voters) + 1) // 2
+
+    def backoff_us(self, config: QuorumConfig, draw: Callable[[int], int]) -> int:
+        """How long to hold back (``binaryExponentialElectionBackoffMs``)."""
+        rounds = 2 << min(self.retries - 1, _MOST_DOUBLINGS)
+        return min(_BACKOFF_US * draw(rounds), config.backoff_max_us)
+
+    def save(self) -> tuple[Any, ...]:
+        """All state."""
+        return (tuple(self._votes.items()), self.retries, self.backing_off)
+
+    @classmethod
+    def loaded(cls, saved: tuple[Any, ...], me: int, voters: tuple[int, ...]) -> "Election":
+        """Undo of :meth:`save`."""
+        votes, retries, backing_off = saved
+        election = cls(me, voters, retries)
+        election._votes = dict(votes)
+        election.backing_off = backing_off
+        return election
+
+
+def successor_backoff_us(position: int, successors: int, config: QuorumConfig) -> int:
+    """How long a successor leaves the others time, the first none (``strictExponentialElectionBackoffMs``)."""
+    if position == 0:
+        return 0
+    if position < 0:
+        return config.backoff_max_us
+    return min(config.backoff_max_us, (config.backoff_max_us >> (successors - 1)) << (position - 1))
+
+
+# What only a leader knows: how far each voter is, what waits to be written, who has heard of it (``LeaderState``).
+
+
+NEVER = 1 << 62
+"""A deadline that does not come."""
+
+
+class Leading:
+    """One epoch's leadership of one voter."""
+
+    __slots__ = (
+        "_config", "_heard", "_others", "ends", "epoch_start", "high_watermark", "pending", "since", "unaware",
+        "write_at",
+    )  # fmt: skip
+
+    def __init__(self, others: tuple[int, ...], epoch_start: int, now: int, config: QuorumConfig) -> None:
+        """``others`` are the other voters, ``epoch_start`` the offset of the LeaderChange record."""
+        self._config = config
+        self._others = others
+        self.epoch_start = epoch_start
+        self.since = now
+        self.ends = dict.fromkeys(others, 0)
+        """Voter → everything below is on its disk."""
+        self._heard = dict.fromkeys(others, now)
+        self.high_watermark = -1
+        """-1 until a record of this epoch is on a majority."""
+        self.unaware = dict.fromkeys(others)
+        """Voters that have not acknowledged this leader."""
+        self.pending: list[tuple[Any, ...]] = []
+        """Records appended since the last write, by append."""
+        self.write_at = NEVER
+        """When they are written: ``append.linger.ms`` after the first."""
+
+    def heard(self, voter: int, at: int) -> None:
+        """A fetch of a voter arrived."""
+        self._heard[voter] = max(at, self._heard[voter])
+
+    def silent_at(self, calm: Callable[[int], bool]) -> int:
+        """When a majority will have been silent for too long; ``calm`` tells voters that are heard of for certain."""
+        needed = len(self._others) + 1 >> 1
+        if not needed or not self._config.check_quorum:
+            return NEVER
+        latest = sorted([NEVER if calm(voter) else at for voter, at in self._heard.items()], reverse=True)
+        last = latest[needed - 1]
+        return NEVER if last == NEVER else last + self._config.check_quorum_us
+
+    def raise_high_watermark(self, own_end: int) -> bool:
+        """Whether a majority has more than before, and a record of this epoch (Raft's commit rule)."""
+        ends = sorted((own_end, *self.ends.values()), reverse=True)
+        reached = ends[len(self._others) + 1 >> 1]
+        if reached <= self.epoch_start or reached <= self.high_watermark:
+            return False
+        self.high_watermark = reached
+        return True
+
+    def successors(self) -> tuple[int, ...]:
+        """The other voters, those with most of the log first."""
+        return tuple(sorted(self._others, key=lambda voter: -self.ends[voter]))
+
+    def next_idle_write(self, now: int) -> int:
+        """The next time on the grid of NoOp records after ``now``."""
+        every = self._config.idle_interval_us
+        return self.since + ((now - self.since) // every + 1) * every if every else NEVER
+
+    def save(self) -> tuple[Any, ...]:
+        """All state."""
+        return (
+            self.epoch_start, self.since, tuple(self.ends.items()), tuple(self._heard.items()), self.high_watermark,
+            tuple(self.unaware), tuple(self.pending), self.write_at,
+        )  # fmt: skip
+
+    @classmethod
+    def loaded(cls, saved: tuple[Any, ...], others: tuple[int, ...], config: QuorumConfig) -> "Leading":
+        """Undo of :meth:`save`."""
+        epoch_start, since, ends, heard, high_watermark, unaware, pending, write_at = saved
+        leading = cls(others, epoch_start, since, config)
+        leading.ends = dict(ends)
+        leading._heard = dict(heard)
+        leading.high_watermark = high_watermark
+        leading.unaware = dict.fromkeys(unaware)
+        leading.pending = list(pending)
+        leading.write_at = write_at
+        return leading
 
 
 class Role(IntEnum):
@@ -369,3 +657,152 @@ class RaftNode:
         self.connections.load(connections)
         self.log.load(log)
         self.out.clear()
+
+
+# Fetches of the metadata log: what a leader answers, and what a follower or observer makes of it (KIP-595).
+
+
+def question(node: RaftNode, correlation: int, high_watermark: int) -> QuorumFetchRequest:
+    """What a node asks next; ``high_watermark`` is the last that this leader told it, -1 none."""
+    log = node.log
+    return QuorumFetchRequest(
+        correlation, node.id, node.epoch, log.end, log.last_epoch, high_watermark, FETCH_WAIT_US
+    )  # fmt: skip
+
+
+def told_high_watermark(node: RaftNode) -> int:
+    """The HW that a leader tells, -1 while none of its own epoch's records is committed."""
+    return -1 if node.leading is None else node.leading.high_watermark
+
+
+def refusal(node: RaftNode, request: QuorumFetchRequest) -> KafkaError:
+    """Why a fetch is not served, NONE if it is (``validateLeaderOnlyRequest``)."""
+    if request.epoch < node.epoch:
+        return KafkaError.FENCED_LEADER_EPOCH
+    if request.epoch > node.epoch:
+        return KafkaError.UNKNOWN_LEADER_EPOCH
+    return KafkaError.NONE if node.leading is not None else KafkaError.NOT_LEADER_OR_FOLLOWER
+
+
+def diverges(node: RaftNode, request: QuorumFetchRequest) -> tuple[int, int] | None:
+    """Where to the asker must cut its log back first, None if it is a beginning of the leader's."""
+    epoch, end = node.log.end_of(request.last_epoch)
+    if epoch == request.last_epoch and request.offset <= end:
+        return None
+    return epoch, end
+
+
+def answer(node: RaftNode, request: QuorumFetchRequest) -> QuorumFetchResponse:
+    """What there is to say to a fetch now; it says nothing new where :func:`says_something` is False."""
+    error = refusal(node, request)
+    diverging = None if error else diverges(node, request)
+    log = node.log
+    extents = () if error or diverging is not None else log.extents(request.offset, log.end)
+    return QuorumFetchResponse(
+        request.correlation, error, node.epoch, node.leader, told_high_watermark(node), extents, diverging
+    )  # fmt: skip
+
+
+def says_something(response: QuorumFetchResponse) -> bool:
+    """Whether it is sent at once. A newer HW alone waits for the next records, or the end of the wait."""
+    return bool(response.error or response.extents or response.diverging is not None)
+
+
+def fetched(node: RaftNode, source: int, response: QuorumFetchResponse, now: int) -> bool:
+    """Take an answer; False where it was none of the leader's (``handleFetchResponse``)."""
+    node.learn(response.epoch, response.leader, now)
+    if response.error or node.role is not Role.FOLLOWER:
+        return False
+    if response.epoch != node.epoch or node.leader != source:
+        return False
+    node.follow_on(now)
+    log = node.log
+    if response.diverging is not None:
+        if log.cut(response.diverging) < node.high_watermark:
+            raise ValueError(f"node {node.id} would cut its log to {log.end}, below its HW {node.high_watermark}")
+    else:
+        log.take(response.extents)
+    node.high_watermark = max(node.high_watermark, min(response.high_watermark, log.end))
+    return True
+
+
+# How a node answers the messages of elections, and what it makes of the answers (KIP-595, KIP-996).
+
+
+_Answer = VoteResponse | BeginQuorumEpochResponse | EndQuorumEpochResponse
+
+
+def vote(node: RaftNode, request: VoteRequest, now: int) -> VoteResponse:
+    """Answer a candidate: granted to one whose log is not behind, once in an epoch (``handleVoteRequest``)."""
+    if request.epoch > node.epoch:
+        node.learn(request.epoch, NOBODY, now)
+    error = KafkaError.FENCED_LEADER_EPOCH if request.epoch < node.epoch else KafkaError.NONE
+    granted = not error and may_vote(node, request)
+    if granted and not request.pre_vote:
+        node.grant(request.candidate, now)
+    return VoteResponse(request.correlation, error, node.epoch, node.leader, granted, request.pre_vote)
+
+
+def may_vote(node: RaftNode, request: VoteRequest) -> bool:
+    """Whether a candidate of this node's own epoch gets its vote (``EpochState.canGrantVote``)."""
+    ahead = (request.last_epoch, request.end_offset) >= (node.log.last_epoch, node.log.end)
+    if not node.voter or node.role is Role.LEADER:
+        return False
+    if request.pre_vote:
+        return ahead and not (node.role is Role.FOLLOWER and node.heard)
+    if node.role in (Role.FOLLOWER, Role.RESIGNED) or (node.role is Role.PROSPECTIVE and node.leader != NOBODY):
+        return False
+    if node.voted != NOBODY:
+        return node.voted == request.candidate
+    return ahead
+
+
+def _expected(node: RaftNode, voter: int, response: _Answer, now: int) -> bool:
+    """Whether the answer is to the request under way; what it knows of epochs is believed."""
+    if not node.connections.expects(voter, response.correlation):
+        return False
+    node.connections.answered(voter)
+    node.learn(response.epoch, response.leader, now)
+    return True
+
+
+def voted(node: RaftNode, voter: int, response: VoteResponse, now: int) -> None:
+    """A voter answered (``handleVoteResponse``)."""
+    if not _expected(node, voter, response, now):
+        return
+    asked = Role.PROSPECTIVE if response.pre_vote else Role.CANDIDATE
+    if node.role is asked:
+        node.count(voter, now, granted=response.granted)
+
+
+def begin(node: RaftNode, request: BeginQuorumEpochRequest, now: int) -> BeginQuorumEpochResponse:
+    """A leader makes itself known."""
+    if request.epoch < node.epoch:
+        return BeginQuorumEpochResponse(request.correlation, KafkaError.FENCED_LEADER_EPOCH, node.epoch, node.leader)
+    node.learn(request.epoch, request.leader, now)
+    return BeginQuorumEpochResponse(request.correlation, KafkaError.NONE, node.epoch, node.leader)
+
+
+def begun(node: RaftNode, voter: int, response: BeginQuorumEpochResponse, now: int) -> None:
+    """A voter knows the leader, or a newer epoch."""
+    if not _expected(node, voter, response, now):
+        return
+    if node.leading is not None and not response.error and response.epoch == node.epoch:
+        node.leading.unaware.pop(voter, None)
+
+
+def end(node: RaftNode, request: EndQuorumEpochRequest, now: int) -> EndQuorumEpochResponse:
+    """A leader resigns."""
+    if request.epoch < node.epoch:
+        return EndQuorumEpochResponse(request.correlation, KafkaError.FENCED_LEADER_EPOCH, node.epoch, node.leader)
+    node.learn(request.epoch, request.leader, now)
+    node.succeed(request.leader, request.successors, now)
+    return EndQuorumEpochResponse(request.correlation, KafkaError.NONE, node.epoch, node.leader)
+
+
+def ended(node: RaftNode, voter: int, response: EndQuorumEpochResponse, now: int) -> None:
+    """A voter knows that this leader resigned, or a newer epoch."""
+    if not _expected(node, voter, response, now):
+        return
+    if node.role is Role.RESIGNED and response.epoch == node.epoch:
+        node.unaware.pop(voter, None)

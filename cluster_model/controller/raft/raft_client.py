@@ -6,12 +6,9 @@ may be silent.
 """
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
-from cluster_model.controller.raft import votes
-from cluster_model.controller.raft.config import QuorumConfig
-from cluster_model.controller.raft.fetching import Fetching
-from cluster_model.controller.raft.leading import NEVER
+from cluster_model.controller.raft import raft
 from cluster_model.controller.raft.messages import (
     BeginQuorumEpochRequest,
     BeginQuorumEpochResponse,
@@ -22,15 +19,459 @@ from cluster_model.controller.raft.messages import (
     VoteRequest,
     VoteResponse,
 )
-from cluster_model.controller.raft.metadata_log import MetadataListener
-from cluster_model.controller.raft.parking import EXCHANGE, WAIT, Parking
-from cluster_model.controller.raft.raft import RaftNode
-from cluster_model.controller.raft.raft_log import QuorumLog
-from cluster_model.controller.raft.store import QuorumStore
+from cluster_model.controller.raft.raft import (
+    NEVER,
+    Connections,
+    QuorumConfig,
+    RaftNode,
+    Role,
+    answer,
+    fetched,
+    question,
+    says_something,
+    told_high_watermark,
+)
+from cluster_model.controller.raft.raft_log import QuorumLog, QuorumStore
 from cluster_model.kernel.event_loop import Payload
+from cluster_model.kernel.long_poll import Exchange
 from cluster_model.kernel.node_context import LateAlarm, Port
 from cluster_model.kernel.rng import Stream
 from cluster_model.protocol.messages import NOBODY
+
+# The quorum as its users see it: a log to append to while leading, and what of it is committed.
+
+
+class MetadataListener(Protocol):
+    """Who lives above the log: a controller, or a broker's metadata."""
+
+    def on_leader(self, epoch: int) -> None:
+        """The node leads, and everything up to its own LeaderChange record has been handed over, committed."""
+
+    def on_resigned(self) -> None:
+        """It leads no longer, after :meth:`on_leader`; what it appended and was not handed over may be lost."""
+
+    def on_committed(self, base_offset: int, epoch: int, records: tuple[Any, ...]) -> None:
+        """A committed batch: all of them in order, each once in a process's life, from offset 0 after a restart.
+
+        LeaderChange records are not handed over, so offsets may skip one.
+        """
+
+
+class MetadataLog(Protocol):
+    """What the owner of a peer may ask and do. Offsets are exclusive ends, as everywhere."""
+
+    @property
+    def leader(self) -> int:
+        """The leader it knows of, NOBODY for none."""
+
+    @property
+    def epoch(self) -> int:
+        """The newest epoch it knows of, 0 before the first."""
+
+    @property
+    def is_leader(self) -> bool:
+        """Whether it leads and has told its listener so (``on_leader``): only then may anything be appended."""
+
+    @property
+    def high_watermark(self) -> int:
+        """Everything below is known to be committed."""
+
+    @property
+    def end(self) -> int:
+        """Where its own log ends."""
+
+    def append(self, records: tuple[Any, ...]) -> int:
+        """Have records written, in one batch; the offset of the last one. They may yet be lost.
+
+        Raises:
+            ValueError: it does not lead, or there are none.
+        """
+
+    def resign(self) -> None:
+        """Clean shutdown: a leader says goodbye (EndQuorumEpoch), and the first successor stands at once."""
+
+
+# Fetches that wait at a leader, one per asker, each on a standing exchange (``fetchPurgatory``).
+#
+# A fetch is answered when the leader's log grows, when its leadership ends, or when it has waited for its time; a
+# newer
+# HW alone wakes nobody. Where an asker has every record and knows the HW, its exchange may sleep.
+
+
+EXCHANGE: Final = 255
+"""Number of a node's connection for fetches of the metadata log; replica fetchers have the ones below."""
+WAIT: Final = "raft wait"
+"""Name of the timer of a fetch's wait."""
+
+
+class Session:
+    """One asker's connection. ``parked`` is the request that waits here, None while none does."""
+
+    __slots__ = ("_arrived", "_woken", "armed", "asker", "exchange", "node", "parked")
+
+    def __init__(self, asker: int, exchange: Exchange, node: RaftNode, woken: Callable[[], None]) -> None:
+        self.asker = asker
+        self.exchange = exchange
+        self.node = node
+        self._woken = woken
+        self.parked: QuorumFetchRequest | None = None
+        self.armed = False
+        self._arrived = -1
+
+    def park(self, request: QuorumFetchRequest, arrived: int) -> None:
+        """The request waits from its arrival on."""
+        self.parked = request
+        self._arrived = arrived
+        if not self.armed:
+            self._arm(request)
+
+    def _arm(self, request: QuorumFetchRequest) -> None:
+        self.armed = True
+        at = self._arrived + request.max_wait_us
+        self.exchange.deadline(at, 0, (WAIT, self.asker, at))
+
+    def over(self, now: int) -> bool:
+        """No timer is set: True when the parked fetch has waited long enough, else one is."""
+        if self.parked is None or self.armed:
+            return False
+        if self._arrived + self.parked.max_wait_us <= now:
+            return True
+        self._arm(self.parked)
+        return False
+
+    def send(self, request: QuorumFetchRequest, response: QuorumFetchResponse) -> None:
+        """Answer; in vain where it says nothing that the asker does not know."""
+        self.parked = None
+        idle = not says_something(response) and response.high_watermark == request.high_watermark
+        self.exchange.answer(request.correlation, response, idle=idle)
+
+    def nothing(self, number: int) -> QuorumFetchResponse:
+        """The answer to a fetch that waited in vain."""
+        node = self.node
+        return QuorumFetchResponse(number, 0, node.epoch, node.leader, told_high_watermark(node), (), None)
+
+    def came(self, _request: QuorumFetchRequest, arrived: int) -> None:
+        """Fetches were left out: this one arrived last."""
+        if self.node.leading is not None and self.asker in self.node.leading.ends:
+            self.node.leading.heard(self.asker, arrived)
+        self._woken()
+
+    def woken(self, request: QuorumFetchRequest, arrived: int) -> None:
+        """Fetches were left out: this one arrived last, and waits."""
+        self.came(request, arrived)
+        self.park(request, arrived)
+
+    def save(self) -> tuple[Any, ...]:
+        """All state; whether the exchange sleeps is the exchange's."""
+        return (self.asker, self.parked, self.armed, -1 if self.parked is None else self._arrived)
+
+    def load(self, saved: tuple[Any, ...]) -> None:
+        """Undo of :meth:`save`, after the exchange's."""
+        _asker, self.parked, self.armed, self._arrived = saved
+        self.exchange.answering = self
+
+
+class Parking:
+    """All sessions of one node. They outlive a leadership; what was parked is answered when it ends."""
+
+    __slots__ = ("_node", "_patience_us", "_port", "_sessions", "_woken", "wake_at")
+
+    def __init__(self, port: Port, node: RaftNode, patience_us: int, woken: Callable[[], None]) -> None:
+        """``patience_us``: no fetch may take this long without notice; ``woken``: deadlines have changed."""
+        self._port = port
+        self._node = node
+        self._patience_us = patience_us
+        self._woken = woken
+        self._sessions: dict[int, Session] = {}
+        self.wake_at = NEVER
+        """When the leader's next NoOp record would wake those that were not told the HW."""
+
+    def calm(self, asker: int) -> bool:
+        """Whether this one's fetches come for certain: both sides run, and nothing happens to either."""
+        session = self._sessions.get(asker)
+        return session is not None and session.exchange.asleep
+
+    def _session(self, asker: int) -> Session:
+        session = self._sessions.get(asker)
+        if session is None:
+            exchange = self._port.asked(asker, EXCHANGE)
+            session = self._sessions[asker] = Session(asker, exchange, self._node, self._woken)
+        return session
+
+    def wake(self) -> None:
+        """Leave out nothing that has happened so far; to be called before anything changes here."""
+        for session in self._sessions.values():
+            session.exchange.wake()
+
+    def fetch(self, request: QuorumFetchRequest, now: int) -> None:
+        """A fetch arrived: answer it, or let it wait. One that is still parked there has been given up by its asker."""
+        session = self._session(request.replica)
+        session.parked = None
+        response = answer(self._node, request)
+        if response.error or response.diverging is not None:
+            session.send(request, response)
+            return
+        voter = request.replica
+        leading = self._node.leading
+        if leading is not None and leading.ends.get(voter, request.offset) != request.offset:
+            self.wake()
+        rose = self._node.reached(voter, request.offset, now)
+        if rose:
+            self._watch_grid(now)
+        if says_something(response):
+            session.send(request, response._replace(high_watermark=told_high_watermark(self._node)))
+        else:
+            self._wait(session, request, now)
+
+    def _wait(self, session: Session, request: QuorumFetchRequest, now: int) -> None:
+        told = request.high_watermark == told_high_watermark(self._node)
+        if not told or not session.exchange.sleep(request.correlation, request.max_wait_us, 0, session):
+            session.park(request, now)
+            if not told:
+                self._watch_grid(now)
+        elif now - session.exchange.sent_at + session.exchange.longest_us >= self._patience_us:
+            # An idle cycle, or the rest of this one after a slow request, may take too long to be certain of.
+            session.exchange.wake()
+
+    def _watch_grid(self, now: int) -> None:
+        leading = self._node.leading
+        if self.wake_at == NEVER and leading is not None:
+            self.wake_at = leading.next_idle_write(now)
+
+    def grid(self, now: int) -> None:
+        """A NoOp record is due: whoever waits and was not told the HW is answered."""
+        if now < self.wake_at:
+            return
+        self.wake_at = NEVER
+        told = told_high_watermark(self._node)
+        for session in self._sessions.values():
+            if session.parked is not None and session.parked.high_watermark != told:
+                session.send(session.parked, answer(self._node, session.parked))
+
+    def release(self) -> None:
+        """The log has grown, or a leadership ended: answer whom that concerns."""
+        if self._node.leading is None:
+            self.wake_at = NEVER
+        for session in self._sessions.values():
+            if session.parked is not None:
+                response = answer(self._node, session.parked)
+                if says_something(response):
+                    session.send(session.parked, response)
+
+    def rang(self, asker: int) -> None:
+        """The timer of this one rang."""
+        self._session(asker).armed = False
+
+    def waited(self, now: int) -> None:
+        """Perhaps fetches whose timers rang have waited long enough, and are answered with what there is."""
+        for session in self._sessions.values():
+            if session.over(now) and session.parked is not None:
+                session.send(session.parked, answer(self._node, session.parked))
+
+    def stop(self) -> None:
+        """The process died, and every parked fetch and timer with it."""
+        for session in self._sessions.values():
+            session.parked = None
+            session.armed = False
+        self.wake_at = NEVER
+
+    def save(self) -> tuple[Any, ...]:
+        """All state."""
+        return (self.wake_at, tuple([session.save() for session in self._sessions.values()]))
+
+    def load(self, saved: tuple[Any, ...]) -> None:
+        """Undo of :meth:`save`, after the network's."""
+        self.wake_at, sessions = saved
+        self._sessions.clear()
+        for state in sessions:
+            self._session(state[0]).load(state)
+
+
+# The standing fetch of a voter or an observer: whom it asks, and when again (``KafkaRaftClient.pollFollower``).
+#
+# A voter asks the leader it knows. An observer that knows none, or whose leader is silent or gone, asks any voter,
+# and
+# learns from the refusal who leads.
+
+
+_LIFE_BITS = 40
+"""Room for the fetches of one life of a process in their numbers."""
+
+
+class Fetching:
+    """One node's fetches, one under way at a time."""
+
+    __slots__ = (
+        "_asked", "_connections", "_draw", "_exchange", "_node", "_number", "_port", "_steady", "_target", "_told",
+        "_woken",
+    )  # fmt: skip
+
+    def __init__(
+        self, port: Port, node: RaftNode, config: QuorumConfig, draw: Callable[[int], int], woken: Callable[[], None]
+    ) -> None:
+        """``woken``: deadlines have changed."""
+        self._port = port
+        self._node = node
+        self._draw = draw
+        self._woken = woken
+        self._connections = Connections(config)
+        self._exchange: Exchange | None = None
+        self._number = 0
+        self._target = NOBODY
+        self._asked: QuorumFetchRequest | None = None
+        """The request under way."""
+        self._steady = False
+        """Whether it was sent the moment the leader answered the one before."""
+        self._told = (NOBODY, 0, -1)
+        """(leader, epoch, the HW it told last)."""
+
+    @property
+    def calm(self) -> bool:
+        """Whether answers come for certain: both sides run, and nothing happens to either."""
+        return self._asked is not None and self._exchange is not None and self._exchange.asleep
+
+    def wake(self) -> None:
+        """Leave out nothing that has happened so far; to be called before anything changes here."""
+        if self._exchange is not None:
+            self._exchange.wake()
+
+    def start(self) -> None:
+        """A new life of the process."""
+        self._number = self._port.incarnation << _LIFE_BITS
+
+    def stop(self) -> None:
+        """The process died."""
+        self._asked = None
+        self._target = NOBODY
+        self._told = (NOBODY, 0, -1)
+        self._connections.clear()
+
+    def repeats(self, number: int) -> bool:
+        """Whether it would ask the same again if request ``number`` brought no news."""
+        asked, node = self._asked, self._node
+        return (
+            asked is not None
+            and asked.correlation == number
+            and self._steady
+            and node.role is Role.FOLLOWER
+            and node.leader == self._target
+            and node.epoch == asked.epoch
+        )
+
+    def skipped(self, number: int) -> None:
+        """Questions and empty answers were left out up to this one."""
+        if self._asked is not None:
+            self._number = number
+            self._asked = self._asked._replace(correlation=number)
+
+    def request(self, number: int) -> QuorumFetchRequest:
+        """The question that stands there as the exchange wakes; the leader was last heard of when it was sent."""
+        asked, exchange = self._asked, self._exchange
+        if asked is None or exchange is None:
+            raise ValueError(f"node {self._node.id} has no fetch {number} under way")
+        self._node.follow_on(exchange.sent_at)
+        self._connections.sent(self._target, number, exchange.sent_at)
+        self._woken()
+        return asked._replace(correlation=number)
+
+    def pump(self, now: int, *, no_news: bool = False, steady: bool = False) -> None:
+        """Ask, unless a request is under way; ``no_news``: the last was answered by nothing, ``steady``: just now."""
+        if self._asked is not None and self._stale(self._asked):
+            self._give_up()
+        if self._asked is not None:
+            return
+        target = self._choose(now)
+        if target == NOBODY:
+            return
+        node = self._node
+        leader, epoch, high_watermark = self._told
+        told = high_watermark if (leader, epoch) == (target, node.epoch) else -1
+        self._number += 1
+        self._target = target
+        self._steady = steady and target == node.leader
+        self._asked = question(node, self._number, told)
+        self._connections.sent(target, self._number, now)
+        self._bind(target).ask(self._number, self._asked, idle=no_news)
+
+    def _bind(self, target: int) -> Exchange:
+        self._exchange = exchange = self._port.asking(target, EXCHANGE)
+        exchange.asking = self
+        return exchange
+
+    def _stale(self, asked: QuorumFetchRequest) -> bool:
+        node = self._node
+        return not self._wants or asked.epoch != node.epoch or (node.voter and node.leader != self._target)
+
+    @property
+    def _wants(self) -> bool:
+        return self._node.role is Role.FOLLOWER or not self._node.voter
+
+    def _give_up(self) -> None:
+        """Nobody waits for its answer any more."""
+        self._connections.answered(self._target)
+        self._asked = None
+
+    def _choose(self, now: int) -> int:
+        node, ready = self._node, self._connections.ready
+        if not self._wants:
+            return NOBODY
+        if node.leader != NOBODY and (node.voter or node.due_at > now) and ready(node.leader, now):
+            return node.leader
+        if node.voter:
+            return NOBODY
+        voters = [voter for voter in node.voters if ready(voter, now)]
+        return voters[self._draw(len(voters))] if voters else NOBODY
+
+    def answered(self, source: int, response: QuorumFetchResponse, now: int) -> None:
+        """An answer arrived: take it, and ask on."""
+        asked = self._asked
+        if asked is None or source != self._target or response.correlation != asked.correlation:
+            return
+        self._asked = None
+        if not fetched(self._node, source, response, now):
+            self._connections.refused(source, now)
+            self.pump(now)
+            return
+        self._connections.answered(source)
+        self._told = (source, response.epoch, response.high_watermark)
+        news = response.extents or response.diverging is not None or response.high_watermark != asked.high_watermark
+        self.pump(now, no_news=not news, steady=True)
+
+    def due(self, now: int) -> None:
+        """A request may have waited for too long."""
+        if self._asked is not None and not self.calm and self._connections.ready(self._target, now):
+            self._connections.refused(self._target, now)
+            self._port.abandon(self._target, self._exchange)
+            self._asked = None
+
+    def broke(self, peer: int, now: int) -> None:
+        """The connection to ``peer`` is gone, and the answer with it."""
+        if self._asked is not None and peer == self._target:
+            self._connections.broke(peer, now)
+            self._asked = None
+
+    def deadline(self) -> int:
+        """When there is something to do next, NEVER if only a message can change anything."""
+        if self.calm or not self._wants:
+            return NEVER
+        if self._asked is not None:
+            return self._connections.ready_at(self._target)
+        node = self._node
+        whom = (node.leader,) if node.voter else node.voters
+        return min([self._connections.ready_at(voter) for voter in whom])
+
+    def save(self) -> tuple[Any, ...]:
+        """All state."""
+        return (self._number, self._target, self._asked, self._steady, self._told, self._connections.save())
+
+    def load(self, saved: tuple[Any, ...]) -> None:
+        """Undo of :meth:`save`, after the network's."""
+        self._number, self._target, self._asked, self._steady, self._told, connections = saved
+        self._connections.load(connections)
+        self._exchange = None
+        if self._target != NOBODY:
+            self._bind(self._target)
+
 
 ALARM: Final = "raft"
 """Name of the timer of everything but waits."""
@@ -43,7 +484,7 @@ LEAVING_US: Final = 5_000_000
 
 
 class QuorumPeer:
-    """A :class:`~cluster_model.controller.raft.metadata_log.MetadataLog`, inside the process that owns ``port``."""
+    """A :class:`~cluster_model.controller.raft.raft_client.MetadataLog`, inside the process that owns ``port``."""
 
     __slots__ = (
         "_alarm",
@@ -114,7 +555,7 @@ class QuorumPeer:
         return self.node.log.end
 
     def append(self, records: tuple[Any, ...]) -> int:
-        """Have records written; see :class:`~cluster_model.controller.raft.metadata_log.MetadataLog`."""
+        """Have records written; see :class:`~cluster_model.controller.raft.raft_client.MetadataLog`."""
         if not self.is_leader:
             raise ValueError(f"node {self.node.id} is not the active leader of epoch {self.node.epoch}")
         offset = self.node.append(records, self._port.now)
@@ -187,17 +628,17 @@ class QuorumPeer:
     def _election(self, source: int, message: Any, now: int) -> None:
         node, send = self.node, self._port.send
         if isinstance(message, VoteRequest):
-            send(source, votes.vote(node, message, now))
+            send(source, raft.vote(node, message, now))
         elif isinstance(message, VoteResponse):
-            votes.voted(node, source, message, now)
+            raft.voted(node, source, message, now)
         elif isinstance(message, BeginQuorumEpochRequest):
-            send(source, votes.begin(node, message, now))
+            send(source, raft.begin(node, message, now))
         elif isinstance(message, BeginQuorumEpochResponse):
-            votes.begun(node, source, message, now)
+            raft.begun(node, source, message, now)
         elif isinstance(message, EndQuorumEpochRequest):
-            send(source, votes.end(node, message, now))
+            send(source, raft.end(node, message, now))
         elif isinstance(message, EndQuorumEpochResponse):
-            votes.ended(node, source, message, now)
+            raft.ended(node, source, message, now)
 
     def on_timer(self, timer: Payload) -> bool:
         """Handle a timer; False if it is none of the quorum's."""

@@ -5,8 +5,8 @@
 
 from collections.abc import Mapping
 
-from cluster_model.controller.rules.change import LEADER, Brokers, Change
 from cluster_model.controller.rules.kraft_partition_changes import build
+from cluster_model.controller.rules.partition_change import LEADER, Brokers, Change
 from cluster_model.protocol.configs import TopicConfig
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.messages import AlterPartitionRequest, PartitionState

@@ -5,7 +5,7 @@ write of the partition's state node, whose version is the partition epoch, and e
 only a follower died.
 """
 
-from cluster_model.controller.rules.change import Brokers, Change
+from cluster_model.controller.rules.partition_change import Brokers, Change
 from cluster_model.protocol.configs import TopicConfig
 from cluster_model.protocol.messages import NOBODY, PartitionState
 from cluster_model.protocol.versions import Profile

@@ -5,20 +5,30 @@ so that a crash or a pause of the process is one of all of them. What a broker k
 UpdateMetadata alone.
 """
 
-from collections.abc import Callable
-from typing import Any, Final
+from collections import deque
+from collections.abc import Callable, Generator
+from typing import Any, Final, Protocol
 
 from cluster_model.broker.broker import Broker
 from cluster_model.broker.control_plane_client import Handlers, Listening
 from cluster_model.controller.rules.admin_rules import in_progress
-from cluster_model.controller.zookeeper.controller_event_queue import Hands, Lane
+from cluster_model.controller.zookeeper import kafka_zk_client
+from cluster_model.controller.zookeeper.controller_event_queue import Hands, Lane, Steps, Task
 from cluster_model.controller.zookeeper.controller_requests import HELD, Obedience
-from cluster_model.controller.zookeeper.errands import EVERYBODY, REGISTER_AGAIN, Errands
-from cluster_model.controller.zookeeper.isr_proposals import IsrProposals
-from cluster_model.controller.zookeeper.isr_update import PROPAGATE, IsrWriter
+from cluster_model.controller.zookeeper.controller_work import ControlSettings
+from cluster_model.controller.zookeeper.isr_update import PROPAGATE, IsrProposals, IsrWriter
 from cluster_model.controller.zookeeper.kafka_controller import KafkaController
-from cluster_model.controller.zookeeper.kafka_zk_client import CONFIG_CHANGES
-from cluster_model.controller.zookeeper.leaving import Leaving
+from cluster_model.controller.zookeeper.kafka_zk_client import (
+    BROKER_CONFIGS,
+    CONFIG_CHANGES,
+    CONTROLLER,
+    TOPIC_CONFIGS,
+    Answer,
+    BrokerNode,
+    broker_config_path,
+    broker_path,
+    config_path,
+)
 from cluster_model.controller.zookeeper.messages import (
     AlterPartitionsRequest,
     AlterPartitionsResponse,
@@ -31,8 +41,6 @@ from cluster_model.controller.zookeeper.messages import (
     UpdateMetadataRequest,
     UpdateMetadataResponse,
 )
-from cluster_model.controller.zookeeper.session import FROM_SERVERS, Session
-from cluster_model.controller.zookeeper.settings import ControlSettings
 from cluster_model.controller.zookeeper.zk_admin_manager import Drawn, TopicRequests
 from cluster_model.kernel.event_loop import Payload
 from cluster_model.kernel.node_context import Port
@@ -54,8 +62,375 @@ from cluster_model.protocol.admin_messages import (
 from cluster_model.protocol.configs import BrokerConfig
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.events import Event
-from cluster_model.protocol.messages import AlterPartitionRequest
+from cluster_model.protocol.messages import NOBODY, AlterPartitionRequest
 from cluster_model.protocol.versions import Profile
+from cluster_model.zookeeper.client import ZkClient
+from cluster_model.zookeeper.messages import (
+    ClientPong,
+    Closed,
+    ConnectResponse,
+    Reply,
+    Result,
+    WatchEvent,
+    WatchKind,
+    ZkError,
+)
+
+# A broker's own errands in ZooKeeper: to register, to learn configurations, to find the controller.
+
+
+Doing = Generator[tuple[Any, ...], tuple[Answer, ...], None]
+REGISTER_AGAIN = "register again"
+EVERYBODY = "<default>"
+"""Name of the configuration that holds for all brokers."""
+
+
+class Errands:
+    """One lane per broker."""
+
+    __slots__ = ("_broker", "_configured", "_found", "_hands", "_rack", "_read", "_registered", "_retry_us", "lane")
+
+    def __init__(
+        self,
+        broker: int,
+        rack: str,
+        retry_us: int,
+        hands: Hands,
+        ask: Callable[[Any, Task], None],
+        registered: Callable[[int], None],
+        configured: Callable[[str, str, tuple[Any, ...]], None],
+        found: Callable[[int], None],
+    ) -> None:
+        """``registered`` gets the broker epoch; ``configured`` (``topic`` or ``broker``, its name, its settings)."""
+        self._broker = broker
+        self._rack = rack
+        self._retry_us = retry_us
+        self._hands = hands
+        self._registered = registered
+        self._configured = configured
+        self._found = found
+        self._read = 0
+        """Config change notes read so far."""
+        self.lane = Lane("errands", self._begin, ask, hands, lambda: self._read, self._restore)
+
+    def _restore(self, read: int) -> None:
+        self._read = read
+
+    def _begin(self, task: Task) -> Steps:
+        name, *arguments = task
+        if name == "register":
+            return self._register(*arguments)
+        if name == "configure":
+            return self._configure()
+        if name == "configs_changed":
+            return self._configs_changed()
+        return self._find()
+
+    def _register(self, session: int) -> Doing:
+        """Make the node that says that this broker lives; its czxid is the broker epoch.
+
+        A broker that is back before its old session has lapsed finds its old node. 0.8.2 waits for a session's time and
+        tries again (``ZkUtils.createEphemeralPathExpectConflictHandleZKBug``). From 0.9 on the process ends, and
+        whatever watches over it starts it again: that is modelled as another try after the time that a start takes.
+        """
+        path = broker_path(self._broker)
+        (made,) = yield (kafka_zk_client.create(path, BrokerNode(self._rack), ephemeral=True),)
+        (there,) = yield (kafka_zk_client.get(path),)
+        if there.ok and (made.ok or there.owner == session):
+            self._hands.do(self._registered, there.czxid)
+        else:
+            self._hands.timer(self._retry_us, REGISTER_AGAIN, session)
+
+    def _configure(self) -> Doing:
+        """Every configuration there is, at the start of the process."""
+        (notes,) = yield (kafka_zk_client.children(CONFIG_CHANGES, watch=True),)
+        (topics, brokers) = yield (kafka_zk_client.children(TOPIC_CONFIGS), kafka_zk_client.children(BROKER_CONFIGS))
+        wanted = [("topic", name) for name in topics.children]
+        wanted += [("broker", name) for name in (EVERYBODY, str(self._broker)) if name in brokers.children]
+        yield from self._tell(wanted)
+        self._read = _newest(notes.children, self._read)
+
+    def _configs_changed(self) -> Doing:
+        """Somebody changed configurations, and left a note for each (``DynamicConfigManager``)."""
+        (listed,) = yield (kafka_zk_client.children(CONFIG_CHANGES, watch=True),)
+        fresh = [note for note in listed.children if _number(note) >= self._read]
+        if not fresh:
+            return
+        notes = yield tuple([kafka_zk_client.get(f"{CONFIG_CHANGES}/{note}") for note in fresh])
+        wanted = list({answer.data: None for answer in notes if answer.ok})
+        mine = ("", EVERYBODY, str(self._broker))
+        yield from self._tell([(kind, name) for kind, name in wanted if kind == "topic" or name in mine])
+        self._read = _newest(listed.children, self._read)
+
+    def _tell(self, wanted: list[tuple[str, str]]) -> Doing:
+        if not wanted:
+            return
+        paths = [
+            config_path(name) if kind == "topic" else broker_config_path("" if name == EVERYBODY else name)
+            for kind, name in wanted
+        ]
+        answers = yield tuple([kafka_zk_client.get(path) for path in paths])
+        for (kind, name), answer in zip(wanted, answers, strict=True):
+            if answer.ok:
+                self._hands.do(self._configured, kind, name, answer.data)
+
+    def _find(self) -> Doing:
+        (who,) = yield (kafka_zk_client.get(CONTROLLER),)
+        self._hands.do(self._found, who.data[0] if who.ok else NOBODY)
+
+    def stopped(self) -> None:
+        """The process died."""
+        self.lane.abandon()
+        self._read = 0
+
+
+def _number(note: str) -> int:
+    return int(note.rpartition("_")[2])
+
+
+def _newest(notes: tuple[str, ...], read: int) -> int:
+    return max([read, *[_number(note) + 1 for note in notes]])
+
+
+# A broker's controlled shutdown (``KafkaServer.controlledShutdown``): it asks to lead nothing before it exits.
+#
+# It asks the controller that ZooKeeper names, three times with pauses, and then goes anyway. Its session is closed in
+# order, so that its node goes at once. Without ZooKeeper it waits for it, as Kafka does.
+
+
+AGAIN: Final = "controlled shutdown again"
+TIMED_OUT: Final = "controlled shutdown timeout"
+
+
+class Leaving:
+    """One per broker; idle until SIGTERM."""
+
+    __slots__ = ("_asked", "_correlation", "_epoch", "_find", "_finish", "_left", "_looks", "_port", "_settings",
+                 "on")  # fmt: skip
+
+    def __init__(
+        self,
+        port: Port,
+        settings: ControlSettings,
+        epoch: Callable[[], int],
+        find: Callable[[], None],
+        finish: Callable[[], None],
+    ) -> None:
+        """``find`` looks the controller up and calls :meth:`found`; ``finish`` ends the process."""
+        self._port = port
+        self._settings = settings
+        self._epoch = epoch
+        self._find = find
+        self._finish = finish
+        self.on = False
+        self._left = 0
+        """Attempts."""
+        self._asked = NOBODY
+        """The controller whose answer is awaited."""
+        self._correlation = 0
+        self._looks = False
+        """Whether ZooKeeper was asked who the controller is."""
+
+    def start(self, *, registered: bool) -> None:
+        """SIGTERM; before it has registered there is nothing to hand over."""
+        if self.on:
+            return
+        self.on = True
+        self._left = self._settings.shutdown_retries
+        if registered and self._settings.controlled_shutdown:
+            self._try()
+        else:
+            self._finish()
+
+    def _try(self) -> None:
+        if self._left:
+            self._left -= 1
+            self._looks = True
+            self._find()
+        else:
+            self._finish()
+
+    def found(self, controller: int) -> None:
+        """Who the controller is, NOBODY if there is none."""
+        if not self.on:
+            return
+        self._looks = False
+        if controller == NOBODY:
+            self._failed()
+            return
+        self._correlation += 1
+        self._asked = controller
+        self._port.send(controller, ControlledShutdownRequest(self._correlation, self._port.node_id, self._epoch()))
+        self._port.timer(self._settings.socket_timeout_us, TIMED_OUT, self._correlation)
+
+    def session_began(self) -> None:
+        """What was asked in the session before is asked again."""
+        if self.on and self._looks:
+            self._find()
+
+    def receive(self, response: ControlledShutdownResponse) -> None:
+        """The controller's answer."""
+        if self._asked == NOBODY or response.correlation != self._correlation:
+            return
+        self._asked = NOBODY
+        if response.error or response.remaining:
+            self._failed()
+        else:
+            self._finish()
+
+    def _failed(self) -> None:
+        self._asked = NOBODY
+        self._port.timer(self._settings.shutdown_backoff_us, AGAIN)
+
+    def on_disconnect(self, peer: int) -> None:
+        """The controller's process is gone."""
+        if peer == self._asked:
+            self._failed()
+
+    def on_timer(self, timer: tuple[Any, ...]) -> bool:
+        """Handle a timer; False if it is another's."""
+        if timer[0] == AGAIN:
+            if self.on and self._asked == NOBODY:
+                self._try()
+        elif timer[0] == TIMED_OUT:
+            if self._asked != NOBODY and timer[1] == self._correlation:
+                self._failed()
+        else:
+            return False
+        return True
+
+    def stopped(self) -> None:
+        """The process is gone."""
+        self.on = self._looks = False
+        self._asked = NOBODY
+
+    def save(self) -> tuple[Any, ...]:
+        """All state."""
+        return (self.on, self._left, self._asked, self._correlation, self._looks)
+
+    def load(self, saved: tuple[Any, ...]) -> None:
+        """Undo of :meth:`save`."""
+        self.on, self._left, self._asked, self._correlation, self._looks = saved
+
+
+# A broker's session with ZooKeeper: what is asked over it, and again over the next connection (``ZooKeeperClient``).
+#
+# An operation that a broken connection swallowed is asked again when there is one, and may then have been done twice
+# over; whoever asks for a write has to bear that. Only the session's end makes it fail, and then nobody is answered.
+
+
+FROM_SERVERS: Final = (ConnectResponse, ClientPong, Reply, WatchEvent, Closed)
+"""Messages for the client."""
+
+
+class Owner(Protocol):
+    """Whom a session tells."""
+
+    def session_began(self) -> None:
+        """There is a session, the first of this process or the next one."""
+
+    def session_expired(self) -> None:
+        """It is over, and the next one is being made."""
+
+    def watch_went_off(self, path: str) -> None:
+        """Something changed there."""
+
+
+class Session:
+    """One per broker."""
+
+    __slots__ = ("_asked", "_lost", "_owner", "_seen", "_takers", "client")
+
+    def __init__(self, port: Port, servers: tuple[int, ...], timeout_us: int, owner: Owner) -> None:
+        self.client = ZkClient(port, servers, timeout_us, self)
+        self._owner = owner
+        self._takers: dict[str, Callable[[Any, Answer], None]] = {}
+        self._asked: deque[tuple[Any, Any]] = deque()
+        """(operation, token) of everything that the client has not answered yet, in order."""
+        self._lost: list[tuple[Any, Any]] = []
+        """What a broken connection swallowed."""
+        self._seen = 0
+        """The session that its owner has been told of."""
+
+    @property
+    def id(self) -> int:
+        """Of the session, 0 for none."""
+        return self.client.session
+
+    def answers_to(self, name: str, taker: Callable[[Any, Answer], None]) -> None:
+        """Give answers to tokens that begin with ``name`` to this one."""
+        self._takers[name] = taker
+
+    def ask(self, operation: Any, token: Any) -> None:
+        """Have an operation done; nothing comes of it without a session."""
+        if self._seen:
+            self._asked.append((operation, token))
+            self.client.ask(operation, token)
+
+    def begin(self, session: int) -> None:
+        """Stand in a formed cluster at its first instant."""
+        self._seen = session
+
+    def stopped(self) -> None:
+        """The process died."""
+        self.client.stopped()
+        self._forget()
+
+    def close(self) -> None:
+        """End the session in order: what is ephemeral goes at once."""
+        self._seen = 0
+        self.client.close()
+        self._forget()
+
+    def _forget(self) -> None:
+        self._asked.clear()
+        self._lost.clear()
+        self._seen = 0
+
+    def on_connected(self) -> None:
+        """The client has a connection."""
+        lost, self._lost = self._lost, []
+        for operation, token in lost:
+            self._asked.append((operation, token))
+            self.client.ask(operation, token)
+        if self.client.session != self._seen:
+            self._seen = self.client.session
+            self._owner.session_began()
+
+    def on_disconnected(self) -> None:
+        """It has none; what waits goes on waiting."""
+
+    def on_expired(self) -> None:
+        """The session is over."""
+        self._forget()
+        self._owner.session_expired()
+        self.client.connect()
+
+    def on_answer(self, token: Any, result: Result) -> None:
+        """An answer, or what became of a question without one."""
+        if not self._asked:
+            return
+        operation, _token = self._asked.popleft()
+        if result.error is ZkError.CONNECTION_LOSS:
+            self._lost.append((operation, token))
+        elif result.error is not ZkError.SESSION_EXPIRED:
+            self._takers[token[0]](token, Answer.of(operation, result))
+
+    def on_watch(self, path: str, _kind: WatchKind) -> None:
+        """A watch went off."""
+        self._owner.watch_went_off(path)
+
+    def save(self) -> tuple[Any, ...]:
+        """All state."""
+        return (self.client.save(), tuple(self._asked), tuple(self._lost), self._seen)
+
+    def load(self, saved: tuple[Any, ...]) -> None:
+        """Undo of :meth:`save`."""
+        client, asked, lost, self._seen = saved
+        self.client.load(client)
+        self._asked = deque(asked)
+        self._lost = list(lost)
+
 
 STARTUP_US: Final = 2_000_000
 """From loaded logs until the process turns to ZooKeeper. Kafka has no figure for it; a small broker takes seconds."""

@@ -1,27 +1,236 @@
 """The plane of ZooKeeper mode: an ensemble of servers, and a KafkaController in every broker."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from cluster_model.broker.broker import Broker
 from cluster_model.controller.cluster_parts import Parts
-from cluster_model.controller.control_plane_interface import Server
-from cluster_model.controller.view import ControllerRole, ControllerView
+from cluster_model.controller.committed_state import PartitionRecord, TopicRegistry
+from cluster_model.controller.control_plane_interface import ControllerRole, ControllerView, Server
+from cluster_model.controller.rules.partition_change import Change
+from cluster_model.controller.zookeeper import kafka_zk_client
 from cluster_model.controller.zookeeper.broker_side import ZooKeeperControl
-from cluster_model.controller.zookeeper.forming import form
-from cluster_model.controller.zookeeper.kafka_zk_client import CONTROLLER, TopicNode, broker_path, topic_path
-from cluster_model.controller.zookeeper.truth import Truth
+from cluster_model.controller.zookeeper.controller_context import LiveBroker, Standing, Where
+from cluster_model.controller.zookeeper.kafka_zk_client import (
+    BROKER_IDS,
+    CONFIG_CHANGES,
+    CONTROLLER,
+    CONTROLLER_EPOCH,
+    DELETE_TOPICS,
+    ISR_CHANGES,
+    PERSISTENT,
+    TOPICS,
+    Assignment,
+    BrokerNode,
+    StateNode,
+    TopicNode,
+    broker_config_path,
+    broker_path,
+    config_path,
+    index_of,
+    partition_at,
+    partition_paths,
+    state_of,
+    state_path,
+    topic_at,
+    topic_of,
+    topic_path,
+    topic_with_config_at,
+)
+from cluster_model.controller.zookeeper.messages import UpdateMetadataRequest
 from cluster_model.controller.zookeeper.zk_admin_manager import Drawn
 from cluster_model.kernel.network import Network
 from cluster_model.kernel.node_context import Port
 from cluster_model.kernel.process import ProcessState
 from cluster_model.kernel.rng import Streams
 from cluster_model.protocol.errors import KafkaError
-from cluster_model.protocol.events import Event
+from cluster_model.protocol.events import BrokerFenced, BrokerRegistered, Event
 from cluster_model.protocol.messages import NOBODY
 from cluster_model.spec.cluster_spec import ClusterSpec
 from cluster_model.zookeeper.ensemble import ZooKeeperService
-from cluster_model.zookeeper.peers import ServerState
+from cluster_model.zookeeper.messages import ServerState
+
+# A ZooKeeper-mode cluster at its first instant: everything in ZooKeeper, everybody registered, everything told.
+
+
+FIRST_EPOCH = 1
+"""Of the first controller."""
+Step = tuple[int, Any]
+"""(broker, operation)."""
+
+
+def form(
+    service: ZooKeeperService,
+    controls: dict[int, ZooKeeperControl],
+    spec: ClusterSpec,
+    records: Mapping[str, PartitionRecord],
+) -> None:
+    """The broker with the lowest id is the controller."""
+    first = min(controls)
+    by_topic: dict[str, list[PartitionRecord]] = {}
+    for name, record in records.items():
+        by_topic.setdefault(topic_of(name), []).append(record)
+    steps: list[Step] = [(first, kafka_zk_client.create(path)) for path in PERSISTENT]
+    steps += [
+        (first, kafka_zk_client.create(CONTROLLER_EPOCH, (0,))),
+        (first, kafka_zk_client.put(CONTROLLER_EPOCH, (FIRST_EPOCH,))),
+    ]
+    steps += [
+        (broker, kafka_zk_client.create(broker_path(broker), BrokerNode(control.rack), ephemeral=True))
+        for broker, control in controls.items()
+    ]
+    steps.append((first, kafka_zk_client.create(CONTROLLER, (first,), ephemeral=True)))
+    configs = {topic.name: tuple(topic.config.items()) for topic in spec.topics}
+    for topic, partitions in by_topic.items():
+        steps += _topic(first, topic, configs.get(topic, ()), partitions)
+    steps += _watches(first, controls, list(by_topic))
+    registered = len(steps)
+    steps += [(first, kafka_zk_client.get(broker_path(broker))) for broker in controls]
+    clients = [(broker, control.session.client) for broker, control in controls.items()]
+    results = service.begin(clients, steps)
+    live: dict[int, LiveBroker] = {}
+    for (broker, control), result in zip(controls.items(), results[registered:], strict=True):
+        assert result.stat is not None
+        live[broker] = LiveBroker(result.stat.czxid, control.rack)
+    _lead(controls[first], first, live, by_topic)
+    _tell(controls, first, live, records)
+
+
+def _topic(first: int, topic: str, config: tuple[Any, ...], partitions: list[PartitionRecord]) -> list[Step]:
+    assignment = tuple(Assignment(index_of(record.name), record.assignment) for record in partitions)
+    steps = [
+        (first, kafka_zk_client.create(config_path(topic), config)),
+        (first, kafka_zk_client.create(topic_path(topic), TopicNode(partitions[0].topic_id, assignment))),
+        (first, kafka_zk_client.create(partition_paths(partitions[0].name)[0])),
+    ]
+    for record in partitions:
+        node = StateNode(record.leader, record.leader_epoch, record.isr, FIRST_EPOCH, by="new partition")
+        steps += [
+            (first, kafka_zk_client.create(partition_paths(record.name)[1])),
+            (first, kafka_zk_client.create(state_path(record.name), node)),
+        ]
+    return steps
+
+
+def _watches(first: int, controls: dict[int, ZooKeeperControl], topics: list[str]) -> list[Step]:
+    steps: list[Step] = []
+    for broker in controls:
+        steps += [
+            (broker, kafka_zk_client.exists(CONTROLLER, watch=True)),
+            (broker, kafka_zk_client.children(CONFIG_CHANGES, watch=True)),
+        ]
+    steps += [
+        (first, kafka_zk_client.children(path, watch=True)) for path in (BROKER_IDS, TOPICS, DELETE_TOPICS, ISR_CHANGES)
+    ]
+    steps += [(first, kafka_zk_client.get(topic_path(topic), watch=True)) for topic in topics]
+    return steps
+
+
+def _lead(
+    control: ZooKeeperControl, first: int, live: dict[int, LiveBroker], by_topic: dict[str, list[PartitionRecord]]
+) -> None:
+    """Know everything, as after a failover."""
+    context = control.controller.work.context
+    context.active = True
+    context.epoch, context.epoch_version = FIRST_EPOCH, 1
+    context.brokers = dict(live)
+    for topic, partitions in by_topic.items():
+        context.assign(
+            topic, partitions[0].topic_id, tuple(Assignment(index_of(r.name), r.assignment) for r in partitions)
+        )
+        for record in partitions:
+            context.heard(record.name, StateNode(record.leader, record.leader_epoch, record.isr, FIRST_EPOCH), 0)
+            context.standing[record.name] = Standing.ONLINE
+            for broker in record.assignment:
+                context.replicas[record.name, broker] = Where.ONLINE
+    control.controller.begin()
+
+
+def _tell(
+    controls: dict[int, ZooKeeperControl],
+    first: int,
+    live: dict[int, LiveBroker],
+    records: Mapping[str, PartitionRecord],
+) -> None:
+    states = tuple([record.state for record in records.values()])
+    epochs = tuple([known.epoch for known in live.values()])
+    racks = tuple([known.rack for known in live.values()])
+    metadata = UpdateMetadataRequest(0, first, FIRST_EPOCH, -1, states, tuple(live), epochs, racks)
+    for broker, control in controls.items():
+        control.controller.work.context.leader = first
+        control.obedience.begin(metadata, FIRST_EPOCH)
+        control.obedience.act(tuple([state for state in states if broker in state.replicas]))
+        control.begin(live[broker].epoch)
+
+
+# What the ensemble commits, told to the omniscient registry of topics and to the trace.
+#
+# No node reads that. It is written the moment a majority of the ensemble has a write, before anybody has been told.
+
+
+class Truth:
+    """The listener at the ensemble's commits."""
+
+    __slots__ = ("_config", "_emit", "_now", "_registry", "_topic_node")
+
+    def __init__(
+        self,
+        registry: TopicRegistry,
+        emit: Callable[[Event], None],
+        now: Callable[[], int],
+        topic_node: Callable[[str], TopicNode],
+        config: Callable[[str], dict[str, Any]],
+    ) -> None:
+        """``topic_node`` and ``config`` read what is committed: a topic's node, what stands at a path."""
+        self._registry = registry
+        self._emit = emit
+        self._now = now
+        self._topic_node = topic_node
+        self._config = config
+
+    def commit(self, path: str, data: Any, version: int, _zxid: int, operation: str) -> None:
+        """One node was created, set or deleted."""
+        if path.startswith(f"{BROKER_IDS}/"):
+            self._lives(int(path.rpartition("/")[2]), operation)
+        elif partition_at(path):
+            if operation != "delete":
+                self._decided(partition_at(path), data, version)
+        elif topic_at(path):
+            self._topic(topic_at(path), data, operation)
+        elif topic_with_config_at(path):
+            topic = topic_with_config_at(path)
+            if operation == "set" and self._registry.partitions(topic):
+                self._registry.configure(topic, dict(data), self._now())
+        elif path == broker_config_path("") and operation != "delete":
+            self._registry.configure_brokers(dict(data))
+
+    def _lives(self, broker: int, operation: str) -> None:
+        if operation == "create":
+            self._emit(BrokerRegistered(self._now(), broker))
+        elif operation == "delete":
+            self._emit(BrokerFenced(self._now(), broker, "its session with ZooKeeper is over"))
+
+    def _decided(self, partition: str, node: Any, version: int) -> None:
+        now = self._now()
+        topic = topic_of(partition)
+        state = state_of(partition, self._topic_node(topic), node, version)
+        if partition in self._registry.committed.records:
+            self._registry.committed.commit(Change(state, node.by, node.clean), now)
+        else:
+            first = not self._registry.partitions(topic)
+            self._registry.created((state,), self._config(config_path(topic)) if first else None, now)
+
+    def _topic(self, topic: str, node: Any, operation: str) -> None:
+        if operation == "delete":
+            if self._registry.partitions(topic):
+                self._registry.delete(topic, self._now())
+        elif operation == "set":
+            for number, replicas, adding, removing in node.partitions:
+                record = self._registry.committed.records.get(f"{topic}-{number}")
+                if record is not None:
+                    state = record.state._replace(replicas=replicas, adding=adding, removing=removing)
+                    self._registry.committed.commit(Change(state, "reassignment"), self._now())
+
 
 _ROLES: Final[dict[ServerState, ControllerRole]] = {
     ServerState.LOOKING: "looking",

@@ -1,20 +1,60 @@
 """What every procedure of the controller works with: its context, ZooKeeper, and the requests it gathers."""
 
-from collections.abc import Callable, Generator, Iterable
-from typing import Any
+from collections.abc import Callable, Generator, Iterable, Mapping
+from typing import Any, NamedTuple
 
-from cluster_model.controller.rules.change import Change
-from cluster_model.controller.zookeeper import zk
-from cluster_model.controller.zookeeper.batch import RequestBatch
-from cluster_model.controller.zookeeper.controller_channels import Channels
+from cluster_model.controller.rules.partition_change import Change
+from cluster_model.controller.zookeeper import kafka_zk_client
+from cluster_model.controller.zookeeper.controller_channels import Channels, RequestBatch
 from cluster_model.controller.zookeeper.controller_context import ControllerContext
 from cluster_model.controller.zookeeper.controller_event_queue import Hands
-from cluster_model.controller.zookeeper.kafka_zk_client import CONTROLLER_EPOCH, StateNode, config_path, state_path
-from cluster_model.controller.zookeeper.settings import ControlSettings
-from cluster_model.controller.zookeeper.zk import Answer
+from cluster_model.controller.zookeeper.kafka_zk_client import (
+    CONTROLLER_EPOCH,
+    Answer,
+    StateNode,
+    config_path,
+    state_path,
+)
 from cluster_model.protocol.configs import BrokerConfig, TopicConfig
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.versions import Profile
+
+# What a ZooKeeper-mode controller, and brokers that deal with it, can be told by configuration.
+
+
+MS = 1_000
+
+
+class ControlSettings(NamedTuple):
+    """In model units, by Kafka's names and defaults."""
+
+    rebalance_us: int
+    """``leader.imbalance.check.interval.seconds``; 0 with ``auto.leader.rebalance.enable`` off."""
+    imbalance_percentage: int
+    """``leader.imbalance.per.broker.percentage``."""
+    controlled_shutdown: bool
+    """``controlled.shutdown.enable``."""
+    shutdown_retries: int
+    """``controlled.shutdown.max.retries``."""
+    shutdown_backoff_us: int
+    """``controlled.shutdown.retry.backoff.ms``."""
+    socket_timeout_us: int
+    """``controller.socket.timeout.ms``: of requests to and from the controller."""
+
+    @staticmethod
+    def of(config: Mapping[str, Any]) -> "ControlSettings":
+        """As configured, defaults beneath."""
+        rebalances = bool(config.get("auto.leader.rebalance.enable", True))
+        interval = int(config.get("leader.imbalance.check.interval.seconds", 300)) * 1_000 * MS
+        return ControlSettings(
+            rebalance_us=interval if rebalances else 0,
+            imbalance_percentage=int(config.get("leader.imbalance.per.broker.percentage", 10)),
+            controlled_shutdown=bool(config.get("controlled.shutdown.enable", True)),
+            shutdown_retries=int(config.get("controlled.shutdown.max.retries", 3)),
+            shutdown_backoff_us=int(config.get("controlled.shutdown.retry.backoff.ms", 5_000)) * MS,
+            socket_timeout_us=int(config.get("controller.socket.timeout.ms", 30_000)) * MS,
+        )
+
 
 Answers = Generator[tuple[Any, ...], tuple[Answer, ...], tuple[Answer, ...]]
 Doing = Generator[tuple[Any, ...], tuple[Answer, ...], None]
@@ -77,7 +117,7 @@ class Work:
         if self.profile.number < (2, 1, 0):
             return (yield from self.ask(operations))
         version = self.context.epoch_version
-        answers = yield from self.ask([zk.guarded(each, CONTROLLER_EPOCH, version) for each in operations])
+        answers = yield from self.ask([kafka_zk_client.guarded(each, CONTROLLER_EPOCH, version) for each in operations])
         if any(answer.moved for answer in answers):
             raise ControllerMovedError
         return answers
@@ -99,7 +139,7 @@ class Work:
         }  # fmt: skip
         versions = [self.context.partitions[name].partition_epoch for name in nodes]
         operations = [
-            zk.put(state_path(name), node, version)
+            kafka_zk_client.put(state_path(name), node, version)
             for (name, node), version in zip(nodes.items(), versions, strict=True)
         ]
         answers = yield from self.write(operations)
@@ -114,7 +154,7 @@ class Work:
 
     def read_states(self, names: list[str]) -> Generator[tuple[Any, ...], tuple[Answer, ...], dict[str, KafkaError]]:
         """Read partitions' states anew; what cannot be gone on with: no state, or one of a newer controller."""
-        answers = yield from self.ask([zk.get(state_path(name)) for name in names])
+        answers = yield from self.ask([kafka_zk_client.get(state_path(name)) for name in names])
         failed: dict[str, KafkaError] = {}
         for name, answer in zip(names, answers, strict=True):
             if not answer.ok:
@@ -127,7 +167,7 @@ class Work:
 
     def read_configs(self, topics: list[str]) -> Doing:
         """Read topics' own configurations anew (``KafkaZkClient.getLogConfigs``)."""
-        answers = yield from self.ask([zk.get(config_path(topic)) for topic in topics])
+        answers = yield from self.ask([kafka_zk_client.get(config_path(topic)) for topic in topics])
         for topic, answer in zip(topics, answers, strict=True):
             self.context.configs[topic] = answer.data if answer.ok else ()
 

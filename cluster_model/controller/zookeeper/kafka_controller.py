@@ -5,30 +5,38 @@ lost its session or is paused it may be a controller of the past without knowing
 their epoch, and ZooKeeper its writes (since 2.1). It resigns when it learns.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from typing import Any, Final
 
-from cluster_model.controller.zookeeper import (
-    administration,
-    broker_changes,
-    election,
-    elections,
-    isr_changes,
-    reassignment,
-    topic_deletion,
-    topics,
-)
+from cluster_model.controller.rules.admin_rules import imbalanced_zk, in_progress
+from cluster_model.controller.rules.alter_partition import accept_zk, judge_zk
+from cluster_model.controller.rules.partition_change import Change
+from cluster_model.controller.rules.zk_partition_changes import controlled_shutdown_election, preferred_election
+from cluster_model.controller.zookeeper import kafka_zk_client, reassignment, state_machines, topic_deletion
 from cluster_model.controller.zookeeper.controller_channels import RETRY, TIMEOUTS, Channels
-from cluster_model.controller.zookeeper.controller_context import ControllerContext
+from cluster_model.controller.zookeeper.controller_context import ControllerContext, LiveBroker
 from cluster_model.controller.zookeeper.controller_event_queue import Hands, Lane, Steps, Task
-from cluster_model.controller.zookeeper.controller_work import ControllerMovedError, Doing, Work
+from cluster_model.controller.zookeeper.controller_work import (
+    Answers,
+    ControllerMovedError,
+    ControlSettings,
+    Doing,
+    Failures,
+    Work,
+)
 from cluster_model.controller.zookeeper.kafka_zk_client import (
     BROKER_IDS,
     CONTROLLER,
+    CONTROLLER_EPOCH,
     DELETE_TOPICS,
     ISR_CHANGES,
     TOPICS,
+    Answer,
+    broker_path,
     partition_at,
+    state_path,
+    topic_of,
+    topic_path,
 )
 from cluster_model.controller.zookeeper.messages import (
     AlterPartitionsRequest,
@@ -40,12 +48,529 @@ from cluster_model.controller.zookeeper.messages import (
     StopReplicaRequest,
     StopReplicaResponse,
 )
-from cluster_model.controller.zookeeper.settings import ControlSettings
 from cluster_model.kernel.event_loop import Payload
 from cluster_model.kernel.node_context import Port
+from cluster_model.protocol.admin_messages import (
+    AdminError,
+    AlterPartitionReassignmentsRequest,
+    AlterPartitionReassignmentsResponse,
+    ElectLeadersRequest,
+    ElectLeadersResponse,
+    refusal,
+)
 from cluster_model.protocol.configs import BrokerConfig
 from cluster_model.protocol.errors import KafkaError
+from cluster_model.protocol.events import ControllerChanged
+from cluster_model.protocol.messages import NOBODY, AlterPartitionRequest, AlterPartitionResponse, PartitionState
 from cluster_model.protocol.versions import Profile
+from cluster_model.zookeeper.messages import Multi
+
+# Brokers come and go: what the controller makes of the children of /brokers/ids (``KafkaController``).
+
+
+def read_live(work: Work) -> Answers:
+    """The registered brokers, with a new watch on them; answers (id, node) pairs as one answer's data."""
+    (listed,) = yield from work.ask([kafka_zk_client.children(BROKER_IDS, watch=True)])
+    ids = sorted(int(child) for child in listed.children)
+    answers = yield from work.ask([kafka_zk_client.get(broker_path(broker)) for broker in ids])
+    found = {
+        broker: LiveBroker(answer.czxid, answer.data.rack)
+        for broker, answer in zip(ids, answers, strict=True)
+        if answer.ok
+    }
+    return (listed._replace(data=found),)
+
+
+def process_broker_change(work: Work) -> Doing:
+    """Compare who is registered with who was; a broker that bounced is seen from 2.2 on (KIP-380).
+
+    Before, a restart that is over before the controller looks leaves no trace: same broker, same ISR.
+    """
+    context = work.context
+    (answer,) = yield from read_live(work)
+    now: dict[int, LiveBroker] = answer.data
+    fresh = [broker for broker in now if broker not in context.brokers]
+    dead = [broker for broker in context.brokers if broker not in now]
+    bounced: list[int] = []
+    if work.profile.bounce_detected:
+        bounced = [b for b in now if b in context.brokers and now[b].epoch > context.brokers[b].epoch]
+    for broker in (*bounced, *dead):
+        work.hands.do(work.channels.remove, broker)
+    for broker in (*bounced, *fresh):
+        work.hands.do(work.channels.add, broker)
+    if bounced:
+        for broker in bounced:
+            context.brokers.pop(broker)
+        yield from failed(work, bounced, "bounced")
+        context.brokers.update({broker: now[broker] for broker in bounced})
+        yield from started(work, bounced)
+    if fresh:
+        context.brokers.update({broker: now[broker] for broker in fresh})
+        yield from started(work, fresh)
+    if dead:
+        for broker in dead:
+            context.brokers.pop(broker)
+        yield from failed(work, dead, "gone")
+    context.brokers = {broker: context.brokers[broker] for broker in sorted(context.brokers)}
+
+
+def failed(work: Work, brokers: list[int], how: str) -> Doing:
+    """Brokers are gone (``onBrokerFailure``)."""
+    context = work.context
+    for broker in brokers:
+        context.shutting_down.pop(broker, None)
+    who = "broker" if len(brokers) == 1 else "brokers"
+    reason = f"{who} {', '.join(map(str, brokers))} {how}"
+    yield from replicas_offline(work, context.on(brokers), reason)
+
+
+def replicas_offline(work: Work, replicas: list[tuple[str, int]], by: str) -> Doing:
+    """Elect for partitions that lost their leader, then take the replicas out of ISRs (``onReplicasBecomeOffline``)."""
+    context = work.context
+    staying = [pair for pair in replicas if not context.is_deleting(pair[0])]
+    leaderless = [
+        name
+        for name, state in context.partitions.items()
+        if context.decided(name) and not context.is_live(state.leader) and not context.is_deleting(name)
+    ]
+    state_machines.mark_partitions_offline(work, leaderless)
+    yield from state_machines.trigger_online(work, by)
+    yield from state_machines.mark_replicas_offline(work, staying, by)
+    work.flush()
+    yield from topic_deletion.failed(work, [pair for pair in replicas if context.is_deleting(pair[0])])
+    if not leaderless:
+        work.update_metadata(context.reachable, ())
+
+
+def started(work: Work, brokers: list[int]) -> Doing:
+    """Brokers are there (``onBrokerStartup``)."""
+    context = work.context
+    old = [broker for broker in context.reachable if broker not in brokers]
+    work.update_metadata(old, ())
+    work.update_metadata(brokers, context.partitions)
+    replicas = context.on(brokers)
+    state_machines.mark_replicas_online(work, [pair for pair in replicas if not context.is_deleting(pair[0])])
+    work.flush()
+    who = "broker" if len(brokers) == 1 else "brokers"
+    yield from state_machines.trigger_online(work, f"{who} {', '.join(map(str, brokers))} back")
+    yield from reassignment.resume(work, [n for n, s in context.partitions.items() if set(s.adding) & set(brokers)])
+    waiting = [pair for pair in replicas if context.is_deleting(pair[0])]
+    yield from topic_deletion.resume(work, waiting)
+
+
+# The race for /controller, and what a broker does on winning or losing it (``KafkaController``).
+
+
+Attempt = Generator[tuple[Any, ...], tuple[Answer, ...], bool]
+FIRST_REBALANCE_US = 5_000_000
+"""From a failover to the first look at how leaderships are spread."""
+REBALANCE = "auto leader rebalance"
+"""Name of the timer."""
+
+
+def race(work: Work) -> Doing:
+    """Become the controller if nobody is (``elect``); otherwise know who is."""
+    context = work.context
+    (who,) = yield from work.ask([kafka_zk_client.get(CONTROLLER)])
+    if who.ok:
+        yield from _follow(work)
+        return
+    if work.profile.number >= (2, 1, 0):
+        won = yield from _take_at_once(work)
+    else:
+        won = yield from _take_in_two_steps(work)
+    if won:
+        context.leader = work.broker_id
+        context.active = True
+        name = f"broker {work.broker_id}"
+        work.hands.emit(ControllerChanged(work.hands.now, name, work.broker_id, context.epoch))
+        yield from failover(work)
+    else:
+        yield from _follow(work)
+
+
+def _take_at_once(work: Work) -> Attempt:
+    """Since 2.1 /controller appears and /controller_epoch rises in one step, or neither (KAFKA-6082)."""
+    (epoch,) = yield from work.ask([kafka_zk_client.get(CONTROLLER_EPOCH)])
+    value = epoch.data[0] + 1
+    both = Multi((
+        kafka_zk_client.create(CONTROLLER, (work.broker_id,), ephemeral=True), kafka_zk_client.put(CONTROLLER_EPOCH, (value,), epoch.version),
+    ))  # fmt: skip
+    (done,) = yield from work.ask([both])
+    work.context.epoch = value
+    work.context.epoch_version = epoch.version + 1
+    return done.ok
+
+
+def _take_in_two_steps(work: Work) -> Attempt:
+    """Up to 2.0 the epoch is raised after the fact, and who fails at that lets the lead go again."""
+    (taken,) = yield from work.ask([kafka_zk_client.create(CONTROLLER, (work.broker_id,), ephemeral=True)])
+    if not taken.ok:
+        return False
+    (epoch,) = yield from work.ask([kafka_zk_client.get(CONTROLLER_EPOCH)])
+    (raised,) = yield from work.ask([kafka_zk_client.put(CONTROLLER_EPOCH, (epoch.data[0] + 1,), epoch.version)])
+    if not raised.ok:
+        yield from work.ask([kafka_zk_client.delete(CONTROLLER)])
+        return False
+    work.context.epoch = epoch.data[0] + 1
+    work.context.epoch_version = raised.version
+    return True
+
+
+def _follow(work: Work) -> Doing:
+    """Watch /controller, and know whose it is; race again if it went meanwhile."""
+    (there,) = yield from work.ask([kafka_zk_client.exists(CONTROLLER, watch=True)])
+    (who,) = yield from work.ask([kafka_zk_client.get(CONTROLLER)])
+    work.context.leader = who.data[0] if who.ok else NOBODY
+    if not there.ok or not who.ok:
+        work.put("reelect")
+
+
+def failover(work: Work) -> Doing:
+    """The new controller takes over (``onControllerFailover``), in Kafka's order."""
+    context = work.context
+    yield from work.ask([kafka_zk_client.exists(CONTROLLER, watch=True)])
+    (notes,) = yield from work.ask([kafka_zk_client.children(ISR_CHANGES, watch=True)])
+    yield from work.write([kafka_zk_client.delete(f"{ISR_CHANGES}/{note}") for note in notes.children])
+    yield from _load(work)
+    (listed,) = yield from work.ask([kafka_zk_client.children(DELETE_TOPICS, watch=True)])
+    topic_deletion.enqueue_at_failover(work, [topic for topic in listed.children if topic in context.topics])
+    work.update_metadata(context.reachable, context.partitions)
+    yield from state_machines.start_replica_states(work)
+    yield from state_machines.start_partition_states(work)
+    yield from reassignment.resume(work, [name for name, state in context.partitions.items() if in_progress(state)])
+    yield from topic_deletion.proceed(work)
+    begin_rebalancing(work)
+
+
+def begin_rebalancing(work: Work) -> None:
+    """Look at how leaderships are spread a little later, and then regularly, as long as this is the controller."""
+    if work.settings.rebalance_us:
+        work.hands.timer(FIRST_REBALANCE_US, REBALANCE, work.context.epoch)
+
+
+def _load(work: Work) -> Doing:
+    """``initializeControllerContext``."""
+    context = work.context
+    (live,) = yield from read_live(work)
+    context.brokers = live.data
+    for broker in context.brokers:
+        work.hands.do(work.channels.add, broker)
+    (listed,) = yield from work.ask([kafka_zk_client.children(TOPICS, watch=True)])
+    answers = yield from work.ask([kafka_zk_client.get(topic_path(topic), watch=True) for topic in listed.children])
+    for topic, answer in zip(listed.children, answers, strict=True):
+        if answer.ok:
+            context.assign(topic, *answer.data)
+    names = list(context.partitions)
+    states = yield from work.ask([kafka_zk_client.get(state_path(name)) for name in names])
+    for name, answer in zip(names, states, strict=True):
+        if answer.ok:
+            context.heard(name, answer.data, answer.version)
+
+
+def resign(work: Work) -> None:
+    """Not the controller any more: everything it knew as one is forgotten (``onControllerResignation``)."""
+    work.context.clear()
+    work.batch.clear()
+    work.hands.do(work.channels.clear)
+
+
+def process_controller_change(work: Work) -> Doing:
+    """/controller was written or deleted: resign if it was ours, and race if it is nobody's."""
+    was = work.context.active
+    (there,) = yield from work.ask([kafka_zk_client.exists(CONTROLLER, watch=True)])
+    (who,) = yield from work.ask([kafka_zk_client.get(CONTROLLER)])
+    if was and not (who.ok and who.data[0] == work.broker_id):
+        resign(work)
+    work.context.leader = who.data[0] if who.ok else NOBODY
+    if not there.ok or not who.ok:
+        yield from race(work)
+
+
+# Elections that are not for want of a leader: preferred ones, an administrator's, and for a broker that stops.
+
+
+Verdicts = Generator[tuple[Any, ...], tuple[Answer, ...], dict[str, KafkaError]]
+
+
+def preferred(work: Work, names: list[str], by: str) -> Failures:
+    """The first replica of each, where it is live and in sync."""
+    context = work.context
+
+    def decide(state: PartitionState) -> Change | KafkaError:
+        change = preferred_election(state, live=context.is_live, by=by)
+        return change if change is not None else KafkaError.PREFERRED_LEADER_NOT_AVAILABLE
+
+    failed = yield from state_machines.elect(work, names, decide)
+    work.flush()
+    return failed
+
+
+def asked(work: Work, names: tuple[str, ...], *, unclean: bool) -> Verdicts:
+    """An administrator's ELECT_LEADERS (KIP-460): what came of each; without names, of those that needed one."""
+    context = work.context
+    verdicts: dict[str, KafkaError] = {}
+    wanted: list[str] = []
+    for name in names or tuple(context.partitions):
+        error = needed(context, name, unclean=unclean)
+        if error is KafkaError.NONE:
+            wanted.append(name)
+        elif names or error is not KafkaError.ELECTION_NOT_NEEDED:
+            verdicts[name] = error
+    verdicts.update(dict.fromkeys(wanted, KafkaError.NONE))
+    if unclean:
+        failed = yield from state_machines.elect_offline_among(work, wanted, "administrator", unclean=True)
+        work.flush()
+    else:
+        failed = yield from preferred(work, wanted, "administrator")
+    verdicts.update(failed)
+    return verdicts
+
+
+def needed(context: ControllerContext, partition: str, *, unclean: bool) -> KafkaError:
+    """NONE if an election is worth trying, by what the controller knows."""
+    state = context.partitions.get(partition)
+    if state is None or context.is_deleting(partition):
+        return KafkaError.UNKNOWN_TOPIC_OR_PARTITION
+    if not context.decided(partition):
+        return KafkaError.ELIGIBLE_LEADERS_NOT_AVAILABLE
+    if unclean:
+        if state.leader != NOBODY and context.is_live(state.leader):
+            return KafkaError.ELECTION_NOT_NEEDED
+        live = any(context.is_live(broker) for broker in state.replicas)
+        return KafkaError.NONE if live else KafkaError.ELIGIBLE_LEADERS_NOT_AVAILABLE
+    first = state.replicas[0]
+    if state.leader == first:
+        return KafkaError.ELECTION_NOT_NEEDED
+    able = context.is_live(first) and first in state.isr
+    return KafkaError.NONE if able else KafkaError.PREFERRED_LEADER_NOT_AVAILABLE
+
+
+def rebalance(work: Work) -> Doing:
+    """Give leaderships back to preferred replicas where more than a tenth of a broker's are elsewhere."""
+    context = work.context
+    states = [state for name, state in context.partitions.items() if not context.is_deleting(name)]
+    names = imbalanced_zk(states, live=context.is_live, percentage=work.settings.imbalance_percentage)
+    if names:
+        yield from preferred(work, names, "auto leader rebalance")
+
+
+def controlled_shutdown(work: Work, source: int, request: ControlledShutdownRequest) -> Doing:
+    """Move what a broker leads, and take it out of the ISRs of what it follows; tell it what it still leads."""
+    context = work.context
+    broker = request.broker
+    known = context.brokers.get(broker)
+    if known is None:
+        _refuse(work, source, request, KafkaError.BROKER_NOT_AVAILABLE)
+        return
+    if work.profile.bounce_detected and request.broker_epoch != known.epoch:
+        _refuse(work, source, request, KafkaError.STALE_BROKER_EPOCH)
+        return
+    context.shutting_down[broker] = None
+    mine = [
+        state
+        for name, state in context.partitions.items()
+        if broker in state.replicas and len(state.replicas) > 1 and context.decided(name)
+        and not context.is_deleting(name)
+    ]  # fmt: skip
+    led = [state.partition for state in mine if state.leader == broker]
+    followed = [state.partition for state in mine if state.leader != broker]
+
+    def decide(state: PartitionState) -> Change | KafkaError:
+        change = controlled_shutdown_election(
+            state,
+            live=lambda each: each in context.brokers,
+            stopping=lambda each: each in context.shutting_down,
+            by=f"controlled shutdown of broker {broker}",
+        )
+        return change if change is not None else KafkaError.ELIGIBLE_LEADERS_NOT_AVAILABLE
+
+    yield from state_machines.elect(work, led, decide, shutting_down_too=True)
+    work.flush()
+    for name in followed:
+        work.batch.stop(broker, name, delete=False)
+    work.flush()
+    pairs = [(name, broker) for name in followed]
+    yield from state_machines.mark_replicas_offline(work, pairs, f"controlled shutdown of broker {broker}")
+    work.flush()
+    remaining = tuple(name for name in led if context.partitions[name].leader == broker)
+    work.hands.send(source, ControlledShutdownResponse(request.correlation, KafkaError.NONE, remaining))
+
+
+def _refuse(work: Work, source: int, request: ControlledShutdownRequest, error: KafkaError) -> None:
+    work.hands.send(source, ControlledShutdownResponse(request.correlation, error, ()))
+
+
+# What an administrator asks of the controller's own event thread: elections and reassignments.
+
+
+_WORDS = {
+    KafkaError.ELECTION_NOT_NEEDED: "the partition is led by whom the election would choose",
+    KafkaError.PREFERRED_LEADER_NOT_AVAILABLE: "the first replica is not alive, or not in sync",
+    KafkaError.ELIGIBLE_LEADERS_NOT_AVAILABLE: "no replica may lead",
+    KafkaError.UNKNOWN_TOPIC_OR_PARTITION: "there is no such partition",
+    KafkaError.NO_REASSIGNMENT_IN_PROGRESS: "the partition is not on the move",
+    KafkaError.INVALID_REPLICA_ASSIGNMENT: "replicas must be different live brokers",
+    KafkaError.UNSUPPORTED_VERSION: "only since 2.4 can a reassignment be changed or cancelled",
+}
+
+
+def _told(name: str, error: KafkaError) -> AdminError:
+    return AdminError(name, error, _WORDS.get(error, ""))
+
+
+def elect_leaders(work: Work, source: int, request: ElectLeadersRequest) -> Doing:
+    """ELECT_LEADERS; unclean ones since 2.4 (KIP-460)."""
+    if request.unclean and work.profile.number < (2, 4, 0):
+        work.hands.send(source, refusal(request, KafkaError.UNSUPPORTED_VERSION, "unclean elections came with 2.4"))
+        return
+    verdicts = yield from asked(work, request.partitions, unclean=request.unclean)
+    answers = tuple(_told(name, error) for name, error in verdicts.items())
+    work.hands.send(source, ElectLeadersResponse(request.correlation, KafkaError.NONE, answers))
+
+
+def elect_directly(work: Work, partition: str, unclean: bool) -> Doing:
+    """An election that was found to be needed, and whose asker waits for nothing."""
+    yield from asked(work, (partition,), unclean=unclean)
+
+
+def reassign(work: Work, source: int, request: AlterPartitionReassignmentsRequest) -> Doing:
+    """Move replicas, or cancel a move."""
+    answers: list[AdminError] = []
+    for name, replicas in request.partitions:
+        error = yield from reassignment.asked(work, name, replicas)
+        answers.append(_told(name, error))
+    response = AlterPartitionReassignmentsResponse(request.correlation, KafkaError.NONE, tuple(answers))
+    work.hands.send(source, response)
+
+
+def refuse(work: Work, source: int, request: Any) -> None:
+    """Say that this broker is not the controller."""
+    work.hands.send(source, refusal(request, KafkaError.NOT_CONTROLLER))
+
+
+# The controller hears of ISR changes: by notifications in ZooKeeper up to 2.6, by AlterPartition since (KIP-497).
+
+
+def notified(work: Work) -> Doing:
+    """Leaders changed ISRs by themselves: read the states, tell everybody, and take the notes away."""
+    context = work.context
+    (listed,) = yield from work.ask([kafka_zk_client.children(ISR_CHANGES, watch=True)])
+    paths = [f"{ISR_CHANGES}/{child}" for child in listed.children]
+    answers = yield from work.ask([kafka_zk_client.get(path) for path in paths])
+    changed = list(
+        {name: None for answer in answers if answer.ok for name in answer.data if name in context.partitions}
+    )
+    if changed:
+        yield from work.read_states(changed)
+        work.update_metadata(context.reachable, changed)
+    yield from work.write([kafka_zk_client.delete(path) for path in paths])
+
+
+def proposed(work: Work, source: int, request: AlterPartitionsRequest) -> Doing:
+    """A broker's leaders propose ISRs: judge, write under the version known, tell everybody, answer."""
+    context = work.context
+    epochs = {broker: known.epoch for broker, known in context.brokers.items()}
+    if epochs.get(request.broker) != request.broker_epoch:
+        refused = AlterPartitionsResponse(request.correlation, KafkaError.STALE_BROKER_EPOCH, ())
+        work.hands.send(source, refused)
+        return
+    live = {broker: epoch for broker, epoch in epochs.items() if context.is_live(broker)}
+    live[request.broker] = request.broker_epoch
+    errors: dict[str, KafkaError] = {}
+    changes: dict[str, Change] = {}
+    for proposal in request.partitions:
+        state = context.partitions.get(proposal.partition)
+        known = None if state is None or not context.decided(proposal.partition) else state
+        error = judge_zk(known, proposal, epochs=live, profile=work.profile)
+        errors[proposal.partition] = error
+        change = accept_zk(known, proposal) if known is not None and error is KafkaError.NONE else None
+        if change is not None:
+            changes[proposal.partition] = change
+    changed: list[str] = []
+    outdated = yield from work.write_states(changes, changed.append)
+    errors.update(dict.fromkeys(outdated, KafkaError.INVALID_UPDATE_VERSION))
+    if outdated:
+        yield from work.read_states(outdated)
+    if changed:
+        work.update_metadata(context.reachable, changed)
+    answers = tuple(_answer(work, proposal, errors[proposal.partition]) for proposal in request.partitions)
+    work.hands.send(source, AlterPartitionsResponse(request.correlation, KafkaError.NONE, answers))
+
+
+def _answer(work: Work, proposal: AlterPartitionRequest, error: KafkaError) -> AlterPartitionResponse:
+    state = work.context.partitions.get(proposal.partition)
+    if state is None or error:
+        return AlterPartitionResponse(proposal.partition, error, proposal.leader_epoch, (), -1, proposal.correlation)
+    return AlterPartitionResponse(
+        proposal.partition, error, state.leader_epoch, state.isr, state.partition_epoch, proposal.correlation
+    )
+
+
+# Topics and partitions appear in ZooKeeper: the controller gives them leaders (``KafkaController``).
+
+
+UNCLEAN_ALLOWED: Final = "unclean election was allowed"
+
+
+def process_topic_change(work: Work) -> Doing:
+    """/brokers/topics has other children."""
+    context = work.context
+    (listed,) = yield from work.ask([kafka_zk_client.children(TOPICS, watch=True)])
+    fresh = [topic for topic in listed.children if topic not in context.topics]
+    for topic in [topic for topic in context.topics if topic not in listed.children]:
+        context.forget(topic)
+    answers = yield from work.ask([kafka_zk_client.get(topic_path(topic), watch=True) for topic in fresh])
+    added: list[str] = []
+    for topic, answer in zip(fresh, answers, strict=True):
+        if answer.ok:
+            added.extend(context.assign(topic, *answer.data))
+    yield from _create(work, added)
+
+
+def partitions_changed(work: Work, topic: str) -> Doing:
+    """A topic's assignment was written: perhaps it has more partitions now (``processPartitionModifications``)."""
+    context = work.context
+    (answer,) = yield from work.ask([kafka_zk_client.get(topic_path(topic), watch=True)])
+    if not answer.ok or topic not in context.topics or topic in context.deleting:
+        return
+    known = context.topics[topic]
+    added = [entry for entry in answer.data.partitions if f"{topic}-{entry.number}" not in known]
+    if added:
+        names = context.assign(topic, answer.data.topic_id, tuple(added))
+        context.topics[topic] = (*known, *names)
+        yield from _create(work, names)
+
+
+def _create(work: Work, names: list[str]) -> Doing:
+    """``onNewPartitionCreation``: new partitions, new replicas, then leaders."""
+    context = work.context
+    state_machines.mark_partitions_new(work, names)
+    pairs = [(name, broker) for name in names for broker in context.partitions[name].replicas]
+    state_machines.mark_replicas_new(work, pairs)
+    yield from state_machines.initialize(work, names)
+    work.flush()
+    state_machines.mark_replicas_online(work, [pair for pair in pairs if context.is_live(pair[1])])
+    work.flush()
+
+
+def unclean_allowed(work: Work, topics: list[str]) -> Doing:
+    """Topics now allow unclean elections: leaderless partitions of theirs have a chance at once."""
+    names = [name for name in work.context.partitions if topic_of(name) in topics]
+    yield from state_machines.trigger_online(work, UNCLEAN_ALLOWED, names)
+
+
+def defaults_changed(work: Work, settings: tuple[tuple[str, Any], ...]) -> Doing:
+    """The broker's configuration was altered while it runs; of what may be, only one setting is the controller's.
+
+    If unclean elections are allowed from here on, every leaderless partition has a chance at once
+    (``DynamicLogConfig``, ``enableDefaultUncleanLeaderElection``).
+    """
+    before = work.allows_unclean
+    work.context.defaults = dict(settings)
+    if work.context.active and work.allows_unclean and not before:
+        yield from state_machines.trigger_online(work, UNCLEAN_ALLOWED)
+
 
 _WATCHED: Final = {
     CONTROLLER: "controller_change",
@@ -82,23 +607,23 @@ class KafkaController:
         self.lane = Lane("controller", self._begin, ask, hands, context.save, context.load)
         work = self.work
         self._events: dict[str, Callable[..., Doing]] = {
-            "reelect": lambda: election.race(work),
-            "controller_change": lambda: election.changed(work),
-            "broker_change": lambda: broker_changes.changed(work),
-            "topic_change": lambda: topics.changed(work),
-            "partitions_change": lambda topic: topics.partitions_changed(work, topic),
+            "reelect": lambda: race(work),
+            "controller_change": lambda: process_controller_change(work),
+            "broker_change": lambda: process_broker_change(work),
+            "topic_change": lambda: process_topic_change(work),
+            "partitions_change": lambda topic: partitions_changed(work, topic),
             "topic_deletion": lambda: topic_deletion.requested(work),
-            "isr_notification": lambda: isr_changes.notified(work),
+            "isr_notification": lambda: notified(work),
             "state_change": lambda partition: reassignment.isr_changed(work, partition),
             "stopped": lambda broker, answers: topic_deletion.stopped(work, broker, answers),
-            "rebalance": lambda: elections.rebalance(work),
-            "defaults_changed": lambda settings: topics.defaults_changed(work, settings),
-            "unclean_allowed": lambda names: topics.unclean_allowed(work, list(names)),
-            "alter_partition": lambda source, request: isr_changes.proposed(work, source, request),
-            "controlled_shutdown": lambda source, request: elections.controlled_shutdown(work, source, request),
-            "elect_leaders": lambda source, request: administration.elect_leaders(work, source, request),
-            "reassign": lambda source, request: administration.reassign(work, source, request),
-            "elect_directly": lambda partition, unclean: administration.elect_directly(work, partition, unclean),
+            "rebalance": lambda: rebalance(work),
+            "defaults_changed": lambda settings: defaults_changed(work, settings),
+            "unclean_allowed": lambda names: unclean_allowed(work, list(names)),
+            "alter_partition": lambda source, request: proposed(work, source, request),
+            "controlled_shutdown": lambda source, request: controlled_shutdown(work, source, request),
+            "elect_leaders": lambda source, request: elect_leaders(work, source, request),
+            "reassign": lambda source, request: reassign(work, source, request),
+            "elect_directly": lambda partition, unclean: elect_directly(work, partition, unclean),
         }
 
     @property
@@ -117,8 +642,8 @@ class KafkaController:
         try:
             yield from self._events[name](*arguments)
         except ControllerMovedError:
-            election.resign(self.work)
-            yield from election.changed(self.work)
+            resign(self.work)
+            yield from process_controller_change(self.work)
 
     def _refuse(self, name: str, arguments: list[Any]) -> None:
         """Requests to one that is not the controller (any more)."""
@@ -131,20 +656,20 @@ class KafkaController:
             refused = ControlledShutdownResponse(request.correlation, KafkaError.NOT_CONTROLLER, ())
             self.work.hands.send(source, refused)
         elif name in ("elect_leaders", "reassign"):
-            administration.refuse(self.work, *arguments)
+            refuse(self.work, *arguments)
 
     def begin(self) -> None:
         """Be the controller at the first instant, its context filled by who forms the cluster."""
         for broker in self.work.context.brokers:
             self.channels.add(broker)
-        election.begin_rebalancing(self.work)
+        begin_rebalancing(self.work)
 
     def elect(self, partition: str, *, unclean: bool) -> KafkaError:
         """An administrator's election whose asker waits for no answer: why it would come to nothing, or it is held.
 
         Unclean ones too before 2.4, where an administrator had to allow them first and then to move the controller.
         """
-        error = elections.needed(self.work.context, partition, unclean=unclean)
+        error = needed(self.work.context, partition, unclean=unclean)
         if error is KafkaError.NONE:
             self.lane.put("elect_directly", partition, unclean)
         return error
@@ -164,7 +689,7 @@ class KafkaController:
         """The session is over: whatever was being done failed, and this is no controller (``Expire``)."""
         self.lane.abandon()
         self.work.context.defaults = dict(self._given)
-        election.resign(self.work)
+        resign(self.work)
 
     def stopped(self) -> None:
         """The process died."""
@@ -193,10 +718,10 @@ class KafkaController:
             self.channels.on_retry(timer[1])
         elif name == TIMEOUTS:
             self.channels.on_timeouts()
-        elif name == election.REBALANCE:
+        elif name == REBALANCE:
             if self.is_active and self.work.context.epoch == timer[1]:
                 self.lane.put("rebalance")
-                self._port.timer(self.work.settings.rebalance_us, election.REBALANCE, timer[1])
+                self._port.timer(self.work.settings.rebalance_us, REBALANCE, timer[1])
         else:
             return False
         return True

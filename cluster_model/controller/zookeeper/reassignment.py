@@ -8,12 +8,13 @@ from collections.abc import Generator
 from typing import Any
 
 from cluster_model.controller.rules.admin_rules import check_target, in_progress, original, target
-from cluster_model.controller.rules.change import Change
+from cluster_model.controller.rules.partition_change import Change
 from cluster_model.controller.rules.zk_partition_changes import reassign_election, same_leader
-from cluster_model.controller.zookeeper import replica_states, state_machines, topic_deletion, zk
+from cluster_model.controller.zookeeper import kafka_zk_client, state_machines, topic_deletion
 from cluster_model.controller.zookeeper.controller_context import Where
 from cluster_model.controller.zookeeper.controller_work import Doing, Work
 from cluster_model.controller.zookeeper.kafka_zk_client import (
+    Answer,
     Assignment,
     TopicNode,
     index_of,
@@ -21,7 +22,6 @@ from cluster_model.controller.zookeeper.kafka_zk_client import (
     topic_of,
     topic_path,
 )
-from cluster_model.controller.zookeeper.zk import Answer
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.messages import PartitionState
 
@@ -64,7 +64,7 @@ def _begin(work: Work, state: PartitionState, new: tuple[int, ...]) -> Doing:
 def go_on(work: Work, name: str) -> Doing:
     """Phase B if the whole target is in sync, else phase A (``onPartitionReassignment``)."""
     context = work.context
-    yield from work.ask([zk.exists(state_path(name), watch=True)])
+    yield from work.ask([kafka_zk_client.exists(state_path(name), watch=True)])
     failed = yield from work.read_states([name])
     if failed:
         return
@@ -74,7 +74,9 @@ def go_on(work: Work, name: str) -> Doing:
     yield from state_machines.elect(work, [name], _same_leader)
     work.flush()
     adding = context.partitions[name].adding
-    replica_states.to_new(work, [(name, broker) for broker in adding if (name, broker) not in context.replicas])
+    state_machines.mark_replicas_new(
+        work, [(name, broker) for broker in adding if (name, broker) not in context.replicas]
+    )
     work.flush()
 
 
@@ -84,7 +86,7 @@ def isr_changed(work: Work, name: str) -> Doing:
     state = context.partitions.get(name)
     if state is None or not in_progress(state):
         return
-    yield from work.ask([zk.exists(state_path(name), watch=True)])
+    yield from work.ask([kafka_zk_client.exists(state_path(name), watch=True)])
     failed = yield from work.read_states([name])
     if not failed and _in_sync(context.partitions[name]):
         yield from _finish(work, name)
@@ -118,7 +120,7 @@ def _finish(work: Work, name: str) -> Doing:
     context = work.context
     before = context.partitions[name]
     wanted = target(before)
-    replica_states.to_online(work, [(name, broker) for broker in before.adding])
+    state_machines.mark_replicas_online(work, [(name, broker) for broker in before.adding])
     work.flush()
     _reassign(work, name, wanted)
 
@@ -144,7 +146,7 @@ def _stop(work: Work, name: str, brokers: list[int]) -> Doing:
     if not brokers:
         return
     pairs = [(name, broker) for broker in brokers]
-    yield from replica_states.to_offline(work, pairs, BY)
+    yield from state_machines.mark_replicas_offline(work, pairs, BY)
     work.flush()
     for pair in pairs:
         work.batch.stop(pair[1], name, delete=True)
@@ -158,4 +160,4 @@ def _write_assignment(work: Work, topic: str) -> Doing:
     states = [work.context.partitions[name] for name in work.context.topics[topic]]
     data = tuple(Assignment(index_of(s.partition), s.replicas, s.adding, s.removing) for s in states)
     node = TopicNode(work.context.topic_ids[topic], data)
-    yield from work.write([zk.put(topic_path(topic), node)])
+    yield from work.write([kafka_zk_client.put(topic_path(topic), node)])

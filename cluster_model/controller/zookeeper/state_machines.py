@@ -2,10 +2,10 @@
 
 from collections.abc import Callable, Iterable
 
-from cluster_model.controller.rules.change import Change
-from cluster_model.controller.rules.zk_partition_changes import offline_election
-from cluster_model.controller.zookeeper import zk
-from cluster_model.controller.zookeeper.controller_context import Standing
+from cluster_model.controller.rules.partition_change import Change
+from cluster_model.controller.rules.zk_partition_changes import offline_election, remove_from_isr
+from cluster_model.controller.zookeeper import kafka_zk_client
+from cluster_model.controller.zookeeper.controller_context import Standing, Where
 from cluster_model.controller.zookeeper.controller_work import Doing, Failures, Work
 from cluster_model.controller.zookeeper.kafka_zk_client import StateNode, partition_paths, state_path, topic_of
 from cluster_model.protocol.errors import KafkaError
@@ -15,13 +15,13 @@ Elect = Callable[[PartitionState], Change | KafkaError]
 """An election: the new state, or why there is none."""
 
 
-def to_new(work: Work, partitions: Iterable[str]) -> None:
+def mark_partitions_new(work: Work, partitions: Iterable[str]) -> None:
     """Partitions that no state was written for yet."""
     for name in partitions:
         work.context.standing[name] = Standing.NEW
 
 
-def to_offline(work: Work, partitions: Iterable[str]) -> None:
+def mark_partitions_offline(work: Work, partitions: Iterable[str]) -> None:
     """Partitions whose leader is gone; nothing is written or sent for that alone."""
     for name in partitions:
         work.context.standing[name] = Standing.OFFLINE
@@ -39,9 +39,9 @@ def initialize(work: Work, partitions: list[str]) -> Doing:
         if live:
             nodes[name] = StateNode(live[0], 0, live, context.epoch, by="new partition")
     parents = dict.fromkeys(partition_paths(name)[0] for name in nodes)
-    yield from work.write([zk.create(path) for path in parents])
-    yield from work.write([zk.create(partition_paths(name)[1]) for name in nodes])
-    answers = yield from work.write([zk.create(state_path(name), node) for name, node in nodes.items()])
+    yield from work.write([kafka_zk_client.create(path) for path in parents])
+    yield from work.write([kafka_zk_client.create(partition_paths(name)[1]) for name in nodes])
+    answers = yield from work.write([kafka_zk_client.create(state_path(name), node) for name, node in nodes.items()])
     for (name, node), answer in zip(nodes.items(), answers, strict=True):
         if answer.ok:
             context.heard(name, node, 0)
@@ -117,7 +117,7 @@ def trigger_online(work: Work, by: str, among: Iterable[str] | None = None) -> D
     work.flush()
 
 
-def startup(work: Work) -> Doing:
+def start_partition_states(work: Work) -> Doing:
     """A new controller finds out how partitions stand, and tries to bring the leaderless ones back."""
     context = work.context
     for name, state in context.partitions.items():
@@ -128,3 +128,77 @@ def startup(work: Work) -> Doing:
         else:
             context.standing[name] = Standing.OFFLINE
     yield from trigger_online(work, "controller failover")
+
+
+# Replicas of a ZooKeeper-mode controller between Online, Offline and deletion (``ReplicaStateMachine``).
+
+
+Replicas = Iterable[tuple[str, int]]
+
+
+def mark_replicas_new(work: Work, replicas: Replicas) -> None:
+    """Replicas that are being added, told whom to follow if that is known by now."""
+    context = work.context
+    for name, broker in replicas:
+        if context.decided(name):
+            work.batch.lead_and_follow((broker,), name)
+        context.replicas[name, broker] = Where.NEW
+
+
+def mark_replicas_online(work: Work, replicas: Replicas) -> None:
+    """Replicas whose broker lives: told what was decided of their partition."""
+    context = work.context
+    for name, broker in replicas:
+        if context.replicas.get((name, broker)) is not Where.NEW and context.decided(name):
+            work.batch.lead_and_follow((broker,), name)
+        context.replicas[name, broker] = Where.ONLINE
+
+
+def mark_replicas_offline(work: Work, replicas: Replicas, by: str) -> Doing:
+    """Replicas whose broker is gone or stops: told to stop if it can be, and taken out of every ISR."""
+    by_broker: dict[int, list[str]] = {}
+    for name, broker in replicas:
+        by_broker.setdefault(broker, []).append(name)
+    for broker, names in by_broker.items():
+        for name in names:
+            work.batch.stop(broker, name, delete=False)
+        yield from _remove_from_isr(work, broker, [name for name in names if work.context.decided(name)], by)
+        for name in names:
+            work.context.replicas[name, broker] = Where.OFFLINE
+
+
+def _remove_from_isr(work: Work, broker: int, names: list[str], by: str) -> Doing:
+    """Also where only a follower is gone the leader epoch rises, so that the others' fetchers start over."""
+    context = work.context
+
+    def removed(name: str) -> None:
+        if not context.is_deleting(name):
+            others = [replica for replica in context.partitions[name].replicas if replica != broker]
+            work.batch.lead_and_follow(others, name)
+
+    remaining = names
+    while remaining:
+        failed = yield from work.read_states(remaining)
+        if not work.profile.keeps_last_isr:
+            alone = [name for name in remaining if context.partitions[name].isr == (broker,)]
+            yield from work.read_configs(list({topic_of(name): None for name in alone}))
+        changes: dict[str, Change] = {}
+        for name in remaining:
+            if name in failed:
+                continue
+            topic = work.topic_config(topic_of(name))
+            change = remove_from_isr(context.partitions[name], broker, profile=work.profile, topic=topic, by=by)
+            if change is not None:
+                changes[name] = change
+        remaining = yield from work.write_states(changes, removed)
+
+
+def start_replica_states(work: Work) -> Doing:
+    """A new controller: replicas on live brokers are told everything, the others are taken out of ISRs."""
+    context = work.context
+    pairs = [(name, broker) for name, state in context.partitions.items() for broker in state.replicas]
+    mark_replicas_online(work, [pair for pair in pairs if context.is_live(pair[1])])
+    work.flush()
+    gone = [pair for pair in pairs if not context.is_live(pair[1])]
+    yield from mark_replicas_offline(work, gone, "controller failover")
+    work.flush()

@@ -5,7 +5,7 @@ does a reassignment, until it is over.
 """
 
 from cluster_model.controller.rules.admin_rules import in_progress
-from cluster_model.controller.zookeeper import zk
+from cluster_model.controller.zookeeper import kafka_zk_client
 from cluster_model.controller.zookeeper.controller_context import Where
 from cluster_model.controller.zookeeper.controller_work import Doing, Work
 from cluster_model.controller.zookeeper.kafka_zk_client import (
@@ -22,9 +22,9 @@ from cluster_model.protocol.errors import KafkaError
 def requested(work: Work) -> Doing:
     """/admin/delete_topics has new children."""
     context = work.context
-    (listed,) = yield from work.ask([zk.children(DELETE_TOPICS, watch=True)])
+    (listed,) = yield from work.ask([kafka_zk_client.children(DELETE_TOPICS, watch=True)])
     unknown = [topic for topic in listed.children if topic not in context.topics]
-    yield from work.write([zk.delete(f"{DELETE_TOPICS}/{topic}") for topic in unknown])
+    yield from work.write([kafka_zk_client.delete(f"{DELETE_TOPICS}/{topic}") for topic in unknown])
     topics = [topic for topic in listed.children if topic in context.topics]
     enqueue(work, topics)
     yield from proceed(work)
@@ -149,10 +149,10 @@ def _complete(work: Work, topic: str) -> Doing:
     """Every replica is gone: so are the topic's nodes (``completeDeleteTopic``)."""
     context = work.context
     names = context.topics[topic]
-    yield from work.write([zk.delete(state_path(name)) for name in names])
-    yield from work.write([zk.delete(partition_paths(name)[1]) for name in names])
-    yield from work.write([zk.delete(partition_paths(names[0])[0])])
-    yield from work.write([zk.delete(topic_path(topic))])
-    yield from work.write([zk.delete(config_path(topic))])
-    yield from work.write([zk.delete(f"{DELETE_TOPICS}/{topic}")])
+    yield from work.write([kafka_zk_client.delete(state_path(name)) for name in names])
+    yield from work.write([kafka_zk_client.delete(partition_paths(name)[1]) for name in names])
+    yield from work.write([kafka_zk_client.delete(partition_paths(names[0])[0])])
+    yield from work.write([kafka_zk_client.delete(topic_path(topic))])
+    yield from work.write([kafka_zk_client.delete(config_path(topic))])
+    yield from work.write([kafka_zk_client.delete(f"{DELETE_TOPICS}/{topic}")])
     context.forget(topic)

@@ -8,19 +8,19 @@ Kafka waits, up to the request's timeout, until its own metadata tells of it.
 from collections.abc import Callable, Generator
 from typing import Any, NamedTuple
 
-from cluster_model.controller.rules.placement import continued, place
-from cluster_model.controller.zookeeper import zk
+from cluster_model.controller.rules.replica_placement import continued, place
+from cluster_model.controller.zookeeper import kafka_zk_client
 from cluster_model.controller.zookeeper.controller_event_queue import Hands
 from cluster_model.controller.zookeeper.kafka_zk_client import (
     CONFIG_CHANGES,
     DELETE_TOPICS,
+    Answer,
     Assignment,
     TopicNode,
     broker_config_path,
     config_path,
     topic_path,
 )
-from cluster_model.controller.zookeeper.zk import Answer
 from cluster_model.protocol.admin_messages import (
     DEFAULT,
     AdminError,
@@ -38,8 +38,7 @@ from cluster_model.protocol.admin_messages import (
     IncrementalAlterConfigsResponse,
     NewPartitions,
 )
-from cluster_model.protocol.config_defs import BROKER, TOPIC, check
-from cluster_model.protocol.config_key import ConfigValue
+from cluster_model.protocol.config_defs import BROKER, TOPIC, ConfigValue, check
 from cluster_model.protocol.errors import KafkaError, ModelError
 from cluster_model.protocol.versions import Profile
 
@@ -119,12 +118,12 @@ class TopicRequests:
             config = tuple((key, _typed("topic", key, value)) for key, value in topic.config)
         except ModelError as refused:
             return AdminError(topic.name, KafkaError.INVALID_CONFIG, str(refused))
-        (there,) = yield (zk.exists(topic_path(topic.name)),)
+        (there,) = yield (kafka_zk_client.exists(topic_path(topic.name)),)
         if there.ok:
             return AdminError(topic.name, KafkaError.TOPIC_ALREADY_EXISTS, "there is a topic of that name")
-        yield (zk.create(config_path(topic.name), config),)
+        yield (kafka_zk_client.create(config_path(topic.name), config),)
         node = TopicNode(chance.topic_id, tuple(Assignment(index, each) for index, each in enumerate(placement)))
-        (made,) = yield (zk.create(topic_path(topic.name), node),)
+        (made,) = yield (kafka_zk_client.create(topic_path(topic.name), node),)
         error = KafkaError.NONE if made.ok else KafkaError.TOPIC_ALREADY_EXISTS
         return AdminError(topic.name, error)
 
@@ -159,14 +158,14 @@ class TopicRequests:
         return place(brokers, count, factor, start, shift, base)
 
     def _delete(self, topic: str) -> Verdict:
-        (there,) = yield (zk.exists(topic_path(topic)),)
+        (there,) = yield (kafka_zk_client.exists(topic_path(topic)),)
         if not there.ok:
             return AdminError(topic, KafkaError.UNKNOWN_TOPIC_OR_PARTITION, "there is no such topic")
-        yield (zk.create(f"{DELETE_TOPICS}/{topic}"),)
+        yield (kafka_zk_client.create(f"{DELETE_TOPICS}/{topic}"),)
         return AdminError(topic, KafkaError.NONE)
 
     def _grow(self, more: NewPartitions, brokers: tuple[tuple[int, str], ...]) -> Verdict:
-        (there,) = yield (zk.get(topic_path(more.topic)),)
+        (there,) = yield (kafka_zk_client.get(topic_path(more.topic)),)
         if not there.ok:
             return AdminError(more.topic, KafkaError.UNKNOWN_TOPIC_OR_PARTITION, "there is no such topic")
         node: TopicNode = there.data
@@ -188,28 +187,28 @@ class TopicRequests:
             added = self._spread(brokers, count, len(first), start, start, base)
         assignments = tuple(Assignment(base + index, replicas) for index, replicas in enumerate(added))
         grown = node._replace(partitions=node.partitions + assignments)
-        (written,) = yield (zk.put(topic_path(more.topic), grown, there.version),)
+        (written,) = yield (kafka_zk_client.put(topic_path(more.topic), grown, there.version),)
         return AdminError(more.topic, KafkaError.NONE if written.ok else KafkaError.INVALID_REQUEST)
 
     def _alter(self, resource: AlterConfigsResource) -> Verdict:
         topic = resource.type == "topic"
         path = config_path(resource.name) if topic else broker_config_path(resource.name)
         if topic:
-            (there,) = yield (zk.exists(topic_path(resource.name)),)
+            (there,) = yield (kafka_zk_client.exists(topic_path(resource.name)),)
             if not there.ok:
                 return AdminError(resource.name, KafkaError.UNKNOWN_TOPIC_OR_PARTITION, "there is no such topic")
         else:
             fixed = self._fixed(resource)
             if fixed.error:
                 return fixed
-        (now,) = yield (zk.get(path),)
+        (now,) = yield (kafka_zk_client.get(path),)
         try:
             config = altered("topic" if topic else "broker", now.data if now.ok else (), resource.configs)
         except ModelError as refused:
             return AdminError(resource.name, KafkaError.INVALID_CONFIG, str(refused))
-        yield (zk.put(path, config) if now.ok else zk.create(path, config),)
+        yield (kafka_zk_client.put(path, config) if now.ok else kafka_zk_client.create(path, config),)
         note = (resource.type, resource.name)
-        yield (zk.create(f"{CONFIG_CHANGES}/config_change_", note, sequential=True),)
+        yield (kafka_zk_client.create(f"{CONFIG_CHANGES}/config_change_", note, sequential=True),)
         return AdminError(resource.name, KafkaError.NONE)
 
     def _fixed(self, resource: AlterConfigsResource) -> AdminError:

@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 from cluster_model.broker.hosted_coordinators import Tenants
 from cluster_model.kernel.node_context import Port
 from cluster_model.protocol.admin_messages import CreatableTopic, CreateTopicsRequest, CreateTopicsResponse
-from cluster_model.protocol.config_key import ConfigValue
+from cluster_model.protocol.config_defs import ConfigValue
 from cluster_model.protocol.messages import NOBODY
 from cluster_model.protocol.versions import Profile
 from cluster_model.spec.internal_topics import OFFSETS, template

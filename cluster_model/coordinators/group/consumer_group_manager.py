@@ -10,28 +10,33 @@ from typing import Any, Final, NamedTuple
 
 from cluster_model.broker.control_plane_client import Handlers
 from cluster_model.broker.hosted_coordinators import TOLD_OF_APPEND, Tenants
-from cluster_model.coordinators.group.consumer_protocol.committing import (
+from cluster_model.coordinators.group.consumer_protocol.consumer_group import (
+    CURRENT,
+    EPOCH,
+    TARGET_EPOCH,
+    TOPICS,
+    UNSEEN,
+    ModernConfig,
+    ModernGroup,
+    ModernRecord,
+    ModernState,
+    encode,
     may_commit,
     may_commit_in_transaction,
     may_fetch,
     unknown,
 )
-from cluster_model.coordinators.group.consumer_protocol.config import ModernConfig
-from cluster_model.coordinators.group.consumer_protocol.consumer_group import UNSEEN, ModernGroup, ModernState
-from cluster_model.coordinators.group.consumer_protocol.describing import described, described_in_full
-from cluster_model.coordinators.group.consumer_protocol.heartbeat import Heartbeats, Known, Verdict, preferred
-from cluster_model.coordinators.group.consumer_protocol.records import (
-    CURRENT,
-    EPOCH,
-    TARGET_EPOCH,
-    TOPICS,
-    ModernRecord,
-    encode,
+from cluster_model.coordinators.group.consumer_protocol.heartbeat import (
+    Heartbeats,
+    Known,
+    Verdict,
+    described,
+    described_in_full,
+    preferred,
 )
-from cluster_model.coordinators.group.group_metadata import State
+from cluster_model.coordinators.group.group_metadata import GroupRecord, State
+from cluster_model.coordinators.group.group_metadata import encode as encode_classic
 from cluster_model.coordinators.group.group_metadata_manager import Registry
-from cluster_model.coordinators.group.records import GroupRecord
-from cluster_model.coordinators.group.records import encode as encode_classic
 from cluster_model.kernel.event_loop import Payload
 from cluster_model.kernel.node_context import Alarm, Port
 from cluster_model.protocol.errors import KafkaError
@@ -39,19 +44,17 @@ from cluster_model.protocol.events import Event, GroupRebalanced
 from cluster_model.protocol.group_messages import (
     CONSUMER,
     CONSUMER_PROTOCOL,
-    DescribedGroup,
-    ListedGroup,
-    OffsetCommitRequest,
-    OffsetFetchRequest,
-    TxnOffsetCommitRequest,
-)
-from cluster_model.protocol.messages_part import (
     JOIN,
     ConsumerGroupDescribeRequest,
     ConsumerGroupDescribeResponse,
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,
     DescribedConsumerGroup,
+    DescribedGroup,
+    ListedGroup,
+    OffsetCommitRequest,
+    OffsetFetchRequest,
+    TxnOffsetCommitRequest,
 )
 from cluster_model.spec.internal_topics import OFFSETS
 

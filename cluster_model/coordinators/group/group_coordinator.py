@@ -4,21 +4,17 @@ It is a tenant of its broker. What it knows of a group is in that partition's lo
 memory only: a rebalance under way dies with it. A new coordinator reads the log before it answers.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from functools import partial
 from typing import Any, Final
 
 from cluster_model.broker.control_plane_client import Handlers
 from cluster_model.broker.hosted_coordinators import Tenants
 from cluster_model.coordinators.group.auto_topic_creation import TopicMaker
-from cluster_model.coordinators.group.config import GroupConfig
 from cluster_model.coordinators.group.consumer_group_manager import ModernGroups
-from cluster_model.coordinators.group.consumer_protocol.config import ModernConfig
-from cluster_model.coordinators.group.describing import asked, described, listed
-from cluster_model.coordinators.group.finding import TOPIC_OF, find
-from cluster_model.coordinators.group.group_metadata import Group, State
+from cluster_model.coordinators.group.consumer_protocol.consumer_group import ModernConfig
+from cluster_model.coordinators.group.group_metadata import Caller, Group, GroupConfig, State
 from cluster_model.coordinators.group.group_metadata_manager import LOADED, WAKE, Registry
-from cluster_model.coordinators.group.member import Caller
 from cluster_model.coordinators.group.membership import Membership
 from cluster_model.coordinators.group.offset_commits import (
     deletable,
@@ -32,23 +28,28 @@ from cluster_model.coordinators.group.offset_commits import (
 from cluster_model.coordinators.group.rebalance import join_error
 from cluster_model.kernel.event_loop import Payload
 from cluster_model.kernel.node_context import Alarm, Port
-from cluster_model.kernel.rng import Stream
-from cluster_model.kernel.uuids import uuid
+from cluster_model.kernel.rng import Stream, uuid
 from cluster_model.protocol.admin_messages import CreateTopicsResponse
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.events import Event
 from cluster_model.protocol.group_messages import (
+    GROUP,
+    NOTHING,
+    TRANSACTION,
     DeleteGroupsRequest,
     DeleteGroupsResponse,
     DescribedGroup,
+    DescribedMember,
     DescribeGroupsRequest,
     DescribeGroupsResponse,
     FindCoordinatorRequest,
+    FindCoordinatorResponse,
     HeartbeatRequest,
     HeartbeatResponse,
     JoinGroupRequest,
     LeaveGroupRequest,
     LeaveGroupResponse,
+    ListedGroup,
     ListGroupsRequest,
     ListGroupsResponse,
     OffsetCommitRequest,
@@ -62,8 +63,74 @@ from cluster_model.protocol.group_messages import (
     TxnOffsetCommitRequest,
     TxnOffsetCommitResponse,
 )
+from cluster_model.protocol.messages import NOBODY, PartitionState
 from cluster_model.protocol.versions import Profile
-from cluster_model.spec.internal_topics import OFFSETS
+from cluster_model.spec.internal_topics import OFFSETS, TRANSACTIONS, coordinator_partition
+
+# What an administrator is told of groups (``GroupCoordinator.handleDescribeGroup``, ``handleListGroups``).
+
+
+def described(group_id: str, group: Group | None) -> DescribedGroup:
+    """A group; members' metadata and assignments, and the assignor, only while it is Stable."""
+    if group is None:
+        return DescribedGroup(group_id, KafkaError.NONE, State.DEAD)
+    stable = group.state is State.STABLE
+    members = tuple(
+        [
+            DescribedMember(
+                member.member_id, member.instance, member.says.client_id, member.says.host,
+                member.metadata(group.protocol) if stable else None, member.assignment if stable else NOTHING,
+            )
+            for member in group.members.values()
+        ]
+    )  # fmt: skip
+    protocol = group.protocol if stable else ""
+    return DescribedGroup(group_id, KafkaError.NONE, group.state, group.protocol_type, protocol, members)
+
+
+def listed(groups: Iterable[Group]) -> tuple[ListedGroup, ...]:
+    """The groups of the classic protocol."""
+    return tuple([ListedGroup(group.group_id, group.protocol_type, group.state) for group in groups])
+
+
+def asked(groups: tuple[ListedGroup, ...], request: ListGroupsRequest) -> tuple[ListedGroup, ...]:
+    """Those in one of the states and of one of the types that are asked for; where none is named, any will do."""
+    states, types = request.states, [each.lower() for each in request.types]
+    return tuple(
+        [
+            group
+            for group in groups
+            if (not states or group.state in states) and (not types or group.group_type in types)
+        ]
+    )
+
+
+# FindCoordinator: who leads the partition that a group's or a transaction's state is in (``KafkaApis``).
+#
+# A broker answers from its own metadata cache. A stale one names the old leader, who then says NOT_COORDINATOR.
+
+
+TOPIC_OF = {GROUP: OFFSETS, TRANSACTION: TRANSACTIONS}
+
+
+def find(
+    request: FindCoordinatorRequest,
+    partitions: Mapping[str, int],
+    states: Mapping[str, PartitionState],
+    live: Container[int],
+) -> FindCoordinatorResponse:
+    """The answer. COORDINATOR_NOT_AVAILABLE: there is no such topic, or its partition has no leader that lives.
+
+    ``partitions`` is how many each internal topic has, or would have.
+    """
+    topic = TOPIC_OF.get(request.key_type)
+    if topic is None:
+        return FindCoordinatorResponse(request.correlation, KafkaError.INVALID_REQUEST, NOBODY)
+    state = states.get(f"{topic}-{coordinator_partition(request.key, partitions[topic])}")
+    if state is None or state.leader == NOBODY or state.leader not in live:
+        return FindCoordinatorResponse(request.correlation, KafkaError.COORDINATOR_NOT_AVAILABLE, NOBODY)
+    return FindCoordinatorResponse(request.correlation, KafkaError.NONE, state.leader)
+
 
 EXPIRY: Final = "group expiry"
 

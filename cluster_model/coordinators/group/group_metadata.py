@@ -5,12 +5,14 @@ wants to be looked at. The rules of joining and rebalancing are in :mod:`cluster
 :mod:`cluster_model.coordinators.group.membership`.
 """
 
+import json
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final, NamedTuple
 
-from cluster_model.coordinators.group.member import Caller, Member, Profession
-from cluster_model.coordinators.group.offsets import GroupOffsets
-from cluster_model.coordinators.group.records import GroupRecord, GroupValue, StoredMember, encode
+from cluster_model.protocol.config_defs import INT_MAX, ConfigValue
+from cluster_model.protocol.configs import MS
 from cluster_model.protocol.group_messages import (
     CONSUMER_PROTOCOL,
     NOTHING,
@@ -18,7 +20,364 @@ from cluster_model.protocol.group_messages import (
     GroupResponse,
     JoinGroupMember,
     MemberProtocol,
+    Subscription,
 )
+from cluster_model.protocol.versions import Profile
+
+# A group coordinator's settings in model units (``GroupCoordinatorConfig``).
+
+
+MINUTE: Final = 60_000 * MS
+NEW_MEMBER_US: Final = 5 * MINUTE
+"""A new member whose join is not answered is dropped after this (``NewMemberJoinTimeoutMs``)."""
+
+
+@dataclass(frozen=True, slots=True)
+class GroupConfig:
+    """Settings, with the defaults of the version."""
+
+    retention_us: int
+    retention_check_us: int
+    commit_timeout_us: int
+    metadata_bytes: int
+    initial_delay_us: int
+    """0 where the version does not wait (before KIP-134, 0.11)."""
+    min_session_us: int
+    max_session_us: int
+    max_size: int
+
+    @staticmethod
+    def of(profile: Profile, config: Mapping[str, ConfigValue]) -> "GroupConfig":
+        """Settings for a profile; ``config`` overrides by Kafka's names."""
+
+        def number(name: str, default: int) -> int:
+            return int(config.get(name, default))
+
+        longest = 1_800_000 if profile.static_members else 300_000 if profile.rebalance_timeout else 30_000
+        return GroupConfig(
+            retention_us=number("offsets.retention.minutes", 10_080 if profile.number >= (2, 0, 0) else 1_440) * MINUTE,
+            retention_check_us=number("offsets.retention.check.interval.ms", 600_000) * MS,
+            commit_timeout_us=number("offsets.commit.timeout.ms", 5_000) * MS,
+            metadata_bytes=number("offset.metadata.max.bytes", 4_096),
+            initial_delay_us=(
+                number("group.initial.rebalance.delay.ms", 3_000) * MS if profile.initial_rebalance_delay else 0
+            ),
+            min_session_us=number("group.min.session.timeout.ms", 6_000) * MS,
+            max_session_us=number("group.max.session.timeout.ms", longest) * MS,
+            max_size=number("group.max.size", INT_MAX) if profile.member_id_required else INT_MAX,
+        )
+
+
+# A member of a group, as its coordinator sees it (``MemberMetadata``).
+
+
+class Caller(NamedTuple):
+    """Whom an answer goes to: the node, and the number of its request."""
+
+    source: int
+    correlation: int
+
+
+class Profession(NamedTuple):
+    """What a member says of itself when it joins."""
+
+    client_id: str
+    host: int
+    rebalance_us: int
+    session_us: int
+    protocols: tuple[MemberProtocol, ...]
+
+
+class Member:
+    """A member. ``deadline`` is when it counts as gone, -1 while it does not: not while its join or sync is parked."""
+
+    __slots__ = ("assignment", "deadline", "instance", "is_new", "joining", "member_id", "says", "syncing")
+
+    def __init__(self, member_id: str, instance: str, says: Profession) -> None:
+        self.member_id = member_id
+        self.instance = instance
+        """Of a static member (KIP-345), else empty."""
+        self.says = says
+        self.assignment: Assignment = NOTHING
+        self.joining: Caller | None = None
+        self.syncing: Caller | None = None
+        self.is_new = True
+        """Its first join has not been answered yet."""
+        self.deadline = -1
+
+    @property
+    def exempt(self) -> bool:
+        """Whether it need not give signs of life: it waits itself. A new member's patience has an end."""
+        return not self.is_new and (self.joining is not None or self.syncing is not None)
+
+    def metadata(self, protocol: str) -> Subscription:
+        """What it said for one assignor."""
+        return next(each.metadata for each in self.says.protocols if each.name == protocol)
+
+    def vote(self, candidates: list[str]) -> str:
+        """Its first choice among these."""
+        return next(each.name for each in self.says.protocols if each.name in candidates)
+
+    def save(self) -> tuple[Any, ...]:
+        """All state."""
+        return (
+            self.member_id, self.instance, self.says, self.assignment, self.joining, self.syncing, self.is_new,
+            self.deadline,
+        )  # fmt: skip
+
+    @classmethod
+    def loaded(cls, saved: tuple[Any, ...]) -> "Member":
+        """Undo of :meth:`save`."""
+        member_id, instance, says, *rest = saved
+        self = cls(member_id, instance, says)
+        self.assignment, self.joining, self.syncing, self.is_new, self.deadline = rest
+        return self
+
+
+# Records of ``__consumer_offsets`` as named records: ``KEY=VALUE``, compact JSON arrays, and ``KEY=`` a tombstone.
+#
+# A key begins with Kafka's key version: 1 for an offset, 2 for a group (``OffsetCommitKey``, ``GroupMetadataKey``).
+
+
+_OFFSET: Final = 1
+_GROUP: Final = 2
+
+
+class OffsetAndMetadata(NamedTuple):
+    """A committed offset, the next to be read (``OffsetCommitValue``). ``expires_us`` -1: by the broker's retention."""
+
+    offset: int
+    leader_epoch: int
+    metadata: str
+    committed_us: int
+    expires_us: int = -1
+
+
+class StoredMember(NamedTuple):
+    """A member of a stored group (``GroupMetadataValue.MemberMetadata``)."""
+
+    member_id: str
+    group_instance_id: str
+    client_id: str
+    host: int
+    rebalance_us: int
+    session_us: int
+    subscription: Subscription
+    assignment: Assignment = NOTHING
+
+
+class GroupValue(NamedTuple):
+    """A group as it is stored (``GroupMetadataValue``); ``since_us`` is when it came to its state."""
+
+    protocol_type: str
+    generation: int
+    protocol: str
+    leader: str
+    since_us: int
+    members: tuple[StoredMember, ...]
+
+
+class OffsetRecord(NamedTuple):
+    """A commit; without a value its tombstone."""
+
+    group_id: str
+    partition: str
+    value: OffsetAndMetadata | None
+
+
+class GroupRecord(NamedTuple):
+    """A group's members and generation; without a value its tombstone."""
+
+    group_id: str
+    value: GroupValue | None
+
+
+def encode(record: OffsetRecord | GroupRecord) -> str:
+    """The record's text."""
+    if isinstance(record, OffsetRecord):
+        topic, _dash, number = record.partition.rpartition("-")
+        key: list[Any] = [_OFFSET, record.group_id, topic, int(number)]
+    else:
+        key = [_GROUP, record.group_id]
+    return f"{_text(key)}={'' if record.value is None else _text(record.value)}"
+
+
+def decode(text: str) -> OffsetRecord | GroupRecord:
+    """Undo of :func:`encode`.
+
+    Raises:
+        ValueError: a record of something else.
+    """
+    key_text, _sign, value_text = text.partition("=")
+    version, group_id, *place = json.loads(key_text)
+    value = json.loads(value_text) if value_text else None
+    if version == _OFFSET:
+        topic, number = place
+        return OffsetRecord(group_id, f"{topic}-{number}", None if value is None else OffsetAndMetadata(*value))
+    if version == _GROUP:
+        return GroupRecord(group_id, None if value is None else _group(value))
+    raise ValueError(f"no record of a group: {text!r}")
+
+
+def _group(value: list[Any]) -> GroupValue:
+    protocol_type, generation, protocol, leader, since_us, members = value
+    return GroupValue(protocol_type, generation, protocol, leader, since_us, tuple(map(_member, members)))
+
+
+def _member(value: list[Any]) -> StoredMember:
+    member_id, instance, client_id, host, rebalance_us, session_us, subscription, assignment = value
+    (topics, owned, *more), (partitions, user_data) = subscription, assignment
+    return StoredMember(
+        member_id, instance, client_id, host, rebalance_us, session_us,
+        Subscription(tuple(topics), tuple(owned), *more), Assignment(tuple(partitions), user_data),
+    )  # fmt: skip
+
+
+def _text(value: Any) -> str:
+    # A record's key ends at its first "=", so there is none inside: the sign only ever stands in a JSON string.
+    return json.dumps(value, separators=(",", ":")).replace("=", "\\u003d")
+
+
+# What a group has committed, and what it is about to (``GroupMetadata``, the part about offsets).
+#
+# A commit counts once it is replicated; until then it is pending. The last one appended wins, so an offset may go
+# backwards. What a transaction commits stays pending until the transaction's end is known.
+
+
+Offsets = tuple[tuple[str, OffsetAndMetadata], ...]
+"""By partition."""
+
+
+class GroupOffsets:
+    """The offsets of one group."""
+
+    __slots__ = ("_bases", "_pending", "_transactional", "committed")
+
+    def __init__(self) -> None:
+        self.committed: dict[str, OffsetAndMetadata] = {}
+        self._bases: dict[str, int] = {}
+        """Where in the log each one's batch begins."""
+        self._pending: dict[str, OffsetAndMetadata] = {}
+        self._transactional: dict[int, dict[str, tuple[int, OffsetAndMetadata]]] = {}
+        """Producer id → partition → (where its batch begins, -1 not yet known; what it commits)."""
+
+    @property
+    def empty(self) -> bool:
+        """Whether there is nothing at all (``hasOffsets``)."""
+        return not (self.committed or self._pending or self._transactional)
+
+    def unstable(self, partition: str) -> bool:
+        """Whether a commit of a partition is under way (``hasPendingOffsetCommitsForTopicPartition``)."""
+        return partition in self._pending or any(partition in each for each in self._transactional.values())
+
+    def put(self, partition: str, value: OffsetAndMetadata, base: int) -> None:
+        """A commit as it stands in the log."""
+        self.committed[partition] = value
+        self._bases[partition] = base
+
+    # -- commits ----------------------------------------------------------------------------------------------------
+
+    def prepare(self, offsets: Offsets) -> None:
+        """They are about to be written."""
+        self._pending.update(offsets)
+
+    def appended(self, offsets: Offsets, base: int) -> None:
+        """They are replicated; what was removed meanwhile stays so."""
+        for partition, value in offsets:
+            if partition in self._pending and self._bases.get(partition, -1) < base:
+                self.put(partition, value, base)
+            if self._pending.get(partition) == value:
+                del self._pending[partition]
+
+    def failed(self, offsets: Offsets) -> None:
+        """They are not, as far as anybody knows."""
+        for partition, value in offsets:
+            if self._pending.get(partition) == value:
+                del self._pending[partition]
+
+    # -- commits of transactions ------------------------------------------------------------------------------------
+
+    def prepare_in_transaction(self, producer_id: int, offsets: Offsets) -> None:
+        """A transaction's commits are about to be written."""
+        staged = self._transactional.setdefault(producer_id, {})
+        staged.update({partition: (-1, value) for partition, value in offsets})
+
+    def appended_in_transaction(self, producer_id: int, offsets: Offsets, base: int) -> None:
+        """They are replicated, and wait for the transaction's end."""
+        staged = self._transactional.get(producer_id, {})
+        for partition, value in offsets:
+            if partition in staged and staged[partition][1] == value:
+                staged[partition] = (base, value)
+
+    def failed_in_transaction(self, producer_id: int, offsets: Offsets) -> None:
+        """They are not."""
+        staged = self._transactional.get(producer_id, {})
+        for partition, value in offsets:
+            if partition in staged and staged[partition][1] == value:
+                del staged[partition]
+        if not staged:
+            self._transactional.pop(producer_id, None)
+
+    def end_transaction(self, producer_id: int, *, committed: bool) -> None:
+        """Its marker is in the log: offsets become visible if nothing newer is, or are forgotten."""
+        for partition, (base, value) in self._transactional.pop(producer_id, {}).items():
+            if committed and base >= 0 and self._bases.get(partition, -1) < base:
+                self.put(partition, value, base)
+
+    # -- removal ----------------------------------------------------------------------------------------------------
+
+    def remove(self, partitions: Iterable[str]) -> list[str]:
+        """Forget partitions, what is pending of them included; returns those that had anything committed."""
+        removed: list[str] = []
+        for partition in partitions:
+            self._pending.pop(partition, None)
+            for staged in self._transactional.values():
+                staged.pop(partition, None)
+            if self.committed.pop(partition, None) is not None:
+                del self._bases[partition]
+                removed.append(partition)
+        self._transactional = {producer: staged for producer, staged in self._transactional.items() if staged}
+        return removed
+
+    def expire(self, partitions: Iterable[str]) -> list[str]:
+        """Forget what is committed for partitions; what a transaction is about to commit for them comes nevertheless.
+
+        (``GroupMetadata.removeExpiredOffsets``.)
+        """
+        removed = [partition for partition in partitions if self.committed.pop(partition, None) is not None]
+        for partition in removed:
+            del self._bases[partition]
+        return removed
+
+    def clear(self) -> list[str]:
+        """Forget everything; returns the partitions that had anything committed."""
+        self._transactional.clear()
+        removed = self.remove(list(self.committed))
+        self._pending.clear()
+        return removed
+
+    def expired(
+        self, now: int, retention_us: int, since: Callable[[OffsetAndMetadata], int], kept: Collection[str] = ()
+    ) -> list[str]:
+        """Partitions whose retention is over; not those with a commit under way, nor those of the topics ``kept``."""
+        return [
+            partition
+            for partition, value in self.committed.items()
+            if partition not in self._pending
+            and partition.rpartition("-")[0] not in kept
+            and (now >= value.expires_us if value.expires_us >= 0 else now - since(value) >= retention_us)
+        ]
+
+    def save(self) -> tuple[Any, ...]:
+        """All state."""
+        staged = tuple((producer, tuple(each.items())) for producer, each in self._transactional.items())
+        return (tuple(self.committed.items()), tuple(self._bases.items()), tuple(self._pending.items()), staged)
+
+    def load(self, saved: tuple[Any, ...]) -> None:
+        """Undo of :meth:`save`."""
+        committed, bases, pending, staged = saved
+        self.committed, self._bases, self._pending = dict(committed), dict(bases), dict(pending)
+        self._transactional = {producer: dict(each) for producer, each in staged}
 
 
 class State(StrEnum):

@@ -4,23 +4,92 @@ What a group wants done is done here: answers are sent, records are written, and
 partition that its broker comes to lead is read first, one at a time; meanwhile its groups are loading.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, Final, NamedTuple
 
 from cluster_model.broker.hosted_coordinators import Tenants
-from cluster_model.coordinators.group.consumer_protocol.records import ModernRecord
-from cluster_model.coordinators.group.group_metadata import NEVER, Answer, Group, Purpose, Replaced, State, Store
-from cluster_model.coordinators.group.loading import found_in
-from cluster_model.coordinators.group.member import Caller
+from cluster_model.coordinators.group.consumer_protocol.consumer_group import ModernRecord, is_modern
+from cluster_model.coordinators.group.consumer_protocol.consumer_group import decode as decode_modern
+from cluster_model.coordinators.group.group_metadata import (
+    NEVER,
+    Answer,
+    Caller,
+    Group,
+    GroupRecord,
+    GroupValue,
+    OffsetAndMetadata,
+    OffsetRecord,
+    Purpose,
+    Replaced,
+    State,
+    Store,
+    decode,
+    encode,
+)
+from cluster_model.coordinators.group.group_metadata import Offsets as OffsetsOffsets
 from cluster_model.coordinators.group.offset_commits import commit_error, store_error
-from cluster_model.coordinators.group.offsets import Offsets
 from cluster_model.coordinators.group.rebalance import Rebalancing, join_error
-from cluster_model.coordinators.group.records import GroupRecord, OffsetRecord, encode
 from cluster_model.kernel.node_context import Alarm, Port
-from cluster_model.log.recovery import reading_us
+from cluster_model.log.crash_recovery import reading_us
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.group_messages import OffsetCommitResponse, SyncGroupResponse, TxnOffsetCommitResponse
+from cluster_model.protocol.records import ABORT, COMMIT, TRANSACTIONAL, Batch
 from cluster_model.spec.internal_topics import OFFSETS, coordinator_partition
+
+# What a new coordinator finds in the log of a partition of ``__consumer_offsets``.
+#
+# Commits of a transaction count from its COMMIT marker on; an ABORT drops them; those of an open one stay pending
+# (``GroupMetadataManager.doLoadGroupsAndOffsets``).
+
+
+Place = tuple[str, str]
+"""(group, partition)."""
+Offsets = dict[Place, tuple[OffsetAndMetadata, int]]
+"""What is committed, and where in the log it says so."""
+
+
+class Found(NamedTuple):
+    """Groups and offsets as they stand, and by producer id what is pending."""
+
+    groups: dict[str, GroupValue]
+    offsets: Offsets
+    pending: dict[int, Offsets]
+    modern: list[ModernRecord]
+    """Those of groups by the consumer protocol (KIP-848)."""
+
+
+def found_in(batches: Iterable[tuple[Batch, list[tuple[int, str]]]]) -> Found:
+    """Go over batches, each with (offset, record) of what is left of it."""
+    found = Found({}, {}, {}, [])
+    for batch, records in batches:
+        if batch.kind >= ABORT:
+            staged = found.pending.pop(batch.producer_id, {})
+            for place, (value, offset) in staged.items() if batch.kind == COMMIT else ():
+                if place not in found.offsets or found.offsets[place][1] < offset:
+                    found.offsets[place] = (value, offset)
+            continue
+        in_transaction = batch.kind == TRANSACTIONAL
+        for offset, text in records:
+            _note(found, text, offset, found.pending.setdefault(batch.producer_id, {}) if in_transaction else None)
+    return found
+
+
+def _note(found: Found, text: str, offset: int, staged: Offsets | None) -> None:
+    if is_modern(text):
+        found.modern.append(decode_modern(text))
+        return
+    record = decode(text)
+    if isinstance(record, GroupRecord):
+        found.groups.pop(record.group_id, None)
+        if record.value is not None:
+            found.groups[record.group_id] = record.value
+        return
+    offsets = found.offsets if staged is None else staged
+    place = (record.group_id, record.partition)
+    offsets.pop(place, None)
+    if record.value is not None:
+        offsets[place] = (record.value, offset)
+
 
 LOAD_US: Final = 10_000
 """What reading a partition takes at least. Kafka has no figure; above it the model takes a steady reading speed."""
@@ -43,7 +112,7 @@ class _Committed(NamedTuple):
     serial: int
     caller: Caller
     verdicts: tuple[tuple[str, int], ...]
-    offsets: Offsets
+    offsets: OffsetsOffsets
     producer_id: int = -1
     """Of the transaction that it is part of."""
 
@@ -121,7 +190,7 @@ class Registry:
         group: Group,
         caller: Caller,
         verdicts: tuple[tuple[str, int], ...],
-        offsets: Offsets,
+        offsets: OffsetsOffsets,
         transaction: tuple[int, int] | None = None,
     ) -> None:
         """Write offsets, and answer when they are replicated; those of a ``transaction`` wait for its marker then."""

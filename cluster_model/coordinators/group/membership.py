@@ -6,9 +6,15 @@ Sans-IO: answers are effects of the group. Whether this broker is the group's co
 from collections.abc import Callable
 from typing import Final
 
-from cluster_model.coordinators.group.config import GroupConfig
-from cluster_model.coordinators.group.group_metadata import Group, Replaced, State
-from cluster_model.coordinators.group.member import Caller, Member, Profession
+from cluster_model.coordinators.group.group_metadata import (
+    Caller,
+    Group,
+    GroupConfig,
+    Member,
+    Profession,
+    Replaced,
+    State,
+)
 from cluster_model.coordinators.group.rebalance import GONE, Rebalancing, join_error
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.group_messages import (

@@ -6,11 +6,8 @@ Sans-IO: functions of a group and a request.
 from collections.abc import Container
 from typing import Final
 
-from cluster_model.coordinators.group.config import GroupConfig
-from cluster_model.coordinators.group.group_metadata import Group, State
+from cluster_model.coordinators.group.group_metadata import Group, GroupConfig, OffsetAndMetadata, Offsets, State
 from cluster_model.coordinators.group.membership import member_error
-from cluster_model.coordinators.group.offsets import Offsets
-from cluster_model.coordinators.group.records import OffsetAndMetadata
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.group_messages import (
     CONSUMER_PROTOCOL,

@@ -6,9 +6,19 @@ longest rebalance timeout. Then the leader assigns; what it assigned is stored b
 
 from typing import Final
 
-from cluster_model.coordinators.group.config import NEW_MEMBER_US, GroupConfig
-from cluster_model.coordinators.group.group_metadata import NEVER, Emptied, Group, Purpose, Replaced, State, Synced
-from cluster_model.coordinators.group.member import Caller, Member
+from cluster_model.coordinators.group.group_metadata import (
+    NEVER,
+    NEW_MEMBER_US,
+    Caller,
+    Emptied,
+    Group,
+    GroupConfig,
+    Member,
+    Purpose,
+    Replaced,
+    State,
+    Synced,
+)
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.group_messages import NOTHING, Assignment, JoinGroupResponse, SyncGroupResponse
 from cluster_model.protocol.versions import Profile

@@ -8,10 +8,16 @@ from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
 from cluster_model.broker.hosted_coordinators import TOLD_OF_APPEND, Tenants
-from cluster_model.coordinators.transaction.records import TxnValue, decode, encode
-from cluster_model.coordinators.transaction.transaction_metadata import Metadata, Transit, TxnState
+from cluster_model.coordinators.transaction.transaction_metadata import (
+    Metadata,
+    Transit,
+    TxnState,
+    TxnValue,
+    decode,
+    encode,
+)
 from cluster_model.kernel.node_context import Port
-from cluster_model.log.recovery import reading_us
+from cluster_model.log.crash_recovery import reading_us
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.spec.internal_topics import TRANSACTIONS, coordinator_partition
 

@@ -3,8 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple
 
-from cluster_model.protocol.admin_messages_part import NOTHING, ActiveProducer, ListedTransaction
-from cluster_model.protocol.transaction_messages import TxnMarker
+from cluster_model.protocol.transaction_messages import NOTHING, ActiveProducer, ListedTransaction, TxnMarker
 
 MS: Final = 1_000
 MINUTE: Final = 60_000_000

@@ -1,26 +1,54 @@
 """What a storm runs: a playbook, with or without its steps, its ranges and a seed; and one run of it."""
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from pathlib import Path
 from typing import Any, Final
 
-from playbooks.campaign.run_rows import Row, broken
-from playbooks.campaign.store import Campaign, Kept, text_hash
-from playbooks.campaign.work import STORM, Frame
-from playbooks.campaign.workloads.rows import row_of
-from playbooks.engine.session import Session
-from playbooks.fuzz.protocol_states import possible
-from playbooks.fuzz.runner import Driven, drive
-from playbooks.fuzz.seeds import run_seed
-from playbooks.fuzz.swarm import Swarm, candidates_of, cell_of, draw
-from playbooks.model.grid import Cell, Grid, grid_json, grid_of
-from playbooks.model.playbook import Playbook
-from playbooks.model.ranges import Ranges
-from playbooks.parser.cells import cell_text, settings_of
+from cluster_model.cluster import Cluster
+from playbooks.campaign.run_rows import Met, Row, broken, counts_of, found_in
+from playbooks.campaign.store import GRID, SESSIONS, STORM, Campaign, CampaignError, Frame, Kept, Work, text_hash
+from playbooks.campaign.workloads.grid_workload import GridPlan
+from playbooks.engine.session import ENDINGS, Session
+from playbooks.export.playbook_writer import replaced
+from playbooks.fuzz.protocol_states import NOTHING, possible
+from playbooks.fuzz.runner import Driven, Own, Swarm, candidates_of, cell_of, draw, drive, run_seed
+from playbooks.model.playbook import Cell, Grid, Playbook, Ranges, Trigger, grid_json, grid_of
+from playbooks.model.step_text import action_lines, block, scalar, step_lines, trigger_lines
 from playbooks.parser.document.yaml_source import Mapping as YamlMapping
 from playbooks.parser.document.yaml_source import compose
-from playbooks.parser.loader import loads
+from playbooks.parser.loader import load, loads
+from playbooks.parser.settings import cell_text, settings_of
+from playbooks.parser.yaml_edit import EditError, put, rewritten, without, written_out
+from playbooks.recording.recorder import Recorder
+from playbooks.session_format.filesystem import put_in_place
+from playbooks.session_format.session_files import Place
+from playbooks.version import VERSION
+
+# What a run of a storm came to, as a row of its campaign.
+
+
+def row_of(swarm: Swarm, driven: Driven, cluster: Cluster, listed: tuple[str, ...]) -> Row:
+    """The row of a run that came to its end; ``listed`` are keys that the playbook expects."""
+    coverage: Met = {}
+    for strike in driven.strikes:
+        met = coverage.setdefault(strike.action.name, {})
+        for state in strike.states:
+            met[state] = met.get(state, 0) + 1
+    counts = {
+        "strikes": len(driven.strikes),
+        "refused": driven.refused,
+        "waited": driven.waited,
+        "met": driven.met,
+        "settled_us": driven.settled_us,
+        "recovery_us": driven.recovery_us,
+        **counts_of(driven.result),
+    }
+    found = found_in(driven.result, cluster, listed)
+    return Row(swarm.run, swarm.seed, swarm.to_json(), driven.result.digest, found, coverage, counts)
+
 
 CELLS: Final = 64
 """Cells of a grid that a process keeps read."""
@@ -105,7 +133,6 @@ class Plan:
 
     def keep(self, run: int, campaign: Campaign) -> Kept:
         """Write a run's playbook and record its session, unless that was done before; see :func:`keep_run`."""
-        from playbooks.campaign.workloads.writing import keep_run  # noqa: PLC0415 - it writes plans
 
         return keep_run(self, run, campaign)
 
@@ -140,3 +167,106 @@ def _text_of(plan: Plan, cell: Cell) -> str:
 def _playbook(plan: Plan, cell: Cell) -> Playbook:
     playbook = loads(plan.text_of(cell), plan.path, dict(plan.fragments))
     return playbook if plan.keep_steps else replace(playbook, steps=())
+
+
+# Work as a file of its campaign's directory: all that another process or machine needs to do the runs.
+
+
+PLAN: Final = "plan.json"
+
+
+class PlanError(Exception):
+    """A file that holds no plan; the message names it."""
+
+
+def write_plan(folder: Path, work: Work) -> None:
+    """Write it into a campaign's directory. Raises CampaignError where that cannot be."""
+    try:
+        put_in_place(folder / PLAN, json.dumps(work.document(), indent=1, ensure_ascii=False) + "\n")
+    except OSError as error:
+        raise CampaignError(f"{folder}: a campaign cannot be kept there: {error.strerror or error}") from None
+
+
+def read_plan(folder: Place) -> Work:
+    """The work of a campaign's directory. Raises PlanError where there is none."""
+    path = folder / PLAN
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+        return GridPlan.of_document(found) if found.get("kind") == GRID else Plan.of_document(found)
+    except OSError as error:
+        raise PlanError(f"{path}: cannot be read: {error.strerror}") from None
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise PlanError(f"{path}: found a file that holds no plan of a campaign") from None
+
+
+# A run written down: a playbook that does at the same places what the storm did, and is run like any other.
+
+
+_INDENT: Final = 2
+
+
+class WritingError(Exception):
+    """A run that no playbook comes to the same as; the message says which."""
+
+
+def keep_run(plan: Plan, run: int, campaign: Campaign) -> Kept:
+    """Run it again, write its playbook, and record that playbook's session, unless that was done before.
+
+    Raises:
+        WritingError: the playbook does not come to the same.
+        RecordingError, OSError: something cannot be written.
+    """
+    before = campaign.kept.get(run)
+    if before is not None and before.playbook is not None and before.playbook.is_file() and before.session.is_dir():
+        return before
+    driven, swarm, session = plan.drive(run)
+    path = campaign.path / f"run-{run}.yaml"
+    put_in_place(path, playbook_text(plan, swarm, driven, session.playbook.name))
+    recorder = Recorder(campaign.path / SESSIONS)
+    recorded = Session.start(load(path), recorder=recorder)
+    digest = recorded.finish().digest
+    if digest != driven.result.digest:
+        raise WritingError(
+            f"{path}: the playbook of run {run} comes to the digest {digest}, not {driven.result.digest}"
+        )
+    kept = campaign.kept[run] = Kept(run, path, recorder.path)
+    return kept
+
+
+def playbook_text(plan: Plan, swarm: Swarm, driven: Driven, name: str) -> str:
+    """The whole file."""
+    text = written_out(plan.text_of(swarm.cell), plan.path, dict(plan.fragments))
+    try:
+        return _edited(text, plan, swarm, driven, name)
+    except EditError:
+        return _edited(rewritten(text, plan.path, {}), plan, swarm, driven, name)
+
+
+def _edited(text: str, plan: Plan, swarm: Swarm, driven: Driven, name: str) -> str:
+    head = (
+        f"# Run {swarm.run} of a storm over {name} with the seed {plan.seed}, by floodmark {VERSION}.\n"
+        "# Beside each step: the states of the cluster that it met.\n"
+    )
+    text = put(text, "name", scalar(f"{name[:80]}-storm-{swarm.run}"))
+    text = put(text, "title", scalar(f"Run {swarm.run} of a storm over {name}"))
+    text = put(text, "seed", str(swarm.seed))
+    for key in ("vary", "profiles", "storm"):
+        text = without(text, key, "Of the playbook that the storm was over:")
+    return head + replaced(text, "steps", ["steps:", *_steps(driven)])
+
+
+def _steps(driven: Driven) -> list[str]:
+    lines: list[str] = []
+    ends = False
+    for each in driven.acts:
+        if isinstance(each, Own):
+            if each.step.verb != "round":
+                lines += block(step_lines(each.step, each.trigger), _INDENT)
+            ends = each.step.verb in ENDINGS
+            continue
+        remark = ", ".join(each.states) if each.states != (NOTHING,) else ""
+        lines += block([*trigger_lines(each.trigger), *action_lines(each.action)], _INDENT, remark)
+    if not ends:
+        settle = [*trigger_lines(Trigger("at", driven.settled_us)), ("settle", "now")]
+        lines += block(settle, _INDENT, "everything heals")
+    return lines

@@ -1,31 +1,64 @@
 """A grid as the work of a campaign: each cell of a playbook's grid is a run, with the seed that it asks for."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, make_dataclass, replace
+from functools import cache, lru_cache
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, get_type_hints
 
 import msgspec
 
 from cluster_model.protocol.errors import ModelError
+from cluster_model.protocol.events import AdminAnswered, StepTaken
 from playbooks.campaign.run_rows import Row, broken, counts_of, found_in
-from playbooks.campaign.store import SESSIONS, Campaign, CampaignError, Kept, text_hash
-from playbooks.campaign.work import GRID, Frame
-from playbooks.campaign.workloads.results import result_of, text_of
-from playbooks.commands import command_of
-from playbooks.engine.job import Job, Outcome, perform
-from playbooks.engine.running import start_session
-from playbooks.errors import PlaybookError
-from playbooks.exit_codes import BAD_INPUT, CODES, INTERNAL
-from playbooks.model.grid import SEED, Cell, Grid, grid_json, grid_of
-from playbooks.model.playbook import Playbook
-from playbooks.parser.cells import cell_text, seed_of, settings_of
+from playbooks.campaign.store import GRID, SESSIONS, Campaign, CampaignError, Frame, Kept, text_hash
+from playbooks.engine.session_runner import start_session
+from playbooks.engine.worker_pool import NOT_RUN, Job, Outcome, perform
+from playbooks.errors import BAD_INPUT, CODES, INTERNAL, PlaybookError
+from playbooks.model.playbook import SEED, Cell, Grid, Playbook, grid_json, grid_of
 from playbooks.parser.document.yaml_source import Mapping as YamlMapping
 from playbooks.parser.document.yaml_source import compose
 from playbooks.parser.loader import loads
+from playbooks.parser.settings import cell_text, seed_of, settings_of
+from playbooks.results.result import Result
+from playbooks.results.sweep_matrix import Matrix, axes_of, measured
+from playbooks.results.sweep_matrix import Row as RowSweepMatrix
 from playbooks.session_format.filesystem import Fsync
+from playbooks.text import command_of
 from playbooks.units import duration_text
+
+# A result as a text that is read back to the same result; the published document leaves out what a rerun tells.
+
+
+_REFUSED: Final = "refused"
+"""The field whose events are of two kinds: each stands beside the name of its own."""
+_KINDS: Final[dict[str, type[StepTaken] | type[AdminAnswered]]] = {
+    each.kind: each for each in (StepTaken, AdminAnswered)
+}
+
+
+def text_of(result: Result) -> str:
+    """The text."""
+    values = {each.name: getattr(result, each.name) for each in fields(Result) if each.name != _REFUSED}
+    refused = [(each.kind, each) for each in result.refused]
+    return msgspec.json.encode([values, refused]).decode()
+
+
+def result_of(text: str) -> Result:
+    """The other way round. Raises ``msgspec.DecodeError`` or ``msgspec.ValidationError`` for what is none."""
+    rest, refused = _decoder().decode(text)
+    values = {each.name: getattr(rest, each.name) for each in fields(rest)}
+    told = tuple([msgspec.json.decode(raw, type=_KINDS[kind]) for kind, raw in refused])
+    return Result(**values, refused=told)
+
+
+@cache
+def _decoder() -> "msgspec.json.Decoder[Any]":
+    hints = get_type_hints(Result)
+    kept = [(each.name, hints[each.name]) for each in fields(Result) if each.name != _REFUSED]
+    whole: Any = tuple[make_dataclass("_Rest", kept), list[tuple[str, msgspec.Raw]]]  # type: ignore[misc]
+    return msgspec.json.Decoder(whole)
+
 
 SETTINGS: Final = 64
 """Cells, apart from their seeds, that a process keeps read."""
@@ -199,3 +232,58 @@ def _made(plan: GridPlan, cell: Cell) -> tuple[str, Cell]:
 @lru_cache(SETTINGS)
 def _playbook(plan: GridPlan, cell: Cell) -> Playbook:
     return loads(_made(plan, cell)[0], plan.path, dict(plan.fragments))
+
+
+# Runs a playbook over its grid: the same seed and faults in every cell, each session of its own, many at a time.
+
+
+@dataclass(frozen=True, slots=True)
+class Varying:
+    """How to run a grid."""
+
+    playbook: Playbook
+    """With the settings of the command line made."""
+    grid: Grid
+    seed: int
+    settings: Mapping[str, str]
+    """Those of the command line, for the recordings."""
+    out: Path | None = None
+    until_us: int = -1
+    fsync: Fsync = Fsync.INTERVAL
+
+
+def plan_of(varying: Varying) -> GridPlan:
+    """The grid as plain values, which decide what its cells come to."""
+    playbook = varying.playbook
+    rest = (tuple(varying.settings.items()), varying.until_us, tuple(playbook.fragments.items()))
+    return GridPlan(playbook.source, playbook.path, varying.seed, varying.grid, *rest)
+
+
+def jobs_of(varying: Varying) -> list[tuple[Cell, Job]]:
+    """Each cell with its job.
+
+    Raises:
+        AxisError, SettingError: an axis that leads nowhere in this playbook.
+    """
+    plan = plan_of(varying)
+    runs = range(1, varying.grid.size + 1)
+    return [(plan.cell(run), plan.job(run, varying.out, varying.fsync)) for run in runs]
+
+
+def run_jobs(varying: Varying, run: Callable[[Sequence[Job]], list[Outcome]]) -> tuple[Matrix, list[Outcome]]:
+    """Have ``run`` run every cell: the matrix, and how each cell's job ended."""
+    outcomes = run([job for _cell, job in jobs_of(varying)])
+    return matrix_of(varying, outcomes), outcomes
+
+
+def matrix_of(varying: Varying, outcomes: Sequence[Outcome]) -> Matrix:
+    """What the cells came to, by how each of them ended."""
+    cells = list(varying.grid.cells())
+    rows = tuple([_row(cell, outcome) for cell, outcome in zip(cells, outcomes, strict=True)])
+    return Matrix(varying.playbook.name, axes_of(cells), rows, varying.seed)
+
+
+def _row(cell: Cell, outcome: Outcome) -> RowSweepMatrix:
+    if outcome.result is None:
+        return RowSweepMatrix(cell, "not run" if outcome.code == NOT_RUN else "error", {}, outcome.code, outcome.error)
+    return RowSweepMatrix(cell, outcome.result.verdict, measured(outcome.result), outcome.code, "", outcome.result)

@@ -5,17 +5,170 @@ the fragment's first, and of a single value the file's own wins. A step ``includ
 this happens on the tree of the file; what comes out is read as if it had been written in one file.
 """
 
-from collections.abc import Iterable
+import os
+import posixpath
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Final
+from pathlib import Path
+from typing import Final, Protocol
 
-from playbooks.errors import PlaybookError, nearest, shown
+from playbooks.errors import PlaybookError, Problem, counted, nearest, shown
+from playbooks.library.bundled import FRAGMENTS, SUFFIXES, fragment_names
 from playbooks.parser.document.context import Notes
 from playbooks.parser.document.field_types import Record
-from playbooks.parser.document.fragments import FragmentError, Fragments, fragment_key
-from playbooks.parser.document.scopes import Scope
-from playbooks.parser.document.variables import Putting, Size, escaped, restored
-from playbooks.parser.document.yaml_source import MAX_BYTES, Mapping, Node, Origin, Scalar, Sequence, compose
+from playbooks.parser.document.variables import Putting, Scope, Size, escaped, restored
+from playbooks.parser.document.yaml_source import MAX_BYTES, Node, Origin, Scalar, Sequence, compose, decode
+from playbooks.parser.document.yaml_source import Mapping as MappingYamlSource
+
+# The playbooks in a folder and the folders under it.
+
+
+FRAGMENT: Final = "fragment"
+"""Top-level key of a file that is only a part of playbooks."""
+
+
+def walk(folder: Path) -> tuple[list[Path], list[Problem]]:
+    """Every file of playbooks in a folder, fragments as well, in the order of their paths; folders that cannot be read.
+
+    Left out are hidden files and folders, and folders behind links, which could lead round in circles. A file that is
+    no playbook at all is in: who reads it will say what is wrong.
+    """
+    found: list[Path] = []
+    problems: list[Problem] = []
+
+    def refuse(error: OSError) -> None:
+        problems.append(Problem(str(error.filename), 1, 1, "", f"cannot be read: {error.strerror or error}"))
+
+    for where, folders, names in os.walk(folder, onerror=refuse):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        for name in names:
+            path = Path(where) / name
+            if not name.startswith(".") and path.suffix.lower() in SUFFIXES and (path.is_file() or path.is_symlink()):
+                found.append(path)
+    return sorted(found, key=lambda path: path.parts), problems
+
+
+def playbooks_under(folder: Path) -> list[Path]:
+    """The files of :func:`walk` that are no fragments.
+
+    Raises:
+        PlaybookError: a folder that cannot be read, or has no playbook.
+    """
+    found, problems = walk(folder)
+    if problems:
+        raise PlaybookError(problems)
+    playbooks = [path for path in found if not is_fragment_file(path)]
+    if not playbooks:
+        there = f", only {counted(len(found), 'fragment')}" if found else ""
+        raise PlaybookError(
+            [Problem(str(folder), 1, 1, "", f"found no playbooks{there}; allowed is a folder with .yaml or .yml files")]
+        )
+    return playbooks
+
+
+def is_fragment_file(path: Path) -> bool:
+    """Whether a file is a part of playbooks, and none by itself; False where it cannot be read as YAML."""
+    try:
+        with path.open("rb") as file:
+            return is_fragment(decode(file.read(MAX_BYTES + 1), str(path)), str(path))
+    except (OSError, PlaybookError):
+        return False
+
+
+def is_fragment(text: str, path: str) -> bool:
+    """Whether the text of a file says that it is a fragment; one that cannot be read as YAML says nothing."""
+    try:
+        root, _ = compose(text, path)
+    except PlaybookError:
+        return False
+    return isinstance(root, MappingYamlSource) and FRAGMENT in root.entries
+
+
+# Where the texts of fragments come from: the disk and the library, or what a session keeps of them.
+#
+# A fragment goes by its path from the playbook's own directory, with ``/`` and without ``..`` inside where that can
+# be
+# said without; so the same playbook names the same fragments wherever it lies. A bundled fragment goes by its name
+# alone.
+
+
+class FragmentError(Exception):
+    """A fragment that cannot be had; the message says why."""
+
+
+class Fragments(Protocol):
+    """Gives the text of a fragment by the name that :func:`fragment_key` made of its path."""
+
+    def text(self, key: str) -> str:
+        """The text. Raises :class:`FragmentError`, and ``PlaybookError`` where the file holds no text."""
+
+    def shown(self, key: str) -> str:
+        """The path for messages."""
+
+
+def is_bundled(written: str) -> bool:
+    """Whether an include means a fragment of the library: a bare name, without a directory or a suffix."""
+    return "/" not in written and not written.endswith(SUFFIXES)
+
+
+def fragment_key(includer: str, written: str) -> str:
+    """The name of the fragment that the file ``includer`` (empty: the playbook) means by ``written``."""
+    if is_bundled(written):
+        return written
+    path = posixpath.normpath(posixpath.join(posixpath.dirname(includer), written))
+    return f"./{path}" if is_bundled(path) else path
+
+
+class OnDisk:
+    """Fragments as files beside a playbook, and those of the library."""
+
+    def __init__(self, playbook: str) -> None:
+        """``playbook`` is the path of the file that includes them."""
+        self._base = Path(playbook).parent
+
+    def text(self, key: str) -> str:
+        """The text of the file."""
+        if is_bundled(key) and key not in fragment_names():
+            hint = nearest(key, fragment_names()) or f", there are {', '.join(fragment_names())}"
+            raise FragmentError(f"no bundled fragment {shown(key)}{hint}; a file of yours is written with its '.yaml'")
+        path = self._path(key)
+        try:
+            if not path.is_file():
+                raise FragmentError(f"no file {path}" if not path.exists() else f"{path}, which is no file")
+            with path.open("rb") as file:
+                data = file.read(MAX_BYTES + 1)
+        except (OSError, ValueError) as error:
+            reason = error.strerror if isinstance(error, OSError) else str(error)
+            raise FragmentError(f"{path}, which cannot be read: {reason or error}") from None
+        return decode(data, str(path))
+
+    def shown(self, key: str) -> str:
+        """The file's path."""
+        return str(self._path(key))
+
+    def _path(self, key: str) -> Path:
+        return FRAGMENTS / f"{key}.yaml" if is_bundled(key) else self._base / key
+
+
+class Kept:
+    """Fragments as a session keeps them, or as a playbook was read with."""
+
+    def __init__(self, playbook: str, texts: Mapping[str, str]) -> None:
+        """``playbook`` is the path of the file that includes them; ``texts`` are those by their names."""
+        self._base = Path(playbook).parent
+        self._texts = texts
+
+    def text(self, key: str) -> str:
+        """The text that was kept."""
+        if key not in self._texts:
+            kept = f"allowed are those it was read with: {', '.join(self._texts)}" if self._texts else "it had none"
+            raise FragmentError(f"the fragment {shown(key)}, which was not kept with this playbook, {kept}")
+        return self._texts[key]
+
+    def shown(self, key: str) -> str:
+        """The path that it had beside the playbook."""
+        return key if is_bundled(key) else str(self._base / key)
+
 
 MAX_DEPTH: Final = 8
 """Fragments included by fragments."""
@@ -34,7 +187,7 @@ JOINED: Final = ("topics", "clients.producers", "clients.groups", "steps", "expe
 class _File:
     """A file that takes part: its tree, its name (empty for the playbook), and the fragments that led to it."""
 
-    tree: Mapping
+    tree: MappingYamlSource
     key: str
     chain: tuple[str, ...]
 
@@ -69,7 +222,7 @@ class Includer:
         Raises:
             PlaybookError: it grows out of proportion.
         """
-        if not isinstance(root, Mapping):
+        if not isinstance(root, MappingYamlSource):
             return root
         files = self._gathered(_File(root, "", ()))
         scope = self._scope(files)
@@ -155,7 +308,7 @@ class Includer:
         except PlaybookError as error:
             self._blame(error, written)
             return None
-        if not isinstance(tree, Mapping) or "fragment" not in tree.entries:
+        if not isinstance(tree, MappingYamlSource) or "fragment" not in tree.entries:
             allowed = "allowed is a fragment, which begins 'floodmark: 1' and 'fragment: NAME'"
             self._notes.problem(written, way, f"found {path}, {allowed}")
             self._broken = True
@@ -184,9 +337,9 @@ class Includer:
             scope.declare(file.tree, needed=not file.key and "fragment" not in file.tree.entries)
         return scope
 
-    def _joined(self, files: list[_File], scope: Scope) -> Mapping:
+    def _joined(self, files: list[_File], scope: Scope) -> MappingYamlSource:
         """The files of one scope as one tree, variables put in and steps in the place of their includes."""
-        joined: Mapping | None = None
+        joined: MappingYamlSource | None = None
         for file in files:
             entries: dict[str, tuple[Scalar, Node]] = {}
             for name, (where, value) in file.tree.entries.items():
@@ -216,12 +369,12 @@ class Includer:
         changed = bool(file.key)
         for i, item in enumerate(node.items, 1):
             here = f"{way}[{i}]"
-            if isinstance(item, Mapping) and "include" in item.entries:
+            if isinstance(item, MappingYamlSource) and "include" in item.entries:
                 items += self._included_steps(item, file, here)
                 changed = True
                 continue
-            inner = item.get("steps") if isinstance(item, Mapping) else None
-            if isinstance(item, Mapping) and inner is not None:
+            inner = item.get("steps") if isinstance(item, MappingYamlSource) else None
+            if isinstance(item, MappingYamlSource) and inner is not None:
                 spliced = self._spliced(inner, file, f"{here}.steps")
                 if spliced is not inner:
                     entries = {**item.entries, "steps": (item.entries["steps"][0], spliced)}
@@ -231,7 +384,7 @@ class Includer:
             items.append(_counted(item, here))
         return replace(node, items=tuple(items)) if changed else node
 
-    def _included_steps(self, step: Mapping, by: _File, way: str) -> tuple[Node, ...]:
+    def _included_steps(self, step: MappingYamlSource, by: _File, way: str) -> tuple[Node, ...]:
         written, given = step.entries["include"][1], step.get("with")
         for name, (where, _) in step.entries.items():
             if name not in {"include", "with"}:
@@ -243,7 +396,7 @@ class Includer:
         files = self._gathered(opened)
         self._check_steps_only(files, written, f"{way}.include")
         scope = self._scope(files)
-        if isinstance(given, Mapping):
+        if isinstance(given, MappingYamlSource):
             scope.give(given.entries, way, opened.key)
         elif given is not None and not (isinstance(given, Scalar) and given.empty):
             self._notes.refuse(given, f"{way}.with", "a mapping of the fragment's variables to values")
@@ -272,7 +425,7 @@ _TRIGGERS: Final = dict.fromkeys(
 )
 
 
-def _own(root: Mapping) -> dict[str, tuple[Scalar, Node]]:
+def _own(root: MappingYamlSource) -> dict[str, tuple[Scalar, Node]]:
     return {name: entry for name, entry in root.entries.items() if name in _HEAD}
 
 
@@ -280,9 +433,9 @@ def _given_of(*nodes: Node | None) -> Iterable[str]:
     """Names of settings by which elements of lists say where they count, in groups of steps as well."""
     for node in nodes:
         for item in node.items if isinstance(node, Sequence) else ():
-            if isinstance(item, Mapping):
+            if isinstance(item, MappingYamlSource):
                 given = item.get("given")
-                yield from given.entries if isinstance(given, Mapping) else ()
+                yield from given.entries if isinstance(given, MappingYamlSource) else ()
                 yield from _given_of(item.get("steps"))
 
 
@@ -290,13 +443,13 @@ def _counted(item: Node, key: str) -> Node:
     return replace(item, origin=replace(item.origin or Origin(), key=key))
 
 
-def _merged(base: Mapping, own: Mapping, way: str) -> Mapping:
+def _merged(base: MappingYamlSource, own: MappingYamlSource, way: str) -> MappingYamlSource:
     """``own`` with what only ``base`` has; lists joined, ``base`` first."""
     entries = dict(base.entries)
     for name, (where, value) in own.entries.items():
         here = f"{way}.{name}" if way else name
         before = base.get(name)
-        if isinstance(before, Mapping) and isinstance(value, Mapping):
+        if isinstance(before, MappingYamlSource) and isinstance(value, MappingYamlSource):
             entries[name] = (where, _merged(before, value, here))
         elif here in JOINED and isinstance(before, Sequence) and isinstance(value, Sequence):
             items = [*_all_counted(before, here), *_all_counted(value, here)]

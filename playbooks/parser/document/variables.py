@@ -11,10 +11,13 @@ puts it in with :func:`substitute`.
 import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import Any, Final
 
 from playbooks.errors import PlaybookError, Problem, nearest, shown
+from playbooks.model.playbook import SEED
 from playbooks.parser.document.context import Notes
+from playbooks.parser.document.field_types import BAD, NAME, Fields, Key, Kind, Record, Schema, Text, is_for
+from playbooks.parser.document.grid import AxisError, text_of, values_at
 from playbooks.parser.document.yaml_source import (
     MAX_BYTES,
     MAX_DEPTH,
@@ -23,6 +26,7 @@ from playbooks.parser.document.yaml_source import (
     Origin,
     Scalar,
     Sequence,
+    found,
     height,
 )
 from playbooks.parser.document.yaml_source import Mapping as YamlMapping
@@ -307,3 +311,304 @@ def _length(node: Node) -> int:
         return len(node.text)
     children = node.items if isinstance(node, Sequence) else [value for _, value in node.entries.values()]
     return sum(map(_length, children))
+
+
+# ``given``: a part of a playbook counts only where settings have certain values, as in some cells of a grid.
+#
+# It looks at what the file says where the setting stands, and not at which grid there is: so it means the same in a
+# cell
+# of a grid, in its recording, under ``--set``, and where the file is run as it stands.
+
+
+class Given(Kind):
+    """A mapping of axes to a value or a list of values; its value is whether all of them are so in this file."""
+
+    def _read(self, node: Node, key: str, notes: Notes) -> Any:
+        if not isinstance(node, YamlMapping) or not node.entries:
+            notes.refuse(node, key, "a mapping of axes to values, such as {acks: all}")
+            return BAD
+        before = len(notes.problems)
+        # All of them are read, so that all mistakes are told.
+        held = [_holds(name, where, value, f"{key}.{shown(name)[1:-1]}", notes)
+                for name, (where, value) in node.entries.items()]  # fmt: skip
+        return BAD if len(notes.problems) > before else all(held)
+
+    def _schema(self) -> Schema:
+        value: Schema = {"type": ["string", "number", "boolean", "array", "object"]}
+        return {"type": "object", "additionalProperties": value}
+
+
+GIVEN: Final = Key(Given(), "Only where these settings have these values, as in some cells of vary.")
+
+
+def _holds(name: str, where: Scalar, value: Node, place: str, notes: Notes) -> bool:
+    root = notes.root
+    wanted = value.items if isinstance(value, Sequence) else (value,)
+    if not wanted or any(isinstance(each, Scalar) and each.empty for each in wanted):
+        notes.refuse(value, place, "a value, or a list of values")
+        return False
+    if name == SEED:
+        notes.problem(where, place, "found the seed, allowed are the other axes: what holds for one seed is no promise")
+        return False
+    if root is None:
+        return False
+    try:
+        found = values_at(name, root, notes.values)
+    except AxisError as error:
+        notes.problem(where, place, str(error))
+        return False
+    texts = [_plain(text_of(each)) for each in wanted]
+    standing = [_standing(name, node, notes) for node in found]
+    return all(each is not None and _plain(each) in texts for each in standing)
+
+
+def _standing(name: str, node: Node | None, notes: Notes) -> str | None:
+    """What a setting is now: as the file says, and where it says nothing of version and mode, their own."""
+    if node is not None:
+        return text_of(node)
+    return {"kafka": notes.facts.kafka, "mode": notes.facts.mode}.get(name.removeprefix("cluster."))
+
+
+def _plain(text: str) -> str:
+    return text.lower() if text.lower() in ("true", "false") else text
+
+
+def counts(fields: Fields, notes: Notes) -> bool:
+    """Whether a part counts in this file, by its ``kafka`` and its ``given``; without them it does."""
+    given: bool = fields.get("given", True)
+    return is_for(fields.get("kafka"), notes) and given
+
+
+# The variables of one file and of the fragments at its head: declared, given from outside, resolved when used.
+
+
+VALUE_ALLOWED: Final = "a text, a number or a list"
+MAX_CHAIN: Final = 20
+"""Variables made of variables, one after the other."""
+
+
+@dataclass(frozen=True, slots=True)
+class Declared:
+    """One variable as a file declares it."""
+
+    where: Scalar
+    """Its name."""
+    value: Node | None
+    """None where it must be given, or is no value at all."""
+    given: bool = False
+    """Whether it comes from an include's ``with``, and is resolved already."""
+
+
+@dataclass(slots=True)
+class Scope:
+    """What ``${name}`` means in one file."""
+
+    notes: Notes
+    size: Size
+    reserved: Mapping[str, object]
+    """Names that variables may not have: keys of a playbook, which ``--set`` takes by the same word."""
+    declared: dict[str, Declared] = field(default_factory=dict)
+    used: dict[str, bool] = field(default_factory=dict)
+    missing: list[str] = field(default_factory=list)
+    """Names that were used and that nobody declared."""
+    literals: bool = False
+    _values: dict[str, Node | None] = field(default_factory=dict)
+    _resolving: list[str] = field(default_factory=list)
+
+    def declare(self, tree: YamlMapping, *, needed: bool) -> None:
+        """Take the ``vars`` of a file; what was declared before has its value replaced. ``needed``: no empty ones."""
+        node = tree.get("vars")
+        if node is None or (isinstance(node, Scalar) and node.empty):
+            return
+        if not isinstance(node, YamlMapping):
+            self.notes.refuse(node, "vars", "a mapping of names to values")
+            return
+        for name, (where, value) in node.entries.items():
+            wrong = self._wrong_name(name)
+            if wrong:
+                self.notes.problem(where, "vars", wrong)
+                continue
+            empty = isinstance(value, Scalar) and value.empty
+            if needed and empty:
+                self.notes.refuse(value, f"vars.{name}", VALUE_ALLOWED)
+            wrong_value = self._wrong_value(value, f"vars.{name}")
+            self.declared[name] = Declared(where, None if empty or wrong_value else value)
+            if wrong_value or (needed and empty):
+                self._values[name] = None
+
+    def give(self, given: Mapping[str, tuple[Scalar, Node]], key: str, fragment: str) -> None:
+        """Take the values of an include's ``with``, which are resolved already."""
+        for name, (where, value) in given.items():
+            if name not in self.declared:
+                known = f"allowed are {', '.join(self.declared)}" if self.declared else "which has none"
+                message = f"found {shown(name)}, which is no variable of {fragment}, {known}"
+                self.notes.problem(where, f"{key}.with", message + nearest(name, self.declared))
+            elif isinstance(value, Scalar) and value.empty:
+                self.notes.refuse(value, f"{key}.with.{name}", VALUE_ALLOWED)
+                self._values[name] = None
+            elif self._wrong_value(value, f"{key}.with.{name}"):
+                self._values[name] = None
+            else:
+                self.declared[name] = Declared(where, value, given=True)
+
+    def need(self, at: Node, key: str, fragment: str, how: str) -> None:
+        """Tell which variables must be given and are not; ``how`` says how. ``fragment``: whose, empty: see there."""
+        for name, each in self.declared.items():
+            if each.value is None and name not in self._values:
+                whose = fragment or (each.where.origin or Origin()).path
+                message = f"found no value for the variable {shown(name)} of {whose}, which must be given: "
+                self.notes.problem(at, key, message + how.replace("NAME", name))
+                self._values[name] = None
+
+    def lookup(self, name: str) -> Node | str | None:
+        """The value of a variable, resolved; what is wrong with using it; None where it has none."""
+        self.used[name] = True
+        return self._value(name)
+
+    def resolve_all(self) -> None:
+        """Find the mistakes also in variables that nothing uses."""
+        for name in self.declared:
+            self._value(name)
+
+    def unused(self, tree: YamlMapping) -> None:
+        """Tell which variables that a file declares are used by nothing, unless it is their name that was misspelt."""
+        node = tree.get("vars")
+        for name, (where, _) in node.entries.items() if isinstance(node, YamlMapping) else ():
+            if (
+                name in self.declared
+                and name not in self.used
+                and not any(nearest(each, [name]) for each in self.missing)
+            ):
+                others = [each for each in self.declared if each != name]
+                message = f"found the variable {shown(name)}, which nothing uses as ${{{name}}}"
+                self.notes.problem(where, "vars", message + nearest(name, others))
+
+    def _value(self, name: str) -> Node | str | None:
+        if name in self._values:
+            return self._values[name]
+        if name not in self.declared:
+            self.missing.append(name)
+            return unknown_variable(name, self.declared)
+        if name in self._resolving:
+            chain = [*self._resolving[self._resolving.index(name) :], name]
+            return f"found ${{{name}}}, which is made of itself: {', '.join(f'${{{each}}}' for each in chain)}"
+        if len(self._resolving) >= MAX_CHAIN:
+            return f"found variables made of more than {MAX_CHAIN} variables one after the other, the most allowed"
+        self._values[name] = self._resolved(name, self.declared[name])
+        return self._values[name]
+
+    def _resolved(self, name: str, declared: Declared) -> Node:
+        if declared.value is None:
+            return Scalar(declared.where.line, declared.where.column, "", False, 0, Origin(unknown=True))
+        if declared.given:
+            return declared.value
+        self._resolving.append(name)
+        putting = Putting(self.lookup, self.size)
+        value = putting.put(declared.value, f"vars.{name}")
+        self.literals |= putting.literals
+        self._resolving.pop()
+        return value
+
+    def _wrong_name(self, name: str) -> str:
+        if not re.fullmatch(NAME_PATTERN, name, re.ASCII):
+            return f"found {shown(name)}, allowed is {NAME_ALLOWED}"
+        if name in self.reserved:
+            return f"found a variable named {shown(name)}, which is a key of playbooks: allowed is another name"
+        return ""
+
+    def _wrong_value(self, node: Node, key: str) -> bool:
+        """Whether there is a mapping in a value."""
+        if isinstance(node, Scalar):
+            return False
+        if isinstance(node, YamlMapping):
+            self.notes.problem(node, key, f"found {found(node)}, allowed is {VALUE_ALLOWED}")
+            return True
+        wrong = [self._wrong_value(item, f"{key}[{i}]") for i, item in enumerate(node.items, 1)]
+        return any(wrong)
+
+
+# The keys that variables and includes are written with; the values are read by ``includes`` and ``scopes``.
+
+
+@dataclass(frozen=True, slots=True)
+class Passed(Kind):
+    """A value that was read before; here it passes as it is."""
+
+    allowed: str
+
+    def _read(self, node: Node, key: str, notes: Notes) -> Any:
+        del key, notes
+        return node
+
+
+@dataclass(frozen=True, slots=True)
+class Values(Passed):
+    """Names of variables and their values."""
+
+    allowed: str = f"a mapping of names to values: {VALUE_ALLOWED}"
+
+    def _schema(self) -> Schema:
+        value: Schema = {"type": ["string", "number", "boolean", "array", "null"]}
+        return {"type": "object", "patternProperties": {f"^{NAME_PATTERN}$": value}, "additionalProperties": False}
+
+
+@dataclass(frozen=True, slots=True)
+class Paths(Passed):
+    """One fragment or several."""
+
+    allowed: str = "the path of a fragment from this file, or the name of a bundled one; or a list of those"
+
+    def _schema(self) -> Schema:
+        text: Schema = {"type": "string", "minLength": 1}
+        return {"anyOf": [text, {"type": "array", "items": text}]}
+
+
+VARS: Final = Key(Values(), "Variables by name; a value anywhere in the file may use one as ${name}.")
+INCLUDE: Final = Key(Paths(), "Fragments that give defaults: lists are joined, of single values the file's own wins.")
+FRAGMENT_NAME: Final = Key(NAME, "Its name; a file that has it is no playbook by itself.", required=True)
+
+STEP_INCLUDE: Final = Record(
+    {
+        "include": Key(
+            Text(allowed="the path of a fragment"), "A fragment, whose steps take this place.", required=True
+        ),
+        "with": Key(Values(), "Values for the fragment's variables."),
+    }
+)
+"""A step that stands for the steps of a fragment."""
+
+
+VARIABLE: Final[Schema] = {
+    "type": "string",
+    "pattern": r"\$\{",
+    "description": "A variable as ${name}, alone or inside a text.",
+}
+"""JSON Schema of a value that a variable brings."""
+
+
+def with_variables(schema: Schema) -> Schema:
+    """The same schema where each value may also be a variable, which stands for a text, a number or a list."""
+    opened = dict(schema)
+    for part in ("properties", "patternProperties"):
+        if part in schema:
+            opened[part] = {name: _open(name, each) for name, each in schema[part].items()}
+    if "items" in schema:
+        opened["items"] = _open("", schema["items"])
+    if "anyOf" in schema:
+        opened["anyOf"] = [with_variables(each) for each in schema["anyOf"]]
+    return opened
+
+
+def _open(name: str, schema: Schema) -> Schema:
+    if name in _FIXED or "$ref" in schema:
+        return schema
+    inner = with_variables(schema)
+    if schema.get("type") == "object" or (schema.get("type") == "string" and "pattern" not in schema):
+        return inner
+    told = {"description": inner.pop("description")} if "description" in inner else {}
+    forms = inner["anyOf"] if set(inner) == {"anyOf"} else [inner]
+    return {"anyOf": [*forms, {"$ref": "#/$defs/variable"}], **told}
+
+
+_FIXED: Final = ("floodmark", "vars", "with", "include", "fragment")
+"""Keys whose values no variable brings."""

@@ -1,27 +1,72 @@
 """From the keys of a producer's load to what the model takes."""
 
+import re
 from collections.abc import Callable
-from typing import Any, Final
+from dataclasses import dataclass
+from typing import Any, Final, TypedDict
 
-from cluster_model.spec.load_spec import (
+from cluster_model.clients.producer.config import ProducerConfig
+from cluster_model.protocol.config_defs import PARTITIONER_CLASS
+from cluster_model.protocol.errors import ModelError
+from cluster_model.protocol.versions import Profile
+from cluster_model.spec.cluster_spec import (
+    HANDED_OFF,
     RECORD,
+    TRANSACTION,
     ClosedLoop,
     HotKey,
+    Interceptor,
     KeySkew,
+    OwnPartitioner,
     RateProfile,
     Sizes,
     SpreadSizes,
     Stretch,
+    TransactionPlan,
     TwoSizes,
     UniformSizes,
     ZipfKeys,
     constant,
 )
-from playbooks.errors import listed
+from playbooks.errors import counted, listed, nearest, shown
+from playbooks.model.record_contents import FAKER, FIELD_PATTERN, TEMPLATES, FieldError, parse
 from playbooks.parser.document.context import Notes
-from playbooks.parser.document.field_types import Fields
-from playbooks.parser.document.yaml_source import found
-from playbooks.units import UnitError, duration_text, interval_us, per_second, rate_units
+from playbooks.parser.document.field_types import (
+    BAD,
+    DURATION,
+    NAME,
+    RATE,
+    ByShape,
+    Choice,
+    Fields,
+    Integer,
+    Key,
+    Kind,
+    ListOf,
+    Quantity,
+    Record,
+    Schema,
+)
+from playbooks.parser.document.yaml_source import Mapping, Node, Scalar, found
+from playbooks.units import (
+    EXPONENT_ALLOWED,
+    EXPONENT_PATTERN,
+    RATE_ALLOWED,
+    RATE_PATTERN,
+    SHARE_ALLOWED,
+    SHARE_PATTERN,
+    SIZE_ALLOWED,
+    SIZE_PATTERN,
+    UnitError,
+    duration_text,
+    interval_us,
+    per_second,
+    rate_units,
+    share_ppm,
+    size_bytes,
+    size_text,
+    thousandths,
+)
 
 TOO_FAST: Final = "more than one batch a microsecond; a lower rate, or larger batches, is allowed"
 _SIZE_SHAPES: Final = (("from", "to"), ("small", "large", "share"), ("median", "p99"))
@@ -189,3 +234,465 @@ def read_keys(fields: Fields, notes: Notes) -> tuple[int, KeySkew | None]:
         notes.problem(keys.at("hot"), keys.path("hot"), "found hot beside zipf, allowed is one of them")
     skew = ZipfKeys(zipf) if zipf is not None else HotKey(hot) if hot is not None else None
     return keys.get("distinct", 0), skew
+
+
+# What an application of a playbook does with records that its handler cannot process.
+
+
+def dead_letter(fields: Fields, notes: Notes) -> str:
+    """The topic for such records, by ``fails`` or by a fault: only where the application waits for its handler."""
+    topic = str(fields.get("dead_letter", ""))
+    wrong = ""
+    if topic and (topic in fields.get("topics", ()) or re.fullmatch(fields.get("pattern", ""), topic)):
+        wrong = f"found {topic!r}, which the group reads itself, allowed is another topic"
+    elif topic and fields.get("commit", "auto") == HANDED_OFF:
+        wrong = "found a dead-letter topic with 'commit: handed_off', allowed where the poll loop waits for the handler"
+    if wrong:
+        notes.problem(fields.at("dead_letter"), fields.path("dead_letter"), wrong)
+    return topic
+
+
+# Tables of a producer's load: rates that change, closed loops, sizes and keys that are drawn.
+
+
+MOST_KEYS: Final = 1_000_000
+MOST_OUTSTANDING: Final = 100_000
+MOST_STEPS: Final = 1_000
+LARGEST_RECORD: Final = 1024**2
+
+ANY_RATE: Final = Quantity(rate_units, RATE_PATTERN, RATE_ALLOWED)
+"""A rate in the model's units; none at all is one, too."""
+SHARE: Final = Quantity(share_ppm, SHARE_PATTERN, SHARE_ALLOWED)
+SIZE: Final = Quantity(size_bytes, SIZE_PATTERN, SIZE_ALLOWED, high=LARGEST_RECORD, numbers=True, write=size_text)
+DRAWN_SIZE: Final = Quantity(
+    size_bytes, SIZE_PATTERN, SIZE_ALLOWED, low=1, high=LARGEST_RECORD, numbers=True, write=size_text
+)
+
+RAMP: Final = Record(
+    {
+        "from": Key(ANY_RATE, "The rate at its beginning.", required=True),
+        "to": Key(ANY_RATE, "The rate at its end, and from then on.", required=True),
+        "over": Key(DURATION, "How long it takes.", required=True),
+    }
+)
+
+STEP: Final = Record(
+    {
+        "rate": Key(ANY_RATE, "The rate.", required=True),
+        "for": Key(DURATION, "How long; only the last step may go on for ever."),
+    }
+)
+
+BURST: Final = Record(
+    {
+        "rate": Key(ANY_RATE, "The rate of the burst.", required=True),
+        "for": Key(DURATION, "How long it lasts.", required=True),
+        "after": Key(DURATION, "When it begins, from the start or in each period; at once unless given."),
+        "base": Key(ANY_RATE, "The rate otherwise; 0/s unless given."),
+    }
+)
+
+CHANGING_RATE: Final = Record(
+    {
+        "ramp": Key(RAMP, "A rate that goes evenly from one to another."),
+        "step": Key(ListOf(STEP, 1, MOST_STEPS), "Rates that follow each other."),
+        "burst": Key(BURST, "A rate that is higher for a while."),
+        "every": Key(DURATION, "A period: all of it comes again after so long; once unless given."),
+    }
+)
+
+RATE_OF_RECORDS: Final = ByShape("a rate such as 200/s, or a mapping", scalar=RATE, mapping=CHANGING_RATE)
+
+LOOP: Final = ByShape(
+    "open, or a mapping with the keys outstanding and think",
+    scalar=Choice(("open",), "open, or a mapping with the keys outstanding and think"),
+    mapping=Record(
+        {
+            "outstanding": Key(
+                Integer(1, MOST_OUTSTANDING), "Records handed over and not settled, at most; one batch unless given."
+            ),
+            "think": Key(DURATION, "Time between an outcome and the batch that follows it; none unless given."),
+        }
+    ),
+)
+
+SIZES: Final = ByShape(
+    f"{SIZE_ALLOWED}, or a mapping",
+    scalar=SIZE,
+    mapping=Record(
+        {
+            "from": Key(DRAWN_SIZE, "The smallest size, all up to `to` being alike often."),
+            "to": Key(DRAWN_SIZE, "The largest size."),
+            "small": Key(DRAWN_SIZE, "The usual one of two sizes."),
+            "large": Key(DRAWN_SIZE, "The other one."),
+            "share": Key(SHARE, "The part of all records that are large: 5%."),
+            "median": Key(DRAWN_SIZE, "Half of all records are smaller; the sizes' logarithm is normal."),
+            "p99": Key(DRAWN_SIZE, "One record in a hundred is larger."),
+        }
+    ),
+)
+
+KEYS: Final = ByShape(
+    "a number of keys, or a mapping with distinct and either zipf or hot",
+    scalar=Integer(1, MOST_KEYS),
+    mapping=Record(
+        {
+            "distinct": Key(Integer(1, MOST_KEYS), "How many keys there are: key-0, key-1 and so on.", required=True),
+            "zipf": Key(
+                Quantity(thousandths, EXPONENT_PATTERN, EXPONENT_ALLOWED, numbers=True),
+                "Exponent s: the n-th key has n^s times fewer records than the first: 1.1.",
+            ),
+            "hot": Key(SHARE, "The part of all records that have the first key: 80%."),
+        }
+    ),
+)
+
+
+# What an application of a playbook writes for each record that it has read.
+
+
+class Written(TypedDict):
+    """Parts of a group's spec."""
+
+    to: str
+    to_config: dict[str, Any]
+
+
+def read_output(fields: Fields, profile: Profile, notes: Notes) -> Written:
+    """The topic, and the configuration of the producers; both empty where nothing is written."""
+    topic = str(fields.get("to", ""))
+    config = fields.get("to_config", {})
+    commit = fields.get("commit", "auto")
+    for key, wrong in (
+        ("to", _wrong_topic(fields, topic, commit)),
+        ("to_config", _wrong_config(fields, profile, config, transactional=commit == TRANSACTION)),
+        ("commit", _wrong_commit(fields, profile) if commit == TRANSACTION else ""),
+    ):
+        if wrong:
+            notes.problem(fields.at(key), fields.path(key), wrong)
+    return {"to": topic, "to_config": config}
+
+
+def _wrong_topic(fields: Fields, topic: str, commit: str) -> str:
+    if topic and (topic in fields.get("topics", ()) or re.fullmatch(fields.get("pattern", ""), topic)):
+        return f"found {topic!r}, which the group reads itself, allowed is another topic"
+    if topic and fields.given("dead_letter"):
+        return "found a topic for output and one for dead letters, allowed is one of them"
+    if topic and commit == HANDED_OFF:
+        return "found a topic for output with 'commit: handed_off', allowed where the poll loop waits for its output"
+    return ""
+
+
+def _wrong_config(fields: Fields, profile: Profile, config: dict[str, Any], *, transactional: bool) -> str:
+    if not fields.given("to_config") or fields.bad("to_config"):
+        return ""
+    if not fields.given("to"):
+        return "found a producer's configuration without a topic, allowed only with to"
+    if "transactional.id" in config:
+        return "found a transactional.id, allowed is none: with 'commit: transaction' each member's name is its own"
+    try:
+        ids = {"transactional.id": "a"} if transactional and profile.transactions else {}
+        ProducerConfig.of(profile, {"acks": "all", **config, **ids})
+    except ModelError as error:
+        return f"found settings that exclude each other: {error}"
+    return ""
+
+
+def _wrong_commit(fields: Fields, profile: Profile) -> str:
+    if not fields.given("to"):
+        return "found 'transaction' without a topic to write to, allowed only with to"
+    if not profile.transactions:
+        return f"found 'transaction' with Kafka {profile.version}, allowed since 0.11"
+    if not fields.get("coordinated", True):
+        return "found 'transaction' in a group without a coordinator, allowed where it is coordinated"
+    if fields.get("config", {}).get("enable.auto.commit") is True:
+        return "found 'transaction' with enable.auto.commit, allowed is one of them"
+    return ""
+
+
+# Where a producer of a playbook sends its records: a partition of its own, or a partitioner of its application's.
+
+
+OTHERS: Final = "others"
+_KEY: Final = "key-(0|[1-9][0-9]{0,6})"
+_ALLOWED: Final = "a mapping of keys to partitions, as in {key-0: 2, others: 1}"
+_PARTITION: Final = Integer(0, 999, "a partition's number")
+
+
+@dataclass(frozen=True, slots=True)
+class KeysToPartitions(Kind):
+    """``key-N`` → partition, and ``others``; an :class:`OwnPartitioner`."""
+
+    def _read(self, node: Node, key: str, notes: Notes) -> Any:
+        if not isinstance(node, Mapping) or not node.entries:
+            notes.refuse(node, key, _ALLOWED)
+            return BAD
+        found: dict[str, Any] = {}
+        for name, (where, value) in node.entries.items():
+            if name != OTHERS and not re.fullmatch(_KEY, name, re.ASCII):
+                notes.problem(where, key, f"found {shown(name)}, allowed are keys such as key-0, and {OTHERS}")
+                continue
+            found[name] = _PARTITION.read(value, f"{key}.{name}", notes)
+        if len(found) < len(node.entries) or BAD in found.values():
+            return BAD
+        others = found.pop(OTHERS, -1)
+        return OwnPartitioner(tuple((int(name[4:]), partition) for name, partition in found.items()), others)
+
+    def _schema(self) -> Schema:
+        partition = _PARTITION.schema()
+        return {
+            "type": "object",
+            "properties": {OTHERS: partition},
+            "patternProperties": {f"^{_KEY}$": partition},
+            "additionalProperties": False,
+            "minProperties": 1,
+        }
+
+
+def check_placing(fields: Fields, distinct: int, notes: Notes) -> None:
+    """A producer's ``partition`` and ``partitioner``: partitions that its topic has, keys that its records have."""
+    own: OwnPartitioner | None = fields.get("partitioner")
+    total = (notes.facts.topics or {}).get(fields.get("topic", ""))
+    if fields.get("partition") is not None:
+        _check_partition(fields.get("partition"), total, fields.at("partition"), fields.path("partition"), notes)
+    if not fields.given("partitioner"):
+        return
+    node, path = fields.at("partitioner"), fields.path("partitioner")
+    if fields.given("partition"):
+        notes.problem(node, path, "found a partitioner beside a partition, allowed is one of them")
+    if PARTITIONER_CLASS in fields.get("config", {}):
+        notes.problem(node, path, f"found a partitioner beside {PARTITIONER_CLASS}, allowed is one of them")
+    if not fields.given("keys"):
+        notes.problem(node, path, "found a partitioner of keys without keys, allowed only with keys")
+    if own is None or not isinstance(node, Mapping):
+        return
+    for name, (where, _value) in node.entries.items():
+        if name != OTHERS and distinct and int(name[4:]) >= distinct:
+            most = f"allowed are key-0 to key-{distinct - 1}" if distinct > 1 else "allowed is key-0"
+            notes.problem(where, path, f"found {name} of {counted(distinct, 'key')}, {most}")
+    for name, partition in (*((f"key-{number}", where) for number, where in own.keys), (OTHERS, own.others)):
+        if partition >= 0:
+            _check_partition(partition, total, node.entries[name][1], f"{path}.{name}", notes)
+
+
+def _check_partition(partition: int, total: int | None, node: Node, path: str, notes: Notes) -> None:
+    if total is not None and partition >= total:
+        allowed = f"allowed are 0 to {total - 1}" if total > 1 else "allowed is 0"
+        notes.problem(node, path, f"found {partition} of {counted(total, 'partition')}, {allowed}")
+
+
+# What records hold, as a playbook says it: a template by its name, or a map of fields.
+
+
+MOST_FIELDS: Final = 100
+_FIELD_NAME: Final = r"[A-Za-z_][A-Za-z0-9_.-]{0,99}"
+
+
+@dataclass(frozen=True, slots=True)
+class Template(Kind):
+    """``faker:NAME`` of a built-in template."""
+
+    def _read(self, node: Node, key: str, notes: Notes) -> Any:
+        known = [FAKER + name for name in TEMPLATES]
+        if isinstance(node, Scalar) and node.text in known:
+            return node.text
+        hint = nearest(node.text, known) if isinstance(node, Scalar) else ""
+        notes.problem(node, key, f"found {found(node)}, allowed are {listed(known)}, or a mapping of fields{hint}")
+        return BAD
+
+    def _schema(self) -> Schema:
+        return {"enum": [FAKER + name for name in TEMPLATES]}
+
+
+@dataclass(frozen=True, slots=True)
+class FieldMap(Kind):
+    """Field → provider with its arguments. The value is a tuple of both, in the file's order."""
+
+    def _read(self, node: Node, key: str, notes: Notes) -> Any:
+        assert isinstance(node, Mapping)
+        if not 1 <= len(node.entries) <= MOST_FIELDS:
+            message = f"found {counted(len(node.entries), 'field')}, allowed are 1 to {MOST_FIELDS}"
+            notes.problem(node, key, message)
+            return BAD
+        read = [(name, _field(name, where, value, key, notes)) for name, (where, value) in node.entries.items()]
+        fields = [(name, text) for name, text in read if text]
+        return tuple(fields) if len(fields) == len(node.entries) else BAD
+
+    def _schema(self) -> Schema:
+        provider = {"type": "string", "pattern": f"^{FIELD_PATTERN}$"}
+        return {
+            "type": "object",
+            "patternProperties": {f"^{_FIELD_NAME}$": provider},
+            "additionalProperties": False,
+            "maxProperties": MOST_FIELDS,
+        }
+
+
+def _field(name: str, where: Node, value: Node, key: str, notes: Notes) -> str:
+    """What a field is made of; empty after noting what is wrong with it."""
+    path = f"{key}.{shown(name)[1:-1]}"
+    if not re.fullmatch(_FIELD_NAME, name, re.ASCII):
+        notes.problem(
+            where, path, f"found a field {shown(name)}, allowed are letters, digits, dots, dashes, underscores"
+        )
+        return ""
+    if not isinstance(value, Scalar) or value.empty:
+        notes.refuse(value, path, "a provider such as uuid4 or pyint(1, 500)")
+        return ""
+    try:
+        parse(value.text)
+    except FieldError as error:
+        notes.problem(value, path, str(error))
+        return ""
+    return value.text
+
+
+RECORDS: Final = ByShape(
+    f"a template such as {FAKER}order, or a mapping of fields", scalar=Template(), mapping=FieldMap()
+)
+
+
+# A producer's interceptors, serializer and callbacks, its flushes and its end: keys and what they make.
+
+
+ONE_IN: Final = Integer(1, 1_000_000)
+
+INTERCEPTOR: Final = Record(
+    {
+        "name": Key(NAME, "The interceptor's name.", required=True),
+        "adds": Key(SIZE, "Bytes of headers that it adds to each record; none unless given."),
+        "fails": Key(ONE_IN, "It throws at one record in so many of each partition; at none unless given."),
+    }
+)
+
+SERIALIZER: Final = Record(
+    {"fails": Key(ONE_IN, "One record in so many is refused with SerializationException.", required=True)}
+)
+
+SENDING: Final = {
+    "interceptors": Key(ListOf(INTERCEPTOR, 1, 10), "Who sees its records before they are sent, in this order."),
+    "serializer": Key(SERIALIZER, "Records that cannot be serialized; all can unless given."),
+    "callback": Key(DURATION, "Time that each record's callback takes, while nothing is sent; none unless given."),
+    "flush_every": Key(Integer(1, 1_000_000), "It flushes after so many records; never unless given."),
+    "close": Key(DURATION, "How long it may take to close when it stops; it is not closed unless given."),
+}
+"""Keys of a producer."""
+
+
+def read_sending(fields: Fields, notes: Notes) -> dict[str, Any]:
+    """Fields of a producer's specification, from those keys."""
+    mode = fields.get("send", "async")
+    if fields.given("callback") and mode != "async":
+        message = f"found a callback with send: {mode}, allowed only with async: the others have none"
+        notes.problem(fields.at("callback"), fields.path("callback"), message)
+    if fields.given("flush_every") and mode == "sync":
+        message = "found flush_every with send: sync, allowed only with others: it waits for every record already"
+        notes.problem(fields.at("flush_every"), fields.path("flush_every"), message)
+    serializer: Fields | None = fields.get("serializer")
+    return {
+        "callback_us": fields.get("callback", 0),
+        "flush_every": fields.get("flush_every", 0),
+        "close_us": fields.get("close", -1),
+        "serializer_fails": serializer.get("fails", 0) if serializer else 0,
+        "interceptors": _interceptors(fields, notes),
+    }
+
+
+def _interceptors(fields: Fields, notes: Notes) -> tuple[Interceptor, ...]:
+    made: list[Interceptor] = []
+    each: Fields
+    for each in fields.get("interceptors", []):
+        name = each.get("name", "")
+        if name and any(name == other.name for other in made):
+            notes.problem(each.at("name"), each.path("name"), f"found {shown(name)} twice, allowed is once")
+        made.append(Interceptor(name, each.get("adds", 0), each.get("fails", 0)))
+    return tuple(made)
+
+
+# What a group of a playbook reads: topics by name, or all that match a pattern; and where its members are.
+
+
+LONGEST = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern(Kind):
+    """A regular expression that topics' whole names are to match."""
+
+    def _read(self, node: Node, key: str, notes: Notes) -> Any:
+        if not isinstance(node, Scalar) or node.empty or len(node.text) > LONGEST:
+            notes.refuse(node, key, f"a regular expression of at most {LONGEST} characters")
+            return BAD
+        try:
+            re.compile(node.text)
+        except (re.error, OverflowError) as error:
+            notes.problem(node, key, f"found {node.text!r}, allowed is a regular expression: {error}")
+            return BAD
+        return node.text
+
+    def _schema(self) -> Schema:
+        return {"type": "string", "minLength": 1, "maxLength": LONGEST}
+
+
+def racks(fields: Fields, notes: Notes) -> tuple[str, ...]:
+    """Racks of a group's members: as many as there are members."""
+    given = tuple(fields.get("racks", ()))
+    members = fields.get("members", 1)
+    if given and len(given) != members:
+        wrong = f"found {len(given)} racks for members: {members}, allowed is one for each"
+    elif given and "client.rack" in fields.get("config", {}):
+        wrong = "found racks and client.rack in config, allowed is one of them"
+    else:
+        return given
+    notes.problem(fields.at("racks"), fields.path("racks"), wrong)
+    return given
+
+
+def subscription(fields: Fields, profile: Profile, notes: Notes) -> tuple[tuple[str, ...], str]:
+    """The topics of a group and its pattern: one of the two, and a pattern only where partitions are shared out."""
+    topics = tuple(dict.fromkeys(fields.get("topics", ())))
+    pattern = fields.get("pattern", "")
+    wrong = ""
+    if fields.given("topics") and fields.given("pattern"):
+        wrong = "found topics and a pattern, allowed is one of them"
+    elif not fields.given("topics") and not fields.given("pattern"):
+        wrong = "found neither topics nor a pattern, allowed is one of them"
+    elif fields.given("pattern") and not fields.get("coordinated", True):
+        wrong = "found a pattern with 'coordinated: false', allowed only where a coordinator shares partitions out"
+    elif fields.given("pattern") and not profile.group_membership:
+        wrong = f"found a pattern with Kafka {profile.version}, allowed since 0.9"
+    if wrong:
+        key = "pattern" if fields.given("pattern") else "topics"
+        notes.problem(fields.at(key), fields.path(key), wrong)
+    return topics, pattern
+
+
+# A producer's transactions: when its application commits, aborts, or leaves them open.
+
+
+MOST: Final = 1_000_000
+
+TRANSACTIONS: Final = Record(
+    {
+        "records": Key(Integer(1, MOST), "A transaction ends after so many records; no matter how many unless given."),
+        "every": Key(DURATION, "... or so long after it began; with neither key after 100ms."),
+        "abort": Key(Integer(1, MOST), "One transaction in so many is aborted on purpose; none unless given."),
+        "hang": Key(
+            Integer(1, MOST), "This one, counted from 1, is left open for good, and is the last; none unless given."
+        ),
+    }
+)
+
+
+def read_transactions(fields: Fields, notes: Notes) -> TransactionPlan | None:
+    """None where nothing is said about them."""
+    plan: Any = fields.get("transactions")
+    if not isinstance(plan, Fields):
+        return None
+    if "transactional.id" not in fields.get("config", {}) and not fields.bad("config"):
+        message = "found transactions without an id, allowed only with transactional.id in the producer's config"
+        notes.problem(fields.at("transactions"), fields.path("transactions"), message)
+    every = plan.get("every", 0)
+    if plan.given("every") and not plan.bad("every") and not every:
+        notes.refuse(plan.at("every"), plan.path("every"), "a time above 0")
+    return TransactionPlan(plan.get("records", 0), every, plan.get("abort", 0), plan.get("hang", 0))

@@ -3,14 +3,30 @@
 from dataclasses import replace
 from typing import Any, Final, cast
 
-from playbooks.conditions.conditions import Condition
+from faults.catalogue import CATALOGUE
+from faults.guardrails import ON_BREACH, REFUSE, Limits
+from playbooks.conditions.condition import Condition
 from playbooks.errors import listed
-from playbooks.model.playbook import Expectation, Position
+from playbooks.model.playbook import Expectation, Guarding, Position, Ranges
 from playbooks.parser.document.context import Notes
-from playbooks.parser.document.field_types import BAD, DURATION, Choice, Fields, Key, Record, Schema
-from playbooks.parser.document.given import GIVEN, counts
-from playbooks.parser.document.references import ConditionText
-from playbooks.parser.document.versions import KAFKA
+from playbooks.parser.document.field_types import (
+    BAD,
+    DURATION,
+    KAFKA,
+    ByShape,
+    Choice,
+    ConditionText,
+    Fields,
+    Integer,
+    Key,
+    Kind,
+    ListOf,
+    Record,
+    Schema,
+    Text,
+    Truth,
+)
+from playbooks.parser.document.variables import GIVEN, counts
 from playbooks.parser.document.yaml_source import Mapping, Node, Scalar, Sequence, item_key
 from playbooks.units import duration_text
 
@@ -97,3 +113,131 @@ def schema() -> Schema:
     """JSON Schema of the list of expectations."""
     shapes = [END.schema(), *(record.schema() for record in RECORDS.values())]
     return {"type": "array", "items": {"anyOf": shapes}, "maxItems": MAX_EXPECTATIONS}
+
+
+# Guardrails of a playbook: limits that refuse a fault, or heal what is active once they are crossed.
+
+
+MOST: Final = 10_000
+"""The largest limit that may be written."""
+
+GUARDS: Final = Record(
+    {
+        "max_brokers_down": Key(
+            Integer(0, MOST), "Brokers that may be dead, paused or cut off from the controller at once."
+        ),
+        "keep_last_in_sync": Key(Truth(), "Never take away the last in-sync replica of any partition."),
+        "max_faults": Key(Integer(0, MOST), "Faults that last and may be active at once."),
+        "stop_when": Key(
+            ConditionText(), "Chaos ends when this holds: all is healed, and no fault is injected any more."
+        ),
+        "on_breach": Key(
+            Choice(ON_BREACH),
+            "Refuse what would cross a limit, or let it happen and heal everything once it is crossed; refuse unless "
+            "given.",
+        ),
+    }
+)
+"""Every key of ``guards``."""
+
+_LIMITS: Final = tuple(name for name in GUARDS.keys if name != "on_breach")
+
+
+def read_guards(fields: Fields | None, notes: Notes, *, manual: bool) -> Guarding | None:
+    """The guards, None where there are none or they are wrong."""
+    if fields is None:
+        return None
+    if manual:
+        message = "found guards, allowed are none in 'stepping: manual', where no fault is injected"
+        notes.problem(fields.node, fields.key, message)
+        return None
+    if not any(fields.given(name) for name in _LIMITS):
+        if any(name not in GUARDS.keys for name in fields.node.entries):
+            return None  # the unknown key is the mistake, and may be meant for a limit
+        notes.problem(fields.node, fields.key, f"found no limit, allowed are {listed(_LIMITS, 'and')}")
+        return None
+    limits = Limits(
+        fields.get("max_brokers_down", -1),
+        fields.get("keep_last_in_sync", False),
+        fields.get("max_faults", -1),
+        fields.get("on_breach", REFUSE),
+    )
+    return Guarding(limits, fields.get("stop_when"))
+
+
+# ``storm``: what the storms over a playbook draw from, and what they may find without surprising anybody.
+
+
+MOST_AT_ONCE: Final = 20
+STORM_OPERATIONS: Final = ("reassign", "elect_leaders", "set_replication", "add_partitions", "shutdown")
+"""What an administrator does in a storm: what moves replicas, leaders and brokers."""
+
+_NAMES: Final = ListOf(
+    Choice((*CATALOGUE, *STORM_OPERATIONS), "a fault of the catalogue, or one of " + listed(STORM_OPERATIONS)), 1
+)
+
+
+def _span(kind: Kind, what: str) -> Kind:
+    """One value, or the least and the most."""
+    return ByShape(f"{what}, or a list of the least and the most", scalar=kind, sequence=ListOf(kind, 2, 2))
+
+
+STORM: Final = Record(
+    {
+        "chaos": Key(_span(DURATION, "a duration"), "How long faults are injected; [15s, 25s] unless given."),
+        "fault": Key(
+            _span(DURATION, "a duration"), "How long the longest fault of a run may last; [500ms, 12s] unless given."
+        ),
+        "healthy": Key(
+            _span(DURATION, "a duration"), "The longest from a strike to the next; [250ms, 5s] unless given."
+        ),
+        "at_once": Key(
+            _span(Integer(1, MOST_AT_ONCE), "a number"), "Faults that are active at once; [1, 3] unless given."
+        ),
+        "steered": Key(
+            _span(Integer(0, 100), "a number"),
+            "Strikes in a hundred that wait for an interesting state; [30, 90] unless given.",
+        ),
+        "faults": Key(_NAMES, "What may come; every fault that fits the cluster unless given."),
+        "without": Key(_NAMES, "... but these."),
+        "expected": Key(ListOf(Text(), 1, 100), "Keys of what is no surprise, as in finding:lost/*."),
+    }
+)
+"""Every key of ``storm``."""
+
+_SPANS: Final = {
+    "chaos": "chaos_us",
+    "fault": "fault_us",
+    "healthy": "healthy_us",
+    "at_once": "at_once",
+    "steered": "steered",
+}
+
+
+def read_storm(fields: Fields | None, notes: Notes, *, manual: bool) -> Ranges | None:
+    """The ranges, None where there are none or they are wrong."""
+    if fields is None:
+        return None
+    if manual:
+        message = "found storms, allowed are none in 'stepping: manual', where no fault is injected"
+        notes.problem(fields.node, fields.key, message)
+        return None
+    values: dict[str, Any] = {}
+    for name, field in _SPANS.items():
+        if fields.given(name) and not fields.bad(name):
+            value = fields.get(name)
+            low, high = value if isinstance(value, list) else (value, value)
+            if low > high:
+                notes.problem(
+                    fields.at(name), fields.path(name), "found the larger value first, allowed is the smaller"
+                )
+            values[field] = (low, high)
+    for name in ("faults", "without", "expected"):
+        if fields.given(name) and not fields.bad(name):
+            values[name] = tuple(fields.get(name))
+    left = [name for name in values.get("faults", ()) if name not in values.get("without", ())]
+    if "faults" in values and not left:
+        notes.problem(
+            fields.at("without"), fields.path("without"), "found every fault that may come, allowed is to leave one"
+        )
+    return Ranges(**values)

@@ -5,9 +5,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from cluster_model.clients.admin_client import NAME as ADMIN
-from cluster_model.node import NAME as OUTSIDE
+from cluster_model.external_clients import NAME as OUTSIDE
 from faults.declarations.fault import ACCEPTS
-from faults.declarations.sides import OTHER_SIDE
 from faults.declarations.target_language import (
     COMMON,
     JOIN,
@@ -19,10 +18,10 @@ from faults.declarations.target_language import (
     SelectorError,
     parse,
 )
+from faults.declarations.targets import OTHER_SIDE
 from playbooks.errors import listed, shown
 from playbooks.parser.document.context import Facts, Notes
-from playbooks.parser.document.field_types import BAD, Fields, Kind, Schema
-from playbooks.parser.document.references import BrokerId
+from playbooks.parser.document.field_types import BAD, BrokerId, Fields, Kind, Schema
 from playbooks.parser.document.yaml_source import Node, Scalar
 
 LONGEST: Final = 400

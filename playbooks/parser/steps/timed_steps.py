@@ -1,24 +1,34 @@
 """Steps: when each acts, its one verb, and the keys that verb takes. Tables come from the registries of faults."""
 
 from collections.abc import Collection
-from typing import Final, cast
+from collections.abc import Mapping as Values
+from dataclasses import replace
+from typing import Any, Final, cast
 
+import yaml
+
+from cluster_model.cluster import Cluster
 from cluster_model.manual.verbs import MANUAL_VERBS
 from cluster_model.protocol.errors import KafkaError
-from faults.aliases import FAULT_ALIASES, OPERATION_ALIASES, true_name
-from faults.catalogue import CATALOGUE
-from faults.declarations.fault import ACCEPTS, Param
+from cluster_model.spec.cluster_spec import ClusterSpec
+from faults.catalogue import CATALOGUE, FAULT_ALIASES, OPERATION_ALIASES, true_name
+from faults.declarations.fault import ACCEPTS, Alias, Param
+from faults.declarations.impact import percent
 from faults.declarations.operation import OPERATIONS
-from faults.declarations.sides import OTHER_SIDE
-from faults.declarations.spelling import percent
-from playbooks.errors import closest, listed, nearest, shown
-from playbooks.model.fault_words import described
+from faults.declarations.targets import OTHER_SIDE
+from playbooks.conditions.condition import Condition, parse
+from playbooks.conditions.grammar import ConditionError
+from playbooks.errors import PlaybookError, Problem, closest, listed, nearest, shown
 from playbooks.model.playbook import Position, Step, StepVerb, Trigger
-from playbooks.parser.document.context import Notes
+from playbooks.model.step_text import described
+from playbooks.parser.document.context import Facts, Notes
 from playbooks.parser.document.field_types import (
     BAD,
     DURATION,
+    KAFKA,
+    BrokerId,
     Choice,
+    ConditionText,
     Fields,
     Integer,
     Key,
@@ -28,12 +38,11 @@ from playbooks.parser.document.field_types import (
     Record,
     Text,
     Truth,
+    wrong_names,
 )
-from playbooks.parser.document.given import GIVEN, counts
-from playbooks.parser.document.references import BrokerId, ConditionText
-from playbooks.parser.document.versions import KAFKA
+from playbooks.parser.document.variables import GIVEN, counts
 from playbooks.parser.document.yaml_source import Mapping as YamlMapping
-from playbooks.parser.steps.familiar import alias_of, may_name_broker, struck
+from playbooks.parser.document.yaml_source import compose
 from playbooks.parser.steps.operations import check_operation, learn, operation_kind
 from playbooks.parser.steps.targets import Target, check_sides
 from playbooks.units import (
@@ -53,6 +62,34 @@ from playbooks.units import (
     throughput_bps,
     throughput_text,
 )
+
+# Steps that call a fault or an operation as another tool does: whom the name narrows it to, and ``broker: 2``.
+
+
+def alias_of(name: str) -> Alias | None:
+    """The alias that a name is, None for a name of our own."""
+    found = FAULT_ALIASES.get(name) or OPERATION_ALIASES.get(name)
+    return found[1] if found else None
+
+
+def may_name_broker(name: str) -> bool:
+    """Whether a step that calls the fault so may say ``broker: 2`` instead of a target."""
+    alias = alias_of(name)
+    return alias is not None and alias.accepts == "brokers"
+
+
+def struck(name: str, fields: Fields, notes: Notes) -> str:
+    """The selector of a step's target, however it is given."""
+    if not may_name_broker(name):
+        return str(fields.get("target", ""))
+    if fields.given("target") and fields.given("broker"):
+        message = "found target and broker together, allowed is one of them"
+        notes.problem(fields.at("broker"), fields.path("broker"), message)
+    elif not fields.given("target") and not fields.given("broker"):
+        notes.problem(fields.node, fields.key, "found neither target nor broker, allowed is one of them")
+    broker = fields.get("broker")
+    return f"broker({broker})" if broker is not None else str(fields.get("target", ""))
+
 
 MAX_STEPS: Final = 2_000
 
@@ -288,3 +325,85 @@ def the_verb(
     if not unknown:
         notes.problem(node, key, f"found no verb, allowed is one of {listed(verbs)}")
     return None
+
+
+# Reads what somebody asks of a cluster that runs already, with the same checks and words as in a playbook.
+
+
+class Asking:
+    """What one cluster can be asked for. Topics that operations create are known from then on."""
+
+    def __init__(self, spec: ClusterSpec, path: str) -> None:
+        """``path`` stands in messages."""
+        self._path = path
+        self._facts = facts_of(spec)
+
+    def step(self, asked: Values[str, Any]) -> Step:
+        """A step as its keys say: a verb, its name, and whatever belongs to it, plain values all of them.
+
+        Raises:
+            PlaybookError: with everything that is wrong with it.
+        """
+        try:
+            text = yaml.safe_dump(dict(asked), sort_keys=False, allow_unicode=True)
+        except yaml.YAMLError as error:
+            problem = Problem(self._path, 1, 1, "", f"found a value that is no number, text, list or mapping: {error}")
+            raise PlaybookError([problem]) from None
+        node, problems = compose(text, self._path)
+        notes = Notes(self._path, problems, self._facts)
+        verb, name = next(iter(asked.items()))
+        step = TimedSteps().read(node, 0, f"{verb} {name}", notes) if isinstance(node, YamlMapping) else None
+        if notes.problems or step is None:
+            raise PlaybookError(notes.problems)
+        self._facts = notes.facts
+        return step
+
+    def condition(self, text: str) -> Condition:
+        """A condition, or any other expression of that language.
+
+        Raises:
+            PlaybookError: it is none, or speaks of what there is not.
+        """
+        try:
+            condition = parse(text)
+        except ConditionError as error:
+            raise PlaybookError([Problem(self._path, 1, error.column, text, error.message)]) from None
+        wrong = [
+            Problem(self._path, 1, column, text, message) for column, message in wrong_names(condition, self._facts)
+        ]
+        if wrong:
+            raise PlaybookError(wrong)
+        return condition
+
+
+def facts_in(cluster: Cluster) -> Facts:
+    """The same of a cluster that runs, with what its clients outside are known by."""
+    outside = cluster.outside
+    return replace(
+        facts_of(cluster.spec),
+        outside_groups=outside.groups,
+        outside_producers=tuple(outside.manners.transactional_ids),
+    )
+
+
+def facts_of(spec: ClusterSpec) -> Facts:
+    """The names that a cluster's parts have."""
+    racks: dict[str, int] = {}
+    for broker in spec.brokers:
+        if broker.rack:
+            racks[broker.rack] = racks.get(broker.rack, 0) + 1
+    return Facts(
+        kafka=spec.kafka,
+        brokers=tuple(broker.id for broker in spec.brokers),
+        racks=racks,
+        topics={topic.name: len(topic.placement) or topic.partitions for topic in spec.topics},
+        replication={
+            topic.name: len(topic.placement[0]) if topic.placement else topic.replication for topic in spec.topics
+        },
+        replicas={f"{topic.name}-{number}": row for topic in spec.topics for number, row in enumerate(topic.placement)},
+        mode=spec.mode,
+        voters=spec.voters if spec.mode == "kraft" else (),
+        zookeepers=spec.zookeepers,
+        producers=tuple(producer.name for producer in spec.producers),
+        groups={group.name: group.members for group in spec.groups},
+    )

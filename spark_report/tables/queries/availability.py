@@ -5,10 +5,11 @@ from typing import TYPE_CHECKING, Final
 from pyspark.sql import Window
 from pyspark.sql import functions as F  # noqa: N812
 
-from spark_report.tables.queries.intervals import SPAN, intervals, merged, overlaps
+from spark_report.tables.queries.progress import with_life
+from spark_report.tables.queries.timeline import SPAN, election_kind, intervals, isr_change, merged, overlaps
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import Column, DataFrame
 
 _NOBODY: Final = -1
 _GONE: Final = -2
@@ -129,3 +130,265 @@ def client_unavailability(events: "DataFrame", sessions: "DataFrame", groups: "D
         F.when(F.col("kind") == "records_acked", F.lit("records acknowledged")).otherwise(error).alias("label"),
     )
     return intervals(turns, sessions, ASKED[1:], ["out"], groups).filter("out").select(*ASKED, *SPAN)
+
+
+# How a partition fared over a session: its share of service, too few replicas in sync, and all of it summed up.
+
+
+CONDITIONS: Final = ("under_replicated", "at_min_isr", "under_min_isr", "offline")
+
+_AGAINST_MIN_ISR: Final = ("at_min_isr_us", "under_min_isr_us")
+_MINUTE_US: Final = 60_000_000
+_WHOM: Final = ("session_id", "scope", "partition", "client", "acks")
+
+
+def isr_conditions(states: "DataFrame") -> "DataFrame":
+    """When a partition was in one of :data:`CONDITIONS`, by the controller's state; a partition may be in several.
+
+    It is at its minimum only where that is not all it has. Of one whose placement nobody has told nothing is known.
+    """
+    size, replicas = F.col("isr_size"), F.col("replication")
+    led = F.col("leader") >= 0
+    found = {
+        "under_replicated": led & (size < replicas),
+        "at_min_isr": led & (size == F.col("min_isr")) & (size < replicas),
+        "under_min_isr": led & (size < F.col("min_isr")),
+        "offline": ~led,
+    }
+    conditions = F.array_compact(F.array(*(F.when(found[name], F.lit(name)) for name in CONDITIONS)))
+    spans = (
+        states.filter(replicas.isNotNull())
+        .withColumn("condition", F.explode(conditions))
+        .select("session_id", "partition", "condition", *SPAN)
+    )
+    return merged(spans, ["partition", "condition"]).withColumn("duration_us", F.col("ended_us") - F.col("began_us"))
+
+
+def availability(
+    unavailability: "DataFrame", events: "DataFrame", answers: "DataFrame", sessions: "DataFrame"
+) -> "DataFrame":
+    """Each partition, and each client at each partition with its acks level, with its share of time served.
+
+    Time counts from a partition's first leader to its deletion, and from the first answer that a client got.
+    ``answers`` needs the kinds that tell a producer something.
+    """
+    nobody, none = F.lit("").alias("client"), F.lit(None).cast("long").alias("acks")
+    ends = F.broadcast(sessions.select("session_id", "end_us"))
+    told = answers.groupBy("session_id", "partition", "client", "acks").agg(F.min("at_us").alias("first_us"))
+    lasted = F.greatest(F.lit(0), F.col("end_us") - F.col("first_us")).alias("observed_us")
+    known = (
+        _led(events, ends)
+        .select("session_id", F.lit("partition").alias("scope"), "partition", nobody, none, "observed_us")
+        .unionByName(
+            told.join(ends, on="session_id", how="inner").select(
+                "session_id", F.lit("client").alias("scope"), "partition", "client", "acks", lasted
+            )
+        )
+    )
+    out = unavailability.select(*_WHOM, "duration_us", "open")
+    stacked = known.unionByName(out, allowMissingColumns=True)
+    totals = stacked.groupBy(*_WHOM).agg(
+        F.count("duration_us").alias("intervals"),
+        F.coalesce(F.sum("duration_us"), F.lit(0)).alias("unavailable_us"),
+        F.coalesce(F.max("duration_us"), F.lit(0)).alias("longest_unavailable_us"),
+        F.coalesce(F.max("observed_us"), F.lit(0)).alias("observed_us"),
+        F.coalesce(F.max("open"), F.lit(False)).alias("open"),
+    )
+    share = 1 - F.least(F.lit(1.0), F.col("unavailable_us") / F.col("observed_us"))
+    return totals.withColumn("availability", F.when(F.col("observed_us") > 0, share))
+
+
+def _led(events: "DataFrame", ends: "DataFrame") -> "DataFrame":
+    """How long partitions were there to be led; of one that was made anew under its name all of it, added up."""
+    led, gone = F.col("kind") == "became_leader", F.col("kind") == "partition_deleted"
+    # A life ends with its deletion, which counts among those that had happened by then.
+    lives = with_life(events.filter(led | gone), events).withColumn("life", F.col("life") - gone.cast("int"))
+    return (
+        lives.groupBy("session_id", "partition", "life")
+        .agg(F.min(F.when(led, F.col("at_us"))).alias("first_us"), F.max(F.when(gone, F.col("at_us"))).alias("gone_us"))
+        .filter(F.col("first_us").isNotNull())
+        .join(ends, on="session_id", how="inner")
+        .withColumn("_lasted", F.coalesce("gone_us", F.greatest("end_us", "first_us")) - F.col("first_us"))
+        .groupBy("session_id", "partition")
+        .agg(F.sum("_lasted").alias("observed_us"))
+    )
+
+
+def partitions(
+    events: "DataFrame",
+    assignments: "DataFrame",
+    sessions: "DataFrame",
+    conditions: "DataFrame",
+    stalls: "DataFrame",
+) -> "DataFrame":
+    """A row a partition with a known placement: replication, churn, elections, epochs and stalls, summed up."""
+    keys = ["session_id", "partition"]
+    decided = events.filter(F.col("kind").isin("leader_elected", "partition_offline", "isr_changed"))
+    counted = decided.select(
+        *keys,
+        F.when(F.col("kind") != "isr_changed", F.col("leader_epoch")).alias("epoch"),
+        election_kind().alias("election"),
+        isr_change().alias("change"),
+    )
+    placed = assignments.select(*keys, F.size("replicas").cast("long").alias("replication"), "min_isr")
+    trouble = conditions.select(*keys, "condition", "duration_us")
+    stood = stalls.select(*keys, F.col("duration_us").alias("stall_us"))
+    stacked = placed
+    for part in (counted, trouble, stood):
+        stacked = stacked.unionByName(part, allowMissingColumns=True)
+    lasting = [
+        _sum(F.when(F.col("condition") == name, F.col("duration_us"))).alias(f"{name}_us") for name in CONDITIONS
+    ]
+    voted = [_how_many(F.col("election") == how).alias(f"elections_{how}") for how in ("clean", "unclean", "offline")]
+    changes = F.col("isr_shrinks") + F.col("isr_expands")
+    return (
+        stacked.groupBy(*keys)
+        .agg(
+            F.max("replication").alias("replication"),
+            F.max("min_isr").alias("min_isr"),
+            *lasting,
+            _how_many(F.col("change").isin("shrink", "swap")).alias("isr_shrinks"),
+            _how_many(F.col("change").isin("expand", "swap")).alias("isr_expands"),
+            *voted,
+            F.coalesce(F.max("epoch"), F.lit(0)).alias("last_epoch"),
+            F.count_distinct("epoch").alias("_begun"),
+            _how_many(F.col("epoch") == 0).alias("_zero"),
+            F.count("stall_us").alias("hw_stalls"),
+            _sum("stall_us").alias("hw_stalled_us"),
+            F.coalesce(F.max("stall_us"), F.lit(0)).alias("longest_hw_stall_us"),
+        )
+        .filter(F.col("replication").isNotNull())
+        .join(F.broadcast(sessions.select("session_id", "end_us")), on="session_id", how="inner")
+        # A partition begins in epoch 0, whether or not anybody has said so.
+        .withColumn("epochs", F.col("_begun") + F.when(F.col("_zero") == 0, 1).otherwise(0))
+        .withColumn("isr_changes_per_minute", F.when(F.col("end_us") > 0, changes * _MINUTE_US / F.col("end_us")))
+        .withColumns({name: F.when(F.col("min_isr").isNotNull(), F.col(name)) for name in _AGAINST_MIN_ISR})
+        .drop("_begun", "_zero", "end_us")
+    )
+
+
+def _sum(what: "Column | str") -> "Column":
+    return F.coalesce(F.sum(what), F.lit(0))
+
+
+def _how_many(condition: "Column") -> "Column":
+    return F.count(F.when(condition, F.lit(1)))
+
+
+# From a fault to its end in the cluster: noticed, a new leader elected, everything served again, nothing left of it.
+#
+# What began while a fault was active, or after it and before the next one began, counts as brought about by it: where
+# faults overlap, each has it.
+
+
+SIGNS: Final = (
+    *("broker_fenced", "isr_changed", "leader_elected", "partition_offline", "controller_changed"),
+    *("produce_refused", "records_failed", "records_unknown", "commit_failed", "partitions_lost", "consumer_failed"),
+    *("truncation_detected", "corrupt_batch_found", "transaction_unknown"),
+)
+"""Kinds that show that the cluster or a client has noticed something."""
+
+_FOR_EVER: Final = 1 << 62
+_KEYS: Final = ("session_id", "fault_id")
+
+
+def signs(events: "DataFrame") -> "DataFrame":
+    """The events that show something; the first leader of a partition and an ISR that nobody has left do not."""
+    first = (F.col("kind") == "leader_elected") & (F.col("leader_epoch") == 0)
+    whole = (F.col("kind") == "isr_changed") & ~F.coalesce(isr_change().isin("shrink", "swap"), F.lit(False))
+    return events.filter(F.col("kind").isin(*SIGNS) & ~first & ~whole).select(
+        "session_id",
+        F.col("at_us").alias("sign_us"),
+        F.col("seq").alias("sign_seq"),
+        F.translate("kind", "_", " ").alias("sign"),
+        election_kind().isin("clean", "unclean").alias("_elected"),
+    )
+
+
+def fault_times(faults: "DataFrame", shown: "DataFrame", troubles: "DataFrame") -> "DataFrame":
+    """A row a fault: when it was noticed, when a leader was elected, and when all was served and whole again.
+
+    ``shown`` is what :func:`signs` gives; ``troubles`` are intervals with a ``trouble``: ``out`` (a partition without
+    service), ``refused`` (a client) or ``lacking`` (too few replicas in sync).
+    """
+    known = faults.select(*_KEYS, "fault", "target", "began_us", "began_seq", "ended_us", "ended_seq", "open")
+    following = F.lead("began_seq").over(Window.partitionBy("session_id").orderBy("began_seq"))
+    until = F.greatest("ended_seq", F.coalesce(following, F.lit(_FOR_EVER)))
+    few = F.broadcast(known.select(*_KEYS, "began_seq", until.alias("until_seq"))).alias("fault")
+    own = F.col("fault.session_id") == F.col("other.session_id")
+    noticed = shown.alias("other").join(
+        few,
+        on=own & F.col("other.sign_seq").between(F.col("fault.began_seq"), F.col("fault.until_seq")),
+        how="inner",
+    )
+    felt = (
+        troubles.select("session_id", "trouble", "partition", *_of("began_seq", "ended_us", "open"))
+        .alias("other")
+        .join(
+            few,
+            on=own & F.col("other._began_seq").between(F.col("fault.began_seq"), F.col("fault.until_seq")),
+            how="inner",
+        )
+    )
+    first = F.min(F.struct("sign_seq", "sign_us", "sign"))
+    seen = noticed.groupBy("fault.session_id", "fault_id").agg(
+        first.alias("_first"), F.min(F.when(F.col("_elected"), F.col("sign_us"))).alias("elected_us")
+    )
+    out = F.col("trouble") == "out"
+    left = felt.groupBy("fault.session_id", "fault_id").agg(
+        F.size(F.collect_set(F.when(out, F.col("partition")))).cast("long").alias("partitions_out"),
+        _ended(out).alias("restored_us"),
+        _ended(F.lit(True)).alias("recovered_us"),
+        F.max("_open").alias("_left"),
+    )
+    times = known.join(F.broadcast(seen), on=list(_KEYS), how="left").join(
+        F.broadcast(left), on=list(_KEYS), how="left"
+    )
+    return (
+        times.withColumn("detected_us", F.col("_first.sign_us"))
+        .withColumn("detected_by", F.coalesce("_first.sign", F.lit("")))
+        .withColumn("partitions_out", F.coalesce("partitions_out", F.lit(0)))
+        .withColumn("unrecovered", F.coalesce("_left", F.lit(False)))
+        .select(
+            *(*_KEYS, "fault", "target", "began_us", "ended_us", "open", "detected_us", "detected_by", "elected_us"),
+            *("partitions_out", "restored_us", "recovered_us", "unrecovered"),
+            *((F.col(f"{how}_us") - F.col("began_us")).alias(f"time_to_{what}_us") for what, how in _ends().items()),
+        )
+    )
+
+
+def fault_means(times: "DataFrame") -> "DataFrame":
+    """Means over the faults of a session by name, and over all of them (an empty name)."""
+    each = times.withColumn("fault", F.explode(F.array(F.lit(""), F.col("fault"))))
+    mean = {"mttd_us": "time_to_detect_us", "mtte_us": "time_to_elect_us", "mttr_us": "time_to_recover_us"}
+    return each.groupBy("session_id", "fault").agg(
+        F.count(F.lit(1)).alias("faults"),
+        F.count("detected_us").alias("detected"),
+        F.count("recovered_us").alias("recovered"),
+        F.count(F.when(F.col("unrecovered"), F.lit(1))).alias("unrecovered_faults"),
+        *(F.round(F.mean(column)).cast("long").alias(name) for name, column in mean.items()),
+        F.max("time_to_restore_us").alias("rto_us"),
+    )
+
+
+def troubles(unavailability: "DataFrame", conditions: "DataFrame") -> "DataFrame":
+    """Everything that a fault can leave behind, as intervals."""
+    span = ("began_us", "began_seq", "ended_us", "ended_seq", "open")
+    scope = F.when(F.col("scope") == "partition", F.lit("out")).otherwise(F.lit("refused"))
+    out = unavailability.select("session_id", scope.alias("trouble"), "partition", *span)
+    lacking = conditions.filter(F.col("condition").isin("under_replicated", "offline"))
+    return out.unionByName(lacking.select("session_id", F.lit("lacking").alias("trouble"), "partition", *span))
+
+
+def _of(*names: str) -> list["Column"]:
+    return [F.col(name).alias(f"_{name}") for name in names]
+
+
+def _ends() -> dict[str, str]:
+    return {"detect": "detected", "elect": "elected", "restore": "restored", "recover": "recovered"}
+
+
+def _ended(which: "Column") -> "Column":
+    """When the last of these intervals ended; null if one never did."""
+    never = F.max(F.when(which, F.col("_open")))
+    return F.when(~never, F.max(F.when(which, F.col("_ended_us"))))

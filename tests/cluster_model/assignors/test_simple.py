@@ -4,10 +4,9 @@ import pytest
 from hypothesis import given
 
 from cluster_model.assignors.base import Member, Topics, in_order
-from cluster_model.assignors.racks import racks_matter
-from cluster_model.assignors.range_and_round_robin import RangeAssignor
+from cluster_model.assignors.range_and_round_robin import RangeAssignor, RoundRobinAssignor
 from cluster_model.assignors.registry import CLIENT_ASSIGNORS, SERVER_ASSIGNORS
-from cluster_model.assignors.round_robin import RoundRobinAssignor
+from cluster_model.assignors.sticky import racks_matter
 from tests.cluster_model.assignors.groups import (
     as_written,
     clusters,

@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cluster_model.assignors.base import Assignment, Assignor, Member, Topics
-from cluster_model.assignors.movements import Movements
-from cluster_model.assignors.sticky import CooperativeStickyAssignor, StickyAssignor
+from cluster_model.assignors.sticky import CooperativeStickyAssignor, Movements, StickyAssignor
 from tests.cluster_model.assignors.groups import (
     TOPICS,
     after,

@@ -5,9 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cluster_model.assignors.base import Member, Topics
-from cluster_model.assignors.levels import Levels
 from cluster_model.assignors.registry import SERVER_ASSIGNORS
-from cluster_model.assignors.uniform import Heterogeneous, UniformAssignor
+from cluster_model.assignors.uniform import Heterogeneous, Levels, UniformAssignor
 from tests.cluster_model.assignors.groups import (
     after,
     clusters,

@@ -3,8 +3,7 @@
 import pytest
 
 from cluster_model.model_checker.search import Explored, Search
-from cluster_model.model_checker.shape import Bounds
-from cluster_model.model_checker.transitions import Moves
+from cluster_model.model_checker.transitions import Bounds, Moves
 from cluster_model.protocol.versions import Profile
 
 

@@ -6,12 +6,10 @@ from typing import Any
 import pytest
 
 from cluster_model.broker.fetch import fetch_reads
-from cluster_model.broker.partition import following, leadership
-from cluster_model.model_checker import actors
-from cluster_model.model_checker.properties import LOG_MATCHING, STRONG_ISR, STUCK, WEAK_ISR
-from cluster_model.model_checker.search import Explored, Search
-from cluster_model.model_checker.shape import Bounds
-from cluster_model.model_checker.transitions import Moves
+from cluster_model.broker.partition import partition
+from cluster_model.model_checker import transitions
+from cluster_model.model_checker.search import LOG_MATCHING, STRONG_ISR, STUCK, WEAK_ISR, Explored, Search
+from cluster_model.model_checker.transitions import Bounds, Moves
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.versions import Profile
 from tests.support.breadth import some
@@ -65,11 +63,11 @@ def leaders_own(leader_leo: int, _needed: object) -> int:
 @pytest.mark.parametrize(
     ("where", "name", "planted", "breaks"),
     [
-        ([fetch_reads, actors], "check_epoch", never, STRONG_ISR),
-        ([leadership], "may_join_isr", joins, STRONG_ISR),
-        ([following], "truncation_by_epoch_end", keeps, LOG_MATCHING),
-        ([leadership], "high_watermark", leaders_own, STRONG_ISR),
-        ([leadership], "high_watermark", stands_still, STUCK),
+        ([fetch_reads, transitions], "check_epoch", never, STRONG_ISR),
+        ([partition], "may_join_isr", joins, STRONG_ISR),
+        ([partition], "truncation_by_epoch_end", keeps, LOG_MATCHING),
+        ([partition], "high_watermark", leaders_own, STRONG_ISR),
+        ([partition], "high_watermark", stands_still, STUCK),
     ],
 )
 def test_a_rule_that_is_left_out_is_found(

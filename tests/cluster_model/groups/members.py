@@ -6,11 +6,13 @@ from typing import Any
 from cluster_model.cluster import Cluster
 from cluster_model.kernel.event_loop import Payload
 from cluster_model.kernel.node_context import Port
-from cluster_model.protocol.config_key import ConfigValue
+from cluster_model.protocol.config_defs import ConfigValue
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.group_messages import (
     Assignment,
     CommittedOffset,
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
     FindCoordinatorRequest,
     FindCoordinatorResponse,
     HeartbeatRequest,
@@ -26,7 +28,6 @@ from cluster_model.protocol.group_messages import (
     SyncGroupRequest,
     SyncGroupResponse,
 )
-from cluster_model.protocol.messages_part import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
 from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, TopicSpec
 from cluster_model.spec.internal_topics import OFFSETS
 

@@ -3,11 +3,17 @@
 from collections.abc import Callable
 from typing import Any
 
-from cluster_model.coordinators.group.config import GroupConfig
-from cluster_model.coordinators.group.group_metadata import Answer, Group, State
+from cluster_model.coordinators.group.group_metadata import (
+    Answer,
+    Group,
+    GroupConfig,
+    GroupRecord,
+    GroupValue,
+    State,
+    decode,
+)
 from cluster_model.coordinators.group.membership import Membership
-from cluster_model.coordinators.group.records import GroupRecord, GroupValue, decode
-from cluster_model.protocol.config_key import ConfigValue
+from cluster_model.protocol.config_defs import ConfigValue
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.group_messages import (
     Assignment,

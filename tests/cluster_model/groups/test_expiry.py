@@ -2,10 +2,8 @@
 
 import pytest
 
-from cluster_model.coordinators.group.group_metadata import Group, State
+from cluster_model.coordinators.group.group_metadata import Group, GroupOffsets, OffsetAndMetadata, State
 from cluster_model.coordinators.group.offset_commits import deletable, expired
-from cluster_model.coordinators.group.offsets import GroupOffsets
-from cluster_model.coordinators.group.records import OffsetAndMetadata
 from cluster_model.protocol.group_messages import CONSUMER_PROTOCOL
 from cluster_model.protocol.versions import Profile
 from tests.cluster_model.groups.asking import ERROR

@@ -15,7 +15,7 @@ from cluster_model.protocol.admin_messages import (
     CreateTopicsResponse,
     DeleteTopicsRequest,
 )
-from cluster_model.protocol.config_key import ConfigValue
+from cluster_model.protocol.config_defs import ConfigValue
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.events import AdminAnswered, Event, GroupRebalanced
 from cluster_model.protocol.group_messages import FindCoordinatorRequest
@@ -23,7 +23,7 @@ from cluster_model.protocol.messages import NOBODY
 from cluster_model.protocol.versions import Profile
 from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, GroupSpec, ProducerSpec, TopicSpec
 from cluster_model.spec.internal_topics import OFFSETS, TRANSACTIONS
-from faults.declarations.action import Action
+from faults.declarations.fault import Action
 from faults.injector import FaultBoard
 
 SECOND = 1_000_000

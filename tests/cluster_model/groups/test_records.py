@@ -2,8 +2,8 @@
 
 import pytest
 
-from cluster_model.coordinators.group.offsets import GroupOffsets
-from cluster_model.coordinators.group.records import (
+from cluster_model.coordinators.group.group_metadata import (
+    GroupOffsets,
     GroupRecord,
     GroupValue,
     OffsetAndMetadata,
@@ -12,7 +12,7 @@ from cluster_model.coordinators.group.records import (
     decode,
     encode,
 )
-from cluster_model.log.keys import named
+from cluster_model.log.record_keys import named
 from cluster_model.protocol.group_messages import Assignment, Subscription
 
 COMMIT = OffsetAndMetadata(42, 3, "half = done", 1_000, -1)

@@ -2,7 +2,14 @@
 
 import pytest
 
-from cluster_model.coordinators.group.resetting import Known, Reset, ResetError, Strategy, new_offset, refusal
+from cluster_model.coordinators.group.consumer_groups_tool import (
+    Known,
+    Reset,
+    ResetError,
+    Strategy,
+    new_offset,
+    refusal,
+)
 
 P = "orders-1"
 NOTHING = Known(start=10, end=90)

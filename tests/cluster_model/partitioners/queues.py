@@ -1,7 +1,6 @@
 """A producer's queues, just enough of them to drive a partitioner as an accumulator does."""
 
-from cluster_model.clients.producer.interface import Queue, Topic
-from cluster_model.clients.producer.partitioners import Placement
+from cluster_model.clients.producer.partitioners import Placement, Queue, Topic
 
 
 class Waiting:

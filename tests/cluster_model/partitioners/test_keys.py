@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from cluster_model.clients.producer.partitioners import PartitionerConfig, Version, partitioner_of
 from cluster_model.kernel.rng import Stream
-from cluster_model.util.murmur import murmur2, partition_for_key
+from cluster_model.util.deterministic_math import murmur2, partition_for_key
 from tests.cluster_model.partitioners.queues import Waiting
 
 # key, murmur2, then its partition among 3, 6 and 12.

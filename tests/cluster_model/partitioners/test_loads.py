@@ -6,9 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cluster_model.clients.producer.interface import Queue
-from cluster_model.clients.producer.loads import Latencies, load_table
-from cluster_model.clients.producer.uniform import UniformPartitioner
+from cluster_model.clients.producer.partitioners import Latencies, Queue, UniformPartitioner, load_table
 from cluster_model.kernel.rng import Stream
 from tests.cluster_model.partitioners.queues import Waiting
 

@@ -7,10 +7,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cluster_model.clients.producer.partitioners import PartitionerConfig, Placement, Version, partitioner_of
-from cluster_model.clients.producer.round_robin import RoundRobinDefault, RoundRobinPartitioner, after, turn
-from cluster_model.clients.producer.sticky import StickyPartitioner
-from cluster_model.clients.producer.uniform import UniformPartitioner
+from cluster_model.clients.producer.partitioners import (
+    PartitionerConfig,
+    Placement,
+    RoundRobinDefault,
+    RoundRobinPartitioner,
+    StickyPartitioner,
+    UniformPartitioner,
+    Version,
+    after,
+    partitioner_of,
+    turn,
+)
 from cluster_model.kernel.rng import Stream
 from tests.cluster_model.partitioners.queues import Waiting, send
 

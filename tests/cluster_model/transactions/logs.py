@@ -1,9 +1,9 @@
 """A leader's log with transactions in it, written batch by batch."""
 
-from cluster_model.broker.partition.leadership import AppendResult
-from cluster_model.protocol.batch import ABORT, COMMIT, PLAIN, TRANSACTIONAL
+from cluster_model.broker.partition.partition import AppendResult
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.messages import ProduceRequest
+from cluster_model.protocol.records import ABORT, COMMIT, PLAIN, TRANSACTIONAL
 from tests.cluster_model.leaders import LeaderRig
 
 P = "t-0"

@@ -8,8 +8,7 @@ from cluster_model.coordinators.transaction.transaction_coordinator import Trans
 from cluster_model.coordinators.transaction.transaction_metadata import TxnState
 from cluster_model.kernel.event_loop import Payload
 from cluster_model.kernel.node_context import Port
-from cluster_model.protocol.batch import TRANSACTIONAL
-from cluster_model.protocol.config_key import ConfigValue
+from cluster_model.protocol.config_defs import ConfigValue
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.group_messages import TRANSACTION, FindCoordinatorRequest, FindCoordinatorResponse
 from cluster_model.protocol.messages import (
@@ -19,6 +18,7 @@ from cluster_model.protocol.messages import (
     ProduceRequest,
     ProduceResponse,
 )
+from cluster_model.protocol.records import TRANSACTIONAL
 from cluster_model.protocol.transaction_messages import (
     AddOffsetsToTxnRequest,
     AddOffsetsToTxnResponse,

@@ -4,15 +4,13 @@ from random import Random
 
 import pytest
 
-from cluster_model.clients.consumer.aborted import handed_out
-from cluster_model.log.empty_markers import empty_markers
-from cluster_model.log.log_cleaner import clean, to_clean
+from cluster_model.clients.consumer.fetcher import handed_out
+from cluster_model.log.log_cleaner import clean, empty_markers, to_clean
 from cluster_model.log.replica_log import ReplicaLog
-from cluster_model.protocol.batch import ABORT, PLAIN
+from cluster_model.protocol.configs import NEVER
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.group_messages import CommittedOffset, OffsetFetchRequest, TxnOffsetCommitRequest
-from cluster_model.protocol.records import Cleaned
-from cluster_model.protocol.rules import NEVER
+from cluster_model.protocol.records import ABORT, PLAIN, Cleaned
 from tests.cluster_model.transactions.logs import Writer
 from tests.cluster_model.transactions.talks import Talk
 from tests.support.breadth import many

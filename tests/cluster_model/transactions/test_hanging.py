@@ -2,7 +2,7 @@
 
 import pytest
 
-from cluster_model.coordinators.transaction.looking import STATE_NAMES
+from cluster_model.coordinators.transaction.transaction_coordinator import STATE_NAMES
 from cluster_model.coordinators.transaction.transaction_metadata import TxnState
 from cluster_model.coordinators.transaction.transactions_tool import (
     OpenTransaction,
@@ -13,14 +13,15 @@ from cluster_model.coordinators.transaction.transactions_tool import (
     open_at,
     producer_table,
 )
-from cluster_model.protocol.admin_messages_part import (
+from cluster_model.protocol.errors import KafkaError
+from cluster_model.protocol.transaction_messages import (
     ActiveProducer,
     DescribeProducersRequest,
     DescribeTransactionsRequest,
     ListTransactionsRequest,
+    TxnMarker,
+    WriteTxnMarkersRequest,
 )
-from cluster_model.protocol.errors import KafkaError
-from cluster_model.protocol.transaction_messages import TxnMarker, WriteTxnMarkersRequest
 from tests.cluster_model.transactions.talks import Script, Talk
 
 E = KafkaError

@@ -1,14 +1,13 @@
 """Transactions in one log (KIP-98): the last stable offset, the index of aborted ones, fences, what rebuilds them."""
 
-from cluster_model.broker.partition.leadership import AppendResult
-from cluster_model.log.batch_store import Lineages
+from cluster_model.broker.partition.partition import AppendResult
+from cluster_model.log.batch_store import Lineages, PastLineages
 from cluster_model.log.log_cleaner import clean, to_clean
-from cluster_model.log.past import PastLineages
 from cluster_model.log.replica_log import ReplicaLog
 from cluster_model.log.transaction_index import AbortedTxn
-from cluster_model.protocol.batch import COMMIT, PLAIN
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.messages import PartitionState
+from cluster_model.protocol.records import COMMIT, PLAIN
 from tests.cluster_model.transactions.logs import P, Writer
 
 E = KafkaError

@@ -2,11 +2,10 @@
 
 import pytest
 
-from cluster_model.coordinators.group.loading import found_in
+from cluster_model.coordinators.group.group_metadata import OffsetAndMetadata, OffsetRecord, encode
+from cluster_model.coordinators.group.group_metadata_manager import found_in
 from cluster_model.coordinators.group.offset_commits import may_commit_in_transaction
-from cluster_model.coordinators.group.records import OffsetAndMetadata, OffsetRecord, encode
 from cluster_model.protocol.admin_messages import DeleteTopicsRequest
-from cluster_model.protocol.batch import ABORT, COMMIT, TRANSACTIONAL, Batch
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.group_messages import (
     CommittedOffset,
@@ -17,6 +16,7 @@ from cluster_model.protocol.group_messages import (
     TxnOffsetCommitRequest,
     TxnOffsetCommitResponse,
 )
+from cluster_model.protocol.records import ABORT, COMMIT, TRANSACTIONAL, Batch
 from cluster_model.spec.internal_topics import OFFSETS
 from tests.cluster_model.again import comes_out_again
 from tests.cluster_model.groups.tables import Table

@@ -2,8 +2,8 @@
 
 import pytest
 
-from cluster_model.broker.offsets import list_offset
-from cluster_model.clients.consumer.aborted import handed_out
+from cluster_model.broker.request_handler import list_offset
+from cluster_model.clients.consumer.fetcher import handed_out
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.messages import (
     CONSUMER,

@@ -4,8 +4,7 @@ from typing import Any
 
 import pytest
 
-from cluster_model.coordinators.transaction.records import TxnValue, encode
-from cluster_model.coordinators.transaction.transaction_metadata import Metadata, TxnState
+from cluster_model.coordinators.transaction.transaction_metadata import Metadata, TxnState, TxnValue, encode
 from cluster_model.coordinators.transaction.transaction_state_manager import RETRY_US, After, Registry, Write
 from cluster_model.protocol.errors import KafkaError
 from tests.cluster_model.leaders import Wire

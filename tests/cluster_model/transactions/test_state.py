@@ -2,7 +2,6 @@
 
 import pytest
 
-from cluster_model.coordinators.transaction.records import TxnValue, decode, encode
 from cluster_model.coordinators.transaction.transaction_metadata import (
     IDLE,
     LAST_EPOCH,
@@ -10,6 +9,9 @@ from cluster_model.coordinators.transaction.transaction_metadata import (
     Metadata,
     Transit,
     TxnState,
+    TxnValue,
+    decode,
+    encode,
 )
 from cluster_model.protocol.errors import KafkaError
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from cluster_model.controller.zookeeper import zk
+from cluster_model.controller.zookeeper import kafka_zk_client
 from cluster_model.protocol.admin_messages import (
     AlterableConfig,
     AlterConfigsResource,
@@ -180,7 +180,7 @@ def stale_version(kafka: str) -> Watched:
     rig.run(1)
     path = "/brokers/topics/orders/partitions/0/state"
     rig.note("somebody else writes the state node")
-    rig.control(4).session.ask(zk.put(path, rig.plane.service.tree.nodes[path].data), ("errands", -1))
+    rig.control(4).session.ask(kafka_zk_client.put(path, rig.plane.service.tree.nodes[path].data), ("errands", -1))
     rig.run(0.1)
     rig.note("broker 3 is paused; a record is written; nothing comes of the leader's attempts")
     rig.cluster.pause(3)

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from cluster_model.controller.zookeeper import zk
+from cluster_model.controller.zookeeper import kafka_zk_client
 from cluster_model.controller.zookeeper.controller_event_queue import Task
 from cluster_model.snapshots import pack, unpack
 from tests.cluster_model.zk_controller.rigs import Watched
@@ -31,7 +31,7 @@ def gathered(rig: Watched) -> list[int]:
 
 def moved(rig: Watched) -> None:
     """Somebody else becomes controller, as the next write finds out."""
-    rig.control(4).session.ask(zk.put("/controller_epoch", (7,)), ("errands", -1))
+    rig.control(4).session.ask(kafka_zk_client.put("/controller_epoch", (7,)), ("errands", -1))
 
 
 ENDS: dict[str, Callable[[Watched], None]] = {

@@ -4,12 +4,11 @@ from typing import Any
 
 import pytest
 
-from cluster_model.controller.zookeeper import zk
+from cluster_model.controller.zookeeper import kafka_zk_client
+from cluster_model.controller.zookeeper.broker_side import REGISTER_AGAIN, Errands
 from cluster_model.controller.zookeeper.controller_context import Where
 from cluster_model.controller.zookeeper.controller_event_queue import Hands
-from cluster_model.controller.zookeeper.errands import REGISTER_AGAIN, Errands
-from cluster_model.controller.zookeeper.kafka_zk_client import BrokerNode
-from cluster_model.controller.zookeeper.zk import Answer
+from cluster_model.controller.zookeeper.kafka_zk_client import Answer, BrokerNode
 from cluster_model.protocol.admin_messages import CreatableTopic, CreateTopicsRequest, DeleteTopicsRequest
 from cluster_model.protocol.messages import NOBODY
 from cluster_model.zookeeper.messages import ZkError
@@ -32,7 +31,7 @@ def test_a_controller_that_becomes_one_again_looks_at_leaderships_once_a_period(
     rig.run(1)
     rig.cluster.pause(2)
     rig.cluster.pause(3)
-    rig.control(1).session.ask(zk.delete("/controller"), ("errands", -1))
+    rig.control(1).session.ask(kafka_zk_client.delete("/controller"), ("errands", -1))
     rig.run(1)
     rig.cluster.resume(2)
     rig.cluster.resume(3)
@@ -74,9 +73,9 @@ def test_a_broker_is_registered_by_the_node_of_its_own_session_alone(made: bool,
     hands = Hands(port, lambda _event: None)  # type: ignore[arg-type]
     errands = Errands(3, "a", 5 * SECOND, hands, ask, epochs.append, lambda *_given: None, lambda _found: None)
     errands.lane.put("register", 77)
-    assert asked == [zk.create("/brokers/ids/3", BrokerNode("a"), ephemeral=True)]
+    assert asked == [kafka_zk_client.create("/brokers/ids/3", BrokerNode("a"), ephemeral=True)]
     errands.lane.answered(tokens[-1], Answer(ZkError.OK if made else ZkError.NODE_EXISTS))
-    assert asked[1:] == [zk.get("/brokers/ids/3")]
+    assert asked[1:] == [kafka_zk_client.get("/brokers/ids/3")]
     errands.lane.answered(tokens[-1], Answer(ZkError.OK, BrokerNode("a"), 0, 123, owner))
     assert epochs == ([123] if registered else [])
     assert port.timers == ([] if registered else [(5 * SECOND, REGISTER_AGAIN, 77)])

@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import pytest
 
-from cluster_model.controller.zookeeper import zk
+from cluster_model.controller.zookeeper import kafka_zk_client
 from cluster_model.protocol.admin_messages import ElectLeadersRequest
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.messages import NOBODY
@@ -214,7 +214,9 @@ def test_a_failed_conditional_write_is_repeated_until_a_decision_comes() -> None
     )
     rig.run(1)
     state = rig.plane.service.tree.nodes["/brokers/topics/orders/partitions/0/state"]
-    rig.control(2).session.ask(zk.put("/brokers/topics/orders/partitions/0/state", state.data), ("isr", -1))
+    rig.control(2).session.ask(
+        kafka_zk_client.put("/brokers/topics/orders/partitions/0/state", state.data), ("isr", -1)
+    )
     rig.run(0.1)
     assert rig.record("orders-0").partition_epoch == 1
     config_session = rig.plane.session_us
@@ -348,7 +350,7 @@ def test_deleting_the_controllers_node_moves_the_controller(kafka: str) -> None:
     """What administrators do by hand: the old controller resigns, whoever is first is the next one."""
     rig = Watched.of(kafka)
     rig.run(1)
-    rig.control(3).session.ask(zk.delete("/controller"), ("errands", -1))
+    rig.control(3).session.ask(kafka_zk_client.delete("/controller"), ("errands", -1))
     rig.run(1)
     active = [broker for broker in (1, 2, 3) if rig.control(broker).controller.is_active]
     assert active == [rig.plane.active()]
@@ -363,7 +365,7 @@ def test_a_controller_of_the_past_cannot_write_since_2_1(kafka: str, writes: boo
     """KAFKA-6082: every write has the version of /controller_epoch as its condition."""
     rig = Watched.of(kafka, config={"auto.leader.rebalance.enable": False})
     rig.run(1)
-    rig.control(3).session.ask(zk.put("/controller_epoch", (7,)), ("errands", -1))
+    rig.control(3).session.ask(kafka_zk_client.put("/controller_epoch", (7,)), ("errands", -1))
     rig.run(0.1)
     rig.cluster.crash(2)
     rig.run(rig.plane.session_us / SECOND + 3)

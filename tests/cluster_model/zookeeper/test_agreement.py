@@ -1,20 +1,23 @@
 """Corners of the agreement: what a new leader takes over, epochs, gaps, and sessions that are over."""
 
-from cluster_model.zookeeper.leader import SYNCED
+from cluster_model.zookeeper.leader import SYNCED, SessionTracker
 from cluster_model.zookeeper.messages import (
+    AckEpoch,
     Closed,
     Create,
+    FollowerInfo,
+    LeaderInfo,
     Origin,
+    Proposal,
     Reply,
     Result,
+    ServerState,
     SetData,
     Txn,
     WatchEvent,
     WatchKind,
     ZkError,
 )
-from cluster_model.zookeeper.peers import AckEpoch, FollowerInfo, LeaderInfo, Proposal, ServerState
-from cluster_model.zookeeper.sessions import SessionTracker
 from tests.cluster_model.zookeeper.rigs import LATENCY, SECOND, TICK, Rig
 
 START = ((1, Create("/a", (0,))),)

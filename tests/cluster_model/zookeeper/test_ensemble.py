@@ -2,9 +2,9 @@
 
 import pytest
 
+from cluster_model.zookeeper.data_tree import COMMIT_LOG_COUNT
 from cluster_model.zookeeper.ensemble import ZooKeeperService
 from cluster_model.zookeeper.messages import Create, GetData, SetData, ZkError
-from cluster_model.zookeeper.store import COMMIT_LOG_COUNT
 from tests.cluster_model.zookeeper.rigs import MS, SECOND, TICK, TIMEOUT, Rig
 
 START = ((1, Create("/a", (0,))), (1, Create("/mine", (), ephemeral=True)))

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from cluster_model.zookeeper.data_tree import Tree
+from cluster_model.zookeeper.data_tree import ClientWatches, Tree, WatchTable
 from cluster_model.zookeeper.messages import (
     Check,
     CloseSession,
@@ -21,7 +21,6 @@ from cluster_model.zookeeper.messages import (
     Write,
     ZkError,
 )
-from cluster_model.zookeeper.watches import ClientWatches, WatchTable
 
 MINE, OTHER = 1, 2
 CREATED, DELETED = WatchKind.NODE_CREATED, WatchKind.NODE_DELETED

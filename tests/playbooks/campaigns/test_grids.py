@@ -13,14 +13,20 @@ from playbooks.campaign.parquet_rows import batch_of, rows_in
 from playbooks.campaign.run_rows import Row
 from playbooks.campaign.runner import keep_first, run_campaign
 from playbooks.campaign.store import CampaignError, open_campaign, read_head
-from playbooks.campaign.workloads.grid_workload import GridPlan
-from playbooks.campaign.workloads.plan_file import PlanError, read_plan, write_plan
-from playbooks.campaign.workloads.results import result_of, text_of
-from playbooks.campaign.workloads.varying import Varying, matrix_of, plan_of, run_jobs
+from playbooks.campaign.workloads.fuzz_workload import PlanError, read_plan, write_plan
+from playbooks.campaign.workloads.grid_workload import (
+    GridPlan,
+    Varying,
+    matrix_of,
+    plan_of,
+    result_of,
+    run_jobs,
+    text_of,
+)
 from playbooks.engine.replay import replay
-from playbooks.engine.running import start_session
+from playbooks.engine.session_runner import start_session
 from playbooks.engine.worker_pool import run_all
-from playbooks.model.grid import Axis, Grid
+from playbooks.model.playbook import Axis, Grid
 from playbooks.parser.loader import loads
 from playbooks.recording.reader import read_session
 from tests.playbooks.storms.small import plan as storm

@@ -1,9 +1,8 @@
 """Playbooks that go wrong, with much in them that has nothing to do with it."""
 
 from playbooks.parser.loader import loads
-from playbooks.shrink.bench import Bench
-from playbooks.shrink.journal import Journal
-from playbooks.shrink.search import Budget
+from playbooks.shrink.oracle import Journal
+from playbooks.shrink.search import Bench, Budget
 from playbooks.shrink.shrinker import Found, Origin, Shrunk, look, shrink
 
 LOST_TAIL = """

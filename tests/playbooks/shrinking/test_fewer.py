@@ -6,13 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from playbooks.shrink.bench import Bench, Ticket
-from playbooks.shrink.candidate import Decision, Draft
-from playbooks.shrink.fewer import after_it_came, by_parts, chained, parts, refused_steps
-from playbooks.shrink.journal import Journal
-from playbooks.shrink.oracle import HELD, LOST, Verdict
-from playbooks.shrink.search import Best, Budget, Search, SpentError, Tally
-from playbooks.shrink.tree import Word, read
+from playbooks.shrink.candidate import Decision, Draft, Word, read
+from playbooks.shrink.oracle import HELD, LOST, Journal, Verdict
+from playbooks.shrink.passes import after_it_came, by_parts, chained, parts, refused_steps
+from playbooks.shrink.search import Bench, Best, Budget, Search, SpentError, Tally, Ticket
 
 Oracle = Callable[[frozenset[int]], bool]
 

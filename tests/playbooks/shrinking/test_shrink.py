@@ -4,18 +4,14 @@ from pathlib import Path
 
 import pytest
 
-from playbooks.engine.running import start_session
+from playbooks.engine.session_runner import start_session
 from playbooks.library.bundled import path_of
 from playbooks.parser.loader import load, loads
-from playbooks.results.wrongs import wrongs_of
-from playbooks.shrink.bench import Bench
+from playbooks.results.result import wrongs_of
 from playbooks.shrink.candidate import Draft
-from playbooks.shrink.findings import KeyUnknownError, NothingWrongError, asserted
-from playbooks.shrink.journal import Journal, JournalError
-from playbooks.shrink.oracle import judge
-from playbooks.shrink.search import Search
-from playbooks.shrink.shrinker import SPENT, STOPPED, WHOLE, Found, Origin, look, shrink
-from playbooks.shrink.written import written
+from playbooks.shrink.oracle import Journal, JournalError, KeyUnknownError, NothingWrongError, asserted, judge
+from playbooks.shrink.search import Bench, Search
+from playbooks.shrink.shrinker import SPENT, STOPPED, WHOLE, Found, Origin, look, shrink, written
 from tests.playbooks.shrinking.inputs import LOST, LOST_TAIL, found, shrunk
 
 DIVERGED = "violation:log-matching"

@@ -6,16 +6,13 @@ from pathlib import Path
 import pytest
 
 from cluster_model.checker.root_cause.findings import DUPLICATE, LOST, Finding
-from playbooks.campaign.coverage import coverage_of
-from playbooks.campaign.grouping import groups_of
-from playbooks.campaign.run_rows import Found, Row
+from playbooks.campaign.run_rows import Found, Row, coverage_of, groups_of
 from playbooks.campaign.runner import run_campaign
 from playbooks.campaign.store import CampaignError, open_campaign
 from playbooks.campaign.workloads.fuzz_workload import Plan, plan_of
-from playbooks.library.presets import found
+from playbooks.library.bundled import found
 from playbooks.parser.loader import load, loads
-from playbooks.results.surprise import why_expected
-from playbooks.results.wrongs import Wrong
+from playbooks.results.result import Wrong, why_expected
 from tests.playbooks.storms.small import plan, text
 from tests.support.breadth import many
 

@@ -6,10 +6,9 @@ import pytest
 
 from playbooks.errors import PlaybookError
 from playbooks.fuzz.protocol_states import STATES
-from playbooks.fuzz.seeds import Dice, run_seed
-from playbooks.fuzz.swarm import candidates_of, cell_of
-from playbooks.library.presets import presets
-from playbooks.model.ranges import Ranges
+from playbooks.fuzz.runner import Dice, candidates_of, cell_of, run_seed
+from playbooks.library.bundled import presets
+from playbooks.model.playbook import Ranges
 from playbooks.parser.loader import loads
 from tests.playbooks.storms.small import GROUP, plan, text
 

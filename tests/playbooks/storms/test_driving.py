@@ -10,12 +10,11 @@ import pytest
 
 from playbooks.campaign.run_rows import Row
 from playbooks.campaign.store import open_campaign
-from playbooks.campaign.workloads.fuzz_workload import plan_of
-from playbooks.campaign.workloads.writing import keep_run, playbook_text
+from playbooks.campaign.workloads.fuzz_workload import keep_run, plan_of, playbook_text
 from playbooks.engine.session import Session
 from playbooks.fuzz.protocol_states import NOTHING
 from playbooks.fuzz.runner import drive
-from playbooks.library.presets import found, presets
+from playbooks.library.bundled import found, presets
 from playbooks.parser.loader import load, loads
 from tests.playbooks.storms.small import GROUP, plan, text
 from tests.support.breadth import many, some

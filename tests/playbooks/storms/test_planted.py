@@ -9,22 +9,19 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from cluster_model.broker.partition import leadership
-from cluster_model.broker.partition.completed import Completed
-from cluster_model.broker.partition.leadership import Leadership
-from cluster_model.broker.partition.partition import Replica
+from cluster_model.broker.partition import partition
+from cluster_model.broker.partition.partition import Completed, Leadership, Replica
 from cluster_model.broker.partition.producer_state import ProducerMemory
-from cluster_model.controller.kraft import replication_control
-from cluster_model.controller.kraft.replication_control import ReplicationControl
+from cluster_model.controller.kraft import replication_control_manager
+from cluster_model.controller.kraft.replication_control_manager import ReplicationControl
 from cluster_model.controller.rules import kraft_partition_changes
 from cluster_model.log.leader_epoch_cache import EpochCache
 from cluster_model.log.transaction_index import Transactions
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.messages import PartitionState
 from playbooks.campaign.workloads.fuzz_workload import Plan, plan_of
-from playbooks.library.presets import found
-from playbooks.parser.changing import changed
-from playbooks.parser.loader import load
+from playbooks.library.bundled import found
+from playbooks.parser.loader import changed, load
 from tests.playbooks.storms.small import plan
 
 Patch = pytest.MonkeyPatch
@@ -50,11 +47,11 @@ def acknowledges_at_once(patch: Patch) -> None:
 
 
 def commits_what_it_has(patch: Patch) -> None:
-    patch.setattr(leadership, "high_watermark", lambda leo, _needed: leo)
+    patch.setattr(partition, "high_watermark", lambda leo, _needed: leo)
 
 
 def lets_anybody_join(patch: Patch) -> None:
-    patch.setattr(leadership, "may_join_isr", lambda *_words: True)
+    patch.setattr(partition, "may_join_isr", lambda *_words: True)
 
 
 def forgets_who_waits(patch: Patch) -> None:
@@ -95,7 +92,7 @@ def keeps_the_dead_in_sync(patch: Patch) -> None:
 
 
 def takes_any_isr(patch: Patch) -> None:
-    patch.setattr(replication_control, "judge_kraft", lambda *_words, **_named: KafkaError.NONE)
+    patch.setattr(replication_control_manager, "judge_kraft", lambda *_words, **_named: KafkaError.NONE)
     patch.setattr(Leadership, "_eligible", lambda _self, _broker, _remote: True)
     lets_anybody_join(patch)
 

@@ -7,25 +7,21 @@ from pathlib import Path
 from typing import Final
 
 from playbooks.engine.replay import playbook_of
-from playbooks.exit_codes import BAD_INPUT, INTERNAL
+from playbooks.errors import BAD_INPUT, INTERNAL
 from playbooks.model.playbook import Playbook
 from playbooks.parser.loader import read_text
 from playbooks.parser.settings import SettingError
 from playbooks.recording.reader import Recorded, read_session
-from playbooks.safety_check.asking import Asked, ask, check_wording, prepare
-from playbooks.safety_check.check import STALL_US
-from playbooks.safety_check.errand import AskingError
-from playbooks.safety_check.report import WitnessError, witness
-from playbooks.safety_check.start_point import At, Standing, StandingError, of_playbook, of_session
-from playbooks.safety_check.words import EXIT_CODES, headline, lines, title, to_json
-from playbooks.session_format.session_errors import SessionError
-from playbooks.session_format.session_files import sessions_root
+from playbooks.safety_check.check import STALL_US, Asked, ask, check_wording, prepare
+from playbooks.safety_check.report import EXIT_CODES, WitnessError, headline, lines, title, to_json, witness
+from playbooks.safety_check.simulation import AskingError
+from playbooks.safety_check.start_point import At, StartPoint, StartPointError, of_playbook, of_session
+from playbooks.session_format.session_files import SessionError, sessions_root
 from playbooks.session_format.session_finder import find_session
 from playbooks.units import DURATION_ALLOWED, UnitError, duration_us
 from tui.output.command_end import ended, to_text, write
-from tui.output.console import answers, complain, people, print_document, say
-from tui.output.progress import Telling
-from tui.session.chosen import choose, settings_of
+from tui.output.console import Telling, answers, complain, people, print_document, say
+from tui.session.playbook_choice import choose, settings_of
 
 _STYLES: Final = {"safe": "bold green", "refused": "bold yellow", "inconclusive": "bold yellow"}
 _WITNESSED: Final = ("loses", "violates", "stalls")
@@ -63,7 +59,7 @@ def run_ask(request: Request) -> int:
     def work() -> int:
         try:
             return _ask(request)
-        except (_RefusedError, StandingError, SettingError) as error:
+        except (_RefusedError, StartPointError, SettingError) as error:
             complain(str(error))
             return BAD_INPUT
         except (AskingError, WitnessError) as error:
@@ -144,7 +140,7 @@ def _witness(request: Request, asked: Asked) -> tuple[Path | None, str]:
     return (path, "") if write("--witness", path, text) else (None, "")
 
 
-def _standing(found: Recorded | tuple[Playbook, int], at: At, tell: Callable[[str], None]) -> tuple[str, Standing]:
+def _standing(found: Recorded | tuple[Playbook, int], at: At, tell: Callable[[str], None]) -> tuple[str, StartPoint]:
     """The place to ask at, and what people call the session."""
     if isinstance(found, Recorded):
         for note in found.notes:

@@ -7,18 +7,14 @@ from typing import Any, Final
 
 from rich.console import Console
 
-from playbooks.diff.compare import Comparison, compare
 from playbooks.diff.sections import Row, Section
-from playbooks.diff.session_diff import Parting, Told
+from playbooks.diff.session_diff import Comparison, Parting, Told, compare
 from playbooks.engine.expectations import seconds
-from playbooks.errors import counted
-from playbooks.exit_codes import BAD_INPUT, FAILED, OK
-from playbooks.session_format.session_errors import SessionError
-from playbooks.session_format.session_files import sessions_root
+from playbooks.errors import BAD_INPUT, FAILED, OK, counted
+from playbooks.session_format.session_files import SessionError, sessions_root
 from playbooks.session_format.session_finder import find_session
 from tui.output.command_end import to_text
-from tui.output.console import answers, complain, people, print_document, say
-from tui.output.progress import Telling
+from tui.output.console import Telling, answers, complain, people, print_document, say
 
 TEXT_LINES: Final = 24
 """Lines of the playbooks' difference that are shown; the rest is counted."""

@@ -7,19 +7,16 @@ from pathlib import Path
 from typing import Any
 
 from cluster_model.model_checker.search import Broken, Explored, Search
-from cluster_model.model_checker.shape import Bounds
-from cluster_model.model_checker.transitions import Moves, Step
+from cluster_model.model_checker.transitions import Bounds, Moves, Step
 from cluster_model.protocol.errors import ModelError
 from cluster_model.protocol.versions import Profile
 from playbooks.engine.manual_session import ManualSession
-from playbooks.exit_codes import BAD_INPUT, FAILED, INCONCLUSIVE, OK
-from playbooks.model_checking.exploration import MEANINGS, playbook
-from playbooks.model_checking.file import LIMITS, Exploration, find, presets
+from playbooks.errors import BAD_INPUT, FAILED, INCONCLUSIVE, OK
+from playbooks.model_checking.exploration import LIMITS, MEANINGS, Exploration, find, playbook, presets
 from playbooks.parser.loader import loads
 from playbooks.session_format.filesystem import put_in_place
 from tui.output.command_end import ended, to_text
-from tui.output.console import answers, complain, people, print_document, say, table
-from tui.output.progress import Telling
+from tui.output.console import Telling, answers, complain, people, print_document, say, table
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,32 +6,128 @@ from collections.abc import Callable, Sequence
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
-from playbooks.errors import counted
-from playbooks.exit_codes import BAD_INPUT, FAILED, INCONCLUSIVE, INTERNAL, INTERRUPTED, OK
-from playbooks.export.exporting import ExportError, export
+from playbooks.errors import BAD_INPUT, FAILED, INCONCLUSIVE, INTERNAL, INTERRUPTED, OK, counted
+from playbooks.export.playbook_writer import ExportError, export
 from playbooks.parser.loader import load, loads
 from playbooks.parser.settings import SettingError
 from playbooks.recording.reader import read_session
-from playbooks.session_format.session_errors import SessionError
-from playbooks.session_format.session_files import sessions_root
+from playbooks.session_format.session_files import SessionError, sessions_root
 from playbooks.session_format.session_finder import find_session
-from playbooks.shrink.bench import Bench
-from playbooks.shrink.candidate import digest
-from playbooks.shrink.findings import KeyUnknownError, NothingWrongError
-from playbooks.shrink.journal import Journal, JournalError
-from playbooks.shrink.oracle import judged
-from playbooks.shrink.search import Budget, Search
-from playbooks.shrink.shrinker import STOPPED, WHOLE, Found, Origin, ShrinkError, Shrunk, look, shrink
-from playbooks.shrink.written import written
+from playbooks.shrink.candidate import digest, flow
+from playbooks.shrink.oracle import Journal, JournalError, KeyUnknownError, NothingWrongError, Verdict, judged
+from playbooks.shrink.search import Bench, Budget, Search
+from playbooks.shrink.shrinker import (
+    STOPPED,
+    WHOLE,
+    Found,
+    Origin,
+    Row,
+    ShrinkError,
+    Shrunk,
+    Size,
+    look,
+    shrink,
+    without_it,
+    written,
+)
 from playbooks.units import UnitError, duration_us
 from playbooks.version import VERSION
-from tui.cli.analysis.shrink_lines import document, print_shrunk, so_far
 from tui.output.command_end import ended, to_text, write
-from tui.output.console import complain, people, print_document, say
-from tui.output.progress import Telling
-from tui.session.chosen import choose, settings_of
+from tui.output.console import Telling, answers, complain, people, print_document, say, table
+from tui.session.playbook_choice import choose, settings_of
+
+# What ``floodmark shrink`` prints: how far it is, the passes, and what was written.
+
+
+HEADS = ("pass", "tried", "kept", "steps", "records", "simulated")
+
+
+def so_far(search: Search) -> str:
+    """How far it is: ``12 runs, 5 steps, 17.2s simulated``."""
+    best = search.best
+    runs = counted(search.bench.runs, "run")
+    limit = f" of {search.budget.runs}" if search.budget.runs >= 0 else ""
+    left = search.budget.left_s
+    ends = f", {left:.0f} s left" if left >= 0 else ""
+    return (
+        f"{runs}{limit}{ends}: {counted(len(best.draft.steps), 'step')}, {_tenths(best.verdict.virtual_us)} simulated"
+    )
+
+
+def print_shrunk(shrunk: Shrunk, out: Path, verdict: Verdict) -> None:
+    """The table of passes, the steps that are left, and where they were written."""
+    console = answers()
+    table(console, HEADS, [_row(each) for each in shrunk.rows])
+    needed = dict(shrunk.needed)
+    say(console, "")
+    say(console, shrunk.told)
+    for place, step in enumerate(shrunk.draft.steps, 1):
+        why = f"   without it: {without_it(needed[step.number], shrunk.found.keys)}" if step.number in needed else ""
+        say(console, f"  {place:>3}  {flow(step.keys)[1:-1]}{why}")
+    if shrunk.ended == WHOLE:
+        say(console, f"shrunk   in {counted(shrunk.runs, 'run')}: without any one of these it is gone", "bold")
+    else:
+        why = "stopped" if shrunk.ended == STOPPED else "the budget is used up"
+        say(console, f"shrunk   {why} after {counted(shrunk.runs, 'run')}: it may go on getting shorter", "bold")
+    say(console, f"playbook floodmark run {out}")
+    say(console, f"digest   {verdict.digest}")
+
+
+def _row(row: Row) -> tuple[str, ...]:
+    return (
+        row.name,
+        str(row.tried),
+        str(row.kept),
+        _change(str(row.before.steps), str(row.after.steps)),
+        _change(str(row.before.records), str(row.after.records)),
+        _change(_tenths(row.before.virtual_us), _tenths(row.after.virtual_us)),
+    )
+
+
+def _change(before: str, after: str) -> str:
+    return before if before == after else f"{before} -> {after}"
+
+
+def _tenths(us: int) -> str:
+    return f"{us / 1_000_000:.1f}s"
+
+
+def document(shrunk: Shrunk, out: Path, verdict: Verdict) -> dict[str, Any]:
+    """The whole answer for programs."""
+    found, needed = shrunk.found, dict(shrunk.needed)
+    return {
+        "source": found.origin.words,
+        "seed": found.origin.seed,
+        "keys": list(found.keys),
+        "known": [each.known for each in found.wrongs],
+        "ended": shrunk.ended,
+        "runs": shrunk.runs,
+        "finding": shrunk.told,
+        "playbook": str(out),
+        "digest": verdict.digest,
+        "held": verdict.held,
+        "steps": [
+            {"step": flow(step.keys), "without": list(needed[step.number]) if step.number in needed else None}
+            for step in shrunk.draft.steps
+        ],
+        "passes": [
+            {
+                "name": row.name,
+                "tried": row.tried,
+                "kept": row.kept,
+                "before": _size(row.before),
+                "after": _size(row.after),
+            }
+            for row in shrunk.rows
+        ],
+    }
+
+
+def _size(size: Size) -> dict[str, int]:
+    return {"steps": size.steps, "records": size.records, "virtual_us": size.virtual_us}
+
 
 ALONE_S: Final = 0.2
 """Where a session is run as quickly as this, sending candidates to other processes is not worth it."""

@@ -1,21 +1,113 @@
 """What can be looked up: the library, faults, invariants, profiles, configurations, the keys of a playbook."""
 
 from collections.abc import Callable
-from typing import Annotated, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
-from tui.cli.commands import completed_names as known
-from tui.cli.commands import invariants
+from playbooks.errors import BAD_INPUT, OK
+from tui.cli.commands import options as known
+from tui.output.console import answers, complain, print_document, say, table
+
+if TYPE_CHECKING:
+    from cluster_model.checker.invariants.base import Promise
+
+
+# ``floodmark invariants``: what the protocol promises, and which versions do.
+
+
+def register_invariants(app: typer.Typer) -> None:
+    """Have the command in ``app``."""
+
+    @app.command("invariants")
+    def _invariants(
+        name: Annotated[
+            str | None, typer.Argument(help="Tell all about this one.", autocompletion=known.invariants)
+        ] = None,
+        json: Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout.")] = False,
+    ) -> None:
+        """List what the protocol promises and since which version, or tell all about one property."""
+        raise typer.Exit(invariants(name, json=json))
+
+
+def invariants(name: str | None, *, json: bool = False) -> int:
+    """List the safety properties that are checked, or tell all about one."""
+    from cluster_model.checker.invariants.invariant_checker import PROMISES  # noqa: PLC0415
+    from playbooks.errors import (
+        nearest,  # noqa: PLC0415
+        shown,  # noqa: PLC0415
+    )
+    from tui.output.command_end import to_text  # noqa: PLC0415
+
+    if name is not None and name not in PROMISES:
+        complain(f"no invariant {shown(name)}{nearest(name, PROMISES)}; there are {', '.join(PROMISES)}")
+        return BAD_INPUT
+    chosen = [each for each in PROMISES.values() if name in (None, each.name)]
+    if json:
+        entries = [_entry(each) for each in chosen]
+        print_document(to_text(entries if name is None else entries[0]))
+    elif name is not None:
+        _tell(chosen[0])
+    else:
+        _list(chosen)
+    return OK
+
+
+def _list(chosen: "list[Promise]") -> None:
+    from playbooks.reference_text import promised_words  # noqa: PLC0415
+
+    rows = [(each.name, promised_words(each), each.title) for each in chosen]
+    table(answers(), ("invariant", "promised by", "what it is about"), rows)
+
+
+def _tell(promise: "Promise") -> None:
+    from playbooks.reference_text import (
+        mends_words,  # noqa: PLC0415
+        promised_words,  # noqa: PLC0415
+        special_words,  # noqa: PLC0415
+    )
+
+    console = answers()
+    say(console, f"{promise.name}: {promise.title}", "bold")
+    say(console, promise.text)
+    rows = [("promised", f"by {promised_words(promise)}")]
+    rows += [("", f"{where}: {words}") for where, words in special_words(promise)]
+    rows += [("mended", text) for text in mends_words(promise)]
+    rows += [("excused", promise.exceptions)] if promise.exceptions else []
+    rows.append(("source", promise.source))
+    before = ""
+    for head, text in rows:
+        say(console, f"{head if head != before else '':<11}{text}")
+        before = head
+
+
+def _entry(promise: "Promise") -> dict[str, Any]:
+    from playbooks.reference_text import (
+        PROFILES,  # noqa: PLC0415
+        known_words,  # noqa: PLC0415
+        promised_words,  # noqa: PLC0415
+    )
+
+    known = {each.name: known_words(promise, each) for each in PROFILES}
+    return {
+        "invariant": promise.name,
+        "title": promise.title,
+        "promise": promise.text,
+        "promised_by": promised_words(promise),
+        "exceptions": promise.exceptions,
+        "source": promise.source,
+        "known": {profile: texts for profile, texts in known.items() if texts},
+    }
+
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout.")]
 
 
-def register(app: typer.Typer, end: Callable[[Callable[[], int]], NoReturn]) -> None:
+def register_reference(app: typer.Typer, end: Callable[[Callable[[], int]], NoReturn]) -> None:
     """Add the commands; ``end`` does what a command does and leaves with its exit code."""
     _register_library(app, end)
     _register_faults(app, end)
-    invariants.register(app)
+    register_invariants(app)
     _register_kafka(app, end)
     _register_keys(app, end)
 
@@ -80,8 +172,10 @@ def _register_kafka(app: typer.Typer, end: Callable[[Callable[[], int]], NoRetur
         With --card: each area of rules with the versions that it is for, its sources, the tests that pin it, and what
         of it is not modelled. Of one version: the areas that it has.
         """
-        from tui.cli.reference.card_lines import print_card  # noqa: PLC0415
-        from tui.cli.reference.catalogue import profiles  # noqa: PLC0415
+        from tui.cli.reference.catalogue import (
+            print_card,  # noqa: PLC0415
+            profiles,  # noqa: PLC0415
+        )
 
         end(lambda: print_card(version, json=json) if card or json else profiles(version))
 
@@ -106,13 +200,66 @@ def _register_keys(app: typer.Typer, end: Callable[[Callable[[], int]], NoReturn
         json: JsonOption = False,
     ) -> None:
         """List the keys that a playbook may have at a place, with what each takes."""
-        from tui.cli.reference.keys import keys  # noqa: PLC0415
+        from tui.cli.reference.catalogue import keys  # noqa: PLC0415
 
         end(lambda: keys(place, json=json))
 
     @app.command("schema")
     def _schema() -> None:
         """Print the JSON Schema of playbooks, for editors."""
-        from tui.cli.reference.keys import schema  # noqa: PLC0415
+        from tui.cli.reference.catalogue import schema  # noqa: PLC0415
 
         end(schema)
+
+
+# ``floodmark settings``: the user's file, what is in force, and an example.
+
+
+def register_settings(app: typer.Typer, end: Callable[[Callable[[], int]], NoReturn]) -> None:
+    """Add the command; ``end`` does what a command does and leaves with its exit code."""
+
+    @app.command("settings")
+    def _settings(
+        example: Annotated[
+            bool, typer.Option("--example", help="Print a file with everything that can be set, commented out.")
+        ] = False,
+    ) -> None:
+        """Tell where the settings of the screen are, and what is in force of them.
+
+        Exit code 0: all of the file is. 2: something in it is wrong, and is told.
+        """
+        end(print_example if example else settings)
+
+
+def print_example() -> int:
+    """The example, as a file."""
+    from tui.settings.settings_file import example  # noqa: PLC0415 - it reads the key map
+
+    print_document(example())
+    return OK
+
+
+def settings() -> int:
+    """The path of the file, and a line for each setting."""
+    from tui.keybindings.keymap import shown  # noqa: PLC0415 - it reads the key map
+    from tui.settings.schema import OPTIONS, written  # noqa: PLC0415
+    from tui.settings.settings_file import read_settings  # noqa: PLC0415
+
+    found = read_settings()
+    console = answers()
+    say(console, f"{found.path}{'' if found.there else '  (not there: everything is at its default)'}")
+    rows = [
+        (f"screen.{each.name}", written(found.settings.value(each.name)), _from(each.name in found.given))
+        for each in OPTIONS
+    ]
+    rows += [(f"keys.{name}", shown(",".join(keys)), _from(True)) for name, keys in found.settings.keys.items()]
+    table(console, ("setting", "value", "from"), rows)
+    for note in found.notes:
+        say(console, f"note: {note}")
+    for problem in found.problems:
+        complain(problem)
+    return BAD_INPUT if found.problems else OK
+
+
+def _from(given: bool) -> str:
+    return "the file" if given else "default"

@@ -7,10 +7,10 @@ from typing import Annotated, NoReturn
 import typer
 
 from playbooks.session_format.filesystem import Fsync
-from tui.cli.commands import completed_names as known
+from tui.cli.commands import options as known
 from tui.cli.commands.options import FsyncOption, JsonOption, MasterOption, MemoryOption, SeedOption
 
-SUMMARY = """Run playbooks without a screen.
+RUN_HELP = """Run playbooks without a screen.
 
 A grid of settings (vary) runs a session for each cell. With --engine it is kept as a campaign instead: a row for each
 cell, that the same command goes on with, by this machine's cores or as tasks of Spark, and then a fleet report.
@@ -80,10 +80,10 @@ Engine = Annotated[
 Why = Annotated[bool | None, typer.Option("--why/--no-why", help="Explain what was lost, or leave it out.")]
 
 
-def register(app: typer.Typer, end: Callable[[Callable[[], int]], NoReturn]) -> None:
+def register_run(app: typer.Typer, end: Callable[[Callable[[], int]], NoReturn]) -> None:
     """Add the command; ``end`` does what a command does and leaves with its exit code."""
 
-    @app.command("run", help=SUMMARY)
+    @app.command("run", help=RUN_HELP)
     def _run(
         files: Files,
         seed: SeedOption = None,
@@ -121,3 +121,81 @@ def register(app: typer.Typer, end: Callable[[Callable[[], int]], NoReturn]) -> 
             master=master, memory=memory, why=why,
         )  # fmt: skip
         end(lambda: run(request))
+
+
+# What can be typed behind ``floodmark live``.
+
+
+def register_live(app: typer.Typer, end: Callable[[Callable[[], int]], NoReturn]) -> None:
+    """Add the command; ``end`` does what a command does and leaves with its exit code."""
+
+    @app.command("live")
+    def _live(
+        playbook: Annotated[
+            str | None,
+            typer.Argument(
+                metavar="[FILE|NAME]", help="A playbook; the sandbox by default.", autocompletion=known.playbooks
+            ),
+        ] = None,
+        seed: Annotated[int | None, typer.Option(min=0, help="Seed; the playbook's by default.")] = None,
+        out: Annotated[Path | None, typer.Option(file_okay=False, help="Parent directory of sessions.")] = None,
+        speed: Annotated[float, typer.Option(metavar="X", help="Virtual seconds per second.")] = 1.0,
+        fsync: Annotated[Fsync, typer.Option("--fsync", help="When the recording is forced to the disk.")] = (
+            Fsync.INTERVAL
+        ),
+    ) -> None:
+        """Tell a live session line by line, without a screen, and do what is typed on stdin.
+
+        Commands are those behind : on the screen, such as crash b2 8s, and status, pause, play, quit. It ends with
+        quit or with its input, and is sealed then. Exit code 0: sealed. 2: bad input.
+        """
+        from tui.cli.sessions.live import open_plain  # noqa: PLC0415
+
+        end(lambda: open_plain(playbook, seed=seed, out=out, speed=speed, fsync=fsync))
+
+
+# What can be typed behind ``floodmark serve``.
+
+
+def register_serve(app: typer.Typer, end: Callable[[Callable[[], int]], NoReturn]) -> None:
+    """Add the command; ``end`` does what a command does and leaves with its exit code."""
+
+    @app.command("serve")
+    def _serve(
+        playbook: Annotated[
+            str | None,
+            typer.Argument(
+                metavar="[FILE|NAME]",
+                help="A playbook; three brokers without any load by default.",
+                autocompletion=known.playbooks,
+            ),
+        ] = None,
+        port: Annotated[
+            int, typer.Option(metavar="N", min=0, max=65_000, help="The first broker's; 0: wherever there is room.")
+        ] = 9092,
+        host: Annotated[
+            str, typer.Option(metavar="ADDRESS", help="Where to listen. Anybody who reaches it can do anything.")
+        ] = "127.0.0.1",
+        kafka: Annotated[
+            str | None,
+            typer.Option(metavar="VERSION", help="The release to be, such as 2.8; the playbook's by default."),
+        ] = None,
+        seed: Annotated[int | None, typer.Option(min=0, help="Seed; the playbook's by default.")] = None,
+        out: Annotated[Path | None, typer.Option(file_okay=False, help="Parent directory of sessions.")] = None,
+        tui: Annotated[
+            bool, typer.Option("--tui/--plain", help="The session on the screen, or line by line with commands typed.")
+        ] = False,
+        fsync: Annotated[Fsync, typer.Option("--fsync", help="When the recording is forced to the disk.")] = (
+            Fsync.INTERVAL
+        ),
+    ) -> None:
+        """Let real Kafka clients talk to a modelled cluster, in real time, and break it under them.
+
+        Each broker listens on a port of its own. Point any client at the first; type faults on stdin, as in live:
+        crash leader(orders-0) 8s, gc_pause b1 2s, lag b2 latency=300ms, heal all, status, quit; or press them on the
+        screen with --tui. Everything is recorded, replays without the clients, and is reported as any session.
+        Exit code 0: sealed. 2: bad input. 130: stopped.
+        """
+        from tui.cli.sessions.serve import serve  # noqa: PLC0415
+
+        end(lambda: serve(playbook, port=port, host=host, kafka=kafka, seed=seed, out=out, tui=tui, fsync=fsync))

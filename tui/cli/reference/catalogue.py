@@ -3,23 +3,23 @@
 from collections.abc import Sequence
 from typing import Any, Final
 
-from cluster_model.protocol.config_defs import SCOPES
-from cluster_model.protocol.config_key import ConfigKey
+from cluster_model.fidelity import Area
+from cluster_model.protocol.config_defs import SCOPES, ConfigKey
 from cluster_model.protocol.versions import FLAGS, PROFILE_VERSIONS, Profile, modes_of
-from faults.aliases import FAULT_ALIASES, OPERATION_ALIASES, called, true_name
-from faults.catalogue import CATALOGUE
+from faults.catalogue import CATALOGUE, FAULT_ALIASES, OPERATION_ALIASES, called, true_name
 from faults.declarations.fault import ACCEPTS, FAMILIES, Fault, Param
 from faults.declarations.operation import OPERATIONS, Operation
 from faults.declarations.target_language import SELECTORS
-from playbooks.errors import listed, nearest, shown
-from playbooks.exit_codes import BAD_INPUT, OK
-from playbooks.fidelity_words import releases
-from playbooks.model.fault_words import allowed_text, default_text, example_step
+from playbooks.errors import BAD_INPUT, OK, listed, nearest, shown
 from playbooks.model.playbook import Playbook
+from playbooks.model.step_text import allowed_text, default_text, example_step
+from playbooks.parser.playbook_keys import Told, known, taken, told
+from playbooks.parser.playbook_keys import text as schema_text
+from playbooks.reference_text import areas_of, changes, document, releases, versions
 from playbooks.units import duration_text
 from tui.output.command_end import to_text
 from tui.output.console import answers, complain, print_document, say, table
-from tui.terminal.config_words import taken
+from tui.terminal.format import taken as taken_config_words
 
 BY_AGE: Final = sorted(FLAGS, key=lambda flag: flag.since)
 """The rules in the order of the releases that brought them."""
@@ -222,7 +222,10 @@ def configs(scope: str | None) -> int:
         return BAD_INPUT
     for each, keys in SCOPES.items():
         if scope in (None, each):
-            rows = [(key.name, f"{key.doc} Takes {taken(key)}.{_told_when(each, key)}") for key in keys.values()]
+            rows = [
+                (key.name, f"{key.doc} Takes {taken_config_words(key)}.{_told_when(each, key)}")
+                for key in keys.values()
+            ]
             table(answers(), (f"configuration of a {each}", "what it is"), rows)
     return OK
 
@@ -232,3 +235,86 @@ def _told_when(scope: str, key: ConfigKey) -> str:
     if scope == "topic":
         return " Dynamic."
     return f" {key.dynamic.capitalize()}." if scope == "broker" else ""
+
+
+# ``floodmark profiles --card``: what is modelled after what, and what is not.
+
+
+def print_card(version: str | None, *, json: bool = False) -> int:
+    """Every area, or those of a release line."""
+    if not is_modelled(version):
+        return BAD_INPUT
+    areas = areas_of(version)
+    if json:
+        from tui.output.command_end import to_text  # noqa: PLC0415 - it reads what runs playbooks
+
+        print_document(to_text([document(area) for area in areas]))
+        return OK
+    for area in areas:
+        _print_area(area)
+    return OK
+
+
+def _print_area(area: Area) -> None:
+    console = answers()
+    say(console, f"{area.name} ({versions(area)})", "bold")
+    say(console, f"  {area.what}")
+    say(console, f"  after {area.sources}")
+    say(console, f"  pinned by {', '.join(area.test_ids)}")
+    for each in area.left_out:
+        say(console, f"  not modelled: {each}")
+    if area.flags:
+        table(console, ("rule", "kafka", "what it says"), changes(area))
+    say(console, "")
+
+
+# ``keys`` and ``schema``: what can stand in a playbook.
+
+
+def keys(place: str | None, *, json: bool) -> int:
+    """Tell the keys of a mapping of a playbook, by default those of the file itself; every place with ``json``."""
+    pages = told()
+    if place is not None and known(place) not in pages:
+        places = [path for path in pages if path]
+        hint = nearest(place, [*places, *(path.rpartition(".")[2] for path in places)])
+        complain(f"no place {shown(place)} in a playbook{hint}; there are {listed(places, 'and')}")
+        return BAD_INPUT
+    chosen = pages[known(place or "")]
+    if json:
+        wanted = pages.values() if place is None else [chosen]
+        print_document(to_text([_entry(page) for page in wanted]))
+        return OK
+    _print_keys(chosen)
+    below = [path for path in pages if path and path.rpartition(".")[0] == chosen.path]
+    if below:
+        say(answers(), f"more: floodmark keys {' | '.join(below)}")
+    return OK
+
+
+def _print_keys(page: Told) -> None:
+    console = answers()
+    say(console, page.heading.rstrip("."), "bold")
+    if page.bare:
+        table(console, (page.path, "what it does"), [(name, key.doc) for name, key in page.keys.items()])
+        return
+    rows = [
+        (name, taken(key.kind), f"{key.doc}{' Needed.' if key.required else ''}") for name, key in page.keys.items()
+    ]
+    table(console, ("key", "takes", "meaning"), rows)
+
+
+def _entry(page: Told) -> dict[str, Any]:
+    return {
+        "place": page.path,
+        "what": page.heading,
+        "keys": [
+            {"name": name, "takes": "" if page.bare else taken(key.kind), "needed": key.required, "doc": key.doc}
+            for name, key in page.keys.items()
+        ],
+    }
+
+
+def schema() -> int:
+    """Print the JSON Schema of playbooks."""
+    print_document(schema_text())
+    return OK

@@ -1,26 +1,75 @@
 """``floodmark library``: the bundled playbooks by theme, and all about one of them."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
 from textwrap import wrap
 from typing import Any, Final
 
 from rich.console import Console
 
 from cluster_model.protocol.versions import PROFILE_VERSIONS
-from playbooks.errors import counted, listed, nearest, shown
-from playbooks.exit_codes import BAD_INPUT, OK
-from playbooks.library.bundled import fragment_names, names, path_of
+from playbooks.errors import BAD_INPUT, OK, PlaybookError, Problem, counted, listed, nearest, shown
+from playbooks.library.bundled import FRAGMENTS, SUFFIXES, fragment_names, names, path_of
 from playbooks.library.index import TAGS, THEMES, heading, theme_of
 from playbooks.model.playbook import Playbook, Step
-from playbooks.model.plot import timeline, when_words
-from playbooks.model.wording import step_words
-from playbooks.parser.document.versions import ranges_text
-from playbooks.parser.loader import load
+from playbooks.model.step_text import step_words, timeline, when_words
+from playbooks.parser.document.field_types import ranges_text
+from playbooks.parser.document.includes import is_fragment, walk
+from playbooks.parser.loader import Fragment, fragment_of, load, read_fragment, read_text
 from tui.cli.reference.catalogue import profile_of
-from tui.cli.reference.fragments import bundled, print_fragment, variables_text
 from tui.output.command_end import to_text
-from tui.output.console import answers, complain, people, print_document, say
+from tui.output.console import Telling, answers, complain, complain_of, people, print_document, say
+from tui.session.playbook_choice import read
+
+# Fragments on the command line: those of the library, and whether one of yours is sound.
+
+
+def print_fragment(name: str, *, json: bool) -> None:
+    """A bundled fragment as it stands in its file, or as a document."""
+    fragment = bundled(name)
+    print_document(to_text(_fragment_entry(fragment)) if json else fragment.source)
+
+
+def bundled(name: str) -> Fragment:
+    """The bundled fragment of that name."""
+    return read_fragment(FRAGMENTS / f"{name}.yaml")
+
+
+def checked(text: str) -> str:
+    """What to say of a file that is a sound fragment; empty for one that is none.
+
+    Raises:
+        PlaybookError: it is one, with mistakes in it.
+    """
+    if not Path(text).is_file():
+        return ""
+    try:
+        source = read_text(text)
+    except PlaybookError:
+        return ""  # told as a playbook that cannot be read
+    if not is_fragment(source, text):
+        return ""
+    fragment = fragment_of(source, text)
+    variables = variables_text(fragment, sign=" = ") or "none"
+    return f"{text}: sound as far as a fragment can be ({counted(fragment.steps, 'step')}; variables: {variables})"
+
+
+def variables_text(fragment: Fragment, sign: str = ": ") -> str:
+    """The variables of a fragment, each with its default if it has one."""
+    return ", ".join(name + (f"{sign}{value}" if value else "") for name, value in fragment.variables.items())
+
+
+def _fragment_entry(fragment: Fragment) -> dict[str, Any]:
+    return {
+        "name": fragment.name,
+        "title": fragment.title,
+        "story": fragment.story,
+        "variables": dict(fragment.variables),
+        "path": fragment.path,
+        "source": fragment.source,
+    }
+
 
 GAP: Final = 2
 LABEL: Final = 11
@@ -53,13 +102,13 @@ def library(wanted: Wanted) -> int:
     if wanted.name is not None:
         playbook = load(path_of(wanted.name))
         if wanted.yaml or wanted.json:
-            print_document(playbook.source if wanted.yaml else to_text(_entry(playbook)))
+            print_document(playbook.source if wanted.yaml else to_text(_playbook_entry(playbook)))
         else:
             _tell(playbook)
         return OK
     chosen = [each for each in map(load, map(path_of, names())) if _fits(each, wanted)]
     if wanted.json:
-        print_document(to_text([_entry(each) for each in chosen]))
+        print_document(to_text([_playbook_entry(each) for each in chosen]))
     else:
         _list(chosen)
         if wanted.tag is None and wanted.kafka is None:
@@ -205,7 +254,7 @@ def _commands(playbook: Playbook) -> list[str]:
     return [command, f"{command} --set cluster.kafka={other}"]
 
 
-def _entry(playbook: Playbook) -> dict[str, Any]:
+def _playbook_entry(playbook: Playbook) -> dict[str, Any]:
     return {
         "name": playbook.name,
         "title": playbook.title,
@@ -236,3 +285,90 @@ def _step(step: Step) -> dict[str, Any]:
         "note": step.note,
         "refused": step.refused,
     }
+
+
+# ``floodmark check``: whether playbooks are sound, file by file or whole folders, without running any.
+
+
+@dataclass(slots=True)
+class _Found:
+    """What is known so far."""
+
+    sound: int = 0
+    fragments: int = 0
+    problems: list[Problem] = field(default_factory=list)
+    wrong: int = 0
+    """Files with mistakes."""
+
+    def words(self) -> str:
+        """All of it on a line."""
+        parts = [f"{self.sound} sound"]
+        if self.fragments:
+            parts.append(f"{counted(self.fragments, 'sound fragment')}")
+        if self.wrong:
+            parts.append(f"{counted(len(self.problems), 'mistake')} in {counted(self.wrong, 'file')}")
+        return f"checked {counted(self.sound + self.fragments + self.wrong, 'file')}: {', '.join(parts)}"
+
+
+def check(paths: Sequence[str], *, json: bool = False) -> int:
+    """Read files, bundled playbooks and all that is in folders; every mistake of each is told.
+
+    With ``json`` the mistakes are a list on stdout, an empty one where there are none, and nothing else is said.
+    """
+    found = _Found()
+    console = people()
+    files = [each for path in paths for each in _files(path)]
+    with Telling(console) as telling:
+        for each in dict.fromkeys(files):
+            if not json:
+                telling.tell(found.words)
+            said = _check(each, found)
+            if not json:
+                telling.hide()
+                complain_of(said) if isinstance(said, PlaybookError) else say(console, said)
+    if json:
+        print_document(to_text([_problem_entry(problem) for problem in found.problems]))
+    elif len(files) > 1:
+        say(console, found.words())
+    return BAD_INPUT if found.problems else OK
+
+
+def _files(path: str) -> Iterator[str | PlaybookError]:
+    """The path itself, or what a folder holds, as ``run`` finds it, with fragments."""
+    if not Path(path).is_dir():
+        yield path
+        return
+    found, problems = walk(Path(path))
+    yield from map(str, found)
+    for problem in problems:
+        yield PlaybookError([problem])
+    if not found and not problems:
+        message = f"found a folder without playbooks, allowed is one with files {' or '.join(SUFFIXES)} in it"
+        yield PlaybookError([Problem(path, 1, 1, "", message)])
+
+
+def _check(file: str | PlaybookError, found: _Found) -> str | PlaybookError:
+    """What there is to say about a file."""
+    try:
+        if isinstance(file, PlaybookError):
+            raise file
+        fragment = checked(file)
+        playbook = None if fragment else read(file)
+    except PlaybookError as error:
+        found.wrong += 1
+        found.problems += error.problems
+        return error
+    if playbook is None:
+        found.fragments += 1
+        return fragment
+    found.sound += 1
+    return _sound(file, playbook)
+
+
+def _sound(path: str, playbook: Playbook) -> str:
+    steps, expectations = counted(len(playbook.steps), "step"), counted(len(playbook.expectations), "expectation")
+    return f"{path}: sound ({profile_of(playbook)}, {steps}, {expectations})"
+
+
+def _problem_entry(problem: Problem) -> dict[str, Any]:
+    return {name: getattr(problem, name) for name in ("path", "line", "column", "key", "message")}

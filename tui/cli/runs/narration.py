@@ -5,6 +5,7 @@ Nothing here changes what happens: the session is only advanced in smaller piece
 
 import signal
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -15,17 +16,267 @@ from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
+from cluster_model.protocol.errors import ModelError
 from cluster_model.protocol.events import DATA_KINDS, Event, describe
 from cluster_model.spec.internal_topics import INTERNAL
-from faults.declarations.action import Action
+from faults.declarations.fault import Action
+from playbooks.engine.dry_run import DryRun, Entry, Foretold, Moment, dry_run, expected_lines, foretell
 from playbooks.engine.expectations import seconds
-from playbooks.engine.foretelling import Foretold, foretell
-from playbooks.engine.session import SLICE_US, Session
-from playbooks.engine.session_runner import Next, coming
+from playbooks.engine.manual_session import ManualSession, Shown
+from playbooks.engine.session import SLICE_US as SLICE_US_SESSION
+from playbooks.engine.session import Session
+from playbooks.engine.session_runner import Next, coming, stage, start_session
+from playbooks.engine.worker_pool import SLICE_US
+from playbooks.errors import BAD_INPUT, INTERRUPTED, OK, counted
+from playbooks.recording.recorder import Recorder
 from playbooks.results.result import Result
-from tui.cli.runs.foretelling import INDENT, foretold_lines
-from tui.cli.runs.pacing import Pace
-from tui.output.console import say
+from tui.output.command_end import to_text
+from tui.output.console import Telling, answers, complain, people, print_document, say
+from tui.output.result import STYLES as STYLES_RESULT
+from tui.output.result import print_events, print_heading, print_shown, print_trace
+from tui.session.playbook_choice import Chosen
+
+# Runs one session to its end, headless, telling what happens on the way.
+
+
+@dataclass(slots=True)
+class Driving:
+    """How to run: how far, and what to show."""
+
+    console: Console
+    until_us: int = -1
+    events: Console | None = None
+    """Where every notable event goes as a line; None: nowhere."""
+    narrating: "Narrating | None" = None
+    """Tells the session live, at its own pace; None: it runs as fast as it can."""
+    _rows: int = field(default=0, init=False)
+    """Rows of its table that have been printed, where it has one."""
+
+    def run(self, chosen: Chosen, recorder: Recorder | None) -> Result:
+        """Run one playbook to its verdict.
+
+        Raises:
+            ModelError: its cluster cannot be built.
+            RecordingError: the session cannot be written.
+        """
+        playbook = chosen.playbook
+        session = start_session(playbook, seed=chosen.seed, recorder=recorder, until_us=self.until_us)
+        print_heading(self.console, playbook, chosen.seed, session.cluster.profile.name)
+        if self.narrating is not None and isinstance(session, Session):
+            return self.narrating.run(session)
+        with Telling(self.console) as telling:
+            if isinstance(session, ManualSession):
+                session.on_show = self._shower(telling, session)
+            self._rows = 0
+            while session.advance(session.cluster.now_us + SLICE_US, int(isinstance(session, ManualSession))):
+                self._print(session.drain(), telling, session)
+                telling.tell(lambda: progress(session))
+            telling.tell(lambda: f"{playbook.name}: sealing the session")
+            if isinstance(session, ManualSession):
+                self._tell_rows(telling, session)
+            result = session.finish()
+            self._print(session.drain(), telling, session)
+        return result
+
+    def _tell_rows(self, telling: Telling, session: ManualSession) -> None:
+        """Print the rows that are complete and not printed yet."""
+        telling.hide()
+        self._rows = print_trace(self.console, session.table, self._rows)
+
+    def _shower(self, telling: Telling, session: ManualSession) -> Callable[[Shown], None]:
+        def show(shown: Shown) -> None:
+            self._tell_rows(telling, session)
+            print_shown(self.console, shown)
+
+        return show
+
+    def _print(self, events: list[Event], telling: Telling, session: Session | ManualSession) -> None:
+        if self.events is not None and events:
+            telling.hide()
+            print_events(self.events, events, everything=isinstance(session, ManualSession))
+
+
+def progress(session: Session | ManualSession) -> str:
+    """How far a session is, on one line."""
+    return f"{session.playbook.name}: {seconds(session.cluster.now_us)}, {stage(session)}"
+
+
+# ``floodmark run --dry-run``: the timeline of a playbook, and what each of its faults is expected to do.
+
+
+INDENT = " " * 13
+LABEL = 15
+
+
+def foretell_all(chosen: Sequence[Chosen], until_us: int, *, json: bool) -> int:
+    """Foretell every playbook; the document goes to stdout, so do the lines unless there is one."""
+    console = people() if json else answers()
+    documents = []
+    for number, each in enumerate(chosen):
+        if number:
+            say(console, "")
+        try:
+            documents.append(_foretell(console, each, until_us))
+        except ModelError as error:
+            complain(f"{each.playbook.path}: {error}")
+            return BAD_INPUT
+        except KeyboardInterrupt:
+            say(people(), "stopped; nothing was kept")
+            return INTERRUPTED
+    if json:
+        told = [each.to_json() for each in documents]
+        print_document(to_text(told[0] if len(told) == 1 else told))
+    return OK
+
+
+def _foretell(console: Console, chosen: Chosen, until_us: int) -> DryRun:
+    playbook = chosen.playbook
+    print_heading(console, playbook, chosen.seed, playbook.spec.profile.name)
+    with Telling(people()) as telling:
+
+        def tell(entry: Entry) -> None:
+            telling.hide()
+            if isinstance(entry, Foretold):
+                for line in foretold_lines(entry):
+                    say(console, line)
+            else:
+                for line in moment_lines(entry):
+                    say(console, line, _style(entry))
+
+        done = dry_run(
+            playbook,
+            chosen.seed,
+            until_us=until_us,
+            tell=tell,
+            progress=lambda session: telling.tell(lambda: progress(session)),
+        )
+    print_end(console, done)
+    return done
+
+
+def foretold_lines(foretold: Foretold) -> list[str]:
+    """A step with its targets, what it would hit, and what the guards would say."""
+    lines = [f"{seconds(foretold.at_us):>12} {foretold.name}  {foretold.text}"]
+    if foretold.when:
+        lines.append(_line("when", foretold.when))
+    if foretold.targets:
+        lines.append(_line("strikes", ", ".join(foretold.targets)))
+    if foretold.refused:
+        lines.append(_line("refused", foretold.refused))
+    if foretold.skipped:
+        lines.append(_line("skipped", foretold.skipped))
+    if foretold.expected is not None:
+        lines.append(_line("expected", foretold.expected.sentence))
+        lines += [_line(label, text) for label, text in expected_lines(foretold.expected)]
+    if foretold.guard:
+        verb = "refuses it" if foretold.guard_does == "refuse" else "lets it happen and heals everything"
+        lines.append(_line("guard", f"{foretold.guard} {verb}: {foretold.guard_reason}"))
+    return lines
+
+
+def moment_lines(moment: Moment) -> list[str]:
+    """What is no fault, on a line or two."""
+    at = seconds(moment.at_us) if moment.at_us >= 0 else "never"
+    if not moment.step:
+        return [f"{at:>12} {moment.text}"]
+    lines = [f"{at:>12} {moment.name}  {moment.text}"]
+    if moment.what == "never":
+        return [f"{lines[0]}  ({moment.when})"] if moment.when else lines
+    lines += [_line("when", moment.when)] if moment.when else []
+    lines += [_line("refused", moment.refused)] if moment.refused else []
+    return lines
+
+
+def _style(moment: Moment) -> str:
+    if moment.what == "never":
+        return "yellow"
+    return "red" if moment.what == "expectation" and moment.text.startswith("FAILED") else ""
+
+
+def _line(label: str, text: str) -> str:
+    return f"{INDENT}{label:<{LABEL}}{text}"
+
+
+def print_end(console: Console, done: DryRun) -> None:
+    """The final line: what was foretold, and how a run would end."""
+    stopped = sum(bool(each.refused) or each.guard_does == "refuse" for each in done.foretold)
+    parts = [f"{counted(len(done.foretold), 'fault')} foretold"]
+    parts += [f"{stopped} refused"] if stopped else []
+    skipped = sum(bool(each.skipped) for each in done.foretold)
+    parts += [f"{skipped} skipped"] if skipped else []
+    parts += [f"{counted(len(done.unreached), 'step')} never reached"] if done.unreached else []
+    why = f" ({done.reason})" if done.reason else ""
+    say(
+        console,
+        f"dry run of {seconds(done.virtual_us)}, nothing was kept: {', '.join(parts)}; "
+        f"a run would end with {done.verdict.upper()}{why}",
+        STYLES_RESULT[done.verdict],
+    )
+
+
+# Keeps a session in step with the wall clock: so many virtual seconds for each of the wall's.
+
+
+FRAME_S: Final = 0.1
+"""Seconds of the wall between two looks at the session."""
+LATE_S: Final = 0.5
+"""A model that is so late does not catch up: it would race through what somebody wants to watch."""
+SLOWEST: Final = 0.01
+FASTEST: Final = 1_000.0
+
+
+def can_be_told(speed: float, chosen: Sequence[Chosen], files: int, jobs: int | None, *, dry: bool) -> bool:
+    """Whether ``--speed`` stands beside nothing that it contradicts; says what it does."""
+    wrong = []
+    if not SLOWEST <= speed <= FASTEST:
+        wrong.append(f"found {speed:g}, allowed are {SLOWEST:g} to {FASTEST:g} virtual seconds per second")
+    if dry:
+        wrong.append("found --dry-run beside it, allowed is one of them: a dry run is told as fast as it can")
+    if jobs is not None and jobs > 1:
+        wrong.append(f"found --jobs {jobs} beside it, allowed is one of them: only one session can be watched")
+    if files > 1:
+        wrong.append(f"found {files} playbooks, allowed is one: only one session can be watched at a time")
+    wrong += [
+        f"{each.playbook.path}: time stands still in a manual playbook, so it has no speed"
+        for each in chosen
+        if each.playbook.spec.manual
+    ]
+    for each in wrong:
+        complain(f"--speed: {each}")
+    return not wrong
+
+
+@dataclass(slots=True)
+class Pace:
+    """When to go on. The clock and the sleep are handed in, so that a test need not wait."""
+
+    speed: float
+    """Virtual seconds per second of the wall; 1 is real time."""
+    clock: Callable[[], float] = time.monotonic
+    sleep: Callable[[float], None] = time.sleep
+    _began: float = field(default=0.0, init=False)
+    """The wall's time at which the session would have stood at 0."""
+
+    def begin(self, now_us: int = 0) -> None:
+        """The session stands at ``now_us``, and goes on from here."""
+        self._began = self.clock() - self.wall_s(now_us)
+
+    def next_us(self, now_us: int) -> int:
+        """Up to where the session may run before it has to wait."""
+        return now_us + max(1, round(self.speed * FRAME_S * 1_000_000))
+
+    def wait(self, now_us: int) -> None:
+        """Sleep until the wall has come to ``now_us``."""
+        ahead = self._began + self.wall_s(now_us) - self.clock()
+        if ahead > 0:
+            self.sleep(ahead)
+        elif ahead < -LATE_S:
+            self._began -= ahead
+
+    def wall_s(self, span_us: int) -> float:
+        """How long a virtual time takes."""
+        return span_us / 1_000_000 / self.speed
+
 
 MARKS_S: Final = (30.0, 10.0, 3.0)
 """Seconds of the wall before something comes at which it is told again."""
@@ -79,7 +330,7 @@ class Narrating:
             )
             self._say(seconds(session.cluster.now_us), f"stopped: {rest}")
             session.settle()
-        while session.advance(session.cluster.now_us + SLICE_US):
+        while session.advance(session.cluster.now_us + SLICE_US_SESSION):
             self._tell(session.drain())
         result = session.finish()
         if self.everything:  # else the verdict, which follows, is all that is left to tell

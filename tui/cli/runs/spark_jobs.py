@@ -1,19 +1,102 @@
 """Who does the runs of a campaign: the cores of this machine, or Spark in a process of its own."""
 
 import re
+import signal
+import subprocess
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from playbooks.campaign.come_file import take_come
-from playbooks.campaign.runner import Come
-from playbooks.campaign.work import Work
-from playbooks.campaign.workloads.plan_file import write_plan
-from playbooks.errors import nearest
-from playbooks.exit_codes import INTERNAL, INTERRUPTED
-from tui.cli.runs.reporting import run_to_its_end
-from tui.output.console import people, say
+from playbooks.campaign.runner import Come, Standing, take_come
+from playbooks.campaign.store import Work
+from playbooks.campaign.workloads.fuzz_workload import write_plan
+from playbooks.errors import BAD_INPUT, INTERNAL, INTERRUPTED, nearest
+from playbooks.session_format.session_files import SessionError, has_scheme, sessions_root
+from playbooks.session_format.session_finder import find_session
+from tui.output.console import complain, people, say
+from tui.terminal import self_command
+
+# ``floodmark report``: starts the Spark job in a process of its own; the command line itself never loads Spark.
+
+
+SIGNALLED = 128
+FORMATS = ("html", "markdown", "parquet", "json", "terminal")
+"""What ``--format`` may name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """The options of ``report`` as typed."""
+
+    sessions: Sequence[str]
+    out: Path | None = None
+    formats: str | None = None
+    master: str | None = None
+    memory: str | None = None
+    baseline: str | None = None
+
+
+def report(request: Report) -> int:
+    """Run the report over sessions; its exit code."""
+    sessions: list[str] = []
+    good = _formats_known(request.formats)
+    for text in request.sessions:
+        try:
+            sessions.append(_found(text))
+        except SessionError as error:
+            complain(str(error))
+            good = False
+    baseline = None
+    if request.baseline is not None:
+        try:
+            baseline = _found(request.baseline)
+        except SessionError as error:
+            complain(f"--baseline: {error}")
+            good = False
+    if not good:
+        return BAD_INPUT
+    command = [*self_command.command("spark_report"), *sessions]
+    told = (("--out", request.out), ("--format", request.formats), ("--master", request.master))
+    for option, value in (*told, ("--memory", request.memory), ("--baseline", baseline)):
+        if value is not None:
+            command += [option, str(value)]
+    return run_to_its_end(command)
+
+
+def _found(text: str) -> str:
+    """The session that is meant; of one on another file system Spark finds out. Raises SessionError."""
+    return text if has_scheme(text) else str(find_session(text, sessions_root()))
+
+
+def _formats_known(text: str | None) -> bool:
+    """Whether every format asked for is one; complains about the first that is none."""
+    if text is None:
+        return True
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    unknown = next((name for name in names if name not in FORMATS), None)
+    if names and unknown is None:
+        return True
+    found = "nothing" if unknown is None else repr(unknown)
+    complain(f"--format: found {found}, allowed are {', '.join(FORMATS)}")
+    return False
+
+
+def run_to_its_end(command: list[str]) -> int:
+    """Run a command to its end. Ctrl-C reaches it as well; what counts is how it ends then."""
+    try:
+        process = subprocess.Popen(command, env=self_command.environment())
+    except OSError as error:
+        complain(f"cannot start Spark: {error.strerror}")
+        return INTERNAL
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        code = process.wait()
+    finally:
+        signal.signal(signal.SIGINT, before)
+    return code if code >= 0 else SIGNALLED - code
+
 
 LOCAL: Final = "local"
 SPARK: Final = "spark"
@@ -80,3 +163,21 @@ def run_on_spark(
         raise EngineError(code or INTERNAL)
     come.interrupted = come.interrupted or code == INTERRUPTED  # its report is missing, if nothing else
     return come
+
+
+# How far a campaign is, in one line.
+
+
+def standing_words(standing: Standing) -> str:
+    """``40 of 200 runs, 8.1/s, 0:00:20 left: 3 found, 1 surprising``, and how much a storm has reached."""
+    left = f", {_clock(standing.left_s)} left" if standing.left_s >= 0 else ""
+    covered = f"; {standing.reached} of {standing.pairs} pairs of fault and state reached" if standing.pairs else ""
+    return (
+        f"{standing.done} of {standing.runs} runs, {standing.per_second:.1f}/s{left}: {standing.found} found, "
+        f"{standing.surprising} surprising{covered}"
+    )
+
+
+def _clock(seconds: float) -> str:
+    whole = round(seconds)
+    return f"{whole // 3600}:{whole // 60 % 60:02}:{whole % 60:02}"

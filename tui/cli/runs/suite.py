@@ -2,7 +2,9 @@
 
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from types import TracebackType
+from typing import Any
 
 from rich.console import Console, Group
 from rich.live import Live
@@ -10,13 +12,119 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
 from rich.table import Column
 
+from playbooks.diagnosis.why import Why
 from playbooks.engine.expectations import seconds
-from playbooks.engine.job import Job, Outcome
-from playbooks.engine.job import Progress as Stage
-from playbooks.engine.worker_pool import run_all
-from tui.cli.runs.verdicts import STYLES, verdict_of
-from tui.output.console import say
-from tui.output.progress import EVERY_S
+from playbooks.engine.worker_pool import NOT_RUN, Job, Outcome, run_all
+from playbooks.engine.worker_pool import Progress as Stage
+from playbooks.errors import BAD_INPUT, INTERRUPTED, OK, counted
+from playbooks.results.baseline import Change, Difference, Entry, entry_of
+from tui.output.console import EVERY_S, say, table
+from tui.output.result import CAUSES_SHOWN, print_checked
+
+# What came of several playbooks, in words that the table, the Markdown and the JUnit document share.
+
+
+STYLES = {
+    "pass": "bold green",
+    "fail": "bold red",
+    "inconclusive": "bold yellow",
+    "error": "bold red",
+    "refused": "bold red",
+    "stopped": "bold yellow",
+    "not run": "dim",
+}
+HEADS = ("playbook", "profile", "verdict", "acked", "lost", "duplicates", "unavailable", "time", "took", "events")
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """A playbook of a run, and how it ended."""
+
+    name: str
+    outcome: Outcome
+    playbook: str
+    """Its name as it gives it; ``name`` has a number where several have the same."""
+    command: str
+    """What to type to run just this one again."""
+    why: Why | None = None
+    """Why it lost what it lost, where that was asked for."""
+
+    @property
+    def verdict(self) -> str:
+        """One word."""
+        return verdict_of(self.outcome)
+
+    def to_json(self) -> dict[str, Any]:
+        """Its result; what can be said of one that has none."""
+        result = self.outcome.result
+        if result is not None:
+            return result.to_json() | ({"why": self.why.to_json()} if self.why is not None else {})
+        return {
+            "playbook": self.playbook,
+            "seed": self.outcome.job.seed,
+            "verdict": self.verdict,
+            "reason": self.outcome.error,
+            "session": self.outcome.session,
+            "expectations": [],
+        }
+
+    def entry(self) -> Entry | None:
+        """What a baseline keeps of it; None without a verdict."""
+        return entry_of(self.outcome.result.to_json()) if self.outcome.result is not None else None
+
+
+def verdict_of(outcome: Outcome) -> str:
+    """``pass``, ``fail`` or ``inconclusive``; else ``error``, ``refused``, ``stopped`` or ``not run``."""
+    if outcome.result is not None:
+        return outcome.result.verdict
+    return {BAD_INPUT: "refused", INTERRUPTED: "stopped", NOT_RUN: "not run"}.get(outcome.code, "error")
+
+
+def row(ended: Ended, *, took: bool = True) -> tuple[str, ...]:
+    """The cells below :data:`HEADS`; without the wall time, which differs from run to run, where it is not wanted."""
+    result = ended.outcome.result
+    wall = (f"{ended.outcome.wall_s:.1f}s" if ended.outcome.code != NOT_RUN else "-",) if took else ()
+    if result is None:
+        return (ended.name, "-", ended.verdict, *["-"] * 5, *wall, "-")
+    ledger = result.ledger
+    return (
+        ended.name,
+        result.profile,
+        result.verdict,
+        str(ledger.acked),
+        f"{ledger.acked_lost}/{ledger.committed_lost}",
+        str(ledger.duplicates),
+        _rounded(result.unavailable.us) if result.virtual_us else "-",
+        _rounded(result.virtual_us) if result.virtual_us else "-",
+        *wall,
+        str(result.events),
+    )
+
+
+def _rounded(us: int) -> str:
+    """Seconds to three digits, cut off."""
+    return f"{us // 1_000_000}.{us // 1_000 % 1_000:03d}s"
+
+
+def tally(all_ended: Sequence[Ended]) -> str:
+    """``3 playbooks: 2 pass, 1 fail``; the words in the order of :data:`STYLES`."""
+    words = [each.verdict for each in all_ended]
+    counts = [f"{words.count(word)} {word}" for word in STYLES if word in words]
+    return f"{counted(len(words), 'playbook')}: {', '.join(counts)}"
+
+
+def cause_lines(ended: Ended) -> list[str]:
+    """Why records were lost and invariants broken, every sentence once."""
+    result = ended.outcome.result
+    if result is None:
+        return []
+    causes = [each.sentence for each in result.findings]
+    causes += [
+        f"{each.invariant}{f' of {each.partition}' if each.partition else ''} at {seconds(each.at_us)}: {each.detail}"
+        f"{f' ({each.known})' if each.known else ''}"
+        for each in result.violations
+    ]
+    return list(dict.fromkeys(cause for cause in causes if cause))
 
 
 class Display:
@@ -129,3 +237,97 @@ def run_suite(
             on_end=display.ended,
             stop_after=lambda outcome: fail_fast and outcome.code != 0,
         )
+
+
+# What is told at the end of a suite: a table, then what did not pass and why, then the difference to a baseline.
+
+
+SHOWN = 10
+"""Failed expectations told of each playbook; the rest is counted."""
+LIGHTEST = ("events", "took", "profile", "time")
+"""Columns that a narrow terminal does without, in this order."""
+GAP = 3
+"""Between two columns."""
+TREND = {-1: ("better", "green"), 0: ("changed", ""), 1: ("worse", "yellow")}
+
+
+def print_suite(console: Console, all_ended: Sequence[Ended]) -> None:
+    """The table, and every playbook that did not pass."""
+    say(console, "")
+    heads, rows = fitting(HEADS, [row(each) for each in all_ended], console.width if console.is_terminal else None)
+    table(console, heads, rows)
+    for each in all_ended:
+        if each.outcome.code not in (OK, NOT_RUN):
+            say(console, "")
+            _print_failed(console, each)
+    say(console, "")
+    say(console, tally(all_ended), "bold")
+
+
+def fitting(
+    heads: Sequence[str], rows: Sequence[Sequence[str]], width: int | None
+) -> tuple[list[str], list[list[str]]]:
+    """A table without the columns that weigh least, as far as the width (None: any) asks for it."""
+    kept = list(range(len(heads)))
+    for name in LIGHTEST:
+        needed = sum(max(len(cells[column]) for cells in [heads, *rows]) + GAP for column in kept)
+        if width is None or needed <= width:
+            break
+        kept.remove(heads.index(name))
+    return [heads[column] for column in kept], [[cells[column] for column in kept] for cells in rows]
+
+
+def _print_failed(console: Console, ended: Ended) -> None:
+    outcome, result = ended.outcome, ended.outcome.result
+    reason = outcome.error or (result.reason if result else "")
+    head = f"{ended.verdict.upper()}  {ended.name}" + (f": {reason}" if reason else "")
+    say(console, head, STYLES[ended.verdict])
+    failed = [each for each in result.expectations if not each.ok] if result is not None else []
+    for checked in failed[:SHOWN]:
+        print_checked(console, checked)
+    if len(failed) > SHOWN:
+        say(console, f"         and {counted(len(failed) - SHOWN, 'more expectation')}")
+    causes = cause_lines(ended)
+    for cause in causes[:CAUSES_SHOWN]:
+        say(console, f"cause    {cause}", "red")
+    if len(causes) > CAUSES_SHOWN:
+        say(console, f"         and {counted(len(causes) - CAUSES_SHOWN, 'more cause')}", "red")
+    if outcome.session:
+        say(console, f"session  {outcome.session}")
+    if outcome.account:
+        say(console, f"account  {outcome.account}")
+    say(console, f"again    {ended.command}")
+
+
+def print_differences(console: Console, path: str, differences: Sequence[Difference]) -> None:
+    """How the run differs from the baseline in that file, and what that means for the exit code."""
+    changed = [each for each in differences if each.changes]
+    say(console, "")
+    if not changed:
+        say(console, f"baseline {path}: no difference in {counted(len(differences), 'playbook')}")
+        return
+    say(console, f"baseline {path}: {counted(sum(len(each.changes) for each in changed), 'difference')}")
+    for each in changed:
+        for change in each.changes:
+            _print_change(console, each.playbook, change)
+    regressed = [each.playbook for each in changed if each.regression]
+    if regressed:
+        say(console, regression_words(regressed), "bold red")
+
+
+def regression_words(playbooks: Sequence[str]) -> str:
+    """That the run fails by the baseline, and by which playbooks."""
+    return f"REGRESSION: worse than the baseline, so that the run fails (exit code 1): {', '.join(playbooks)}"
+
+
+def _print_change(console: Console, playbook: str, change: Change) -> None:
+    word, style = TREND[change.trend]
+    if change.regression:
+        style = "bold red"
+    start = f"[{style}]{word:<9}[/]" if style else f"{word:<9}"
+    console.print(f"{start}{escape(printable(playbook))}  {escape(printable(str(change)))}")
+
+
+def printable(text: str) -> str:
+    """Text of a stored file without what a terminal would take for commands."""
+    return "".join(c if c.isprintable() else "?" for c in text)

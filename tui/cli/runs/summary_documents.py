@@ -4,14 +4,24 @@ Nothing in it depends on the clock: times are of the cluster, and there is no ``
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
-from playbooks.engine.job import NOT_RUN
-from playbooks.results.baseline import unused
+from rich.console import Console
+
+from playbooks.engine.worker_pool import NOT_RUN
+from playbooks.errors import BAD_INPUT, FAILED, INTERRUPTED, OK, counted, worst
+from playbooks.results.baseline import Difference, compare, saved, unused
 from playbooks.results.result import Checked, Result
-from tui.cli.runs.verdicts import Ended, cause_lines
-from tui.output.result import ledger_words
+from playbooks.results.sweep_matrix import Matrix, matrix_markdown
+from playbooks.text import escaped, table_text
+from tui.cli.runs.request import STDOUT, Request
+from tui.cli.runs.request import Checked as CheckedRequest
+from tui.cli.runs.suite import HEADS, SHOWN, TREND, Ended, cause_lines, print_differences, regression_words, row, tally
+from tui.output.command_end import to_text, write
+from tui.output.console import complain, print_document
+from tui.output.result import CAUSES_SHOWN, ledger_words
 
 _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 MICROSECONDS = 1_000_000
@@ -117,3 +127,138 @@ def _seconds(us: int) -> str:
 def _clean(text: str) -> str:
     """Without the characters that XML cannot hold."""
     return _NOT_XML.sub("?", text)
+
+
+# A summary for a pull request, in the Markdown that GitHub and GitLab show: tables, lists and details.
+#
+# Names, expectations and causes are other people's texts. They go in so that no character of theirs means anything.
+
+
+def markdown(all_ended: Sequence[Ended], differences: Sequence[Difference] | None = None) -> str:
+    """The verdict, a table, what did not pass, and how it differs from a baseline (None: there is none)."""
+    regressed = _regressed(differences or ())
+    passed = all(each.outcome.code == OK for each in all_ended) and not regressed
+    parts = [f"### floodmark: {'passed' if passed else 'not passed'}", tally(all_ended), *regressed]
+    heads = [head for head in HEADS if head != "took"]
+    parts.append(table_text(heads, [row(each, took=False) for each in all_ended], escaped).rstrip())
+    parts += [_failed(each) for each in all_ended if each.outcome.code not in (OK, NOT_RUN)]
+    if differences is not None:
+        parts.append(_differences(differences))
+    return "\n\n".join(parts) + "\n"
+
+
+def grid_markdown(matrix: Matrix, differences: Sequence[Difference] | None = None) -> str:
+    """A grid's matrix, and how its cells differ from a baseline (None: there is none)."""
+    if differences is None:
+        return matrix_markdown(matrix)
+    parts = [matrix_markdown(matrix).rstrip(), *_regressed(differences), _differences(differences)]
+    return "\n\n".join(parts) + "\n"
+
+
+def _regressed(differences: Sequence[Difference]) -> list[str]:
+    """In bold what is worse than the baseline, if anything is."""
+    found = [each.playbook for each in differences if each.regression]
+    return [f"**{escaped(regression_words(found))}**"] if found else []
+
+
+def code(text: str) -> str:
+    """The same in the letters of code."""
+    return f"<code>{escaped(text)}</code>"
+
+
+def _failed(ended: Ended) -> str:
+    """One playbook that did not pass, folded away under its name."""
+    outcome, result = ended.outcome, ended.outcome.result
+    lines = []
+    reason = outcome.error or (result.reason if result else "")
+    if reason:
+        lines.append(f"- why: {escaped(reason)}")
+    failed = [each for each in result.expectations if not each.ok] if result is not None else []
+    lines += [f"- failed: {code(each.text)} {escaped(each.detail)}" for each in failed[:SHOWN]]
+    if len(failed) > SHOWN:
+        lines.append(f"- and {counted(len(failed) - SHOWN, 'more expectation')}")
+    causes = cause_lines(ended)
+    lines += [f"- cause: {escaped(cause)}" for cause in causes[:CAUSES_SHOWN]]
+    if len(causes) > CAUSES_SHOWN:
+        lines.append(f"- and {counted(len(causes) - CAUSES_SHOWN, 'more cause')}")
+    if result is not None:
+        lines.append(f"- ledger: {escaped(ledger_words(result))}")
+    lines.append(f"- run it again: {code(ended.command)}")
+    count = f", {counted(len(failed), 'failed expectation')}" if failed else ""
+    head = f"<details><summary>{escaped(ended.name)}: {ended.verdict}{count}</summary>"
+    return "\n".join([head, "", *lines, "", "</details>"])
+
+
+def _differences(differences: Sequence[Difference]) -> str:
+    rows = [
+        (each.playbook, TREND[change.trend][0], change.what, change.before, change.now)
+        for each in differences
+        for change in each.changes
+    ]
+    if not rows:
+        return f"No difference to the baseline in {counted(len(differences), 'playbook')}."
+    heads = ("playbook", "trend", "what", "baseline", "now")
+    return f"Differences to the baseline:\n\n{table_text(heads, rows, escaped).rstrip()}"
+
+
+# What is left of a run when it has ended: documents for other programs, and the exit code.
+
+
+Summary = Callable[[Sequence[Ended], Sequence[Difference] | None], str]
+"""Markdown of what ended, and of how it differs from a baseline if there is one."""
+
+
+def hand_over(
+    console: Console, request: Request, checked: CheckedRequest, ended: Sequence[Ended], summary: Summary = markdown
+) -> int:
+    """Write the documents that were asked for; the exit code of the run.
+
+    Of a run that was stopped before all had a verdict, nothing is written: it would look like a whole one.
+    """
+    code = worst(each.outcome.code for each in ended)
+    if code == INTERRUPTED and any(each.outcome.result is None for each in ended):
+        return code
+    differences: list[Difference] = []
+    if checked.baseline is not None:
+        differences = compare(
+            checked.baseline,
+            [(each.playbook, each.entry()) for each in ended if each.outcome.code != NOT_RUN],
+        )
+        print_differences(console, checked.baseline.path, differences)
+        if any(each.regression for each in differences):
+            code = worst([code, FAILED])
+    if not _write_all(request, ended, differences if checked.baseline is not None else None, summary):
+        code = worst([code, BAD_INPUT])
+    if request.json and (checked.is_suite or ended[0].outcome.result is not None):
+        documents = [each.to_json() for each in ended]
+        print_document(to_text(documents if checked.is_suite else documents[0]))
+    return code
+
+
+def _write_all(
+    request: Request, ended: Sequence[Ended], differences: Sequence[Difference] | None, summary: Summary
+) -> bool:
+    """The files; whether all could be written."""
+    good = True
+    if request.junit is not None:
+        good = write("--junit", request.junit, junit(ended))
+    if request.markdown is not None:
+        text = summary(ended, differences)
+        if request.markdown == STDOUT:
+            print_document(text)
+        else:
+            good = write("--markdown", request.markdown, text) and good
+    if request.save_baseline is not None:
+        good = _save_baseline(request.save_baseline, ended) and good
+    return good
+
+
+def _save_baseline(path: Path, ended: Sequence[Ended]) -> bool:
+    entries = []
+    for each in ended:
+        entry = each.entry()
+        if entry is None:
+            complain(f"--save-baseline: {path} is left as it was: {each.name} has no verdict")
+            return False
+        entries.append(entry)
+    return write("--save-baseline", path, to_text(saved(entries)) + "\n")

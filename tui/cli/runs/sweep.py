@@ -1,7 +1,10 @@
 """``floodmark run`` of a grid that is kept as a campaign: a row for each cell, by this machine's cores or by Spark."""
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from itertools import zip_longest
 from pathlib import Path
 from typing import Final
 
@@ -10,21 +13,190 @@ from rich.console import Console
 from playbooks.campaign.run_rows import Row
 from playbooks.campaign.runner import Come, keep_first, run_campaign
 from playbooks.campaign.store import SESSIONS, Campaign, CampaignError, Kept, kept_in, open_campaign, rows_kept
-from playbooks.campaign.workloads.grid_workload import GridPlan
-from playbooks.campaign.workloads.plan_file import write_plan
-from playbooks.campaign.workloads.varying import Varying, matrix_of, plan_of
-from playbooks.engine.job import Outcome
-from playbooks.engine.worker_pool import cores
-from playbooks.errors import counted
-from playbooks.exit_codes import BAD_INPUT, INTERNAL, INTERRUPTED
-from playbooks.model.grid import SEED
+from playbooks.campaign.workloads.fuzz_workload import write_plan
+from playbooks.campaign.workloads.grid_workload import GridPlan, Varying, jobs_of, matrix_of, plan_of, run_jobs
+from playbooks.engine.worker_pool import Outcome, cores
+from playbooks.errors import BAD_INPUT, INTERNAL, INTERRUPTED, counted, worst
+from playbooks.model.playbook import SEED, Cell, Grid, cell_words
 from playbooks.recording.recorder import RecordingError
+from playbooks.results.sweep_matrix import (
+    Matrix,
+    Table,
+    advice,
+    cross_table,
+    error_lines,
+    matrix_table,
+    seed_table,
+    to_json,
+)
+from playbooks.session_format.session_files import sessions_root
+from playbooks.text import command_of
 from tui.cli.runs.request import Checked, Request
-from tui.cli.runs.spark_jobs import SPARK, EngineError, run_on_spark
-from tui.cli.runs.standing import standing_words
-from tui.cli.runs.varying import hand_over_grid, print_matrix, say_what_runs
-from tui.output.console import complain, people, say
-from tui.output.progress import Telling
+from tui.cli.runs.spark_jobs import SPARK, EngineError, run_on_spark, standing_words
+from tui.cli.runs.suite import Ended, run_suite
+from tui.cli.runs.summary_documents import grid_markdown, hand_over
+from tui.output.command_end import to_text
+from tui.output.console import Telling, complain, people, print_document, say, table
+from tui.session.playbook_choice import Chosen
+
+# Makes a matrix fit a terminal: heads are broken at their dots, and if that is not enough rows get letters.
+#
+# Nothing inside a cell is ever broken: numbers stay whole.
+
+
+GAP: Final = "  "
+HEAD: Final = 13
+"""Characters of a head's line, where it can be broken."""
+
+
+def fitted(told: Table, width: int) -> list[str]:
+    """The lines of a table; wider than ``width`` only if its measures alone are."""
+    broken = _lines(told.heads, told.rows)
+    if max(map(len, broken)) <= width or not told.axes:
+        return broken
+    named, heads, rows = [], [], []
+    heads = [told.heads[0], "", *told.heads[1 + told.axes :]]
+    for number, row in enumerate(told.rows):
+        letter = _letter(number)
+        pairs = zip(told.heads[1 : 1 + told.axes], row[1 : 1 + told.axes], strict=True)
+        named.append(f"{letter}{GAP}{' '.join(f'{name}={value}' for name, value in pairs)}")
+        rows.append((row[0], letter, *row[1 + told.axes :]))
+    return [*named, "", *_lines(heads, rows)]
+
+
+def _lines(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    tops = [list(_broken(head)) for head in heads]
+    widths = [
+        max(map(len, [*top, *(row[column] for row in rows)]), default=0) for column, top in enumerate(tops)
+    ]  # fmt: skip
+    depth = max(map(len, tops))
+    above = [[""] * (depth - len(top)) + top for top in tops]
+    lines = [*zip_longest(*above, fillvalue=""), tuple("-" * width for width in widths), *rows]
+    return [GAP.join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines]
+
+
+def _broken(head: str) -> Iterator[str]:
+    """A head in lines, broken behind dots, dashes and spaces."""
+    line = ""
+    for word in head.replace(".", ".\0").replace(" ", " \0").replace("-", "-\0").split("\0"):
+        if line and len(line) + len(word) > HEAD:
+            yield line.rstrip()
+            line = ""
+        line += word
+    yield line.rstrip()
+
+
+def _letter(number: int) -> str:
+    """``a`` to ``z``, then ``aa`` and so on."""
+    letters = ""
+    number += 1
+    while number:
+        number, rest = divmod(number - 1, 26)
+        letters = chr(ord("a") + rest) + letters
+    return letters
+
+
+# ``floodmark run`` of a playbook with a grid: every cell run, and the matrix with its Pareto rows and its advice.
+
+
+FAILURES_SHOWN = 12
+
+
+def run_alone(request: Request, asked: Checked) -> int:
+    """Run the grid of the one playbook asked for, print its matrix, and write the documents; the exit code."""
+    console, (chosen,) = people(), asked.chosen
+    playbook, grid = chosen.playbook, chosen.playbook.grid or Grid(())
+    out = request.out or sessions_root()
+    varying = Varying(playbook, grid, chosen.seed, chosen.settings, out, asked.until_us, fsync=request.fsync)
+    say_what_runs(console, chosen, grid)
+    names = [cell_words(cell) for cell, _job in jobs_of(varying)]
+    run = partial(
+        run_suite, console, names=names, workers=request.jobs or cores(), fail_fast=request.fail_fast
+    )  # fmt: skip
+    matrix, outcomes = run_jobs(varying, run)
+    print_matrix(console, matrix)
+    say(console, f"sessions under {out}", "dim")
+    return hand_over_grid(console, request, asked, matrix, outcomes)
+
+
+def say_what_runs(console: Console, chosen: Chosen, grid: Grid) -> None:
+    """The playbook, and how many cells of which axes."""
+    playbook = chosen.playbook
+    seeds = "" if SEED in grid.names else f"  seed {chosen.seed}"
+    say(console, f"{playbook.name}  {counted(grid.size, 'cell')} of {', '.join(grid.names)}{seeds}", "bold")
+    if playbook.title != playbook.name:
+        say(console, playbook.title, "italic")
+
+
+def hand_over_grid(
+    console: Console, request: Request, asked: Checked, matrix: Matrix, outcomes: Sequence[Outcome]
+) -> int:  # fmt: skip
+    """The cells as a suite for what compares and judges suites, the matrix for what shows it."""
+    if any(each.code == INTERRUPTED for each in outcomes):
+        return INTERRUPTED
+    (chosen,), (word,) = asked.chosen, asked.words
+    ended = [_ended(chosen, word, request, row.cell, outcome)
+             for row, outcome in zip(matrix.rows, outcomes, strict=True)]  # fmt: skip
+    code = hand_over(
+        console, replace(request, json=False), replace(asked, is_suite=True), ended,
+        summary=lambda _ended, differences: grid_markdown(matrix, differences),
+    )  # fmt: skip
+    code = worst([matrix.code, code])
+    if request.json:
+        print_document(to_text(to_json(matrix, advice(matrix))))
+    return code
+
+
+def _ended(chosen: Chosen, word: str, request: Request, cell: Cell, outcome: Outcome) -> Ended:
+    name = f"{chosen.playbook.name} [{cell_words(cell)}]"
+    made = [f"{path}={value}" for path, value in outcome.job.settings.items()]
+    command = command_of(word, outcome.job.seed or 0, made, request.until)
+    if outcome.result is not None:  # a baseline and other documents tell them apart by name
+        outcome = replace(outcome, result=replace(outcome.result, playbook=name))
+    return Ended(name, outcome, name, f"{command} --no-vary")
+
+
+def print_matrix(console: Console, matrix: Matrix) -> None:
+    """The table, what failed, and the advice."""
+    for each in (seed_table(matrix), matrix_table(matrix), cross_table(matrix)):
+        if each is not None:
+            _print_table(console, each)
+    for line in failure_lines(matrix):
+        say(console, line, "red")
+    for line in _first(error_lines(matrix.rows)):
+        say(console, line, "yellow")
+    said = advice(matrix)
+    if said:
+        say(console, said, "bold")
+
+
+def failure_lines(matrix: Matrix) -> list[str]:
+    """Expectations that did not hold, cell by cell; of many the first."""
+    return _first([
+        f"{cell_words(row.cell) or matrix.playbook}: failed: {checked.text}"
+        + (f"  ({checked.detail})" if checked.detail else "")
+        for row in matrix.rows
+        if row.result is not None and row.verdict == "fail"
+        for checked in row.result.expectations
+        if not checked.ok
+    ])  # fmt: skip
+
+
+def _first(lines: list[str]) -> list[str]:
+    """Of many lines the first, and how many more there are."""
+    rest = len(lines) - FAILURES_SHOWN
+    return [*lines[:FAILURES_SHOWN], f"and {rest} more"] if rest > 0 else lines
+
+
+def _print_table(console: Console, told: Table) -> None:
+    if console.is_terminal:
+        for line in fitted(told, console.width):
+            say(console, line)
+    else:
+        table(console, told.heads, told.rows)
+    for note in told.notes:
+        say(console, note, "dim")
+
 
 GRIDS: Final = Path("grids")
 """Where campaigns over grids are kept, below the directory one is in."""

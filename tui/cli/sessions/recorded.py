@@ -1,20 +1,36 @@
 """``floodmark export``: a recorded session as a playbook, on stdout or in a file."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from playbooks.errors import counted, shown
-from playbooks.exit_codes import BAD_INPUT, FAILED, OK
-from playbooks.export.exporting import Exported, ExportError, export
+from cluster_model.cluster import Cluster
+from cluster_model.coordinators.group.consumer_groups_tool import MISSING, Table, warning
+from cluster_model.coordinators.group.group_metadata import State
+from cluster_model.log.batch_store import Lineages
+from cluster_model.protocol.errors import ModelError
+from cluster_model.spec.internal_topics import INTERNAL
+from playbooks.engine.manual_session import ManualSession
+from playbooks.engine.replay import Recovered, ReplayMismatchError, recover, replay, rerun
+from playbooks.engine.session import Session
+from playbooks.errors import BAD_INPUT, FAILED, OK, PlaybookError, counted, listed, nearest, shown
+from playbooks.export.playbook_writer import Exported, ExportError, export
+from playbooks.model.record_contents import Peeked, peek
 from playbooks.parser.document.field_types import NAME, NAME_PATTERN
-from playbooks.recording.reader import read_session
+from playbooks.recording.reader import Recorded, read_session
+from playbooks.recording.recorder import RecordingError
+from playbooks.results import client_stats
+from playbooks.session_format import session_files
+from playbooks.session_format.bundle import SUFFIX, open_bundle, write_bundle
 from playbooks.session_format.filesystem import put_in_place
-from playbooks.session_format.session_files import sessions_root
+from playbooks.session_format.session_files import BundleError, SessionError, sessions_root
 from playbooks.session_format.session_finder import find_session
-from tui.output.command_end import ended
-from tui.output.console import complain, people, print_document, say
-from tui.output.progress import Telling
+from playbooks.units import duration_us
+from tui.output.command_end import ended, to_text
+from tui.output.console import Telling, answers, complain, complain_of, people, print_document, say, table
+from tui.viewmodel.record_inspector import RECORD_LABEL, heading, rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +51,6 @@ def run_export(request: Export) -> int:
         complain(refused)
         return BAD_INPUT
     if request.bundle:
-        from tui.cli.sessions.bundles import run_bundle  # noqa: PLC0415 - most exports are playbooks
-
         return run_bundle(request.session, request.out, force=request.force)
     return ended(lambda: _export(request))
 
@@ -85,3 +99,228 @@ def _refused(request: Export) -> str:
     if request.out.exists() and not request.force:
         return f"-o: {request.out} is there already; --force writes over it"
     return ""
+
+
+# ``floodmark export --bundle`` and ``floodmark import``: a session as one file, and back.
+
+
+def run_bundle(text: str, out: Path | None, *, force: bool) -> int:
+    """Put a session into one file, by default ``<session id>.floodmark`` here; prints its path."""
+    console = people()
+    try:
+        session = find_session(text, sessions_root())
+        with Telling(console) as telling:
+            telling.tell(lambda: f"reading {session}")
+            recorded = read_session(session)
+            for note in recorded.notes:
+                say(console, f"note: {note}", "yellow")
+            file = out or Path(f"{recorded.start.session_id}{SUFFIX}")
+            telling.tell(lambda: f"writing {file}")
+            digest = write_bundle(session, file, force=force)
+    except SessionError as error:
+        complain(str(error))
+        return BAD_INPUT
+    say(answers(), str(file))
+    say(console, f"{file.stat().st_size} bytes, SHA-256 {digest}")
+    return OK
+
+
+def run_import(files: Sequence[Path], out: Path | None) -> int:
+    """Unpack bundles under the directory of sessions; prints where each is."""
+    code = OK
+    for file in files:
+        try:
+            if not file.is_file():
+                raise BundleError(f"{file}: there is no such file")
+            session = open_bundle(file, out or sessions_root())
+        except BundleError as error:
+            complain(str(error))
+            code = BAD_INPUT
+            continue
+        torn = "" if (session / session_files.MANIFEST).exists() else " (torn: its recording was cut short)"
+        say(answers(), str(session))
+        if torn:
+            say(people(), f"note: {session.name}{torn}", "yellow")
+    return code
+
+
+# ``floodmark peek``: what stands, or stood, at an offset of a recorded session.
+
+
+def run_peek(text: str, partition: str, offset: int, *, at: str | None, records: int, json: bool) -> int:
+    """Show the records at ``offset`` and the ``records`` - 1 after it; 0 when there is any, 1 when there is none."""
+
+    def work() -> int:
+        at_us = -1 if at is None else duration_us(at)
+        session = run_again(read_session(find_session(text, sessions_root())), at_us)
+        _check_partition(session, partition)
+        found = [each for place in range(offset, offset + records) for each in peek(session.cluster, partition, place)]
+        if json:
+            print_document(to_text([each.to_json() for each in found]))
+        else:
+            for each in found:
+                _print_peeked(each)
+        if not found:
+            end = _log_end(session.cluster.world.lineages[partition])
+            complain(f"nothing was written at offset {offset} of {partition}, which goes up to {end}, exclusive")
+        return OK if found else FAILED
+
+    return ended(work, at)
+
+
+def run_again(recorded: Recorded, at_us: int) -> Session | ManualSession:
+    """The session at an instant, -1 its end, compared with its recording on the way."""
+    console = people()
+    for note in recorded.notes:
+        say(console, f"note: {note}", "yellow")
+    with Telling(console) as telling:
+        return rerun(
+            recorded,
+            at_us,
+            lambda done, total: telling.tell(lambda: f"running again: {done} of {total} events are the same"),
+        )
+
+
+def _check_partition(session: Session | ManualSession, partition: str) -> None:
+    """Refuse a partition that is not there; Kafka's own are too many to name."""
+    known = list(session.cluster.world.records)
+    if partition not in known:
+        told = [name for name in known if name.rpartition("-")[0] not in INTERNAL]
+        raise ModelError(f"no partition {shown(partition)}; there are {listed(told, 'and')}{nearest(partition, known)}")
+
+
+def _log_end(lineages: Lineages) -> int:
+    return max((lineage.end for lineage in lineages.by_id), default=0)
+
+
+def _print_peeked(peeked: Peeked) -> None:
+    console = answers()
+    say(console, heading(peeked), "bold")
+    for name, words in rows(peeked):
+        say(console, f"  {name:<{RECORD_LABEL}}{words}")
+
+
+# ``floodmark groups``: consumer groups of a recorded session, as ``kafka-consumer-groups.sh`` shows them.
+
+
+SHOWN = {"offsets": client_stats.offsets, "members": client_stats.members, "state": client_stats.state}
+
+
+def run_groups(text: str, group: str | None, *, at: str | None, show: str, json: bool) -> int:
+    """Show a group's table, or the states of all; 0 when there is any, 1 when there is none."""
+
+    def work() -> int:
+        at_us = -1 if at is None else duration_us(at)
+        session = run_again(read_session(find_session(text, sessions_root())), at_us)
+        if not isinstance(session, Session):
+            raise ModelError("time stands still in this session: it has no consumer groups")
+        return _print_groups(session.cluster, group, show=show, json=json)
+
+    return ended(work, at)
+
+
+def _print_groups(cluster: Cluster, group: str | None, *, show: str, json: bool) -> int:
+    if group is None:
+        rows = client_stats.states(cluster)
+        if not rows:
+            say(people(), "there is no consumer group")
+    else:
+        described = client_stats.describe_group(cluster, group)
+        told = warning(described)
+        if told:
+            say(people(), told)
+        rows = [] if described.state == State.DEAD else SHOWN[show](cluster, described)
+    if json:
+        print_document(to_text(_documents(rows)))
+    elif rows[1:]:
+        table(answers(), rows[0], rows[1:])
+    return OK if rows else FAILED
+
+
+NUMBERS = ("partition", "current_offset", "log_end_offset", "lag", "members", "partitions")
+
+
+def _documents(rows: Table) -> list[dict[str, Any]]:
+    """A document for each row, by the names of the columns; what is missing is null."""
+    heads = [head.lower().replace(" (id)", "").replace("#", "").replace("-", "_") for head in rows[0]] if rows else []
+    return [{head: _plain(head, cell) for head, cell in zip(heads, row, strict=True)} for row in rows[1:]]
+
+
+def _plain(head: str, cell: str) -> str | int | None:
+    if cell == MISSING:
+        return None
+    return int(cell) if head in NUMBERS else cell
+
+
+# ``floodmark recover``: sessions whose process died are sealed.
+
+
+def run_recover(texts: Sequence[str]) -> int:
+    """Seal every session named; the worst exit code: 1 where one comes out differently, 2 where one cannot be read."""
+    codes = [_one(text) for text in texts]
+    return next(code for code in (BAD_INPUT, FAILED, OK) if code in codes)
+
+
+def _one(text: str) -> int:
+    try:
+        session = find_session(text, sessions_root())
+        if Path(text).is_file():
+            raise SessionError(f"{text} is a bundle, which is never changed: unpack it first, with floodmark import")
+        with Telling(people()) as telling:
+            done = recover(
+                session,
+                lambda at, total: telling.tell(lambda: f"{session.name}: running again: {at} of {total} events"),
+            )
+    except (SessionError, RecordingError) as error:
+        complain(str(error))
+        return BAD_INPUT
+    except PlaybookError as error:
+        complain_of(error)
+        return BAD_INPUT
+    except ReplayMismatchError as error:
+        complain(f"{text} is left as it is: {error}")
+        return FAILED
+    _print_recovered(done)
+    return OK
+
+
+def _print_recovered(done: Recovered) -> None:
+    say(answers(), str(done.path))
+    torn = f"; {counted(done.dropped, 'byte')} of half a line moved to a file beside its log" if done.dropped else ""
+    say(people(), f"recovered: {counted(done.events, 'event')}, verdict {done.manifest['verdict']}{torn}")
+
+
+# ``floodmark replay``: a recorded session once more, and whether it is the same.
+
+
+def run_replay(text: str, *, json: bool) -> int:
+    """Replay the session at a path or of an id; 0 when it comes out the same, 1 when not."""
+    console = people()
+    try:
+        recorded = read_session(find_session(text, sessions_root()))
+        for note in recorded.notes:
+            say(console, f"note: {note}", "yellow")
+        with Telling(console) as telling:
+            replayed = replay(
+                recorded, lambda done, total: telling.tell(lambda: f"replaying: {done} of {total} events are the same")
+            )
+    except SessionError as error:
+        complain(str(error))
+        return BAD_INPUT
+    except PlaybookError as error:
+        complain_of(error)
+        return BAD_INPUT
+    except ReplayMismatchError as error:
+        complain(str(error))
+        return FAILED
+    if json:
+        document = {
+            "session": str(recorded.path),
+            "events": replayed.events,
+            "digest": replayed.digest,
+            "complete": recorded.manifest is not None,
+        }
+        print_document(to_text(document))
+    digest = f", digest {replayed.digest}" if replayed.digest else "; a torn session has no digest to compare"
+    say(console, f"the same: {counted(replayed.events, 'event')}{digest}")
+    return OK

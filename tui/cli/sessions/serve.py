@@ -14,24 +14,20 @@ from rich.console import Console
 
 from cluster_model.protocol.errors import ModelError
 from faults.declarations.fault import FaultError
-from gateway.gateway import Gateway
+from gateway.server import Gateway
 from playbooks.engine.session import Session
-from playbooks.errors import PlaybookError, listed, shown
-from playbooks.exit_codes import BAD_INPUT, INTERRUPTED, OK
+from playbooks.errors import BAD_INPUT, INTERRUPTED, OK, PlaybookError, listed, shown
 from playbooks.model.playbook import Playbook
-from playbooks.parser.changing import changed
-from playbooks.parser.loader import loads
-from playbooks.parser.steps.live import facts_in
+from playbooks.parser.loader import changed, loads
+from playbooks.parser.steps.timed_steps import facts_in
 from playbooks.recording.recorder import Recorder, RecordingError
 from playbooks.session_format.filesystem import Fsync
 from playbooks.session_format.session_files import sessions_root
-from tui.cli.sessions.live import lines_of
-from tui.cli.sessions.telling import Teller, standing
+from tui.cli.sessions.live import Teller, lines_of, standing
 from tui.output.console import answers, complain, complain_of, people, say
-from tui.output.crash import keep
-from tui.output.session_end import farewell, seal
-from tui.screen_choice import ScreenChoice, UnusableError, check
-from tui.session.chosen import read
+from tui.output.session_end import farewell, keep, seal
+from tui.program import ScreenChoice, UnusableError, check
+from tui.session.playbook_choice import read
 from tui.session.typed_commands import Act, Place, Press, TypedError, facts_now, read_line
 from tui.terminal.format import duration
 
@@ -100,7 +96,7 @@ def serve(
 
 def _on_screen(session: Session, screen: ScreenChoice, host: str, port: int) -> bool:
     """Whether it was interrupted, which a screen is not; raises what broke it."""
-    from tui.serving_screen import show_serving  # noqa: PLC0415 - lines need no Textual
+    from tui.gateway_session import show_serving  # noqa: PLC0415 - lines need no Textual
 
     failure = show_serving(session, screen, host, port)
     if failure is not None:

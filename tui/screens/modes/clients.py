@@ -6,21 +6,18 @@ from textual.binding import BindingType
 from textual.widget import Widget
 
 from cluster_model.broker.topic_configs import topic_of
-from cluster_model.clients.consumer.dead_letters import SUFFIX
+from cluster_model.clients.consumer.record_handler import SUFFIX
 from playbooks.results.client_stats import summed_up
 from tui.keybindings.scopes import bindings_of
-from tui.screens.acting import ActingMode
-from tui.screens.filtering import Filtering
+from tui.screens.base import ActingMode, Filtering
 from tui.session.session_controller import SimBridge
 from tui.terminal import glyphs
 from tui.terminal.theme import Look
-from tui.viewmodel import side_panes, yank
+from tui.viewmodel import row, side_panes
 from tui.viewmodel.side_panes import Place, Table
-from tui.widgets import tips
-from tui.widgets.filterbar import FilterBar
-from tui.widgets.line_widget import RIGHT
-from tui.widgets.panes import Pane, SidePane
-from tui.widgets.rows_part import Rows
+from tui.widgets import tooltips
+from tui.widgets.line_widget import RIGHT, Rows
+from tui.widgets.panes import FilterBar, Pane, SidePane
 
 HINT: Final = "names of producers, groups and members; ! before a word: without it"
 
@@ -44,7 +41,7 @@ class ClientsScreen(ActingMode, Filtering):
     def __init__(self, look: Look, bridge: SimBridge) -> None:
         super().__init__(look, bridge)
         self._table = SidePane(look, "clients-table")
-        self._table.teller = tips.of_side(self._table, bridge)
+        self._table.teller = tooltips.of_side(self._table, bridge)
         self._pane = Pane(self._table, look, title="Clients", id="clients-all-pane")
         self._first = 0
         self._client = ""
@@ -73,7 +70,7 @@ class ClientsScreen(ActingMode, Filtering):
 
     def under_cursor(self) -> tuple[str, str]:
         """The whole table."""
-        return "the table of clients", yank.plain(self._built(yank.CELLS).rows)
+        return "the table of clients", row.plain_text(self._built(row.CELLS).rows)
 
     def point_at(self, name: str) -> None:
         """Choose a client."""

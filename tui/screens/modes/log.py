@@ -10,18 +10,16 @@ from cluster_model.cluster import Cluster
 from cluster_model.inspection.log_inspector import copies, inspect
 from cluster_model.observation.inflight_fetches import fetch_wires
 from cluster_model.observation.views import PartitionView
-from playbooks.model.peeking import peek
+from playbooks.model.record_contents import peek
 from tui.keybindings.scopes import bindings_of
-from tui.screens.acting import ActingMode
+from tui.screens.base import ActingMode
 from tui.session.session_controller import SimBridge
 from tui.terminal import glyphs
 from tui.terminal.theme import Look
-from tui.viewmodel import epochs, log_view, record_inspector, wires, yank
-from tui.viewmodel.jump import Place
-from tui.viewmodel.lanes import title
-from tui.viewmodel.log_layout import Shares, share
-from tui.viewmodel.row import Row
-from tui.widgets import tips
+from tui.viewmodel import log_view, record_inspector, row
+from tui.viewmodel.log_view import Shares, share, title
+from tui.viewmodel.row import Place, Row
+from tui.widgets import tooltips
 from tui.widgets.log import Microscope
 from tui.widgets.panes import Pane, SidePane
 
@@ -48,7 +46,7 @@ class LogScreen(ActingMode):
     def __init__(self, look: Look, bridge: SimBridge) -> None:
         super().__init__(look, bridge)
         self.microscope = Microscope(look)
-        self.microscope.teller = tips.of_log(self.microscope, bridge)
+        self.microscope.teller = tooltips.of_log(self.microscope, bridge)
         self._record = SidePane(look, "log-record")
         self._epochs = SidePane(look, "log-epochs")
         self._wires = SidePane(look, "log-wires")
@@ -100,9 +98,9 @@ class LogScreen(ActingMode):
         self._record.show(self._inspected(cluster, partition, broker, offset, self._record.size))
         if self._beside.display:
             size = self._epochs.size
-            self._epochs.show(epochs.build(partition, broker, size.width, size.height))
+            self._epochs.show(log_view.build_epochs(partition, broker, size.width, size.height))
             found = fetch_wires(cluster, partition.name)
-            self._wires.show(wires.build(found, partition, bridge.view)[: max(1, self._wires.size.height)])
+            self._wires.show(log_view.build_fetches(found, partition, bridge.view)[: max(1, self._wires.size.height)])
 
     def _legend(self) -> str:
         told = log_view.scale(self.microscope.scope)
@@ -149,8 +147,11 @@ class LogScreen(ActingMode):
         if partition is None or self.chosen_pane not in ("", "log-pane", "log-record-pane"):
             return "", ""
         cluster, offset = self.bridge.session.cluster, self.microscope.log_offset
-        what, room = f"{partition.name} offset {offset}", (yank.CELLS, yank.LINES)
-        return what, f"{what}\n{yank.plain(self._inspected(cluster, partition, self.broker(partition), offset, room))}"
+        what, room = f"{partition.name} offset {offset}", (row.CELLS, row.LINES)
+        return (
+            what,
+            f"{what}\n{row.plain_text(self._inspected(cluster, partition, self.broker(partition), offset, room))}",
+        )
 
     def spots(self) -> list[Place]:
         """The replicas."""

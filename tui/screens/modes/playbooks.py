@@ -10,23 +10,22 @@ from textual.widgets import Input
 
 from playbooks.errors import PlaybookError
 from playbooks.library.bundled import path_of
-from playbooks.library.shelf import shelf
+from playbooks.library.index import shelf
 from playbooks.model.playbook import Playbook
 from playbooks.parser.loader import load
 from playbooks.session_format.session_files import sessions_root
 from tui.keybindings.scopes import bindings_of
-from tui.screens.acting import ActingMode
+from tui.screens.base import ActingMode
 from tui.session.destination import Wish
 from tui.session.playbook_choice import RefusedError, playbook_wish, session_wish, shown
 from tui.session.session_controller import SimBridge
 from tui.terminal import glyphs
 from tui.terminal.theme import Look
-from tui.viewmodel import expected, playbook_pages, session_list, shelf_list
-from tui.viewmodel.jump import Place
-from tui.viewmodel.row import Row
-from tui.viewmodel.shelf_list import Entry
+from tui.viewmodel import playbook_pages
+from tui.viewmodel.playbook_pages import Entry
+from tui.viewmodel.row import Place, Row
+from tui.widgets.line_widget import Rows
 from tui.widgets.panes import Pane
-from tui.widgets.rows_part import Rows
 
 LISTS: Final = ("Playbooks", "Sessions")
 FILTER: Final = "filter: words of a name, title, theme or tag, ! before one: without it; enter keeps it, esc drops it"
@@ -101,19 +100,19 @@ class PlaybooksScreen(ActingMode):
     def entries(self) -> tuple[Entry, ...]:
         """The lines of the list that is shown."""
         if self._which:
-            paths = session_list.newest_first(self._root)
-            return session_list.entries(paths, self._root, self._here)
-        return shelf_list.playbooks(self._shelf, self.bridge.session.instant.playbook.name, self._words)
+            paths = playbook_pages.newest_first(self._root)
+            return playbook_pages.entries(paths, self._root, self._here)
+        return playbook_pages.playbooks(self._shelf, self.bridge.session.instant.playbook.name, self._words)
 
     def marked(self, entries: tuple[Entry, ...]) -> Entry | None:
         """The one that is marked, None where there is none."""
-        at = shelf_list.moved(entries, self._chosen[self._which], 0)
+        at = playbook_pages.moved(entries, self._chosen[self._which], 0)
         self._chosen[self._which] = max(0, at)
         return entries[at] if at >= 0 else None
 
     def _playbook(self, name: str) -> Playbook | str:
         """A bundled playbook, or the one on the screen; words where it cannot be read."""
-        if name == shelf_list.RUNNING:
+        if name == playbook_pages.RUNNING:
             own = self.bridge.session.instant.playbook
             if self._own is None or self._own[0] is not own:
                 self._own = (own, shown(own))
@@ -146,11 +145,11 @@ class PlaybooksScreen(ActingMode):
 
     def _show_list(self, entries: tuple[Entry, ...]) -> None:
         at, height, width = self._chosen[self._which], self._list.size.height, self._left - 2
-        self._first, rows = shelf_list.window(entries, at, self._first, max(1, height))
+        self._first, rows = playbook_pages.window(entries, at, self._first, max(1, height))
         if self._which and not entries[0].heading:
             numbered = enumerate(entries[self._first : self._first + height], self._first)
             rows = tuple(
-                session_list.row(each, session_list.card(Path(each.key)), width, n == at) for n, each in numbered
+                playbook_pages.row(each, playbook_pages.card(Path(each.key)), width, n == at) for n, each in numbered
             )
         self._list.show(rows)
         filtered = f" {glyphs.NOTHING} {self._words}" if self._words and not self._which else ""
@@ -166,16 +165,16 @@ class PlaybooksScreen(ActingMode):
             return (Row((("nothing is chosen", "quiet"),)),), (), "", ("", ())
         if self._which:
             path = Path(chosen.key)
-            text = session_list.text_of(path)
+            text = playbook_pages.text_of(path)
             first = self._first_of(text, 0)
             self._about_pane.caption("Session")
-            below = ("What was expected", session_list.expected(path))
-            return session_list.about(session_list.card(path)), text[first:], "What was played", below
+            below = ("What was expected", playbook_pages.expected(path))
+            return playbook_pages.about_session(playbook_pages.card(path)), text[first:], "What was played", below
         playbook = self._playbook(chosen.key)
         self._about_pane.caption(chosen.text)
         if isinstance(playbook, str):
             return (Row(((playbook, "warning"),)),), (), "", ("", ())
-        return self._of_playbook(playbook, runs=chosen.key == shelf_list.RUNNING)
+        return self._of_playbook(playbook, runs=chosen.key == playbook_pages.RUNNING)
 
     def _of_playbook(
         self, playbook: Playbook, *, runs: bool
@@ -184,16 +183,16 @@ class PlaybooksScreen(ActingMode):
         text = playbook_pages.source(playbook, progress)
         first = self._first_of(text, playbook_pages.first_line(playbook, progress, self._text.size.height))
         room = max(2, self.size.height // 5)
-        about = playbook_pages.about(playbook, progress, max(10, self.size.width - self._left - 4), room)
+        about = playbook_pages.about_playbook(playbook, progress, max(10, self.size.width - self._left - 4), room)
         if runs:
             session = self.bridge.session.instant
             stands = tuple(
-                expected.standing(watch, session.cluster.query, session.healed_us) for watch in session.watches
+                playbook_pages.standing(watch, session.cluster.query, session.healed_us) for watch in session.watches
             )
         else:
-            stands = tuple(expected.unasked(each) for each in playbook.expectations)
+            stands = tuple(playbook_pages.unasked(each) for each in playbook.expectations)
         title = f"{Path(playbook.path).name} {glyphs.NOTHING} as it runs" if runs else Path(playbook.path).name
-        return about, text[first:], title, (expected.title(stands, runs=runs), expected.rows(stands))
+        return about, text[first:], title, (playbook_pages.title(stands, runs=runs), playbook_pages.rows(stands))
 
     def _progress(self) -> playbook_pages.Progress:
         session = self.bridge.session.instant
@@ -244,7 +243,7 @@ class PlaybooksScreen(ActingMode):
 
     def action_move(self, lines: int) -> None:
         """Another playbook, or session."""
-        self._chosen[self._which] = max(0, shelf_list.moved(self.entries(), self._chosen[self._which], lines))
+        self._chosen[self._which] = max(0, playbook_pages.moved(self.entries(), self._chosen[self._which], lines))
         self._down = -1
         self._say("")
         self.present()
@@ -261,7 +260,7 @@ class PlaybooksScreen(ActingMode):
         if self._down < 0:
             entry = self.marked(self.entries())
             playbook = self._playbook(entry.key) if entry is not None and not self._which else ""
-            progress = self._progress() if entry is not None and entry.key == shelf_list.RUNNING else None
+            progress = self._progress() if entry is not None and entry.key == playbook_pages.RUNNING else None
             height = self._text.size.height
             self._down = 0 if isinstance(playbook, str) else playbook_pages.first_line(playbook, progress, height)
         self._down = max(0, self._down + lines)
@@ -354,7 +353,7 @@ class PlaybooksScreen(ActingMode):
                 self._say("this is the session on the screen")
             else:
                 self._go(lambda: session_wish(path))
-        elif entry.key == shelf_list.RUNNING:
+        elif entry.key == playbook_pages.RUNNING:
             self._say("this is on the screen already; among those of the library it can be started anew")
         else:
             self._go(lambda: playbook_wish(entry.key))

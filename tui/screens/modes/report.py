@@ -5,14 +5,14 @@ from typing import ClassVar
 from textual.binding import BindingType
 from textual.widget import Widget
 
-from playbooks.engine.so_far import SoFar
+from playbooks.engine.session_runner import SoFar
 from tui.keybindings.scopes import bindings_of
-from tui.screens.acting import ActingMode, led_by
-from tui.session.asking import recording_of
+from tui.screens.base import ActingMode, led_by
+from tui.session.background_tasks import recording_of
 from tui.session.session_controller import SimBridge
 from tui.terminal import glyphs
 from tui.terminal.theme import Look
-from tui.viewmodel import report_page, side_panes, yank
+from tui.viewmodel import report_page, row, side_panes
 from tui.widgets.panes import Pane, SidePane
 
 AGAIN_S = 1.0
@@ -96,7 +96,7 @@ class ReportScreen(ActingMode):
         so_far = self.so_far()
         if self.marked:
             return "the sentence", so_far.result.findings[self.marked - 1].sentence
-        return "the report so far", yank.plain(report_page.build(so_far, self._session(), yank.CELLS, 0).rows)
+        return "the report so far", row.plain_text(report_page.build(so_far, self._session(), row.CELLS, 0).rows)
 
     def partition_name(self) -> str:
         """That of the marked finding, where it still exists; else the one under the main screen's cursor."""

@@ -1,31 +1,158 @@
 """Mode timeline: what happened when, by kind, and the way to any of it."""
 
+from abc import abstractmethod
 from typing import Any, ClassVar
 
 from textual.binding import BindingType
 from textual.widget import Widget
 
 from tui.keybindings.keymap import key_of
-from tui.keybindings.keys_of_modes import LANES as LANE_KEYS
+from tui.keybindings.scopes import LANES as LANE_KEYS
 from tui.keybindings.scopes import bindings_of
-from tui.screens.modes.spanning import Spanning, ends_of
-from tui.session.background_tasks import findings_so_far
-from tui.session.railing import Railing, reach_us
-from tui.session.session_controller import SimBridge
+from tui.screens.base import ActingMode
+from tui.session.background_tasks import findings_so_far, recording_of
+from tui.session.session_controller import Railing, SimBridge, reach_us
 from tui.terminal import glyphs
 from tui.terminal.format import count
 from tui.terminal.theme import Look
-from tui.viewmodel import yank
+from tui.viewmodel import row
 from tui.viewmodel.row import Row
-from tui.viewmodel.timeline import branches, mark_detail, stops
+from tui.viewmodel.timeline import branches, timeline_rows
+from tui.viewmodel.timeline import mark_detail as spans
 from tui.viewmodel.timeline.branches import Rail
-from tui.viewmodel.timeline.mark_words import LANES, nodes_of
-from tui.viewmodel.timeline.stops import Shown, Stop
-from tui.viewmodel.timeline.time_window import Window, around, fit, unit_text, zoomed
-from tui.viewmodel.timeline.timeline_rows import LOAD, Drawer, column_rates
-from tui.widgets import tips
+from tui.viewmodel.timeline.event_text import LANES, nodes_of
+from tui.viewmodel.timeline.mark_detail import Span, Tally, between
+from tui.viewmodel.timeline.timeline_rows import (
+    LOAD,
+    Drawer,
+    Shown,
+    Stop,
+    Window,
+    around,
+    column_rates,
+    fit,
+    unit_text,
+    zoomed,
+)
+from tui.widgets import tooltips
 from tui.widgets.panes import Pane, SidePane
 from tui.widgets.timeline import TimeLanes
+
+# The part of the timeline that is about a span of time: begun with a key or dragged, counted, and exported.
+
+
+Ends = tuple[int, int]
+"""An end of a span: a mark or a column, from an instant up to another one."""
+SPAN_S = 12
+"""How long it stands on the screen where a span was written to."""
+
+
+class Spanning(ActingMode):
+    """A timeline of which a span can be chosen."""
+
+    def __init__(self, look: Look, bridge: SimBridge) -> None:
+        super().__init__(look, bridge)
+        self._ends: tuple[Ends, Ends] | None = None
+        """Where the span was begun, and the end that moves."""
+        self._tally: Tally | None = None
+
+    @abstractmethod
+    def shown(self) -> Shown:
+        """What is looked at now."""
+
+    @abstractmethod
+    def stop(self, shown: Shown) -> Stop | None:
+        """The mark that is selected."""
+
+    @property
+    def span(self) -> Span | None:
+        """The span that is chosen, as far as the session has come."""
+        if self._ends is None:
+            return None
+        session = self.bridge.session
+        return between(*self._ends).within(session.timeline.first_us, session.present_us)
+
+    def span_rows(self, span: Span, room: tuple[int, int]) -> tuple[Row, ...]:
+        """All about the span; counted once as long as it is the same."""
+        events = self.bridge.happened(span.start_us, span.end_us - 1, spans.COUNTED + 1)
+        if self._tally is None or (self._tally.span, self._tally.events) != (span, min(len(events), spans.COUNTED)):
+            self._tally = spans.tally(span, events, self.bridge.tape.load)
+        return spans.build_span(self._tally, events, room)
+
+    # -- keys -------------------------------------------------------------------------------------------------------
+
+    def action_span(self) -> None:
+        """Begin a span at the mark or the instant looked at; a second time, let go of it."""
+        if self._ends is not None:
+            self._ends = None
+            self.present()
+            return
+        stop = self.stop(self.shown())
+        here = self.column_ends(self.bridge.view.now_us) if stop is None else ends_of(stop)
+        self._ends = here, here
+        self.present()
+
+    def span_to(self, end: Ends) -> None:
+        """Move the end that moves, where a span is chosen."""
+        if self._ends is not None:
+            self._ends = self._ends[0], end
+
+    def column_ends(self, at_us: int) -> Ends:
+        """From where to where the column of an instant reaches."""
+        unit_us = self.shown().window.unit_us
+        start_us = at_us // unit_us * unit_us
+        return start_us, start_us + unit_us
+
+    async def action_nudge(self, columns: int) -> None:
+        """By one column where a span is chosen, else by a second."""
+        if self._ends is None:
+            await self.action_main(f"second({columns})")
+            return
+        unit_us = self.shown().window.unit_us
+        start_us, _end_us = self.column_ends(self._ends[1][0])
+        start_us = min(max(0, start_us + columns * unit_us), self.bridge.session.present_us)
+        self.span_to(self.column_ends(start_us))
+        self.present()
+
+    async def leave(self) -> None:
+        """Let go of the span; without one, back to the cluster."""
+        if self._ends is None:
+            await super().leave()
+            return
+        self._ends = None
+        self.present()
+
+    def action_export_span(self) -> None:
+        """Write the events of the span beside the recording."""
+        span, recorder = self.span, getattr(self.app, "recorder", None)
+        path = recording_of(self.bridge.session.recorded, recorder)
+        if span is None:
+            self._main.toast("no span is chosen: v begins one, or drag over the lanes; E exports the whole session")
+        elif path is None:
+            self._main.toast("this session is not being recorded: there is nothing to cut a span out of", "warning")
+        else:
+            self.run_worker(self._export(path, recorder, span), group="span", exclusive=True, exit_on_error=False)
+
+    async def _export(self, path: Any, recorder: Any, span: Span) -> None:
+        from tui.session.background_tasks import export_span  # noqa: PLC0415 - seldom wanted
+
+        text, good = await export_span(path, recorder, span)
+        self._main.toast(text, "information" if good else "error", seconds=SPAN_S)
+
+    # -- mouse ------------------------------------------------------------------------------------------------------
+
+    def on_time_lanes_spanned(self, message: TimeLanes.Spanned) -> None:
+        """A span is dragged."""
+        window = self.shown().window
+        first_us, last_us = ((window.first + column) * window.unit_us for column in (message.first, message.column))
+        self._ends = self.column_ends(first_us), self.column_ends(last_us)
+        self.present()
+
+
+def ends_of(stop: Stop) -> Ends:
+    """A mark as an end of a span."""
+    return stop.first_us, stop.last_us + 1
+
 
 ALL: tuple[str, ...] = (*LANES, LOAD)
 BARS = 3
@@ -75,11 +202,11 @@ class TimelineScreen(Spanning):
         """Lane and time of the mark that is looked at."""
         self.rail = ""
         """Letter of the branch whose rail is chosen, empty where a mark is, or nothing."""
-        self._told: tuple[tuple[object, ...], list[mark_detail.Told]] | None = None
+        self._told: tuple[tuple[object, ...], list[spans.Told]] | None = None
         self._branch = bridge.branches.current
         self._railing = Railing()
         self._rails: tuple[Rail, ...] = ()
-        self.lanes.teller = tips.of_timeline(self.lanes, bridge, self.shown, lambda: self._rails)
+        self.lanes.teller = tooltips.of_timeline(self.lanes, bridge, self.shown, lambda: self._rails)
 
     def body(self) -> list[Widget]:
         """Lanes above, what they tell of below."""
@@ -101,7 +228,7 @@ class TimelineScreen(Spanning):
             self._pane.styles.height = self._lane_lines + 5
         shown = self.shown()
         drawn = self._drawer.rows(self.bridge.tape, shown, ALL, lines, keys=self._letters())
-        self.lanes.show((*drawn, *branches.rows(forks, shown, self.rail)))
+        self.lanes.show((*drawn, *branches.rail_rows(forks, shown, self.rail)))
         unit = unit_text(shown.window.unit_us)
         peak = self._peak(shown)
         load = f" {glyphs.NOTHING} load up to {count(peak)}/s" if peak else ""
@@ -171,17 +298,17 @@ class TimelineScreen(Spanning):
             self._page_pane.caption(
                 "The branch", "" if rail.branch.shown else self.keyed("{timeline_go}: change over to it")
             )
-            return branches.about(rail, width)[:height]
+            return branches.about_rail(rail, width)[:height]
         stop = self.stop(shown)
         if stop is None:
             self._page_pane.caption("Events")
             lines = self.bridge.feed.lines(height, width)
-            return tuple(mark_detail.event_row(line) for line in lines)
-        happened = self.bridge.happened(stop.first_us, stop.last_us, mark_detail.EVENTS_READ)
-        events = mark_detail.of_stop(happened, stop)
+            return tuple(spans.event_row(line) for line in lines)
+        happened = self.bridge.happened(stop.first_us, stop.last_us, spans.EVENTS_READ)
+        events = spans.of_stop(happened, stop)
         later = self.bridge.happened(stop.last_us + 1, shown.present_us, max(0, height))
         key = key_of("finding", self._main.keys)
-        rows = mark_detail.build(stop, events, self._findings_of(stop, events), later, width, key)
+        rows = spans.build_mark(stop, events, self._findings_of(stop, events), later, width, key)
         there = self.keyed(f"{{timeline_go}}: {'back to the present' if self._is_there(stop) else 'go there'}")
         self._page_pane.caption("The mark", there)
         return rows[:height]
@@ -190,15 +317,15 @@ class TimelineScreen(Spanning):
         """The mark that is selected."""
         if self.selected is None:
             return None
-        return stops.stop_at(self.bridge.tape, *self.selected, shown.window.unit_us)
+        return timeline_rows.stop_at(self.bridge.tape, *self.selected, shown.window.unit_us)
 
-    def _findings_of(self, stop: Stop, events: list[Any]) -> list[mark_detail.Told]:
+    def _findings_of(self, stop: Stop, events: list[Any]) -> list[spans.Told]:
         """Asked for once for each mark and instant: telling all findings takes a while."""
         bridge = self.bridge
         still_us = bridge.view.now_us if bridge.paused else -1
         state = (stop.lane, stop.first_us, stop.times, still_us, bridge.chronicle.losses)
         if self._told is None or self._told[0] != state:
-            self._told = (state, mark_detail.told_by(findings_so_far(bridge), events))
+            self._told = (state, spans.told_by(findings_so_far(bridge), events))
         return self._told[1]
 
     def _is_there(self, stop: Stop) -> bool:
@@ -210,21 +337,21 @@ class TimelineScreen(Spanning):
         stop = self.stop(shown) if self.chosen_pane in ("", "timeline-mode-pane") else None
         if stop is None:
             return "", ""
-        happened = self.bridge.happened(stop.first_us, stop.last_us, mark_detail.EVENTS_READ)
-        events = mark_detail.of_stop(happened, stop)
-        rows = mark_detail.build(stop, events, self._findings_of(stop, events), [], yank.CELLS)
-        return "the mark", yank.plain(rows)
+        happened = self.bridge.happened(stop.first_us, stop.last_us, spans.EVENTS_READ)
+        events = spans.of_stop(happened, stop)
+        rows = spans.build_mark(stop, events, self._findings_of(stop, events), [], row.CELLS)
+        return "the mark", row.plain_text(rows)
 
     # -- keys -------------------------------------------------------------------------------------------------------
 
     def action_mark(self, forward: int) -> None:
         """The next mark, whatever lane it is in."""
         self.rail = ""
-        self._select(stops.step(self.bridge.tape, self.shown(), forward), "no mark there")
+        self._select(timeline_rows.step(self.bridge.tape, self.shown(), forward), "no mark there")
 
     def action_across(self, down: int) -> None:
         """The nearest mark of another lane, or another branch below all of them."""
-        stop = None if self.rail else stops.across(self.bridge.tape, self.shown(), down)
+        stop = None if self.rail else timeline_rows.across(self.bridge.tape, self.shown(), down)
         letters = [each.branch.letter for each in self._rails]
         if stop is not None or not letters or (not self.rail and down < 0):
             self._select(stop, "no lane with a mark there")
@@ -324,9 +451,9 @@ class TimelineScreen(Spanning):
         stop = self.stop(self.shown())
         nodes: list[int] = []
         if stop is not None:
-            events = self.bridge.happened(stop.first_us, stop.last_us, mark_detail.EVENTS_READ)
+            events = self.bridge.happened(stop.first_us, stop.last_us, spans.EVENTS_READ)
             named = {self.bridge.session.cluster.name_of(node): node for node, _name in self.desk.targets()}
-            nodes = nodes_of(mark_detail.of_stop(events, stop), named)
+            nodes = nodes_of(spans.of_stop(events, stop), named)
         return nodes[0] if len(nodes) == 1 else self.desk.broker_under_cursor
 
     def arrive(self) -> None:
@@ -354,7 +481,7 @@ class TimelineScreen(Spanning):
             if lane in ALL:
                 self.action_lane(lane)
             return
-        stop = stops.of_column(self.bridge.tape, lane, self.shown(), column)
+        stop = timeline_rows.of_column(self.bridge.tape, lane, self.shown(), column)
         if stop is None:
             self._main.go_to(self.shown().window.instant(column, self.bridge.session.present_us))
         elif message.twice:
@@ -389,7 +516,7 @@ class TimelineScreen(Spanning):
         if branches.letter_of(lane) or column < 0:
             return
         shown, self.rail = self.shown(), ""
-        stop = stops.of_column(self.bridge.tape, lane, shown, column)
+        stop = timeline_rows.of_column(self.bridge.tape, lane, shown, column)
         if stop is None:
             self.selected = None
             self._main.go_to(shown.window.instant(column, self.bridge.session.present_us))

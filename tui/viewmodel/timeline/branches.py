@@ -4,17 +4,140 @@ The rail that is looked at is drawn heavy, others thin, and a future that was dr
 from there on.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeVar
 
+from cluster_model.observation.views import ClusterView, PartitionView
 from tui.terminal import glyphs
 from tui.terminal.format import clock, count
 from tui.terminal.theme import Over
-from tui.viewmodel.row import Row
-from tui.viewmodel.timeline.branch_list import Row as BranchRow
-from tui.viewmodel.timeline.stops import Shown
-from tui.viewmodel.timeline.timeline_rows import LABEL, Canvas, Span, TimeRow
+from tui.viewmodel.row import Row as RowRow
+from tui.viewmodel.timeline.timeline_rows import LABEL as LABEL_TIMELINE_ROWS
+from tui.viewmodel.timeline.timeline_rows import Canvas, Shown, Span, TimeRow
+
+# Instants that somebody wants to come back to, each of one branch.
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Bookmark:
+    """An instant of a branch."""
+
+    at_us: int
+    letter: str
+
+    @property
+    def words(self) -> str:
+        """As the list and the palette write it."""
+        return f"{clock(self.at_us)}  {self.letter}"
+
+
+class Bookmarks:
+    """In the order of their time."""
+
+    def __init__(self) -> None:
+        self._kept: list[Bookmark] = []
+
+    def __len__(self) -> int:
+        return len(self._kept)
+
+    def __iter__(self) -> Iterator[Bookmark]:
+        return iter(self._kept)
+
+    def __getitem__(self, place: int) -> Bookmark:
+        return self._kept[place]
+
+    def put(self, mark: Bookmark) -> bool:
+        """Keep one; False when it is there already."""
+        if mark in self._kept:
+            return False
+        self._kept = sorted([*self._kept, mark])
+        return True
+
+    def drop(self, mark: Bookmark) -> None:
+        """Forget one."""
+        self._kept.remove(mark)
+
+
+# The branches of a session as a table: which left which other one when, how far each has come, and what came of it.
+
+
+Piece = tuple[str, str]
+"""Text and role."""
+ROOMY: Final = 96
+"""From this width on a line says what its branch began with; below, only the line of the chosen one does."""
+NAME: Final = 7
+LEFT: Final = 18
+COME: Final = 10
+"""Cells of the first columns."""
+_NUMBERS: Final = (("lost", 5), ("missing", 8), ("failed", 7), ("unknown", 8), ("broken", 7))
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """What is known of a branch."""
+
+    letter: str
+    parent: str
+    """Empty for the first of all."""
+    left_us: int
+    began: str
+    come_us: int
+    lost: int
+    missing: int
+    failed: int
+    unknown: int
+    broken: int
+    """Rules that were found broken."""
+    shown: bool
+    """Whether it is the one on the screen."""
+
+
+def row(letter: str, parent: str, left_us: int, began: str, view: ClusterView, *, shown: bool) -> Row:
+    """A branch by the view of its present."""
+    books = view.ledger
+    return Row(
+        letter, parent, left_us, began, view.now_us, books.acked_lost, books.missing, books.failed, books.unknown,
+        view.violations, shown,
+    )  # fmt: skip
+
+
+def heading(width: int) -> list[Piece]:
+    """Above the table."""
+    text = f"  {'branch':<{NAME}}{'left':<{LEFT}}{'come to':>{COME}}" + "".join(
+        f"{name:>{size}}" for name, size in _NUMBERS
+    )
+    return [(text + ("  began with" if width >= ROOMY else ""), "quiet")]
+
+
+def line(row: Row, width: int, *, chosen: bool) -> list[Piece]:
+    """A branch."""
+    left = f"{row.parent} at {clock(row.left_us)}" if row.parent else ""
+    pieces = [
+        (f"{glyphs.MARKER if chosen else ' '} ", "key"),
+        (f"{row.letter} {glyphs.PLAY if row.shown else ''}".ljust(NAME), "strong" if row.shown else "text"),
+        (f"{left[: LEFT - 1]:<{LEFT}}", "quiet"),
+        (f"{clock(row.come_us):>{COME}}", "text"),
+    ]
+    roles = ("lost", "warning", "warning", "warning", "alarm")
+    numbers = (row.lost, row.missing, row.failed, row.unknown, row.broken)
+    for (_name, size), role, number in zip(_NUMBERS, roles, numbers, strict=True):
+        text = count(number)
+        pieces += [(" " * (size - len(text)), "text"), (text, role if number else "quiet")]
+    if width >= ROOMY:
+        pieces.append((f"  {row.began}"[: max(0, width - sum(len(text) for text, _role in pieces))], "quiet"))
+    return pieces
+
+
+def about_branch(row: Row, width: int) -> str:
+    """The chosen branch in a sentence, cut where it is too long."""
+    if row.parent:
+        text = f"{row.letter} went as {row.parent} up to {clock(row.left_us)}, then: {row.began}"
+    else:
+        text = f"{row.letter} is the session as it began"
+    text += "; on the screen now" if row.shown else ""
+    return text if len(text) <= width else f"{text[: width - 1]}…"
+
 
 LANE: Final = "branch "
 """Before the letter of a branch, the lane of its rail."""
@@ -24,7 +147,7 @@ LANE: Final = "branch "
 class Rail:
     """A branch, and from when on it is what was dropped when something was undone, -1 where it is not."""
 
-    branch: BranchRow
+    branch: Row
     dropped_us: int = -1
 
     @property
@@ -43,7 +166,7 @@ def letter_of(lane: str) -> str:
     return lane.removeprefix(LANE) if lane.startswith(LANE) else ""
 
 
-def outcome(row: BranchRow) -> tuple[str, str]:
+def outcome(row: Row) -> tuple[str, str]:
     """What a branch has come to, in one or two words with their role: the worst first."""
     found = [
         (f"{count(number)} {word}", role)
@@ -72,7 +195,7 @@ def window(rails: Sequence[Rail], most: int, selected: str = "") -> tuple[Rail, 
     return tuple(rails[first : first + most])
 
 
-def rows(rails: Sequence[Rail], shown: Shown, selected: str = "") -> tuple[TimeRow, ...]:
+def rail_rows(rails: Sequence[Rail], shown: Shown, selected: str = "") -> tuple[TimeRow, ...]:
     """A line for each."""
     canvas = Canvas(shown.window.columns, len(rails))
     for line, rail in enumerate(rails):
@@ -90,7 +213,7 @@ def rows(rails: Sequence[Rail], shown: Shown, selected: str = "") -> tuple[TimeR
     )
 
 
-def _left(row: BranchRow, known: dict[str, BranchRow]) -> str:
+def _left(row: Row, known: dict[str, Row]) -> str:
     """The branch whose own rail it leaves: its parent may have been on that of another one still."""
     letter = row.parent
     while letter in known and known[letter].parent and row.left_us < known[letter].left_us:
@@ -98,7 +221,7 @@ def _left(row: BranchRow, known: dict[str, BranchRow]) -> str:
     return letter
 
 
-def about(rail: Rail, width: int) -> tuple[Row, ...]:
+def about_rail(rail: Rail, width: int) -> tuple[RowRow, ...]:
     """A branch in a few lines, each of so many cells."""
     row, (words, role) = rail.branch, outcome(rail.branch)
     if row.parent:
@@ -110,15 +233,17 @@ def about(rail: Rail, width: int) -> tuple[Row, ...]:
         f"{count(row.unknown)} unknown, {count(row.broken)} rules broken"
     )
     rows = [
-        Row(((f"{glyphs.FORK} {row.letter} ", "strong"), (origin[: max(0, width - 12)], "text"))),
-        Row((("come to    ", "quiet"), (clock(row.come_us), "text"))),
-        Row((("outcome    ", "quiet"), (words, role))),
-        Row((("records    ", "quiet"), (numbers, "text"))),
+        RowRow(((f"{glyphs.FORK} {row.letter} ", "strong"), (origin[: max(0, width - 12)], "text"))),
+        RowRow((("come to    ", "quiet"), (clock(row.come_us), "text"))),
+        RowRow((("outcome    ", "quiet"), (words, role))),
+        RowRow((("records    ", "quiet"), (numbers, "text"))),
     ]
     if rail.dropped:
-        rows.append(Row((("it is a future that was dropped by undoing its last action; U goes back to it", "quiet"),)))
+        rows.append(
+            RowRow((("it is a future that was dropped by undoing its last action; U goes back to it", "quiet"),))
+        )
     if row.shown:
-        rows.append(Row((("it is the one on the screen", "quiet"),)))
+        rows.append(RowRow((("it is the one on the screen", "quiet"),)))
     return tuple(rows)
 
 
@@ -182,5 +307,68 @@ def _label(rail: Rail, *, chosen: bool) -> tuple[Span, ...]:
     return (
         (f"{mark} ", "key", ""),
         (rail.branch.letter, role, over),
-        (" " * (LABEL - 2 - len(rail.branch.letter)), "text", ""),
+        (" " * (LABEL_TIMELINE_ROWS - 2 - len(rail.branch.letter)), "text", ""),
     )
+
+
+# Two branches at one instant: the numbers of both beside each other, those that differ marked.
+
+
+LABEL: Final = 22
+COLUMN: Final = 18
+FIRST: Final = 6
+"""Of the numbers of the whole cluster, how many stand before those of the partition."""
+
+T = TypeVar("T")
+
+_OF_PARTITION: Final[tuple[tuple[str, Callable[[PartitionView], str]], ...]] = (
+    ("leader", lambda each: f"b{each.leader} epoch {each.leader_epoch}" if each.leader >= 0 else "none"),
+    ("in sync", lambda each: f"{len(each.isr)} of {len(each.assignment)}: {','.join(map(str, each.isr)) or 'none'}"),
+    ("high watermark", lambda each: str(each.hw)),
+    ("log end", lambda each: str(each.leo)),
+)
+_OF_CLUSTER: Final[tuple[tuple[str, Callable[[ClusterView], int]], ...]] = (
+    ("acked lost", lambda view: view.ledger.acked_lost),
+    ("acked missing", lambda view: view.ledger.missing),
+    ("acked", lambda view: view.ledger.acked),
+    ("failed", lambda view: view.ledger.failed),
+    ("unknown", lambda view: view.ledger.unknown),
+    ("broken rules", lambda view: view.violations),
+    ("under-replicated", lambda view: sum(each.under_replicated for each in view.partitions)),
+    ("offline", lambda view: sum(each.offline for each in view.partitions)),
+    ("duplicates", lambda view: view.ledger.duplicates),
+    ("faults active", lambda view: len(view.faults)),
+    ("sent", lambda view: view.ledger.sent),
+)
+
+
+def partition_of(view: ClusterView, name: str) -> PartitionView | None:
+    """The partition of a name, None where there is none."""
+    return next((each for each in (*view.partitions, *view.internal) if each.name == name), None)
+
+
+def comparison_rows(
+    views: tuple[ClusterView, ClusterView | None], names: tuple[str, str], partition: str
+) -> list[RowRow]:
+    """All numbers, the weightiest first; of a branch that has not come so far (None) there are none."""
+    heading = RowRow(((" " * LABEL, "text"), *[(f"{name:>{COLUMN}}", "strong") for name in names]))
+    books = [_row(label, [_of(of, view) for view in views]) for label, of in _OF_CLUSTER]
+    found = [None if view is None else partition_of(view, partition) for view in views]
+    log = [_row(label, [_of(of, each) for each in found]) for label, of in _OF_PARTITION]
+    return [heading, *books[:FIRST], *log, *books[FIRST:]]
+
+
+def _of(of: Callable[[T], object], what: T | None) -> str:
+    return "-" if what is None else str(of(what))
+
+
+def _row(label: str, both: list[str]) -> RowRow:
+    differs = both[0] != both[1] and "-" not in both
+    role = "warning" if differs else "text"
+    numbers = [(f"{each:>{COLUMN}}", role) for each in both]
+    return RowRow(((f"{label:<{LABEL}}", "quiet"), *numbers, ("  differs" if differs else "", "warning")))
+
+
+def not_so_far(letter: str, at_us: int, come_us: int) -> str:
+    """Why nothing is shown of a branch."""
+    return f"{letter} has come to {clock(come_us)} only, and this is {clock(at_us)}"

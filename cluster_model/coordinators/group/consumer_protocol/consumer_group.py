@@ -4,22 +4,161 @@ It changes by :meth:`ModernGroup.replay` alone, whether a record has just been w
 Clocks are not written: a new coordinator gives every member a whole session, and all its time to give things up.
 """
 
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
-from cluster_model.coordinators.group.consumer_protocol.records import (
-    CURRENT,
-    EPOCH,
-    MEMBER,
-    STABLE,
-    TARGET,
-    TARGET_EPOCH,
-    TOPICS,
-    UNREVOKED,
-    CurrentValue,
-    MemberValue,
-    ModernRecord,
-)
+from cluster_model.protocol.config_defs import INT_MAX, ConfigValue
+from cluster_model.protocol.configs import MS
+from cluster_model.protocol.errors import KafkaError
+from cluster_model.protocol.group_messages import OffsetCommitRequest, OffsetFetchRequest, TxnOffsetCommitRequest
+from cluster_model.protocol.versions import Profile
+
+# A coordinator's settings for the consumer protocol (``GroupCoordinatorConfig``): its times are the broker's.
+
+
+CONSUMER = "consumer"
+
+
+@dataclass(frozen=True, slots=True)
+class ModernConfig:
+    """Settings, with the defaults of the version."""
+
+    enabled: bool
+    """``group.coordinator.rebalance.protocols`` has it: by default since 4.0, before that where it is asked for."""
+    session_us: int
+    heartbeat_us: int
+    max_size: int
+    assignors: tuple[str, ...]
+    """The first one is taken where members name none."""
+    write_timeout_us: int
+    """How long an answer waits for the in-sync replicas to have what it tells."""
+
+    @staticmethod
+    def of(profile: Profile, config: Mapping[str, ConfigValue]) -> "ModernConfig":
+        """Settings for a profile; ``config`` overrides by Kafka's names."""
+        return ModernConfig(
+            enabled=enabled(profile, config),
+            session_us=int(config.get("group.consumer.session.timeout.ms", 45_000)) * MS,
+            heartbeat_us=int(config.get("group.consumer.heartbeat.interval.ms", 5_000)) * MS,
+            max_size=int(config.get("group.consumer.max.size", INT_MAX)),
+            assignors=_listed(config.get("group.consumer.assignors", "uniform,range")),
+            write_timeout_us=int(config.get("offsets.commit.timeout.ms", 5_000)) * MS,
+        )
+
+
+def enabled(profile: Profile, config: Mapping[str, ConfigValue]) -> bool:
+    """Whether a cluster's coordinators take members by this protocol (KRaft only, since 3.7)."""
+    usual = "classic,consumer" if profile.number >= (4, 0, 0) else "classic"
+    asked = _listed(config.get("group.coordinator.rebalance.protocols", usual))
+    return profile.kraft and profile.consumer_protocol and CONSUMER in asked
+
+
+def _listed(value: ConfigValue) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(name.strip() for name in str(value).split(",")))
+
+
+# What a group of the consumer protocol writes to ``__consumer_offsets``: the only way in which it changes.
+#
+# Keys begin with Kafka's key versions (``ConsumerGroupMetadataKey`` and its like); None is a tombstone.
+
+
+EPOCH: Final = 3
+"""The group's epoch ..."""
+TOPICS: Final = 4
+"""... (topic, partitions) of what its members subscribe to, as last seen ..."""
+MEMBER: Final = 5
+"""... what a member says of itself ..."""
+TARGET_EPOCH: Final = 6
+"""... the group epoch that the target assignment is for ..."""
+TARGET: Final = 7
+"""... a member's part of that ..."""
+CURRENT: Final = 8
+"""... and where the member is on its way there."""
+
+_OF_MEMBERS: Final = (MEMBER, TARGET, CURRENT)
+
+STABLE: Final = 0
+"""It has all that it is to have as of its epoch (``MemberState``) ..."""
+UNREVOKED: Final = 1
+"""... has yet to give something up ..."""
+UNRELEASED: Final = 2
+"""... or waits for what somebody else has yet to give up."""
+
+
+class MemberValue(NamedTuple):
+    """A member's words (``ConsumerGroupMemberMetadataValue``)."""
+
+    group_instance_id: str
+    client_id: str
+    host: int
+    topics: tuple[str, ...]
+    pattern: str
+    assignor: str
+    """Empty: whatever the others want."""
+    rebalance_us: int
+
+
+class CurrentValue(NamedTuple):
+    """A member's progress (``ConsumerGroupCurrentMemberAssignmentValue``)."""
+
+    epoch: int
+    previous: int
+    """The epoch before, which it still has if an answer was lost."""
+    state: int
+    assigned: tuple[str, ...]
+    revoking: tuple[str, ...]
+    """What it is still taken to own besides."""
+
+
+class ModernRecord(NamedTuple):
+    """A record; ``member_id`` is empty for what is the whole group's."""
+
+    kind: int
+    group_id: str
+    member_id: str = ""
+    value: Any = None
+
+
+def is_modern(text: str) -> bool:
+    """Whether a record is one of these, not an offset's or a classic group's."""
+    return int(text[1 : text.index(",")]) >= EPOCH
+
+
+def encode(record: ModernRecord) -> str:
+    """The record's text."""
+    key: list[Any] = [record.kind, record.group_id]
+    if record.kind in _OF_MEMBERS:
+        key.append(record.member_id)
+    return f"{_text(key)}={'' if record.value is None else _text(record.value)}"
+
+
+def decode(text: str) -> ModernRecord:
+    """Undo of :func:`encode`."""
+    key_text, _sign, value_text = text.partition("=")
+    kind, group_id, *member = json.loads(key_text)
+    value = json.loads(value_text) if value_text else None
+    return ModernRecord(kind, group_id, member[0] if member else "", None if value is None else _value(kind, value))
+
+
+def _value(kind: int, value: Any) -> Any:
+    if kind == MEMBER:
+        instance, client_id, host, topics, *rest = value
+        return MemberValue(instance, client_id, host, tuple(topics), *rest)
+    if kind == CURRENT:
+        epoch, previous, state, assigned, revoking = value
+        return CurrentValue(epoch, previous, state, tuple(assigned), tuple(revoking))
+    if kind == TOPICS:
+        return tuple([(topic, count) for topic, count in value])
+    return tuple(value) if kind == TARGET else value
+
+
+def _text(value: Any) -> str:
+    # A record's key ends at its first "=", so there is none inside: the sign only ever stands in a JSON string.
+    return json.dumps(value, separators=(",", ":")).replace("=", "\\u003d")
+
 
 UNSEEN: Final = (-1, -1)
 
@@ -170,3 +309,57 @@ class ModernGroup:
         self.owners, self.instances = dict(owners), dict(instances)
         self.sessions, self.revocations = dict(sessions), dict(revocations)
         return self
+
+
+# Who may commit in a group of the consumer protocol, and ask what is committed (``ConsumerGroup.validateOffset...``).
+#
+# Sans-IO: functions of a group, None where there is no such, and a request.
+
+
+KNOWS_EPOCHS: Final = 9
+"""Version of OffsetCommit from which it is a member's by this protocol."""
+
+
+def may_commit(group: ModernGroup | None, request: OffsetCommitRequest) -> KafkaError | None:
+    """Whether a commit is a member's of today; None: no such group.
+
+    A member that tells the version of its request has to use one that knows of epochs (since 3.8).
+    """
+    if group is None:
+        return None
+    member_id, epoch = request.member_id, request.generation_id
+    if epoch < 0 and not group.members:
+        return KafkaError.NONE
+    if member_id in group.current and 0 < request.version < KNOWS_EPOCHS:
+        return KafkaError.UNSUPPORTED_VERSION
+    return _in_step(group, member_id, epoch)
+
+
+def may_commit_in_transaction(group: ModernGroup | None, request: TxnOffsetCommitRequest) -> KafkaError | None:
+    """The same for a transaction's: whoever says to be a member must be one."""
+    if group is None:
+        return None
+    member_id, epoch = request.member_id, request.generation_id
+    if epoch < 0 and not (group.members and (member_id or request.group_instance_id)):
+        return KafkaError.NONE
+    error = _in_step(group, member_id, epoch)
+    return KafkaError.ILLEGAL_GENERATION if error is KafkaError.STALE_MEMBER_EPOCH else error
+
+
+def may_fetch(group: ModernGroup | None, request: OffsetFetchRequest) -> KafkaError:
+    """Whether somebody may ask what is committed: everybody who does not claim to be a member."""
+    if group is None or (request.member_epoch < 0 and not request.member_id):
+        return KafkaError.NONE
+    return _in_step(group, request.member_id, request.member_epoch)
+
+
+def unknown(version: int) -> KafkaError:
+    """What a member of a group that nobody knows is told of its commit (``OffsetMetadataManager``)."""
+    return KafkaError.GROUP_ID_NOT_FOUND if version >= KNOWS_EPOCHS else KafkaError.ILLEGAL_GENERATION
+
+
+def _in_step(group: ModernGroup, member_id: str, epoch: int) -> KafkaError:
+    current = group.current.get(member_id)
+    if current is None:
+        return KafkaError.UNKNOWN_MEMBER_ID
+    return KafkaError.NONE if current.epoch == epoch else KafkaError.STALE_MEMBER_EPOCH

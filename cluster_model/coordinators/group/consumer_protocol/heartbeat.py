@@ -4,15 +4,12 @@ Sans-IO: a group and a request in, an answer and the records out that make it tr
 written, by replaying them; until then it is as it was.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from typing import Final, NamedTuple
 
 from cluster_model.assignors.base import Member, TopicPartition, Topics
 from cluster_model.assignors.registry import SERVER_ASSIGNORS
-from cluster_model.coordinators.group.consumer_protocol.config import ModernConfig
-from cluster_model.coordinators.group.consumer_protocol.consumer_group import ModernGroup
-from cluster_model.coordinators.group.consumer_protocol.reconciling import ordered, reconciled
-from cluster_model.coordinators.group.consumer_protocol.records import (
+from cluster_model.coordinators.group.consumer_protocol.consumer_group import (
     CURRENT,
     EPOCH,
     MEMBER,
@@ -20,20 +17,86 @@ from cluster_model.coordinators.group.consumer_protocol.records import (
     TARGET,
     TARGET_EPOCH,
     TOPICS,
+    UNRELEASED,
+    UNREVOKED,
     CurrentValue,
     MemberValue,
+    ModernConfig,
+    ModernGroup,
     ModernRecord,
 )
 from cluster_model.coordinators.group.consumer_protocol.subscription_patterns import is_regular, matches
 from cluster_model.protocol.errors import KafkaError
-from cluster_model.protocol.messages_part import (
+from cluster_model.protocol.group_messages import (
+    CONSUMER_PROTOCOL,
     JOIN,
     LEAVE,
     LEAVE_FOR_NOW,
+    Assignment,
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,
+    DescribedConsumer,
+    DescribedConsumerGroup,
+    DescribedGroup,
+    DescribedMember,
+    Subscription,
 )
 from cluster_model.spec.internal_topics import INTERNAL
+
+# A member's way from what it has to what it is to have (``CurrentAssignmentBuilder``, KIP-848).
+#
+# First it gives up what is not its any more, in its old epoch; then it goes to the target epoch and gets what nobody
+# else has; what somebody has not given up yet it gets when that is done. Members that keep what they have go on.
+
+
+Partitions = tuple[str, ...]
+
+
+def reconciled(
+    current: CurrentValue, target_epoch: int, target: Partitions, owned: Partitions | None, taken: Container[str]
+) -> CurrentValue:
+    """A member's next step. ``owned`` is what it says it has, None if it says nothing; ``taken`` is everybody's."""
+    if current.state == STABLE and current.epoch == target_epoch:
+        return current
+    if current.state == UNREVOKED and _holds(owned, current.revoking):
+        return current
+    epoch = current.epoch + (current.state == UNREVOKED)
+    return _next(current, epoch, target_epoch, target, owned, taken)
+
+
+def _holds(owned: Partitions | None, revoking: Partitions) -> bool:
+    """Whether a member has, as far as it has said, anything of what it is to give up."""
+    return owned is None or any(partition in revoking for partition in owned)
+
+
+def _next(
+    current: CurrentValue,
+    epoch: int,
+    target_epoch: int,
+    target: Partitions,
+    owned: Partitions | None,
+    taken: Container[str],
+) -> CurrentValue:
+    """``computeNextAssignment``."""
+    kept = [partition for partition in current.assigned if partition in target]
+    revoking = tuple([partition for partition in current.assigned if partition not in target])
+    if revoking and _holds(owned, revoking):
+        return CurrentValue(epoch, current.epoch, UNREVOKED, tuple(kept), revoking)
+    wanted = [partition for partition in target if partition not in kept]
+    free = [partition for partition in wanted if partition not in taken]
+    state = STABLE if len(free) == len(wanted) else UNRELEASED
+    return CurrentValue(target_epoch, current.epoch, state, ordered((*kept, *free)), ())
+
+
+def ordered(partitions: Partitions) -> Partitions:
+    """By topic and number."""
+
+    def place(partition: str) -> tuple[str, int]:
+        topic, _dash, number = partition.rpartition("-")
+        return topic, int(number)
+
+    return tuple(sorted(partitions, key=place))
+
 
 _NEW: Final = CurrentValue(JOIN, JOIN, STABLE, (), ())
 
@@ -298,3 +361,46 @@ def _check_holder(group: ModernGroup, member_id: str, instance: str) -> None:
 def _forgotten(group: ModernGroup, member_id: str) -> tuple[ModernRecord, ...]:
     """A member's tombstones."""
     return tuple([ModernRecord(kind, group.group_id, member_id) for kind in (CURRENT, TARGET, MEMBER)])
+
+
+# What an administrator is told of a group by the consumer protocol.
+#
+# Kafka has ConsumerGroupDescribe for it, which its admin client asks before DescribeGroups; the model's
+# administrators
+# need only the latter, in which such a group is told like any other.
+
+
+def described(group: ModernGroup, assignor: str) -> DescribedGroup:
+    """A group in whatever state: what each member has now, and its epoch as the generation of its subscription."""
+    members = tuple(
+        [
+            DescribedMember(
+                member_id,
+                says.group_instance_id,
+                says.client_id,
+                says.host,
+                Subscription(says.topics, generation=group.current[member_id].epoch),
+                Assignment(group.current[member_id].assigned),
+            )
+            for member_id, says in group.members.items()
+        ]
+    )
+    assignor = preferred(group.members, assignor)
+    return DescribedGroup(group.group_id, KafkaError.NONE, group.state, CONSUMER_PROTOCOL, assignor, members)
+
+
+def described_in_full(group: ModernGroup, assignor: str) -> DescribedConsumerGroup:
+    """The same with all epochs and targets (``ConsumerGroup.asDescribedGroup``)."""
+    members = tuple(
+        [
+            DescribedConsumer(
+                member_id, says.group_instance_id, says.client_id, says.host, group.current[member_id].epoch,
+                says.topics, says.pattern, group.current[member_id].assigned, group.target.get(member_id, ()),
+            )
+            for member_id, says in group.members.items()
+        ]
+    )  # fmt: skip
+    return DescribedConsumerGroup(
+        group.group_id, KafkaError.NONE, group.state, group.epoch, group.target_epoch,
+        preferred(group.members, assignor), members,
+    )  # fmt: skip

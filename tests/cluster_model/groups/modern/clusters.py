@@ -4,17 +4,16 @@ from collections.abc import Callable
 from typing import Any
 
 from cluster_model.clients.consumer.config import GroupSettings
-from cluster_model.clients.consumer.consumer import Consumer
-from cluster_model.clients.consumer.coordination import ModernCoordination
-from cluster_model.clients.consumer.phases import CLOSED
+from cluster_model.clients.consumer.consumer import CLOSED, Consumer
+from cluster_model.clients.consumer.consumer_protocol import ModernCoordination
 from cluster_model.coordinators.group.consumer_group_manager import ModernGroups
 from cluster_model.coordinators.group.consumer_protocol.consumer_group import ModernGroup
 from cluster_model.kernel.node_context import Port
-from cluster_model.protocol.config_key import ConfigValue
+from cluster_model.protocol.config_defs import ConfigValue
 from cluster_model.protocol.configs import ConsumerConfig
 from cluster_model.protocol.events import Event
-from cluster_model.protocol.messages_part import ConsumerGroupHeartbeatResponse
-from cluster_model.spec.application import Application
+from cluster_model.protocol.group_messages import ConsumerGroupHeartbeatResponse
+from cluster_model.spec.cluster_spec import Application
 from cluster_model.spec.internal_topics import OFFSETS, coordinator_partition
 from tests.cluster_model.groups.members import Talk
 

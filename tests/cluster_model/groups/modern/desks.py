@@ -2,13 +2,17 @@
 
 from typing import Any
 
-from cluster_model.coordinators.group.consumer_protocol.config import ModernConfig
-from cluster_model.coordinators.group.consumer_protocol.consumer_group import ModernGroup
+from cluster_model.coordinators.group.consumer_protocol.consumer_group import (
+    ModernConfig,
+    ModernGroup,
+    ModernRecord,
+    decode,
+    encode,
+)
 from cluster_model.coordinators.group.consumer_protocol.heartbeat import Heartbeats, Known
-from cluster_model.coordinators.group.consumer_protocol.records import ModernRecord, decode, encode
-from cluster_model.protocol.config_key import ConfigValue
+from cluster_model.protocol.config_defs import ConfigValue
 from cluster_model.protocol.errors import KafkaError
-from cluster_model.protocol.messages_part import (
+from cluster_model.protocol.group_messages import (
     JOIN,
     LEAVE,
     ConsumerGroupHeartbeatRequest,

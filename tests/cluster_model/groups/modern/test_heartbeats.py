@@ -5,8 +5,7 @@ from typing import Any
 
 import pytest
 
-from cluster_model.coordinators.group.consumer_protocol.consumer_group import ModernGroup
-from cluster_model.coordinators.group.consumer_protocol.records import (
+from cluster_model.coordinators.group.consumer_protocol.consumer_group import (
     CURRENT,
     EPOCH,
     MEMBER,
@@ -15,10 +14,11 @@ from cluster_model.coordinators.group.consumer_protocol.records import (
     TOPICS,
     UNRELEASED,
     UNREVOKED,
+    ModernGroup,
     ModernRecord,
 )
 from cluster_model.protocol.errors import KafkaError
-from cluster_model.protocol.messages_part import LEAVE, LEAVE_FOR_NOW, ConsumerGroupHeartbeatRequest
+from cluster_model.protocol.group_messages import LEAVE, LEAVE_FOR_NOW, ConsumerGroupHeartbeatRequest
 from tests.cluster_model.groups.modern.desks import REBALANCE, SECOND, Desk
 
 E = KafkaError

@@ -5,10 +5,15 @@ from typing import Any
 import pytest
 
 from cluster_model.coordinators.group.consumer_protocol.consumer_group import ModernState
-from cluster_model.protocol.config_key import ConfigValue
+from cluster_model.protocol.config_defs import ConfigValue
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.group_messages import (
+    JOIN,
+    LEAVE,
+    LEAVE_FOR_NOW,
     CommittedOffset,
+    ConsumerGroupDescribeRequest,
+    ConsumerGroupHeartbeatRequest,
     DeleteGroupsRequest,
     DescribeGroupsRequest,
     JoinGroupRequest,
@@ -16,13 +21,6 @@ from cluster_model.protocol.group_messages import (
     OffsetDeleteRequest,
     OffsetFetchRequest,
     TxnOffsetCommitRequest,
-)
-from cluster_model.protocol.messages_part import (
-    JOIN,
-    LEAVE,
-    LEAVE_FOR_NOW,
-    ConsumerGroupDescribeRequest,
-    ConsumerGroupHeartbeatRequest,
 )
 from tests.cluster_model.groups.asking import OWNER, commit, errors, fetch, offsets, read_until_loading
 from tests.cluster_model.groups.members import SECOND, Talk

@@ -12,7 +12,7 @@ import pytest
 from cluster_model.assignors.base import Member, TopicPartition, Topics
 from cluster_model.assignors.uniform import UniformAssignor
 from cluster_model.kernel.process import ProcessState
-from cluster_model.protocol.config_key import ConfigValue
+from cluster_model.protocol.config_defs import ConfigValue
 from cluster_model.protocol.events import Event, PartitionsAssigned, PartitionsLost, PartitionsRevoked
 from tests.cluster_model.groups.members import SECOND
 from tests.cluster_model.groups.modern.clusters import ModernTalk

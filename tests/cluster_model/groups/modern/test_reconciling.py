@@ -2,8 +2,13 @@
 
 import pytest
 
-from cluster_model.coordinators.group.consumer_protocol.reconciling import ordered, reconciled
-from cluster_model.coordinators.group.consumer_protocol.records import STABLE, UNRELEASED, UNREVOKED, CurrentValue
+from cluster_model.coordinators.group.consumer_protocol.consumer_group import (
+    STABLE,
+    UNRELEASED,
+    UNREVOKED,
+    CurrentValue,
+)
+from cluster_model.coordinators.group.consumer_protocol.heartbeat import ordered, reconciled
 
 A, B, C, D = "t-0", "t-1", "t-2", "t-10"
 

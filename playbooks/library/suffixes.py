@@ -1,5 +1,0 @@
-"""How the names of files end that playbooks are in."""
-
-from typing import Final
-
-SUFFIXES: Final = (".yaml", ".yml")
