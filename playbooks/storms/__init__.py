@@ -1,1 +1,0 @@
-"""Storms: random schedules of faults that look where they strike, run by the thousand, and what they found."""
