@@ -11,7 +11,7 @@ from playbooks.campaign.runner import Come, write_come
 from playbooks.campaign.workloads.fuzz_workload import read_plan
 from playbooks.version import VERSION
 from tests.cli.running import Typed
-from tests.playbooks.storms.small import plan, text
+from tests.playbooks.fuzz.small import plan, text
 from tests.support.playbooks import MANUAL
 
 Type = Callable[..., Typed]

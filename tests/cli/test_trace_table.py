@@ -10,7 +10,7 @@ from playbooks.engine.manual_session import ManualSession
 from playbooks.parser.loader import loads
 from tests.cli.running import Typed
 from tests.cluster_model.tracing import CASES, run
-from tests.playbooks.test_manual_session import TWO
+from tests.playbooks.engine.test_manual_session import TWO
 from tui.output.result import trace_lines
 
 Type = Callable[..., Typed]

@@ -19,7 +19,7 @@ from playbooks.library.bundled import path_of
 from playbooks.parser.loader import load, loads
 from playbooks.recording.recorder import Recorder
 from tests.cli.running import Typed
-from tests.playbooks.test_no_return import TAIL
+from tests.playbooks.diagnosis.test_point_of_no_return import TAIL
 from tui.cli.runs.why import print_why
 from tui.output.result import print_findings
 

@@ -13,7 +13,7 @@ from cluster_model.protocol.events import Appended, Event, HwAdvanced, IsrChange
 from cluster_model.protocol.records import Slice
 
 if TYPE_CHECKING:
-    from tests.cluster_model.protocol import Protocol
+    from tests.cluster_model.broker.partition.replica_driver import Protocol
 
 LOG_MATCHING = "log-matching"
 COMPLETE = "leader-completeness"

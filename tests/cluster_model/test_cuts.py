@@ -10,7 +10,7 @@ from cluster_model.kernel.link import GIVEN_UP_US, RETRANSMIT_US
 from cluster_model.protocol.events import IsrChanged, ProduceRefused, TraceEvent
 from cluster_model.snapshots import pack, unpack
 from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, GroupSpec, NetworkSpec, ProducerSpec, TopicSpec
-from tests.cluster_model.test_processes import LATENCY, A, B, C, World
+from tests.cluster_model.kernel.test_network import LATENCY, A, B, C, World
 from tests.support.breadth import some
 
 MS = 1_000

@@ -9,7 +9,7 @@ from cluster_model.protocol.events import AdminAnswered, AdminProgress
 from cluster_model.protocol.transaction_messages import DescribeTransactionsRequest
 from faults.declarations.fault import Action, Value
 from faults.injector import FaultBoard
-from tests.cluster_model.transactions.talks import Script, Talk
+from tests.cluster_model.coordinators.transaction.talks import Script, Talk
 
 SECOND = 1_000_000
 GOLDENS = Path(__file__).parent / "goldens"

@@ -14,7 +14,7 @@ from playbooks.recording.recorder import Recorder
 from playbooks.session_format import session_files
 from playbooks.timetravel.branches import Branches
 from playbooks.timetravel.history_view import Reopened
-from tests.playbooks.test_no_return import TAIL
+from tests.playbooks.diagnosis.test_point_of_no_return import TAIL
 from tests.support.playbooks import CRASH
 from tests.support.sessions import unseal
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.playbooks.test_client_incidents import Heard, group, producer
+from tests.playbooks.results.test_client_incidents import Heard, group, producer
 from tests.playbooks.test_incidents import SECOND, Incident, seeds
 from tests.support.breadth import some
 

@@ -7,7 +7,7 @@ import pyarrow.parquet as pq
 from cluster_model.checker.anomalies.operations import SUBSCRIBE
 from playbooks.session_format import session_files
 from playbooks.session_format.session_files import FINAL_READ_COLUMNS as COLUMNS
-from tests.playbooks.test_ledger_table import recorded
+from tests.playbooks.session_format.test_ledger_table import recorded
 from tests.support.playbooks import CRASH
 
 

@@ -26,8 +26,8 @@ from playbooks.campaign.store import rows_kept
 from spark_report import __main__ as command
 from spark_report.spark import errors, master, session
 from spark_report.spark.errors import ReportError
+from tests.spark_report.campaigns.test_campaigns import RUNS, plan_at, running
 from tests.spark_report.conftest import Known, tables_of
-from tests.spark_report.test_campaigns import RUNS, plan_at, running
 from tests.support.sessions import leader_crash, write_session
 
 ROOT = Path(__file__).parents[2]

@@ -11,7 +11,7 @@ from rich.console import Console
 from playbooks.session_format import session_files
 from playbooks.session_format.bundle import open_bundle
 from spark_report.job import run
-from tests.playbooks.test_versions import BUNDLES, NEWEST, edit, of_tomorrow, reseal
+from tests.playbooks.session_format.test_versions import BUNDLES, NEWEST, edit, of_tomorrow, reseal
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -7,9 +7,9 @@ import pytest
 from playbooks.engine.session import Session
 from playbooks.parser.loader import loads
 from playbooks.recording.recorder import Recorder
-from tests.playbooks.test_no_return import TAIL
+from tests.playbooks.diagnosis.test_point_of_no_return import TAIL
 from tests.tui.driving import driving
-from tests.tui.test_ask import until
+from tests.tui.screens.test_ask import until
 from tui.screens.cluster import MainScreen
 from tui.screens.finding import AutopsyScreen
 from tui.screens.time_travel import CompareScreen

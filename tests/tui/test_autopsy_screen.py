@@ -12,9 +12,9 @@ from playbooks.parser.loader import load, loads
 from playbooks.recording.reader import read_session
 from playbooks.recording.recorder import Recorder
 from playbooks.timetravel.history_view import Reopened
-from tests.playbooks.test_no_return import TAIL
+from tests.playbooks.diagnosis.test_point_of_no_return import TAIL
 from tests.tui.driving import Driver, driving
-from tests.tui.test_ask import until
+from tests.tui.screens.test_ask import until
 from tui import launcher
 from tui.program import ScreenChoice
 from tui.screens.finding import AutopsyScreen

@@ -10,7 +10,7 @@ from tests.support.playbooks import timed
 from tests.tui import fake_views
 from tests.tui.driving import driving
 from tests.tui.fake_views import session
-from tests.tui.test_bridge import SlowClock
+from tests.tui.session.test_session_controller import SlowClock
 from tui.output import session_end
 from tui.screens.cluster import MainScreen
 from tui.screens.time_travel import CompareScreen, GrowingScreen

@@ -8,7 +8,7 @@ from cluster_model.protocol.admin_messages import (
     IncrementalAlterConfigsRequest,
     ReassignablePartition,
 )
-from tests.cluster_model.zk_controller.rigs import SECOND, Watched
+from tests.cluster_model.controller.zookeeper.rigs import SECOND, Watched
 
 ONE = ((1, 2, 3),)
 

@@ -1,0 +1,273 @@
+"""Where a safety property looks first, last and not at all: each case is one that is easily left out."""
+
+from typing import Any
+
+import pytest
+
+from cluster_model.broker.partition import partition
+from cluster_model.broker.partition.partition import Leadership
+from cluster_model.broker.storage import log_manager
+from cluster_model.checker.invariants.durability import RANGES_KEPT, AcksOneBounded
+from cluster_model.controller.committed_state import Committed
+from cluster_model.controller.rules import alter_partition
+from cluster_model.controller.rules.partition_change import Change
+from cluster_model.protocol.errors import KafkaError
+from cluster_model.protocol.events import Appended, ControllerChanged, InvariantViolated, RecordsAcked
+from tests.cluster_model.checker.invariants.test_safety_mutations import (
+    A,
+    B,
+    C,
+    consumers_read_to_the_end,
+    hands,
+    violations,
+)
+from tests.cluster_model.checker.test_control_checker import build, later
+from tests.cluster_model.hands import P
+
+Patch = pytest.MonkeyPatch
+
+
+def unexpected(found: Any) -> list[InvariantViolated]:
+    return [each for each in violations(found) if not each.known]
+
+
+# -- stable reads ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("sound", [True, False])
+def test_a_reader_above_a_hw_that_never_moved_is_seen(sound: bool, monkeypatch: Patch) -> None:
+    if not sound:
+        consumers_read_to_the_end(monkeypatch)
+    made = hands()
+    made.append(A, "x")
+    made.do("consume", broker=A)
+    told = [(each.invariant, each.offset, each.end_offset) for each in unexpected(made)]
+    assert told == ([] if sound else [("stable-reads", 0, 1)])
+
+
+# -- who may be in the ISR ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("sound", [True, False])
+def test_a_fenced_member_that_comes_with_an_election_is_seen(sound: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Broker 3 is dead and fenced; then the leader dies, and whoever is elected has it in sync again."""
+    real = Committed.commit
+
+    def commit(self: Committed, change: Change, now: int) -> bool:
+        state = change.state
+        if not sound and state.leader == B and 3 not in state.isr:
+            change = change._replace(state=state._replace(isr=(*state.isr, 3)))
+        return real(self, change, now)
+
+    monkeypatch.setattr(Committed, "commit", commit)
+    cluster = build()
+    later(cluster, 3)
+    cluster.crash(3)
+    later(cluster, 15)
+    cluster.crash(1)
+    later(cluster, 1)
+    assert unexpected(cluster) == []
+    later(cluster, 11)
+    told = {(each.invariant, each.broker) for each in unexpected(cluster)}
+    assert (told == set()) if sound else (("isr-eligibility", 3) in told)
+
+
+# -- how often, and how much is kept -----------------------------------------------------------------------------------
+
+
+def test_who_lags_behind_what_is_called_committed_is_told_once_in_an_epoch(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(partition, "high_watermark", lambda leo, _needed: leo)
+    cluster = build()
+    later(cluster, 5)
+    told = [(each.invariant, each.broker, each.leader_epoch) for each in unexpected(cluster)]
+    assert {invariant for invariant, _broker, _epoch in told} == {"leader-completeness", "weak-isr"}
+    assert len(told) == len(set(told)) == 4
+
+
+def test_what_is_remembered_of_epochs_and_losses_has_an_end() -> None:
+    made = hands()
+    safety = made.cluster.checker.invariants
+    bounded = safety.properties["acks-one-bounded"]
+    assert isinstance(bounded, AcksOneBounded)
+    sizes = []
+    for epochs in (range(500), range(500, 1_000)):
+        for epoch in epochs:
+            safety.appended(Appended(0, P, epoch % 3 + 1, epoch, 0, 1, "c", 0, 1))
+            safety.observe(ControllerChanged(0, f"controller {epoch % 3}", epoch % 3 + 1, epoch))
+            bounded._note(P, 2 * epoch, 2 * epoch + 1, epoch, epoch + 1)
+        sizes.append(len(str(safety.save())))
+    assert sizes[1] < 1.1 * sizes[0]
+    assert len(bounded.lost(P)) == RANGES_KEPT
+    assert bounded.lost(P)[-1] == (1_998, 1_999, 999, 1_000)
+
+
+def test_a_controller_of_an_older_epoch_of_its_own_is_seen() -> None:
+    made = hands()
+    safety = made.cluster.checker.invariants
+    safety.observe(ControllerChanged(0, "controller 1", 1, 5))
+    assert violations(made) == []
+    safety.observe(ControllerChanged(0, "controller 1", 1, 4))
+    assert [(each.invariant, each.leader_epoch) for each in violations(made)] == [("epoch-monotonicity", 4)]
+
+
+# -- success of acks=all -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kafka", ["0.10.2", "2.8", "3.9", "4.1"])
+def test_a_success_before_its_commit_is_seen_though_nothing_is_lost(kafka: str, monkeypatch: Patch) -> None:
+    def told() -> list[tuple[str, int, int, str]]:
+        made = hands(kafka=kafka, records=1)
+        made.append(A, "x", acks="all")
+        made.append(A, "y", acks="all")
+        made.fetch(B, C, B, C)
+        return [(each.invariant, each.offset, each.end_offset, each.known) for each in violations(made)]
+
+    assert told() == []
+    monkeypatch.setattr(Leadership, "_settled", lambda _self, _required: KafkaError.NONE)
+    assert told() == [("min-isr", 1, 2, "")]
+
+
+def test_a_success_that_arrives_after_its_leader_was_deposed_is_none_too_early() -> None:
+    made = hands(records=1)
+    made.append(A, "x", acks="all")
+    replica = made.cluster.world.replicas[P][A]
+    stint = replica.log.lineage_at(1).id
+    event = RecordsAcked(0, "c", P, 0, 1, -1, A, 0, 1, 0, stint)
+    made.lead(B, tell=(A, B, C))
+    made.cluster.checker.invariants.min_isr.acked(event)
+    made.lead(A, tell=(A, B, C))
+    made.cluster.checker.invariants.min_isr.acked(event)
+    assert [each for each in violations(made) if each.invariant == "min-isr"] == []
+
+
+def test_every_batch_of_a_step_of_the_hw_needs_the_minimum(monkeypatch: Patch) -> None:
+    """The first of two that wait is answered with a success, the last is not."""
+
+    def told() -> list[tuple[int, int]]:
+        made = hands(kafka="3.6", records=1, min_insync_replicas=2)
+        made.append(A, "x", acks="all")
+        made.append(A, "y", acks="all")
+        made.do("shrink_isr", broker=A, out=[B, C])
+        return [(each.offset, each.end_offset) for each in unexpected(made) if each.invariant == "min-isr"]
+
+    assert told() == []
+    real = Leadership._settled
+
+    def settled(self: Leadership, required: int) -> KafkaError | None:
+        answer = real(self, required)
+        return answer if answer is None or required != 2 else KafkaError.NONE
+
+    monkeypatch.setattr(Leadership, "_settled", settled)
+    assert told() == [(1, 2)]
+
+
+# -- who lost its log and is elected -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("elected", [(C,), (B, C)])
+@pytest.mark.parametrize("told", [True, False])
+def test_what_leaders_without_a_log_lack_is_told_when_one_leads_or_at_the_end(
+    elected: tuple[int, ...], told: bool
+) -> None:
+    made = hands(kafka="2.1")
+    made.append(A, "x", acks="all")
+    made.fetch(B, C, B, C)
+    for broker in (B, C):
+        made.do("power_loss", broker=broker, keep=0)
+        made.do("restart", broker=broker)
+    for broker in elected:
+        made.do("elect", leader=broker)
+    if told:
+        made.tell(C)
+    made.close()
+    lost = [each for each in violations(made) if each.invariant == "acks-all-durability"]
+    assert [(each.offset, each.end_offset) for each in lost] == [(0, 1)]
+
+
+def test_who_is_elected_without_a_log_and_given_up_has_lost_nothing() -> None:
+    made = hands(kafka="2.1")
+    made.append(A, "x", acks="all")
+    made.fetch(B, C, B, C)
+    made.do("power_loss", broker=B, keep=0)
+    made.do("elect", leader=B)
+    made.lead(C, tell=(A, C))
+    made.close()
+    assert violations(made) == []
+
+
+# -- leaders of the past -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("sound", [True, False])
+def test_a_deposed_leader_changes_no_isr_though_nobody_knows_the_new_one(sound: bool, monkeypatch: Patch) -> None:
+    if not sound:
+        monkeypatch.setattr(alter_partition, "judge_kraft", lambda *_words, **_named: KafkaError.NONE)
+    made = hands()
+    made.do("elect", leader=B)
+    made.do("shrink_isr", broker=A, out=[C])
+    told = [(each.invariant, each.leader_epoch) for each in unexpected(made)]
+    assert told == ([] if sound else [("zombie-fencing", 1)])
+
+
+# -- damage ------------------------------------------------------------------------------------------------------------
+
+
+def damaged_and_lost(broker: int, offset: int) -> list[tuple[int, int]]:
+    """One batch is damaged on one disk; then a success comes too early, and its leader is deposed."""
+    made = hands(records=1)
+    replica = made.cluster.world.replicas[P][broker]
+    log_manager.damage(replica, offset, "value", 0)
+    made.append(A, "x", acks="all")
+    made.lead(B, tell=(B, C))
+    lost = [each for each in unexpected(made) if each.invariant == "acks-all-durability"]
+    return [(each.offset, each.end_offset) for each in lost]
+
+
+@pytest.mark.parametrize("broker", [A, B, C])
+@pytest.mark.parametrize("sound", [True, False])
+def test_damage_to_one_copy_of_one_batch_excuses_the_loss_of_no_other(
+    broker: int, sound: bool, monkeypatch: Patch
+) -> None:
+    if not sound:
+        monkeypatch.setattr(Leadership, "_settled", lambda _self, _required: KafkaError.NONE)
+    assert damaged_and_lost(broker, 0) == ([] if sound else [(1, 2)])
+
+
+def test_what_is_damaged_on_the_leaders_disk_is_excused() -> None:
+    made = hands(records=0)
+    made.append(A, "x", acks="all")
+    made.fetch(B, C, B, C)
+    log_manager.damage(made.cluster.world.replicas[P][A], 0, "value", 0)
+    assert violations(made) == []
+    assert made.cluster.checker.ledger.missing(P) == 1
+
+
+# -- lossy crashes -----------------------------------------------------------------------------------------------------
+
+
+def test_a_lossy_crash_that_has_healed_explains_nothing_later(monkeypatch: Patch) -> None:
+    """2.1 is known for what follows a lossy crash, and for no early success two epochs later."""
+    monkeypatch.setattr(Leadership, "_settled", lambda _self, _required: KafkaError.NONE)
+    made = hands(kafka="2.1", records=1)
+    made.do("power_loss", broker=C, keep=0)
+    made.do("restart", broker=C)
+    made.lead(B, tell=(A, B, C))
+    made.append(B, "b")
+    for _round in range(3):
+        made.fetch(A, C)
+    made.append(B, "x", acks="all")
+    made.lead(A, tell=(A, C))
+    told = [(each.invariant, each.offset, each.end_offset) for each in unexpected(made)]
+    assert ("acks-all-durability", 2, 3) in told
+
+
+def test_by_hand_who_lost_its_log_leads_and_that_is_known() -> None:
+    made = hands()
+    made.append(A, "x", acks="all")
+    made.fetch(B, C, B, C)
+    made.do("power_loss", broker=B, keep=0)
+    made.do("restart", broker=B)
+    made.lead(B, tell=(B,))
+    found = violations(made)
+    assert "acks-all-durability" in {each.invariant for each in found}
+    assert {each.known.split(":")[0] for each in found} == {"known for steps by hand"}

@@ -1,0 +1,112 @@
+"""What the checker keeps grows with what is in doubt, not with time."""
+
+import pytest
+
+from cluster_model.checker.ledger.delivery_tracker import ACKED, SENT, Books
+from cluster_model.checker.ledger.duplicates import Repeats
+from cluster_model.checker.ledger.ledger import Ledger
+from cluster_model.cluster import Cluster
+from faults.injector import FaultBoard
+from tests.cluster_model.checker.ledger.test_duplicates import TwoReplicas
+from tests.cluster_model.hands import P
+from tests.cluster_model.test_cluster import SECOND, inject, small
+
+
+def entries(ledger: Ledger) -> int:
+    """Ranges, vouchings, causes and repeats."""
+    acked = ledger._acked.values()
+    return (
+        ledger.books.entries
+        + sum(each.entries for books in acked for each in (*books.by_stint.values(), *books.committed.values()))
+        + sum(len(intervals) for intervals in ledger._missing.values())
+        + sum(len(causes) for causes in ledger._causes.values())
+        + ledger._doubt.count
+        + ledger.vouched.count
+        + ledger.deletions.count
+        + ledger.repeats.count
+        + len(ledger.exposed.save())
+    )
+
+
+def quiet(seconds: int) -> Cluster:
+    cluster = Cluster.build(small(), 7)
+    cluster.run(seconds * SECOND)
+    cluster.stop_producers()
+    cluster.run((seconds + 5) * SECOND)
+    return cluster
+
+
+def test_a_clean_run_ten_times_as_long_keeps_no_more() -> None:
+    short, long = quiet(5), quiet(50)
+    assert long.query.acked() > 9 * short.query.acked()
+    assert entries(long.checker.ledger) == entries(short.checker.ledger)
+
+
+@pytest.mark.parametrize("acks", ["1", "all"])
+def test_a_failover_costs_as_much_however_long_the_run(acks: str) -> None:
+    def failed_over(before: int) -> Cluster:
+        cluster = Cluster.build(small(acks=acks), 7)
+        board = FaultBoard(cluster)
+        cluster.run(before * SECOND)
+        inject(board, "crash", f"leader({P})", 20)
+        cluster.run((before + 60) * SECOND)
+        cluster.stop_producers()
+        cluster.run((before + 65) * SECOND)
+        return cluster
+
+    short, long = failed_over(5), failed_over(40)
+    assert long.query.acked() > short.query.acked()
+    assert abs(entries(long.checker.ledger) - entries(short.checker.ledger)) <= 8
+    assert entries(short.checker.ledger) < entries(quiet(5).checker.ledger) + 30
+
+
+def test_a_million_records_are_one_range_for_each_outcome() -> None:
+    books = Books()
+    for number in range(0, 1_000_000, 100):
+        books.sent("p", P, number, 100)
+        books.ended(ACKED, "p", P, number, 100)
+    assert books.entries == 3
+    (told,) = books.told()
+    assert (told.sent, told.acked, told.pending) == ([(0, 1_000_000)], [(0, 1_000_000)], [])
+    assert books.totals["p"][SENT] == books.totals["p"][ACKED] == 1_000_000
+
+
+def test_acknowledgements_that_overtake_each_other_come_together_again() -> None:
+    books = Books()
+    books.sent("p", P, 0, 10_000)
+    for number in range(0, 10_000, 20):
+        books.ended(ACKED, "p", P, number + 10, 10)
+        books.ended(ACKED, "p", P, number, 10)
+        assert books.entries == 3
+
+
+def test_neighbours_that_repeat_neighbours_are_one_entry() -> None:
+    world = TwoReplicas()
+    for sequence in range(0, 200, 2):
+        world.append(sequence, 2)
+    for sequence in range(0, 200, 2):
+        world.append(sequence, 2)
+    assert world.counts == (200, 0)
+    assert count_of(world.repeats) == 1
+    assert world.repeats.duplicates_in("p", "t-0") == [(0, 200)]
+    world.append(300)
+    for sequence in range(200, 260):
+        world.append(sequence)
+    assert world.counts == (200, 60)
+    assert count_of(world.repeats) == 2
+
+
+def test_a_cut_within_merged_copies_takes_what_it_cuts() -> None:
+    world = TwoReplicas()
+    for _time in range(2):
+        for sequence in range(10):
+            world.append(sequence)
+    assert count_of(world.repeats) == 1
+    world.logs[1].truncate(14)
+    assert world.counts == (4, 0)
+    assert world.repeats.duplicates_in("p", "t-0") == [(0, 4)]
+
+
+def count_of(repeats: Repeats) -> int:
+    """Entries, the newest number of each client left out."""
+    return repeats.count - len(repeats._highest)

@@ -1,0 +1,323 @@
+"""When an obligation counts: disturbances, slices, keyframes; and what is reported as stuck and not as overdue."""
+
+from typing import Any
+
+import pytest
+
+from cluster_model.broker.partition.partition import Leadership
+from cluster_model.checker.liveness.deadlines import Bounds
+from cluster_model.checker.liveness.liveness_checker import NAMES
+from cluster_model.cluster import Cluster
+from cluster_model.controller.kraft.replication_control_manager import ReplicationControl
+from cluster_model.protocol.events import LivenessOverdue
+from cluster_model.snapshots import pack, unpack
+from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, ProducerSpec, TopicSpec
+from faults.declarations.fault import Action
+from faults.injector import FaultBoard
+from tests.cluster_model.checker.liveness.test_liveness_checker import (
+    P,
+    build,
+    follower_is_fenced,
+    later,
+    leader_dies,
+    leadership_moves,
+    nothing_happens,
+    quiet,
+)
+
+SECOND = 1_000_000
+
+
+def late(cluster: Cluster) -> list[LivenessOverdue]:
+    return [event for event in cluster.drain() if isinstance(event, LivenessOverdue)]
+
+
+def why(cluster: Cluster) -> list[tuple[str, str, str]]:
+    return [(each.partition, each.why, each.what_releases) for each in cluster.view().stuck]
+
+
+# -- what is still owed at the end ----------------------------------------------------------------------------------
+
+
+def comes_back(kafka: str, mode: str) -> Cluster:
+    """The leader of some partitions is away for a while, and the session ends long before they are due."""
+    cluster = later(build(kafka, mode, readers=1), 5)
+    cluster.crash(1)
+    later(cluster, 30)
+    cluster.restart(1)
+    return quiet(later(cluster, 30), 5)
+
+
+@pytest.mark.parametrize("mode", ["kraft", "zookeeper"])
+def test_a_preferred_leader_is_unjudged_only_where_another_replica_leads_at_the_end(mode: str) -> None:
+    def ends(cluster: Cluster) -> tuple[set[str], set[str]]:
+        assert cluster.checker.liveness is not None
+        unjudged = {each.partition for each in cluster.checker.liveness.unjudged if each.property == "preferred-leader"}
+        return unjudged, {name for name, each in cluster.world.records.items() if each.leader != each.assignment[0]}
+
+    unjudged, away = ends(comes_back("3.9", mode))
+    assert unjudged == away
+    assert P in away
+    assert len(away) > 10, "those of the offsets topic that it led too"
+    for scenario in (nothing_happens, leadership_moves):
+        assert ends(scenario("3.9", mode)) == (set(), set())
+    assert ends(leader_dies("3.9", mode)) == (set(), {P}), "who is down owes nothing"
+
+
+# -- the clock ---------------------------------------------------------------------------------------------------------
+
+
+def test_what_is_overdue_says_since_when_and_how_long_it_may_take(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ReplicationControl, "gone", lambda _self, _broker, _by: [])
+    cluster = later(build(), 5)
+    bound = Bounds.of(cluster.spec).leader_us
+    cluster.crash(1)
+    (event,) = late(quiet(later(cluster, 60)))
+    assert (event.property, event.partition, event.broker, event.known) == ("leader-elected", P, 2, "")
+    assert event.bound_us == bound
+    assert 5 * SECOND <= event.since_us <= 5 * SECOND + 100_000
+    assert event.since_us + bound <= event.at_us <= event.since_us + bound + 2 * SECOND
+    assert event.detail == "broker 1, which leads, is gone, and broker 2, which lives, may lead"
+    assert 10 * SECOND <= bound <= 11 * SECOND, "a session of nine seconds and one for the work"
+
+
+def test_slices_and_drains_do_not_change_what_is_noticed_or_when(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Leadership, "maybe_advance_hw", lambda _self, _now: False)
+    seen: list[tuple[list[LivenessOverdue], str]] = []
+    for slice_us, events in ((3600 * SECOND, 0), (8_000, 0), (70 * SECOND, 1)):
+        cluster, found = build(), []
+        cluster.run(4 * SECOND)
+        cluster.crash(3)
+        while cluster.now_us < 60 * SECOND:
+            cluster.run(min(cluster.now_us + slice_us, 60 * SECOND), events)
+            found += late(cluster)
+        cluster.run(60 * SECOND)
+        cluster.stop_producers()
+        while cluster.now_us < 140 * SECOND:
+            cluster.run(min(cluster.now_us + slice_us, 140 * SECOND), events)
+        cluster.run(140 * SECOND)
+        cluster.close()
+        seen.append((found + late(cluster), cluster.digest()))
+    assert seen[0] == seen[1] == seen[2]
+    assert {event.property for event in seen[0][0]} == {"hw-reaches-leo"}
+
+
+def test_a_disturbance_of_those_concerned_stops_the_clock_and_of_others_does_not(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(Leadership, "_maybe_expand", lambda _self, _follower, _remote: None)
+
+    def disturbed(target: str) -> list[LivenessOverdue]:
+        cluster = later(build(), 5)
+        board = FaultBoard(cluster)
+        cluster.crash(3)
+        later(cluster, 20)
+        cluster.restart(3)
+        board.inject(Action("inject", "lag", target, {"latency": 2_000}))
+        return late(quiet(later(cluster, 60)))
+
+    assert [event.property for event in disturbed("broker(2)")] == ["isr-rejoined"]
+    assert disturbed("broker(3)") == []
+    assert disturbed("broker(1)") == []
+
+
+@pytest.mark.parametrize(("told", "within"), [("crash", True), ("gc_pause", False), ("isolate", False)])
+def test_only_who_was_not_told_that_a_connection_died_has_the_longest_timeout_to_find_out(
+    told: str, within: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Leadership, "_maybe_expand", lambda _self, _follower, _remote: None)
+    cluster = later(build(), 5)
+    board = FaultBoard(cluster)
+    board.inject(Action("inject", told, "broker(3)"))
+    later(cluster, 45)
+    board.heal("all")
+    later(cluster, 25)
+    assert [event.property for event in late(cluster)] == (["isr-rejoined"] if within else [])
+    later(cluster, 35)
+    cluster.close()
+    assert [event.property for event in late(cluster)] == ([] if within else ["isr-rejoined"])
+
+
+def test_a_broker_that_stays_down_silences_nothing_about_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster = later(build(), 5)
+    board = FaultBoard(cluster)
+    board.inject(Action("inject", "crash", "broker(3)"))
+    later(cluster, 30)
+    monkeypatch.setattr(Leadership, "maybe_advance_hw", lambda _self, _now: False)
+    later(cluster, 5)
+    assert [event.property for event in late(quiet(cluster))] == ["hw-reaches-leo"]
+
+
+def test_a_rewound_checker_knows_what_was_owed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ReplicationControl, "gone", lambda _self, _broker, _by: [])
+    cluster = later(build(), 5)
+    cluster.crash(1)
+    later(cluster, 6)
+    twin = cluster.twin()
+    keyframe, _rest = unpack(pack(cluster.save(), ()))
+    twin.load(keyframe)
+    once, again = late(quiet(later(cluster, 30))), late(quiet(later(twin, 30)))
+    assert once == again
+    assert len(once) == 1
+    assert twin.checker.liveness is not None
+    assert cluster.checker.liveness is not None
+    assert twin.checker.liveness.save() == cluster.checker.liveness.save()
+
+
+def test_a_fetcher_that_goes_on_by_itself_is_told_at_once() -> None:
+    cluster = later(build("3.3"), 5)
+    FaultBoard(cluster).inject(Action("inject", "stale_metadata", "broker(3)"))
+    cluster.crash(2)
+    later(cluster, 20)
+    following = cluster.world.replicas[P][3].following
+    assert following is not None
+    following.failed = False
+    later(cluster, 3)
+    (event,) = [event for event in late(cluster) if event.property == "fetcher-resumes"]
+    assert event.detail == "broker 3 had given it up in epoch 0, and fetches again without a newer one"
+
+
+def test_an_epoch_cache_that_differs_where_something_was_written_is_overdue() -> None:
+    cluster = later(build(), 5)
+    cluster.world.replicas[P][3].log.epochs.entries = ((7, 0),)
+    (event,) = late(quiet(cluster))
+    assert (event.property, event.broker) == ("convergence", 3)
+    assert "another epoch at offset 0" in event.detail
+
+
+def test_a_deposed_leader_that_keeps_a_produce_is_overdue() -> None:
+    cluster = later(build(acks="all"), 5)
+    purgatory = cluster.brokers[1].purgatory
+    cluster.pause(3)
+    later(cluster, 1)
+    assert purgatory.produces
+    cluster.world.replicas[P][1].leadership = None
+    cluster.resume(3)
+    later(cluster, 5)
+    found = [event for event in late(cluster) if event.property == "parked-requests"]
+    assert found
+    assert all("the broker leads no more" in event.detail for event in found)
+
+
+@pytest.mark.parametrize(
+    ("kafka", "mode"),
+    [("0.8.2", "zookeeper"), ("2.3", "zookeeper"), ("2.8", "zookeeper"), ("3.3", "kraft"), ("4.1", "kraft")],
+)
+def test_bounds_are_whole_and_grow_with_what_they_are_made_of(kafka: str, mode: str) -> None:
+    def bounds(**config: Any) -> Bounds:
+        named = {key.replace("_", "."): value for key, value in config.items()}
+        return Bounds.of(ClusterSpec(kafka, mode, (BrokerSpec(1),), (), (), config=named))
+
+    usual = bounds()
+    session = "broker_session_timeout_ms" if mode == "kraft" else "zookeeper_session_timeout_ms"
+    assert bounds(**{session: 38_000}).leader_us > usual.leader_us
+    assert bounds(replica_lag_time_max_ms=60_000).lag_us == 60 * SECOND > usual.lag_us
+    assert bounds(replica_fetch_wait_max_ms=5_000).follower_us > usual.follower_us
+    assert bounds(auto_leader_rebalance_enable=False).preferred_us == 0
+    assert usual.preferred_us > 300 * SECOND
+    assert usual.sweep_us == (300 * SECOND if kafka == "4.1" else 0)
+    assert len(NAMES) == len(dict.fromkeys(NAMES)) == 10
+
+
+# -- stuck, not overdue ------------------------------------------------------------------------------------------------
+
+
+def test_the_last_in_sync_replica_down_is_stuck_until_it_is_back() -> None:
+    cluster = later(build(), 5)
+    for broker in (3, 2, 1):
+        cluster.crash(broker)
+        later(cluster, 15)
+    cluster.restart(2)
+    cluster.restart(3)
+    later(cluster, 60)
+    assert cluster.query.leader(P) == -1
+    assert why(cluster) == [
+        (
+            P,
+            "nobody leads: nobody of its ISR [1] is up, and unclean.leader.election.enable is off",
+            "broker 1 back, or an unclean election of broker 2, 3 with what it lacks lost",
+        )
+    ]
+    cluster.restart(1)
+    later(cluster, 60)
+    assert cluster.query.leader(P) != -1
+    assert why(cluster) == []
+    assert late(quiet(cluster)) == []
+
+
+def acked_all(kafka: str, mode: str, minimum: int) -> Cluster:
+    topic = TopicSpec("orders", 1, 3, ((1, 2, 3),), {"min.insync.replicas": minimum})
+    producer = ProducerSpec("checkout", "orders", 50_000, config={"acks": "all"})
+    return Cluster.build(ClusterSpec(kafka, mode, tuple(map(BrokerSpec, (1, 2, 3))), (topic,), (producer,)), 7)
+
+
+def test_too_few_in_sync_replicas_refuse_acks_all_until_one_is_back() -> None:
+    cluster = later(acked_all("3.9", "kraft", 2), 5)
+    for broker in (3, 2):
+        cluster.crash(broker)
+        later(cluster, 15)
+    before = cluster.query.acked()
+    later(cluster, 20)
+    assert cluster.query.acked() == before
+    assert why(cluster) == [
+        (
+            P,
+            "acks=all is refused (NOT_ENOUGH_REPLICAS): min.insync.replicas is 2, and of 3 replicas 1 are up",
+            "broker 2 or 3 back and in sync, or a lower min.insync.replicas",
+        )
+    ]
+    cluster.restart(2)
+    later(cluster, 60)
+    assert cluster.query.acked() > before
+    assert why(cluster) == []
+    assert late(quiet(cluster)) == []
+
+
+@pytest.mark.parametrize(
+    ("kafka", "mode", "refused"), [("3.6", "kraft", True), ("2.8", "zookeeper", True), ("3.7", "kraft", False)]
+)
+def test_more_in_sync_replicas_than_there_are_were_asked_for_up_to_3_6(kafka: str, mode: str, refused: bool) -> None:
+    cluster = later(acked_all(kafka, mode, 4), 20)
+    assert (cluster.query.acked() == 0) is refused
+    assert [each[1].split(":")[0] for each in why(cluster)] == (
+        ["acks=all is refused, always (NOT_ENOUGH_REPLICAS)"] if refused else []
+    )
+    assert late(quiet(cluster)) == []
+
+
+def test_a_lost_quorum_elects_nobody_and_leaves_dead_followers_in_the_isr() -> None:
+    cluster = later(build(acks="all"), 5)
+    controllers = cluster.plane.controllers()
+    for controller in controllers[:2]:
+        cluster.crash(controller)
+    cluster.crash(3)
+    later(cluster, 60)
+    before = cluster.query.acked()
+    later(cluster, 60)
+    assert (cluster.query.isr(P), cluster.query.acked()) == ([1, 2, 3], before)
+    assert [partition for partition, *_rest in why(cluster)] == ["", P]
+    assert "nobody is elected, no ISR changes, leaders go on" in why(cluster)[0][1]
+    assert why(cluster)[1][1] == (
+        "acks=all waits in vain: broker 3 is down and in the ISR, and no controller can take it out"
+    )
+    for controller in controllers[:2]:
+        cluster.restart(controller)
+    later(cluster, 60)
+    assert cluster.query.isr(P) == [1, 2]
+    assert cluster.query.acked() > before
+    assert why(cluster) == []
+    assert late(quiet(cluster)) == []
+
+
+def test_a_fenced_fetcher_is_stuck_while_it_hears_nothing_newer() -> None:
+    cluster = follower_is_fenced("3.3", "kraft")
+    assert why(cluster) == []
+
+
+def test_nobody_is_stuck_where_somebody_merely_takes_his_time() -> None:
+    cluster = later(build(), 5)
+    cluster.crash(1)
+    later(cluster, 3)
+    assert cluster.query.leader(P) == 1
+    assert why(cluster) == []
+    assert why(leader_dies("3.9", "kraft")) == []

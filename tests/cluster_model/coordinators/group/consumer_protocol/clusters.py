@@ -1,0 +1,104 @@
+"""A cluster with groups by the consumer protocol, whose members are real consumers that come and go."""
+
+from collections.abc import Callable
+from typing import Any
+
+from cluster_model.clients.consumer.config import GroupSettings
+from cluster_model.clients.consumer.consumer import CLOSED, Consumer
+from cluster_model.clients.consumer.consumer_protocol import ModernCoordination
+from cluster_model.coordinators.group.consumer_group_manager import ModernGroups
+from cluster_model.coordinators.group.consumer_protocol.consumer_group import ModernGroup
+from cluster_model.kernel.node_context import Port
+from cluster_model.protocol.config_defs import ConfigValue
+from cluster_model.protocol.configs import ConsumerConfig
+from cluster_model.protocol.events import Event
+from cluster_model.protocol.group_messages import ConsumerGroupHeartbeatResponse
+from cluster_model.spec.cluster_spec import Application
+from cluster_model.spec.internal_topics import OFFSETS, coordinator_partition
+from tests.cluster_model.coordinators.group.members import Talk
+
+FIRST = 3_601
+
+
+class ModernTalk(Talk):
+    """See the module. A consumer's node is :data:`FIRST` and up, in the order in which they came."""
+
+    def __init__(self, kafka: str = "4.0", *, config: dict[str, ConfigValue] | None = None, **more: Any) -> None:
+        asked: dict[str, ConfigValue] = {} if kafka >= "4" else {
+            "group.coordinator.rebalance.protocols": "classic,consumer"
+        }  # fmt: skip
+        super().__init__(kafka, config={**asked, **(config or {})}, **more)
+        self.consumers: dict[str, Consumer] = {}
+        self.listen: Callable[[Event], None] = self.cluster.emit
+        """Told what consumers tell, at that moment."""
+        self.heard: dict[str, int] = {}
+        """Consumer → when it sent the last heartbeat that was answered well."""
+
+    def consumer(
+        self, name: str, *, instance: str = "", pattern: str = "", processing_us: int = 0, **config: ConfigValue
+    ) -> Consumer:
+        """A new member of ``g``, which reads ``orders`` from the start."""
+        cluster = self.cluster
+        given: dict[str, ConfigValue] = {"group.protocol": "consumer", "auto.offset.reset": "earliest"}
+        given |= {key.replace("_", "."): value for key, value in config.items()}
+        node = FIRST + len(self.consumers)
+        consumer = Consumer(
+            Port(cluster.network, node), name, "g", cluster.profile, ConsumerConfig.of(cluster.profile, given), (),
+            (1, 2, 3), Application(processing_us), cluster.lineages, self._tell,
+        )  # fmt: skip
+        stream = cluster.streams.named(f"member:{name}")
+        topics = () if pattern else ("orders",)
+        consumer.subscribe(GroupSettings.of(cluster.profile, given, instance), topics, pattern, stream)
+        self.consumers[name] = consumer
+        cluster.network.add(node, name, consumer)
+        process = cluster.network.processes[node]
+        hear = self._hearing(name, process.receive)
+        process.receive = self._watching(name, hear)  # type: ignore[assignment]
+        consumer.begin(tuple(cluster.brokers[1].states.values()))
+        return consumer
+
+    def _tell(self, event: Event) -> None:
+        self.listen(event)
+
+    def _hearing(self, name: str, receive: Callable[[int, Any], None]) -> Callable[[int, Any], None]:
+        def hear(source: int, message: Any) -> None:
+            if isinstance(message, ConsumerGroupHeartbeatResponse) and not message.error:
+                member = member_of(self.consumers[name]).member
+                if member._asked == message.correlation:
+                    self.heard[name] = member._sent_at
+            receive(source, message)
+
+        return hear
+
+    def node(self, name: str) -> int:
+        """The node of a consumer."""
+        return FIRST + list(self.consumers).index(name)
+
+    @property
+    def owner(self) -> int:
+        """The broker that is to coordinate the group."""
+        return self.cluster.query.leader(f"{OFFSETS}-{coordinator_partition('g', 3)}")
+
+    @property
+    def host(self) -> ModernGroups:
+        """What its coordinator has."""
+        return self.cluster.coordinators[self.owner].modern
+
+    @property
+    def group(self) -> ModernGroup:
+        """The group, as its coordinator knows it."""
+        return self.host.groups["g"]
+
+    def owned(self) -> dict[str, tuple[str, ...]]:
+        """What each consumer that runs takes for its own."""
+        return {
+            name: consumer.assignment
+            for name, consumer in self.consumers.items()
+            if consumer._phase != CLOSED and not consumer.failed
+        }
+
+
+def member_of(consumer: Consumer) -> ModernCoordination:
+    """Its membership."""
+    assert isinstance(consumer.coordination, ModernCoordination)
+    return consumer.coordination

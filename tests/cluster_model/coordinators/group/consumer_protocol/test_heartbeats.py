@@ -1,0 +1,398 @@
+"""What a heartbeat does to a group, and what it is answered (``consumerGroupHeartbeat``, KIP-848)."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from cluster_model.coordinators.group.consumer_protocol.consumer_group import (
+    CURRENT,
+    EPOCH,
+    MEMBER,
+    STABLE,
+    TARGET,
+    TOPICS,
+    UNRELEASED,
+    UNREVOKED,
+    ModernGroup,
+    ModernRecord,
+)
+from cluster_model.protocol.errors import KafkaError
+from cluster_model.protocol.group_messages import LEAVE, LEAVE_FOR_NOW, ConsumerGroupHeartbeatRequest
+from tests.cluster_model.coordinators.group.consumer_protocol.desks import REBALANCE, SECOND, Desk
+
+E = KafkaError
+ALL = ("t-0", "t-1", "t-2", "t-3")
+
+
+def state(desk: Desk) -> str:
+    return desk.group.state
+
+
+# -- joining -----------------------------------------------------------------------------------------------------------
+
+
+def test_the_first_member_gets_everything_at_once() -> None:
+    desk = Desk()
+    assert state(desk) == "Empty"
+    response = desk.join("a")
+    assert (response.error, response.member_epoch, response.assignment) == (E.NONE, 1, ALL)
+    assert response.heartbeat_us == 5 * SECOND
+    assert (desk.group.epoch, desk.group.target_epoch, state(desk)) == (1, 1, "Stable")
+
+
+def test_the_second_waits_for_what_the_first_gives_up() -> None:
+    desk = Desk()
+    desk.join("a")
+    second = desk.join("b")
+    assert (second.member_epoch, second.assignment) == (2, ())
+    assert desk.group.current["b"].state == UNRELEASED
+    assert state(desk) == "Reconciling"
+    told = desk.beat("a")
+    assert (told.member_epoch, told.assignment) == (1, ("t-0", "t-1"))
+    assert desk.group.current["a"].state == UNREVOKED
+    assert desk.beat("b").assignment is None
+    freed = desk.tell("a", "t-0", "t-1")
+    assert (freed.member_epoch, freed.assignment) == (2, None)
+    got = desk.beat("b")
+    assert (got.member_epoch, got.assignment) == (2, ("t-2", "t-3"))
+    assert state(desk) == "Stable"
+
+
+def test_members_that_keep_what_they_have_are_told_nothing() -> None:
+    desk = Desk({"t": 4})
+    for name in ("a", "b", "c", "d"):
+        desk.join(name)
+        desk.settle()
+    desk.leave("d")
+    assert state(desk) == "Assigning"
+    answers = {name: desk.tell(name, *desk.owned[name]) for name in ("a", "b", "c")}
+    assert [name for name, answer in answers.items() if answer.assignment is not None] == ["a"]
+    assert {answer.member_epoch for answer in answers.values()} == {5}
+
+
+def test_a_member_without_an_id_gets_one_only_before_version_1() -> None:
+    request = ConsumerGroupHeartbeatRequest(0, "g", "", 0, "c", "", REBALANCE, ("t",), owned=(), version=0)
+    assert Desk().ask(request).member_id == "drawn-1"
+    assert Desk().ask(request._replace(version=1)).error == E.INVALID_REQUEST
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"member_epoch": -3},
+        {"owned": None},
+        {"owned": ("t-0",)},
+        {"rebalance_timeout_us": -1},
+        {"topics": None},
+        {"topics": None, "pattern": "t", "version": 0},
+        {"member_epoch": LEAVE_FOR_NOW},
+        {"member_epoch": 4, "member_id": "", "version": 0},
+    ],
+    ids=str,
+)
+def test_nonsense_is_refused(wrong: dict[str, Any]) -> None:
+    request = ConsumerGroupHeartbeatRequest(0, "g", "m", 0, "c", "", REBALANCE, ("t",), owned=())
+    assert Desk().ask(request).error == E.NONE
+    assert Desk().ask(request._replace(**wrong)).error == E.INVALID_REQUEST
+
+
+def test_assignors_are_those_that_the_broker_has() -> None:
+    desk = Desk({"s": 3, "t": 3}, group_consumer_assignors="range")
+    assert desk.join("a", assignor="uniform").error == E.UNSUPPORTED_ASSIGNOR
+    assert desk.group.members == {}
+    for name in ("a", "b"):
+        desk.join(name, "s", "t")
+    desk.settle()
+    assert desk.owned == {"a": ("s-0", "s-1", "t-0", "t-1"), "b": ("s-2", "t-2")}
+
+
+@pytest.mark.parametrize(
+    ("votes", "by_range"),
+    [(("", "", ""), False), (("range", "", ""), True), (("uniform", "range", "range"), True),
+     (("uniform", "range", ""), False)],
+)  # fmt: skip
+def test_the_assignor_that_most_members_name_is_taken_and_uniform_unless_any_does(
+    votes: tuple[str, ...], by_range: bool
+) -> None:
+    desk = Desk({"s": 2, "t": 2})
+    for name, vote in zip(("a", "b", "c"), votes, strict=True):
+        desk.join(name, "s", "t", assignor=vote or None)
+    desk.settle()
+    assert [len(desk.owned[name]) for name in ("a", "b", "c")] == ([2, 2, 0] if by_range else [2, 1, 1])
+
+
+def test_what_a_member_has_named_once_holds() -> None:
+    desk = Desk({"s": 2, "t": 2})
+    desk.join("a", "s", "t", assignor="range")
+    desk.beat("a")
+    for name in ("b", "c"):
+        desk.join(name, "s", "t")
+    desk.settle()
+    assert [len(desk.owned[name]) for name in ("a", "b", "c")] == [2, 2, 0]
+
+
+def test_there_is_no_room_beyond_the_largest_size() -> None:
+    desk = Desk(group_consumer_max_size=1)
+    desk.join("a")
+    assert desk.join("b").error == E.GROUP_MAX_SIZE_REACHED
+    assert desk.beat("a").error == E.NONE
+
+
+# -- epochs ------------------------------------------------------------------------------------------------------------
+
+
+def test_an_unknown_member_is_told_so() -> None:
+    desk = Desk()
+    desk.join("a")
+    assert desk.beat("x", epoch=1).error == E.UNKNOWN_MEMBER_ID
+    assert desk.leave("x") is E.UNKNOWN_MEMBER_ID
+
+
+def test_an_epoch_that_never_was_is_fenced() -> None:
+    desk = Desk()
+    desk.join("a")
+    assert desk.beat("a", epoch=2).error == E.FENCED_MEMBER_EPOCH
+    assert desk.written == []
+
+
+def test_the_epoch_before_will_do_if_the_answer_may_have_been_lost() -> None:
+    desk = Desk()
+    desk.join("a")
+    desk.join("b")
+    desk.beat("a")
+    desk.tell("a", "t-0", "t-1")
+    assert desk.epochs["a"] == 2
+    # It has given up what it was to give up, but does not know its new epoch.
+    assert desk.tell("a", "t-0", "t-1", epoch=1).member_epoch == 2
+    assert desk.tell("a", "t-0", "t-3", epoch=1).error == E.FENCED_MEMBER_EPOCH
+    assert desk.beat("a", epoch=1).error == E.FENCED_MEMBER_EPOCH
+
+
+def test_two_epochs_behind_is_fenced_whatever_it_owns() -> None:
+    desk = Desk({"s": 1, "t": 4})
+    desk.join("a")
+    desk.grow(s=1, t=5)
+    desk.beat("a")
+    desk.grow(s=1, t=6)
+    desk.beat("a")
+    assert desk.group.current["a"].epoch == 3
+    assert desk.tell("a", epoch=1).error == E.FENCED_MEMBER_EPOCH
+    assert desk.tell("a", epoch=2).error == E.NONE
+
+
+def test_who_was_fenced_joins_again_under_its_id_and_gets_its_share_at_once() -> None:
+    desk = Desk()
+    for name in ("a", "b"):
+        desk.join(name)
+    desk.settle()
+    epoch = desk.group.epoch
+    again = desk.join("a")
+    assert (again.member_epoch, again.assignment) == (epoch, ("t-0", "t-1"))
+    assert (desk.group.epoch, desk.has(EPOCH), desk.has(MEMBER)) == (epoch, False, False)
+
+
+def test_who_joins_again_in_the_middle_of_giving_something_up_has_given_it_up() -> None:
+    desk = Desk()
+    desk.join("a")
+    desk.join("b")
+    desk.beat("a")
+    desk.join("a")
+    assert desk.group.current["a"].state == STABLE
+    assert desk.beat("b").assignment == ("t-2", "t-3")
+
+
+# -- what is answered --------------------------------------------------------------------------------------------------
+
+
+def test_a_full_request_is_told_everything_and_another_only_what_has_changed() -> None:
+    desk = Desk()
+    desk.join("a")
+    assert desk.beat("a").assignment is None
+    assert desk.tell("a", *ALL).assignment is None
+    assert desk.tell("a", *ALL, topics=("t",), rebalance_timeout_us=REBALANCE).assignment == ALL
+
+
+def test_a_heartbeat_that_changes_nothing_writes_nothing() -> None:
+    desk = Desk()
+    desk.join("a")
+    desk.beat("a")
+    assert desk.written == []
+
+
+# -- subscriptions and topics ------------------------------------------------------------------------------------------
+
+
+def test_another_subscription_is_another_epoch_and_another_assignment() -> None:
+    desk = Desk({"s": 2, "t": 2})
+    desk.join("a", "t")
+    assert desk.beat("a", topics=("s",)).assignment == ()
+    assert (desk.group.epoch, desk.group.current["a"].state) == (2, UNREVOKED)
+    assert desk.tell("a").assignment == ("s-0", "s-1")
+    assert desk.has(CURRENT)
+    desk.beat("a", topics=("s",))
+    assert desk.group.epoch == 2
+
+
+def test_a_topic_that_comes_grows_or_goes_is_noticed_at_the_next_heartbeat() -> None:
+    desk = Desk({"s": 1})
+    assert desk.join("a").assignment == ()
+    desk.grow(s=1, t=2)
+    assert desk.beat("a").assignment == ("t-0", "t-1")
+    assert desk.has(TOPICS)
+    desk.grow(s=1, t=3)
+    assert desk.beat("a").assignment == ("t-0", "t-1", "t-2")
+    desk.grow(s=1)
+    assert desk.beat("a").assignment == ()
+    assert desk.group.epoch == 4
+
+
+def test_whoever_notices_it_keeps_what_it_has() -> None:
+    for noticed in ("a", "b"):
+        desk = Desk()
+        for name in ("a", "b"):
+            desk.join(name)
+        desk.settle()
+        desk.grow(t=6)
+        desk.beat(noticed)
+        desk.settle()
+        assert desk.owned == {"a": ("t-0", "t-1", "t-4"), "b": ("t-2", "t-3", "t-5")}
+
+
+def test_a_topic_that_nobody_reads_changes_nothing() -> None:
+    desk = Desk({"s": 1, "t": 4})
+    desk.join("a")
+    desk.grow(s=9, t=4)
+    desk.beat("a")
+    assert (desk.written, desk.group.epoch) == ([], 1)
+
+
+def test_a_pattern_is_the_coordinators_to_match() -> None:
+    desk = Desk({"orders.a": 1, "orders.b": 1, "other": 1, "__consumer_offsets": 3})
+    joined = desk.join("a", topics=None, pattern=r"orders\..*|__.*")
+    assert joined.assignment == ("orders.a-0", "orders.b-0")
+    desk.grow(**{"orders.a": 1, "orders.b": 1, "orders.c": 1, "my.orders.d": 1})
+    assert desk.beat("a").assignment == ("orders.a-0", "orders.b-0", "orders.c-0")
+
+
+@pytest.mark.parametrize("pattern", ["orders(", "(?=o)rders", r"(o)\1", "a*+"])
+def test_patterns_that_are_none_of_re2s_are_refused(pattern: str) -> None:
+    assert Desk().join("a", topics=None, pattern=pattern).error == E.INVALID_REGULAR_EXPRESSION
+
+
+def test_members_that_read_different_topics_get_what_they_read() -> None:
+    desk = Desk({"s": 2, "t": 2})
+    desk.join("a", "s")
+    desk.join("b", "s", "t")
+    desk.settle()
+    assert {name: sorted(owned) for name, owned in desk.owned.items()} == {"a": ["s-0", "s-1"], "b": ["t-0", "t-1"]}
+
+
+# -- leaving -----------------------------------------------------------------------------------------------------------
+
+
+def test_who_leaves_frees_everything_and_the_next_heartbeat_hands_it_out() -> None:
+    desk = Desk()
+    for name in ("a", "b"):
+        desk.join(name)
+    desk.settle()
+    assert desk.leave("b") is E.NONE
+    assert (desk.group.epoch, state(desk)) == (3, "Assigning")
+    assert desk.beat("a").assignment == ALL
+    assert desk.leave("a") is E.NONE
+    assert (state(desk), desk.group.owners, desk.group.topics) == ("Empty", {}, ())
+
+
+def test_a_member_that_is_dropped_has_no_part_any_more() -> None:
+    desk = Desk()
+    desk.join("a")
+    desk.join("b")
+    for record in desk.rules.without(desk.group, "a", desk.known):
+        desk.group.replay(record)
+    assert desk.beat("a").error == E.UNKNOWN_MEMBER_ID
+    assert desk.beat("b").assignment == ALL
+
+
+# -- static members ----------------------------------------------------------------------------------------------------
+
+
+def static() -> Desk:
+    desk = Desk()
+    for name in ("a", "b"):
+        desk.join(name, group_instance_id=f"pod-{name}")
+    for _ in range(3):
+        for name in ("a", "b"):
+            desk.tell(name, *desk.owned[name], group_instance_id=f"pod-{name}")
+    assert desk.owned == {"a": ("t-0", "t-1"), "b": ("t-2", "t-3")}
+    return desk
+
+
+def test_an_instance_id_in_use_is_nobody_elses() -> None:
+    desk = static()
+    assert desk.join("c", group_instance_id="pod-a").error == E.UNRELEASED_INSTANCE_ID
+    assert desk.beat("c", epoch=2, group_instance_id="pod-a").error == E.FENCED_INSTANCE_ID
+    assert desk.beat("c", epoch=2, group_instance_id="pod-x").error == E.UNKNOWN_MEMBER_ID
+    assert desk.leave("c", instance="pod-a") is E.FENCED_INSTANCE_ID
+    assert desk.beat("a", group_instance_id="pod-a").error == E.NONE
+
+
+def test_who_leaves_for_now_keeps_its_partitions_and_the_next_of_its_name_gets_them() -> None:
+    desk = static()
+    epoch = desk.group.epoch
+    assert desk.leave("a", LEAVE_FOR_NOW, "pod-a") is E.NONE
+    assert (desk.group.epoch, desk.group.owners["t-0"], desk.group.current["a"].epoch) == (epoch, "a", -2)
+    assert desk.tell("b", "t-2", "t-3", group_instance_id="pod-b").assignment is None
+    back = desk.join("a2", group_instance_id="pod-a")
+    assert (back.member_epoch, back.assignment) == (epoch, ("t-0", "t-1"))
+    assert (desk.group.epoch, list(desk.group.members)) == (epoch, ["b", "a2"])
+    assert desk.beat("a", group_instance_id="pod-a").error == E.FENCED_INSTANCE_ID
+    assert state(desk) == "Stable"
+
+
+def test_who_leaves_for_now_has_given_up_what_it_was_to_give_up() -> None:
+    desk = Desk()
+    desk.join("a", group_instance_id="pod-a")
+    desk.join("b")
+    desk.beat("a", group_instance_id="pod-a")
+    assert desk.leave("a", LEAVE_FOR_NOW, "pod-a") is E.NONE
+    assert desk.beat("b").assignment == ("t-2", "t-3")
+
+
+def test_a_static_member_that_leaves_for_good_is_gone() -> None:
+    desk = static()
+    assert desk.leave("a", LEAVE, "pod-a") is E.NONE
+    assert desk.beat("b", group_instance_id="pod-b").assignment == ALL
+    assert desk.join("a2", group_instance_id="pod-a").error == E.NONE
+
+
+# -- the log -----------------------------------------------------------------------------------------------------------
+
+
+def test_what_is_read_again_is_what_was_and_what_compaction_leaves_too() -> None:
+    desk = Desk({"s": 3, "t": 4})
+    told: list[ModernRecord] = []
+    story: list[Callable[[], Any]] = [
+        lambda: desk.join("a", "s", "t"), lambda: desk.join("b", "t"), lambda: desk.beat("a"),
+        lambda: desk.tell("a", *desk.owned["a"]), lambda: desk.beat("b"),
+        lambda: desk.join("c", "s", group_instance_id="x"), lambda: desk.beat("a"), lambda: desk.leave("b"),
+        lambda: desk.beat("a"), lambda: desk.leave("c", LEAVE_FOR_NOW, "x"),
+        lambda: desk.join("d", "s", group_instance_id="x"),
+    ]  # fmt: skip
+    for act in story:
+        desk.written = []
+        act()
+        told += desk.written
+        last = {(each.kind, each.member_id): each for each in told}
+        compacted = [each for each in told if last[each.kind, each.member_id] is each]
+        for records in (told, compacted, [each for each in compacted if each.value is not None]):
+            read = ModernGroup("g", 1)
+            for record in records:
+                read.replay(record)
+            assert same(read) == same(desk.group)
+    assert any(each.kind == TARGET for each in told)
+
+
+def same(group: ModernGroup) -> list[Any]:
+    """What a group is, in whatever order."""
+    books: list[dict[str, Any]] = [group.members, group.target, group.current, group.owners, group.instances]
+    return [group.epoch, group.target_epoch, group.topics, *[sorted(book.items()) for book in books]]

@@ -1,0 +1,333 @@
+"""A slow CPU: what reaches its processes is handled one after the other, each for its cost, nothing lost."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cluster_model.cluster import Cluster
+from cluster_model.kernel.network import Network
+from cluster_model.kernel.node_context import Port
+from cluster_model.kernel.process import ProcessState
+from cluster_model.kernel.rng import Streams
+from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, TopicSpec
+from tests.cluster_model.kernel.test_network import LATENCY, A, B, C, World
+
+COST = 1_000
+SECOND = 1_000_000
+
+
+def slow(*costs: int, nodes: tuple[int, ...] = (B,)) -> World:
+    world = World()
+    for fault, cost in enumerate(costs or (COST,), 1):
+        world.network.slow_cpu(nodes, fault, cost)
+    return world
+
+
+def words(world: World, node: int) -> list[Any]:
+    return [detail[1] if what == "message" else detail for _at, what, detail in world.seen(node)]
+
+
+def times(world: World, node: int) -> list[int]:
+    return [at for at, _what, _detail in world.seen(node)]
+
+
+def test_each_message_and_timer_takes_its_cost_and_the_rest_waits_in_order() -> None:
+    world = slow()
+    for word in ("one", "two"):
+        world.send(A, B, word)
+    world.timer(B, LATENCY + 5, ("tick",))
+    world.send(C, B, "three")
+    world.run(10 * COST)
+    assert [(at, what) for at, what, _detail in world.seen(B)] == [
+        (LATENCY + COST, "message"), (LATENCY + 2 * COST, "message"), (LATENCY + 3 * COST, "message"),
+        (LATENCY + 4 * COST, "timer"),
+    ]  # fmt: skip
+    assert words(world, B) == ["one", "two", "three", ("tick",)]
+
+
+def test_a_cpu_that_rests_begins_at_once() -> None:
+    world = slow()
+    world.send(A, B, "one")
+    world.run(7 * COST)
+    world.send(A, B, "two")
+    world.run(20 * COST)
+    assert times(world, B) == [LATENCY + COST, 7 * COST + LATENCY + COST]
+
+
+def test_costs_of_several_faults_add_up_and_each_ends_for_itself() -> None:
+    world = slow(COST, 300)
+    for _time in range(3):
+        world.send(A, B, "x")
+    world.run(LATENCY + COST + 300)
+    assert times(world, B) == [LATENCY + COST + 300]
+    world.network.quicken_cpu((B,), 1)
+    world.run(20 * COST)
+    # The one that was begun keeps its cost.
+    assert times(world, B)[1:] == [LATENCY + 2 * (COST + 300), LATENCY + 2 * (COST + 300) + 300]
+
+
+def test_a_fault_that_is_applied_anew_replaces_its_cost() -> None:
+    world = slow()
+    world.network.slow_cpu((B,), 1, 2 * COST)
+    world.send(A, B, "x")
+    world.run(20 * COST)
+    assert times(world, B) == [LATENCY + 2 * COST]
+
+
+def test_with_the_last_fault_all_that_waits_is_handled_at_once_before_whatever_comes_then() -> None:
+    world = slow()
+    network = world.network
+    for word in ("one", "two", "three"):
+        world.send(A, B, word)
+    at = LATENCY + COST + 10
+    network.kernel.schedule(at, 2, 0, ())
+    world.timer(B, at, ("same time",))
+    world.network.kernel.run_until(at - 1)
+    network.kernel.step()
+    assert world.outside == [(at, 0)]
+    network.quicken_cpu((B,), 1)
+    world.run(at)
+    assert words(world, B) == ["one", "two", "three", ("same time",)]
+    assert times(world, B) == [LATENCY + COST, at, at, at]
+    world.send(A, B, "quick")
+    world.run(at + LATENCY)
+    assert times(world, B)[-1] == at + LATENCY
+
+
+def test_nobody_else_is_slow_and_who_is_not_slow_has_no_cpu() -> None:
+    world = slow()
+    world.send(A, C, "x")
+    world.run(LATENCY)
+    assert times(world, C) == [LATENCY]
+    process = world.network.processes[C]
+    assert process.cpu is None
+    assert process.receive == world.nodes[C].receive
+    world.network.quicken_cpu((B,), 1)
+    assert world.network.processes[B].receive == world.nodes[B].receive
+    world.network.quicken_cpu((B,), 1)
+    assert world.network.processes[B].cpu is None
+
+
+def test_a_broken_connection_is_noticed_behind_what_came_over_it() -> None:
+    world = slow()
+    world.send(B, A, "hello")
+    world.send(A, B, "first")
+    world.run(LATENCY)
+    world.network.crash(A)
+    world.run(10 * COST)
+    assert [(at, what) for at, what, _detail in world.seen(B)] == [
+        (LATENCY + COST, "message"), (LATENCY + 2 * COST, "reset"),
+    ]  # fmt: skip
+
+
+def test_a_pause_stops_it_in_the_middle_and_what_was_held_comes_behind() -> None:
+    world = slow()
+    for word in ("one", "two"):
+        world.send(A, B, word)
+    world.run(LATENCY + 400)
+    world.network.pause(B)
+    world.send(C, B, "held")
+    world.run(50 * COST)
+    assert world.seen(B) == []
+    world.network.resume(B)
+    world.run(90 * COST)
+    start = 50 * COST + COST - 400
+    assert list(zip(times(world, B), words(world, B), strict=True)) == [
+        (start, "one"), (start + COST, "two"), (start + 2 * COST, "held"),
+    ]  # fmt: skip
+
+
+def test_what_waits_when_a_pause_begins_is_handled_first_even_if_the_slowness_is_over_meanwhile() -> None:
+    world = slow()
+    for word in ("one", "two"):
+        world.send(A, B, word)
+    world.run(LATENCY + 400)
+    world.network.pause(B)
+    world.send(C, B, "held")
+    world.run(50 * COST)
+    world.network.quicken_cpu((B,), 1)
+    world.run(60 * COST)
+    assert world.seen(B) == []
+    world.network.resume(B)
+    world.run(60 * COST)
+    assert words(world, B) == ["one", "two", "held"]
+    assert set(times(world, B)) == {60 * COST}
+
+
+@pytest.mark.parametrize("stop", ["crash", "power_off"])
+def test_what_waits_dies_with_its_process_and_the_next_life_is_slow_too(stop: str) -> None:
+    world = slow()
+    for word in ("one", "two"):
+        world.send(A, B, word)
+    world.run(LATENCY + 400)
+    getattr(world.network, stop)(B)
+    world.network.restart(B)
+    world.run(20 * COST)
+    assert world.seen(B) == []
+    world.send(A, B, "new")
+    world.run(40 * COST)
+    assert list(zip(times(world, B), words(world, B), strict=True)) == [(20 * COST + LATENCY + COST, "new")]
+
+
+def test_a_process_that_ends_itself_handles_nothing_more() -> None:
+    world = slow()
+    for word in ("one", "two"):
+        world.send(A, B, word)
+    world.run(LATENCY + COST)
+    world.network.exit(B, "enough")
+    world.run(20 * COST)
+    assert words(world, B) == ["one"]
+    assert world.ended == [(B, (0, "enough"))]
+
+
+def test_timers_that_are_free_take_their_turn_and_no_time() -> None:
+    world = World()
+    world.network.slow_cpu((B,), 1, COST, ("look",))
+    world.send(A, B, "one")
+    for word in ("look", "work", "look"):
+        world.timer(B, LATENCY + 1, (word,))
+    world.run(20 * COST)
+    assert list(zip(times(world, B), words(world, B), strict=True)) == [
+        (LATENCY + COST, "one"), (LATENCY + COST, ("look",)), (LATENCY + 2 * COST, ("work",)),
+        (LATENCY + 2 * COST, ("look",)),
+    ]  # fmt: skip
+
+
+def test_two_clients_of_one_application_share_it() -> None:
+    world = slow(nodes=(B, C))
+    world.send(A, B, "one")
+    world.send(A, C, "two")
+    world.send(A, B, "three")
+    world.run(20 * COST)
+    assert (times(world, B), times(world, C)) == ([LATENCY + COST, LATENCY + 3 * COST], [LATENCY + 2 * COST])
+
+
+def test_the_death_of_one_of_two_lets_the_other_go_on() -> None:
+    world = slow(nodes=(B, C))
+    world.send(A, B, "one")
+    world.send(A, C, "two")
+    world.run(LATENCY + 400)
+    world.network.crash(B)
+    world.run(20 * COST)
+    assert (times(world, B), times(world, C)) == ([], [LATENCY + 400 + COST])
+
+
+def test_another_program_runs_on_the_same_cpu() -> None:
+    world = slow()
+    world.network.processes[B].run(world.nodes[C])
+    world.send(A, B, "x")
+    world.run(20 * COST)
+    assert (world.seen(B), times(world, C)) == ([], [LATENCY + COST])
+
+
+def test_a_loaded_network_works_on_exactly_as_the_first_time() -> None:
+    world = slow()
+    network = world.network
+    for word in ("one", "two", "three"):
+        world.send(A, B, word)
+    world.run(LATENCY + COST + 400)
+    saved = network.save()
+
+    def go_on() -> list[Any]:
+        seen = len(world.seen(B))
+        world.run(network.kernel.now + 100)
+        network.pause(B)
+        world.run(network.kernel.now + 5 * COST)
+        network.resume(B)
+        world.send(A, B, "more")
+        world.run(network.kernel.now + COST)
+        network.quicken_cpu((B,), 1)
+        world.run(40 * COST)
+        found = world.seen(B)[seen:]
+        del world.seen(B)[seen:]
+        return found
+
+    first = go_on()
+    assert network.processes[B].cpu is None
+    network.load(saved)
+    assert network.save() == saved
+    assert go_on() == first
+    assert [what for _at, what, _detail in first] == ["message"] * 3
+    other = Network(Streams(0), LATENCY, 0, lambda _target, _payload: None)
+    for node in (A, B, C):
+        other.add(node, f"node {node}", world.nodes[node])
+    other.load(saved)
+    assert other.save() == saved
+
+
+ACTS = st.lists(
+    st.tuples(
+        st.integers(0, 900), st.sampled_from(("send", "send", "timer", "pause", "resume", "slow", "slower", "quick"))
+    ),
+    max_size=40,
+)
+
+
+@given(ACTS)
+def test_whatever_happens_nothing_is_lost_and_no_message_overtakes(acts: list[tuple[int, str]]) -> None:
+    world = World()
+    network = world.network
+    sent: list[int] = []
+    for number, (gap, act) in enumerate(acts):
+        world.run(network.kernel.now + gap)
+        if act == "send":
+            sent.append(number)
+            Port(network, A).send(B, (number,))
+        elif act == "timer":
+            world.timer(B, 50, (number,))
+        elif act == "pause" and network.processes[B].state is ProcessState.RUNNING:
+            network.pause(B)
+        elif act == "resume" and network.processes[B].state is ProcessState.PAUSED:
+            network.resume(B)
+        elif act in ("slow", "slower"):
+            network.slow_cpu((B,), len(act), 700)
+        elif act == "quick":
+            network.quicken_cpu((B,), 4)
+    network.quicken_cpu((B,), 4)
+    network.quicken_cpu((B,), 6)
+    if network.processes[B].state is ProcessState.PAUSED:
+        network.resume(B)
+    world.run(network.kernel.now + 1_000)
+    assert [detail[1][0] for _at, what, detail in world.seen(B) if what == "message"] == sent
+    timers = [detail[0] for _at, what, detail in world.seen(B) if what == "timer"]
+    assert timers == [number for number, (_gap, act) in enumerate(acts) if act == "timer"]
+
+
+CALM = ClusterSpec("3.9", "kraft", tuple(BrokerSpec(number) for number in (1, 2, 3)), (TopicSpec("t", 6, 3),))
+
+
+@pytest.mark.parametrize("node", [1, 2, 1001])
+def test_a_slow_side_keeps_no_exchange_asleep(node: int) -> None:
+    """Idle fetches from and to a slow process are handled one by one, and again left out once it is quick."""
+    cluster = Cluster.build(CALM, 0)
+    cluster.run(10 * SECOND)
+    exchanges = [one for (asker, to, _index), one in cluster.network._exchanges.items() if node in (asker, to)]
+    assert any(one.asleep for one in exchanges)
+    cluster.lives.slow(node, 1, COST)
+    for _time in range(200):
+        cluster.run(cluster.now_us + 50_000)
+        assert not any(one.asleep for one in exchanges)
+    cluster.lives.quicken(node, 1)
+    cluster.run(cluster.now_us + 10 * SECOND)
+    assert any(one.asleep for one in exchanges)
+
+
+@pytest.mark.parametrize("node", [1, 2, 1001])
+def test_what_is_left_out_around_it_changes_nothing(node: int) -> None:
+    found = []
+    for naive in (False, True):
+        cluster = Cluster.build(CALM, 0, naive=naive)
+        cluster.run(3 * SECOND + 17)
+        cluster.lives.slow(node, 1, 150 * COST)
+        cluster.run(9 * SECOND)
+        cluster.pause(node)
+        cluster.run(22 * SECOND)
+        cluster.resume(node)
+        cluster.run(25 * SECOND)
+        cluster.lives.quicken(node, 1)
+        cluster.run(40 * SECOND)
+        found.append((cluster.drain(), cluster.query.isr("t-0")))
+    assert found[0] == found[1]
+    assert found[0][0]

@@ -1,0 +1,174 @@
+"""A campaign: the same rows however the work is spread or stopped; groups, coverage, and what is no surprise."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from cluster_model.checker.root_cause.findings import DUPLICATE, LOST, Finding
+from playbooks.campaign.run_rows import Found, Row, coverage_of, groups_of
+from playbooks.campaign.runner import run_campaign
+from playbooks.campaign.store import CampaignError, open_campaign
+from playbooks.campaign.workloads.fuzz_workload import Plan, plan_of
+from playbooks.library.bundled import found
+from playbooks.parser.loader import load, loads
+from playbooks.results.result import Wrong, why_expected
+from tests.playbooks.fuzz.small import plan, text
+from tests.support.breadth import many
+
+RUNS = 9
+
+
+def _lines(path: Path, asked: Plan, *, workers: int = 1, runs: int = RUNS) -> str:
+    run_campaign(open_campaign(path, asked, "small"), asked, runs, workers=workers)
+    return (path / "runs.jsonl").read_text()
+
+
+@pytest.mark.thorough
+def test_how_many_work_makes_no_difference(tmp_path: Path) -> None:
+    asked = plan()
+    assert _lines(tmp_path / "one", asked) == _lines(tmp_path / "two", asked, workers=2)
+
+
+def test_one_that_was_stopped_goes_on_to_the_same_end(tmp_path: Path) -> None:
+    asked = plan()
+    whole = _lines(tmp_path / "whole", asked)
+    broken = tmp_path / "broken"
+    _lines(broken, asked, runs=5)
+    runs = broken / "runs.jsonl"
+    runs.write_text("".join(reversed(runs.read_text().splitlines(keepends=True)[1:])) + '{"run":9,"se')
+    assert _lines(broken, asked) == whole
+
+
+def test_the_first_that_finds_is_the_last_that_counts(tmp_path: Path) -> None:
+    asked = plan(text(acks="1", storm="faults: [crash, isolate, gc_pause]"), seed=5)
+    campaign = open_campaign(tmp_path, asked, "small")
+    come = run_campaign(campaign, asked, 200, workers=1, stops=lambda row: bool(row.found))
+    assert come.stopped
+    found = [bool(campaign.rows[run].found) for run in range(1, come.totals.runs + 1)]
+    assert found == [False] * (come.totals.runs - 1) + [True]
+    assert come.groups
+
+
+def test_another_campaign_is_not_gone_on_with(tmp_path: Path) -> None:
+    open_campaign(tmp_path, plan(), "small")
+    open_campaign(tmp_path, plan(), "small")
+    with pytest.raises(CampaignError, match="the campaign of another seed"):
+        open_campaign(tmp_path, plan(seed=2), "small")
+    with pytest.raises(CampaignError, match="the campaign of another text"):
+        open_campaign(tmp_path, plan(text(acks="1")), "small")
+
+
+def test_a_directory_of_something_else_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "letter.txt").write_text("dear")
+    with pytest.raises(CampaignError, match="other files"):
+        open_campaign(tmp_path, plan(), "small")
+
+
+def _row(run: int, *found: tuple[str, str], coverage: dict[str, dict[str, int]] | None = None) -> Row:
+    return Row(run, run, {}, "digest", tuple(Found(*each, "a sentence") for each in found), coverage or {})
+
+
+def test_a_group_speaks_by_its_first_run_or_the_first_that_is_a_surprise() -> None:
+    rows = [_row(3, ("a", "")), _row(1, ("a", "known"), ("b", "known")), _row(2, ("b", "known"))]
+    groups = groups_of(rows)
+    assert [(each.key, each.count, each.first, each.expected) for each in groups] == [
+        ("a", 2, 3, ""),
+        ("b", 2, 1, "known"),
+    ]
+
+
+def test_coverage_is_counted_and_what_was_never_reached_is_told() -> None:
+    rows = [
+        _row(1, coverage={"crash": {"Truncating": 2}}),
+        _row(2, coverage={"crash": {"Truncating": 1, "Steady": 1}, "lag": {"Steady": 4}}),
+    ]
+    seen = coverage_of(rows, ("crash", "lag", "loss"), ("Truncating", "StaleLeader"))
+    assert (seen.count("crash", "Truncating"), seen.count("lag", "Steady"), seen.count("loss", "Steady")) == (3, 4, 0)
+    assert (seen.reached, seen.pairs) == (3, 9)
+    assert dict(seen.never()) == {
+        "Steady": ("loss",), "Truncating": ("lag", "loss"), "StaleLeader": ("crash", "lag", "loss"),
+    }  # fmt: skip
+
+
+def _finding(kind: str, cause: str) -> Finding:
+    return Finding(kind, cause, "", (), ())
+
+
+@pytest.mark.parametrize(
+    ("kafka", "unclean", "cause", "expected"),
+    [
+        ("0.11", "false", "fast-failover-divergence", True),
+        ("2.0", "false", "fast-failover-divergence", False),
+        ("2.1", "false", "unfenced-follower", False),
+        ("3.9", "false", "unclean-election", False),
+        ("3.9", "true", "unclean-election", True),
+        ("3.9", "false", "min-isr-one", False),
+        ("3.9", "false", "retry-in-flight", False),
+        ("0.11", "false", "retry-in-flight", True),
+        ("3.9", "false", "unreplicated-tail", True),
+        ("3.9", "false", "unexplained", False),
+        ("3.9", "false", "forgotten-producer-state", False),
+        ("3.9", "false", "too-many-in-flight", True),
+        ("4.1", "false", "last-known-leader", True),
+    ],
+)
+def test_a_surprise_is_what_neither_version_nor_settings_allow(
+    kafka: str, unclean: str, cause: str, expected: bool
+) -> None:
+    cluster = plan(text(kafka, unclean=unclean)).begin(1)[2].cluster
+    assert bool(why_expected(Wrong("finding", f"lost/{cause}"), (), cluster, ())) is expected
+
+
+def test_what_clients_saw_is_explained_by_what_was_found() -> None:
+    cluster = plan().begin(1)[2].cluster
+    seen = Wrong("anomaly", "duplicate")
+    explained, unexplained = _finding(DUPLICATE, "producer-restart"), _finding(DUPLICATE, "unexplained")
+    assert why_expected(seen, (explained,), cluster, ())
+    assert not why_expected(seen, (explained, unexplained), cluster, ())
+    assert not why_expected(seen, (_finding(LOST, "disk-loss"),), cluster, ())
+    assert why_expected(seen, (), cluster, ("anomaly:dup*",))
+    assert why_expected(Wrong("violation", "min-isr", known=True), (), cluster, ())
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("kafka", ["3.9", "4.1"])
+def test_nothing_surprising_where_everything_is_promised(kafka: str, tmp_path: Path) -> None:
+    playbook = load(found("storm-safe"))
+    asked = plan_of(playbook, 39) if kafka == "3.9" else _of_version(kafka)
+    come = run_campaign(open_campaign(tmp_path, asked, "safe"), asked, many(40, 2_000))
+    assert [(group.key, group.first, group.sentence) for group in come.groups if not group.expected] == []
+
+
+def _of_version(kafka: str) -> Plan:
+    source = Path(found("storm-safe")).read_text().replace('kafka: "3.9"', f'kafka: "{kafka}"')
+    return plan_of(loads(source, found("storm-safe")), 41)
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize(
+    ("name", "key"),
+    [
+        ("storm-acks-1", "finding:lost/unreplicated-tail"),
+        ("storm-unclean", "finding:lost/unclean-election"),
+        ("storm-0.10.2", "finding:lost/hw-truncation"),
+        ("storm-0.11", "violation:log-matching"),
+        ("storm-1.0", "violation:log-matching"),
+    ],
+)
+def test_from_a_seed_alone_the_right_kind_is_found(name: str, key: str, tmp_path: Path) -> None:
+    asked = plan_of(load(found(name)), 1)
+    campaign = open_campaign(tmp_path, asked, name)
+    come = run_campaign(campaign, asked, 120, stops=lambda row: any(each.key == key for each in row.found))
+    assert come.stopped
+    assert not come.totals.errors
+
+
+@pytest.mark.thorough
+def test_the_divergence_of_kip_279_is_found_from_seeds(tmp_path: Path) -> None:
+    asked = plan_of(load(found("storm-0.11")), 1)
+    campaign = open_campaign(tmp_path, asked, "storm-0.11")
+    key = "finding:lost/fast-failover-divergence"
+    come = run_campaign(campaign, asked, many(300, 1_000), stops=lambda row: any(each.key == key for each in row.found))
+    assert come.stopped
+    assert json.loads((tmp_path / "campaign.json").read_text())["seed"] == 1

@@ -1,0 +1,83 @@
+"""A session explained as it stood at some time: still running, cut short, or looked at in the middle."""
+
+from dataclasses import replace
+
+import pytest
+
+from cluster_model.checker.root_cause.findings import LOST, MISSING, Finding, Link, Place
+from playbooks.diagnosis.point_of_no_return import scout
+from playbooks.diagnosis.why import Case, WhyError, at_the_end, case_of
+from playbooks.engine.session import Session
+from playbooks.parser.loader import loads
+from playbooks.recording.reader import Recorded, read_session
+from playbooks.recording.recorder import Recorder
+from playbooks.timetravel.branches import Forks
+from tests.playbooks.diagnosis.test_point_of_no_return import TAIL
+
+SECOND = 1_000_000
+SEEN_US = 15 * SECOND
+"""The leader is still down then: its records are missing, and not lost yet."""
+
+
+@pytest.fixture(scope="module")
+def running(tmp_path_factory: pytest.TempPathFactory) -> Recorded:
+    recorder = Recorder(tmp_path_factory.mktemp("running"), live=True)
+    session = Session.start(loads(TAIL, "tail.yaml"), recorder=recorder, open_ended=True)
+    session.advance(20 * SECOND)
+    recorder.flush()
+    return read_session(recorder.path)
+
+
+@pytest.fixture(scope="module")
+def case(running: Recorded) -> Case:
+    return case_of(running, at_us=SEEN_US)
+
+
+def test_it_is_cut_off_there_with_nothing_healed(case: Case) -> None:
+    result = case.run()
+    assert result.virtual_us == SEEN_US
+    assert result.reason.startswith("cut off at 15s")
+    assert (result.findings[0].kind, result.findings[0].count) == (LOST, 24)
+
+
+def test_what_is_counted_is_what_somebody_sees_who_looks(case: Case) -> None:
+    standing = case.standing()
+    assert (standing[0].kind, standing[0].count) == (MISSING, 24)
+    assert at_the_end(standing[0], case.run().findings) == 1
+    assert at_the_end(standing[1], case.run().findings) == 2
+
+
+def test_the_way_to_a_loss_ends_where_it_is_cut_off(case: Case) -> None:
+    history = scout(case.start, case.actions, case.run().findings[0])
+    assert history.end_us == SEEN_US
+
+
+def test_one_from_a_screen_without_an_end_is_cut_off_where_it_breaks_off(running: Recorded) -> None:
+    assert case_of(running).until_us == running.last_us > 19 * SECOND
+    headless = replace(running, start=replace(running.start, live=False))
+    assert case_of(headless).until_us == -1
+
+
+def test_a_fork_goes_on_beyond_the_cut_and_the_next_one_stands_before_it_again() -> None:
+    playbook = loads(TAIL, "tail.yaml")
+    forks = Forks(Case(playbook, 5, until_us=3 * SECOND).start)
+    session = forks.at_time(2 * SECOND)
+    session.call_off()
+    session.advance(4 * SECOND)
+    assert session.cluster.now_us == 4 * SECOND
+    session = forks.at_time(2 * SECOND)
+    assert not session.advance(4 * SECOND)
+    assert session.cluster.now_us == 3 * SECOND
+
+
+def finding(kind: str, *offsets: int) -> Finding:
+    places = tuple(Place("orders-0", "clicks", 0, 1, offset, 0, 1, committed=False) for offset in offsets)
+    return Finding(kind, "unexplained", "", places, (Link(0, "records_acked", "orders-0", 1, ""),))
+
+
+def test_a_finding_is_found_again_by_its_records() -> None:
+    after = [finding(LOST, 1), finding(LOST, 2, 3, 4), finding("reordered", 5)]
+    assert at_the_end(finding(MISSING, 2, 3), after) == 2
+    assert at_the_end(finding("reordered", 5), after) == 3
+    with pytest.raises(WhyError, match="not there any more"):
+        at_the_end(finding("reordered", 1), after)

@@ -1,0 +1,89 @@
+"""What a run draws: all of it from its seed, all of it within what the playbook allows."""
+
+from pathlib import Path
+
+import pytest
+
+from playbooks.errors import PlaybookError
+from playbooks.fuzz.protocol_states import STATES
+from playbooks.fuzz.runner import Dice, candidates_of, cell_of, run_seed
+from playbooks.library.bundled import presets
+from playbooks.model.playbook import Ranges
+from playbooks.parser.loader import loads
+from tests.playbooks.fuzz.small import GROUP, plan, text
+
+
+def test_seeds_are_stable_and_all_different() -> None:
+    assert run_seed(0, 1) == 49584842996145
+    seeds = [run_seed(campaign, run) for campaign in range(3) for run in range(300)]
+    assert len(dict.fromkeys(seeds)) == len(seeds)
+    assert all(0 <= seed < 1 << 48 for seed in seeds)
+
+
+def test_a_spread_keeps_to_its_bounds_and_has_small_and_large_ones() -> None:
+    dice = Dice(7, "test")
+    drawn = [dice.spread(100, 1_000_000) for _ in range(500)]
+    assert all(100 <= each <= 1_000_000 for each in drawn)
+    assert sum(each < 1_000 for each in drawn) > 50
+    assert sum(each > 100_000 for each in drawn) > 50
+    assert dice.spread(5, 5) == 5
+
+
+def test_options_are_within_the_ranges_and_differ_between_runs() -> None:
+    asked = plan(text(storm="at_once: [2, 4], steered: 50, without: [crash]"))
+    swarms = [asked.begin(run)[1] for run in range(1, 31)]
+    assert all(3_000_000 <= each.chaos_us <= 6_000_000 for each in swarms)
+    assert all(100_000 <= each.fault_us <= 3_000_000 for each in swarms)
+    assert all(2 <= each.at_once <= 4 and each.steered == 50 for each in swarms)
+    assert all("crash" not in dict(each.faults) and each.faults for each in swarms)
+    assert len(dict.fromkeys(each.faults for each in swarms)) == len(swarms)
+    assert {each.at_once for each in swarms} == {2, 3, 4}
+
+
+def test_everything_that_may_come_is_in_play_in_some_run() -> None:
+    asked = plan(text(clients=GROUP))
+    faults, _states = asked.frame()
+    in_play = {name for run in range(1, 121) for name, _weight in asked.begin(run)[1].faults}
+    assert in_play == set(faults)
+
+
+def test_what_does_not_fit_the_cluster_never_comes() -> None:
+    cluster = plan().begin(1)[2].cluster
+    there = candidates_of(Ranges(), cluster)
+    assert "poll_stall" not in there  # there is no consumer
+    assert "rate_change" in there
+    assert candidates_of(Ranges(faults=("crash", "lag"), without=("lag",)), cluster) == ("crash",)
+
+
+def test_settings_come_from_the_grid_of_the_playbook() -> None:
+    asked = plan(text(rest="vary: {acks: [1, all], cluster.brokers: [3, 4]}\n"))
+    cells = {cell_of(asked.seed, run, asked.grid) for run in range(1, 40)}
+    assert len(cells) == 4
+    run = next(run for run in range(1, 40) if ("cluster.brokers", "4") in cell_of(asked.seed, run, asked.grid))
+    assert len(asked.begin(run)[2].cluster.brokers) == 4
+
+
+@pytest.mark.parametrize(
+    ("storm", "told"),
+    [
+        ("fault: [3s, 1s]", "storm.fault: found the larger value first"),
+        ("chaos: 5", "storm.chaos: found '5'"),
+        ("steered: 101", "storm.steered"),
+        ("faults: [crush]", "(did you mean 'crash'?)"),
+        ("faults: [crash], without: [crash]", "storm.without: found every fault that may come"),
+        ("wrath: 3", "found an unknown key 'wrath'"),
+    ],
+)
+def test_mistakes_are_told_where_they_are(storm: str, told: str) -> None:
+    name = storm.partition(":")[0]
+    source = text().replace("storm: {chaos: [3s, 6s], fault: [100ms, 3s], healthy: [100ms, 1s]}", f"storm: {{{storm}}}")
+    assert name in source
+    with pytest.raises(PlaybookError) as refused:
+        loads(source, "small.yaml")
+    assert told in str(refused.value)
+
+
+def test_the_page_tells_every_state_and_every_playbook_that_comes_along() -> None:
+    page = (Path(__file__).parents[3] / "docs/storm.md").read_text()
+    rows = [f"| `{state.name}` | {state.doc} |" for state in STATES.values()] + [f"| `{name}` |" for name in presets()]
+    assert [row for row in rows if row not in page] == []

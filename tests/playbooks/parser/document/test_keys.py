@@ -1,0 +1,79 @@
+"""The keys of playbooks in words: the same tables that files are read by."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cluster_model.manual.verbs import MANUAL_VERBS
+from docs.generate.key_page import page
+from faults.catalogue import CATALOGUE
+from playbooks.parser.document.field_types import Choice, Integer, ListOf, Truth
+from playbooks.parser.playbook_keys import BY_HAND, known, schema, taken, told
+
+PUBLISHED = Path(__file__).parents[4] / "docs" / "keys.md"
+
+FREE = ("config", "partitioner")
+"""Mappings whose keys are Kafka's, or the playbook's own."""
+
+
+def test_the_published_page_is_the_generated_one() -> None:
+    assert PUBLISHED.read_text(encoding="utf-8") == page(), (
+        "write it anew: python -m docs.generate.key_page > docs/keys.md"
+    )
+
+
+def test_every_key_of_the_schema_is_told_where_it_stands() -> None:
+    pages = told()
+    found = list(_mappings("", schema()))
+    assert len(found) > 12
+    for path, names in found:
+        assert set(names) <= set(pages[path].keys), path
+
+
+def _mappings(path: str, rule: dict[str, Any]) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Places of the schema with keys of their own; steps and expectations take one of many forms."""
+    names = {} if path.endswith(FREE) else rule.get("properties", {})
+    if names and rule.get("additionalProperties") is False:
+        yield path, tuple(names)
+    for name, each in names.items():
+        below = f"{path}.{name}" if path else name
+        if below not in ("steps", "expect"):
+            yield from _mappings(below, each)
+    for each in (*([rule["items"]] if "items" in rule else []), *rule.get("anyOf", ())):
+        yield from _mappings(path, each)
+
+
+def test_every_key_says_what_it_takes_and_what_it_means() -> None:
+    for place in told().values():
+        for name, key in place.keys.items():
+            assert key.doc.strip(), (place.path, name)
+            assert taken(key.kind) not in ("", "a text, a list or a mapping"), (place.path, name)
+
+
+def test_faults_and_verbs_are_all_there() -> None:
+    pages = told()
+    assert list(pages["steps.inject"].keys) == list(CATALOGUE)
+    assert [name for name in pages[BY_HAND].keys if name in MANUAL_VERBS] == list(MANUAL_VERBS)
+    assert "leader" in pages[f"{BY_HAND}.elect"].keys
+
+
+@pytest.mark.parametrize(
+    ("kind", "words"),
+    [
+        (Truth(), "true or false"),
+        (Integer(1, 9), "a whole number from 1 to 9"),
+        (ListOf(Integer(1, 9)), "a list; each: a whole number from 1 to 9"),
+        (Choice(("a", "b", "c")), "a, b or c"),
+        (Choice(tuple("abcdefghij")), "a, b, c, d, e, f, g, h and 2 more"),
+    ],
+)
+def test_kinds_in_words(kind: Any, words: str) -> None:
+    assert taken(kind) == words
+
+
+def test_the_last_word_of_a_place_is_enough() -> None:
+    assert known("producers") == "clients.producers"
+    assert known("clients.producers") == "clients.producers"
+    assert known("nowhere") == "nowhere"

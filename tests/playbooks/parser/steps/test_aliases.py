@@ -1,0 +1,150 @@
+"""Familiar names of other tools: what they mean, whom they narrow a step to, and that only the true name is kept."""
+
+import json
+from collections import Counter
+from typing import Any
+
+import pytest
+import yaml
+
+from cluster_model.manual.verbs import MANUAL_VERBS
+from cluster_model.protocol.events import FaultInjected, StepTaken
+from faults.catalogue import CATALOGUE, FAULT_ALIASES, OPERATION_ALIASES, true_name
+from faults.declarations.fault import ACCEPTS
+from faults.declarations.operation import OPERATIONS
+from playbooks.engine.session import Session
+from playbooks.errors import PlaybookError
+from playbooks.parser.steps.timed_steps import TIMED_VERBS, TRIGGERS
+from tests.cli.conftest import here, typed  # noqa: F401
+from tests.playbooks.parser.test_schema import WHOLE, fits
+from tests.support.playbooks import CLUSTER, timed
+
+TRUE = {
+    "stop_broker": "clean_shutdown",
+    "kill_broker": "crash",
+    "sigkill": "crash",
+    "pod_kill": "crash",
+    "pause_broker": "gc_pause",
+    "process_stop": "gc_pause",
+    "pause_consumer": "paused_member",
+    "latency": "lag",
+    "netem_delay": "lag",
+    "packet_loss": "loss",
+    "reset_peer": "connection_reset",
+    "network_partition": "partition",
+    "cpu_hog": "slow_cpu",
+    "disk_fill": "full_disk",
+    "clock_jump": "clock_skew",
+    "oom": "out_of_memory",
+    "leader_election": "elect_leaders",
+    "create_partitions": "add_partitions",
+}
+
+
+def mistakes(steps: str) -> list[str]:
+    with pytest.raises(PlaybookError) as refused:
+        timed(steps)
+    return [f"{each.key}: {each.message}" for each in refused.value.problems]
+
+
+def test_no_name_means_two_things() -> None:
+    declared = [*CATALOGUE.values(), *OPERATIONS.values()]
+    names = Counter([*CATALOGUE, *OPERATIONS, *(alias.name for each in declared for alias in each.aliases)])
+    assert [name for name, count in names.items() if count > 1] == []
+    taken = {"all", *MANUAL_VERBS, *TIMED_VERBS, *TRIGGERS}
+    assert not taken & {*FAULT_ALIASES, *OPERATION_ALIASES} - {"partition"}
+
+
+def test_an_alias_narrows_to_some_of_those_whom_the_fault_is_for() -> None:
+    for name, (true, alias) in FAULT_ALIASES.items():
+        assert alias.accepts in ("", *ACCEPTS), name
+        assert alias.accepts != CATALOGUE[true].accepts, name
+    assert all(not alias.accepts for _true, alias in OPERATION_ALIASES.values())
+
+
+def test_familiar_names_mean_what_they_should() -> None:
+    assert {name: true_name(name) for name in TRUE} == TRUE
+    assert true_name("crash") == "crash"
+    assert true_name("crush") == "crush"
+
+
+def minimal(name: str) -> dict[str, Any]:
+    """A step that calls a fault by one of its names."""
+    fault = CATALOGUE[true_name(name)]
+    alias = FAULT_ALIASES[name][1] if name in FAULT_ALIASES else None
+    accepts = (alias.accepts if alias else "") or fault.accepts
+    target = fault.target or ("consumers" if accepts == "consumers" else "leader(orders-0)")
+    if accepts == "consumers":
+        target = "client(billing/0)"
+    return {"inject": name, "target": target}
+
+
+@pytest.mark.parametrize("name", FAULT_ALIASES)
+def test_a_step_by_a_familiar_name_is_that_of_the_true_one(name: str) -> None:
+    cluster = CLUSTER.replace("brokers: 3", "brokers: 5")
+    true = true_name(name)
+    one = timed(yaml.safe_dump([minimal(name)]), cluster=cluster)
+    other = timed(yaml.safe_dump([{**minimal(name), "inject": true}]), cluster=cluster)
+    assert one.steps == other.steps
+    assert one.steps[0].name == true
+    assert timed(f"- heal: {name}").steps[0].name == true
+
+
+@pytest.mark.parametrize("name", ["stop_broker", "kill_broker", "pause_broker", "hard_shutdown"])
+def test_a_name_with_a_broker_in_it_takes_brokers_only_and_their_ids(name: str) -> None:
+    assert timed(f"- {{inject: {name}, broker: 2}}").steps == timed(f"- {{inject: {name}, target: broker(2)}}").steps
+    (refused,) = mistakes(f"- {{inject: {name}, target: checkout}}")
+    assert refused.startswith("steps[1].target: ")
+    assert mistakes(f"- {{inject: {name}, target: broker(1), broker: 2}}") == [
+        "steps[1].broker: found target and broker together, allowed is one of them"
+    ]
+    assert mistakes(f"- {{inject: {name}}}") == ["steps[1]: found neither target nor broker, allowed is one of them"]
+    assert mistakes(f"- {{inject: {name}, broker: 7}}") == [
+        "steps[1].broker: found broker 7, allowed are the cluster's brokers 1, 2 or 3"
+    ]
+
+
+def test_other_names_have_no_key_for_a_broker() -> None:
+    for name in ("crash", "sigkill", "latency"):
+        assert any("unknown key 'broker'" in each for each in mistakes(f"- {{inject: {name}, broker: 2}}"))
+
+
+def test_sessions_and_traces_carry_the_true_name() -> None:
+    playbook = timed(
+        "- {at: 1s, inject: kill_broker, broker: 2, for: 1s}\n- {at: 3s, admin: leader_election, partition: orders-0}"
+    )
+    session = Session.start(playbook)
+    session.finish()
+    events = session.drain()
+    assert [event.fault for event in events if isinstance(event, FaultInjected)] == ["crash"]
+    told = [event.detail for event in events if isinstance(event, StepTaken)]
+    assert told[:2] == ["inject crash on broker(2) for 1s", "admin elect_leaders partition=orders-0"]
+
+
+def test_a_misspelt_familiar_name_is_recognised() -> None:
+    (told,) = mistakes("- {inject: kil_broker, broker: 1}")
+    assert told.startswith("steps[1].inject: found 'kil_broker', allowed is a fault that 'floodmark faults' lists ")
+    assert told.endswith("(did you mean 'kill_broker'?)")
+
+
+def test_the_schema_has_them() -> None:
+    for step in (
+        {"inject": "kill_broker", "broker": 2},
+        {"inject": "sigkill", "target": "broker(2)"},
+        {"heal": "latency"},
+        {"admin": "leader_election", "partition": "orders-0"},
+    ):
+        document = yaml.safe_load(CLUSTER)
+        assert fits({**document, "steps": [step]}, WHOLE), step
+    assert not fits({**yaml.safe_load(CLUSTER), "steps": [{"inject": "sigkill", "broker": 2}]}, WHOLE)
+
+
+def test_the_command_line_tells_them(typed: Any) -> None:  # noqa: F811
+    done = typed("faults", "kill_broker")
+    assert done.code == 0
+    assert done.out.startswith("crash: crash\n")
+    assert "also       kill_broker (brokers), hard_shutdown (brokers), sigkill, pod_kill, container_kill" in done.out
+    entry = json.loads(typed("faults", "--json", "leader_election").out)
+    assert (entry["name"], entry["aliases"]) == ("elect_leaders", ["leader_election"])
+    bad = typed("faults", "kil_broker")
+    assert (bad.code, "did you mean 'kill_broker'?" in bad.err) == (2, True)

@@ -1,0 +1,411 @@
+"""Is it safe? Answers on small clusters, what they leave out, and that a wrong way of finding them would be seen."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from cluster_model.checker.ledger.ledger import Ledger
+from cluster_model.cluster import Cluster
+from faults.declarations.fault import Action
+from playbooks.engine.session import Session
+from playbooks.errors import PlaybookError
+from playbooks.model.playbook import Playbook, Step
+from playbooks.parser.loader import loads
+from playbooks.recording.reader import read_session
+from playbooks.recording.recorder import Recorder
+from playbooks.safety_check import check, question
+from playbooks.safety_check.check import Answer, Asked, Effect, ask, check_wording, prepare
+from playbooks.safety_check.report import EXIT_CODES, WitnessError, headline, lines, title, to_json, witness
+from playbooks.safety_check.simulation import Future, Futures, Plan, Waiting, Watch, joined, length, reseeding, without
+from playbooks.safety_check.start_point import At, StartPoint, StartPointError, of_playbook, of_session
+from tests.support.breadth import some
+from tests.support.playbooks import CLUSTER, timed
+
+S = 1_000_000
+SEEDS = (1, 2)
+SHORT = 20 * S
+LAGGING = CLUSTER.replace("config: {offsets", "config: {replica.lag.time.max.ms: 2000, offsets")
+ONE_COPY = CLUSTER.replace("[[1, 2, 3]], config: {min.insync.replicas: 2}", "[[1]]")
+ACKS_ONE = CLUSTER.replace("acks: all", "acks: 1")
+UNCLEAN = LAGGING.replace("min.insync.replicas: 2", "min.insync.replicas: 1, unclean.leader.election.enable: true")
+BLIND = "restart broker(1) down=1s; after 500ms restart broker(2) down=1s; after 500ms restart broker(3) down=3s"
+WAITING = (
+    "restart broker(1) down=1s; when under_replicated() == 0 restart broker(2) down=1s;"
+    " when under_replicated() == 0 restart broker(3) down=1s"
+)
+
+
+def asked(
+    text: str, playbook: Playbook | None = None, at_us: int = 3 * S, seeds: tuple[int, ...] = SEEDS, workers: int = 1
+) -> Asked:
+    playbook = playbook or timed(settle="5s")
+    return of(of_playbook(playbook, playbook.seed, At(at_us)), text, seeds, workers)
+
+
+def of(
+    standing: StartPoint, text: str, seeds: tuple[int, ...] = SEEDS, workers: int = 1, horizon_us: int = SHORT
+) -> Asked:
+    return ask(standing, prepare(standing, text, horizon_us=horizon_us), seeds=seeds, workers=workers)
+
+
+# -- rolling restarts -----------------------------------------------------------------------------------------------
+
+
+@cache
+def blind() -> Answer:
+    return asked(BLIND).answer
+
+
+def test_a_rolling_restart_that_does_not_wait_stalls_writes() -> None:
+    assert blind().verdict == "stalls"
+    assert blind().over("stall_us").seeds == len(SEEDS)
+    assert blind().over("lost").worst == 0
+    assert "min.insync.replicas" in blind().why or "nobody led" in blind().why
+    assert headline(blind()).startswith("stalls writes ")
+
+
+def test_a_rolling_restart_that_waits_for_the_isr_is_safe() -> None:
+    found = asked(WAITING)
+    assert found.answer.verdict == "safe", lines(found)
+    assert all(len(each.pair.action.acted) == 3 for each in found.answer.effects)
+    assert not any(each.under_min for each in found.answer.effects)
+    assert headline(found.answer) == "safe over 2 seeds"
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize(("name", "verdict"), [("blind", "stalls"), ("waiting", "safe")])
+def test_what_the_bundled_ones_still_do(name: str, verdict: str) -> None:
+    path = Path(__file__).parents[3] / "playbooks" / "library" / f"rolling-restart-{name}.yaml"
+    playbook = loads(path.read_text(encoding="utf-8"), str(path))
+    standing = of_playbook(playbook, playbook.seed, At())
+    assert standing.at_us == 10 * S
+    assert ask(standing, prepare(standing), seeds=SEEDS, workers=2).answer.verdict == verdict
+
+
+# -- other actions --------------------------------------------------------------------------------------------------
+
+
+def test_the_only_copy_is_restarted() -> None:
+    found = asked("restart broker(1)", timed(cluster=ONE_COPY, settle="5s"))
+    assert found.answer.verdict == "stalls"
+    assert found.answer.why.startswith("nobody led orders-0")
+
+
+@cache
+def alone() -> Asked:
+    """Both followers have fallen behind, the leader alone is in sync, and anybody may lead."""
+    steps = "- {at: 2s, inject: isolate, target: followers(orders-0), to: leader(orders-0), direction: both, for: 8s}"
+    return asked("crash leader(orders-0)", timed(steps, cluster=UNCLEAN, settle="5s"), 7 * S)
+
+
+def test_the_last_in_sync_dies_and_elections_may_be_unclean() -> None:
+    found = alone().answer
+    assert found.verdict == "loses", lines(alone())
+    assert found.worst.losses
+    assert headline(found).startswith(f"can lose {found.over('lost').worst} acknowledged record")
+
+
+def test_what_only_the_leader_has_is_what_acks_1_can_lose() -> None:
+    steps = "- {at: 2s, inject: lag, target: followers(orders-0), latency: 150ms}\n- {at: 50s, heal: all}"
+    found = asked("crash leader(orders-0)", timed(steps, cluster=ACKS_ONE, settle="5s"), 4 * S, (1, 2, 3))
+    session = found.standing.session()
+    leader = session.cluster.query.leader("orders-0")
+    ends = {broker: session.cluster.query.leo("orders-0", broker) for broker in (1, 2, 3)}
+    unreplicated = ends[leader] - min(end for broker, end in ends.items() if broker != leader)
+    assert found.answer.verdict == "loses"
+    assert all(0 < each.lost <= unreplicated for each in found.answer.effects)
+
+
+def test_without_a_quorum_nobody_takes_over() -> None:
+    found = asked("quorum_loss for 15s; after 1s crash leader(orders-0)")
+    assert found.answer.verdict == "stalls"
+    assert min(each.stall_us for each in found.answer.effects) > 10 * S
+
+
+def test_who_waits_in_silence_is_not_served() -> None:
+    """The leader is there, and cannot acknowledge: its followers are gone, and it does not know yet."""
+    found = asked("gc_pause followers(orders-0) for 6s", seeds=(1,))
+    assert found.answer.verdict == "stalls"
+    assert 4 * S < found.answer.worst.stall_us < 8 * S
+    assert not found.answer.worst.pair.action.seen.partitions
+
+
+def test_what_cannot_be_done_is_refused() -> None:
+    steps = "- {at: 1s, inject: crash, target: broker(3)}\n- {at: 50s, heal: all}"
+    found = asked("gc_pause broker(3)", timed(steps, settle="2s"), 2 * S, (1,))
+    assert found.answer.verdict == "refused"
+    assert "down" in found.answer.why
+    assert EXIT_CODES[found.answer.verdict] == 3
+    never = asked("restart broker(1) down=1s; when leader(orders-0) == -7 within 2s crash broker(2)", seeds=(1,))
+    assert never.answer.verdict == "inconclusive"
+    assert "never held" in never.answer.why
+
+
+# -- what would have come anyway ------------------------------------------------------------------------------------
+
+
+@cache
+def broken() -> Asked:
+    """Two of three are down for good: acks=all is refused, whatever else is done."""
+    steps = "- {at: 1s, inject: crash, target: broker(2)}\n- {at: 1s, inject: crash, target: broker(3)}"
+    steps += "\n- {at: 50s, heal: all}"
+    return asked("lag broker(1) latency=1ms", timed(steps, settle="5s"), 14 * S, (1,))
+
+
+def test_what_is_broken_already_is_not_the_action_s_doing() -> None:
+    effect = broken().answer.effects[0]
+    assert sum(length(spans) for spans in effect.pair.baseline.seen.writes.values()) > 15 * S
+    assert broken().answer.verdict == "safe"
+
+
+def test_the_steps_that_are_still_to_come_do_not_happen() -> None:
+    steps = "- {at: 4s, inject: crash, target: broker(2)}\n- {at: 4s, inject: crash, target: broker(3)}"
+    assert asked("lag broker(1) latency=1ms", timed(steps, settle="5s"), seeds=(1,)).answer.verdict == "safe"
+    assert asked("", timed(steps, settle="5s"), seeds=(1,)).answer.verdict == "stalls"
+
+
+@pytest.mark.parametrize("seed", some([1, 9], 1))
+def test_one_future_knows_nothing_of_another(seed: int) -> None:
+    standing = of_playbook(timed(settle="2s"), 3, At(2 * S))
+    plan = Plan(prepare(standing, "crash leader(orders-0) for 2s").plan.steps, 4 * S)
+    fresh = Futures(standing).with_action(plan, seed)
+    used = Futures(standing)
+    used.with_action(plan, 5)
+    used.without(7, 9 * S)
+    assert used.with_action(plan, seed).digest == fresh.digest
+    assert used.stand().cluster.digest() == standing.digest
+
+
+# -- breakages ------------------------------------------------------------------------------------------------------
+
+
+def seeds_differ() -> None:
+    found = asked("lag broker(2) latency=5ms")
+    assert len({each.pair.action.digest for each in found.answer.effects}) == len(SEEDS)
+
+
+def test_every_seed_is_a_future_of_its_own() -> None:
+    seeds_differ()
+
+
+def _forgets_to_reseed(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Cluster, "reseed", lambda cluster, seed: None)
+
+
+def _counts_the_baseline(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(check, "_added", lambda found, anyhow: found)
+
+
+def _keeps_the_steps(patch: pytest.MonkeyPatch) -> None:
+    go = Futures._go
+
+    def on(self: Futures, steps: tuple[Step, ...], *rest: int) -> Future:
+        return go(self, (*steps, *(self.standing.rest() if steps else ())), *rest)
+
+    patch.setattr(Futures, "_go", on)
+
+
+def _goes_on_from_the_last_future(patch: pytest.MonkeyPatch) -> None:
+    go = Futures._go
+
+    def on(self: Futures, steps: tuple[Step, ...], *rest: int) -> Future:
+        found = go(self, steps, *rest)
+        session = self.stand()
+        session.advance(session.cluster.now_us + S // 10)
+        self._kept = session.save()
+        return found
+
+    patch.setattr(Futures, "_go", on)
+
+
+def _sees_no_event(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Watch, "take", lambda watch, events: None)
+
+
+def _does_not_wait_for_restarts(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(question, "_waiting", lambda step, before: step)
+
+
+def _takes_silence_for_service(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Waiting, "spans", lambda waiting, now_us: {})
+
+
+def _closes_no_books(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Ledger, "close", lambda ledger, now_us: None)
+
+
+def _subtracts_what_it_should_not(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Effect, "more", lambda effect, name: 0)
+
+
+def _one_after_the_other() -> None:
+    test_one_future_knows_nothing_of_another(1)
+
+
+BREAKAGES: dict[str, tuple[Callable[[pytest.MonkeyPatch], None], Callable[[], None]]] = {
+    "forgets to reseed": (_forgets_to_reseed, seeds_differ),
+    "counts the baseline's stall": (_counts_the_baseline, test_what_is_broken_already_is_not_the_action_s_doing),
+    "keeps running the playbook's steps": (_keeps_the_steps, test_the_steps_that_are_still_to_come_do_not_happen),
+    "goes on from the last future": (_goes_on_from_the_last_future, _one_after_the_other),
+    "sees no event": (_sees_no_event, test_a_rolling_restart_that_does_not_wait_stalls_writes),
+    "does not wait for a restart to be over": (
+        _does_not_wait_for_restarts, test_a_rolling_restart_that_waits_for_the_isr_is_safe,
+    ),
+    "takes silence for service": (_takes_silence_for_service, test_who_waits_in_silence_is_not_served),
+    "closes no books": (_closes_no_books, test_the_last_in_sync_dies_and_elections_may_be_unclean),
+    "takes every loss for the baseline's": (
+        _subtracts_what_it_should_not, test_the_last_in_sync_dies_and_elections_may_be_unclean,
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BREAKAGES)
+def test_a_wrong_way_of_asking_is_seen(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    breakage, check = BREAKAGES[name]
+    for kept in (blind, alone, broken):
+        kept.cache_clear()
+    breakage(monkeypatch)
+    with pytest.raises(AssertionError):
+        check()
+    for kept in (blind, alone, broken):
+        kept.cache_clear()
+
+
+def test_a_witness_of_another_seed_is_not_given_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("playbooks.safety_check.report.reseeding", lambda standing, seed: reseeding(standing, seed + 1))
+    with pytest.raises(WitnessError, match="does not come to the same"):
+        witness(alone())
+
+
+# -- the witness ----------------------------------------------------------------------------------------------------
+
+
+def test_the_worst_future_as_a_playbook_comes_to_the_same() -> None:
+    text = witness(alone())
+    result = Session.start(loads(text, "w.yaml")).finish()
+    worst = alone().answer.worst.pair.action
+    assert result.verdict == "pass", result.reason
+    assert result.digest == worst.digest
+    assert result.ledger.acked_lost == worst.acked_lost > 0
+
+
+def test_a_witness_of_rounds_and_of_an_operator(tmp_path: Path) -> None:
+    bounces = "- repeat: 3\n  steps:\n    - {after: 1s, inject: bounce, target: broker(2), down: 300ms}\n"
+    steps = f"{bounces}- {{after: 1s, heal: all}}"
+    playbook = timed(steps, settle="2s")
+    session = Session.start(playbook, recorder=Recorder(tmp_path, live=True), open_ended=True)
+    session.advance(1_500_000)
+    session.act(Action("inject", "lag", "broker(3)", {"latency": 3_000}))
+    session.advance(1_600_000)
+    with pytest.raises(Exception, match="down"):
+        session.act(Action("inject", "restart", "broker(3)"))
+    session.advance(6 * S)
+    session.act(Action("inject", "crash", "leader(orders-0)", for_us=S))
+    session.advance(8 * S)
+    session.finish()
+    assert session.recorder is not None
+    recorded = read_session(session.recorder.path)
+    asking = "slow_cpu broker(3) for 1s; when faults(slow_cpu) == 0 heal lag"
+    for at in (At(), At(2_500_000), At(executed=2_345), At(6 * S), At(5 * S + 1)):
+        found = of(of_session(recorded, at), asking, (4,), 1, 3 * S)
+        assert found.standing.at_us <= 8 * S
+        result = Session.start(loads(witness(found), "w.yaml")).finish()
+        assert result.digest == found.answer.worst.pair.action.digest
+        assert result.verdict == "pass", result.reason
+    rest = of_session(recorded, At(1_550_000))
+    found = of(rest, "", (4,), 1, 3 * S)
+    assert Session.start(loads(witness(found), "w.yaml")).finish().digest == found.answer.worst.pair.action.digest
+
+
+def test_a_session_whose_process_died(tmp_path: Path) -> None:
+    session = Session.start(timed(settle="2s"), recorder=Recorder(tmp_path, live=True), open_ended=True)
+    session.advance(2 * S)
+    session.act(Action("inject", "crash", "broker(3)"))
+    session.advance(4 * S)
+    assert session.recorder is not None
+    session.recorder.close()
+    recorded = read_session(session.recorder.path)
+    for at in (At(), At(3 * S), At(4 * S)):
+        standing = of_session(recorded, at)
+        assert len(standing.actions) == 1
+        assert of(standing, "lag broker(1) latency=1ms", (1,)).answer.verdict == "safe"
+    assert of_session(recorded, At(4 * S)).digest == session.cluster.digest()
+
+
+def test_there_is_no_asking_about_what_is_over(tmp_path: Path) -> None:
+    session = Session.start(timed("- {at: 1s, heal: all}", settle="2s"), recorder=Recorder(tmp_path))
+    session.finish()
+    assert session.recorder is not None
+    with pytest.raises(
+        StartPointError, match=r"--at: found 3s, allowed is before 1s, when the session begins to settle"
+    ):
+        of_session(read_session(session.recorder.path), At(3 * S))
+    standing = of_playbook(timed(settle="2s"), 3, At(1 * S))
+    with pytest.raises(StartPointError, match="nothing is still to be done"):
+        prepare(standing)
+
+
+def test_beyond_its_end_a_playbook_is_not_asked_about() -> None:
+    steps = "- {at: 1s, inject: crash, target: broker(3), for: 2s}"
+    crashing = timed(steps, settle="1s")
+    assert of_playbook(crashing, 3, At(2 * S)).at_us == 2 * S
+    for beyond in (At(3 * S), At(60 * S)):
+        with pytest.raises(StartPointError, match=r"--at: .* allowed is before 3s, when the session begins to settle"):
+            of_playbook(crashing, 3, beyond)
+    with pytest.raises(StartPointError, match="--at: found 2h, allowed is 1h or earlier"):
+        of_playbook(timed(settle="2s"), 3, At(7_200 * S))
+
+
+def test_what_no_instant_could_mean_is_refused_before_going_there() -> None:
+    playbook = timed()
+    for text in ("restrt broker(1)", "restart broker(7)", "crash broker(1) for banana", "when nonsense() heal"):
+        with pytest.raises(PlaybookError):
+            check_wording(playbook, text)
+    for text in ("", "restart broker(1)", "restart broker(1) down=1s", "crash leader(later-0)", "heal"):
+        check_wording(playbook, text)
+    with pytest.raises(PlaybookError):
+        check_wording(playbook, "", ("- inject: crsh", "s.yaml"))
+
+
+def test_so_many_events_never_come() -> None:
+    playbook = timed("- at: 2s\n  inject: crash\n  target: broker(1)\n  for: 1s")
+    with pytest.raises(StartPointError, match=r"found 99999999 events, allowed is before 3s, when"):
+        of_playbook(playbook, 1, At(executed=99_999_999))
+
+
+def test_actions_are_counted_as_they_were_typed() -> None:
+    found = asked("heal; when leader(orders-0) == -7 within 1s crash broker(2)", seeds=(1,))
+    assert found.answer.why.startswith("action 2 of the question waited 1s for ")
+    assert 'is it safe to "heal; when leader(orders-0)' in title(found, "x")
+    assert headline(found.answer) == "inconclusive, in the only seed looked at"
+    assert "1 possible future of this model was looked at" in lines(found)[-1]
+
+
+def test_a_chosen_stall_is_not_called_kafka_s() -> None:
+    found = broken()
+    chosen = Asked(found.standing, found.question, Answer(found.answer.effects, 3_600 * S))
+    assert "  a stall is  more than 1h: as asked for" in lines(chosen)
+    before = replace(found.standing, at_us=26 * S - 1)
+    assert title(replace(found, standing=before), "x").startswith("x, right before 26.000s")
+
+
+# -- the same, whoever does the work --------------------------------------------------------------------------------
+
+
+@pytest.mark.thorough
+def test_processes_make_no_difference() -> None:
+    one = to_json(asked(BLIND, seeds=(1, 2, 3)), "x", "")
+    assert one == to_json(asked(BLIND, seeds=(1, 2, 3), workers=3), "x", "")
+    assert one["verdict"] == "stalls"
+    assert len(one["runs"]) == 3
+
+
+def test_intervals_are_taken_from_each_other() -> None:
+    assert without(((0, 10), (20, 30)), ((5, 22),)) == ((0, 5), (22, 30))
+    assert without(((0, 10),), ((2, 3), (4, 5))) == ((0, 2), (3, 4), (5, 10))
+    assert without(((0, 10),), ((0, 10),)) == ()
+    assert without(((5, 6),), ((0, 1), (7, 8))) == ((5, 6),)
+    assert joined(((0, 2), (8, 9)), ((1, 3), (3, 4))) == ((0, 4), (8, 9))

@@ -1,0 +1,141 @@
+"""From a playbook that goes wrong to one without a step too many."""
+
+from pathlib import Path
+
+import pytest
+
+from playbooks.engine.session_runner import start_session
+from playbooks.library.bundled import path_of
+from playbooks.parser.loader import load, loads
+from playbooks.results.result import wrongs_of
+from playbooks.shrink.candidate import Draft
+from playbooks.shrink.oracle import Journal, JournalError, KeyUnknownError, NothingWrongError, asserted, judge
+from playbooks.shrink.search import Bench, Search
+from playbooks.shrink.shrinker import SPENT, STOPPED, WHOLE, Found, Origin, look, shrink, written
+from tests.playbooks.shrink.inputs import LOST, LOST_TAIL, found, shrunk
+
+DIVERGED = "violation:log-matching"
+
+
+def by_hand(*keys: str) -> Found:
+    playbook = load(path_of("kip-279-fast-failovers"))
+    return look(Origin(playbook, playbook.seed, playbook.name), keys or (DIVERGED,))
+
+
+def keys_of(draft: Draft) -> set[str]:
+    """What goes wrong in it, run by the engine alone."""
+    session = start_session(draft.playbook())
+    while session.advance(session.cluster.now_us + 1_000_000):
+        pass
+    return {each.key for each in wrongs_of(session.finish())}
+
+
+def test_noise_goes_and_nothing_that_is_left_can() -> None:
+    begun = found()
+    assert begun.keys == (LOST,)
+    done = shrunk(begun)
+    assert done.ended == WHOLE
+    assert len(done.draft.steps) == 2
+    assert "noise" not in done.draft.text()
+    assert LOST in keys_of(done.draft)
+    assert [wrong for _number, wrong in done.needed] == [(), ()]
+    for step in done.draft.steps:
+        assert LOST not in keys_of(done.draft.without([step.number]))
+    first, last = done.rows[0].before, done.rows[-1].after
+    assert last.records < first.records
+    assert last.virtual_us < first.virtual_us
+    playbook = loads(written(done, "short"), "short.yaml")
+    result = start_session(playbook).finish()
+    assert (result.verdict, [each.text for each in result.expectations]) == (
+        "pass",
+        ["findings(unreplicated-tail) >= 1"],
+    )
+
+
+@pytest.mark.parametrize("key", [DIVERGED, LOST])
+def test_steps_by_hand_are_shrunk_to_those_that_are_needed(key: str) -> None:
+    done = shrunk(by_hand(key))
+    assert key in keys_of(done.draft)
+    for step in done.draft.steps:
+        without = judge(done.draft.without([step.number]).text(), (key,), whole=True)
+        assert not without.held or without.refused
+    assert len(done.draft.steps) <= 9
+
+
+def test_it_is_the_same_with_more_processes() -> None:
+    begun = by_hand(LOST)
+    alone, together = shrunk(begun), shrunk(begun, workers=2)
+    assert written(together, "x") == written(alone, "x")
+    assert together.runs == alone.runs
+
+
+def test_a_budget_and_going_on_later_come_to_the_same(tmp_path: Path) -> None:
+    begun, path = by_hand(LOST), tmp_path / "x.journal"
+    unbroken = shrunk(begun)
+    journal = Journal(path, {"key": LOST})
+    first = shrunk(begun, journal=journal, runs=9)
+    journal.close()
+    assert (first.ended, first.needed) == (SPENT, ())
+    assert "its budget was used up" in written(first, "x")
+    assert LOST in keys_of(first.draft)
+    with path.open("a") as file:
+        file.write('{"of": "torn')
+    journal = Journal(path, {"key": LOST}, resume=True)
+    second = shrunk(begun, journal=journal)
+    assert written(second, "x") == written(unbroken, "x")
+    assert first.runs + second.runs == unbroken.runs
+    journal.remove()
+    assert not path.exists()
+
+
+def test_somebody_stops_it_and_the_best_so_far_is_a_playbook() -> None:
+    begun = by_hand()
+
+    def tell(search: Search, kept: str) -> None:
+        if kept and search.bench.runs > 10:
+            raise KeyboardInterrupt
+
+    with Bench(begun.keys, Journal()) as bench:
+        done = shrink(begun, bench, None, tell)
+    assert done.ended == STOPPED
+    assert 1 < len(done.draft.steps) < 19
+    result = start_session(loads(written(done, "x"), "x.yaml")).finish()
+    assert result.verdict == "pass"
+
+
+def test_a_journal_of_something_else_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "x.journal"
+    with pytest.raises(JournalError, match="nothing to go on with"):
+        Journal(path, {"key": "a"}, resume=True)
+    Journal(path, {"key": "a", "input": "b"}).close()
+    with pytest.raises(JournalError, match="another key"):
+        Journal(path, {"key": "c", "input": "b"}, resume=True)
+    path.write_text("garbage\n")
+    with pytest.raises(JournalError, match="no journal"):
+        Journal(path, {"key": "a"}, resume=True)
+
+
+def test_what_is_expected_can_be_kept_and_fails_again() -> None:
+    begun = found(LOST_TAIL, "expectation:acked_lost() == 0")
+    assert [each.known for each in begun.wrongs] == [False]
+    with Bench(begun.keys, Journal()) as bench:
+        verdict = bench.answer(bench.hand_in("x", begun.draft.text()))
+    assert verdict.held
+    assert "acked_lost() == 0" in begun.draft.text()
+
+
+def test_a_key_that_is_not_there_is_answered_with_those_that_are() -> None:
+    with pytest.raises(KeyUnknownError, match=r"log-match'.*did you mean 'violation:log-matching'"):
+        by_hand("violation:log-match")
+    text = "floodmark: 1\nname: calm\ntopics: [{name: t, replication: 1}]\nsettle: 1s\n"
+    playbook = loads(text, "calm.yaml")
+    with pytest.raises(NothingWrongError):
+        look(Origin(playbook, 0, "calm"), ())
+
+
+def test_a_finding_is_asserted_where_the_language_can() -> None:
+    assert asserted("violation:log-matching") == "violations(log-matching) >= 1"
+    assert asserted("finding:lost/hw-truncation") == "findings(hw-truncation) >= 1"
+    assert asserted("anomaly:lost-write") == "anomalies(lost-write) >= 1"
+    assert asserted("overdue:election") == "overdue(election) >= 1"
+    assert asserted("expectation:acked_lost() == 0") == ""

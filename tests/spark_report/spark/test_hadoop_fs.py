@@ -1,0 +1,267 @@
+"""Sessions and campaigns on a file system that only Hadoop reaches: seen, refused and told as those on a disk are."""
+
+import argparse
+import html
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from playbooks.campaign.runner import run_campaign
+from playbooks.campaign.store import CampaignError, open_campaign
+from playbooks.campaign.workloads.fuzz_workload import write_plan
+from playbooks.session_format import session_files
+from spark_report import __main__ as command
+from spark_report.fleet.report import report as fleet_report
+from spark_report.input.sessions import ARROW_TYPES, LEDGER, Recorded, SetAside, collect
+from spark_report.job import local_directory, run
+from spark_report.spark import hadoop_fs
+from spark_report.spark.errors import ReportError
+from spark_report.spark.hadoop_fs import Address, HadoopPath, Somewhere, located, place
+from spark_report.spark.session import Started
+from tests.spark_report.campaigns.test_campaigns import grid_at, plan_at
+from tests.spark_report.conftest import Known, tables_of
+from tests.support.sessions import leader_crash, reseal, tear, write_session
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+ROOT = Path(__file__).parents[3]
+MOUNT = "fs.viewfs.mounttable.{}.link./there"
+
+Behind = Callable[[str, Path], HadoopPath]
+
+
+@pytest.fixture
+def behind(spark: "SparkSession") -> Behind:
+    """Puts a directory behind a view of Hadoop's with a name of its own, and looks at it through Spark."""
+
+    def mount(name: str, directory: Path) -> HadoopPath:
+        spark.conf.set(MOUNT.format(name), directory.as_uri())
+        (path,) = located(Started(spark, "given", None), [Address(f"viewfs://{name}/there")])
+        assert isinstance(path, HadoopPath)
+        return path
+
+    return mount
+
+
+def edit(path: Path, **values: Any) -> None:
+    path.write_text(json.dumps({**json.loads(path.read_text()), **values}))
+
+
+def kinds_of_trouble(parent: Path) -> None:
+    """A session of each kind that a reader tells apart."""
+    made = {name: write_session(parent, leader_crash(), session_id=name) for name in "abcdefghijklm"}
+    empty = pa.schema([(name, ARROW_TYPES[kind]) for name, kind in LEDGER.items()]).empty_table()
+    pq.write_table(empty, made["a"] / session_files.LEDGER)
+    reseal(made["a"], session_files.LEDGER)
+    tear(made["b"])
+    (made["c"] / session_files.EVENTS_PARQUET).write_bytes(b"PAR1 not really")
+    (made["d"] / session_files.EVENTS_PARQUET).unlink()
+    (made["e"] / session_files.EVENTS_PARQUET).write_bytes(b"x" * 100)
+    reseal(made["e"], session_files.EVENTS_PARQUET)
+    (made["e"] / session_files.EVENTS).unlink()
+    edit(made["f"] / session_files.RESULT, verdict="pass")
+    edit(made["g"] / session_files.START, format=99)
+    (made["h"] / session_files.START).write_text("[]")
+    (made["i"] / session_files.RESULT).unlink()
+    edit(made["j"] / session_files.START, session_id="b")
+    edit(made["j"] / session_files.MANIFEST, session_id="b")
+    edit(made["k"] / session_files.MANIFEST, kinds={"appended": 5, "moon_rose": 1})
+    seq = (made["l"] / session_files.EVENTS).read_bytes().count(b"\n")
+    tear(made["l"], 0)
+    with (made["l"] / session_files.EVENTS).open("a") as file:
+        file.write(f'{{"seq":{seq},"kind":"moon_rose","at_us":99000000}}\n')
+    (made["m"] / session_files.START).unlink()
+    (parent / "session_id=n").mkdir()
+    (parent / "session_id=n" / session_files.PLAYBOOK).write_text("x")
+    (parent / "session_id=o").write_text("a file")
+
+
+def told(found: Recorded, *roots: Somewhere) -> list[str]:
+    """All that is known of a session, but for where it is."""
+    texts = [str(getattr(found, each.name)) for each in fields(Recorded)]
+    for root in roots:
+        texts = [text.replace(str(root), "ROOT") for text in texts]
+    return texts
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("tail", [hadoop_fs.TAIL_BYTES, 64])
+def test_all_kinds_of_sessions_are_seen_as_on_a_disk(
+    tail: int, behind: Behind, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parent = tmp_path / "we[i]rd {a,b} 100%?*"
+    kinds_of_trouble(parent)
+    monkeypatch.setattr(hadoop_fs, "TAIL_BYTES", tail)
+    there = behind(f"kinds{tail}", parent)
+    here, aside_here = collect([parent])
+    found, aside = collect([there])
+    assert len(here) == 8
+    assert len(aside_here) == 6
+    assert [told(each, there, parent) for each in found] == [told(each, parent) for each in here]
+    reasons = [each.reason.replace(str(parent), str(there)) for each in aside_here]
+    assert [each.reason for each in aside] == reasons
+    places: list[Recorded | SetAside] = [*found, *aside]
+    assert {type(each.path) for each in places} == {HadoopPath}
+    assert [each.ledger is not None for each in found] == [each.session_id == "a" for each in found]
+
+
+@pytest.mark.spark
+def test_a_report_over_them_has_the_tables_of_those_on_a_disk(
+    spark: "SparkSession", known: Known, tmp_path: Path
+) -> None:
+    """A directory that holds sessions, a session, one that is on a disk, and what cannot be read."""
+    (tmp_path / "some").mkdir()
+    (tmp_path / "some" / "session_id=one").symlink_to(known.sessions / "session_id=one")
+    some, every = "viewfs://some/there", "viewfs://every/there"
+    spark.conf.set(MOUNT.format("some"), (tmp_path / "some").as_uri())
+    spark.conf.set(MOUNT.format("every"), known.sessions.as_uri())
+    stages: list[str] = []
+    paths: list[Path | Address] = [
+        *(Address(some), known.sessions / "session_id=three", Address(f"{every}/session_id=torn")),
+        Address("nosuch://h/x"),
+    ]
+    outcome = run(paths, out=tmp_path / "out", formats=("json", "markdown"), spark=spark, stage=stages.append)
+    assert "looking at the sessions" in stages
+    assert [str(each.path) for each in outcome.set_aside] == ["nosuch://h/x"]
+    tables = tables_of(tmp_path / "out", some, every, known.sessions)
+    tables["quarantine"] = [row for row in tables["quarantine"] if row["what"] != "directory"]
+    assert tables == known.tables
+    page = html.unescape((tmp_path / "out" / "report.md").read_text())
+    assert f"hadoop fs -get {some}/session_id=one && floodmark open session_id=one" in page.replace("\\", "")
+
+
+@pytest.mark.spark
+def test_a_fleet_of_them_has_the_tables_of_those_on_a_disk(spark: "SparkSession", tmp_path: Path) -> None:
+    kinds = ("storm", "grid", "sessions")
+    for kind in kinds:
+        folder = tmp_path / kind
+        if kind == "sessions":
+            write_session(folder, leader_crash(), session_id="one")
+        else:
+            work = plan_at(folder) if kind == "storm" else grid_at(folder)[1]
+            campaign = open_campaign(folder, work, "small")
+            run_campaign(campaign, work, 4, workers=1)
+            write_plan(folder, work)
+        spark.conf.set(f"fs.viewfs.mounttable.fleets.link./{kind}", folder.as_uri())
+    addresses = [Address(f"viewfs://fleets/{kind}") for kind in kinds]
+    tables = []
+    for way in ([tmp_path / kind for kind in kinds], located(Started(spark, "given", None), addresses)):
+        out = tmp_path / f"of-{type(way[0]).__name__}"
+        fleet_report(way, out, spark=spark, stage=lambda _line: None, formats=("json",))
+        text = (out / "fleet.json").read_text()
+        for root in (str(tmp_path), "viewfs://fleets"):
+            text = text.replace(f"{root}/", "ROOT/")
+        tables.append(json.loads(text)["tables"])
+    again = {row["fleet"]: row["again"] for row in tables[1]["fleet_findings"]}
+    assert set(again) == set(kinds)
+    whole = "hadoop fs -get ROOT/sessions/session_id=one && floodmark replay session_id=one"
+    assert again["sessions"] == whole
+    for found in tables:
+        for row in (each for rows in found.values() for each in rows):
+            row.pop("again", None)
+    assert tables[1] == tables[0]
+
+
+@pytest.mark.spark
+def test_a_file_that_is_too_large_to_be_checked_is_set_aside_with_its_size(
+    behind: Behind, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = write_session(tmp_path / "s", leader_crash())
+    (session / session_files.EVENTS).unlink()
+    monkeypatch.setattr(hadoop_fs, "MOST_BYTES", 10_000)
+    size = (session / session_files.EVENTS_PARQUET).stat().st_size
+    with pytest.raises(ReportError, match=rf"events\.parquet: cannot be read: it has {size} bytes, .* at most 10000"):
+        collect([behind("large", tmp_path / "s")])
+
+
+@pytest.mark.spark
+def test_settings_of_hadoop_come_from_sparks_own_file(tmp_path: Path) -> None:
+    """The way a person has it: ``SPARK_CONF_DIR``, and nothing that was there is another line than before."""
+    (tmp_path / "sessions" / "session_id=none").mkdir(parents=True)
+    (tmp_path / "conf").mkdir()
+    conf = f"spark.hadoop.{MOUNT.format('lab')}  {(tmp_path / 'sessions').as_uri()}\n"
+    (tmp_path / "conf" / "spark-defaults.conf").write_text(conf)
+    nothing = f"nothing is recorded in it yet: it has no {session_files.START}, which comes before the first event"
+    bad = {
+        "viewfs://lab/there/session_id=none": nothing,
+        "viewfs://lab/there/nope": "not found",
+        "viewfs://lab/elsewhere": "not found",
+        "viewfs://other/there": "cannot be read: no fs.viewfs.mounttable settings for viewfs://other/",
+        "nosuch://h/x": "cannot be read: Spark has no file system of the scheme nosuch",
+        "hdfs://nobody.invalid/x": "cannot be read: there is no host nobody.invalid",
+        "hdfs://127.0.0.1:1/x": "cannot be read: nobody answers at localhost:1",
+        "s3a://bucket/x": "cannot be read: Spark lacks the jar with org.apache.hadoop.fs.s3a.S3AFileSystem",
+    }
+    refused = subprocess.run(
+        [sys.executable, "-m", "tui.cli.main", "report", *bad, "--out", str(tmp_path / "out"), "--format", "json"],
+        env={**os.environ, "SPARK_CONF_DIR": str(tmp_path / "conf"), "TMPDIR": str(tmp_path)},
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert refused.returncode == 2, refused.stderr
+    lines = [line for line in refused.stderr.splitlines() if not line.startswith("[")]
+    assert [line.split("; ")[0] for line in lines] == [f"error: {path}: {why}" for path, why in bad.items()]
+    logs = [Path(line.rpartition("Spark's log is ")[2]) for line in lines if "Spark's log is" in line]
+    assert len(logs) == 5
+    assert all(log.is_file() for log in logs)
+    assert not any("\tat " in line for line in lines)
+
+
+class TestWithoutSpark:
+    @pytest.mark.parametrize(
+        ("text", "meant"),
+        [
+            ("sessions", Path("sessions")),
+            ("a:b/c", Path("a:b/c")),
+            ("file:///a/b c", Path("/a/b c")),
+            ("file:/a", Path("/a")),
+            ("hdfs://n:8020/a/", Address("hdfs://n:8020/a")),
+            ("hdfs:///a", Address("hdfs:///a")),
+            ("s3a://bucket", Address("s3a://bucket")),
+        ],
+    )
+    def test_what_a_path_means(self, text: str, meant: Path | Address) -> None:
+        assert place(text) == meant
+
+    @pytest.mark.parametrize("text", ["hdfs://n/out", "hdfs:/n/out"])
+    def test_what_is_written_is_written_to_a_disk(
+        self, text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.chdir(tmp_path)
+        with pytest.raises(argparse.ArgumentTypeError, match="expected a directory on a disk"):
+            local_directory(text)
+        with pytest.raises(SystemExit) as stopped:
+            command.main(["x", "--out", text])
+        assert stopped.value.code == 2
+        assert f"argument --out: found '{text}', expected a directory on a disk" in capsys.readouterr().err
+        with pytest.raises(CampaignError, match="allowed is a directory on a disk"):
+            open_campaign(Path(text), plan_at(tmp_path / "c"), "small")
+        shutil.rmtree(tmp_path / "c")
+        assert [path.name for path in tmp_path.iterdir()] == ["small.yaml"]
+
+    @pytest.mark.parametrize(
+        ("said", "told"),
+        [
+            (
+                "java.net.ConnectException: Call From vm to h:1 failed on connection exception: refused\n\tat x(Y)",
+                "nobody answers at h:1",
+            ),
+            ("java.io.IOException: org.apache.hadoop.X3Exception: odd", "odd"),
+            ("org.apache.hadoop.security.AccessControlException: Permission denied: user=x", "Permission denied"),
+        ],
+    )
+    def test_javas_words_are_one_line_of_ours(self, said: str, told: str) -> None:
+        assert hadoop_fs._why(Exception(said)) == told

@@ -1,0 +1,244 @@
+"""Mode report: the lines of a run's end while it goes on, and the screen."""
+
+from dataclasses import replace
+
+import pytest
+
+from cluster_model.observation.views import Stuck
+from cluster_model.protocol import events
+from playbooks.engine.session import Session
+from playbooks.engine.session_runner import OPEN, SoFar, so_far
+from playbooks.parser.loader import loads
+from playbooks.recording.recorder import Recorder
+from tests.playbooks.diagnosis.test_point_of_no_return import TAIL
+from tests.support.playbooks import timed
+from tests.tui.driving import driving
+from tests.tui.viewmodel.timeline.test_timeline import (
+    LOST_US,  # noqa: F401 - a fixture
+    SIZES,  # noqa: F401 - a fixture
+    lost,  # noqa: F401 - a fixture
+    over,  # noqa: F401 - a fixture
+)
+from tui.screens.finding import AutopsyScreen
+from tui.screens.modes.report import ReportScreen
+from tui.terminal import glyphs
+from tui.viewmodel import report_page
+from tui.viewmodel.report_page import MOST
+
+SECOND = 1_000_000
+EXPECTING = timed(
+    steps="- {at: 2s, inject: crash, target: broker(1), for: 3s}",
+    expect="- acked_lost() == 0\n- now() < 1s\n- always: now() < 3s\n- eventually: now() > 1s\n  within: 2s",
+)
+
+
+def lines(told, width=100, session="", marked=0):
+    page = report_page.build(told, session, width, marked)
+    return ["".join(text for text, _role in row.pieces).rstrip() for row in page.rows]
+
+
+def section(told, heading, **more):
+    """The lines below a heading."""
+    found = lines(told, **more)
+    start = next(at for at, line in enumerate(found) if line.startswith(heading))
+    return found[start + 1 : next((at for at in range(start, len(found)) if not found[at]), len(found))]
+
+
+@pytest.fixture(scope="module")
+def told(lost):  # noqa: F811
+    return lost.session.so_far()
+
+
+def live(playbook, until_us):
+    session = Session.start(playbook, open_ended=True)
+    session.advance(until_us)
+    return session
+
+
+def with_result(told, **changes):
+    return SoFar(replace(told.result, **changes), told.holding, told.failing)
+
+
+# -- what it says ----------------------------------------------------------------------------------------------------
+
+
+def test_asking_changes_nothing():
+    left_alone, asked = live(EXPECTING, 0), live(EXPECTING, 0)
+    for until_us in range(0, 6 * SECOND, SECOND // 2):
+        left_alone.advance(until_us)
+        asked.advance(until_us)
+        first, again = so_far(asked), so_far(asked)
+        assert first == again
+    assert asked.finish().to_json() == left_alone.finish().to_json()
+
+
+def test_what_is_decided_and_what_is_open_are_told_apart():
+    early, late = live(EXPECTING, SECOND // 2), live(EXPECTING, 4 * SECOND)
+    assert section(so_far(early), "Verdict")[1:] == [
+        f"{glyphs.LAGGING} acked_lost() == 0  (open, now: yes)",
+        f"{glyphs.LAGGING} now() < 1s  (open, now: yes)",
+        f"{glyphs.LAGGING} always: now() < 3s  (open)",
+        f"{glyphs.LAGGING} eventually: now() > 1s within 2s  (open)",
+    ]
+    verdict = section(so_far(late), "Verdict")
+    assert verdict[0].startswith("FAIL so far at 00:04.000: no acknowledged record is lost or missing")
+    assert verdict[2] == f"{glyphs.LAGGING} now() < 1s  (open, now: no)"
+    assert verdict[3].startswith(f"{glyphs.DOWN} always: now() < 3s  (did not hold at 3")
+    assert verdict[4].startswith(f"{glyphs.OK} eventually: now() > 1s within 2s  (held at 1")
+    assert so_far(late).failed
+    assert not so_far(early).failed
+    assert OPEN not in "".join(verdict)
+
+
+def test_a_session_without_expectations_and_without_harm_says_so():
+    quiet = so_far(live(timed(), SECOND))
+    assert section(quiet, "Verdict") == [
+        "not failed so far at 00:01.000: no acknowledged record is lost or missing",
+        "the playbook expects nothing: only what is broken by itself counts",
+    ]
+    for heading, words in {
+        "Not served": "every partition could be written all the time",
+        "Findings  0": "nothing went wrong with any record",
+        "Safety": "no rule of the protocol was broken",
+        "Promises of time": "nothing is overdue",
+        "What clients could see": "nothing out of order",
+        "The full report": "this session is not being recorded: there is none",
+    }.items():
+        assert section(quiet, heading) == [words]
+    assert "On the way" not in lines(quiet)
+
+
+def test_the_books_add_up_to_the_ledger(told):
+    ledger, books = told.result.ledger, told.result.ledger.books
+    assert sum(each.sent for each in books) == ledger.sent
+    records = section(told, "Records", width=120)
+    assert records[0].startswith(f"{ledger.sent} sent, {ledger.acked} acked")
+    assert records[1].split()[:5] == ["producer,", "partition", "sent", "acked", "failed"]
+    assert records[2].split()[:4] == ["clicks", "orders-0", str(ledger.sent), str(ledger.acked)]
+    assert records[2].endswith("24  100 to 123")
+
+
+def test_how_long_partitions_could_not_be_written(told):
+    out = section(told, "Not served")
+    assert out[0].startswith("clicks acks=1 ")
+    assert out[1].startswith("orders-0 ")
+    assert out[1].count(" to ") == len(told.result.unavailable.partitions[0].spans)
+
+
+def test_findings_are_numbered_as_the_autopsy_numbers_them(told):
+    page = report_page.build(told, "", 100, 2)
+    assert len(page.findings) == len(told.result.findings) == 2
+    heads = ["".join(text for text, _role in page.rows[place].pieces) for place in page.findings]
+    assert heads[0].startswith(" 1 24 acknowledged records of orders-0 are gone")
+    assert heads[1].startswith(f"{glyphs.MARKER}2 ")
+
+
+def test_broken_rules_stand_before_those_that_this_version_is_known_for(told):
+    known = events.InvariantViolated(2 * SECOND, "hw-monotonic", "orders-0", 1, "it fell", "", known="mended in 9.9")
+    broken = events.InvariantViolated(3 * SECOND, "one-leader", "orders-1", 1, "there were two", "a split")
+    assert section(with_result(told, violations=(known, broken)), "Safety") == [
+        f"{glyphs.LOST} broken one-leader at 3.000s: orders-1: there were two (a split)",
+        f"{glyphs.LOST} known hw-monotonic at 2.000s: orders-0: it fell (mended in 9.9)",
+    ]
+
+
+def test_what_is_overdue_and_who_is_stuck(told):
+    late = events.LivenessOverdue(20 * SECOND, "leader-elected", "orders-0", -1, "nobody leads", 8 * SECOND, SECOND, "")
+    stuck = Stuck("orders-1", "its last replica is down", "broker 2 comes back")
+    promises = section(with_result(told, overdue=(late,), stuck=(stuck,)), "Promises of time")
+    assert promises[0].startswith(
+        f"{glyphs.LAGGING} overdue leader-elected: orders-0: nobody leads, since 12s, bound 1s"
+    )
+    assert promises[1].startswith(f"{glyphs.PAUSED} stuck orders-1: its last replica is down; released by broker 2")
+
+
+def test_of_many_lines_the_rest_is_counted(told):
+    one = events.InvariantViolated(SECOND, "x", "orders-0", 1, "y", "")
+    safety = section(with_result(told, violations=(one,) * (MOST + 3)), "Safety")
+    assert (len(safety), safety[-1]) == (MOST + 1, "and 3 more violations")
+
+
+def test_the_commands_stand_whole_however_long_the_path_is(told):
+    path = "/srv/sessions/" + "very-long-name/" * 9 + "20260101-tail-7"
+    for width in (60, 80, 300):
+        told_lines = section(told, "The full report", session=path, width=width)
+        assert all(len(line) <= width for line in told_lines)
+        assert f"floodmark report {path}" in "".join(told_lines)
+        assert f"floodmark export {path}" in "".join(told_lines)
+
+
+@pytest.mark.parametrize("width", [20, 58, 78, 118, 198])
+def test_no_line_is_wider_than_the_page(told, width):
+    if width >= 78:
+        assert all(len(line) <= width for line in lines(told, width))
+    else:
+        assert lines(told, width)
+
+
+# -- the screen ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("look", ["", "ascii"])
+async def test_the_page(lost, golden, look):  # noqa: F811
+    async with over(lost, mode="6", glyphs=look or "unicode") as driver:
+        assert isinstance(driver.app.screen, ReportScreen)
+        await driver.press("right")
+        for name, size in SIZES.items():
+            if look and name != "120x40":
+                continue
+            await driver.pilot.resize_terminal(*size)
+            await driver.pilot.pause()
+            await driver.pilot.pause()
+            golden(f"report-{look}{'-' * bool(look)}{name}", driver.text())
+
+
+async def test_a_finding_is_chosen_and_opened(lost):  # noqa: F811
+    async with over(lost, "80x24", mode="6") as driver:
+        screen = driver.app.screen
+        assert f"{glyphs.MARKER}1" not in driver.text()
+        await driver.press("left")
+        assert screen.marked == 2
+        assert f"{glyphs.MARKER}2" in driver.text()
+        await driver.press("enter")
+        assert isinstance(driver.app.screen, AutopsyScreen)
+        assert driver.app.screen.case.number == 2
+        await driver.press("escape")
+        assert driver.app.screen is screen
+        await driver.press(*["pagedown"] * 9)
+        assert "there is none" in driver.text()
+
+
+async def test_it_tells_of_the_instant_that_is_looked_at(lost):  # noqa: F811
+    async with over(lost, mode="6") as driver:
+        assert "as of 00:45.000" in driver.text()
+        lost.to_time(4 * SECOND)
+        driver.app.screen.present()
+        await driver.pilot.pause()
+        assert "as of 00:04.000" in driver.text()
+        assert "nothing went wrong with any record" in driver.text()
+        await driver.press("right", "enter")
+        assert driver.toasts()[-1] == "there is no finding so far"
+
+
+async def test_it_is_made_anew_no_more_often_than_it_can_be_read():
+    async with driving((80, 24), session=live(timed(), 0)) as driver:
+        await driver.press("6")
+        asked = []
+        whole = driver.bridge.session.so_far
+        driver.bridge.session.so_far = lambda: asked.append(driver.clock.now()) or whole()
+        await driver.seconds(3)
+        assert 2 <= len(asked) <= 4
+        await driver.press("space")
+        assert f"as of 00:0{driver.bridge.view.now_us / SECOND:.3f}" in driver.text()
+
+
+async def test_the_recording_is_named(tmp_path):
+    session = Session.start(loads(TAIL, "tail.yaml"), recorder=Recorder(tmp_path, live=True), open_ended=True)
+    async with driving((120, 40), session=session) as driver:
+        driver.app.recorder = session.recorder
+        await driver.press("6", *["pagedown"] * 4)
+        flat = driver.text().replace("\n", "").replace("│", "").replace(" ", "")
+        assert f"floodmarkreport{session.recorder.path}" in flat
+        await driver.press("e")
+        assert driver.toasts()[-1] == "making a playbook of the session so far"
+        driver.app.workers.cancel_all()

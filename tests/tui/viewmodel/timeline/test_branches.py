@@ -1,0 +1,223 @@
+"""Branches as rails below the timeline: how they fork, what they tell, and going to one."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from faults.declarations.fault import Action
+from tests.tui import fake_views
+from tests.tui.driving import driving
+from tests.tui.viewmodel.timeline.test_timeline import SIZES, shown, text
+from tui.screens import cluster
+from tui.session.session_controller import Railing
+from tui.terminal import glyphs
+from tui.terminal.theme import Look
+from tui.viewmodel.timeline.branches import Rail, Row, about_rail, letter_of, outcome, rail_rows, window
+from tui.viewmodel.timeline.timeline_rows import LABEL
+from tui.widgets.timeline import paint
+
+SECOND = 1_000_000
+
+
+def row(letter="B", parent="main", left=10, come=30, *, shown=False, **numbers):
+    told = {"lost": 0, "missing": 0, "failed": 0, "unknown": 0, "broken": 0, **numbers}
+    return Row(letter, parent, left * SECOND, "crash on broker(1)", come * SECOND, **told, shown=shown)
+
+
+MAIN = Rail(row("main", "", -1, 40, shown=True, lost=4))
+
+
+def drawn(*rails, **where):
+    return [text(each) for each in rail_rows(rails, shown(**where))]
+
+
+def test_a_branch_forks_off_its_parents_rail_and_tells_what_it_came_to():
+    main, branch = drawn(MAIN, Rail(row(failed=31)))
+    assert main[:42] == "━" * 10 + "┬" + "━" * 19 + "●" + "━" * 10 + " "
+    assert main[42:].strip() == "4 lost"
+    assert branch.startswith(" " * 10 + "╰" + "─" * 20 + " 31 failed")
+
+
+def test_a_fork_crosses_the_rails_between():
+    lines = drawn(MAIN, Rail(row("B", left=5)), Rail(row("C", left=12)), Rail(row("D", "B", left=20)))
+    assert lines[0][5] == lines[0][12] == lines[1][20] == "┬"
+    assert lines[1][12] == lines[2][20] == "┼"
+    assert lines[2][12] == lines[3][20] == "╰"
+
+
+def test_a_dropped_future_is_dashed_and_says_so():
+    (line,) = drawn(Rail(row(), 15 * SECOND))
+    assert line[10:31] == "╰" + "─" * 5 + "╌" * 15
+    assert line.split("╌")[-1].strip() == "nothing lost, dropped"
+
+
+def test_a_branch_of_the_shared_past_leaves_the_rail_that_it_was_on():
+    """C began on B, at an instant before B left main: B went as main then."""
+    lines = drawn(MAIN, Rail(row("B", left=20)), Rail(row("C", "B", left=12)))
+    assert lines[0][12] == lines[0][20] == "┬"
+    assert lines[1][12] == "│"
+    assert lines[2][12] == "╰"
+
+
+def test_one_that_comes_farther_than_the_window_says_so_and_one_before_it_begins_at_the_edge():
+    (line,) = drawn(Rail(row(left=0, come=100, lost=2)), first=20)
+    assert line.startswith("─")
+    assert line.rstrip().endswith("2 lost ▸")
+
+
+@pytest.mark.parametrize(
+    ("numbers", "told"),
+    [
+        ({}, ("nothing lost", "calm")),
+        ({"lost": 4, "missing": 4, "failed": 31}, ("4 lost, 31 failed", "lost")),
+        ({"missing": 3, "unknown": 2, "failed": 1}, ("3 missing, 2 unknown", "warning")),
+        ({"broken": 1}, ("1 broken rule", "alarm")),
+    ],
+)
+def test_the_outcome_is_a_word_or_two_with_the_worst_first(numbers, told):
+    assert outcome(row(**numbers)) == told
+
+
+def test_of_many_rails_those_around_the_one_looked_at_are_shown():
+    rails = [Rail(row(letter, shown=letter == "F")) for letter in "BCDEFGHIJ"]
+    assert [each.branch.letter for each in window(rails, 3)] == ["E", "F", "G"]
+    assert [each.branch.letter for each in window(rails, 3, "J")] == ["H", "I", "J"]
+    assert window(rails, 20) == tuple(rails)
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 60), st.integers(0, 60), st.integers(0, 9), st.booleans()), max_size=6),
+    st.integers(1, 150),
+    st.integers(0, 40),
+)
+def test_every_rail_is_as_wide_as_the_lanes(made, columns, first):
+    rails = [MAIN]
+    for number, (left, more, lost, dropped) in enumerate(made):
+        parent = rails[number // 2].branch.letter
+        rails.append(
+            Rail(row("BCDEFGH"[number], parent, left, left + more, lost=lost), left * SECOND if dropped else -1)
+        )
+    for each in rail_rows(rails, shown(columns, first=first), "C"):
+        assert len(text(each)) == columns
+        assert sum(len(piece) for piece, *_look in each.label) == LABEL
+        assert letter_of(each.lane)
+        for look in (Look(), Look(colour=False), Look(glyphs="ascii")):
+            assert paint(each, LABEL + columns, look).cell_length == LABEL + columns
+        assert "".join(part.text for part in paint(each, LABEL + columns, Look(glyphs="ascii"))).isascii()
+
+
+def test_a_branch_is_told_in_words():
+    lines = ["".join(piece for piece, _role in line.pieces) for line in about_rail(Rail(row(lost=2), 12 * SECOND), 100)]
+    assert lines[0] == "Y B went as main up to 00:10.000, then: crash on broker(1)"
+    assert "2 lost, 0 missing" in lines[3]
+    assert "dropped" in lines[4]
+
+
+def test_the_strip_gives_rails_room_where_there_is_some():
+    few = cluster.plan(200, 60, partitions=10, replicas=3, clients=7)["timeline-pane"].height
+    assert cluster.plan(200, 60, partitions=10, replicas=3, clients=7, rails=3)["timeline-pane"].height == few + 3
+    assert cluster.plan(200, 51, partitions=10, replicas=3, clients=7, rails=3)["timeline-pane"].height == few
+    assert "timeline-pane" not in cluster.plan(120, 40, partitions=10, replicas=3, clients=7, rails=3)
+
+
+# -- the screen ------------------------------------------------------------------------------------------------------
+
+
+async def forked(driver):
+    """Four seconds with a crash at three, and a branch from the second without it."""
+    await driver.seconds(3)
+    driver.bridge.act(Action("inject", "crash", "broker(1)"))
+    await driver.seconds(1)
+    driver.bridge.to_time(2 * SECOND)
+    driver.bridge.act(Action("inject", "lag", "broker(2)"))
+    await driver.frames(1)
+    while driver.bridge.growing is not None:
+        await driver.frames(1)
+    driver.bridge.pause(False)
+    await driver.seconds(1)
+    driver.main.share_out()
+    await driver.pilot.pause()
+
+
+def small():
+    return fake_views.session(orders=2, payments=1)
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_the_timeline_with_branches(size, golden):
+    async with driving(SIZES[size], session=small()) as driver:
+        await forked(driver)
+        driver.app.clear_notifications()
+        if size == "200x60":
+            await driver.pilot.pause()
+            golden("rails-strip-200x60", driver.text())
+        await driver.press("4")
+        await driver.press("up", "down", "down", "down", "down", "down")
+        golden(f"rails-{size}", driver.text())
+
+
+async def test_rails_are_gone_through_by_keys_and_one_is_entered():
+    async with driving(session=small()) as driver:
+        await forked(driver)
+        await driver.press("4")
+        screen = driver.app.screen
+        assert [each.branch.letter for each in Railing().rails(driver.bridge)] == ["main", "B"]
+        assert not screen.rail
+        while not screen.rail:
+            await driver.press("down")
+        assert screen.rail == "main"
+        await driver.press("down")
+        assert screen.rail == "B"
+        await driver.press("down")
+        assert screen.rail == "B"
+        await driver.press("up")
+        assert "went" not in driver.text()
+        assert "main is the session as it began" in driver.text()
+        await driver.press("enter")
+        assert driver.bridge.branches.current.letter == "main"
+        assert not driver.bridge.session.in_past
+        assert not screen.rail
+        await driver.press("up")
+        assert not screen.rail
+
+
+async def test_a_click_on_a_rail_goes_to_that_instant_of_it_and_on_its_name_to_its_present():
+    async with driving(session=small()) as driver:
+        await forked(driver)
+        await driver.press("4")
+        screen = driver.app.screen
+        lines = {letter_of(each.lane): at for at, each in enumerate(screen.lanes.rows) if letter_of(each.lane)}
+        window = screen.shown().window
+        column = window.column(1_500_000)
+        await driver.pilot.click(screen.lanes, offset=(LABEL + column, lines["main"]))
+        await driver.pilot.pause()
+        assert driver.bridge.branches.current.letter == "main"
+        assert driver.bridge.view.now_us == (window.first + column) * window.unit_us
+        await driver.pilot.click(screen.lanes, offset=(2, lines["B"]))
+        await driver.pilot.pause()
+        assert driver.bridge.branches.current.letter == "B"
+        assert not driver.bridge.session.in_past
+
+
+async def test_what_was_undone_is_a_dropped_future():
+    async with driving(session=small()) as driver:
+        await driver.seconds(2)
+        driver.bridge.act(Action("inject", "crash", "broker(1)"))
+        await driver.seconds(1)
+        await driver.press("u")
+        while driver.bridge.growing is not None:
+            await driver.frames(1)
+        main, without = Railing().rails(driver.bridge)
+        assert main.dropped
+        assert not without.dropped
+        await driver.press("4")
+        assert "dropped" in driver.text()
+        assert glyphs.AHEAD * 10 in text(driver.app.screen.lanes.rows[-2])
+        await driver.press("U")
+
+
+async def test_with_one_branch_there_are_no_rails():
+    async with driving(session=small()) as driver:
+        await driver.seconds(1)
+        await driver.press("4")
+        assert not any(letter_of(each.lane) for each in driver.app.screen.lanes.rows)
