@@ -1,5 +1,22 @@
-"""A whole Kafka cluster as a pure, deterministic model: no I/O, no wall clock, standard library only.
+"""Kafka as a deterministic simulation: brokers, both control planes, coordinators and clients in virtual time.
 
-Floors, each resting on those below it: ``cluster`` and ``views`` (the facade) · ``checker`` (the omniscient
-observer) · ``clients`` and ``controller`` · ``replication`` · ``log`` · ``kernel``.
+cluster runs a whole cluster; cluster_builder, client_factory, client_processes, process_control: its parts
+and processes.
+broker_faultpoints, client_faultpoints and link_faultpoints: where faults take effect.
+external_clients: the node of the gateway's real clients; cluster_overview: views of a whole cluster.
+snapshots: states to return to; fidelity: which rules are modelled.
+Imports go downward only, in this order: util, protocol, spec, assignors, kernel, log, broker, zookeeper,
+then
+controller, coordinators and clients (which do not import each other), observation, checker, inspection,
+this package,
+manual and model_checker. Only the standard library is used.
 """
+
+__all__ = [
+    "client_factory",
+    "cluster",
+    "cluster_overview",
+    "external_clients",
+    "fidelity",
+    "snapshots",
+]

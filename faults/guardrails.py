@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, Protocol
 
 from cluster_model.cluster import Cluster
-from cluster_model.observation.views import FaultView
+from cluster_model.observation import FaultView
 from cluster_model.protocol.events import GuardActed
 from faults.declarations.fault import Expectation, Fault, FaultError
 from faults.declarations.impact import Net, names, spelled

@@ -5,8 +5,8 @@ from dataclasses import replace
 from typing import Any, Final
 
 from cluster_model.cluster import Cluster
-from cluster_model.kernel.process import ProcessState
-from cluster_model.observation.views import FaultView, OperationView
+from cluster_model.kernel import ProcessState
+from cluster_model.observation import FaultView, OperationView
 from cluster_model.protocol.events import FaultHealed, FaultInjected, FaultSkipped
 from faults.catalogue import CATALOGUE, nearest
 from faults.declarations.fault import (

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any, Final, Protocol
 
 from cluster_model.protocol.events import Event
-from faults.declarations.fault import Action
+from faults.declarations import Action
 from gateway.protocol.context import Flow, Said
 from playbooks.engine.session import Session
 from playbooks.recording.event_codec import DROP, OPEN, Ingress, asked

@@ -15,10 +15,10 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from typing import Any, Final, Protocol
 
-from cluster_model.broker.control_plane_client import Listening
+from cluster_model.broker import Listening
 from cluster_model.protocol.errors import ModelError
 from cluster_model.protocol.events import Event, NodeDown, NodePaused, NodeResumed, NodeUp
-from faults.declarations.fault import Action
+from faults.declarations import Action
 from gateway.handlers.registry import HANDLERS
 from gateway.protocol import api_versions
 from gateway.protocol.api_versions import OLDEST, offered

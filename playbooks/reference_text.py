@@ -2,7 +2,7 @@
 
 from typing import Any, Final
 
-from cluster_model.checker.invariants.base import CIRCUMSTANCES, Promise
+from cluster_model.checker.invariants import CIRCUMSTANCES, Promise
 from cluster_model.fidelity import AREAS, Area
 from cluster_model.protocol.versions import FLAGS, PROFILE_VERSIONS, Flag, Profile, modes_of
 

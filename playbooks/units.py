@@ -4,7 +4,7 @@ import re
 from fractions import Fraction
 from typing import Final
 
-from cluster_model.spec.cluster_spec import HOUR_US, RATE_UNITS
+from cluster_model.spec import HOUR_US, RATE_UNITS
 
 MICROSECONDS: Final[dict[str, int]] = {"us": 1, "ms": 1_000, "s": 1_000_000, "m": 60_000_000, "h": 3_600_000_000}
 """Unit of time → microseconds."""

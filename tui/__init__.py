@@ -1,0 +1,16 @@
+"""The program on the terminal: one Textual app over one live or recorded session.
+
+app: the app itself (frames, signals, export, explanation of words); its stylesheet is ``tui.tcss`` beside it.
+program: one run of the program (what is opened after what), and how the screen is to be drawn.
+launcher: from a playbook or a recording to the app, and from there to a sealed session; needs the whole model.
+welcome: the page that is shown first; nothing of the model is loaded for it.
+tour: the guide through the bundled playbook ``tour``.
+palette: what the command palette offers.
+gateway_session: the app over a session that real clients use (``floodmark serve --tui``).
+Only ``tui.cli`` imports this package; everything else in ``tui`` lies below it.
+"""
+
+__all__ = [
+    "gateway_session",
+    "program",
+]

@@ -19,7 +19,7 @@ from textual.screen import Screen
 from textual.timer import Timer
 
 from playbooks.recording.recorder import Recorder
-from playbooks.session_format.session_files import sessions_root
+from playbooks.session_format import sessions_root
 from tui.keybindings.keymap import key_of, program_bindings
 from tui.keybindings.keymap import word_of as key_word
 from tui.keybindings.scopes import keymap_of, remapped

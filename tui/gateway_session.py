@@ -9,10 +9,10 @@ from collections.abc import Mapping
 from typing import Final
 
 from cluster_model.protocol.events import Event
-from faults.declarations.fault import Action, FaultError
+from faults.declarations import Action, FaultError
 from gateway.server import Gateway
 from playbooks.engine.session import Session
-from playbooks.timetravel.branches import Branch, Branches
+from playbooks.timetravel import Branch, Branches
 from tui.launcher import app_over
 from tui.program import ScreenChoice
 from tui.session.session_controller import Frame, SimBridge

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, cast
 from textual.command import DiscoveryHit, Hit, Hits, Provider
 from textual.screen import Screen
 
-from cluster_model.broker.topic_configs import TopicSettings
-from cluster_model.checker.root_cause.findings import Finding
-from cluster_model.observation.effective_config import Setting, of_broker, of_topic
+from cluster_model.broker import TopicSettings
+from cluster_model.checker.root_cause import Finding
+from cluster_model.observation import Setting, of_broker, of_topic
 from cluster_model.protocol.config_defs import MIN_ISR, ConfigKey
 from cluster_model.protocol.config_defs import check as check_value
 from cluster_model.protocol.errors import ModelError
 from faults.catalogue import CATALOGUE
-from faults.declarations.fault import Action, FaultError
+from faults.declarations import Action, FaultError
 from playbooks.library.index import shelf
 from tui.keybindings.keymap import Key, mode_of
 from tui.keybindings.scopes import all_keys, keys_of, of_main

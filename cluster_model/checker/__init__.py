@@ -1,4 +1,16 @@
-"""Floor 4: the omniscient observer. Ledger of records, causes of their loss, invariants of the protocol.
+"""Judges a running cluster from its events and its state.
 
-It listens to every trace event and may look at everything; nothing in the model ever asks it.
+checker: passes every event on and holds the results together.
+invariants: safety properties; liveness: what must happen in time.
+anomalies: client histories in the manner of Jepsen.
+history: what happened to nodes and partitions; ledger: every acknowledged record and what became of it.
+root_cause: findings with their causes and chains of events.
+
+Its packages do not import cluster; they get the cluster state as an argument.
 """
+
+from cluster_model.checker.checker import Checker
+
+__all__ = [
+    "Checker",
+]

@@ -1,1 +1,32 @@
-"""Inspection."""
+"""Questions to a cluster that need the checker's results as well as its state.
+
+condition_functions: the functions of the condition language.
+partition_views: builds the views of partitions, logs and the ledger.
+log_inspector: all records ever written at an offset, where they are now, and marks in each replica's log.
+
+It builds on checker and observation; the package above uses it for the whole cluster.
+"""
+
+from cluster_model.inspection.condition_functions import Query
+from cluster_model.inspection.log_inspector import (
+    Copy,
+    Inspected,
+    LaneMarks,
+    WrittenRecord,
+    copies,
+    inspect,
+    lane_marks,
+    written_at,
+)
+
+__all__ = [
+    "Copy",
+    "Inspected",
+    "LaneMarks",
+    "Query",
+    "WrittenRecord",
+    "copies",
+    "inspect",
+    "lane_marks",
+    "written_at",
+]

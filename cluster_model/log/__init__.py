@@ -1,1 +1,22 @@
-"""Floor 1: a replica's log as extents over shared lineages, its leader-epoch cache, what survives a crash."""
+"""The log of one replica.
+
+replica_log: extents over shared batches, start and end, what is on disk, and where two logs differ.
+batch_store: batches as each leader wrote them, stored once per partition for all replicas.
+segments, offset_index, transaction_index and leader_epoch_cache: the parts of a log as in Kafka.
+log_cleaner: compaction and retention.
+crash_recovery: what crashes leave of a log, and what a start reads again.
+record_keys: the keys of records, with key pools and skew.
+
+It builds on protocol and spec; it knows nothing of brokers or leaders.
+"""
+
+from cluster_model.log.batch_store import Lineages
+from cluster_model.log.crash_recovery import TAILS, WRITTEN_BACK
+from cluster_model.log.record_keys import keys_of
+
+__all__ = [
+    "Lineages",
+    "TAILS",
+    "WRITTEN_BACK",
+    "keys_of",
+]

@@ -1,1 +1,26 @@
-"""Exhaustive exploration of small clusters: every order of events within bounds, on the protocol's own objects."""
+"""Bounded exhaustive search over the replication protocol.
+
+transitions: the state, all moves from it, and the replicas that perform them.
+search: breadth-first search with symmetry reduction, and the properties checked in each state.
+
+It runs the replicas of broker and knows nothing of clusters.
+"""
+
+from cluster_model.model_checker.search import LOG_MATCHING, STRONG_ISR, STUCK, WEAK_ISR, Broken, Explored, Search
+from cluster_model.model_checker.transitions import ACTIONS, NOBODY, Bounds, Local, Moves, Step
+
+__all__ = [
+    "ACTIONS",
+    "Bounds",
+    "Broken",
+    "Explored",
+    "LOG_MATCHING",
+    "Local",
+    "Moves",
+    "NOBODY",
+    "STRONG_ISR",
+    "STUCK",
+    "Search",
+    "Step",
+    "WEAK_ISR",
+]

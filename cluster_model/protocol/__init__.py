@@ -1,1 +1,25 @@
-"""Protocol."""
+"""What all parts of the model exchange: messages, events, errors, versions and configurations.
+
+messages, group_messages, transaction_messages, admin_messages: requests and responses of clients and
+brokers.
+records: batches, compaction holes, damage and slices of a log as a fetch carries them, and compression
+codecs.
+events: everything that the model reports; it can be imported without the rest of the model.
+errors: Kafka's error codes and the model's exceptions; versions: what each Kafka release does.
+config_defs: the configuration keys with their defaults; configs: a broker's and a consumer's values.
+
+It builds on util only. The messages between controllers and brokers live beside each control plane.
+"""
+
+__all__ = [
+    "admin_messages",
+    "config_defs",
+    "configs",
+    "errors",
+    "events",
+    "group_messages",
+    "messages",
+    "records",
+    "transaction_messages",
+    "versions",
+]

@@ -1,1 +1,18 @@
-"""A ZooKeeper ensemble: a replicated tree of small nodes with sessions, ephemeral nodes, versions and watches."""
+"""The ZooKeeper ensemble itself: servers, elections, data tree and client sessions.
+
+ensemble: the ensemble as the model uses it, and one server process (QuorumPeer).
+election: fast leader election; leader and learner: the two roles of ZAB, and session expiry at the leader.
+request_processor: a server's clients, and the order of their requests; its settings.
+data_tree: znodes, transactions and watches.
+client: a client's connection to the ensemble.
+messages: what clients and servers exchange.
+
+It builds on kernel only and knows nothing of Kafka.
+"""
+
+__all__ = [
+    "client",
+    "ensemble",
+    "messages",
+    "request_processor",
+]

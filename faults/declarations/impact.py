@@ -8,16 +8,14 @@ from dataclasses import dataclass, field, replace
 from typing import Final, TypeVar
 
 from cluster_model import cluster_overview
-from cluster_model.broker.topic_configs import topic_of
-from cluster_model.clients.consumer.config import GroupSettings
-from cluster_model.clients.consumer.consumer import Consumer
-from cluster_model.clients.producer.producer import Producer
+from cluster_model.broker import topic_of
+from cluster_model.clients.consumer import Consumer, GroupSettings
+from cluster_model.clients.producer import Producer
 from cluster_model.cluster import Cluster
-from cluster_model.controller.committed_state import PartitionRecord
-from cluster_model.kernel.process import ProcessState
+from cluster_model.controller import PartitionRecord
+from cluster_model.kernel import ProcessState
 from cluster_model.protocol.messages import NOBODY
-from cluster_model.spec.cluster_spec import FIRST_ZOOKEEPER
-from cluster_model.spec.internal_topics import INTERNAL, OFFSETS, TRANSACTIONS, coordinator_partition
+from cluster_model.spec import FIRST_ZOOKEEPER, INTERNAL, OFFSETS, TRANSACTIONS, coordinator_partition
 from faults.declarations.fault import MS, PERCENT, SECOND, Aim, Expectation
 
 # What a fault would do to a producer or a consumer now, in one line, from the state of things.

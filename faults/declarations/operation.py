@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from cluster_model.broker.topic_configs import topic_of
+from cluster_model.broker import topic_of
 from cluster_model.cluster import Cluster
 from cluster_model.protocol.messages import NOBODY
 from faults.declarations.fault import HOUR, MS, SECOND, Action, Alias, Param, Value

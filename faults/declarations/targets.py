@@ -8,12 +8,11 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from cluster_model.clients.admin_client import ADMIN
+from cluster_model.clients import ADMIN
 from cluster_model.cluster import Cluster
 from cluster_model.external_clients import NAME, OUTSIDE
 from cluster_model.protocol.messages import NOBODY
-from cluster_model.spec.cluster_spec import FIRST_CONTROLLER, FIRST_ZOOKEEPER
-from cluster_model.spec.internal_topics import OFFSETS, TRANSACTIONS, coordinator_partition
+from cluster_model.spec import FIRST_CONTROLLER, FIRST_ZOOKEEPER, OFFSETS, TRANSACTIONS, coordinator_partition
 from faults.declarations.fault import Action, Aim, Fault, FaultError, Param, Stage
 from faults.declarations.target_language import (
     COMMON,

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from cluster_model.cluster import Cluster
-from cluster_model.kernel.link import Shape
+from cluster_model.kernel import Shape
 from faults.declarations.fault import Aim, Behaviour, Expectation, Injury, Param, Stage
 from faults.declarations.impact import hit, names
 from faults.declarations.targets import links_of

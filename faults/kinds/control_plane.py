@@ -2,11 +2,11 @@
 
 from typing import Final
 
-from cluster_model.broker.fetch.replica_fetcher import Busy
-from cluster_model.broker.partition.partition import Replica
+from cluster_model.broker.fetch import Busy
+from cluster_model.broker.partition import Replica
 from cluster_model.cluster import Cluster
 from cluster_model.protocol.messages import NOBODY
-from cluster_model.spec.cluster_spec import FIRST_ZOOKEEPER
+from cluster_model.spec import FIRST_ZOOKEEPER
 from faults.declarations.fault import (
     HOUR,
     MS,

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from cluster_model.cluster import Cluster
-from cluster_model.kernel.link import INTO, OUT, Shape
+from cluster_model.kernel import INTO, OUT, Shape
 from faults.declarations.fault import (
     MS,
     PERCENT,

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from cluster_model.cluster import Cluster
-from cluster_model.kernel.rng import Stream
+from cluster_model.kernel import Stream
 from faults.declarations.fault import (
     MS,
     SECOND,

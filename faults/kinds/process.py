@@ -3,8 +3,8 @@
 from typing import Final
 
 from cluster_model.cluster import Cluster
-from cluster_model.kernel.process import ProcessState
-from cluster_model.log.crash_recovery import TAILS, WRITTEN_BACK
+from cluster_model.kernel import ProcessState
+from cluster_model.log import TAILS, WRITTEN_BACK
 from cluster_model.protocol.events import OUT_OF_MEMORY
 from faults.declarations.fault import (
     MS,

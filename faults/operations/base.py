@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from cluster_model.clients.admin_client import Answer, Request
+from cluster_model.clients import Answer, Request
 from cluster_model.cluster import Cluster
 from cluster_model.protocol.admin_messages import (
     DELETE,

@@ -2,8 +2,8 @@
 
 from typing import Final
 
-from cluster_model.clients.admin_client import Answer, Describe
-from cluster_model.kernel.process import ProcessState
+from cluster_model.clients import Answer, Describe
+from cluster_model.kernel import ProcessState
 from cluster_model.protocol.admin_messages import UnregisterBrokerRequest
 from cluster_model.protocol.messages import MetadataResponse
 from faults.declarations.fault import MS, FaultError

@@ -8,10 +8,11 @@ here it is NON_EMPTY_GROUP, with the tool's words.
 from collections.abc import Iterable
 from typing import Any, Final
 
-from cluster_model.clients.admin_client import Answer, AtBroker, Describe
-from cluster_model.coordinators.group.consumer_groups_tool import (
+from cluster_model.clients import Answer, AtBroker, Describe
+from cluster_model.coordinators.group import (
     Known,
     ResetError,
+    State,
     Strategy,
     Table,
     aligned,
@@ -25,7 +26,6 @@ from cluster_model.coordinators.group.consumer_groups_tool import (
     state_table,
     warning,
 )
-from cluster_model.coordinators.group.group_metadata import State
 from cluster_model.protocol.group_messages import (
     NO_GENERATION,
     CommittedOffset,

@@ -5,7 +5,7 @@ The tool leaves the looking to whoever calls it again with ``--verify``; here th
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
-from cluster_model.clients.admin_client import Answer, Describe
+from cluster_model.clients import Answer, Describe
 from cluster_model.protocol.admin_messages import (
     DELETE,
     SET,

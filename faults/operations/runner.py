@@ -7,9 +7,9 @@ processes that it stops and starts. So nothing here is decided at once but what 
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
-from cluster_model.clients.admin_client import Answer, Request
+from cluster_model.clients import Answer, Request
 from cluster_model.cluster import Cluster
-from cluster_model.observation.views import OperationView
+from cluster_model.observation import OperationView
 from cluster_model.protocol.events import AdminAnswered, AdminProgress, AdminRequested
 from faults.declarations.fault import Action, FaultError
 from faults.declarations.operation import OPERATIONS, Operation, nearest_operation

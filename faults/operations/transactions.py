@@ -6,8 +6,8 @@ coordinator for what it still means to mark. Between two questions a transaction
 
 from typing import Any
 
-from cluster_model.clients.admin_client import Answer, AtBroker, Describe
-from cluster_model.coordinators.transaction.transactions_tool import (
+from cluster_model.clients import Answer, AtBroker, Describe
+from cluster_model.coordinators.transaction import (
     OpenTransaction,
     abort_marker,
     candidates,

@@ -2,7 +2,7 @@
 
 from typing import Any, Final
 
-from cluster_model.observation.effective_config import Setting, of_broker, of_topic
+from cluster_model.observation import Setting, of_broker, of_topic
 from cluster_model.protocol.admin_messages import (
     AdminError,
     AlterableConfig,

@@ -5,7 +5,7 @@ from typing import Any, Final
 from cluster_model.protocol.admin_messages import CreatableTopic, CreateTopicsRequest
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.messages import NOBODY, MetadataRequest, MetadataResponse, PartitionState
-from cluster_model.spec.internal_topics import OFFSETS, TRANSACTIONS
+from cluster_model.spec import OFFSETS, TRANSACTIONS
 from gateway.protocol.api_versions import advertised, features
 from gateway.protocol.codec import NO_ID
 from gateway.protocol.context import CLUSTER_ID, Ask, Call, Flow, ask, split, topic_uuid

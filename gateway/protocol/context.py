@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 from cluster_model.clients.consumer.record_handler import SUFFIX as LETTERS
-from cluster_model.clients.producer.application_producers import SUFFIX as OUTPUT
+from cluster_model.clients.producer import SUFFIX as OUTPUT
 from cluster_model.cluster import Cluster
 from cluster_model.protocol.messages import PartitionState
 from gateway.protocol.codec import NO_ID

@@ -11,12 +11,11 @@ from typing import Final, NamedTuple
 
 from crc32c import crc32c
 
-from cluster_model.log.batch_store import Lineages
-from cluster_model.log.record_keys import keys_of
+from cluster_model.log import Lineages, keys_of
 from cluster_model.protocol.messages import FetchData
 from cluster_model.protocol.records import ABORT, COMMIT, TRANSACTIONAL, Batch, Slice
 from gateway.protocol.context import House
-from playbooks.model.record_contents import RecordName, contents, fields_of, written
+from playbooks.model import RecordName, contents, fields_of, written
 
 _HEADER: Final = struct.Struct(">qiibIhiqqqhii")
 OVERHEAD: Final = _HEADER.size

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, field
 from traceback import extract_tb
 from typing import Any, Final
 
-from cluster_model.checker.anomalies.checker import Seen
+from cluster_model.checker.anomalies import Seen
 from playbooks.errors import counted
 from playbooks.fuzz.protocol_states import NOTHING
 from playbooks.results.result import (

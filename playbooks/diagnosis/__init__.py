@@ -1,1 +1,28 @@
-"""Diagnosis."""
+"""Why records were lost, when that became inevitable, and what would have saved them.
+
+why                 the whole explanation of one session, as `floodmark why` gives it
+point_of_no_return  the last event after which no action could have kept a record; also for sessions by hand
+remedies            settings and operator actions that are tried, and whether each would have kept the record
+evidence            events that decide about a record, and whether it is still there
+
+Builds on forks of `playbooks.timetravel`, and on `engine`, `export` and `results`.
+"""
+
+from playbooks.diagnosis.point_of_no_return import NoReturn
+from playbooks.diagnosis.remedies import SEEDS, Remedy, Rescue
+from playbooks.diagnosis.why import Case, Explained, Why, WhyError, at_the_end, case_of, explain, findings_of
+
+__all__ = [
+    "Case",
+    "Explained",
+    "NoReturn",
+    "Remedy",
+    "Rescue",
+    "SEEDS",
+    "Why",
+    "WhyError",
+    "at_the_end",
+    "case_of",
+    "explain",
+    "findings_of",
+]

@@ -8,10 +8,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from cluster_model.broker.partition.partition import Replica
-from cluster_model.checker.ledger.ledger import Ledger
-from cluster_model.checker.root_cause.findings import LOST, Finding, Place
-from cluster_model.observation.cluster_state import World
+from cluster_model.broker.partition import Replica
+from cluster_model.checker.ledger import Ledger
+from cluster_model.checker.root_cause import LOST, Finding, Place
+from cluster_model.observation import World
 from cluster_model.protocol.events import (
     Appended,
     BatchDamaged,
@@ -32,7 +32,7 @@ from cluster_model.protocol.events import (
     Truncated,
     describe,
 )
-from cluster_model.util.ranges import subtract, union
+from cluster_model.util import subtract, union
 from playbooks.results.result import Result
 
 

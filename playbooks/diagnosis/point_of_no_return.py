@@ -14,7 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from cluster_model.checker.root_cause.findings import Finding, Place
+from cluster_model.checker.root_cause import Finding, Place
 from cluster_model.protocol.errors import ModelError
 from cluster_model.protocol.events import Event, RecordsAcked, StepTaken
 from playbooks.diagnosis.evidence import (

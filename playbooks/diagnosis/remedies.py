@@ -15,18 +15,9 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
-from cluster_model.checker.root_cause.findings import (
-    ABANDONED,
-    DUPLICATE,
-    LEAKED,
-    LOST,
-    REORDERED,
-    SKIPPED,
-    UNDONE,
-    Place,
-)
+from cluster_model.checker.root_cause import ABANDONED, DUPLICATE, LEAKED, LOST, REORDERED, SKIPPED, UNDONE, Place
 from cluster_model.protocol.versions import ELR_FEATURE, PROFILE_VERSIONS, modes_of, parse_version
-from faults.declarations.fault import Action, FaultError, Value
+from faults.declarations import Action, FaultError, Value
 from playbooks.diagnosis.evidence import Wanted, holders, in_order, is_kept, loses
 from playbooks.engine.session import Session
 from playbooks.engine.worker_pool import Job, Outcome, run_all

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final
 
-from cluster_model.checker.root_cause.findings import LOST, MISSING, Finding
+from cluster_model.checker.root_cause import LOST, MISSING, Finding
 from playbooks.diagnosis.evidence import lost_findings
 from playbooks.diagnosis.point_of_no_return import SET as BY_HAND
 from playbooks.diagnosis.point_of_no_return import NoReturn, Search, find_by_hand

@@ -1,1 +1,19 @@
-"""Two recorded sessions side by side: what they are, where they part, and what came of each."""
+"""The comparison of two recorded sessions, as `floodmark diff` prints it.
+
+session_diff  the comparison as a whole, and the first event at which the two logs part
+sections      what the two sessions came to, side by side: ledger, expectations, outages, elections, clients
+
+Reads both recordings by `playbooks.session_format` and runs nothing again.
+"""
+
+from playbooks.diff.sections import Row, Section
+from playbooks.diff.session_diff import Comparison, Parting, Told, compare
+
+__all__ = [
+    "Comparison",
+    "Parting",
+    "Row",
+    "Section",
+    "Told",
+    "compare",
+]

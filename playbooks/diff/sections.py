@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import msgspec
 
-from cluster_model.spec.internal_topics import INTERNAL
+from cluster_model.spec import INTERNAL
 from playbooks.errors import counted
 from playbooks.results.outages import Availability, of_events
 from playbooks.session_format import session_files

@@ -13,7 +13,7 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any, Final
 
-from cluster_model.observation.event_log import ASKED, NARRATION
+from cluster_model.observation import ASKED, NARRATION
 from cluster_model.protocol.events import FIELDS, KINDS, describe
 from playbooks.diff.sections import Line, Row, Section, Side, Tally, identity, open_side, outcome, turned
 from playbooks.engine.expectations import seconds

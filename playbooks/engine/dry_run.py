@@ -7,9 +7,9 @@ from typing import Any, Final, Literal, NamedTuple
 
 from cluster_model.cluster import Cluster
 from cluster_model.protocol.events import AdminAnswered, Event, ExpectationChecked, FaultHealed, GuardActed, StepTaken
-from cluster_model.spec.internal_topics import INTERNAL
+from cluster_model.spec import INTERNAL
 from faults.catalogue import CATALOGUE
-from faults.declarations.fault import Action, Expectation, FaultError, NobodyError
+from faults.declarations import Action, Expectation, FaultError, NobodyError
 from faults.injector import FaultBoard
 from playbooks.engine.expectations import NEVER_ASKED, seconds
 from playbooks.engine.session import SLICE_US, Session, board_for

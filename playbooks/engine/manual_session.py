@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from cluster_model.manual.cluster import ManualCluster
+from cluster_model.manual import ManualCluster
 from cluster_model.protocol.errors import ModelError
 from cluster_model.protocol.events import (
     ConsumerReset,
@@ -25,7 +25,7 @@ from cluster_model.protocol.events import (
     Truncated,
 )
 from cluster_model.protocol.messages import ALL
-from faults.declarations.fault import Action, FaultError
+from faults.declarations import Action, FaultError
 from playbooks.engine.expectations import Expecting, plain
 from playbooks.engine.step_scheduler import State, check_answer, check_state
 from playbooks.model.playbook import Playbook, Step

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from cluster_model.checker.ledger.record_ranges import Survey
+from cluster_model.checker.ledger import Survey
 from cluster_model.protocol.events import FIELDS, Event
 from playbooks.engine.expectations import seconds
 from playbooks.engine.session import Session

@@ -11,7 +11,7 @@ from typing import Any, Final
 from cluster_model.cluster import Cluster
 from cluster_model.protocol.events import Event, StepTaken
 from cluster_model.snapshots import Keyframe
-from faults.declarations.fault import Action, FaultError
+from faults.declarations import Action, FaultError
 from faults.guardrails import Guards
 from faults.injector import OPERATOR, FaultBoard
 from playbooks.engine.expectations import Watch, holds

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from faults.declarations.fault import Action, FaultError
+from faults.declarations import Action, FaultError
 from playbooks.engine.expectations import holds
 from playbooks.engine.manual_session import ManualSession
 from playbooks.engine.session import SETTLE, TAKE_OVER, Session

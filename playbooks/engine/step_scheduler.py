@@ -5,13 +5,13 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, NamedTuple
 
 from cluster_model.cluster import Cluster
-from cluster_model.inspection.condition_functions import Query
+from cluster_model.inspection import Query
 from cluster_model.protocol.events import ExpectationChecked
-from cluster_model.spec.cluster_spec import ClusterSpec
-from faults.declarations.fault import Action, FaultError
+from cluster_model.spec import ClusterSpec
+from faults.declarations import Action, FaultError
 from faults.guardrails import GuardError
 from faults.injector import FaultBoard
-from faults.operations.runner import Ended
+from faults.operations import Ended
 from playbooks.conditions.condition import Condition
 from playbooks.engine.expectations import Expecting, Watch, explain, plain
 from playbooks.model.playbook import Playbook, Step, Trigger

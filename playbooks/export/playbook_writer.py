@@ -6,9 +6,9 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Final
 
-from cluster_model.observation.event_log import NARRATION
+from cluster_model.observation import NARRATION
 from cluster_model.protocol.events import Event
-from cluster_model.spec.cluster_spec import ClusterSpec
+from cluster_model.spec import ClusterSpec
 from playbooks.conditions.condition import parse
 from playbooks.diff.session_diff import counting, words
 from playbooks.engine.manual_session import ManualSession

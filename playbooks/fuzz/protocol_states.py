@@ -8,10 +8,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from cluster_model.broker.partition.partition import Leadership
+from cluster_model.broker.partition import Leadership
 from cluster_model.cluster import Cluster
-from cluster_model.controller.committed_state import PartitionRecord
-from cluster_model.kernel.process import ProcessState
+from cluster_model.controller import PartitionRecord
+from cluster_model.kernel import ProcessState
 from playbooks.model.playbook import SECOND
 
 NOTHING: Final = "Steady"

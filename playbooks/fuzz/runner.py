@@ -10,12 +10,10 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Final, TypeVar
 
 from cluster_model.cluster import Cluster
-from cluster_model.kernel.rng import Stream
-from cluster_model.spec.cluster_spec import FIRST_ZOOKEEPER
+from cluster_model.kernel import Stream
+from cluster_model.spec import FIRST_ZOOKEEPER
 from faults.catalogue import CATALOGUE
-from faults.declarations.fault import NUMERIC, Action, Fault, FaultError, Param, Value
-from faults.declarations.operation import OPERATIONS, usual
-from faults.declarations.targets import selector_of
+from faults.declarations import NUMERIC, OPERATIONS, Action, Fault, FaultError, Param, Value, selector_of, usual
 from playbooks.engine.session import Session
 from playbooks.fuzz.protocol_states import STATES, Found, Sight, own_partitions, possible, standing
 from playbooks.model.playbook import SECOND, SEED, Cell, Grid, Ranges, Step, Trigger

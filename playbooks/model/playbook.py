@@ -7,7 +7,7 @@ from typing import Any, Final, Literal
 
 import yaml
 
-from cluster_model.spec.cluster_spec import ClusterSpec
+from cluster_model.spec import ClusterSpec
 from faults.guardrails import Limits
 from playbooks.conditions.condition import Condition
 

@@ -5,13 +5,10 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, Final, cast
 
-from cluster_model.manual.verbs import MANUAL_VERBS
+from cluster_model.manual import MANUAL_VERBS
 from faults.catalogue import CATALOGUE
-from faults.declarations.fault import NUMERIC, Action, Fault, Param, Value, Verb
-from faults.declarations.fault import SECOND as SECOND_FAULT
-from faults.declarations.impact import percent
-from faults.declarations.operation import OPERATIONS
-from faults.declarations.parameters import written
+from faults.declarations import NUMERIC, OPERATIONS, Action, Fault, Param, Value, Verb, percent, written
+from faults.declarations import SECOND as SECOND_FAULT
 from playbooks.model.playbook import Playbook, Step, Trigger
 from playbooks.units import duration_text, size_text, throughput_text
 

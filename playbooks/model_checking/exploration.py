@@ -12,8 +12,19 @@ from typing import Any, Final
 
 import yaml
 
-from cluster_model.model_checker.search import LOG_MATCHING, STRONG_ISR, STUCK, WEAK_ISR, Broken
-from cluster_model.model_checker.transitions import ACTIONS, NOBODY, Bounds, Local, Moves, Step
+from cluster_model.model_checker import (
+    ACTIONS,
+    LOG_MATCHING,
+    NOBODY,
+    STRONG_ISR,
+    STUCK,
+    WEAK_ISR,
+    Bounds,
+    Broken,
+    Local,
+    Moves,
+    Step,
+)
 from cluster_model.protocol.errors import ModelError
 from cluster_model.protocol.versions import NEWEST, Profile
 from playbooks.errors import PlaybookError, nearest, shown

@@ -5,9 +5,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from cluster_model.manual.verbs import MANUAL_VERBS
+from cluster_model.manual import MANUAL_VERBS
 from faults.catalogue import CATALOGUE
-from faults.declarations.operation import OPERATIONS
+from faults.declarations import OPERATIONS
 from playbooks.errors import listed
 from playbooks.model.playbook import SEED
 from playbooks.parser.document.context import Notes

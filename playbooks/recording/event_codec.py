@@ -15,7 +15,7 @@ from cluster_model.protocol import group_messages as groups
 from cluster_model.protocol import messages as kafka
 from cluster_model.protocol import transaction_messages
 from cluster_model.protocol.events import COLUMNS, FIELDS, Event
-from faults.declarations.fault import Action
+from faults.declarations import Action
 
 WIRE: Final = "wire"
 """Verb of a recorded line that is from outside."""

@@ -8,8 +8,7 @@ from typing import Final, cast
 import msgspec
 
 from cluster_model.protocol.events import SCHEMA_VERSION
-from faults.declarations.fault import Action, Value, Verb
-from faults.declarations.parameters import frozen
+from faults.declarations import Action, Value, Verb, frozen
 from playbooks.errors import counted, listed
 from playbooks.session_format import session_files
 from playbooks.session_format.filesystem import put_in_place

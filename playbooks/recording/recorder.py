@@ -24,15 +24,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from cluster_model.checker.ledger.per_client import accounts
-from cluster_model.checker.ledger.record_ranges import Survey
+from cluster_model.checker.ledger import Survey, accounts
 from cluster_model.client_factory import client_settings
 from cluster_model.cluster import Cluster
 from cluster_model.external_clients import Manners
-from cluster_model.observation.views import ClusterView
+from cluster_model.observation import ClusterView
 from cluster_model.protocol.configs import TopicConfig
 from cluster_model.protocol.events import DATA_KINDS, SCHEMA_VERSION, Event
-from faults.declarations.fault import Action
+from faults.declarations import Action
 from playbooks.errors import counted
 from playbooks.model.playbook import Playbook
 from playbooks.recording.event_codec import encode
@@ -43,7 +42,7 @@ from playbooks.session_format.session_files import CRASH_LOG
 from playbooks.version import VERSION
 
 if TYPE_CHECKING:
-    from cluster_model.manual.cluster import ManualCluster
+    from cluster_model.manual import ManualCluster
 
 FLUSH_EVENTS: Final = 1024
 FLUSH_SECONDS: Final = 0.2

@@ -12,10 +12,9 @@ from typing import Any, Final
 
 from cluster_model import cluster_overview
 from cluster_model.cluster import Cluster
-from cluster_model.coordinators.group.consumer_groups_tool import Table, member_table, offset_table, state_table
-from cluster_model.coordinators.group.consumer_groups_tool import partitions_of as partitions_of_consumer_groups_tool
-from cluster_model.coordinators.group.group_metadata import State
-from cluster_model.observation.views import ClusterView, GroupView, ProducerView
+from cluster_model.coordinators.group import State, Table, member_table, offset_table, state_table
+from cluster_model.coordinators.group import partitions_of as partitions_of_consumer_groups_tool
+from cluster_model.observation import ClusterView, GroupView, ProducerView
 from cluster_model.protocol.errors import ModelError
 from cluster_model.protocol.events import CRASH, OUT_OF_MEMORY, POWER_LOSS
 from cluster_model.protocol.group_messages import DescribedGroup

@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from cluster_model.observation.views import ClusterView
-from cluster_model.spec.internal_topics import INTERNAL
+from cluster_model.observation import ClusterView
+from cluster_model.spec import INTERNAL
 from playbooks.errors import counted
 from playbooks.results.client_stats import ClientBooks
 

@@ -6,8 +6,7 @@ from statistics import median_low
 from typing import Any, Final, Literal
 
 from cluster_model.protocol.configs import BrokerConfig
-from faults.declarations.target_language import NobodyFoundError, SelectorError
-from faults.declarations.targets import resolve
+from faults.declarations import NobodyFoundError, SelectorError, resolve
 from playbooks.engine.session import Session
 from playbooks.errors import PlaybookError
 from playbooks.model.playbook import Playbook, Step

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Final, NamedTuple
 
 from faults.catalogue import CATALOGUE, FAULT_ALIASES, OPERATION_ALIASES, true_name
-from faults.declarations.operation import OPERATIONS
+from faults.declarations import OPERATIONS
 from playbooks.conditions.condition import parse
 from playbooks.conditions.grammar import ConditionError
 from playbooks.errors import PlaybookError, Problem, nearest, shown

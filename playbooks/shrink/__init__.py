@@ -1,1 +1,54 @@
-"""From a session that went wrong to the shortest playbook that still goes wrong in the same way."""
+"""Delta debugging: a failing playbook made as small as it can be while it fails in the same way.
+
+shrinker   all passes until none finds more, and the shrunk playbook as a file with reasons
+passes     fewer steps, fewer records and clients, shorter and earlier faults
+search     goes from candidate to candidate within a budget, several ahead of their turn
+oracle     whether a candidate still fails in the same way; verdicts are kept in a journal
+candidate  the playbook as plain data that can be edited, and the decisions made so far
+
+Builds on `playbooks.engine`, `parser` and the failure keys of `results`.
+"""
+
+from playbooks.shrink.candidate import digest, flow
+from playbooks.shrink.oracle import Journal, JournalError, KeyUnknownError, NothingWrongError, Verdict, judged
+from playbooks.shrink.search import Bench, Budget, Search
+from playbooks.shrink.shrinker import (
+    STOPPED,
+    WHOLE,
+    Found,
+    Origin,
+    Row,
+    ShrinkError,
+    Shrunk,
+    Size,
+    look,
+    shrink,
+    without_it,
+    written,
+)
+
+__all__ = [
+    "Bench",
+    "Budget",
+    "Found",
+    "Journal",
+    "JournalError",
+    "KeyUnknownError",
+    "NothingWrongError",
+    "Origin",
+    "Row",
+    "STOPPED",
+    "Search",
+    "ShrinkError",
+    "Shrunk",
+    "Size",
+    "Verdict",
+    "WHOLE",
+    "digest",
+    "flow",
+    "judged",
+    "look",
+    "shrink",
+    "without_it",
+    "written",
+]

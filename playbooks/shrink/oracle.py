@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Final
 
-from cluster_model.checker.root_cause.findings import LOST as LOST_FINDINGS
+from cluster_model.checker.root_cause import LOST as LOST_FINDINGS
 from cluster_model.protocol.errors import ModelError
 from cluster_model.protocol.events import (
     AdminAnswered,

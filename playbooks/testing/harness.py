@@ -21,7 +21,7 @@ import yaml
 
 from cluster_model.protocol.errors import ModelError
 from cluster_model.protocol.events import Event
-from faults.declarations.fault import Action, FaultError
+from faults.declarations import Action, FaultError
 from playbooks.conditions.condition import Condition
 from playbooks.conditions.grammar import EvaluationError
 from playbooks.engine.expectations import explain, holds, seconds

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 from cluster_model.protocol.errors import ModelError
 from cluster_model.snapshots import Packed, pack, unpack
-from faults.declarations.fault import Action, FaultError
+from faults.declarations import Action, FaultError
 from playbooks.engine.session import SETTLE, TAKE_OVER, Session
 from playbooks.engine.session_runner import reach, repeat
 from playbooks.errors import PlaybookError, counted

@@ -4,7 +4,7 @@ from typing import Final
 
 from cluster_model.cluster import Cluster
 from cluster_model.protocol.events import Event
-from faults.declarations.fault import Action, FaultError
+from faults.declarations import Action, FaultError
 from faults.injector import FaultBoard
 from playbooks.engine.replay import ReplayMismatchError, begin
 from playbooks.engine.session import SETTLE, TAKE_OVER, Session

@@ -18,7 +18,7 @@ from typing import Final, NamedTuple
 from cluster_model.cluster import Cluster
 from cluster_model.protocol.events import Event
 from cluster_model.snapshots import Packed, pack, unpack
-from faults.declarations.fault import Action, FaultError
+from faults.declarations import Action, FaultError
 from faults.injector import FaultBoard
 from playbooks.engine.session import SETTLE, SLICE_US, TAKE_OVER, Session
 from playbooks.engine.session_runner import reach, repeat

@@ -19,7 +19,7 @@ from playbooks.campaign.store import RUNS as RUNS_STORE
 from playbooks.campaign.workloads.fuzz_workload import PLAN, PlanError, read_plan
 from playbooks.campaign.workloads.grid_workload import GridPlan
 from playbooks.errors import counted
-from playbooks.model.playbook import SEED
+from playbooks.model import SEED
 from spark_report.input import frames
 from spark_report.input.frames import frame_of, placed
 from spark_report.input.sessions import Recorded, SetAside, collect

@@ -21,6 +21,19 @@ def modules() -> dict[str, ast.Module]:
     return found
 
 
+@cache
+def packages() -> frozenset[str]:
+    """Dotted name of every package, which is a folder with an ``__init__``."""
+    return frozenset(
+        ".".join(path.relative_to(ROOT).parts[:-1]) for room in ROOMS for path in (ROOT / room).rglob("__init__.py")
+    )
+
+
+def package_of(name: str) -> str:
+    """The package that a module is in; a package is in itself."""
+    return name if name in packages() else name.rpartition(".")[0]
+
+
 def room_of(name: str) -> str:
     """The first part of a dotted name."""
     return name.partition(".")[0]

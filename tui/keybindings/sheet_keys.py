@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from faults.catalogue import CATALOGUE
-from faults.declarations.operation import OPERATIONS as ALL_OPERATIONS
+from faults.declarations import OPERATIONS as ALL_OPERATIONS
 from tui.keybindings.keymap import Own
 
 

@@ -9,9 +9,9 @@ from typing import Any, Final, TypeVar
 from rich.console import Console
 from rich.markup import escape
 
-from cluster_model.checker.anomalies.checker import Seen
-from cluster_model.checker.root_cause.findings import ABANDONED, DUPLICATE, REORDERED, SKIPPED, Finding, Link
-from cluster_model.observation.views import BookView, Stuck, Unjudged
+from cluster_model.checker.anomalies import Seen
+from cluster_model.checker.root_cause import ABANDONED, DUPLICATE, REORDERED, SKIPPED, Finding, Link
+from cluster_model.observation import BookView, Stuck, Unjudged
 from cluster_model.protocol.events import (
     DATA_KINDS,
     AdminAnswered,
@@ -27,18 +27,18 @@ from playbooks.engine.expectations import NEVER_ASKED, seconds
 from playbooks.engine.manual_session import Row, Shown, TraceTable
 from playbooks.engine.step_scheduler import State, show_rows
 from playbooks.errors import counted
-from playbooks.model.playbook import Playbook
-from playbooks.model.step_text import step_name
-from playbooks.results.client_stats import (
+from playbooks.model import Playbook, step_name
+from playbooks.results import (
+    Checked,
     Clients,
     Counts,
     GroupSummary,
     MemberSummary,
     ProducerSummary,
+    Result,
+    outage_words,
     transaction_words,
 )
-from playbooks.results.outages import outage_words
-from playbooks.results.result import Checked, Result
 from playbooks.units import duration_text
 from tui.output.console import say, table
 

@@ -17,7 +17,7 @@ from textual.style import Style
 from textual.widget import Widget
 from textual.widgets import Static
 
-from cluster_model.observation.views import ClusterView
+from cluster_model.observation import ClusterView
 from tui.keybindings.keymap import KEYS, Key, mode_of, with_keys
 from tui.keybindings.scopes import ACTS, all_keys, bindings_of, in_force
 from tui.screens.fault_sheet import Sheets

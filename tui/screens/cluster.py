@@ -7,8 +7,8 @@ from textual import events
 from textual.app import ComposeResult
 from textual.binding import BindingType
 
-from cluster_model.observation.views import LogView
-from faults.declarations.fault import Action
+from cluster_model.observation import LogView
+from faults.declarations import Action
 from tui.keybindings.keymap import Key, bindings, key_of
 from tui.screens.base import Filtering, Paned
 from tui.screens.fault_sheet import Sheets

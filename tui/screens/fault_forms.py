@@ -13,12 +13,11 @@ from textual.screen import ModalScreen
 from textual.style import Style
 from textual.widgets import Input, Static
 
-from faults.declarations.fault import ACCEPTS, Action, Expectation, Fault, FaultError
-from playbooks.model.step_text import action_of, allowed_text, default_text, value_text
-from playbooks.parser.document.context import Notes
-from playbooks.parser.document.yaml_source import Mapping as YamlMapping
-from playbooks.parser.document.yaml_source import Node, Scalar
-from playbooks.parser.steps.timed_steps import TimedSteps
+from faults.declarations import ACCEPTS, Action, Expectation, Fault, FaultError
+from playbooks.model import action_of, allowed_text, default_text, value_text
+from playbooks.parser.document import Mapping as YamlMapping
+from playbooks.parser.document import Node, Notes, Scalar
+from playbooks.parser.steps import TimedSteps
 from tui.keybindings.scopes import bindings_of
 from tui.screens.base import Reachable
 from tui.session.typed_commands import Place, node

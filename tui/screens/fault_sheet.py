@@ -5,10 +5,8 @@ from typing import TYPE_CHECKING, Final, cast
 from textual.screen import Screen
 
 from faults.catalogue import CATALOGUE
-from faults.declarations.fault import Action, Expectation, FaultError
-from faults.declarations.operation import OPERATIONS, Operation
-from faults.declarations.targets import selector_of
-from playbooks.model.step_text import words
+from faults.declarations import OPERATIONS, Action, Expectation, FaultError, Operation, selector_of
+from playbooks.model import words
 from tui.session.session_controller import SimBridge
 from tui.terminal.theme import Look
 from tui.viewmodel.fault_sheet import Room

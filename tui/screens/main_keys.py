@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Final
 from textual.message import Message
 from textual.screen import Screen
 
-from faults.declarations.fault import Action, FaultError
-from playbooks.timetravel.branches import Branch
+from faults.declarations import Action, FaultError
+from playbooks.timetravel import Branch
 from tui.keybindings.keymap import KEYS, Key, Mode, key_of, mode_of, word_of
 from tui.screens.base import LiveScreen
 from tui.session.session_controller import SimBridge

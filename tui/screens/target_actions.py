@@ -2,10 +2,9 @@
 
 from typing import TYPE_CHECKING
 
-from cluster_model.observation.views import PartitionView
+from cluster_model.observation import PartitionView
 from faults.catalogue import CATALOGUE
-from faults.declarations.fault import Action, FaultError
-from faults.declarations.targets import selector_of
+from faults.declarations import Action, FaultError, selector_of
 from tui.screens.fault_sheet import Sheets
 from tui.screens.main_keys import Forking
 from tui.terminal import glyphs

@@ -8,15 +8,14 @@ from cluster_model.protocol.errors import ModelError
 from playbooks.engine.session import Session
 from playbooks.errors import PlaybookError, Problem, nearest
 from playbooks.library.bundled import SUFFIXES, fragment_names, names, path_of
-from playbooks.model.playbook import Playbook
+from playbooks.model import Playbook
 from playbooks.parser.loader import changed, load
 from playbooks.parser.settings import parse_setting
 from playbooks.parser.yaml_edit import written_out
 from playbooks.recording.reader import read_session
 from playbooks.recording.recorder import Recorder, RecordingError
-from playbooks.session_format.filesystem import Fsync
-from playbooks.session_format.session_files import SessionError
-from playbooks.timetravel.history_view import Reopened
+from playbooks.session_format import Fsync, SessionError
+from playbooks.timetravel import Reopened
 from tui.output.console import complain, complain_of
 from tui.session.destination import PLAYBOOK, SESSION, Wish
 

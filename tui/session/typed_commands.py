@@ -11,16 +11,15 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from cluster_model.observation.views import ClusterView
+from cluster_model.observation import ClusterView
 from faults.catalogue import CATALOGUE, FAULT_ALIASES, OPERATION_ALIASES, true_name
-from faults.declarations.fault import Action, Fault, FaultError, Param
-from faults.declarations.operation import OPERATIONS, Operation
+from faults.declarations import OPERATIONS, Action, Fault, FaultError, Operation, Param
 from playbooks.errors import PlaybookError, nearest, shown
-from playbooks.model.step_text import action_of, allowed_text, default_text
-from playbooks.parser.document.context import Facts
-from playbooks.parser.steps.timed_steps import facts_in
-from playbooks.safety_check.question import ASSIGNED, FAULTS, VERBS, pieces, read_question, words
-from playbooks.timetravel.history_view import LookingBack
+from playbooks.model import action_of, allowed_text, default_text
+from playbooks.parser.document import Facts
+from playbooks.parser.steps import facts_in
+from playbooks.safety_check import ASSIGNED, FAULTS, VERBS, pieces, read_question, words
+from playbooks.timetravel import LookingBack
 from playbooks.units import DURATION_PATTERN
 from tui.keybindings.keymap import KEYS
 from tui.terminal.format import InstantError, instant_us

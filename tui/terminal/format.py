@@ -6,8 +6,8 @@ from typing import Final
 
 from cluster_model.protocol.config_defs import INT_MAX, ConfigKey
 from faults.catalogue import CATALOGUE
-from faults.declarations.fault import NUMERIC, Param
-from playbooks.model.step_text import value_text
+from faults.declarations import NUMERIC, Param
+from playbooks.model import value_text
 from playbooks.units import UnitError, duration_us
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from textual.css.stylesheet import Stylesheet
 
-from cluster_model.observation.views import ClusterView
+from cluster_model.observation import ClusterView
 from tui.terminal import glyphs
 from tui.terminal.format import clock
 

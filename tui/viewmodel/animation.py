@@ -9,7 +9,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final, NamedTuple
 
-from cluster_model.observation.views import LaneView, LogView, PartitionView, Run
+from cluster_model.observation import LaneView, LogView, PartitionView, Run
 from tui.terminal.frame_clock import FRAME_S
 from tui.viewmodel.partition_history import Cut
 from tui.viewmodel.partition_matrix import Row

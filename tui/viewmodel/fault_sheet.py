@@ -4,10 +4,9 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
-from faults.declarations.fault import FAMILIES, Expectation, Fault, Value
-from faults.declarations.operation import Operation
+from faults.declarations import FAMILIES, Expectation, Fault, Operation, Value
 from playbooks.engine.dry_run import DOWN, expected_lines
-from playbooks.model.step_text import value_text
+from playbooks.model import value_text
 from tui.terminal import glyphs
 from tui.terminal.format import wrap
 

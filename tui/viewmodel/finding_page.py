@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from cluster_model.checker.root_cause.findings import (
+from cluster_model.checker.root_cause import (
     ABANDONED,
     DUPLICATE,
     LEAKED,
@@ -22,7 +22,7 @@ from cluster_model.checker.root_cause.findings import (
     Link,
 )
 from playbooks.errors import counted
-from playbooks.model.record_contents import Peeked
+from playbooks.model import Peeked
 from tui.terminal import glyphs
 from tui.terminal.format import acks, clock, duration, names, wrap
 from tui.viewmodel.partition_history import Broken, Standing

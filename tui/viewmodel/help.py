@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from cluster_model.observation.views import PartitionView
+from cluster_model.observation import PartitionView
 from tui.keybindings.keymap import GROUPS, Key, with_keys
 from tui.keybindings.scopes import keys_of, scope_of, scopes
 from tui.terminal import glyphs

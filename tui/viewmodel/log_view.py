@@ -4,9 +4,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
-from cluster_model.inspection.log_inspector import LaneMarks
-from cluster_model.observation.inflight_fetches import FetchWire
-from cluster_model.observation.views import BrokerState, ClusterView, LaneView, LogView, PartitionView, ReplicaView, Run
+from cluster_model.inspection import LaneMarks
+from cluster_model.observation import (
+    BrokerState,
+    ClusterView,
+    FetchWire,
+    LaneView,
+    LogView,
+    PartitionView,
+    ReplicaView,
+    Run,
+)
 from playbooks.errors import counted
 from tui.terminal import glyphs
 from tui.terminal.format import clock, count, duration, records

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
-from cluster_model.checker.root_cause.findings import Link
+from cluster_model.checker.root_cause import Link
 
 KEPT_CHANGES: Final = 50_000
 """Events kept; what stood before them is taken from them as far as they tell."""

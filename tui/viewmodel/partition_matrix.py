@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from cluster_model.observation.views import BrokerView, ClusterView, GroupView, PartitionView, ReplicaView
+from cluster_model.observation import BrokerView, ClusterView, GroupView, PartitionView, ReplicaView
 from playbooks.text import fits
 from tui.terminal import glyphs
 from tui.terminal.format import count

@@ -10,8 +10,7 @@ from typing import Any, Final, Literal
 
 from playbooks.engine.expectations import Watch, explain, holds
 from playbooks.library.index import Shelved, heading
-from playbooks.model.playbook import Expectation, Playbook, Step
-from playbooks.model.step_text import step_of, step_words
+from playbooks.model import Expectation, Playbook, Step, step_of, step_words
 from playbooks.session_format import session_files
 from playbooks.units import duration_text
 from tui.terminal import glyphs

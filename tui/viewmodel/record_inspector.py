@@ -4,10 +4,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from cluster_model.inspection.log_inspector import Copy, Inspected
-from cluster_model.observation.views import ClusterView, GroupView
+from cluster_model.inspection import Copy, Inspected
+from cluster_model.observation import ClusterView, GroupView
 from playbooks.errors import counted, listed
-from playbooks.model.record_contents import Peeked
+from playbooks.model import Peeked
 from playbooks.units import duration_text, size_text
 from tui.terminal import glyphs
 from tui.terminal.format import acks, clock, wrap

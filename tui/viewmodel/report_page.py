@@ -2,13 +2,12 @@
 
 from typing import Final, NamedTuple
 
-from cluster_model.checker.root_cause.findings import Finding
-from cluster_model.observation.views import BookView
-from cluster_model.spec.internal_topics import INTERNAL
+from cluster_model.checker.root_cause import Finding
+from cluster_model.observation import BookView
+from cluster_model.spec import INTERNAL
 from playbooks.engine.session_runner import SoFar, is_open
 from playbooks.errors import counted
-from playbooks.results.outages import Line, outage_words, short_seconds
-from playbooks.results.result import Checked, Result
+from playbooks.results import Checked, Line, Result, outage_words, short_seconds
 from tui.output.result import (
     KNOWN,
     guard_lines,

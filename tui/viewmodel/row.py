@@ -7,7 +7,7 @@ from typing import Final
 
 from rich.cells import cell_len, set_cell_size
 
-from cluster_model.observation.views import BrokerView, ClusterView, PartitionView, ReplicaView
+from cluster_model.observation import BrokerView, ClusterView, PartitionView, ReplicaView
 from playbooks.errors import counted
 from tui.terminal.format import clock
 from tui.viewmodel.partition_matrix import lags_of

@@ -5,10 +5,10 @@ from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
 from cluster_model.clients.consumer.record_handler import SUFFIX
-from cluster_model.observation.views import BrokerState, BrokerView, ClusterView, GroupView, PartitionView, ProducerView
-from faults.declarations.fault import Action
-from playbooks.model.step_text import words
-from playbooks.results.client_stats import (
+from cluster_model.observation import BrokerState, BrokerView, ClusterView, GroupView, PartitionView, ProducerView
+from faults.declarations import Action
+from playbooks.model import words
+from playbooks.results import (
     ClientBooks,
     Clients,
     Counts,

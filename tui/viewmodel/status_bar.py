@@ -7,9 +7,9 @@ from typing import Final, NamedTuple
 
 from rich.cells import cell_len
 
-from cluster_model.controller.control_plane_interface import ControllerView
-from cluster_model.observation.views import BrokerView, ClusterView
-from playbooks.timetravel.branches import MAIN
+from cluster_model.controller import ControllerView
+from cluster_model.observation import BrokerView, ClusterView
+from playbooks.timetravel import MAIN
 from tui.terminal import glyphs
 from tui.terminal.format import clock, count, names, speed
 from tui.terminal.theme import Over

@@ -6,7 +6,7 @@ from textual import events
 from textual.message import Message
 from textual.strip import Strip
 
-from cluster_model.observation.views import ClusterView, PartitionView
+from cluster_model.observation import ClusterView, PartitionView
 from tui.terminal import glyphs
 from tui.terminal.theme import Look, Over
 from tui.viewmodel import partition_matrix

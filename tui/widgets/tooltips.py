@@ -2,16 +2,17 @@
 
 from collections.abc import Callable, Sequence
 
-from cluster_model.observation.inflight_fetches import FetchWire, fetch_wires
-from cluster_model.observation.views import (
+from cluster_model.observation import (
     BrokerView,
     ClusterView,
+    FetchWire,
     GroupView,
     LaneView,
     LogView,
     PartitionView,
     ReplicaView,
     Run,
+    fetch_wires,
 )
 from tui.session.session_controller import SimBridge
 from tui.terminal.format import acks, clock

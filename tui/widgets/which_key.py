@@ -9,8 +9,7 @@ from textual.binding import BindingType
 from textual.message import Message
 
 from faults.catalogue import CATALOGUE
-from faults.declarations.fault import Expectation, Fault
-from faults.declarations.operation import OPERATIONS, Operation
+from faults.declarations import OPERATIONS, Expectation, Fault, Operation
 from tui.keybindings.keymap import with_keys
 from tui.keybindings.scopes import bindings_of, in_force, keys_of
 from tui.terminal import glyphs

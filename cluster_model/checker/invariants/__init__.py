@@ -1,5 +1,18 @@
-"""Safety properties of the protocol, one per file, each checked at the first event that can break it.
+"""Safety properties of the protocol.
 
-All of them are checked under every version. A version that never promised a property is known for its violations, and
-the violation says so; what no version is known for is a mistake, of the model or of whoever broke it on purpose.
+base: what a property promises, what it works with, and what excuses a loss.
+durability, completeness, high_watermark, isr, epochs and log: the properties, by subject.
+invariant_checker: the registry of all properties, and the dispatch of events to them.
+
+It builds on observation and the layers below.
 """
+
+from cluster_model.checker.invariants.base import CIRCUMSTANCES, Promise
+from cluster_model.checker.invariants.invariant_checker import INVARIANTS, PROMISES
+
+__all__ = [
+    "CIRCUMSTANCES",
+    "INVARIANTS",
+    "PROMISES",
+    "Promise",
+]

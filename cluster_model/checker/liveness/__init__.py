@@ -1,5 +1,14 @@
-"""What must come true in time once nothing disturbs it: one property a file, each an obligation that opens and closes.
+"""Liveness: what must happen within a time once nothing disturbs the cluster.
 
-Nothing here schedules: obligations are looked at when an event of the trace comes by and enough time has passed, so the
-model's own events decide when something is noticed, and never how a session is advanced.
+properties: the properties, with what each sees as pending.
+liveness_checker: when a pending obligation becomes a violation.
+deadlines: the time limits, from the configuration; disturbances: what disturbs a cluster, and until when.
+partition_state: the state that properties look at, and what a pending obligation is.
+expected_stalls: partitions that stall as Kafka means them to.
 """
+
+from cluster_model.checker.liveness.liveness_checker import NAMES
+
+__all__ = [
+    "NAMES",
+]

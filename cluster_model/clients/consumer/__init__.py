@@ -1,1 +1,21 @@
-"""A member by the consumer protocol of KIP-848, the client's side."""
+"""The consumer, with its group membership and its application.
+
+consumer: polls, delivery and how it joins; fetcher: fetches; subscription_state: positions and offset
+resets.
+coordinator and membership: the classic protocol; consumer_protocol: KIP-848; config: settings of both.
+offset_commits: commits, whatever the protocol.
+record_handler: how the application handles records, failures and dead letters.
+read_process_write: an application that writes what it reads, in transactions if wanted.
+"""
+
+from cluster_model.clients.consumer import record_handler
+from cluster_model.clients.consumer.config import GroupSettings
+from cluster_model.clients.consumer.consumer import Consumer
+from cluster_model.clients.consumer.subscription_state import reset_policy
+
+__all__ = [
+    "Consumer",
+    "GroupSettings",
+    "record_handler",
+    "reset_policy",
+]

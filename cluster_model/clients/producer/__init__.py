@@ -1,1 +1,22 @@
-"""Which partition a producer sends a record to, by the rules of each generation of Kafka's producer."""
+"""The producer, idempotent and transactional.
+
+producer: its life and its records; config: its settings, with what changes between client releases.
+record_accumulator: batches that wait; sender: the I/O thread and requests in flight.
+sequence_numbers: sequences of an idempotent producer.
+partitioners and partition_selector: where records go.
+transaction_manager: producer ids and transactions; transactional_producer: the producer that uses it.
+delivery_stats: what became of the records, as the application learns it.
+application_producers: producers that a consuming application drives.
+"""
+
+from cluster_model.clients.producer.application_producers import SUFFIX
+from cluster_model.clients.producer.config import ProducerConfig
+from cluster_model.clients.producer.producer import Producer
+from cluster_model.clients.producer.transactional_producer import TransactionalProducer
+
+__all__ = [
+    "Producer",
+    "ProducerConfig",
+    "SUFFIX",
+    "TransactionalProducer",
+]

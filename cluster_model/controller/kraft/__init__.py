@@ -1,1 +1,18 @@
-"""KRaft mode: the quorum's active controller decides, its log of metadata records tells every broker."""
+"""The control plane of KRaft mode.
+
+control_plane: the quorum and the brokers of a cluster, and what the metadata log commits.
+quorum_controller: the active controller (QuorumController), its admin requests and settings.
+replication_control_manager: topics, partitions, ISR changes and configurations.
+cluster_control_manager: registered brokers and their heartbeats.
+broker_side: a broker's registration and heartbeats, and how it applies metadata.
+controller_channel: a broker's requests to the active controller (NodeToControllerChannelManager).
+metadata: metadata records, their image and the loader; messages: broker to controller.
+
+It builds on controller.raft for the metadata log and on controller.rules for decisions.
+"""
+
+__all__ = [
+    "control_plane",
+    "messages",
+    "quorum_controller",
+]

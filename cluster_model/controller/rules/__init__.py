@@ -1,5 +1,19 @@
-"""The rules of who leads and who is in sync: pure functions from a partition's decided state to its next one.
+"""Pure decisions of a controller: plain values in, plain values out.
 
-Whoever controls (a KRaft quorum's leader, a ZooKeeper-mode controller, a step by hand) asks them, and commits what they
-return. They know no time, no messages and no node; who is alive is told by the caller.
+partition_change: the record of a change, and the states of brokers.
+kraft_partition_changes and zk_partition_changes: leader and ISR after an event, in each mode.
+alter_partition: which proposed ISR is accepted.
+admin_rules: leader elections, reassignments and the leader rebalance.
+replica_placement: where the replicas of a new topic go.
+
+It builds on protocol only.
 """
+
+__all__ = [
+    "admin_rules",
+    "alter_partition",
+    "kraft_partition_changes",
+    "partition_change",
+    "replica_placement",
+    "zk_partition_changes",
+]

@@ -1,1 +1,19 @@
-"""ZooKeeper mode: the controller is one of the brokers, elected by a node in ZooKeeper, and decides by messages."""
+"""The control plane of ZooKeeper mode: a KafkaController in every broker.
+
+control_plane: the ensemble and the brokers of a cluster, formed at its first instant.
+kafka_controller: election, broker and topic changes, preferred leaders; state_machines: partitions and
+replicas.
+reassignment and topic_deletion: the two long procedures.
+controller_context, controller_work, controller_event_queue: the controller's state, tools and thread.
+controller_channels: requests to brokers; controller_requests: how a broker handles them; messages: both.
+broker_side: a broker's session, registration and controlled shutdown; isr_update: its ISR changes.
+kafka_zk_client: the znodes; zk_admin_manager: topics and configurations changed by administrators.
+
+It builds on zookeeper (the ensemble), controller and controller.rules.
+"""
+
+__all__ = [
+    "control_plane",
+    "controller_work",
+    "messages",
+]

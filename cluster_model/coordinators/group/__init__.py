@@ -1,1 +1,48 @@
-"""Consumer groups: what a group coordinator keeps and answers, and the messages that it is asked with."""
+"""The group coordinator of a broker.
+
+group_coordinator: the requests it answers.
+group_metadata: a group, its members, its offsets, its records and its settings.
+group_metadata_manager: all groups of a coordinator, loaded from __consumer_offsets.
+membership, rebalance and offset_commits: the classic protocol.
+consumer_group_manager: groups of the consumer protocol, which consumer_protocol decides about.
+auto_topic_creation: makes a missing internal topic.
+consumer_groups_tool: the tables and resets of kafka-consumer-groups.sh.
+"""
+
+from cluster_model.coordinators.group.consumer_groups_tool import (
+    MISSING,
+    Known,
+    ResetError,
+    Strategy,
+    Table,
+    aligned,
+    list_table,
+    member_table,
+    new_offset,
+    offset_table,
+    partitions_of,
+    refusal,
+    reset_table,
+    state_table,
+    warning,
+)
+from cluster_model.coordinators.group.group_metadata import State
+
+__all__ = [
+    "Known",
+    "MISSING",
+    "ResetError",
+    "State",
+    "Strategy",
+    "Table",
+    "aligned",
+    "list_table",
+    "member_table",
+    "new_offset",
+    "offset_table",
+    "partitions_of",
+    "refusal",
+    "reset_table",
+    "state_table",
+    "warning",
+]

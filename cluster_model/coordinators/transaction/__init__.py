@@ -1,1 +1,31 @@
-"""Transactions: the coordinator that begins and ends them, and what partition leaders do for it (KIP-98, KIP-890)."""
+"""The transaction coordinator of a broker.
+
+transaction_coordinator: the requests it answers, descriptions of transactions included, and its settings.
+transaction_metadata: states and records of a transactional id.
+transaction_state_manager: all ids of a coordinator, loaded from __transaction_state.
+txn_markers: markers on their way to the partitions.
+transaction_verification: a leader's check of a transaction before its first write (KIP-890).
+transactions_tool: the tables and hanging transactions of kafka-transactions.sh.
+"""
+
+from cluster_model.coordinators.transaction.transactions_tool import (
+    OpenTransaction,
+    abort_marker,
+    candidates,
+    hanging,
+    hanging_table,
+    list_table,
+    open_at,
+    producer_table,
+)
+
+__all__ = [
+    "OpenTransaction",
+    "abort_marker",
+    "candidates",
+    "hanging",
+    "hanging_table",
+    "list_table",
+    "open_at",
+    "producer_table",
+]

@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
-from cluster_model.checker.anomalies.definitions import KINDS
-from cluster_model.checker.invariants.invariant_checker import INVARIANTS
-from cluster_model.checker.liveness.liveness_checker import NAMES
-from cluster_model.checker.root_cause.findings import BY_CODE
+from cluster_model.checker.anomalies import KINDS
+from cluster_model.checker.invariants import INVARIANTS
+from cluster_model.checker.liveness import NAMES
+from cluster_model.checker.root_cause import BY_CODE
 from cluster_model.protocol.versions import PROFILE_VERSIONS
-from cluster_model.spec.cluster_spec import MAX_BROKER
+from cluster_model.spec import MAX_BROKER
 from faults.catalogue import CATALOGUE
 from playbooks.conditions.condition import Condition, parse
 from playbooks.conditions.grammar import ConditionError

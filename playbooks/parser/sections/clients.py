@@ -5,11 +5,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final, TypedDict
 
-from cluster_model.clients.producer.config import ProducerConfig
+from cluster_model.clients.producer import ProducerConfig
 from cluster_model.protocol.config_defs import PARTITIONER_CLASS
 from cluster_model.protocol.errors import ModelError
 from cluster_model.protocol.versions import Profile
-from cluster_model.spec.cluster_spec import (
+from cluster_model.spec import (
     HANDED_OFF,
     RECORD,
     TRANSACTION,

@@ -5,15 +5,14 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from cluster_model.clients.consumer.config import GroupSettings
-from cluster_model.clients.consumer.subscription_state import reset_policy
-from cluster_model.clients.producer.config import ProducerConfig
-from cluster_model.coordinators.group.consumer_protocol.consumer_group import enabled
+from cluster_model.clients.consumer import GroupSettings, reset_policy
+from cluster_model.clients.producer import ProducerConfig
+from cluster_model.coordinators.group.consumer_protocol import enabled
 from cluster_model.protocol.config_defs import SCOPES, ConfigKey, ConfigValue, Scope, check
 from cluster_model.protocol.configs import WRITEBACK_US, ConsumerConfig, TopicConfig
 from cluster_model.protocol.errors import ConfigConflictError, ModelError
 from cluster_model.protocol.versions import NEWEST, PROFILE_VERSIONS, Profile, modes_of
-from cluster_model.spec.cluster_spec import (
+from cluster_model.spec import (
     COMMIT_MODES,
     DEFAULT_QUORUM,
     MAX_BROKER,

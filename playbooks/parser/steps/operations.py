@@ -5,9 +5,7 @@ from typing import Any, Final
 
 from cluster_model.protocol.config_defs import SCOPES
 from cluster_model.protocol.versions import Profile
-from faults.declarations.fault import Param
-from faults.declarations.operation import OPERATIONS, Operation
-from faults.declarations.parameters import LISTS, frozen
+from faults.declarations import LISTS, OPERATIONS, Operation, Param, frozen
 from playbooks.errors import listed, shown
 from playbooks.parser.document.context import Notes
 from playbooks.parser.document.field_types import (

@@ -4,21 +4,21 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
-from cluster_model.clients.admin_client import NAME as ADMIN
+from cluster_model.clients import NAME as ADMIN
 from cluster_model.external_clients import NAME as OUTSIDE
-from faults.declarations.fault import ACCEPTS
-from faults.declarations.target_language import (
+from faults.declarations import (
+    ACCEPTS,
     COMMON,
     JOIN,
     LINK,
     OF_OTHERS,
+    OTHER_SIDE,
     PARTITION_SELECTORS,
     WITHOUT,
     Selector,
     SelectorError,
     parse,
 )
-from faults.declarations.targets import OTHER_SIDE
 from playbooks.errors import listed, shown
 from playbooks.parser.document.context import Facts, Notes
 from playbooks.parser.document.field_types import BAD, BrokerId, Fields, Kind, Schema

@@ -8,14 +8,11 @@ from typing import Any, Final, cast
 import yaml
 
 from cluster_model.cluster import Cluster
-from cluster_model.manual.verbs import MANUAL_VERBS
+from cluster_model.manual import MANUAL_VERBS
 from cluster_model.protocol.errors import KafkaError
-from cluster_model.spec.cluster_spec import ClusterSpec
+from cluster_model.spec import ClusterSpec
 from faults.catalogue import CATALOGUE, FAULT_ALIASES, OPERATION_ALIASES, true_name
-from faults.declarations.fault import ACCEPTS, Alias, Param
-from faults.declarations.impact import percent
-from faults.declarations.operation import OPERATIONS
-from faults.declarations.targets import OTHER_SIDE
+from faults.declarations import ACCEPTS, OPERATIONS, OTHER_SIDE, Alias, Param, percent
 from playbooks.conditions.condition import Condition, parse
 from playbooks.conditions.grammar import ConditionError
 from playbooks.errors import PlaybookError, Problem, closest, listed, nearest, shown

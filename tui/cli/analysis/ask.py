@@ -8,16 +8,31 @@ from typing import Final
 
 from playbooks.engine.replay import playbook_of
 from playbooks.errors import BAD_INPUT, INTERNAL
-from playbooks.model.playbook import Playbook
+from playbooks.model import Playbook
 from playbooks.parser.loader import read_text
 from playbooks.parser.settings import SettingError
 from playbooks.recording.reader import Recorded, read_session
-from playbooks.safety_check.check import STALL_US, Asked, ask, check_wording, prepare
-from playbooks.safety_check.report import EXIT_CODES, WitnessError, headline, lines, title, to_json, witness
-from playbooks.safety_check.simulation import AskingError
-from playbooks.safety_check.start_point import At, StartPoint, StartPointError, of_playbook, of_session
-from playbooks.session_format.session_files import SessionError, sessions_root
-from playbooks.session_format.session_finder import find_session
+from playbooks.safety_check import (
+    EXIT_CODES,
+    STALL_US,
+    Asked,
+    AskingError,
+    At,
+    StartPoint,
+    StartPointError,
+    WitnessError,
+    ask,
+    check_wording,
+    headline,
+    lines,
+    of_playbook,
+    of_session,
+    prepare,
+    title,
+    to_json,
+    witness,
+)
+from playbooks.session_format import SessionError, find_session, sessions_root
 from playbooks.units import DURATION_ALLOWED, UnitError, duration_us
 from tui.output.command_end import ended, to_text, write
 from tui.output.console import Telling, answers, complain, people, print_document, say

@@ -7,12 +7,10 @@ from typing import Any, Final
 
 from rich.console import Console
 
-from playbooks.diff.sections import Row, Section
-from playbooks.diff.session_diff import Comparison, Parting, Told, compare
+from playbooks.diff import Comparison, Parting, Row, Section, Told, compare
 from playbooks.engine.expectations import seconds
 from playbooks.errors import BAD_INPUT, FAILED, OK, counted
-from playbooks.session_format.session_files import SessionError, sessions_root
-from playbooks.session_format.session_finder import find_session
+from playbooks.session_format import SessionError, find_session, sessions_root
 from tui.output.command_end import to_text
 from tui.output.console import Telling, answers, complain, people, print_document, say
 

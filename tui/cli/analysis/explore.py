@@ -6,15 +6,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from cluster_model.model_checker.search import Broken, Explored, Search
-from cluster_model.model_checker.transitions import Bounds, Moves, Step
+from cluster_model.model_checker import Bounds, Broken, Explored, Moves, Search, Step
 from cluster_model.protocol.errors import ModelError
 from cluster_model.protocol.versions import Profile
 from playbooks.engine.manual_session import ManualSession
 from playbooks.errors import BAD_INPUT, FAILED, INCONCLUSIVE, OK
-from playbooks.model_checking.exploration import LIMITS, MEANINGS, Exploration, find, playbook, presets
+from playbooks.model_checking import LIMITS, MEANINGS, Exploration, find, playbook, presets
 from playbooks.parser.loader import loads
-from playbooks.session_format.filesystem import put_in_place
+from playbooks.session_format import put_in_place
 from tui.output.command_end import ended, to_text
 from tui.output.console import Telling, answers, complain, people, print_document, say, table
 

@@ -9,24 +9,31 @@ from pathlib import Path
 from typing import Any, Final
 
 from playbooks.errors import BAD_INPUT, FAILED, INCONCLUSIVE, INTERNAL, INTERRUPTED, OK, counted
-from playbooks.export.playbook_writer import ExportError, export
+from playbooks.export import ExportError, export
 from playbooks.parser.loader import load, loads
 from playbooks.parser.settings import SettingError
 from playbooks.recording.reader import read_session
-from playbooks.session_format.session_files import SessionError, sessions_root
-from playbooks.session_format.session_finder import find_session
-from playbooks.shrink.candidate import digest, flow
-from playbooks.shrink.oracle import Journal, JournalError, KeyUnknownError, NothingWrongError, Verdict, judged
-from playbooks.shrink.search import Bench, Budget, Search
-from playbooks.shrink.shrinker import (
+from playbooks.session_format import SessionError, find_session, sessions_root
+from playbooks.shrink import (
     STOPPED,
     WHOLE,
+    Bench,
+    Budget,
     Found,
+    Journal,
+    JournalError,
+    KeyUnknownError,
+    NothingWrongError,
     Origin,
     Row,
+    Search,
     ShrinkError,
     Shrunk,
     Size,
+    Verdict,
+    digest,
+    flow,
+    judged,
     look,
     shrink,
     without_it,

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from playbooks.session_format.filesystem import Fsync
+from playbooks.session_format import Fsync
 
 SeedOption = Annotated[int | None, typer.Option(min=0, help="Seed of every random stream; the playbook's by default.")]
 FsyncOption = Annotated[
@@ -37,7 +37,7 @@ def playbooks(incomplete: str) -> list[str]:
 def faults(incomplete: str) -> list[str]:
     """Faults and operations."""
     from faults.catalogue import CATALOGUE  # noqa: PLC0415
-    from faults.declarations.operation import OPERATIONS  # noqa: PLC0415
+    from faults.declarations import OPERATIONS  # noqa: PLC0415
 
     return _beginning((*CATALOGUE, *OPERATIONS), incomplete)
 
@@ -51,10 +51,7 @@ def versions(incomplete: str) -> list[str]:
 
 def sessions(incomplete: str) -> list[str]:
     """Recorded sessions, the newest first, where they are looked for."""
-    from playbooks.session_format.session_files import (
-        sessions_root,  # noqa: PLC0415
-        sessions_under,  # noqa: PLC0415
-    )
+    from playbooks.session_format import sessions_root, sessions_under
 
     return _beginning((str(path) for path in reversed(sessions_under(sessions_root()))), incomplete)
 
@@ -66,14 +63,14 @@ def sources(incomplete: str) -> list[str]:
 
 def invariants(incomplete: str) -> list[str]:
     """What the protocol promises."""
-    from cluster_model.checker.invariants.invariant_checker import PROMISES  # noqa: PLC0415
+    from cluster_model.checker.invariants import PROMISES  # noqa: PLC0415
 
     return _beginning(PROMISES, incomplete)
 
 
 def explorations(incomplete: str) -> list[str]:
     """What comes along for ``explore``."""
-    from playbooks.model_checking.exploration import PRESETS  # noqa: PLC0415
+    from playbooks.model_checking import PRESETS  # noqa: PLC0415
 
     return _beginning(sorted(path.stem for path in PRESETS.glob("*.yaml")), incomplete)
 

@@ -10,7 +10,7 @@ from tui.cli.commands import options as known
 from tui.output.console import answers, complain, print_document, say, table
 
 if TYPE_CHECKING:
-    from cluster_model.checker.invariants.base import Promise
+    from cluster_model.checker.invariants import Promise
 
 
 # ``floodmark invariants``: what the protocol promises, and which versions do.
@@ -32,7 +32,7 @@ def register_invariants(app: typer.Typer) -> None:
 
 def invariants(name: str | None, *, json: bool = False) -> int:
     """List the safety properties that are checked, or tell all about one."""
-    from cluster_model.checker.invariants.invariant_checker import PROMISES  # noqa: PLC0415
+    from cluster_model.checker.invariants import PROMISES  # noqa: PLC0415
     from playbooks.errors import (
         nearest,  # noqa: PLC0415
         shown,  # noqa: PLC0415

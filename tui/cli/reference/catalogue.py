@@ -7,12 +7,9 @@ from cluster_model.fidelity import Area
 from cluster_model.protocol.config_defs import SCOPES, ConfigKey
 from cluster_model.protocol.versions import FLAGS, PROFILE_VERSIONS, Profile, modes_of
 from faults.catalogue import CATALOGUE, FAULT_ALIASES, OPERATION_ALIASES, called, true_name
-from faults.declarations.fault import ACCEPTS, FAMILIES, Fault, Param
-from faults.declarations.operation import OPERATIONS, Operation
-from faults.declarations.target_language import SELECTORS
+from faults.declarations import ACCEPTS, FAMILIES, OPERATIONS, SELECTORS, Fault, Operation, Param
 from playbooks.errors import BAD_INPUT, OK, listed, nearest, shown
-from playbooks.model.playbook import Playbook
-from playbooks.model.step_text import allowed_text, default_text, example_step
+from playbooks.model import Playbook, allowed_text, default_text, example_step
 from playbooks.parser.playbook_keys import Told, known, taken, told
 from playbooks.parser.playbook_keys import text as schema_text
 from playbooks.reference_text import areas_of, changes, document, releases, versions

@@ -12,10 +12,9 @@ from cluster_model.protocol.versions import PROFILE_VERSIONS
 from playbooks.errors import BAD_INPUT, OK, PlaybookError, Problem, counted, listed, nearest, shown
 from playbooks.library.bundled import FRAGMENTS, SUFFIXES, fragment_names, names, path_of
 from playbooks.library.index import TAGS, THEMES, heading, theme_of
-from playbooks.model.playbook import Playbook, Step
-from playbooks.model.step_text import step_words, timeline, when_words
+from playbooks.model import Playbook, Step, step_words, timeline, when_words
+from playbooks.parser.document import is_fragment, walk
 from playbooks.parser.document.field_types import ranges_text
-from playbooks.parser.document.includes import is_fragment, walk
 from playbooks.parser.loader import Fragment, fragment_of, load, read_fragment, read_text
 from tui.cli.reference.catalogue import profile_of
 from tui.output.command_end import to_text

@@ -1,1 +1,19 @@
-"""Runs."""
+"""``floodmark run``: playbooks without a screen, with an exit code.
+
+request: what was asked for, axes of a grid, and everything that is refused before anything runs.
+run: one playbook or several; ``floodmark demo``.
+narration: one session run to its end with events printed on the way, paced by a clock, or as a dry run.
+suite: several playbooks in parallel processes, verdicts, the table at the end.
+summary_documents: JSON, JUnit XML, Markdown and the baseline of a run.
+sweep: a playbook with a grid: every cell, the matrix, a campaign that is kept.
+spark_jobs: the choice between this machine's cores and Spark, and starting Spark in a process of its own.
+why: ``floodmark why``, also used after a run.
+"""
+
+__all__ = [
+    "narration",
+    "request",
+    "run",
+    "spark_jobs",
+    "why",
+]

@@ -18,8 +18,8 @@ from rich.text import Text
 
 from cluster_model.protocol.errors import ModelError
 from cluster_model.protocol.events import DATA_KINDS, Event, describe
-from cluster_model.spec.internal_topics import INTERNAL
-from faults.declarations.fault import Action
+from cluster_model.spec import INTERNAL
+from faults.declarations import Action
 from playbooks.engine.dry_run import DryRun, Entry, Foretold, Moment, dry_run, expected_lines, foretell
 from playbooks.engine.expectations import seconds
 from playbooks.engine.manual_session import ManualSession, Shown
@@ -29,7 +29,7 @@ from playbooks.engine.session_runner import Next, coming, stage, start_session
 from playbooks.engine.worker_pool import SLICE_US
 from playbooks.errors import BAD_INPUT, INTERRUPTED, OK, counted
 from playbooks.recording.recorder import Recorder
-from playbooks.results.result import Result
+from playbooks.results import Result
 from tui.output.command_end import to_text
 from tui.output.console import Telling, answers, complain, people, print_document, say
 from tui.output.result import STYLES as STYLES_RESULT

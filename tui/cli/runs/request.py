@@ -7,16 +7,22 @@ from pathlib import Path
 from typing import Final
 
 from playbooks.errors import PlaybookError, Problem, counted, listed, nearest, shown
-from playbooks.model.playbook import SEED, Axis, Grid, Playbook
-from playbooks.parser.document.context import Notes
-from playbooks.parser.document.grid import MAX_CELLS, Places, check_size, from_option
-from playbooks.parser.document.includes import playbooks_under
-from playbooks.parser.document.yaml_source import Mapping as YamlMapping
-from playbooks.parser.document.yaml_source import Scalar, compose
+from playbooks.model import SEED, Axis, Grid, Playbook
+from playbooks.parser.document import (
+    MAX_CELLS,
+    Notes,
+    Places,
+    Scalar,
+    check_size,
+    compose,
+    from_option,
+    playbooks_under,
+)
+from playbooks.parser.document import Mapping as YamlMapping
 from playbooks.parser.loader import loads
 from playbooks.parser.settings import SettingError, cell_text, check_cells
-from playbooks.results.baseline import Baseline, BaselineError, read_baseline
-from playbooks.session_format.filesystem import Fsync
+from playbooks.results import Baseline, BaselineError, read_baseline
+from playbooks.session_format import Fsync
 from playbooks.units import UnitError, duration_us
 from tui.cli.runs.narration import can_be_told
 from tui.cli.runs.spark_jobs import why_not

@@ -11,14 +11,12 @@ from pathlib import Path
 from rich.console import Console
 from rich.rule import Rule
 
-from playbooks.diagnosis.why import Why
+from playbooks.diagnosis import Why
 from playbooks.engine.worker_pool import NOT_RUN, Job, Outcome, carried_out, cores
 from playbooks.errors import BAD_INPUT, CODES, INTERNAL, INTERRUPTED, OK
 from playbooks.recording.recorder import Recorder
-from playbooks.results.baseline import unused
-from playbooks.results.result import Result
-from playbooks.session_format.filesystem import Fsync
-from playbooks.session_format.session_files import read_object, sessions_root
+from playbooks.results import Result, unused
+from playbooks.session_format import Fsync, read_object, sessions_root
 from playbooks.text import command_of
 from tui.cli.runs.narration import Driving, Pace
 from tui.cli.runs.request import STDOUT, Checked, Request, checked

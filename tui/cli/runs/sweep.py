@@ -17,19 +17,10 @@ from playbooks.campaign.workloads.fuzz_workload import write_plan
 from playbooks.campaign.workloads.grid_workload import GridPlan, Varying, jobs_of, matrix_of, plan_of, run_jobs
 from playbooks.engine.worker_pool import Outcome, cores
 from playbooks.errors import BAD_INPUT, INTERNAL, INTERRUPTED, counted, worst
-from playbooks.model.playbook import SEED, Cell, Grid, cell_words
+from playbooks.model import SEED, Cell, Grid, cell_words
 from playbooks.recording.recorder import RecordingError
-from playbooks.results.sweep_matrix import (
-    Matrix,
-    Table,
-    advice,
-    cross_table,
-    error_lines,
-    matrix_table,
-    seed_table,
-    to_json,
-)
-from playbooks.session_format.session_files import sessions_root
+from playbooks.results import Matrix, Table, advice, cross_table, error_lines, matrix_table, seed_table, to_json
+from playbooks.session_format import sessions_root
 from playbooks.text import command_of
 from tui.cli.runs.request import Checked, Request
 from tui.cli.runs.spark_jobs import SPARK, EngineError, run_on_spark, standing_words

@@ -7,21 +7,28 @@ from pathlib import Path
 
 from rich.console import Console
 
-from cluster_model.checker.root_cause.findings import LOST
-from playbooks.diagnosis.point_of_no_return import NoReturn
-from playbooks.diagnosis.remedies import SEEDS, Remedy, Rescue
-from playbooks.diagnosis.why import Case, Explained, Why, WhyError, at_the_end, case_of, explain, findings_of
+from cluster_model.checker.root_cause import LOST
+from playbooks.diagnosis import (
+    SEEDS,
+    Case,
+    Explained,
+    NoReturn,
+    Remedy,
+    Rescue,
+    Why,
+    WhyError,
+    at_the_end,
+    case_of,
+    explain,
+    findings_of,
+)
 from playbooks.engine.expectations import seconds
 from playbooks.errors import BAD_INPUT, FAILED, OK, counted
-from playbooks.export.playbook_writer import ExportError
+from playbooks.export import ExportError
 from playbooks.parser.settings import SettingError
 from playbooks.recording.reader import read_session
-from playbooks.results.outages import short_seconds
-from playbooks.results.result import Result
-from playbooks.session_format import session_files
-from playbooks.session_format.bundle import is_bundle
-from playbooks.session_format.session_files import sessions_root
-from playbooks.session_format.session_finder import find_session
+from playbooks.results import Result, short_seconds
+from playbooks.session_format import find_session, is_bundle, session_files, sessions_root
 from playbooks.units import DURATION_ALLOWED, UnitError, duration_us
 from tui.output.command_end import ended, to_text
 from tui.output.console import Telling, answers, complain, people, print_document, say

@@ -17,16 +17,14 @@ from typing import Final, TextIO
 from rich.console import Console
 
 from cluster_model.cluster import Cluster
-from cluster_model.observation.views import ClusterView
+from cluster_model.observation import ClusterView
 from cluster_model.protocol.events import Event
-from faults.declarations.fault import Action, FaultError
+from faults.declarations import Action, FaultError
 from faults.injector import FaultBoard
 from playbooks.errors import BAD_INPUT, INTERRUPTED, OK, listed, nearest, shown
 from playbooks.recording.recorder import RecordingError
-from playbooks.session_format.filesystem import Fsync
-from playbooks.session_format.session_files import sessions_root
-from playbooks.timetravel.branches import Branch, Branches
-from playbooks.timetravel.history_view import LookingBack
+from playbooks.session_format import Fsync, sessions_root
+from playbooks.timetravel import Branch, Branches, LookingBack
 from tui.cli.runs.narration import FASTEST, SLOWEST, Pace
 from tui.output.console import answers, complain, say
 from tui.output.session_end import keep, let_go, seal_all

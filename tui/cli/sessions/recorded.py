@@ -7,26 +7,31 @@ from pathlib import Path
 from typing import Any
 
 from cluster_model.cluster import Cluster
-from cluster_model.coordinators.group.consumer_groups_tool import MISSING, Table, warning
-from cluster_model.coordinators.group.group_metadata import State
-from cluster_model.log.batch_store import Lineages
+from cluster_model.coordinators.group import MISSING, State, Table, warning
+from cluster_model.log import Lineages
 from cluster_model.protocol.errors import ModelError
-from cluster_model.spec.internal_topics import INTERNAL
+from cluster_model.spec import INTERNAL
 from playbooks.engine.manual_session import ManualSession
 from playbooks.engine.replay import Recovered, ReplayMismatchError, recover, replay, rerun
 from playbooks.engine.session import Session
 from playbooks.errors import BAD_INPUT, FAILED, OK, PlaybookError, counted, listed, nearest, shown
-from playbooks.export.playbook_writer import Exported, ExportError, export
-from playbooks.model.record_contents import Peeked, peek
+from playbooks.export import Exported, ExportError, export
+from playbooks.model import Peeked, peek
 from playbooks.parser.document.field_types import NAME, NAME_PATTERN
 from playbooks.recording.reader import Recorded, read_session
 from playbooks.recording.recorder import RecordingError
 from playbooks.results import client_stats
-from playbooks.session_format import session_files
-from playbooks.session_format.bundle import SUFFIX, open_bundle, write_bundle
-from playbooks.session_format.filesystem import put_in_place
-from playbooks.session_format.session_files import BundleError, SessionError, sessions_root
-from playbooks.session_format.session_finder import find_session
+from playbooks.session_format import (
+    SUFFIX,
+    BundleError,
+    SessionError,
+    find_session,
+    open_bundle,
+    put_in_place,
+    session_files,
+    sessions_root,
+    write_bundle,
+)
 from playbooks.units import duration_us
 from tui.output.command_end import ended, to_text
 from tui.output.console import Telling, answers, complain, complain_of, people, print_document, say, table

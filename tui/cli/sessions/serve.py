@@ -13,16 +13,15 @@ from typing import Final
 from rich.console import Console
 
 from cluster_model.protocol.errors import ModelError
-from faults.declarations.fault import FaultError
+from faults.declarations import FaultError
 from gateway.server import Gateway
 from playbooks.engine.session import Session
 from playbooks.errors import BAD_INPUT, INTERRUPTED, OK, PlaybookError, listed, shown
-from playbooks.model.playbook import Playbook
+from playbooks.model import Playbook
 from playbooks.parser.loader import changed, loads
-from playbooks.parser.steps.timed_steps import facts_in
+from playbooks.parser.steps import facts_in
 from playbooks.recording.recorder import Recorder, RecordingError
-from playbooks.session_format.filesystem import Fsync
-from playbooks.session_format.session_files import sessions_root
+from playbooks.session_format import Fsync, sessions_root
 from tui.cli.sessions.live import Teller, lines_of, standing
 from tui.output.console import answers, complain, complain_of, people, say
 from tui.output.session_end import farewell, keep, seal

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
-from cluster_model.observation.views import ClusterView, PartitionView
+from cluster_model.observation import ClusterView, PartitionView
 from tui.terminal import glyphs
 from tui.terminal.format import clock, count
 from tui.terminal.theme import Over

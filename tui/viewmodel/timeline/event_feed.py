@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from cluster_model.observation.views import ClusterView
+from cluster_model.observation import ClusterView
 from cluster_model.protocol.events import DATA_KINDS, Event
 from tui.terminal.format import clock, wrap
 from tui.viewmodel.timeline.event_text import LANES, LOAD_KIND, Entry, describe_event, lane_of, own_action

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
-from cluster_model.checker.root_cause.findings import Finding, Link
+from cluster_model.checker.root_cause import Finding, Link
 from tui.terminal import glyphs
 from tui.terminal.format import clock, wrap
 from tui.viewmodel.finding_page import said

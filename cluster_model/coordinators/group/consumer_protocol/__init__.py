@@ -1,1 +1,14 @@
-"""Groups by the consumer protocol of KIP-848, at their coordinator."""
+"""The consumer protocol at the coordinator (KIP-848).
+
+consumer_group: a group, its records, its settings and its commits.
+heartbeat: what a heartbeat does, how members are reconciled, and how a group is described.
+subscription_patterns: regular expressions of subscriptions (RE2 syntax), matched within bounds of time.
+
+It has no input or output; coordinators.group drives it. It builds on assignors.
+"""
+
+from cluster_model.coordinators.group.consumer_protocol.consumer_group import enabled
+
+__all__ = [
+    "enabled",
+]

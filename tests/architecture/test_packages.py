@@ -1,0 +1,155 @@
+"""Packages are small, say what they are, and import each other without cycles, in one order, by what they export.
+
+A package is a folder with modules of its own; a folder below it is another package. Every import counts: at the top of
+a module, inside functions, and for type checking only.
+"""
+
+import ast
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
+
+from tests.architecture.tree import imports, module_of, modules, package_of, packages, room_of
+
+MOST_MODULES = 15
+"""Modules in one package, its ``__init__`` not counted."""
+MODEL_ORDER = (
+    ("util",), ("protocol",), ("spec",), ("assignors",), ("kernel",), ("log",), ("broker",), ("zookeeper",),
+    ("controller", "coordinators", "clients"), ("observation",), ("checker",), ("inspection",), ("",),
+    ("manual", "model_checker"),
+)  # fmt: skip
+"""Layers of ``cluster_model``, lowest first: a package imports only from its own layer's package and from lower layers.
+``""`` is ``cluster_model`` itself, with the whole cluster in it."""
+NOT_BY_EXPORTS: Mapping[tuple[str, str], str] = {}
+"""(importing room, module of another room) that is imported past its package's exports, and why. This list shrinks."""
+
+
+def uses() -> list[tuple[str, str, str, int]]:
+    """(module, module it imports, what it imports from it, line) for all imports within the product."""
+    found = []
+    for name, tree in modules().items():
+        for imported, line in imports(tree):
+            module = module_of(imported)
+            if module in modules() and module != name:
+                found.append((name, module, imported.removeprefix(module).removeprefix("."), line))
+    return found
+
+
+def graph() -> dict[str, set[str]]:
+    """Package to the packages that its modules import."""
+    found: dict[str, set[str]] = {package: set() for package in packages()}
+    for name, module, _, _ in uses():
+        # Whoever imports from a package's ``__init__`` imports from the package; the file itself only passes names on.
+        if package_of(name) != package_of(module) and name not in packages():
+            found[package_of(name)].add(package_of(module))
+    return found
+
+
+def cycles(arrows: Mapping[str, Iterable[str]]) -> list[list[str]]:
+    """Nodes that lie on a cycle, by the group that they are in."""
+    reached: dict[str, set[str]] = {}
+    for node in arrows:
+        seen: set[str] = set()
+        waiting = list(arrows[node])
+        while waiting:
+            if (each := waiting.pop()) not in seen:
+                seen.add(each)
+                waiting += arrows.get(each, ())
+        reached[node] = seen
+    groups = {tuple(sorted(o for o in reached[n] if n in reached.get(o, ()))) for n in arrows if n in reached[n]}
+    return [list(group) for group in sorted(groups)]
+
+
+def test_no_package_imports_itself_in_a_circle() -> None:
+    assert cycles(graph()) == []
+
+
+def test_a_circle_is_found() -> None:
+    assert cycles({"a": ["b"], "b": ["c"], "c": ["b"], "d": ["d", "a"]}) == [["b", "c"], ["d"]]
+    assert cycles({"a": ["b", "c"], "b": ["c"], "c": []}) == []
+
+
+def test_modules_import_each_other_in_no_circle_when_they_are_loaded() -> None:
+    arrows: dict[str, set[str]] = defaultdict(set)
+    for name, tree in modules().items():
+        for node in tree.body:
+            if isinstance(node, ast.Import | ast.ImportFrom):
+                arrows[name] |= {module_of(imported) for imported, _ in imports(ast.Module([node], []))}
+    own = {
+        name: {each for each in found if each in modules() and each not in packages()} for name, found in arrows.items()
+    }
+    assert cycles({name: found for name, found in own.items() if name not in packages()}) == []
+
+
+def test_packages_are_small() -> None:
+    sizes = Counter(package_of(name) for name in modules() if name not in packages())
+    assert {package: size for package, size in sizes.items() if size > MOST_MODULES} == {}
+
+
+def test_every_package_says_what_is_in_it() -> None:
+    silent = [
+        package
+        for package in sorted({package_of(name) for name in modules() if name not in packages()})
+        if len((ast.get_docstring(modules()[package]) or "").splitlines()) < 3  # a sentence, a blank line, its modules
+    ]
+    assert silent == []
+
+
+def layer_of(name: str) -> str:
+    """The folder of ``cluster_model`` that a module is in, ``""`` for the model's own modules."""
+    package = package_of(name)
+    return package.split(".")[1] if "." in package else ""
+
+
+def test_the_model_is_in_layers() -> None:
+    level = {folder: place for place, folders in enumerate(MODEL_ORDER) for folder in folders}
+    upward = [
+        f"{name}:{line} imports {module}"
+        for name, module, _, line in uses()
+        if room_of(name) == room_of(module) == "cluster_model"
+        and name not in packages()
+        and layer_of(name) != layer_of(module)
+        and level[layer_of(module)] >= level[layer_of(name)]
+    ]
+    assert upward == []
+
+
+def exported(package: str) -> set[str]:
+    """What a package's ``__all__`` has: names, and modules that are public as they are."""
+    for node in modules()[package].body:
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__":
+            return set(ast.literal_eval(node.value))
+    return set()
+
+
+def past_exports() -> Counter[tuple[str, str]]:
+    """(room, module of another room) to how often it is imported by another way than its package's exports."""
+    found: Counter[tuple[str, str]] = Counter()
+    for name, module, what, _ in uses():
+        if room_of(name) == room_of(module):
+            continue
+        if module in packages():
+            by_export = what in exported(module)
+        else:
+            by_export = module.rpartition(".")[2] in exported(package_of(module))
+        if not by_export:
+            found[room_of(name), module] += 1
+    return found
+
+
+def test_other_rooms_import_what_packages_export() -> None:
+    assert sorted(set(past_exports()) - set(NOT_BY_EXPORTS)) == []
+
+
+def test_the_list_of_exceptions_shrinks() -> None:
+    assert sorted(set(NOT_BY_EXPORTS) - set(past_exports())) == [], "take these out of the list"
+
+
+def test_what_packages_export_is_there() -> None:
+    gone = [
+        f"{package}.{name}"
+        for package in packages()
+        for name in exported(package)
+        if f"{package}.{name}" not in modules()
+        and name not in {imported.rpartition(".")[2] for imported, _ in imports(modules()[package])}
+    ]
+    assert gone == []
