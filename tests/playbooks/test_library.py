@@ -35,7 +35,7 @@ NEXT_DOOR = {
     ),
     "test_link_incidents.py": ("slow-links",),
     "test_disk_incidents.py": ("slow-disk",),
-    "test_client_incidents.py": ("coordinator-cascade", "retry-reorders"),
+    "results/test_client_incidents.py": ("coordinator-cascade", "retry-reorders"),
     "test_client_fault_incidents.py": ("zombie-producer", "traffic-spike"),
     "test_incidents.py": ("controller-crash-zookeeper", "controller-crash"),
 }  # fmt: skip
