@@ -19,8 +19,6 @@ MODEL_ORDER = (
 )  # fmt: skip
 """Layers of ``cluster_model``, lowest first: a package imports only from its own layer's package and from lower layers.
 ``""`` is ``cluster_model`` itself, with the whole cluster in it."""
-NOT_BY_EXPORTS: Mapping[tuple[str, str], str] = {}
-"""(importing room, module of another room) that is imported past its package's exports, and why. This list shrinks."""
 
 
 def uses() -> list[tuple[str, str, str, int]]:
@@ -38,7 +36,7 @@ def graph() -> dict[str, set[str]]:
     """Package to the packages that its modules import."""
     found: dict[str, set[str]] = {package: set() for package in packages()}
     for name, module, _, _ in uses():
-        # Whoever imports from a package's ``__init__`` imports from the package; the file itself only passes names on.
+        # What a package's ``__init__`` imports is not an arrow: it only passes its own modules' names on.
         if package_of(name) != package_of(module) and name not in packages():
             found[package_of(name)].add(package_of(module))
     return found
@@ -121,27 +119,15 @@ def exported(package: str) -> set[str]:
     return set()
 
 
-def past_exports() -> Counter[tuple[str, str]]:
-    """(room, module of another room) to how often it is imported by another way than its package's exports."""
-    found: Counter[tuple[str, str]] = Counter()
-    for name, module, what, _ in uses():
-        if room_of(name) == room_of(module):
-            continue
-        if module in packages():
-            by_export = what in exported(module)
-        else:
-            by_export = module.rpartition(".")[2] in exported(package_of(module))
-        if not by_export:
-            found[room_of(name), module] += 1
-    return found
-
-
 def test_other_rooms_import_what_packages_export() -> None:
-    assert sorted(set(past_exports()) - set(NOT_BY_EXPORTS)) == []
-
-
-def test_the_list_of_exceptions_shrinks() -> None:
-    assert sorted(set(NOT_BY_EXPORTS) - set(past_exports())) == [], "take these out of the list"
+    """A name from its package, or anything from a module that its package has in ``__all__``."""
+    past = [
+        f"{name}:{line} imports {what} from {module}"
+        for name, module, what, line in uses()
+        if room_of(name) != room_of(module)
+        and (what if module in packages() else module.rpartition(".")[2]) not in exported(package_of(module))
+    ]
+    assert past == []
 
 
 def test_what_packages_export_is_there() -> None:
