@@ -139,3 +139,13 @@ def test_what_packages_export_is_there() -> None:
         and name not in {imported.rpartition(".")[2] for imported, _ in imports(modules()[package])}
     ]
     assert gone == []
+
+
+def test_a_package_passes_on_names_of_its_own_modules_only() -> None:
+    foreign = [
+        f"{package}:{line} imports {imported}"
+        for package in sorted(packages())
+        for imported, line in imports(modules()[package])
+        if package_of(module_of(imported)) != package
+    ]
+    assert foreign == []
