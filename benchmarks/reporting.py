@@ -122,31 +122,25 @@ def _findings(spark: Any, recorded: Any) -> Found:
 
 def _tables(spark: Any, recorded: Any) -> dict[str, list[dict[str, Any]]]:
     """By the report's own queries, each as the report asks it of much data."""
-    from spark_report.tables import compute as findings  # noqa: PLC0415 - as above
-    from spark_report.tables.collect import (
-        Gatherer,  # noqa: PLC0415
-        Plan,  # noqa: PLC0415
-        rows,  # noqa: PLC0415
-    )
-    from spark_report.tables.queries import clients, progress, timeline
-    from spark_report.tables.queries import progress as numbers
-    from spark_report.tables.queries import progress as traffic
+    from spark_report.tables import compute  # noqa: PLC0415 - as above
+    from spark_report.tables.collect import Gatherer, Plan, rows  # noqa: PLC0415
+    from spark_report.tables.queries import clients, progress, timeline  # noqa: PLC0415
 
     plan = Plan(spark, [recorded])
     gather = Gatherer(plan)
     with plan.settings():
-        read = findings.read(plan, spark, [recorded])
+        read = compute.read(plan, spark, [recorded])
         counted, ends = read.tallies, read.ends
         faults = plan.kept(timeline.faults(read.rare, ends))
         tops = plan.kept(progress.tops(read.events, read.rare, ends))
-        gather("counts", numbers.counts(counted))
+        gather("counts", progress.counts(counted))
         gather("producers", clients.producers(counted))
         gather("client_errors", clients.errors(counted))
-        gather("outcomes", traffic.outcomes(counted))
-        gather("throughput", traffic.throughput(counted))
-        gather.several(findings.LATENCIES, findings.latencies(read, faults, plan))
-        gather("unavailability", findings.unavailability(read, plan).filter("scope = 'client'"))
+        gather("outcomes", progress.outcomes(counted))
+        gather("throughput", progress.throughput(counted))
+        gather.several(compute.LATENCIES, compute.latencies(read, faults, plan))
+        gather("unavailability", compute.unavailability(read, plan).filter("scope = 'client'"))
         gather("hw_series", progress.hw_series(tops, ends))
-        gather("hw_stalls", findings.hw_stalls(read, plan))
+        gather("hw_stalls", compute.hw_stalls(read, plan))
         gather("partition_lag", progress.partition_lag(read.events, read.rare, counted, tops, ends))
     return {name: rows(table) for name, table in gather.tables().items()}

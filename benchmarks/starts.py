@@ -38,7 +38,7 @@ def welcome() -> None:
     with starting():
         from pathlib import Path  # noqa: PLC0415
 
-        from tui import program as screen_choice  # noqa: F401, PLC0415 - what is read before the page comes
+        from tui import program  # noqa: F401, PLC0415 - what is read before the page comes
         from tui.terminal.theme import Look  # noqa: PLC0415
         from tui.welcome import WelcomeApp  # noqa: PLC0415
 
@@ -47,14 +47,10 @@ def welcome() -> None:
 
 def reading() -> None:
     """All that a session on the screen needs, without opening one."""
-    from tui.program import (
-        painted,  # noqa: PLC0415
-        starting,  # noqa: PLC0415
-    )
+    from tui.program import painted, starting  # noqa: PLC0415
 
     with starting():
-        from tui import app  # noqa: F401, PLC0415
-        from tui import launcher as launch  # noqa: F401, PLC0415
+        from tui import app, launcher  # noqa: F401, PLC0415
 
         painted()  # as a session has it: what was read is left out of the look for garbage as the process ends
 
@@ -65,14 +61,14 @@ def session() -> None:
 
     with starting():
         from playbooks.engine.session import Session  # noqa: PLC0415
-        from tui.launcher import live_app as make_app  # noqa: PLC0415
+        from tui.launcher import live_app  # noqa: PLC0415
         from tui.program import ScreenChoice  # noqa: PLC0415
         from tui.session.playbook_choice import choose  # noqa: PLC0415
         from tui.settings.schema import Settings  # noqa: PLC0415
 
         chosen = choose("sandbox", None, {})
         screen = ScreenChoice("unicode", "dark", 1.0, Settings())
-        _show(make_app(Session.start(chosen.playbook, open_ended=True), screen))
+        _show(live_app(Session.start(chosen.playbook, open_ended=True), screen))
 
 
 def _show(app) -> None:  # type: ignore[no-untyped-def]

@@ -1,8 +1,8 @@
 """Listeners: one for each modelled broker, open, closed or silent as its process is.
 
 A crash closes the listener and resets every connection; it opens again when the broker says that it would
-(:attr:`~cluster_model.broker.control_plane_client.Control.listening`). A pause stops reading, as a garbage collection does:
-the kernel's buffers fill up. A machine without power says nothing to anybody until it is back.
+(:attr:`~cluster_model.broker.control_plane_client.Control.listening`). A pause stops reading, as a garbage collection
+does: the kernel's buffers fill up. A machine without power says nothing to anybody until it is back.
 """
 
 import asyncio

@@ -45,8 +45,8 @@ def warm(stage: Callable[[str], None]) -> jvm.Warm:
         found, note = jvm.search_java(Path(scratch), oldest=jvm.OLDEST_CACHE_JAVA)
         if os.environ.get("JAVA_HOME") and found.origin != "JAVA_HOME":
             raise ReportError(
-                f"JAVA_HOME is no Java {jvm.OLDEST_CACHE_JAVA} or newer, and only such a one can keep a cache: unset it to use "
-                f"Java {found.version} from {found.origin}"
+                f"JAVA_HOME is no Java {jvm.OLDEST_CACHE_JAVA} or newer, and only such a one can keep a cache: "
+                f"unset it to use Java {found.version} from {found.origin}"
             )
         file, part = jvm.cache_file(note, os.environ), jvm.partial_cache_file(root)
         try:

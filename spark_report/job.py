@@ -152,9 +152,9 @@ def run(
         made = _written(staging.path, story, formats, target)
         staging.publish()
     if "terminal" in formats:
-        from spark_report.render import text as terminal  # noqa: PLC0415
+        from spark_report.render import text  # noqa: PLC0415
 
-        terminal.show_in_terminal(console or Patient(), story)
+        text.show_in_terminal(console or Patient(), story)
     contradicted = tuple(session.session_id for session in story.sessions if session.disagreements)
     return Outcome(target, tuple(target / name for name in made), len(sessions), tuple(set_aside), contradicted)
 
@@ -209,27 +209,25 @@ def _written(directory: Path, story: Story, formats: Sequence[str], target: Path
 def _write(directory: Path, story: Story, formats: Sequence[str]) -> list[str]:
     """Write the formats that are files; their names, the page first."""
     from spark_report.model.comparison import all_tables  # noqa: PLC0415
-    from spark_report.render import html
-    from spark_report.render import output as files  # noqa: PLC0415
-    from spark_report.render import text as markdown
+    from spark_report.render import html, output, text  # noqa: PLC0415
 
     made = []
     tables = all_tables(story)
     if "html" in formats:
-        html.write_html(directory / files.HTML, story)
-        made.append(files.HTML)
+        html.write_html(directory / output.HTML, story)
+        made.append(output.HTML)
     if "markdown" in formats:
-        markdown.write_markdown(directory / files.MARKDOWN, story)
-        made.append(files.MARKDOWN)
+        text.write_markdown(directory / output.MARKDOWN, story)
+        made.append(output.MARKDOWN)
     if "json" in formats:
-        files.write_json(directory / files.JSON, story, tables)
-        made.append(files.JSON)
+        output.write_json(directory / output.JSON, story, tables)
+        made.append(output.JSON)
     if "parquet" in formats:
-        files.write_parquet(directory / files.TABLES, tables)
-        made.append(files.TABLES)
+        output.write_parquet(directory / output.TABLES, tables)
+        made.append(output.TABLES)
     if {"json", "parquet"} & set(formats):
-        files.write_dictionary(directory / files.DICTIONARY)
-        made.append(files.DICTIONARY)
+        output.write_dictionary(directory / output.DICTIONARY)
+        made.append(output.DICTIONARY)
     return made
 
 

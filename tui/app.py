@@ -339,7 +339,7 @@ class FloodmarkApp(App[None]):
         self.run_worker(self._export(), group="export", exclusive=True, exit_on_error=False)
 
     async def _export(self) -> None:
-        from tui.session.background_tasks import export_beside, export_recorded
+        from tui.session.background_tasks import export_beside, export_recorded  # noqa: PLC0415 - seldom wanted
 
         recorded = self.bridge.session.recorded
         if recorded is not None:

@@ -102,10 +102,7 @@ def welcome(_wish: Wish, asked: "Asked", _back: Wish | None) -> Left:
     """Show the page; leaving it without a choice ends the program."""
     from playbooks.errors import BAD_INPUT  # noqa: PLC0415 - only where something is wrong
     from tui.output.console import complain  # noqa: PLC0415 - only where something is wrong
-    from tui.program import (
-        UnusableError,  # noqa: PLC0415
-        check,  # noqa: PLC0415
-    )
+    from tui.program import UnusableError, check  # noqa: PLC0415
 
     try:
         chosen = check(asked.glyphs, asked.theme, asked.speed)
@@ -193,14 +190,14 @@ class WelcomeApp(App[Wish]):
 
     def _session_rows(self, paths: list[Path], room: int) -> tuple[Row, ...]:
         self._read()
-        from tui.viewmodel import playbook_pages as session_list  # noqa: PLC0415 - only when sessions are wanted
+        from tui.viewmodel import playbook_pages  # noqa: PLC0415 - only when sessions are wanted
 
-        entries = session_list.entries(paths, self._sessions, None)
+        entries = playbook_pages.entries(paths, self._sessions, None)
         if not paths:
             return (Row(((f"  {entries[0].text}", "quiet"),)),)
         self._first = first_shown(self._first, self._at, len(paths), room)
         return tuple(
-            session_list.row(entries[at], session_list.card(paths[at]), self.size.width, at == self._at)
+            playbook_pages.row(entries[at], playbook_pages.card(paths[at]), self.size.width, at == self._at)
             for at in range(self._first, min(self._first + room, len(paths)))
         )
 
@@ -221,10 +218,7 @@ class WelcomeApp(App[Wish]):
 
     def _look_at(self, path: Path) -> None:
         self._read()
-        from tui.session.playbook_choice import (
-            RefusedError,  # noqa: PLC0415 - the model is read for it
-            session_wish,  # noqa: PLC0415 - the model is read for it
-        )
+        from tui.session.playbook_choice import RefusedError, session_wish  # noqa: PLC0415 - the model is read for it
 
         try:
             self.exit(session_wish(path))

@@ -15,10 +15,10 @@ from cluster_model.clients.workload import sizes_of
 
 __all__ = [
     "ADMIN",
+    "NAME",
     "Answer",
     "AtBroker",
     "Describe",
-    "NAME",
     "Request",
     "sizes_of",
 ]

@@ -5,7 +5,7 @@ A *wire* is one direction of one connection. Two processes share a wire for most
 of a direction: latency, jitter and what faults add to them hold for each.
 
 A link can be *cut*: its packets are dropped. What is sent then is held, as the sender's TCP keeps and repeats it.
-What else faults do to it is a *trouble* (:mod:`cluster_model.kernel.link_faults`): what is sent then is carried by that.
+What else faults do to it is a *trouble* (:mod:`cluster_model.kernel.link_faults`), which then carries what is sent.
 """
 
 from collections.abc import Callable

@@ -15,8 +15,8 @@ from cluster_model.log.crash_recovery import TAILS, WRITTEN_BACK
 from cluster_model.log.record_keys import keys_of
 
 __all__ = [
-    "Lineages",
     "TAILS",
     "WRITTEN_BACK",
+    "Lineages",
     "keys_of",
 ]

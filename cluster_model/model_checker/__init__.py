@@ -11,16 +11,16 @@ from cluster_model.model_checker.transitions import ACTIONS, NOBODY, Bounds, Loc
 
 __all__ = [
     "ACTIONS",
-    "Bounds",
-    "Broken",
-    "Explored",
     "LOG_MATCHING",
-    "Local",
-    "Moves",
     "NOBODY",
     "STRONG_ISR",
     "STUCK",
+    "WEAK_ISR",
+    "Bounds",
+    "Broken",
+    "Explored",
+    "Local",
+    "Moves",
     "Search",
     "Step",
-    "WEAK_ISR",
 ]

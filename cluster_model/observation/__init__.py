@@ -35,6 +35,7 @@ from cluster_model.observation.views import (
 
 __all__ = [
     "ASKED",
+    "NARRATION",
     "BookView",
     "BrokerState",
     "BrokerView",
@@ -45,7 +46,6 @@ __all__ = [
     "LaneView",
     "LedgerView",
     "LogView",
-    "NARRATION",
     "OperationView",
     "PartitionView",
     "ProducerView",

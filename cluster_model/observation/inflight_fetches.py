@@ -1,7 +1,7 @@
 """What each follower of a partition asks of its leader right now, and where that question or its answer is.
 
-A picture for people, like those of :mod:`cluster_model.observation.views`: made when somebody looks, and nothing is changed by it.
-A fetcher asks for many partitions at once; a wire tells of one of them.
+A picture for people, like those of :mod:`cluster_model.observation.views`: made when somebody looks, and nothing is
+changed by it. A fetcher asks for many partitions at once; a wire tells of one of them.
 """
 
 from collections.abc import Iterable

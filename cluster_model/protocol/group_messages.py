@@ -1,7 +1,8 @@
 """What members, committers and administrators ask of a group coordinator, by Kafka's names (``GroupCoordinator``).
 
-Partitions are named as everywhere, ``orders-0``. ``error`` is a number of :class:`~cluster_model.protocol.errors.KafkaError`.
-An empty ``group_instance_id`` is that of a dynamic member, any other that of a static one (KIP-345).
+Partitions are named as everywhere, ``orders-0``. ``error`` is a number of
+:class:`~cluster_model.protocol.errors.KafkaError`. An empty ``group_instance_id`` is that of a dynamic member, any
+other that of a static one (KIP-345).
 """
 
 from typing import Final, NamedTuple

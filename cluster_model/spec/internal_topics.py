@@ -1,7 +1,8 @@
 """Kafka's own topics: ``__consumer_offsets`` and ``__transaction_state``, and the rules by which they are made.
 
 Kafka makes one when a coordinator is first looked for. A cluster here is formed with those that its clients need, so
-that they begin ready; what is missing nevertheless is made as in Kafka (:mod:`cluster_model.coordinators.group.auto_topic_creation`).
+that they begin ready; what is missing nevertheless is made as in Kafka
+(:mod:`cluster_model.coordinators.group.auto_topic_creation`).
 """
 
 from collections.abc import Mapping

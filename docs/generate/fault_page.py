@@ -10,8 +10,8 @@ from playbooks.units import duration_text
 
 _INTRODUCTION: Final = """# Faults
 
-What can go wrong, by family. This page is made from the catalogue (`python -m docs.generate.fault_page`), as are the sheet
-behind `f`, `floodmark faults` and the schema of playbooks.
+What can go wrong, by family. This page is made from the catalogue (`python -m docs.generate.fault_page`), as are the
+sheet behind `f`, `floodmark faults` and the schema of playbooks.
 
 A step of a [playbook](playbooks.md) injects a fault on a target; `for` heals it after a time, a step `heal: NAME` or
 `heal: all` at any time, and settling heals what is left. On the screen `f` and the fault's key inject it, with its

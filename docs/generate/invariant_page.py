@@ -13,7 +13,8 @@ from playbooks.text import safe, table_text
 _INTRODUCTION: Final = """# Invariants
 
 What the protocol promises, each looked at by the checker at the first event that can break it. This page is made from
-the checker's own registry (`python -m docs.generate.invariant_page > docs/invariants.md`), as is `floodmark invariants`.
+the checker's own registry (`python -m docs.generate.invariant_page > docs/invariants.md`), as is
+`floodmark invariants`.
 
 All of them are checked under every version. A version that never promised one is known for breaking it: such a
 violation says which KIP mended it, and in which version. What no version is known for must not happen. In a

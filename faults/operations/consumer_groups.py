@@ -254,8 +254,8 @@ class Resetting(Looking):
         except ResetError as wrong:
             hands.end(job, "INVALID_REQUEST", str(wrong))
             return
-        for warning in warnings:
-            hands.progress(job, warning)
+        for text in warnings:
+            hands.progress(job, text)
         if not offsets:
             hands.end(job, "", "there is nothing to reset")
             return

@@ -1,6 +1,7 @@
 """Runs as rows of a table: the Parquet files that a campaign on Spark keeps them in, beside ``runs.jsonl``.
 
-A column for each field of :class:`playbooks.campaign.run_rows.Row`; what a run drew stays the JSON text that it is there.
+A column for each field of :class:`playbooks.campaign.run_rows.Row`; what a run drew stays the JSON text that it is
+there.
 """
 
 import json

@@ -13,12 +13,12 @@ from playbooks.diagnosis.remedies import SEEDS, Remedy, Rescue
 from playbooks.diagnosis.why import Case, Explained, Why, WhyError, at_the_end, case_of, explain, findings_of
 
 __all__ = [
+    "SEEDS",
     "Case",
     "Explained",
     "NoReturn",
     "Remedy",
     "Rescue",
-    "SEEDS",
     "Why",
     "WhyError",
     "at_the_end",

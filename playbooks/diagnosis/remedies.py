@@ -1,8 +1,7 @@
 """What would have saved it: the session once more with one thing set otherwise, and what that would have cost.
 
-Every change (:mod:`playbooks.diagnosis.remedies`) is run with the same seed, steps and operator's actions. It *saves* if
-nothing of the finding's kind is left, *helps* if there is less by a tenth
-or more and that is no chance of one seed. Its price is what the session
+Every change is run with the same seed, steps and operator's actions. It *saves* if nothing of the finding's kind is
+left, *helps* if there is less by a tenth or more and that is no chance of one seed. Its price is what the session
 rejects more, records that failed or whose outcome nobody knows, and for how much longer clients are refused. A session
 that does not come to its end the same way, because a step waited in vain, is inconclusive and proves nothing.
 

@@ -1,8 +1,8 @@
 """Where two event logs part: the first event of the cluster that differs, and the first line of the playbook.
 
-What the playbook did and found (:data:`~cluster_model.observation.event_log.NARRATION`) stands among the events, but is no part of what
-happened to the cluster, so the two are compared apart: a session and the playbook that was made of it differ in the
-one, and are the same in the other.
+What the playbook did and found (:data:`~cluster_model.observation.event_log.NARRATION`) stands among the events, but
+is no part of what happened to the cluster, so the two are compared apart: a session and the playbook that was made of
+it differ in the one, and are the same in the other.
 """
 
 import difflib

@@ -26,6 +26,7 @@ from playbooks.model.step_text import (
 )
 
 __all__ = [
+    "SEED",
     "Axis",
     "Cell",
     "Expectation",
@@ -35,7 +36,6 @@ __all__ = [
     "Playbook",
     "Ranges",
     "RecordName",
-    "SEED",
     "Step",
     "action_of",
     "allowed_text",

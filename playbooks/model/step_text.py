@@ -8,7 +8,7 @@ from typing import Any, Final, cast
 from cluster_model.manual import MANUAL_VERBS
 from faults.catalogue import CATALOGUE
 from faults.declarations import NUMERIC, OPERATIONS, Action, Fault, Param, Value, Verb, percent, written
-from faults.declarations import SECOND as SECOND_FAULT
+from faults.declarations import SECOND as SECOND_US
 from playbooks.model.playbook import Playbook, Step, Trigger
 from playbooks.units import duration_text, size_text, throughput_text
 
@@ -40,7 +40,7 @@ _TARGETS: Final[Mapping[str, str]] = {
 """A target that makes sense in documentation, by whom a fault is for."""
 
 _VALUES: Final[Mapping[str, Value]] = {
-    "duration": 5 * SECOND_FAULT,
+    "duration": 5 * SECOND_US,
     "percent": 50_000,
     "size": 64 * 1024,
     "throughput": 375_000,
@@ -110,7 +110,7 @@ def example_step(fault: Fault) -> str:
     if fault.example or not fault.target:
         lines.append(f"target: {example_target(fault)}")
     if fault.lasting:
-        lines.append(f"for: {duration_text(fault.usual_for_us if fault.usual_for_us > 0 else 30 * SECOND_FAULT)}")
+        lines.append(f"for: {duration_text(fault.usual_for_us if fault.usual_for_us > 0 else 30 * SECOND_US)}")
     lines += [f"{param.name}: {example_value(param)}" for param in fault.params if _is_told(param)]
     return "- " + "\n  ".join(lines) + "\n"
 

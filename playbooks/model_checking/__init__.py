@@ -11,10 +11,10 @@ The presets are the YAML files in `presets`.
 from playbooks.model_checking.exploration import LIMITS, MEANINGS, PRESETS, Exploration, find, playbook, presets
 
 __all__ = [
-    "Exploration",
     "LIMITS",
     "MEANINGS",
     "PRESETS",
+    "Exploration",
     "find",
     "playbook",
     "presets",

@@ -275,9 +275,8 @@ def _expectations() -> Iterator[Told]:
 
 # JSON Schema of playbooks, for editors; made from the tables that the loader reads by.
 #
-# ``python -m playbooks.parser.playbook_keys`` prints it. It describes form: that a broker exists, or that a condition makes
-# sense, only
-# the loader can tell.
+# ``python -m playbooks.parser.playbook_keys`` prints it. It describes form: that a broker exists, or that a condition
+# makes sense, only the loader can tell.
 
 
 DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"

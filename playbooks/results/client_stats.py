@@ -13,7 +13,7 @@ from typing import Any, Final
 from cluster_model import cluster_overview
 from cluster_model.cluster import Cluster
 from cluster_model.coordinators.group import State, Table, member_table, offset_table, state_table
-from cluster_model.coordinators.group import partitions_of as partitions_of_consumer_groups_tool
+from cluster_model.coordinators.group import partitions_of as group_partitions
 from cluster_model.observation import ClusterView, GroupView, ProducerView
 from cluster_model.protocol.errors import ModelError
 from cluster_model.protocol.events import CRASH, OUT_OF_MEMORY, POWER_LOSS
@@ -740,9 +740,7 @@ def offsets(cluster: Cluster, group: DescribedGroup) -> Table:
     """The table of ``--describe``; LOG-END-OFFSET is the true high watermark."""
     found = cluster_overview.known(cluster, group.group_id)
     committed = {} if found is None else {name: value.offset for name, value in found.offsets.committed.items()}
-    return offset_table(
-        group, committed, _ends(cluster, partitions_of_consumer_groups_tool(group, committed)), cluster.name_of
-    )
+    return offset_table(group, committed, _ends(cluster, group_partitions(group, committed)), cluster.name_of)
 
 
 def _ends(cluster: Cluster, partitions: Iterable[str]) -> dict[str, int]:

@@ -25,11 +25,11 @@ from playbooks.session_format.session_files import (
 from playbooks.session_format.session_finder import find_session, goes_away
 
 __all__ = [
-    "BundleError",
     "DIRECTORY_PREFIX",
+    "SUFFIX",
+    "BundleError",
     "Fsync",
     "LayoutError",
-    "SUFFIX",
     "SessionError",
     "find_session",
     "goes_away",

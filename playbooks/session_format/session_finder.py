@@ -28,10 +28,7 @@ def find_session(text: str, root: Path) -> Path:
         if path.is_dir():
             return path
     if Path(text).is_file():
-        from playbooks.session_format.bundle import (
-            is_bundle,  # noqa: PLC0415 - who has no bundle unzips nothing
-            open_bundle,  # noqa: PLC0415 - who has no bundle unzips nothing
-        )
+        from playbooks.session_format.bundle import is_bundle, open_bundle  # noqa: PLC0415 - who has no bundle unzips nothing
 
         if is_bundle(Path(text)):
             return open_bundle(Path(text), _scratch())

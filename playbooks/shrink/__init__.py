@@ -28,6 +28,8 @@ from playbooks.shrink.shrinker import (
 )
 
 __all__ = [
+    "STOPPED",
+    "WHOLE",
     "Bench",
     "Budget",
     "Found",
@@ -37,13 +39,11 @@ __all__ = [
     "NothingWrongError",
     "Origin",
     "Row",
-    "STOPPED",
     "Search",
     "ShrinkError",
     "Shrunk",
     "Size",
     "Verdict",
-    "WHOLE",
     "digest",
     "flow",
     "judged",

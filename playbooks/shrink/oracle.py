@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Final
 
-from cluster_model.checker.root_cause import LOST as LOST_FINDINGS
+from cluster_model.checker.root_cause import LOST as LOST_FINDING
 from cluster_model.protocol.errors import ModelError
 from cluster_model.protocol.events import (
     AdminAnswered,
@@ -178,7 +178,7 @@ def _run(session: Session | ManualSession, watch: _Watch, *, cut: bool) -> bool:
 
 
 _WORST: tuple[tuple[str, str], ...] = (
-    (FINDING, f"{LOST_FINDINGS}/"), (VIOLATION, ""), (FINDING, ""), (ANOMALY, ""), (OVERDUE, ""), (EXPECTATION, ""),
+    (FINDING, f"{LOST_FINDING}/"), (VIOLATION, ""), (FINDING, ""), (ANOMALY, ""), (OVERDUE, ""), (EXPECTATION, ""),
 )  # fmt: skip
 """Kinds of keys, the worst first."""
 

@@ -47,10 +47,7 @@ def pytest_configure(config: pytest.Config) -> None:
         raise pytest.UsageError(f"--floodmark-seed: found {seed}, allowed is 0 or more")
     given = config.getoption("--floodmark-set")
     if given:
-        from playbooks.parser.settings import (
-            SettingError,  # noqa: PLC0415
-            parse_setting,  # noqa: PLC0415
-        )
+        from playbooks.parser.settings import SettingError, parse_setting  # noqa: PLC0415
 
         try:
             dict(parse_setting(text) for text in given)
@@ -92,10 +89,7 @@ class PlaybookFile(pytest.File):
 
     def collect(self) -> Iterator["PlaybookItem"]:
         """Read it; every mistake in it is told, with its place."""
-        from playbooks.testing.playbook_case import (
-            CaseError,  # noqa: PLC0415
-            cases_of,  # noqa: PLC0415
-        )
+        from playbooks.testing.playbook_case import CaseError, cases_of  # noqa: PLC0415
 
         config = self.config
         try:
@@ -128,10 +122,7 @@ class PlaybookItem(pytest.Item):
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
         """What was expected and what was found, instead of a traceback."""
-        from playbooks.testing.playbook_case import (
-            CaseError,  # noqa: PLC0415
-            Failed,  # noqa: PLC0415
-        )
+        from playbooks.testing.playbook_case import CaseError, Failed  # noqa: PLC0415
 
         if isinstance(excinfo.value, (Failed, CaseError)):
             return str(excinfo.value)

@@ -12,11 +12,11 @@ from playbooks.timetravel.branches import MAIN, Branch, Branches, Growing, Other
 from playbooks.timetravel.history_view import LookingBack, Reopened
 
 __all__ = [
+    "MAIN",
     "Branch",
     "Branches",
     "Growing",
     "LookingBack",
-    "MAIN",
     "Otherwise",
     "Reopened",
 ]

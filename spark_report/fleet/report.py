@@ -12,10 +12,22 @@ from pyspark.sql import functions as F  # noqa: N812
 from rich.console import Console
 
 from spark_report.fleet import render
-from spark_report.fleet import tables as changes
 from spark_report.fleet.render import FleetStory, ordered, sentences, verdict
 from spark_report.fleet.sources import RUNS, Source, look, runs_of
-from spark_report.fleet.tables import FORMATS, HTML, JSON, MARKDOWN, TABLES, TERMINAL, words_of
+from spark_report.fleet.tables import (
+    FORMATS,
+    HTML,
+    JSON,
+    MARKDOWN,
+    TABLES,
+    TERMINAL,
+    changes,
+    fault_pairs,
+    finding_rates,
+    ranked_settings,
+    recovery_times,
+    words_of,
+)
 from spark_report.job import Patient, Wanted
 from spark_report.model.format import several
 from spark_report.render.output import TABLES as FOLDER
@@ -94,13 +106,13 @@ def compute(
     union: DataFrame = reduce(lambda one, other: one.unionByName(other), frames, spark.createDataFrame([], RUNS))
     runs = union.persist()
     try:
-        found = changes.finding_rates(runs)
+        found = finding_rates(runs)
         made = {
             "fleet_findings": found,
-            "fleet_times": changes.recovery_times(runs),
-            "fleet_pairs": changes.fault_pairs(runs),
-            "fleet_settings": changes.ranked_settings(runs),
-            **({"fleet_changes": changes.changes(found, runs, baseline)} if baseline else {}),
+            "fleet_times": recovery_times(runs),
+            "fleet_pairs": fault_pairs(runs),
+            "fleet_settings": ranked_settings(runs),
+            **({"fleet_changes": changes(found, runs, baseline)} if baseline else {}),
         }
         tables = {name: _answer(name, frame) for name, frame in made.items()}
         counted = runs.groupBy("fleet").agg(
@@ -119,13 +131,12 @@ def _answer(name: str, frame: "DataFrame") -> Any:
 
 
 def _write(folder: Path, story: FleetStory, formats: Sequence[str]) -> None:
-    from spark_report.fleet import render as html  # noqa: PLC0415 - Plotly's script is not for every format
-    from spark_report.fleet import render as markdown  # noqa: PLC0415 - Plotly's script is not for every format
+    from spark_report.fleet.render import html_page, markdown_page  # noqa: PLC0415 - Plotly's script is not for every format
 
     if "html" in formats:
-        (folder / HTML).write_text(html.html_page(story), encoding="utf-8")
+        (folder / HTML).write_text(html_page(story), encoding="utf-8")
     if "md" in formats:
-        (folder / MARKDOWN).write_text(markdown.markdown_page(story), encoding="utf-8")
+        (folder / MARKDOWN).write_text(markdown_page(story), encoding="utf-8")
     if "json" in formats:
         (folder / JSON).write_text(json.dumps(document(story), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     if "parquet" in formats:

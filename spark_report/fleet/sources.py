@@ -15,7 +15,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from cluster_model.protocol.events import DATA_KINDS
 from playbooks.campaign.parquet_rows import DDL
 from playbooks.campaign.store import CAMPAIGN, GRID, PARTS, CampaignError, kept_in, read_head
-from playbooks.campaign.store import RUNS as RUNS_STORE
+from playbooks.campaign.store import RUNS as RUNS_FILE
 from playbooks.campaign.workloads.fuzz_workload import PLAN, PlanError, read_plan
 from playbooks.campaign.workloads.grid_workload import GridPlan
 from playbooks.errors import counted
@@ -42,8 +42,8 @@ def read_runs(spark: "SparkSession", folder: Somewhere) -> "DataFrame":
     frames: list[DataFrame] = []
     if any((folder / PARTS).glob("*.parquet")):
         frames.append(spark.read.schema(DDL).parquet(spelled(folder / PARTS)))
-    if (folder / RUNS_STORE).is_file() and (folder / RUNS_STORE).stat().st_size:
-        frames.append(spark.read.schema(DDL).json(spelled(folder / RUNS_STORE)))
+    if (folder / RUNS_FILE).is_file() and (folder / RUNS_FILE).stat().st_size:
+        frames.append(spark.read.schema(DDL).json(spelled(folder / RUNS_FILE)))
     if not frames:
         return spark.createDataFrame([], DDL)
     # A task that was tried again, or another engine, may have done a run twice: the rows are the same.

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import pyarrow as pa
-from pyspark.sql import functions as F  # noqa: N812 - the name every Spark program gives it  # noqa: N812
+from pyspark.sql import functions as F  # noqa: N812 - the name every Spark program gives it
 from pyspark.sql import types as T  # noqa: N812
 from pyspark.sql.pandas.types import from_arrow_schema
 

@@ -108,7 +108,10 @@ def collect(paths: Iterable[Somewhere]) -> tuple[list[Recorded], list[SetAside]]
 
 
 def look_at(path: Somewhere) -> Recorded:
-    """Look at one session directory. Raises :class:`playbooks.session_format.session_files.LayoutError` when it cannot be read."""
+    """Look at one session directory.
+
+    Raises :class:`playbooks.session_format.session_files.LayoutError` when it cannot be read.
+    """
     if isinstance(path, HadoopPath) and path.trouble:
         raise session_files.LayoutError(f"{path}: {path.trouble}")
     if not path.exists():
@@ -251,7 +254,8 @@ def _damage(path: Somewhere, manifest: session_files.Manifest) -> str:
     if not path.exists():
         return f"{path}: not found"
     if _digest(path) != seal.sha256:
-        return f"{path}: damaged: {path.stat().st_size} bytes that are not the {seal.bytes} sealed in {session_files.MANIFEST}"
+        size = path.stat().st_size
+        return f"{path}: damaged: {size} bytes that are not the {seal.bytes} sealed in {session_files.MANIFEST}"
     try:
         table = pq.ParquetFile(_opened(path))
     except (pa.ArrowException, OSError) as error:

@@ -378,7 +378,7 @@ MOST_FAULT_LANES: Final = 10
 MOST_GROUPS: Final = 3
 """Groups whose lag is drawn in one lane, those that were furthest behind."""
 OTHER_FAULTS: Final = "other faults"
-_LANE_PX_LANES: Final = 24
+_LANE_PX: Final = 24
 _SECOND_US: Final = 1_000_000
 _FALSE_MISSES: Final = 1e-9
 
@@ -425,7 +425,7 @@ class _Lanes:
         axis = self.axis
         layout = {
             "barmode": "overlay",
-            "height": 76 + _LANE_PX_LANES * max(1, len(self.labels)),
+            "height": 76 + _LANE_PX * max(1, len(self.labels)),
             "showlegend": False,
             "hovermode": "closest",
             "margin": {"l": 8, "r": 12, "t": 8, "b": 44},

@@ -20,9 +20,18 @@ from spark_report.model.comparison import compare
 from spark_report.model.format import clean, duration, number, several, share
 from spark_report.model.report import Row, SessionStory, Story, Tone, headline, overall, sentences, tone
 from spark_report.render import charts, tables
-from spark_report.render import sections as comparison_tables
 from spark_report.render.charts import Figure
-from spark_report.render.sections import Section, key_figures, sections, shown_sessions
+from spark_report.render.sections import (
+    Section,
+    comparison_baseline,
+    comparison_changes,
+    comparison_extremes,
+    comparison_legend,
+    comparison_matrix,
+    key_figures,
+    sections,
+    shown_sessions,
+)
 from spark_report.render.tables import View
 
 # A chart as a still picture: the same figure that Plotly draws, as inline SVG, for paper and for pages without
@@ -418,15 +427,15 @@ def embedded(figure: dict[str, Any]) -> Markup:
 
 def _comparison(story: Story) -> dict[str, Any]:
     compared = compare(story)
-    matrix = comparison_tables.comparison_matrix(story, compared)
-    changes = comparison_tables.comparison_changes(story, compared)
+    matrix = comparison_matrix(story, compared)
+    changes = comparison_changes(story, compared)
     return {
         "overview": tables.overview(story),
-        "legend": comparison_tables.comparison_legend(story),
-        "against": comparison_tables.comparison_baseline(story, compared),
+        "legend": comparison_legend(story),
+        "against": comparison_baseline(story, compared),
         "changes": changes,
         "matrix": matrix,
-        "extremes": comparison_tables.comparison_extremes(story, compared) if not matrix else None,
+        "extremes": comparison_extremes(story, compared) if not matrix else None,
     }
 
 

@@ -13,9 +13,18 @@ from playbooks.text import escaped, table_text
 from spark_report.model.comparison import compare
 from spark_report.model.format import clean, several
 from spark_report.model.report import SessionStory, Story, headline, overall, sentences, tone
-from spark_report.render import sections as comparison_tables
 from spark_report.render import tables
-from spark_report.render.sections import Section, key_figures, sections, shown_sessions
+from spark_report.render.sections import (
+    Section,
+    comparison_baseline,
+    comparison_changes,
+    comparison_extremes,
+    comparison_legend,
+    comparison_matrix,
+    key_figures,
+    sections,
+    shown_sessions,
+)
 from spark_report.render.tables import View
 
 TERMINAL_MOST_ROWS: Final = 12
@@ -48,12 +57,12 @@ def show_in_terminal(console: Console, story: Story) -> None:
 
 def _terminal_comparison(console: Console, story: Story) -> None:
     compared = compare(story)
-    if said := comparison_tables.comparison_baseline(story, compared):
+    if said := comparison_baseline(story, compared):
         console.print(_plain(f"\n{said}", "bold"))
     beside = len(story.sessions) <= MOST_BESIDE
     views = (
-        comparison_tables.comparison_changes(story, compared),
-        (comparison_tables.comparison_matrix if beside else comparison_tables.comparison_extremes)(story, compared),
+        comparison_changes(story, compared),
+        (comparison_matrix if beside else comparison_extremes)(story, compared),
     )
     for view in views:
         if view:
@@ -189,15 +198,15 @@ def _blocks(story: Story) -> Iterator[str]:
 
 def _markdown_comparison(story: Story) -> Iterator[str]:
     compared = compare(story)
-    yield _markdown_table(comparison_tables.comparison_legend(story), len(story.sessions))
-    if said := comparison_tables.comparison_baseline(story, compared):
+    yield _markdown_table(comparison_legend(story), len(story.sessions))
+    if said := comparison_baseline(story, compared):
         yield f"**{escaped(said)}**\n"
-    matrix = comparison_tables.comparison_matrix(story, compared)
-    for view in (comparison_tables.comparison_changes(story, compared), matrix):
+    matrix = comparison_matrix(story, compared)
+    for view in (comparison_changes(story, compared), matrix):
         if view:
             yield _titled(view, 40)
     if not matrix:
-        yield _titled(comparison_tables.comparison_extremes(story, compared), 40)
+        yield _titled(comparison_extremes(story, compared), 40)
 
 
 def _markdown_session(story: SessionStory, letter: str) -> Iterator[str]:

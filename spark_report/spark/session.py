@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from spark_report.spark import jvm
-from spark_report.spark import master as interrupts
+from spark_report.spark import master as spark_master
 from spark_report.spark.errors import JobError, ReportError, first_line, jvm_gone, known
 from spark_report.spark.jvm import Java, find_java
 
@@ -245,29 +245,29 @@ def start(
     if under_spark_submit():
         from pyspark.sql import SparkSession  # noqa: PLC0415 - a quarter of a second that bad input need not wait for
 
-        with interrupts.py4j_silent():
-            with interrupts.interrupt_handler_kept():
+        with spark_master.py4j_silent():
+            with spark_master.interrupt_handler_kept():
                 spark = SparkSession.builder.getOrCreate()
             keep_names(spark)
             try:
                 yield Started(spark, "spark-submit", None)
             finally:
-                with interrupts.interrupt_ignored():
+                with spark_master.interrupt_ignored():
                     spark.stop()
         return
     expected = MANY_EVENTS if events is None else events
-    master, option = interrupts.choose_master(master)
+    master, option = spark_master.choose_master(master)
     if master is not None:
-        interrupts.check_master(master, option)
-    if master is not None and interrupts.is_connect(master):
+        spark_master.check_master(master, option)
+    if master is not None and spark_master.is_connect(master):
         if memory is not None:
-            raise ReportError(f"--memory: found with {interrupts.masked_master(master)}, which has a heap already")
-        with interrupts.connect_session(master, option, _of_session(expected)) as spark:
-            yield Started(spark, f"Spark Connect at {interrupts.masked_master(master)}", None)
+            raise ReportError(f"--memory: found with {spark_master.masked_master(master)}, which has a heap already")
+        with spark_master.connect_session(master, option, _of_session(expected)) as spark:
+            yield Started(spark, f"Spark Connect at {spark_master.masked_master(master)}", None)
         return
     with _scratch() as scratch:
         java = training.java if training else find_java(scratch)
-        with _environment(java, local=interrupts.is_local(master)), interrupts.py4j_silent():
+        with _environment(java, local=spark_master.is_local(master)), spark_master.py4j_silent():
             settings = _settings(master, expected, scratch, cache_options(java, training))
             much = expected >= SMALL_EVENTS
             spark, jvm = _launch(settings | ({"spark.driver.memory": memory} if memory else {}), scratch)
@@ -277,7 +277,7 @@ def start(
                     origin = f"Java {java.version} from {java.origin}{', warm' if java.cache and not much else ''}"
                     yield Started(spark, origin, scratch / "spark.log", jvm, _cold(java) and not much, watch)
             finally:
-                with interrupts.interrupt_ignored():
+                with spark_master.interrupt_ignored():
                     _stop(spark, jvm)
 
 
@@ -294,7 +294,7 @@ def _scratch() -> Iterator[Path]:
 
 
 def _watch(spark: "SparkSession", master: str | None, stack: contextlib.ExitStack) -> Watch | None:
-    if master is None or not interrupts.is_standalone(master):
+    if master is None or not spark_master.is_standalone(master):
         return None
     watch = Watch(spark.sparkContext)
     stack.enter_context(watch.watching())
@@ -384,7 +384,7 @@ def cache_options(java: Java, training: Training | None) -> list[str]:
 
 def cores(spark: "SparkSession") -> int:
     """How many tasks run at a time."""
-    if not interrupts.is_connected(spark):
+    if not spark_master.is_connected(spark):
         return int(spark.sparkContext.defaultParallelism)
     from pyspark.sql import functions as F  # noqa: N812, PLC0415 - see start
 
@@ -394,7 +394,7 @@ def cores(spark: "SparkSession") -> int:
 
 def cancel(spark: "SparkSession") -> None:
     """End whatever runs."""
-    if interrupts.is_connected(spark):
+    if spark_master.is_connected(spark):
         spark.interruptAll()
     else:
         spark.sparkContext.cancelAllJobs()
@@ -402,7 +402,7 @@ def cancel(spark: "SparkSession") -> None:
 
 def shares_this_python(spark: "SparkSession") -> bool:
     """Whether tasks run with the very Python that this is, and so have floodmark."""
-    return not interrupts.is_connected(spark) and interrupts.is_local(spark.conf.get("spark.master"))
+    return not spark_master.is_connected(spark) and spark_master.is_local(spark.conf.get("spark.master"))
 
 
 def _settings(master: str | None, events: int, scratch: Path, cache: list[str]) -> dict[str, str]:
@@ -420,10 +420,10 @@ def _settings(master: str | None, events: int, scratch: Path, cache: list[str]) 
         "spark.sql.warehouse.dir": str(scratch / "warehouse"),
         "spark.driver.extraJavaOptions": _java_options(events, scratch, cache),
     }
-    if interrupts.is_here(master):
+    if spark_master.is_here(master):
         # Without these the driver opens a port on every interface.
         settings |= {"spark.driver.bindAddress": _LOOPBACK, "spark.driver.host": _LOOPBACK}
-    if interrupts.is_local(master):
+    if spark_master.is_local(master):
         settings |= {
             "spark.driver.memory": _memory(),
             "spark.local.dir": str(scratch / "local"),
@@ -478,11 +478,11 @@ def _launch(settings: dict[str, str], scratch: Path) -> tuple["SparkSession", "s
     conf = SparkConf(loadDefaults=False).setAll(list(settings.items()))
     jvm: subprocess.Popen[bytes] | None = None
     try:
-        with log.open("ab") as sink, interrupts.interrupt_deferred():
+        with log.open("ab") as sink, spark_master.interrupt_deferred():
             launch: Any = launch_gateway  # untyped in PySpark
             gateway = launch(conf, {"stdout": sink, "stderr": sink})
             jvm = gateway.proc
-        with interrupts.interrupt_handler_kept():
+        with spark_master.interrupt_handler_kept():
             context = SparkContext(conf=conf, gateway=gateway)
         spark = SparkSession(context)
         keep_names(spark)
@@ -491,7 +491,7 @@ def _launch(settings: dict[str, str], scratch: Path) -> tuple["SparkSession", "s
         # Asked of Java, so before the JVM ends.
         said = known(error, _end_of(log)) or first_line(error)
         if jvm is not None:
-            with interrupts.interrupt_ignored():
+            with spark_master.interrupt_ignored():
                 _end(jvm)
         if isinstance(error, Exception):
             raise _not_started(said, settings["spark.master"], keep_log(log)) from error
@@ -527,6 +527,6 @@ def _end(jvm: "subprocess.Popen[bytes]") -> None:
 
 
 def _not_started(said: str, master: str, log: Path | None) -> Exception:
-    if interrupts.is_local(master):
+    if spark_master.is_local(master):
         return JobError(f"Spark did not start: {said}; its log is {log}")
     return ReportError(f"--master: Spark did not start on {master}: {said}; its log is {log}")

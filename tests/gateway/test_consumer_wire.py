@@ -61,8 +61,8 @@ class Group:
 
     def commit(self, member: str, epoch: int, offset: int, version: int = 9, group: str = "g") -> int:
         topics = [{"name": "orders", "partitions": [{"partition_index": 0, "committed_offset": offset}]}]
-        answer = self.wire.ask(self.place(group), api_versions.OFFSET_COMMIT, version, member, group_id=group, member_id=member,
-                               generation_id_or_member_epoch=epoch, topics=topics)  # fmt: skip
+        answer = self.wire.ask(self.place(group), api_versions.OFFSET_COMMIT, version, member, group_id=group,
+                               member_id=member, generation_id_or_member_epoch=epoch, topics=topics)  # fmt: skip
         return int(answer.topics[0].partitions[0].error_code)
 
     def committed(self, member: str | None, epoch: int) -> tuple[int, int]:

@@ -139,8 +139,8 @@ def test_what_another_process_finds_open_is_aborted_and_never_acknowledged() -> 
 def test_what_was_about_to_be_committed_then_is_unknown() -> None:
     shop = Shop()
     shop.send(b"a", 0)
-    shop.wire.ask(shop.at, api_versions.END_TXN, 5, transactional_id="none", producer_id=shop.pid, producer_epoch=shop.epoch,
-                  committed=True)  # fmt: skip
+    shop.wire.ask(shop.at, api_versions.END_TXN, 5, transactional_id="none", producer_id=shop.pid,
+                  producer_epoch=shop.epoch, committed=True)  # fmt: skip
     shop.pid, shop.epoch = shop.begin()
     ledger = shop.wire.close().ledger
     assert (ledger.acked, ledger.aborted, ledger.unknown) == (0, 0, 1)

@@ -26,7 +26,8 @@ HEAVY = (
 )  # fmt: skip
 LATER = (
     "cluster_model.controller.zookeeper.control_plane", "cluster_model.manual.cluster",
-    "playbooks.safety_check.question", "playbooks.engine.manual_session", "playbooks.library.index", "playbooks.export.session_steps",
+    "playbooks.safety_check.question", "playbooks.engine.manual_session", "playbooks.library.index",
+    "playbooks.export.session_steps",
     "tui.palette", "tui.screens.finding", "tui.screens.modes.clients", "tui.screens.help", "tui.screens.modes.log",
     "tui.screens.modes.playbooks", "tui.screens.modes.report", "tui.screens.settings", "tui.screens.modes.timeline",
     "tui.settings.settings_file", "tui.tour", "tui.session.typed_commands", "tui.session.playbook_choice",

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from playbooks.results.client_stats import ClientBooks
 from tests.tui import fake_views
 from tui.screens import cluster
-from tui.terminal import format, frame_clock, glyphs
+from tui.terminal import format as formats
+from tui.terminal import frame_clock, glyphs
 from tui.viewmodel import fault_sheet, log_view, partition_matrix, side_panes, status_bar
 from tui.viewmodel.timeline.event_feed import Rates
 
@@ -361,7 +362,7 @@ def test_below_the_smallest_size_nothing_is_placed():
     ("at_us", "text"), [(0, "00:00.000"), (53_412_999, "00:53.412"), (3_600_000_000, "1:00:00.000"), (-1, "00:00.000")]
 )
 def test_the_clock(at_us, text):
-    assert format.clock(at_us) == text
+    assert formats.clock(at_us) == text
 
 
 @pytest.mark.parametrize(
@@ -369,12 +370,12 @@ def test_the_clock(at_us, text):
     [(250, "250us"), (4_000, "4ms"), (18_200_000, "18.2s"), (185_000_000, "3m05s")],
 )
 def test_durations(span, text):
-    assert format.duration(span) == text
+    assert formats.duration(span) == text
 
 
 @given(st.integers(-99_999, 9_999_999_999))
 def test_counts_stay_short(number):
-    assert len(format.count(number)) <= 6
+    assert len(formats.count(number)) <= 6
 
 
 def test_speeds_go_up_and_down_the_same_ladder():
@@ -389,21 +390,22 @@ def test_speeds_go_up_and_down_the_same_ladder():
 
 
 def test_names_are_cut_to_a_few():
-    assert format.names(["a", "b", "c"]) == "a, b, c"
-    assert format.names(["a", "b", "c", "d", "e"]) == "a, b +3"
+    assert formats.names(["a", "b", "c"]) == "a, b, c"
+    assert formats.names(["a", "b", "c", "d", "e"]) == "a, b +3"
 
 
 def test_parameters_are_told_in_units_and_without_those_that_do_nothing():
-    assert format.parameters("lag", "latency=250000 jitter=0 direction=both") == "latency 250ms"
+    assert formats.parameters("lag", "latency=250000 jitter=0 direction=both") == "latency 250ms"
     assert (
-        format.parameters("lag", "latency=2000000 jitter=5000 direction=out") == "latency 2s, jitter 5ms, direction out"
+        formats.parameters("lag", "latency=2000000 jitter=5000 direction=out")
+        == "latency 2s, jitter 5ms, direction out"
     )
-    assert format.parameters("unheard of", "x=1") == "x=1"
+    assert formats.parameters("unheard of", "x=1") == "x=1"
 
 
 @pytest.mark.parametrize(("value", "text"), [(0.25, "0.25"), (1.0, "1"), (2.5, "2.5"), (1000.0, "1000")])
 def test_speeds_as_text(value, text):
-    assert format.speed(value) == text
+    assert formats.speed(value) == text
 
 
 # -- choosing glyphs ------------------------------------------------------------------------------------------------

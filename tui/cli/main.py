@@ -149,12 +149,7 @@ def _screen(
     if context.invoked_subcommand is not None:
         return
     from tui.program import Asked, perform  # noqa: PLC0415
-    from tui.session.destination import (
-        PLAYBOOK,  # noqa: PLC0415
-        SANDBOX,  # noqa: PLC0415
-        WELCOME,  # noqa: PLC0415
-        Wish,  # noqa: PLC0415
-    )
+    from tui.session.destination import PLAYBOOK, SANDBOX, WELCOME, Wish  # noqa: PLC0415
 
     wish = Wish(PLAYBOOK, playbook or SANDBOX, seed)
     if playbook is None and seed is None:
@@ -244,10 +239,7 @@ def _export(
 
     Exit code 0: there is one, and it comes to the same digest. 1: it does not. 2: bad input; nothing is written.
     """
-    from tui.cli.sessions.recorded import (
-        Export,  # noqa: PLC0415
-        run_export,  # noqa: PLC0415
-    )
+    from tui.cli.sessions.recorded import Export, run_export  # noqa: PLC0415
 
     _end(lambda: run_export(Export(session, out, name, force, bundle)))
 
@@ -264,10 +256,7 @@ def _open(
     Exit code 0: it was looked at. 1: it came out differently. 2: it cannot be read, or there is no terminal.
     """
     from tui.program import Asked, perform  # noqa: PLC0415
-    from tui.session.destination import (
-        SESSION,  # noqa: PLC0415
-        Wish,  # noqa: PLC0415
-    )
+    from tui.session.destination import SESSION, Wish  # noqa: PLC0415
 
     _end(lambda: perform(Wish(SESSION, session), Asked(None, glyphs, theme, speed)))
 
@@ -362,9 +351,9 @@ def main() -> None:
         complain(f"nested too deeply: {error}")
         raise SystemExit(BAD_INPUT) from None
     except Exception as error:
-        from tui.output import session_end as crash  # noqa: PLC0415
+        from tui.output import session_end  # noqa: PLC0415
 
-        raise SystemExit(crash.keep(error)) from None
+        raise SystemExit(session_end.keep(error)) from None
 
 
 if __name__ == "__main__":

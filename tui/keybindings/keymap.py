@@ -101,8 +101,14 @@ CLUSTER: Final = Mode("1", "cluster", "Cluster", "the whole cluster at a glance"
 MODES: Final = (
     CLUSTER,
     Mode("2", "log", "Log", "the logs of one partition under the microscope", "tui.screens.modes.log:LogScreen"),
-    Mode("3", "clients", "Clients", "producers, groups, members, their books", "tui.screens.modes.clients:ClientsScreen"),
-    Mode("4", "timeline", "Timeline", "what happened when, and the way there", "tui.screens.modes.timeline:TimelineScreen"),
+    Mode(
+        "3", "clients", "Clients", "producers, groups, members, their books",
+        "tui.screens.modes.clients:ClientsScreen",
+    ),
+    Mode(
+        "4", "timeline", "Timeline", "what happened when, and the way there",
+        "tui.screens.modes.timeline:TimelineScreen",
+    ),
     Mode(
         "5", "playbooks", "Playbooks", "the library, steps as they run, recorded sessions",
         "tui.screens.modes.playbooks:PlaybooksScreen",

@@ -317,10 +317,7 @@ SCOPES: Final[tuple[Scope, ...]] = (
 @cache
 def scopes() -> tuple[Scope, ...]:
     """All of them. Those of the sheets read the catalogue of faults, which the welcome page does without."""
-    from tui.keybindings.sheet_keys import (
-        FAULTS,  # noqa: PLC0415
-        OPERATIONS,  # noqa: PLC0415
-    )
+    from tui.keybindings.sheet_keys import FAULTS, OPERATIONS  # noqa: PLC0415
 
     return (
         *SCOPES,
@@ -466,11 +463,11 @@ def _conflicts(wanted: Wanted, keys: Sequence[Key] | None) -> Iterator[Conflict]
 def _clashes(wanted: Wanted, keys: Sequence[Key]) -> Iterator[Conflict]:
     owners: dict[str, str] = {}
     for each in keys:
-        for key in each.keys.split(","):
-            other = owners.setdefault(key, each.id)
+        for pressed in each.keys.split(","):
+            other = owners.setdefault(pressed, each.id)
             if other != each.id:
                 changed, kept = (each.id, other) if each.id in wanted else (other, each.id)
-                yield Conflict(changed, key, kept)
+                yield Conflict(changed, pressed, kept)
 
 
 def hidden(wanted: Wanted, keys: Sequence[Key] | None = None) -> list[tuple[str, str]]:
@@ -480,10 +477,10 @@ def hidden(wanted: Wanted, keys: Sequence[Key] | None = None) -> list[tuple[str,
     for scope in (each for each in scopes() if each.kind == "mode"):
         own = {key: each.id for each in found.values() if each.group == scope.name for key in each.keys.split(",")}
         for name in scope.through:
-            for key in found[name].keys.split(","):
-                over = own.get(key)
+            for pressed in found[name].keys.split(","):
+                over = own.get(pressed)
                 if over is not None and (over in wanted or name in wanted):
                     changed = over if over in wanted else name
                     where = scope.title[0].lower() + scope.title[1:]
-                    told.append((changed, f"{shown(key)!r} is {over} {where}, and not {name} as elsewhere"))
+                    told.append((changed, f"{shown(pressed)!r} is {over} {where}, and not {name} as elsewhere"))
     return told

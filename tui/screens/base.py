@@ -211,7 +211,6 @@ class Paned(Screen[Any]):
 
     def action_jump(self) -> None:
         """Put letters over everything that can be gone to."""
-
         panes = [Place(pane.region.x + 1, pane.region.y, "pane", pane.id or "") for pane in self.panes()]
         places = [*panes, *self.places()]
         if places:
@@ -504,7 +503,6 @@ class Reachable(Screen[Any]):
 
     def action_jump(self) -> None:
         """Put letters over everything that can be gone to."""
-
         found = self._focusable()
         places = [Place(each.region.x, each.region.y, FOCUS, str(at)) for at, each in enumerate(found)]
         places += self.spots()

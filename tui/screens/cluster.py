@@ -17,10 +17,10 @@ from tui.screens.target_actions import Injecting
 from tui.session.session_controller import Railing, Scrubbing, SimBridge
 from tui.terminal import glyphs
 from tui.terminal.theme import Look
-from tui.viewmodel import help, partition_matrix, side_panes, status_bar
-from tui.viewmodel import row as yank
+from tui.viewmodel import help as help_text
+from tui.viewmodel import partition_matrix, side_panes, status_bar
 from tui.viewmodel.animation import Motion
-from tui.viewmodel.row import Place, Row
+from tui.viewmodel.row import Place, Row, replica_line
 from tui.viewmodel.timeline.branches import letter_of
 from tui.viewmodel.timeline.timeline_rows import Shown
 from tui.widgets import tooltips
@@ -247,7 +247,7 @@ class Arranged(Paned, Filtering, Times):
         if self.chosen_pane != MATRIX or not view.partitions or not view.brokers:
             return "", ""
         partition, broker = view.partitions[self.matrix.cursor[0]], view.brokers[self.matrix.cursor[1]]
-        return f"{partition.name} {glyphs.NOTHING} b{broker.id}", yank.replica_line(view, partition, broker)
+        return f"{partition.name} {glyphs.NOTHING} b{broker.id}", replica_line(view, partition, broker)
 
 
 # What the mouse does on the main screen, and on the modes over it, beyond the keys that it stands for.
@@ -548,7 +548,7 @@ class MainScreen(Arranged, Sheets, Pointing):
         self.matrix.move(partitions, brokers)
         hinting, view = getattr(self.app, "hinting", None), self.bridge.view
         if hinting is not None and self.partition is not None and view.brokers:
-            hinting.looked_at(help.word_of(self.partition, view.brokers[self.matrix.cursor[1]].id))
+            hinting.looked_at(help_text.word_of(self.partition, view.brokers[self.matrix.cursor[1]].id))
 
     def on_matrix_moved(self) -> None:
         """Another partition's log follows its tail; everything about the cursor changes."""

@@ -15,7 +15,7 @@ from tui.keybindings.keymap import Key
 from tui.keybindings.scopes import all_keys, bindings_of, scopes
 from tui.screens.base import Reachable
 from tui.terminal.theme import Look
-from tui.viewmodel import help
+from tui.viewmodel import help as help_text
 from tui.viewmodel.help import CLUSTER, Here, Line
 
 
@@ -35,7 +35,7 @@ class HelpScreen(ModalScreen[None], Reachable):
     def compose(self) -> ComposeResult:
         """One scrolling page."""
         with VerticalScroll(id="help"):
-            yield Static(styled(help.lines(self._here, self._keys), self._look))
+            yield Static(styled(help_text.lines(self._here, self._keys), self._look))
 
     def action_glossary(self) -> None:
         """Every word."""
@@ -83,7 +83,7 @@ class GlossaryScreen(ModalScreen[None], Reachable):
         self._scroll.scroll_relative(y=lines, animate=False)
 
     def _show(self, typed: str) -> None:
-        found = help.found(typed)
+        found = help_text.found(typed)
         lines: list[Line] = [((f"{each.word}  ", "key"), (each.meaning, "text")) for each in found]
         lines += [((f"{key.shown}  ", "key"), (f"key: {words}", "text")) for key, words in self._keys_about(typed)]
         self._page.update(styled(lines or [(("no such word", "quiet"),)], self._look))

@@ -14,7 +14,7 @@ from tui.screens.base import LiveScreen
 from tui.session.session_controller import SimBridge
 from tui.terminal import glyphs
 from tui.terminal.theme import Look
-from tui.viewmodel import help
+from tui.viewmodel import help as help_text
 from tui.viewmodel.help import Here
 from tui.viewmodel.row import Row
 from tui.viewmodel.status_bar import ControlBar, StatusBar
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 # The pages that a key puts over the main screen. Each is read when it is first wanted, for the first paint's sake.
 
 
-SHEET_HELP = {"whichkey": help.SHEET, "operations": help.OPERATIONS}
+SHEET_HELP = {"whichkey": help_text.SHEET, "operations": help_text.OPERATIONS}
 """Id of a sheet → its help."""
 
 
@@ -127,8 +127,8 @@ class Pages(Screen[None]):
             return SHEET_HELP[focused]
         name, scope = getattr(self.app.screen, "MODE", ""), getattr(self.app.screen, "SCOPE", "")
         if name:
-            return help.MODES["compare" if scope == "compare" else name]
-        return help.of_page(scope) if scope else help.CLUSTER
+            return help_text.MODES["compare" if scope == "compare" else name]
+        return help_text.of_page(scope) if scope else help_text.CLUSTER
 
     def action_help(self) -> None:
         """What is looked at, then keys and glyphs."""

@@ -48,13 +48,7 @@ class Commanded(Forking):
 
     async def told(self, typed: "Typed") -> str:
         """Do what a line stands for; why not, where it was refused."""
-        from tui.session.typed_commands import (
-            Act,  # noqa: PLC0415 - first paint does without it
-            Go,  # noqa: PLC0415 - first paint does without it
-            Play,  # noqa: PLC0415 - first paint does without it
-            Press,  # noqa: PLC0415 - first paint does without it
-            Speed,  # noqa: PLC0415 - first paint does without it
-        )
+        from tui.session.typed_commands import Act, Go, Play, Press, Speed  # noqa: PLC0415 - first paint does without it
 
         if isinstance(typed, Act):
             self.foremost().arrive()

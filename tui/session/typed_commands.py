@@ -1,7 +1,7 @@
 """Commands as they are typed: ``crash b2 8s``, ``elect_leaders orders-0``, ``go 12.5s``, ``speed 10``.
 
-What breaks, heals or administers is read as a question is (:mod:`playbooks.safety_check.question`), so that it has the words
-of a playbook and comes to the same actions. Beside those a few short forms are for fingers: ``b2``, ``c1001`` and
+What breaks, heals or administers is read as a question is (:mod:`playbooks.safety_check.question`), so that it has the
+words of a playbook and comes to the same actions. Beside those a few short forms are for fingers: ``b2``, ``c1001`` and
 ``zk1`` for nodes, a client's name for the client, a time at the end for how long, and no target for what the cursor is
 on.
 """

@@ -8,8 +8,7 @@ from textual.message import Message
 from textual.strip import Strip
 
 from tui.terminal.theme import Look
-from tui.viewmodel.timeline import branches as rails
-from tui.viewmodel.timeline.branches import Rail
+from tui.viewmodel.timeline.branches import Rail, rail_rows, window
 from tui.viewmodel.timeline.event_feed import Tape
 from tui.viewmodel.timeline.event_text import CLUSTER, FAULTS, SAFETY
 from tui.viewmodel.timeline.timeline_rows import LABEL, NONE, TIME, Drawer, Shown, TimeRow, Window, fit
@@ -180,4 +179,4 @@ class TimeStrip(TimeLanes):
         shown = Shown(self.window, now_us, present_us, self.LANES)
         drawn = self._drawer.rows(tape, shown, self.LANES, 1, keys=NONE)
         room = max(0, self.size.height - len(drawn))
-        self.show((*drawn, *(rails.rail_rows(rails.window(branches, room), shown) if room else ())))
+        self.show((*drawn, *(rail_rows(window(branches, room), shown) if room else ())))

@@ -16,7 +16,7 @@ from tui.terminal import glyphs
 from tui.terminal.theme import Look
 from tui.viewmodel import fault_sheet
 from tui.viewmodel.fault_sheet import Room
-from tui.widgets import panes as paint
+from tui.widgets import panes
 from tui.widgets.line_widget import LineGrid
 
 
@@ -83,7 +83,7 @@ class WhichKey(LineGrid[fault_sheet.ItemRow | fault_sheet.TextRow], can_focus=Tr
         name: str = "whichkey",
         title: str = "Inject a fault on",
     ) -> None:
-        super().__init__(paint.sheet, look, id=name)
+        super().__init__(panes.sheet, look, id=name)
         self.choices = tuple(choices)
         self.title = title
         self.chosen = 0

@@ -120,8 +120,8 @@ _TABLE: Final = (
     Kind(order_rules.POLL_SKIP, "a process leaves out values that were seen by others",
          "partitions are assigned by a group, or the client is a real one; a write may be lost, or records are "
          "deleted or compacted", _between_polls),
-    Kind(order_rules.INTERNAL_NONMONOTONIC_SEND, "inside one transaction a value does not stand behind the one sent before it",
-         "never", _never),
+    Kind(order_rules.INTERNAL_NONMONOTONIC_SEND,
+         "inside one transaction a value does not stand behind the one sent before it", "never", _never),
     Kind(order_rules.INTERNAL_SEND_SKIP, "inside one transaction other values stand between two that were sent",
          "always: writers interleave", _always("writers interleave")),
     Kind(order_rules.NONMONOTONIC_SEND, "a value does not stand behind the one that its process sent before",

@@ -8,7 +8,7 @@ from cluster_model.checker.history.partition_history import History
 from cluster_model.checker.ledger.consumption import Jump, Left, ReaderEvents, Readings
 from cluster_model.checker.ledger.duplicates import Again, Attempts, Repeats, outran
 from cluster_model.checker.ledger.transaction_outcomes import Transacted
-from cluster_model.checker.root_cause import findings as codes
+from cluster_model.checker.root_cause import findings
 from cluster_model.checker.root_cause.finding_text import SETTLED, THEM, Told, at, number, offsets
 from cluster_model.checker.root_cause.findings import (
     ABANDONED,
@@ -80,12 +80,12 @@ class RepeatFindings:
         who = client or "a client"
         restart = self._restart(client, one.appended_at(first[1]), other.appended_at(again[1]))
         if before.producer_id < 0 or after.producer_id < 0:
-            plain = codes.PRODUCER_RESTART if restart else codes.UNEXPLAINED
-            cause = codes.NO_IDEMPOTENCE if tried is not None and tried.error else plain
+            plain = findings.PRODUCER_RESTART if restart else findings.UNEXPLAINED
+            cause = findings.NO_IDEMPOTENCE if tried is not None and tried.error else plain
         elif (before.producer_id, before.producer_epoch) == (after.producer_id, after.producer_epoch):
-            cause = codes.FORGOTTEN_STATE
+            cause = findings.FORGOTTEN_STATE
         else:
-            cause = codes.PRODUCER_RESTART if restart else self._refused(partition, before, after, again[1])
+            cause = findings.PRODUCER_RESTART if restart else self._refused(partition, before, after, again[1])
         links = [
             self._wrote(one, partition, first[1], count, "wrote"),
             *self._trouble(who, tried),
@@ -106,14 +106,14 @@ class RepeatFindings:
         """Why a producer wrote again under another epoch."""
         leader = self._world.true_leader(partition)
         if leader is None or before.producer_id != after.producer_id:
-            return codes.FORGOTTEN_STATE
+            return findings.FORGOTTEN_STATE
         many = outran(leader.log, before.producer_epoch, after, offset)
-        return codes.TOO_MANY_IN_FLIGHT if many else codes.FORGOTTEN_STATE
+        return findings.TOO_MANY_IN_FLIGHT if many else findings.FORGOTTEN_STATE
 
     def _reordered(self, client: str, partition: str, sequence: int, count: int, where: tuple[int, int]) -> Told:
         lineage = self._lineage(partition, where[0])
         tried = self._attempts.of(client, partition, sequence, lineage.appended_at(where[1]))
-        cause = codes.RETRY_IN_FLIGHT if tried is not None and tried.error else codes.UNEXPLAINED
+        cause = findings.RETRY_IN_FLIGHT if tried is not None and tried.error else findings.UNEXPLAINED
         who = client or "a client"
         links = [
             *self._trouble(who, tried),
@@ -169,9 +169,9 @@ class RepeatFindings:
 
 
 def _unknown_to(cause: str) -> str:
-    if cause == codes.TOO_MANY_IN_FLIGHT:
+    if cause == findings.TOO_MANY_IN_FLIGHT:
         return ", which knows a producer's last five batches again,"
-    return f", which did not know {THEM} by number," if cause == codes.NO_IDEMPOTENCE else ""
+    return f", which did not know {THEM} by number," if cause == findings.NO_IDEMPOTENCE else ""
 
 
 def _key(tried: Again | None, restart: Link | None) -> tuple[object, ...]:
@@ -200,9 +200,9 @@ class ReaderFindings:
             for low, high in missed:
                 deleted = min(high, jump.log_start)
                 if low < deleted:
-                    yield self._jumped(group, partition, jump, (low, deleted), codes.RETENTION_OVERTOOK)
+                    yield self._jumped(group, partition, jump, (low, deleted), findings.RETENTION_OVERTOOK)
                 if deleted < high:
-                    cause = codes.RESET_LATEST if jump.created_us < 0 else codes.PARTITIONS_ADDED
+                    cause = findings.RESET_LATEST if jump.created_us < 0 else findings.PARTITIONS_ADDED
                     yield self._jumped(group, partition, jump, (max(low, deleted), high), cause)
         for group, partition, stint, part in self._events.overwritten():
             yield self._overwritten(group, partition, stint, part)
@@ -219,11 +219,11 @@ class ReaderFindings:
     def _jumped(self, group: str, partition: str, jump: Jump, offsets: Range, cause: str) -> Told:
         moved = f"{jump.client} was moved to offset {jump.end} of {partition} by its reset policy"
         links = [Link(jump.at_us, ConsumerReset.kind, partition, -1, f"{moved}, past {THEM}")]
-        if cause == codes.RETENTION_OVERTOOK:
+        if cause == findings.RETENTION_OVERTOOK:
             why = f"retention had deleted everything below offset {jump.log_start} of {partition}"
             links.insert(0, Link(jump.at_us, "log_start_moved", partition, -1, f"{why} by then"))
             clauses = [f"group {group} had read up to offset {jump.start}", why, moved]
-        elif cause == codes.PARTITIONS_ADDED:
+        elif cause == findings.PARTITIONS_ADDED:
             why = f"{partition} had been there since{at(jump.created_us).removeprefix(' at')}"
             links.insert(0, Link(jump.created_us, PartitionCreated.kind, partition, -1, f"{partition} was created"))
             clauses = [why, f"group {group} learned of it{at(jump.at_us)}", moved]
@@ -250,7 +250,7 @@ class ReaderFindings:
         )
         key = ("stint", stint)
         place = self._place(group, partition, offsets)
-        return Told(SKIPPED, codes.TRUNCATION_SKIP, key, place, None, clauses, tuple(links), group)
+        return Told(SKIPPED, findings.TRUNCATION_SKIP, key, place, None, clauses, tuple(links), group)
 
     def _abandoned(self, group: str, partition: str, left: Left, offsets: Range) -> Told:
         committed = (
@@ -275,7 +275,7 @@ class ReaderFindings:
         key = left.deed.key if left.deed is not None else ("left", left.at_us)
         place = self._place(group, partition, offsets)
         told = tuple(each for each in clauses if each)
-        return Told(ABANDONED, codes.COMMIT_FIRST, key, place, None, told, tuple(links), group)
+        return Told(ABANDONED, findings.COMMIT_FIRST, key, place, None, told, tuple(links), group)
 
 
 # Transactions whose log says otherwise than their producer was told, explained.

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from cluster_model.checker.history.partition_history import Cut, History, Scene, Witness
-from cluster_model.checker.root_cause import findings as codes
+from cluster_model.checker.root_cause import findings
 from cluster_model.controller.rules.partition_change import LAST_KNOWN
 from cluster_model.log.batch_store import Lineage
 from cluster_model.log.crash_recovery import DISK_LOSS, POWER_LOSS
@@ -19,9 +19,9 @@ from cluster_model.util.ranges import Range
 
 HIGH_WATERMARK: Final = "high watermark"
 _BY_RULE: Final = {
-    POWER_LOSS: codes.POWER_LOSS_UNFLUSHED,
-    DISK_LOSS: codes.DISK_LOST,
-    CORRUPT_BATCH: codes.DAMAGED_BATCH,
+    POWER_LOSS: findings.POWER_LOSS_UNFLUSHED,
+    DISK_LOSS: findings.DISK_LOST,
+    CORRUPT_BATCH: findings.DAMAGED_BATCH,
 }
 
 
@@ -119,28 +119,28 @@ def _lost_later(witness: Witness, cuts: Sequence[Cut]) -> Cut | None:
 
 
 def cause_of(case: Case, history: History, profile: Profile) -> str:
-    """One code of :data:`codes.CAUSES`."""
+    """One code of :data:`findings.CAUSES`."""
     witness = case.witness
     if witness is None:
         return _nowhere(case, history) if case.cut is None else _of_cut(case, history)
     if isinstance(witness.trigger, BatchDamaged):
-        return codes.DAMAGED_BATCH
+        return findings.DAMAGED_BATCH
     if case.in_vain:
-        return codes.ZOMBIE_LEADER
+        return findings.ZOMBIE_LEADER
     election = case.election
     if election is not None and not election.clean and (witness.holders or case.cut is None):
         return _of_unclean(election)
     if case.cut is not None:
         return _of_cut(case, history)
     if history.damage(case.partition, case.leader, case.offsets, case.scene.moment) is not None:
-        return codes.DAMAGED_BATCH
+        return findings.DAMAGED_BATCH
     if election is None or case.leader == case.voucher:
-        return codes.UNEXPLAINED
+        return findings.UNEXPLAINED
     return _never_had(case, witness, profile)
 
 
 def _of_unclean(election: LeaderElected) -> str:
-    return codes.LAST_KNOWN_LEADER if election.by.endswith(LAST_KNOWN) else codes.UNCLEAN_ELECTION
+    return findings.LAST_KNOWN_LEADER if election.by.endswith(LAST_KNOWN) else findings.UNCLEAN_ELECTION
 
 
 def _nowhere(case: Case, history: History) -> str:
@@ -148,7 +148,7 @@ def _nowhere(case: Case, history: History) -> str:
     start, end = case.offsets
     gone = [event for _moment, event in history.removed(case.partition).values()]
     took = any(each.log_offset < end and each.end_offset > start and each.at_us >= case.written_us for each in gone)
-    return codes.REPLICA_DELETED if took else codes.UNEXPLAINED
+    return findings.REPLICA_DELETED if took else findings.UNEXPLAINED
 
 
 def _of_cut(case: Case, history: History) -> str:
@@ -157,28 +157,28 @@ def _of_cut(case: Case, history: History) -> str:
     rule = case.cut.event.rule
     if rule in _BY_RULE:
         if rule != CORRUPT_BATCH and case.cut.isr == (case.leader,) and case.witness and case.witness.holders:
-            return codes.LAST_REPLICA
+            return findings.LAST_REPLICA
         if rule != CORRUPT_BATCH and case.alone:
-            return codes.MIN_ISR_ONE
+            return findings.MIN_ISR_ONE
         return _BY_RULE[rule]
     if rule.startswith(HIGH_WATERMARK):
-        return codes.HW_TRUNCATION
+        return findings.HW_TRUNCATION
     unclean = history.unclean(case.partition, case.cut.event.leader_epoch)
     if unclean is not None:
         return _of_unclean(unclean)
-    return codes.UNREPLICATED_TAIL if not case.committed and case.acks >= 0 else codes.UNEXPLAINED
+    return findings.UNREPLICATED_TAIL if not case.committed and case.acks >= 0 else findings.UNEXPLAINED
 
 
 def _never_had(case: Case, witness: Witness, profile: Profile) -> str:
     """A clean election of a replica that had never had them."""
     if case.alone:
-        return codes.MIN_ISR_ONE
+        return findings.MIN_ISR_ONE
     if case.committed and case.leader in case.isr:
         # It counted for what it did not have: it had something else there, or was of another epoch.
         if witness.instead > case.lineage.epoch and not profile.kip_279:
-            return codes.FAST_FAILOVER if profile.epoch_truncation else codes.HW_TRUNCATION
-        return codes.UNEXPLAINED if profile.kip_320 else codes.UNFENCED_FOLLOWER
+            return findings.FAST_FAILOVER if profile.epoch_truncation else findings.HW_TRUNCATION
+        return findings.UNEXPLAINED if profile.kip_320 else findings.UNFENCED_FOLLOWER
     if case.acks >= 0:
-        return codes.UNREPLICATED_TAIL
+        return findings.UNREPLICATED_TAIL
     apart = -1 < witness.instead != case.lineage.epoch and case.leader in case.scene.isr
-    return codes.FAST_FAILOVER if apart and not profile.kip_279 else codes.UNEXPLAINED
+    return findings.FAST_FAILOVER if apart and not profile.kip_279 else findings.UNEXPLAINED

@@ -15,8 +15,8 @@ from cluster_model.clients.producer.producer import Producer
 from cluster_model.clients.producer.transactional_producer import TransactionalProducer
 
 __all__ = [
+    "SUFFIX",
     "Producer",
     "ProducerConfig",
-    "SUFFIX",
     "TransactionalProducer",
 ]

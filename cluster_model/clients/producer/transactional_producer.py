@@ -9,7 +9,7 @@ from cluster_model.clients.producer.delivery_stats import DIED, Books
 from cluster_model.clients.producer.producer import FORCED, FOREVER_US, UNSERIALIZED, Producer, Unconfirmed
 from cluster_model.clients.producer.record_accumulator import Outgoing
 from cluster_model.clients.producer.sender import IoThread, Sender
-from cluster_model.clients.producer.transaction_manager import TIMER as TIMER_TRANSACTIONS
+from cluster_model.clients.producer.transaction_manager import TIMER as TRANSACTION_TIMER
 from cluster_model.clients.producer.transaction_manager import (
     IdRequest,
     State,
@@ -470,7 +470,7 @@ class TransactionalSender(Sender):
 
     def rang(self, name: str) -> None:
         """A timer of this thread."""
-        if name != TIMER_TRANSACTIONS:
+        if name != TRANSACTION_TIMER:
             super().rang(name)
             return
         for broker in self.control.rang():

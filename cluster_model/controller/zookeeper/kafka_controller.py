@@ -194,7 +194,8 @@ def _take_at_once(work: Work) -> Attempt:
     (epoch,) = yield from work.ask([kafka_zk_client.get(CONTROLLER_EPOCH)])
     value = epoch.data[0] + 1
     both = Multi((
-        kafka_zk_client.create(CONTROLLER, (work.broker_id,), ephemeral=True), kafka_zk_client.put(CONTROLLER_EPOCH, (value,), epoch.version),
+        kafka_zk_client.create(CONTROLLER, (work.broker_id,), ephemeral=True),
+        kafka_zk_client.put(CONTROLLER_EPOCH, (value,), epoch.version),
     ))  # fmt: skip
     (done,) = yield from work.ask([both])
     work.context.epoch = value

@@ -29,8 +29,8 @@ from cluster_model.coordinators.group.consumer_groups_tool import (
 from cluster_model.coordinators.group.group_metadata import State
 
 __all__ = [
-    "Known",
     "MISSING",
+    "Known",
     "ResetError",
     "State",
     "Strategy",

@@ -26,7 +26,7 @@ from cluster_model.coordinators.group.group_metadata import (
     decode,
     encode,
 )
-from cluster_model.coordinators.group.group_metadata import Offsets as OffsetsOffsets
+from cluster_model.coordinators.group.group_metadata import Offsets as GroupOffsets
 from cluster_model.coordinators.group.offset_commits import commit_error, store_error
 from cluster_model.coordinators.group.rebalance import Rebalancing, join_error
 from cluster_model.kernel.node_context import Alarm, Port
@@ -112,7 +112,7 @@ class _Committed(NamedTuple):
     serial: int
     caller: Caller
     verdicts: tuple[tuple[str, int], ...]
-    offsets: OffsetsOffsets
+    offsets: GroupOffsets
     producer_id: int = -1
     """Of the transaction that it is part of."""
 
@@ -190,7 +190,7 @@ class Registry:
         group: Group,
         caller: Caller,
         verdicts: tuple[tuple[str, int], ...],
-        offsets: OffsetsOffsets,
+        offsets: GroupOffsets,
         transaction: tuple[int, int] | None = None,
     ) -> None:
         """Write offsets, and answer when they are replicated; those of a ``transaction`` wait for its marker then."""

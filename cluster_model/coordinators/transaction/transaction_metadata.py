@@ -21,10 +21,10 @@ _KEY_VERSION: Final = 0
 
 
 class TxnValue(NamedTuple):
-    """What is known of a transactional id. ``state`` is a :class:`~cluster_model.coordinators.transaction.transaction_metadata.TxnState`.
+    """What is known of a transactional id.
 
-    ``start_us`` is when the open transaction began, -1 for none. ``client_version`` 2: the client knows that its epoch
-    rises with every transaction (KIP-890).
+    ``state`` is a :class:`TxnState`. ``start_us`` is when the open transaction began, -1 for none. ``client_version``
+    2: the client knows that its epoch rises with every transaction (KIP-890).
     """
 
     producer_id: int

@@ -133,7 +133,6 @@ class Plan:
 
     def keep(self, run: int, campaign: Campaign) -> Kept:
         """Write a run's playbook and record its session, unless that was done before; see :func:`keep_run`."""
-
         return keep_run(self, run, campaign)
 
 

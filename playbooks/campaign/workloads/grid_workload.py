@@ -22,7 +22,7 @@ from playbooks.parser.loader import loads
 from playbooks.parser.settings import cell_text, seed_of, settings_of
 from playbooks.results.result import Result
 from playbooks.results.sweep_matrix import Matrix, axes_of, measured
-from playbooks.results.sweep_matrix import Row as RowSweepMatrix
+from playbooks.results.sweep_matrix import Row as MatrixRow
 from playbooks.session_format.filesystem import Fsync
 from playbooks.text import command_of
 from playbooks.units import duration_text
@@ -283,7 +283,7 @@ def matrix_of(varying: Varying, outcomes: Sequence[Outcome]) -> Matrix:
     return Matrix(varying.playbook.name, axes_of(cells), rows, varying.seed)
 
 
-def _row(cell: Cell, outcome: Outcome) -> RowSweepMatrix:
+def _row(cell: Cell, outcome: Outcome) -> MatrixRow:
     if outcome.result is None:
-        return RowSweepMatrix(cell, "not run" if outcome.code == NOT_RUN else "error", {}, outcome.code, outcome.error)
-    return RowSweepMatrix(cell, outcome.result.verdict, measured(outcome.result), outcome.code, "", outcome.result)
+        return MatrixRow(cell, "not run" if outcome.code == NOT_RUN else "error", {}, outcome.code, outcome.error)
+    return MatrixRow(cell, outcome.result.verdict, measured(outcome.result), outcome.code, "", outcome.result)

@@ -19,8 +19,8 @@ from playbooks.parser.document.includes import is_fragment, playbooks_under, wal
 from playbooks.parser.document.yaml_source import Mapping, Node, Scalar, compose
 
 __all__ = [
-    "Facts",
     "MAX_CELLS",
+    "Facts",
     "Mapping",
     "Node",
     "Notes",

@@ -18,7 +18,7 @@ from playbooks.parser.document.context import Notes
 from playbooks.parser.document.field_types import Record
 from playbooks.parser.document.variables import Putting, Scope, Size, escaped, restored
 from playbooks.parser.document.yaml_source import MAX_BYTES, Node, Origin, Scalar, Sequence, compose, decode
-from playbooks.parser.document.yaml_source import Mapping as MappingYamlSource
+from playbooks.parser.document.yaml_source import Mapping as YamlMapping
 
 # The playbooks in a folder and the folders under it.
 
@@ -81,7 +81,7 @@ def is_fragment(text: str, path: str) -> bool:
         root, _ = compose(text, path)
     except PlaybookError:
         return False
-    return isinstance(root, MappingYamlSource) and FRAGMENT in root.entries
+    return isinstance(root, YamlMapping) and FRAGMENT in root.entries
 
 
 # Where the texts of fragments come from: the disk and the library, or what a session keeps of them.
@@ -187,7 +187,7 @@ JOINED: Final = ("topics", "clients.producers", "clients.groups", "steps", "expe
 class _File:
     """A file that takes part: its tree, its name (empty for the playbook), and the fragments that led to it."""
 
-    tree: MappingYamlSource
+    tree: YamlMapping
     key: str
     chain: tuple[str, ...]
 
@@ -222,7 +222,7 @@ class Includer:
         Raises:
             PlaybookError: it grows out of proportion.
         """
-        if not isinstance(root, MappingYamlSource):
+        if not isinstance(root, YamlMapping):
             return root
         files = self._gathered(_File(root, "", ()))
         scope = self._scope(files)
@@ -308,7 +308,7 @@ class Includer:
         except PlaybookError as error:
             self._blame(error, written)
             return None
-        if not isinstance(tree, MappingYamlSource) or "fragment" not in tree.entries:
+        if not isinstance(tree, YamlMapping) or "fragment" not in tree.entries:
             allowed = "allowed is a fragment, which begins 'floodmark: 1' and 'fragment: NAME'"
             self._notes.problem(written, way, f"found {path}, {allowed}")
             self._broken = True
@@ -337,9 +337,9 @@ class Includer:
             scope.declare(file.tree, needed=not file.key and "fragment" not in file.tree.entries)
         return scope
 
-    def _joined(self, files: list[_File], scope: Scope) -> MappingYamlSource:
+    def _joined(self, files: list[_File], scope: Scope) -> YamlMapping:
         """The files of one scope as one tree, variables put in and steps in the place of their includes."""
-        joined: MappingYamlSource | None = None
+        joined: YamlMapping | None = None
         for file in files:
             entries: dict[str, tuple[Scalar, Node]] = {}
             for name, (where, value) in file.tree.entries.items():
@@ -369,12 +369,12 @@ class Includer:
         changed = bool(file.key)
         for i, item in enumerate(node.items, 1):
             here = f"{way}[{i}]"
-            if isinstance(item, MappingYamlSource) and "include" in item.entries:
+            if isinstance(item, YamlMapping) and "include" in item.entries:
                 items += self._included_steps(item, file, here)
                 changed = True
                 continue
-            inner = item.get("steps") if isinstance(item, MappingYamlSource) else None
-            if isinstance(item, MappingYamlSource) and inner is not None:
+            inner = item.get("steps") if isinstance(item, YamlMapping) else None
+            if isinstance(item, YamlMapping) and inner is not None:
                 spliced = self._spliced(inner, file, f"{here}.steps")
                 if spliced is not inner:
                     entries = {**item.entries, "steps": (item.entries["steps"][0], spliced)}
@@ -384,7 +384,7 @@ class Includer:
             items.append(_counted(item, here))
         return replace(node, items=tuple(items)) if changed else node
 
-    def _included_steps(self, step: MappingYamlSource, by: _File, way: str) -> tuple[Node, ...]:
+    def _included_steps(self, step: YamlMapping, by: _File, way: str) -> tuple[Node, ...]:
         written, given = step.entries["include"][1], step.get("with")
         for name, (where, _) in step.entries.items():
             if name not in {"include", "with"}:
@@ -396,7 +396,7 @@ class Includer:
         files = self._gathered(opened)
         self._check_steps_only(files, written, f"{way}.include")
         scope = self._scope(files)
-        if isinstance(given, MappingYamlSource):
+        if isinstance(given, YamlMapping):
             scope.give(given.entries, way, opened.key)
         elif given is not None and not (isinstance(given, Scalar) and given.empty):
             self._notes.refuse(given, f"{way}.with", "a mapping of the fragment's variables to values")
@@ -425,7 +425,7 @@ _TRIGGERS: Final = dict.fromkeys(
 )
 
 
-def _own(root: MappingYamlSource) -> dict[str, tuple[Scalar, Node]]:
+def _own(root: YamlMapping) -> dict[str, tuple[Scalar, Node]]:
     return {name: entry for name, entry in root.entries.items() if name in _HEAD}
 
 
@@ -433,9 +433,9 @@ def _given_of(*nodes: Node | None) -> Iterable[str]:
     """Names of settings by which elements of lists say where they count, in groups of steps as well."""
     for node in nodes:
         for item in node.items if isinstance(node, Sequence) else ():
-            if isinstance(item, MappingYamlSource):
+            if isinstance(item, YamlMapping):
                 given = item.get("given")
-                yield from given.entries if isinstance(given, MappingYamlSource) else ()
+                yield from given.entries if isinstance(given, YamlMapping) else ()
                 yield from _given_of(item.get("steps"))
 
 
@@ -443,13 +443,13 @@ def _counted(item: Node, key: str) -> Node:
     return replace(item, origin=replace(item.origin or Origin(), key=key))
 
 
-def _merged(base: MappingYamlSource, own: MappingYamlSource, way: str) -> MappingYamlSource:
+def _merged(base: YamlMapping, own: YamlMapping, way: str) -> YamlMapping:
     """``own`` with what only ``base`` has; lists joined, ``base`` first."""
     entries = dict(base.entries)
     for name, (where, value) in own.entries.items():
         here = f"{way}.{name}" if way else name
         before = base.get(name)
-        if isinstance(before, MappingYamlSource) and isinstance(value, MappingYamlSource):
+        if isinstance(before, YamlMapping) and isinstance(value, YamlMapping):
             entries[name] = (where, _merged(before, value, here))
         elif here in JOINED and isinstance(before, Sequence) and isinstance(value, Sequence):
             items = [*_all_counted(before, here), *_all_counted(value, here)]

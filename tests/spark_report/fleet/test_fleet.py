@@ -83,35 +83,34 @@ def same(name: str, frame: "DataFrame", expected: list[dict[str, Any]]) -> None:
 
 @pytest.mark.spark
 def test_findings_and_changes(rows: list[dict[str, Any]], runs: "DataFrame") -> None:
-    from spark_report.fleet import tables as changes
-    from spark_report.fleet import tables as rates
+    from spark_report.fleet import tables  # noqa: PLC0415 - imports PySpark
 
-    found = rates.finding_rates(runs)
+    found = tables.finding_rates(runs)
     same("fleet_findings", found, twins.findings(rows))
     expected = twins.changes(rows, "f03")
-    same("fleet_changes", changes.changes(found, runs, "f03"), expected)
+    same("fleet_changes", tables.changes(found, runs, "f03"), expected)
     assert {row["change"] for row in expected} >= {"same"}
 
 
 @pytest.mark.spark
 def test_times(rows: list[dict[str, Any]], runs: "DataFrame") -> None:
-    from spark_report.fleet import tables as times  # noqa: PLC0415
+    from spark_report.fleet import tables  # noqa: PLC0415
 
-    same("fleet_times", times.recovery_times(runs), twins.times(rows))
+    same("fleet_times", tables.recovery_times(runs), twins.times(rows))
 
 
 @pytest.mark.spark
 def test_pairs(rows: list[dict[str, Any]], runs: "DataFrame") -> None:
-    from spark_report.fleet import tables as pairs  # noqa: PLC0415
+    from spark_report.fleet import tables  # noqa: PLC0415
 
-    same("fleet_pairs", pairs.fault_pairs(runs), twins.pairs(rows, pairs.MOST_PAIRS))
+    same("fleet_pairs", tables.fault_pairs(runs), twins.pairs(rows, tables.MOST_PAIRS))
 
 
 @pytest.mark.spark
 def test_settings(rows: list[dict[str, Any]], runs: "DataFrame") -> None:
-    from spark_report.fleet import tables as ranking  # noqa: PLC0415
+    from spark_report.fleet import tables  # noqa: PLC0415
 
-    same("fleet_settings", ranking.ranked_settings(runs), twins.settings(rows))
+    same("fleet_settings", tables.ranked_settings(runs), twins.settings(rows))
 
 
 @pytest.mark.parametrize(

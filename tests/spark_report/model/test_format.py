@@ -2,7 +2,7 @@
 
 import pytest
 
-from spark_report.model import format
+from spark_report.model import format as formats
 
 
 @pytest.mark.parametrize(
@@ -20,12 +20,12 @@ from spark_report.model import format
     ],
 )
 def test_a_duration_has_three_figures_and_a_unit(us: int, said: str) -> None:
-    assert format.duration(us) == said
+    assert formats.duration(us) == said
 
 
 @pytest.mark.parametrize(("count", "said"), [(0, "no records"), (1, "1 record"), (1200, "1,200 records")])
 def test_counts_agree_with_their_nouns(count: int, said: str) -> None:
-    assert format.several(count, "record") == said
+    assert formats.several(count, "record") == said
 
 
 @pytest.mark.parametrize(
@@ -39,4 +39,4 @@ def test_counts_agree_with_their_nouns(count: int, said: str) -> None:
     ],
 )
 def test_what_has_no_picture_is_spelled_out(name: str, shown: str) -> None:
-    assert format.clean(name) == shown
+    assert formats.clean(name) == shown

@@ -8,7 +8,7 @@ from tui.keybindings.keymap import KEYS
 from tui.keybindings.scopes import remapped
 from tui.screens.help import GlossaryScreen
 from tui.terminal.theme import ROLES
-from tui.viewmodel import help
+from tui.viewmodel import help as help_text
 from tui.viewmodel.help import CLUSTER, GLOSSARY, MODES, OPERATIONS, SHEET, found, lines, term
 
 SIZES = {"80x24": (80, 24), "120x40": (120, 40), "200x60": (200, 60)}
@@ -25,11 +25,11 @@ def test_what_is_looked_at_comes_first_and_everything_else_after_it(here):
     assert told.startswith(f"{here.title}\n{here.shows}\n")
     for key in KEYS:
         assert key.words in told
-    for _glyph, _role, words in help.LEGEND:
+    for _glyph, _role, words in help_text.LEGEND:
         assert words in told
     before_keys = told[: told.index("\nTime\n")]
     assert all(term(word).meaning in before_keys for word in here.terms)
-    assert all(words in before_keys for mark, _role, words in help.LEGEND if mark in here.glyphs)
+    assert all(words in before_keys for mark, _role, words in help_text.LEGEND if mark in here.glyphs)
 
 
 def test_roles_exist_and_modes_are_modes():

@@ -179,8 +179,8 @@ def test_heat_is_as_wide_as_asked_and_without_colour_its_bars_tell_the_steps(loo
     for width in range(1, 201, 7):
         built = partition_matrix.build_matrix(hot, width=width, height=5, cursor=(0, 0), heat=True)
         said = partition_matrix.Said(built.head.columns, partition_matrix.heat_legend(width))
-        for row in (built.head, *built.rows, said):
-            assert paint_matrix.paint(row, width, look).cell_length == width
+        for painted in (built.head, *built.rows, said):
+            assert paint_matrix.paint(painted, width, look).cell_length == width
     row = partition_matrix.build_matrix(hot, width=150, height=5, cursor=(0, 0), heat=True).rows[0]
     told = text_of(paint_matrix.paint(row, 150, look))
     for bar, number in zip(partition_matrix.BARS[1:], ("3", "30", "300", "3000", "30000"), strict=True):
@@ -203,8 +203,8 @@ def test_a_thousand_partitions_are_seen_at_a_glance(look):
             built = partition_matrix.build_glance(many, cursor, width, 12)
             assert len(built.rows) <= 11
             assert sum(row.cursor >= 0 for row in built.rows) == 1
-            for row in built.rows:
-                assert paint_matrix.paint(row, width, look).cell_length == width
+            for painted in built.rows:
+                assert paint_matrix.paint(painted, width, look).cell_length == width
     whole = partition_matrix.build_glance(many, 999, 130, 12)
     assert sum(len(row.cells) for row in whole.rows) == 1_000
     told = "".join(text for text, _role in whole.legend)

@@ -13,12 +13,7 @@ from playbooks.recording.recorder import Recorder
 from tests.playbooks.diagnosis.test_point_of_no_return import TAIL
 from tests.support.playbooks import timed
 from tests.tui.driving import driving
-from tests.tui.viewmodel.timeline.test_timeline import (
-    LOST_US,  # noqa: F401 - a fixture
-    SIZES,  # noqa: F401 - a fixture
-    lost,  # noqa: F401 - a fixture
-    over,  # noqa: F401 - a fixture
-)
+from tests.tui.viewmodel.timeline.test_timeline import LOST_US, SIZES, lost, over  # noqa: F401 - fixtures
 from tui.screens.finding import AutopsyScreen
 from tui.screens.modes.report import ReportScreen
 from tui.terminal import glyphs

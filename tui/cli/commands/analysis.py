@@ -81,10 +81,7 @@ def register_storm(app: typer.Typer, end: Callable[[Callable[[], int]], NoReturn
         memory: MemoryOption = None,
         json: JsonOption = False,
     ) -> None:
-        from tui.cli.analysis.storm import (
-            StormRequest,  # noqa: PLC0415
-            run_storm,  # noqa: PLC0415
-        )
+        from tui.cli.analysis.storm import StormRequest, run_storm  # noqa: PLC0415
 
         request = StormRequest(
             source, runs, seed, settings or (), keep_steps, no_vary, only, show, stop_on_first, stop_on, out, resume,
@@ -159,10 +156,7 @@ def register_ask(app: typer.Typer, end: Callable[[Callable[[], int]], NoReturn])
         ] = None,
         json: Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout.")] = False,
     ) -> None:
-        from tui.cli.analysis.ask import (
-            Request,  # noqa: PLC0415
-            run_ask,  # noqa: PLC0415
-        )
+        from tui.cli.analysis.ask import Request, run_ask  # noqa: PLC0415
 
         request = Request(
             *(source, question or "", at, seeds, horizon, stall, steps, seed, settings or ()),
@@ -219,10 +213,7 @@ def register_explore(app: typer.Typer, end: Callable[[Callable[[], int]], NoRetu
         ] = "explorations",
         json: Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout.")] = False,
     ) -> None:
-        from tui.cli.analysis.explore import (
-            ExploreRequest,  # noqa: PLC0415
-            run_explore,  # noqa: PLC0415
-        )
+        from tui.cli.analysis.explore import ExploreRequest, run_explore  # noqa: PLC0415
 
         bounds = {
             "replicas": replicas, "log_size": log_size, "records": records, "epochs": epochs, "restarts": restarts,
@@ -289,10 +280,7 @@ def register_shrink(app: typer.Typer, end: Callable[[Callable[[], int]], NoRetur
         plain: Annotated[bool, typer.Option("--plain", help="Print a line whenever it got shorter.")] = False,
         json: Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout.")] = False,
     ) -> None:
-        from tui.cli.analysis.shrink import (
-            ShrinkRequest,  # noqa: PLC0415
-            run_shrink,  # noqa: PLC0415
-        )
+        from tui.cli.analysis.shrink import ShrinkRequest, run_shrink  # noqa: PLC0415
 
         request = ShrinkRequest(
             source, keep or (), seed, settings or (), out, force, workers or 0, budget or "", resume, plain, json
@@ -348,10 +336,7 @@ def register_why(app: typer.Typer, end: Callable[[Callable[[], int]], NoReturn])
             int | None, typer.Option("--jobs", "-j", min=1, max=512, help="How many run at a time; one for each core.")
         ] = None,
     ) -> None:
-        from tui.cli.runs.why import (
-            WhyRequest,  # noqa: PLC0415
-            run_why,  # noqa: PLC0415
-        )
+        from tui.cli.runs.why import WhyRequest, run_why  # noqa: PLC0415
 
         request = WhyRequest(source, json, finding or 0, seed, settings or (), jobs or 0, seeds, at)
         end(lambda: run_why(request))

@@ -51,7 +51,7 @@ def versions(incomplete: str) -> list[str]:
 
 def sessions(incomplete: str) -> list[str]:
     """Recorded sessions, the newest first, where they are looked for."""
-    from playbooks.session_format import sessions_root, sessions_under
+    from playbooks.session_format import sessions_root, sessions_under  # noqa: PLC0415
 
     return _beginning((str(path) for path in reversed(sessions_under(sessions_root()))), incomplete)
 
@@ -77,10 +77,7 @@ def explorations(incomplete: str) -> list[str]:
 
 def storms(incomplete: str) -> list[str]:
     """What storms can be drawn over."""
-    from playbooks.library.bundled import (
-        names,  # noqa: PLC0415
-        presets,  # noqa: PLC0415
-    )
+    from playbooks.library.bundled import names, presets  # noqa: PLC0415
 
     return _beginning((*presets(), *names()), incomplete)
 

@@ -33,10 +33,7 @@ def register_invariants(app: typer.Typer) -> None:
 def invariants(name: str | None, *, json: bool = False) -> int:
     """List the safety properties that are checked, or tell all about one."""
     from cluster_model.checker.invariants import PROMISES  # noqa: PLC0415
-    from playbooks.errors import (
-        nearest,  # noqa: PLC0415
-        shown,  # noqa: PLC0415
-    )
+    from playbooks.errors import nearest, shown  # noqa: PLC0415
     from tui.output.command_end import to_text  # noqa: PLC0415
 
     if name is not None and name not in PROMISES:
@@ -61,11 +58,7 @@ def _list(chosen: "list[Promise]") -> None:
 
 
 def _tell(promise: "Promise") -> None:
-    from playbooks.reference_text import (
-        mends_words,  # noqa: PLC0415
-        promised_words,  # noqa: PLC0415
-        special_words,  # noqa: PLC0415
-    )
+    from playbooks.reference_text import mends_words, promised_words, special_words  # noqa: PLC0415
 
     console = answers()
     say(console, f"{promise.name}: {promise.title}", "bold")
@@ -82,11 +75,7 @@ def _tell(promise: "Promise") -> None:
 
 
 def _entry(promise: "Promise") -> dict[str, Any]:
-    from playbooks.reference_text import (
-        PROFILES,  # noqa: PLC0415
-        known_words,  # noqa: PLC0415
-        promised_words,  # noqa: PLC0415
-    )
+    from playbooks.reference_text import PROFILES, known_words, promised_words  # noqa: PLC0415
 
     known = {each.name: known_words(promise, each) for each in PROFILES}
     return {
@@ -131,10 +120,7 @@ def _register_library(app: typer.Typer, end: Callable[[Callable[[], int]], NoRet
         json: JsonOption = False,
     ) -> None:
         """List the bundled playbooks by theme, or tell all about one."""
-        from tui.cli.reference.library import (
-            Wanted,  # noqa: PLC0415
-            library,  # noqa: PLC0415
-        )
+        from tui.cli.reference.library import Wanted, library  # noqa: PLC0415
 
         end(lambda: library(Wanted(name, tag, kafka, yaml, json)))
 
@@ -172,10 +158,7 @@ def _register_kafka(app: typer.Typer, end: Callable[[Callable[[], int]], NoRetur
         With --card: each area of rules with the versions that it is for, its sources, the tests that pin it, and what
         of it is not modelled. Of one version: the areas that it has.
         """
-        from tui.cli.reference.catalogue import (
-            print_card,  # noqa: PLC0415
-            profiles,  # noqa: PLC0415
-        )
+        from tui.cli.reference.catalogue import print_card, profiles  # noqa: PLC0415
 
         end(lambda: print_card(version, json=json) if card or json else profiles(version))
 

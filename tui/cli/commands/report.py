@@ -10,7 +10,8 @@ import typer
 from tui.cli.commands import options as known
 from tui.terminal.self_command import command
 
-FLEET_HELP = """Report with Spark over many runs: how likely each finding is, how long recovery takes, what is dangerous.
+FLEET_HELP = """\
+Report with Spark over many runs: how likely each finding is, how long recovery takes, what is dangerous.
 
 Reads the directories of campaigns (floodmark storm, of either engine) and of recorded sessions. Every number names
 the run that shows it, and the command that runs it again.
@@ -109,7 +110,7 @@ def register_report(app: typer.Typer, end: Callable[[Callable[[], int]], NoRetur
         Exit code 0: at least one session is reported. 2: bad input, no Java, or a master or directory that cannot be
         used. 70: Spark failed; its log is named. 130, 143: stopped. Unless it is 0 an earlier report is as it was.
         """
-        from tui.cli.runs.spark_jobs import Report, report
+        from tui.cli.runs.spark_jobs import Report, report  # noqa: PLC0415
 
         end(lambda: report(Report(sessions, out, formats, master, memory, baseline)))
 

@@ -16,7 +16,7 @@ from playbooks.reference_text import areas_of, changes, document, releases, vers
 from playbooks.units import duration_text
 from tui.output.command_end import to_text
 from tui.output.console import answers, complain, print_document, say, table
-from tui.terminal.format import taken as taken_config_words
+from tui.terminal.format import taken as accepted_values
 
 BY_AGE: Final = sorted(FLAGS, key=lambda flag: flag.since)
 """The rules in the order of the releases that brought them."""
@@ -220,8 +220,7 @@ def configs(scope: str | None) -> int:
     for each, keys in SCOPES.items():
         if scope in (None, each):
             rows = [
-                (key.name, f"{key.doc} Takes {taken_config_words(key)}.{_told_when(each, key)}")
-                for key in keys.values()
+                (key.name, f"{key.doc} Takes {accepted_values(key)}.{_told_when(each, key)}") for key in keys.values()
             ]
             table(answers(), (f"configuration of a {each}", "what it is"), rows)
     return OK

@@ -23,7 +23,7 @@ from faults.declarations import Action
 from playbooks.engine.dry_run import DryRun, Entry, Foretold, Moment, dry_run, expected_lines, foretell
 from playbooks.engine.expectations import seconds
 from playbooks.engine.manual_session import ManualSession, Shown
-from playbooks.engine.session import SLICE_US as SLICE_US_SESSION
+from playbooks.engine.session import SLICE_US as SESSION_SLICE_US
 from playbooks.engine.session import Session
 from playbooks.engine.session_runner import Next, coming, stage, start_session
 from playbooks.engine.worker_pool import SLICE_US
@@ -32,7 +32,7 @@ from playbooks.recording.recorder import Recorder
 from playbooks.results import Result
 from tui.output.command_end import to_text
 from tui.output.console import Telling, answers, complain, people, print_document, say
-from tui.output.result import STYLES as STYLES_RESULT
+from tui.output.result import STYLES as VERDICT_STYLES
 from tui.output.result import print_events, print_heading, print_shown, print_trace
 from tui.session.playbook_choice import Chosen
 
@@ -210,7 +210,7 @@ def print_end(console: Console, done: DryRun) -> None:
         console,
         f"dry run of {seconds(done.virtual_us)}, nothing was kept: {', '.join(parts)}; "
         f"a run would end with {done.verdict.upper()}{why}",
-        STYLES_RESULT[done.verdict],
+        VERDICT_STYLES[done.verdict],
     )
 
 
@@ -330,7 +330,7 @@ class Narrating:
             )
             self._say(seconds(session.cluster.now_us), f"stopped: {rest}")
             session.settle()
-        while session.advance(session.cluster.now_us + SLICE_US_SESSION):
+        while session.advance(session.cluster.now_us + SESSION_SLICE_US):
             self._tell(session.drain())
         result = session.finish()
         if self.everything:  # else the verdict, which follows, is all that is left to tell

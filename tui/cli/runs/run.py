@@ -211,9 +211,10 @@ def _head(console: Console, title: str) -> None:
 
 def _tell(console: Console, result: Result) -> None:
     """The verdict and why, in as few lines as it takes."""
-    for checked in result.expectations:
-        if not checked.by_step:
-            say(console, f"{'ok' if checked.ok else 'FAILED':<9}{checked.text}", "" if checked.ok else "red")
+    for expectation in result.expectations:
+        if not expectation.by_step:
+            ok = expectation.ok
+            say(console, f"{'ok' if ok else 'FAILED':<9}{expectation.text}", "" if ok else "red")
     lost = loss_lines(result.losses)
     say(console, f"{'lost':<9}{result.ledger.acked_lost} of {result.ledger.acked} acknowledged records")
     for line in lost:

@@ -17,8 +17,7 @@ from tui.terminal.format import count
 from tui.terminal.theme import Look
 from tui.viewmodel import row
 from tui.viewmodel.row import Row
-from tui.viewmodel.timeline import branches, timeline_rows
-from tui.viewmodel.timeline import mark_detail as spans
+from tui.viewmodel.timeline import branches, mark_detail, timeline_rows
 from tui.viewmodel.timeline.branches import Rail
 from tui.viewmodel.timeline.event_text import LANES, nodes_of
 from tui.viewmodel.timeline.mark_detail import Span, Tally, between
@@ -74,10 +73,13 @@ class Spanning(ActingMode):
 
     def span_rows(self, span: Span, room: tuple[int, int]) -> tuple[Row, ...]:
         """All about the span; counted once as long as it is the same."""
-        events = self.bridge.happened(span.start_us, span.end_us - 1, spans.COUNTED + 1)
-        if self._tally is None or (self._tally.span, self._tally.events) != (span, min(len(events), spans.COUNTED)):
-            self._tally = spans.tally(span, events, self.bridge.tape.load)
-        return spans.build_span(self._tally, events, room)
+        events = self.bridge.happened(span.start_us, span.end_us - 1, mark_detail.COUNTED + 1)
+        if self._tally is None or (self._tally.span, self._tally.events) != (
+            span,
+            min(len(events), mark_detail.COUNTED),
+        ):
+            self._tally = mark_detail.tally(span, events, self.bridge.tape.load)
+        return mark_detail.build_span(self._tally, events, room)
 
     # -- keys -------------------------------------------------------------------------------------------------------
 
@@ -202,7 +204,7 @@ class TimelineScreen(Spanning):
         """Lane and time of the mark that is looked at."""
         self.rail = ""
         """Letter of the branch whose rail is chosen, empty where a mark is, or nothing."""
-        self._told: tuple[tuple[object, ...], list[spans.Told]] | None = None
+        self._told: tuple[tuple[object, ...], list[mark_detail.Told]] | None = None
         self._branch = bridge.branches.current
         self._railing = Railing()
         self._rails: tuple[Rail, ...] = ()
@@ -303,12 +305,12 @@ class TimelineScreen(Spanning):
         if stop is None:
             self._page_pane.caption("Events")
             lines = self.bridge.feed.lines(height, width)
-            return tuple(spans.event_row(line) for line in lines)
-        happened = self.bridge.happened(stop.first_us, stop.last_us, spans.EVENTS_READ)
-        events = spans.of_stop(happened, stop)
+            return tuple(mark_detail.event_row(line) for line in lines)
+        happened = self.bridge.happened(stop.first_us, stop.last_us, mark_detail.EVENTS_READ)
+        events = mark_detail.of_stop(happened, stop)
         later = self.bridge.happened(stop.last_us + 1, shown.present_us, max(0, height))
         key = key_of("finding", self._main.keys)
-        rows = spans.build_mark(stop, events, self._findings_of(stop, events), later, width, key)
+        rows = mark_detail.build_mark(stop, events, self._findings_of(stop, events), later, width, key)
         there = self.keyed(f"{{timeline_go}}: {'back to the present' if self._is_there(stop) else 'go there'}")
         self._page_pane.caption("The mark", there)
         return rows[:height]
@@ -319,13 +321,13 @@ class TimelineScreen(Spanning):
             return None
         return timeline_rows.stop_at(self.bridge.tape, *self.selected, shown.window.unit_us)
 
-    def _findings_of(self, stop: Stop, events: list[Any]) -> list[spans.Told]:
+    def _findings_of(self, stop: Stop, events: list[Any]) -> list[mark_detail.Told]:
         """Asked for once for each mark and instant: telling all findings takes a while."""
         bridge = self.bridge
         still_us = bridge.view.now_us if bridge.paused else -1
         state = (stop.lane, stop.first_us, stop.times, still_us, bridge.chronicle.losses)
         if self._told is None or self._told[0] != state:
-            self._told = (state, spans.told_by(findings_so_far(bridge), events))
+            self._told = (state, mark_detail.told_by(findings_so_far(bridge), events))
         return self._told[1]
 
     def _is_there(self, stop: Stop) -> bool:
@@ -337,9 +339,9 @@ class TimelineScreen(Spanning):
         stop = self.stop(shown) if self.chosen_pane in ("", "timeline-mode-pane") else None
         if stop is None:
             return "", ""
-        happened = self.bridge.happened(stop.first_us, stop.last_us, spans.EVENTS_READ)
-        events = spans.of_stop(happened, stop)
-        rows = spans.build_mark(stop, events, self._findings_of(stop, events), [], row.CELLS)
+        happened = self.bridge.happened(stop.first_us, stop.last_us, mark_detail.EVENTS_READ)
+        events = mark_detail.of_stop(happened, stop)
+        rows = mark_detail.build_mark(stop, events, self._findings_of(stop, events), [], row.CELLS)
         return "the mark", row.plain_text(rows)
 
     # -- keys -------------------------------------------------------------------------------------------------------
@@ -451,9 +453,9 @@ class TimelineScreen(Spanning):
         stop = self.stop(self.shown())
         nodes: list[int] = []
         if stop is not None:
-            events = self.bridge.happened(stop.first_us, stop.last_us, spans.EVENTS_READ)
+            events = self.bridge.happened(stop.first_us, stop.last_us, mark_detail.EVENTS_READ)
             named = {self.bridge.session.cluster.name_of(node): node for node, _name in self.desk.targets()}
-            nodes = nodes_of(spans.of_stop(events, stop), named)
+            nodes = nodes_of(mark_detail.of_stop(events, stop), named)
         return nodes[0] if len(nodes) == 1 else self.desk.broker_under_cursor
 
     def arrive(self) -> None:

@@ -12,8 +12,8 @@ from cluster_model.observation import ClusterView, PartitionView
 from tui.terminal import glyphs
 from tui.terminal.format import clock, count
 from tui.terminal.theme import Over
-from tui.viewmodel.row import Row as RowRow
-from tui.viewmodel.timeline.timeline_rows import LABEL as LABEL_TIMELINE_ROWS
+from tui.viewmodel.row import Row as TextRow
+from tui.viewmodel.timeline.timeline_rows import LABEL as LANE_LABEL
 from tui.viewmodel.timeline.timeline_rows import Canvas, Shown, Span, TimeRow
 
 # Instants that somebody wants to come back to, each of one branch.
@@ -221,7 +221,7 @@ def _left(row: Row, known: dict[str, Row]) -> str:
     return letter
 
 
-def about_rail(rail: Rail, width: int) -> tuple[RowRow, ...]:
+def about_rail(rail: Rail, width: int) -> tuple[TextRow, ...]:
     """A branch in a few lines, each of so many cells."""
     row, (words, role) = rail.branch, outcome(rail.branch)
     if row.parent:
@@ -233,17 +233,17 @@ def about_rail(rail: Rail, width: int) -> tuple[RowRow, ...]:
         f"{count(row.unknown)} unknown, {count(row.broken)} rules broken"
     )
     rows = [
-        RowRow(((f"{glyphs.FORK} {row.letter} ", "strong"), (origin[: max(0, width - 12)], "text"))),
-        RowRow((("come to    ", "quiet"), (clock(row.come_us), "text"))),
-        RowRow((("outcome    ", "quiet"), (words, role))),
-        RowRow((("records    ", "quiet"), (numbers, "text"))),
+        TextRow(((f"{glyphs.FORK} {row.letter} ", "strong"), (origin[: max(0, width - 12)], "text"))),
+        TextRow((("come to    ", "quiet"), (clock(row.come_us), "text"))),
+        TextRow((("outcome    ", "quiet"), (words, role))),
+        TextRow((("records    ", "quiet"), (numbers, "text"))),
     ]
     if rail.dropped:
         rows.append(
-            RowRow((("it is a future that was dropped by undoing its last action; U goes back to it", "quiet"),))
+            TextRow((("it is a future that was dropped by undoing its last action; U goes back to it", "quiet"),))
         )
     if row.shown:
-        rows.append(RowRow((("it is the one on the screen", "quiet"),)))
+        rows.append(TextRow((("it is the one on the screen", "quiet"),)))
     return tuple(rows)
 
 
@@ -307,7 +307,7 @@ def _label(rail: Rail, *, chosen: bool) -> tuple[Span, ...]:
     return (
         (f"{mark} ", "key", ""),
         (rail.branch.letter, role, over),
-        (" " * (LABEL_TIMELINE_ROWS - 2 - len(rail.branch.letter)), "text", ""),
+        (" " * (LANE_LABEL - 2 - len(rail.branch.letter)), "text", ""),
     )
 
 
@@ -349,9 +349,9 @@ def partition_of(view: ClusterView, name: str) -> PartitionView | None:
 
 def comparison_rows(
     views: tuple[ClusterView, ClusterView | None], names: tuple[str, str], partition: str
-) -> list[RowRow]:
+) -> list[TextRow]:
     """All numbers, the weightiest first; of a branch that has not come so far (None) there are none."""
-    heading = RowRow(((" " * LABEL, "text"), *[(f"{name:>{COLUMN}}", "strong") for name in names]))
+    heading = TextRow(((" " * LABEL, "text"), *[(f"{name:>{COLUMN}}", "strong") for name in names]))
     books = [_row(label, [_of(of, view) for view in views]) for label, of in _OF_CLUSTER]
     found = [None if view is None else partition_of(view, partition) for view in views]
     log = [_row(label, [_of(of, each) for each in found]) for label, of in _OF_PARTITION]
@@ -362,11 +362,11 @@ def _of(of: Callable[[T], object], what: T | None) -> str:
     return "-" if what is None else str(of(what))
 
 
-def _row(label: str, both: list[str]) -> RowRow:
+def _row(label: str, both: list[str]) -> TextRow:
     differs = both[0] != both[1] and "-" not in both
     role = "warning" if differs else "text"
     numbers = [(f"{each:>{COLUMN}}", role) for each in both]
-    return RowRow(((f"{label:<{LABEL}}", "quiet"), *numbers, ("  differs" if differs else "", "warning")))
+    return TextRow(((f"{label:<{LABEL}}", "quiet"), *numbers, ("  differs" if differs else "", "warning")))
 
 
 def not_so_far(letter: str, at_us: int, come_us: int) -> str:
