@@ -1,15 +1,16 @@
 """Kafka as a deterministic simulation: brokers, both control planes, coordinators and clients in virtual time.
 
-cluster runs a whole cluster; cluster_builder, client_factory, client_processes, process_control: its parts
-and processes.
+cluster: a whole cluster as it runs.
+cluster_builder, client_factory, client_processes, process_control: its parts and processes.
 broker_faultpoints, client_faultpoints and link_faultpoints: where faults take effect.
-external_clients: the node of the gateway's real clients; cluster_overview: views of a whole cluster.
-snapshots: states to return to; fidelity: which rules are modelled.
-Imports go downward only, in this order: util, protocol, spec, assignors, kernel, log, broker, zookeeper,
-then
-controller, coordinators and clients (which do not import each other), observation, checker, inspection,
-this package,
-manual and model_checker. Only the standard library is used.
+external_clients: the node of the gateway's real clients.
+cluster_overview: views of a whole cluster.
+snapshots: states to return to.
+fidelity: which of Kafka's rules are modelled, and which are not.
+
+Imports go downward only, in this order: util, protocol, spec, assignors, kernel, log, broker, zookeeper, then
+controller, coordinators and clients (which do not import each other), observation, checker, inspection, this
+package, manual and model_checker. Only the standard library is used.
 """
 
 __all__ = [

@@ -3,11 +3,11 @@
 version, errors (mistakes with their place, exit codes), text (Markdown, commands), units (durations, sizes,
 rates) and reference_text (fidelity and invariants for people) are what every package below may use. The
 packages, lowest first:
-session_format, conditions, model, library   session files, conditions, a checked playbook, the bundled ones
-parser, model_checking                       YAML to a playbook, or to every mistake in it
-results, recording, engine, timetravel       run a session, write it down, replay it, go back in it
-diff, export, fuzz, campaign                 compare, turn into a playbook, random faults, many runs
-diagnosis, safety_check, shrink, testing     why records were lost, "is it safe?", smaller playbooks, pytest
+session_format, conditions, model, library: session files, conditions, a checked playbook, the bundled ones.
+parser, model_checking: YAML to a playbook, or to every mistake in it.
+results, recording, engine, timetravel: run a session, write it down, replay it, go back in it.
+diff, export, fuzz, campaign: compare, turn into a playbook, random faults, many runs.
+diagnosis, safety_check, shrink, testing: why records were lost, "is it safe?", smaller playbooks, pytest.
 
 This file imports nothing, so that `floodmark --help`, pytest and Spark start without the rest.
 """

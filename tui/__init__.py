@@ -7,7 +7,15 @@ welcome: the page that is shown first; nothing of the model is loaded for it.
 tour: the guide through the bundled playbook ``tour``.
 palette: what the command palette offers.
 gateway_session: the app over a session that real clients use (``floodmark serve --tui``).
-Only ``tui.cli`` imports this package; everything else in ``tui`` lies below it.
+
+The packages, lowest first:
+terminal, keybindings, settings: glyphs, colours and formats; every key; the user's settings.
+output: plain text on stdout and stderr.
+viewmodel, session: pages as plain data; the session behind the screen.
+widgets, screens: what is painted, and the screens made of it.
+cli: the ``floodmark`` command line.
+
+Of these only ``cli`` imports the modules of this package.
 """
 
 __all__ = [

@@ -6,8 +6,8 @@ sticky: the sticky assignors, the constrained and the general case, with racks.
 uniform: the server-side UniformAssignor of the consumer protocol (KIP-848).
 registry: the assignors by name.
 
-Clients use them in the classic protocol, the coordinator in the consumer protocol. They import nothing else
-of the model.
+Clients use them in the classic protocol, the coordinator in the consumer protocol. They import nothing else of
+the model.
 """
 
 __all__ = [

@@ -1,9 +1,7 @@
 """What all parts of the model exchange: messages, events, errors, versions and configurations.
 
-messages, group_messages, transaction_messages, admin_messages: requests and responses of clients and
-brokers.
-records: batches, compaction holes, damage and slices of a log as a fetch carries them, and compression
-codecs.
+messages, group_messages, transaction_messages, admin_messages: requests and responses of clients and brokers.
+records: batches, compaction holes, damage and slices of a log as a fetch carries them, and compression codecs.
 events: everything that the model reports; it can be imported without the rest of the model.
 errors: Kafka's error codes and the model's exceptions; versions: what each Kafka release does.
 config_defs: the configuration keys with their defaults; configs: a broker's and a consumer's values.

@@ -1,9 +1,9 @@
 """Why records were lost, when that became inevitable, and what would have saved them.
 
-why                 the whole explanation of one session, as `floodmark why` gives it
-point_of_no_return  the last event after which no action could have kept a record; also for sessions by hand
-remedies            settings and operator actions that are tried, and whether each would have kept the record
-evidence            events that decide about a record, and whether it is still there
+why: the whole explanation of one session, as `floodmark why` gives it.
+point_of_no_return: the last event after which no action could have kept a record; also for sessions by hand.
+remedies: settings and operator actions that are tried, and whether each would have kept the record.
+evidence: events that decide about a record, and whether it is still there.
 
 Builds on forks of `playbooks.timetravel`, and on `engine`, `export` and `results`.
 """

@@ -1,9 +1,8 @@
 """A playbook as checked, immutable values, and what follows from these values alone.
 
-playbook         `Playbook`, its steps, expectations, guardrails, its grid of settings, and its ranges for
-                 fuzzing
-record_contents  what a record holds: field providers, templates, and a record as the inspector shows it
-step_text        steps, faults and triggers as text: for messages and screens, and as YAML of a playbook
+playbook: `Playbook`, its steps, expectations, guardrails, its grid of settings, and its ranges for fuzzing.
+record_contents: what a record holds: field providers, templates, and a record as the inspector shows it.
+step_text: steps, faults and triggers as text: for messages and screens, and as YAML of a playbook.
 
 The parser makes these values and the engine runs them. Builds on `conditions` and `faults`; it knows no YAML
 file.

@@ -1,10 +1,10 @@
 """Answers "is it safe to do this now?" by running many futures with and without the action.
 
-question     a question as it is typed, read to steps
-start_point  the session and the time at which the question is asked
-simulation   the futures: the session forked again and again, also in other processes, and what is seen of each
-check        prepares a question and gives its answer: what the action adds, over all futures
-report       the answer as text and document, and the worst future as a playbook
+question: a question as it is typed, read to steps.
+start_point: the session and the time at which the question is asked.
+simulation: the futures: the session forked again and again, also in other processes, and what is seen of each.
+check: prepares a question and gives its answer: what the action adds, over all futures.
+report: the answer as text and document, and the worst future as a playbook.
 
 Builds on `playbooks.engine`, `parser`, `export` and `results`.
 """

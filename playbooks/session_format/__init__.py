@@ -1,9 +1,9 @@
 """The files of a recorded session, for whoever reads or writes them.
 
-session_files   what lies where, the small JSON files, the columns of the sealed tables, why reading fails
-session_finder  the session that a directory, an id or a bundle stands for
-filesystem      everything that a recording does to the disk, each one call of the operating system
-bundle          a session as one `NAME.floodmark` file
+session_files: what lies where, the small JSON files, the columns of the sealed tables, why reading fails.
+session_finder: the session that a directory, an id or a bundle stands for.
+filesystem: everything that a recording does to the disk, each one call of the operating system.
+bundle: a session as one `NAME.floodmark` file.
 
 Every module is light: it needs only the standard library, and loads neither the simulation nor the engine.
 Spark reports and the start of the command line rely on that.

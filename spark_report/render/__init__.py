@@ -1,12 +1,11 @@
 """Renders a report as an HTML page, Markdown, terminal text, Parquet and JSON files.
 
-- tables: findings about clients, faults and partitions as small tables of text.
-- sections: which tables a session shows in which order, its key figures, and the comparison of sessions.
-- charts: latency and lag charts, charts around faults, and the timeline with its lanes, as plain Plotly
-  figures.
-- html: the page that needs nothing else, its part for each partition, and the charts as still SVG.
-- text: the report in a terminal and as Markdown.
-- output: writes files in a staging directory and renames them into place.
+tables: findings about clients, faults and partitions as small tables of text.
+sections: which tables a session shows in which order, its key figures, and the comparison of sessions.
+charts: latency and lag charts, charts around faults, and the timeline with its lanes, as plain Plotly figures.
+html: the page that needs nothing else, its part for each partition, and the charts as still SVG.
+text: the report in a terminal and as Markdown.
+output: writes files in a staging directory and renames them into place.
 
 Templates and styles of the page lie in templates/ beside these modules. It builds on model and on
 tables.registry.

@@ -3,6 +3,7 @@
 keymap: names of keys, the modes and their digits, the table of all keys of the main screen.
 scopes: where keys work (modes, pages, sheets), the keys of each, and the user's own keys without conflicts.
 sheet_keys: letters of the fault and operation sheets; apart because it loads the fault catalogue.
+
 It knows no screen: a mode names the class of its screen as text.
 """
 

@@ -3,8 +3,9 @@
 console: people's text to stderr, documents to stdout; complaints with an excerpt of the file; progress.
 command_end: JSON documents, whole files, and the exit code of a command that is refused.
 result: a session's outcome as sentences and tables: verdict, findings, liveness, anomalies, clients, the worked
-table of a manual playbook.
+  table of a manual playbook.
 session_end: seals every live branch and prints its verdict; after an internal error keeps session and account.
+
 The page of the report (``tui.viewmodel.report_page``) shows the same sentences, so they lie below it.
 """
 

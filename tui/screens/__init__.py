@@ -1,13 +1,15 @@
 """The main screen and the pages over it.
 
 base: what all screens share: jumping, panes, filters, lists to choose from, the frame of a mode.
-cluster: ``MainScreen``; main_keys and target_actions are its base classes (pages, time,
-branches; typed commands, showing and injecting).
+cluster: ``MainScreen``; main_keys and target_actions are its base classes (pages, time, branches; typed
+  commands, showing and injecting).
 fault_sheet, fault_forms: sheets of faults and operations; forms for a fault and for a value.
 command_line: the prompt for typed commands.
 time_travel: go to a time, bookmarks, branches, two branches compared.
 finding: the autopsy of a finding, and "is it safe?".
 help, settings, record: one page each.
+modes: the modes beside the cluster, one page each.
+
 Pages are loaded when they are first opened, so that the first picture comes soon.
 """
 

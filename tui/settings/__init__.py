@@ -2,7 +2,8 @@
 
 schema: what can be set, what each setting takes, and its default; needs nothing of the model.
 settings_file: where the file is, reading it with a line for each mistake, changing single values in place, an
-example file, and the list of words that were explained before.
+  example file, and the list of words that were explained before.
+
 Builds on ``tui.keybindings`` (keys can be remapped) and ``tui.terminal``.
 """
 

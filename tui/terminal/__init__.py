@@ -6,6 +6,7 @@ terminal: the terminal's title, a driver that saves bytes, a stylesheet that par
 format: how times, numbers, names and the values of configurations are written, and a typed time read.
 frame_clock: real seconds for frames, the frame rate, the steps of speed.
 self_command: how floodmark starts itself in a process of its own.
+
 It imports no other package of ``tui``; only format needs playbooks and faults.
 """
 

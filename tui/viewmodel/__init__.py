@@ -1,13 +1,13 @@
 """Pages and panes as plain data: pure functions from the views of the model to rows of text with roles.
 
 row: a row, labels to jump by, text for the clipboard.
-partition_matrix, partition_history, log_view, record_inspector: partitions, their
-history, logs, records.
+partition_matrix, partition_history, log_view, record_inspector: partitions, their history, logs, records.
 status_bar, side_panes: status, controllers, key hints; producers, groups, active faults.
 fault_sheet: the sheet of faults by letter.
 finding_page, report_page: the autopsy of one finding; the outcome so far.
 playbook_pages, help: library, steps, recorded sessions; help page and glossary.
 animation: what moves on the screen, by the seconds of the frame clock.
+
 Nothing here knows Textual, a screen or the session controller. ``timeline`` builds on this package.
 """
 

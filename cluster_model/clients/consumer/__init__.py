@@ -1,7 +1,6 @@
 """The consumer, with its group membership and its application.
 
-consumer: polls, delivery and how it joins; fetcher: fetches; subscription_state: positions and offset
-resets.
+consumer: polls, delivery and how it joins; fetcher: fetches; subscription_state: positions and offset resets.
 coordinator and membership: the classic protocol; consumer_protocol: KIP-848; config: settings of both.
 offset_commits: commits, whatever the protocol.
 record_handler: how the application handles records, failures and dead letters.

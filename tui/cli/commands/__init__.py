@@ -5,6 +5,7 @@ run: ``run``, ``live`` and ``serve``.
 analysis: ``ask``, ``why``, ``explore``, ``storm`` and ``shrink``.
 report: ``report``, ``fleet`` and ``spark``.
 reference: library, faults, invariants, profiles, configs, keys and settings.
+
 Each command imports its work from a neighbouring package when it is called.
 """
 

@@ -5,6 +5,7 @@ event_feed: the event feed, the tape of marks and loads by lane, records per vir
 timeline_rows: the stretch of time that is shown, the marks that can be stopped at, the rows of the lanes.
 mark_detail: all about one mark, or about a chosen span of time.
 branches: branches as rails and as a table, bookmarks, two branches compared.
+
 Events keep their glyphs here; formatting of numbers and names is in ``tui.terminal.format``.
 """
 
