@@ -1,4 +1,4 @@
-"""What befalls brokers' disks from outside. A broker finds out by what becomes of its writes."""
+"""Where faults act on a broker: on its disk, on batches of its logs, and on its threads."""
 
 from collections.abc import Callable, Mapping
 

@@ -1,4 +1,4 @@
-"""A cluster's clients, each a process of its own, from the spec."""
+"""Builds a cluster's clients from its spec, each as a process of its own."""
 
 from collections import ChainMap
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""What faults lay on clients' applications and their connections, each fault's share for itself.
+"""Where faults act on clients: on their applications, their connections, and responses lost on the way.
 
 Nothing of it is in a client's own memory: a process that ends leaves it behind, and the next one finds it again. What
 several faults do to one client adds up. The exception is a pause of partitions (``Consumer.pause``): it is the

@@ -1,4 +1,4 @@
-"""The processes of a cluster's clients: how they end, and what starts in their place.
+"""The processes of a cluster's clients: their end, their restart, and a second instance of a transactional producer.
 
 A process that is killed takes all that its client had in memory with it. The next one is a new program: a producer
 has an empty accumulator and gets a producer id, a consumer joins its group without a member id. What goes on is the

@@ -1,4 +1,4 @@
-"""The facade: a whole cluster on one virtual clock.
+"""A whole simulated cluster on one virtual clock.
 
 Build it from a spec, advance its time in slices of any size, act on its processes and links, read immutable views.
 Slices never change what happens: the same spec, seed and actions give the same trace and digest.

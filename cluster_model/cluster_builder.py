@@ -1,4 +1,4 @@
-"""The coordinators that live in every broker's process."""
+"""Puts a cluster together: its control plane, its coordinators and its liveness checks."""
 
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING

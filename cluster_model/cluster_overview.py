@@ -1,4 +1,4 @@
-"""Groups as an observer sees them: who is in, who has what, what is committed."""
+"""Views of a whole cluster at one time, its consumer groups included."""
 
 from collections import Counter
 from collections.abc import Mapping

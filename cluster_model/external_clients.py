@@ -1,4 +1,4 @@
-"""What clients outside of the model were told of their records, as far as their connections show it.
+"""The node of clients outside the model: what they asked, what they read, and what they were told.
 
 Nobody out there says which records are new and which are sent once more. A batch that an idempotent producer numbers is
 known by its number; any other that comes again byte for byte, after an attempt that failed, is that attempt's retry.

@@ -1,4 +1,4 @@
-"""Which messages are questions, and which are answers to them: what a proxy or a slow answerer tells apart.
+"""Where faults act on connections: limits, losses and breaks, by message size and by request or response.
 
 Kafka's clients number their requests, and answers come in the order of the requests. A Java client to which an answer
 comes twice finds no request in flight for it, or another one than the answer's number says (``InFlightRequests``,

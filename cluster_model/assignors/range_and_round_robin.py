@@ -1,4 +1,4 @@
-"""``RangeAssignor``: each topic by itself, in stretches of consecutive partitions. A consumer's first choice."""
+"""Kafka's ``RangeAssignor`` and ``RoundRobinAssignor``."""
 
 from collections.abc import Callable, Sequence
 

@@ -1,4 +1,4 @@
-"""``StickyAssignor`` (KIP-54) and ``CooperativeStickyAssignor`` (KIP-429): as even as can be, moving little."""
+"""``StickyAssignor`` (KIP-54) and ``CooperativeStickyAssignor`` (KIP-429): even, moving few partitions."""
 
 from bisect import bisect_left, insort
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""``uniform``, the coordinator's own assignor by default (KIP-848, ``UniformAssignor``): even, then sticky.
+"""``UniformAssignor``, the group coordinator's default assignor of the consumer protocol (KIP-848).
 
 ``owned`` of a member is its target assignment, which the coordinator keeps; racks are not looked at.
 """

@@ -1,4 +1,4 @@
-"""How a broker takes part in its cluster: what it asks of its control plane, and what that may ask of it.
+"""The interface between a broker and its control plane, the same in ZooKeeper mode and KRaft mode.
 
 ZooKeeper mode and KRaft mode differ in how a broker registers, stays alive, hears decisions and has an ISR changed.
 All of that is one object behind this protocol; replication itself is the same in both. A controller that shares the

@@ -1,4 +1,4 @@
-"""Requests that wait at a broker: fetches for something to read, produces for the high watermark, deletions.
+"""Delayed fetches, produces and record deletions of a broker (``DelayedOperationPurgatory``).
 
 A parked follower fetch waits for records beyond its offset; a rise of the HW does not wake it, except in 2.4 and 2.5
 (``DelayedFetch``). A parked consumer fetch waits for the HW. Both are read anew when they end.

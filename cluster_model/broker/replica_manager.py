@@ -1,4 +1,4 @@
-"""Which replicas a broker has, and by which settings they go (``ReplicaManager``, ``LogManager``).
+"""The replicas that a broker hosts, their settings, and which of them changed (``ReplicaManager``, ``LogManager``).
 
 A log directory is made when a decision first names the broker, and deleted when it is told to, or in KRaft mode when a
 decision names it no longer. A broker that was down meanwhile finds strays when it is back: whoever tells it the

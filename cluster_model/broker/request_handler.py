@@ -1,4 +1,4 @@
-"""What a broker answers to clients and followers: produce, fetch, offsets (``KafkaApis`` over ``ReplicaManager``)."""
+"""A broker's answers to produce, fetch and ListOffsets requests (``KafkaApis`` over ``ReplicaManager``)."""
 
 from collections.abc import Callable, Mapping
 from typing import Final

@@ -1,4 +1,4 @@
-"""The checker: hears every event in order and keeps ledger, history and invariants up to date."""
+"""The checker: receives every event in order and keeps ledger, history and invariants up to date."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,4 +1,4 @@
-"""An administrator's client, a process of its own (``KafkaAdminClient``): requests, retries and their time limits.
+"""An administrator's client, a process of its own (``KafkaAdminClient``): requests, routing, retries and time limits.
 
 It knows of the cluster what a broker's metadata told it since the oldest of its open requests was made, as a tool does
 that is started for one task. A request goes to whom that metadata names as the controller (a broker that hands it on,

@@ -1,4 +1,4 @@
-"""A client's metadata: who leads what, as some broker last told it (``org.apache.kafka.clients.Metadata``)."""
+"""A client's metadata, and metadata responses that a fault keeps old (``org.apache.kafka.clients.Metadata``)."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,4 +1,4 @@
-"""When an application hands records to its producer: at a rate whatever happens, or as its earlier ones are settled.
+"""The load of an application: rates, open and closed loops, and record sizes.
 
 In an *open loop* load is a function of time alone. In a *closed loop* so many records are outstanding at most: each
 batch is followed by the next when it is acked, failed or unknown, after the time that the application thinks. So a

@@ -1,4 +1,4 @@
-"""Topics as they come and go, seen from above: partitions, their replicas wherever they are, and their records.
+"""The committed state of all topics and partitions, whatever any broker has learned of it.
 
 Whoever commits a decision says so here, and the truth follows at once; brokers hear of it by messages, in their own
 time, and make or delete their replicas then. So a partition may be there before any of its replicas is, and a replica

@@ -1,4 +1,4 @@
-"""A cluster's control plane: the nodes that decide, and every broker's way to them."""
+"""The interface of a control plane: its nodes, every broker's way to them, and the view of its members."""
 
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol

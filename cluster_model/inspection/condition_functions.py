@@ -1,4 +1,4 @@
-"""Questions that conditions ask of a cluster, by the names of the condition language. Omniscient, free of effects.
+"""The functions of the condition language: questions to a cluster and its control plane. Omniscient, without effects.
 
 Partitions are written as Kafka prints them (``orders-0``). A partition without a leader answers for the last member
 of its ISR where a log is asked for.

@@ -1,4 +1,4 @@
-"""Everything that is known of one offset: each record ever written there, and what each replica has there now.
+"""The log inspector: every record ever written at an offset, where it is now, and marks in each replica's log.
 
 For people, as :mod:`cluster_model.observation.views` is.
 """

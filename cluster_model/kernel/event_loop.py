@@ -1,4 +1,4 @@
-"""The event kernel: integer time, a heap of plain-data events, a table of handlers.
+"""The event loop: integer time, a heap of plain-data events, a table of handlers.
 
 An event is ``(time, order, kind, target, payload)``. Time and order are unique together, so nothing behind them is
 ever compared. Ordinary events are ordered by submission; those of a *lane* come after all ordinary ones of the same

@@ -1,4 +1,4 @@
-"""Wires and links: how long a message takes from one process to another, and that none overtakes the one before it.
+"""Links and wires: latency and order of messages from one process to another, and the shapes that faults give them.
 
 A *wire* is one direction of one connection. Two processes share a wire for most of what they say; a standing exchange
 (:mod:`cluster_model.kernel.long_poll`) has its own, as a replica fetcher has its own connection. A *link* is all wires

@@ -1,4 +1,4 @@
-"""What faults do to links besides latency and cuts, as TCP and those between two processes show it.
+"""Effects of link faults: limited throughput, retransmissions, late or double responses, broken connections.
 
 A link with a :class:`~cluster_model.kernel.link.Trouble` is never ready, so that every message of it comes by here,
 and none of another link does:

@@ -1,4 +1,4 @@
-"""Processes that run, pause and crash; links that deliver in order with latency; both on the kernel.
+"""The network: processes that run, pause and crash, links between them, and messages under way.
 
 What a fault does to a process, in terms of the operating system:
 

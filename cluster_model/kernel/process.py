@@ -1,4 +1,4 @@
-"""One process as the network sees it: its state, its incarnation, and what waits for it while it is paused."""
+"""A process as the network sees it: its state, its incarnation, its CPU, and what waits while it is paused."""
 
 from collections.abc import Collection
 from enum import IntEnum

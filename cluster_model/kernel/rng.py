@@ -1,4 +1,4 @@
-"""Counter-based random streams: one per component or link, named, so that adding one disturbs no other.
+"""Counter-based random streams, one for each component or link, and UUIDs drawn from them.
 
 A stream's whole state is its position: draw number ``n`` is a pure function of (seed, name, n), the same on
 every interpreter. The seed is the session's, until somebody wants another future (:meth:`Streams.reseed`).

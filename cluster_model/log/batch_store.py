@@ -1,4 +1,4 @@
-"""Lineages: what each leader stint wrote, stored once per partition and shared by every replica.
+"""Batches as each leader wrote them, stored once for each partition, and logs as they were at an earlier time.
 
 A *stint* is one leader writing in one epoch from one starting point. Its batches form an append-only *lineage*. A
 replica's log is then a short list of extents over lineages, replication copies no records, and two replicas hold the

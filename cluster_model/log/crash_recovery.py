@@ -1,4 +1,4 @@
-"""What an ill end leaves of a log: the kinds of tail after a power loss, a write cut short, a disk that is gone.
+"""What a crash leaves of a log, and what the next start reads again (``LogLoader``).
 
 A killed process leaves the page cache to the operating system, so at most a batch that was just being written is torn.
 A machine that goes dark loses what was not written back, and the batch at the cut may be on disk in part. The next

@@ -1,4 +1,4 @@
-"""Compaction of one replica's log: what may be cleaned, and cleaning it (``LogCleanerManager``, ``Cleaner``).
+"""Compaction and retention of one replica's log (``LogCleanerManager``, ``Cleaner``).
 
 Nothing at or above the last stable offset is cleaned, nothing in the active segment, nothing younger than
 ``min.compaction.lag.ms``. A pass maps the newest offset of every key in the dirty part, then leaves out of all older

@@ -1,4 +1,4 @@
-"""The keys of a producer, sorted by the partition that each of them goes to.
+"""The keys of records: key pools by partition, skew, and which record a later one replaces.
 
 Kafka places a record by its key. Here it is the other way round, which comes to the same odds: the partition is drawn
 first, by how often its keys come, and then one of its keys, so that the key is a function of the record's place.

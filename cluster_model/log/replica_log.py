@@ -1,4 +1,4 @@
-"""One replica's log: extents over lineages, its end and start, its segments, and how much of it is safe on disk.
+"""One replica's log: extents over shared batches, its start and end, what is on disk, and a comparison of two.
 
 An append by a follower is one assignment however many batches it carries, a snapshot is a few numbers, truncation
 moves the end. Three layers are kept apart: the page cache (``leo``), which a process crash leaves alone; the part

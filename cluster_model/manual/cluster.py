@@ -1,4 +1,4 @@
-"""A hand-stepped cluster: no timers, no deliveries, only the protocol actions that steps name.
+"""A hand-stepped cluster: no timers and no deliveries, only the protocol actions that steps name.
 
 The replicas, leaderships and decisions are the very objects of the timed cluster. Time stands still, so what normally
 waits for time is a step. Refusals are Kafka's errors by name, and change nothing.

@@ -1,4 +1,4 @@
-"""Produce requests by hand: whole, or as a request that leaves, arrives, is answered, expires or is lost."""
+"""Produce requests, ISR changes and consumers, stepped by hand."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Breadth first through all states: the first way that is found to one is a shortest one."""
+"""Breadth-first search through all states, with symmetry reduction and the properties checked in each state."""
 
 from array import array
 from collections.abc import Callable

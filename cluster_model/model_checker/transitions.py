@@ -1,4 +1,4 @@
-"""From a state to all that may follow it.
+"""The state of an exploration, and all moves from it, made by the model's own replicas.
 
 A step depends on one or two replicas, and there are far fewer of these than of states: what a step comes to is found
 out once, by the model's replicas, and looked up from then on. Replicas and what the controller holds go by number.

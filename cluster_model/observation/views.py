@@ -1,4 +1,4 @@
-"""Immutable pictures of a cluster for people: the screen, results and conditions read these and nothing else.
+"""Immutable views of a cluster for people: the screen, results and conditions read these and nothing else.
 
 A view is omniscient: it shows what *is*, beside what each broker believes. No protocol code may read one.
 """

@@ -1,4 +1,4 @@
-"""What an administrator asks of a cluster, and is answered, by Kafka's names (``Admin``, ``KafkaAdminClient``).
+"""Requests and responses of administrators, by Kafka's names (``Admin``, ``KafkaAdminClient``).
 
 Every answer has an entry for each thing asked for, in the order asked; its ``error`` is a number of
 :class:`~cluster_model.protocol.errors.KafkaError`, its ``message`` one sentence for a person, or empty.

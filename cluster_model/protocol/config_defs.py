@@ -1,4 +1,4 @@
-"""Kafka's own configuration keys that the model honours, by scope: types, ranges, and the check of a value.
+"""Definitions of Kafka's configuration keys that the model honours: types, ranges, and the check of a value.
 
 Only keys that change something here are listed: an unknown or misspelt key is refused, never ignored.
 """

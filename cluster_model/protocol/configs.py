@@ -1,4 +1,4 @@
-"""A version's defaults beneath Kafka's own configuration keys: settings in model units.
+"""Settings in model units: a version's defaults beneath Kafka's own configuration keys (``LogConfig`` among them).
 
 The keys themselves, with their types and ranges, are in :mod:`cluster_model.protocol.config_defs`.
 """

@@ -1,4 +1,4 @@
-"""What members, committers and administrators ask of a group coordinator, by Kafka's names (``GroupCoordinator``).
+"""Requests and responses of the group coordinator, both protocols, by Kafka's names (``GroupCoordinator``).
 
 Partitions are named as everywhere, ``orders-0``. ``error`` is a number of
 :class:`~cluster_model.protocol.errors.KafkaError`. An empty ``group_instance_id`` is that of a dynamic member, any

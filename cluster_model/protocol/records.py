@@ -1,4 +1,4 @@
-"""What compaction left out of a log: an overlay over its extents, absent from a log that was never cleaned.
+"""Batches, slices of a log, compaction holes, damaged batches and compression codecs.
 
 Batches are shared by all replicas, and each cleans by itself, so what it removed is a list of offset ranges of its
 own. Offsets stay as they were: a log has holes, and its end, its high watermark and its epochs do not move.

@@ -1,4 +1,4 @@
-"""What producers ask of a transaction coordinator, and what it asks of partition leaders, by Kafka's names.
+"""Requests and responses of the transaction coordinator and of partition leaders, by Kafka's names.
 
 InitProducerId is among the ordinary messages: without a transactional id any broker answers it. Partitions are named
 as everywhere, ``orders-0``. ``error`` is a number of :class:`~cluster_model.protocol.errors.KafkaError`.

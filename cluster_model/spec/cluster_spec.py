@@ -1,4 +1,4 @@
-"""What to build: a cluster, its topics and its clients, as plain data already checked by whoever read it."""
+"""What to build: a cluster, its topics and clients with their load, as plain, checked data."""
 
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple

@@ -1,4 +1,4 @@
-"""Powers with broken exponents in whole numbers, for tables that must be the same on every machine."""
+"""Hashes, murmur2 and powers in whole numbers, the same on every machine and in every run."""
 
 import hashlib
 from functools import lru_cache

@@ -1,4 +1,4 @@
-"""Ranges of offsets as plain pairs: their union, their difference and their length."""
+"""Ranges of offsets as plain pairs, and sets of disjoint ranges."""
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable

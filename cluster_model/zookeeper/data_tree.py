@@ -1,4 +1,4 @@
-"""The tree of znodes and what may be done to it (``DataTree``, ``PrepRequestProcessor``). Sans-IO.
+"""The tree of znodes, a server's store on disk, and watches (``DataTree``, ``WatchManager``). Sans-IO.
 
 The leader *judges* a request against the tree as it will be when all that is proposed has been committed, which gives
 the changes of a transaction; every server *applies* those in order. Left out: access control, quotas, containers, time

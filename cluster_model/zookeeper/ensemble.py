@@ -1,4 +1,4 @@
-"""The service as the rest of the model sees it: the server processes, what they have committed, an operator's hand.
+"""The ZooKeeper ensemble as the rest of the model sees it, and one server process (``QuorumPeer``).
 
 Servers know of each other only by messages; what is here looks at all of them, for the truth, for views, and to build
 an ensemble that stands at the first instant.

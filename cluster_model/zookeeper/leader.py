@@ -1,4 +1,4 @@
-"""A leader's part: discovery, synchronization and broadcast of ZAB (``Leader``, ``LearnerHandler``), and sessions.
+"""A leader's part of ZAB (``Leader``, ``LearnerHandler``), and its tracking of client sessions.
 
 It judges writes in the order in which they come, logs and proposes each, and commits it when a majority has logged it
 and all before it. It serves clients from the moment when a majority has its history. Sessions are its business alone.

@@ -1,4 +1,4 @@
-"""What clients and servers of the ensemble say to each other, by ZooKeeper's names. Frozen: a message is what was sent.
+"""Messages between ZooKeeper's clients and servers and among servers, by ZooKeeper's names. Frozen.
 
 ``attempt`` numbers a client's connections (:mod:`client`); what carries another number than the connection that stands
 is of a broken one and is ignored. ``join`` does the same between a follower and its leader.

@@ -1,4 +1,4 @@
-"""What a replica reads out for a fetch, or for a question about epochs, by the role it believes it has."""
+"""What a replica reads for a fetch: records, diverging epochs, and the replica that a consumer should read from."""
 
 from collections.abc import Container, Iterable
 from enum import Enum

@@ -1,4 +1,4 @@
-"""A replica fetcher thread: one broker's follower replicas of one leader (``AbstractFetcherThread``).
+"""A broker's replica fetcher threads and their manager (``AbstractFetcherThread``, ``ReplicaFetcherManager``).
 
 One request is outstanding at a time; a partition that joins while a fetch is parked at the leader waits for its answer
 like the others. Requests are incremental: they ask only for what changed since the last one, until something happens

@@ -1,4 +1,4 @@
-"""What a leader refuses before it writes: for its ISR, for the batch itself, for whose it is; in that order.
+"""Checks of a leader before it appends: its ISR, the batch, then the producer id and its transaction.
 
 ``Partition.appendRecordsToLeader``, then ``UnifiedLog.analyzeAndValidateRecords`` with ``LogValidator``, then
 ``ProducerAppendInfo``.

@@ -1,4 +1,4 @@
-"""Fetch sessions at a leader: a follower's standing question, and which parts of it may have a new answer (KIP-227).
+"""Incremental fetch sessions (KIP-227): at the leader, in the broker's cache, and at the fetching side.
 
 A follower asks the same of most partitions every time, and most answers are as before. A session keeps the question,
 and ``dirty`` the places in it that must be looked at again; a place *rests* while the follower has everything, is in

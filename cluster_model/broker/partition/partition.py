@@ -1,4 +1,4 @@
-"""One replica of one partition: its log, its HW, and the role it believes it has. Sans-IO.
+"""One replica of one partition as leader or follower: its log, its HW and its role (``Partition``). Sans-IO.
 
 A replica knows its own log and what the controller's decisions and the other side's answers told it. It never
 schedules, sends or draws: callers hand it ``now`` and messages, and pass on what it returns. The timed broker and the

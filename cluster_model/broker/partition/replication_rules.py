@@ -1,4 +1,4 @@
-"""Pure rules of replication: followers' books, ISR, truncation. Plain values in, plain values out.
+"""Pure rules of replication: ISR, high watermark, truncation, and a follower out of its leader's range.
 
 Offsets are exclusive ends: LEO is the next offset to be written, HW the first not known to be committed.
 """

@@ -1,4 +1,4 @@
-"""One broker's disk, which holds its only log directory: how fast it writes, and whether it writes at all.
+"""A broker's disk with its only log directory: speed, failures, and a write cache that may lose confirmed writes.
 
 It is the machine's, not the process's: what ails it outlives the broker's process. Faults are kept apart by their
 numbers; while several are on, latencies add up, the lowest throughput holds, and the first that refuses gives the

@@ -1,4 +1,4 @@
-"""One broker's logs as a whole: periodic tasks, checkpoint files, clean and unclean starts (``LogManager``).
+"""A broker's logs as a whole: checkpoints, starts, the cleaner thread and damaged batches (``LogManager``).
 
 What each file says after a crash is what was last written to it: the high watermarks every few seconds, recovery
 points and log starts once a minute, all of them at a clean shutdown. The marker ``.kafka_cleanshutdown`` is written

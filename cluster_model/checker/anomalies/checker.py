@@ -1,4 +1,4 @@
-"""What the clients of a session can complain of: the history taken from the trace, and the verdict on what is in it."""
+"""The checker of client-side anomalies: takes a history from the trace and gives the verdict on it."""
 
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple

@@ -1,4 +1,4 @@
-"""G0 and G1c: transactions that depend on each other in a circle.
+"""G0 and G1c: cycles of transactions that depend on each other, found in a directed graph.
 
 A transaction whose value stands in a key's log right behind another's depends on it (*ww*), and so does one that reads
 the other's value (*wr*). A circle of ww edges, with those of the order of a process and of real time, is G0: writes are

@@ -1,4 +1,4 @@
-"""Trace events as a history: what applications were told and handed, and nothing else of the model.
+"""Builds a history of what applications were told and read, from trace events and the final read.
 
 A *process* is one life of a client: the next one after a crash has another number. What a poll returned is every
 hand-out of one consumer at one instant, up to whatever its application was told in between. A hand-out is a poll that

@@ -1,4 +1,4 @@
-"""int-nonmonotonic-send, int-send-skip, nonmonotonic-send: what a process sends does not stand in the order of sending.
+"""Anomalies of order: polls and sends out of order or with gaps, and realtime lag and order.
 
 A client numbers what it sends, so its order is known however its sends overlap; failed ones are left out. Inside a
 transaction consecutive values of a key are held against each other (``int-``), otherwise each value against the one

@@ -1,4 +1,4 @@
-"""consume-dup: a process of a group is returned a value more than once, over all its operations that were ok."""
+"""Anomalies of single values: lost writes, aborted reads, duplicates, phantoms, unseen values and others."""
 
 from typing import Any, Final
 

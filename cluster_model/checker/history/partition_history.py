@@ -1,4 +1,4 @@
-"""The rare events of a partition, kept to explain a loss: elections, truncations, ISR changes, and what nodes suffered.
+"""The rare events of a partition, kept to explain a loss: elections, truncations, ISR changes, node failures.
 
 What stands when records go missing is kept with them (:class:`Scene`). So the history itself only needs what may
 explain a loss to come, and what became of the copies of records that are missing: its size follows what is in doubt,

@@ -1,4 +1,4 @@
-"""What no protocol can make good: unclean elections, and crashes that took records which were on no disk.
+"""Base of all invariants: the description of a promise, what checks work with, and what excuses a loss.
 
 A promise about acknowledged records ends with an unclean election. It ends too where the last in-sync replica loses
 what it had; with eligible leader replicas (KIP-966), where as many replicas as min.insync.replicas have. A process that

@@ -1,4 +1,4 @@
-"""What leader completeness and its weaker sister share: whom to compare a presumed leader with, and how."""
+"""Leader completeness and its weaker forms: every leader has what may count as committed."""
 
 from collections.abc import Iterable
 from typing import Final

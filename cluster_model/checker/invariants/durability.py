@@ -1,4 +1,4 @@
-"""acks=all durability: what was acknowledged by the in-sync replicas is in the log of every later leader."""
+"""Durability of acknowledged records: acks=all in full, acks=1 within bounds."""
 
 from typing import Any, Final
 

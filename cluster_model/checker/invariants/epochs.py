@@ -1,4 +1,4 @@
-"""Epochs never fall: a partition's, a broker's, a controller's, those of the batches along a log and of the cache."""
+"""Epoch invariants: epochs never fall, each has a single leader, and zombies are fenced."""
 
 from itertools import pairwise
 from typing import Any, Final

@@ -1,4 +1,4 @@
-"""Stable reads: what a consumer could have read at an offset stays there, and is what every other one reads."""
+"""High watermark invariants: it does not fall within a leadership, and what it exposed stays readable."""
 
 from typing import Any, Final
 

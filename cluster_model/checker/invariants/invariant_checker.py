@@ -1,4 +1,4 @@
-"""The dispatcher: gives every event to the properties that it can break, the frequent ones with the least to do."""
+"""The registry of all invariants, and the dispatch of each event to those that it can break."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeVar

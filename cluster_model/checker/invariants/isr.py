@@ -1,4 +1,4 @@
-"""min.insync.replicas: no success of acks=all with fewer in sync, and no HW that moves then."""
+"""ISR invariants: its members, the leader in it, min.insync.replicas, the maximal ISR and the recovery barrier."""
 
 from typing import Any, Final
 

@@ -1,4 +1,4 @@
-"""Log matching: replicas that agree on an epoch at an offset agree on everything before it."""
+"""Log invariants: replicas match, markers stay in bounds, and compaction keeps each key's newest record."""
 
 from bisect import bisect_right
 from itertools import combinations, pairwise

@@ -1,4 +1,4 @@
-"""Which records were acknowledged, by the stint that wrote them: a few ranges however long the run."""
+"""Ranges of acknowledged records, the ISR behind each acknowledgement, and what was exposed to consumers."""
 
 from bisect import bisect_right
 from typing import Any

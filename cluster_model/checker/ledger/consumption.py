@@ -1,4 +1,4 @@
-"""What moved groups past records, or away from them: resets, commits and what was handed out of which stint.
+"""What consumer groups read, read twice or skipped, and the resets and commits that moved them.
 
 One entry for each range that was jumped over; the rest is the newest of its kind.
 """

@@ -1,4 +1,4 @@
-"""Duplicates and reordering: records of one client that stand in a log twice, or behind later ones.
+"""Duplicate and reordered records of one client in a log, and the retries that put them there.
 
 A client's records carry gapless sequences per partition, so an append that does not go beyond everything seen so far
 is one or the other; only then is the log searched. Neighbours that repeat neighbours are kept as one.

@@ -1,4 +1,4 @@
-"""The ledger: every record's fate, from what clients were told and what the logs hold.
+"""The ledger of acknowledged records: each record's fate, what was deleted on purpose, and why records are gone.
 
 *Missing* records were acknowledged and are not in the current leader's log; they may come back with an old leader.
 They are *lost* once no replica's log holds them, or when the session ends with them missing. A record's identity is

@@ -1,4 +1,4 @@
-"""All liveness properties at work: what is owed, since when, and what is overdue.
+"""Checks all liveness properties: which obligations are pending, since when, and which are violated.
 
 A look goes over all partitions; it is taken when an event of the trace comes by, at most every :data:`OFTEN_US` after a
 rare event, when the next obligation falls due or :data:`QUIET_US` after the last look, at most every :data:`SELDOM_US`

@@ -1,4 +1,4 @@
-"""All that liveness looks at: the cluster as it is, with what one partition looks like put together once."""
+"""The cluster state that liveness properties look at, and the pending obligations that they find."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""A follower whose fetcher has given a partition up takes it up with newer metadata, and only then."""
+"""The liveness properties: what must come true in time once nothing disturbs the cluster."""
 
 from collections.abc import Iterator
 from typing import Any, Final, NamedTuple

@@ -1,4 +1,4 @@
-"""Records that stand in a log twice, or behind later ones, explained by what their producer was told."""
+"""Findings about delivery: skipped, duplicated or reordered records, and transactions with a wrong outcome."""
 
 from collections.abc import Iterator
 from itertools import pairwise

@@ -1,4 +1,4 @@
-"""From ranges that are explained one by one to findings: a thousand records with one cause are one of them."""
+"""The text of findings, and the grouping of ranges with one cause into one finding."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace

@@ -1,4 +1,4 @@
-"""Findings: what went wrong with records, why, and the events that led there, told once however many records.
+"""A finding, and the closed list of cause codes: what went wrong with records, why, and which events led there.
 
 A finding groups every range of records that shares a kind, a cause and the events that decided it, over all
 partitions. Its chain begins with what was promised and ends where the record was dropped.

@@ -1,4 +1,4 @@
-"""The chain of a loss: from the promise over what happened and who took over to where each copy went."""
+"""Explains every lost or missing range: the chain of events from the acknowledgement to the loss of each copy."""
 
 from bisect import bisect_left
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""A member by the consumer protocol: it only ever sends heartbeats (``ConsumerMembershipManager``, KIP-848).
+"""A group member by the consumer protocol, the client's side (``ConsumerMembershipManager``, KIP-848).
 
 The answers bring its epoch, and what it is to have when that changes. What it has by then it tells in a heartbeat
 at once; otherwise they go at the interval that the coordinator says. FENCED_MEMBER_EPOCH and UNKNOWN_MEMBER_ID mean

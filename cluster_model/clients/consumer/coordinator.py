@@ -1,4 +1,4 @@
-"""What a consumer does about its group in a poll, and between polls (``ConsumerCoordinator``).
+"""A consumer's part in its group, in a poll and between polls (``ConsumerCoordinator``).
 
 In a poll: find the coordinator, take over what the last rebalance brought, join if need be, commit automatically, ask
 what is committed for new partitions. Between polls heartbeats go on, by a thread of their own since 0.10.1 (KIP-62),

@@ -1,4 +1,4 @@
-"""A consumer's fetches and what came of them until it is handed out (``Fetcher``, ``FetchCollector``).
+"""A consumer's fetches and their records until they are handed out (``Fetcher``, ``FetchCollector``).
 
 There is at most one fetch under way to each broker. What a poll does not hand out stays buffered, and a partition with
 anything buffered is not fetched again; the others are, so the next records are on their way while the application is

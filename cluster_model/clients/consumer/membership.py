@@ -1,4 +1,4 @@
-"""A member of a group by the classic protocol, the client's side (``AbstractCoordinator``).
+"""A group member by the classic protocol, the client's side: joins, syncs, heartbeats (``AbstractCoordinator``).
 
 A member joins, is told its generation, and syncs to learn its partitions; the leader among them brings the assignment.
 From then on heartbeats tell it when to join again. With ILLEGAL_GENERATION it keeps its member id, with

@@ -1,4 +1,4 @@
-"""A member's commits, and what its group has committed (``ConsumerCoordinator``).
+"""A consumer's offset commits, and the committed offsets of its group (``ConsumerCoordinator``).
 
 Automatic commits are made inside of a poll, after joining and before fetching: what they commit is all that earlier
 polls have handed out. A failed one is not told to the application. commitSync is repeated while its errors are

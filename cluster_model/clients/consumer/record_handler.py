@@ -1,4 +1,4 @@
-"""What an application's handler makes of the records of a poll: how long it takes, and for which of them it fails.
+"""An application's handler of records: its time, its failures, dead letters, and records not yet processed.
 
 A record that the application's own rule cannot process fails for whoever reads it. Faults add to that: *poison* is in
 the record, and fails every time; otherwise every attempt is drawn anew. What the application does then is its policy

@@ -1,4 +1,4 @@
-"""Where a consumer reads next, and how it finds out (``SubscriptionState``, ``OffsetFetcher``).
+"""A consumer's positions, and how it finds or resets them (``SubscriptionState``, ``OffsetFetcher``).
 
 A position is found (the group's committed offset), reset (``auto.offset.reset`` through ListOffsets) or moved by what
 is handed out. It carries the leader epoch of the last record read. When metadata names another leader, the consumer

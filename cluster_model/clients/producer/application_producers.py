@@ -1,4 +1,4 @@
-"""What an application that reads, processes and writes has beside its consumer: a producer for what comes out.
+"""The producer of an application that reads, processes and writes: it sends when the application asks.
 
 It writes when it is asked to: as many records as there were in a poll. A transactional one begins a transaction, sends
 them, sends the offsets behind what they were made from (``sendOffsetsToTransaction``), and commits. One without

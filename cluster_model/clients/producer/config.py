@@ -1,4 +1,4 @@
-"""A producer's settings in model units, by the defaults of its era and Kafka's rules for what goes together."""
+"""A producer's settings in model units, with defaults by client release and Kafka's rules for combinations."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Where a producer's records go: their own partition, a configured partitioner, or the default one of the version."""
+"""Kafka's partitioners: round robin, sticky (KIP-480) and uniform sticky (KIP-794), with their interface."""
 
 from bisect import bisect_right
 from collections.abc import Callable, Sequence

@@ -1,4 +1,4 @@
-"""A producer: an application that hands over records at a steady rate, and what ``KafkaProducer.send`` does with them.
+"""A producer and its application, from start to close: what ``KafkaProducer.send`` does with each record.
 
 A batch ends in one of three ways that are never mixed: *acked* (the success callback), *failed* (every attempt ended
 in an error that proves that nothing was written), or *unknown* (some attempt may have been written). An expired batch

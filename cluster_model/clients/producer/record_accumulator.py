@@ -1,4 +1,4 @@
-"""A producer's batches that wait to be sent: one queue per partition, and the memory that they take together.
+"""A producer's queued batches, one queue for each partition, and their memory (``RecordAccumulator``).
 
 It is Kafka's ``RecordAccumulator`` with its ``BufferPool``: memory comes back when a batch is settled, not when it is
 sent.

@@ -1,4 +1,4 @@
-"""A producer's I/O thread: what is sent when, and what follows from each answer (``Sender``, ``NetworkClient``)."""
+"""A producer's I/O thread: requests in flight, responses and callbacks (``Sender``, ``NetworkClient``)."""
 
 from collections import Counter
 from typing import Any, Final

@@ -1,4 +1,4 @@
-"""A transactional producer's state, and what it asks of its coordinators (``TransactionManager``, KIP-98).
+"""A producer's ids, sequences and transactions at its coordinators (``TransactionManager``, KIP-98).
 
 Sans-IO: it is told what the application wants, what was answered and what became of batches, and it says what is to be
 asked next. One such request is under way at a time, and nothing else is sent meanwhile. What went wrong is either

@@ -1,4 +1,4 @@
-"""A producer whose configuration has ``transactional.id``: its records are written in transactions, or not at all."""
+"""A producer with ``transactional.id``: its application, its sender, and the outcome of its records."""
 
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple

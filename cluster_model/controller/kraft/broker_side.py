@@ -1,4 +1,4 @@
-"""A broker's side of a KRaft cluster: an observer of the quorum, its lifecycle, its proposals, and what it hands on.
+"""A broker's side of KRaft mode: registration, heartbeats, metadata and proposals (``BrokerLifecycleManager``).
 
 Where a broker is a controller too (``process.roles=broker,controller``) its peer is a voter, and the controller lives
 in here: one process, one replay of the log, one fate.

@@ -1,4 +1,4 @@
-"""Registrations and heartbeats as the active controller handles them (``ClusterControlManager``). Sans-IO.
+"""Registrations and heartbeats at the active controller (``ClusterControlManager``). Sans-IO.
 
 A broker may lead and be in an ISR only while it is registered, not fenced, and not shutting down.
 """

@@ -1,4 +1,4 @@
-"""The control plane of a KRaft cluster: controllers of their own or inside brokers, and every broker's side."""
+"""The control plane of a KRaft cluster: its controllers, every broker's side, and what is committed."""
 
 from collections.abc import Callable
 from typing import Any, Final

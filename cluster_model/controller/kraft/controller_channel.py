@@ -1,4 +1,4 @@
-"""A broker's way to whoever is the active controller (``NodeToControllerChannelManager``).
+"""A broker's requests to the active controller: ISR changes, forwarded requests (``NodeToControllerChannelManager``).
 
 Requests wait in a queue, one is under way at a time. While no controller is known they wait; a broken connection, an
 answer NOT_CONTROLLER or none in time brings the same request to whoever is the controller by then. The quorum's own

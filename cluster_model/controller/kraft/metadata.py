@@ -1,4 +1,4 @@
-"""Metadata replayed from the log: brokers, topics, partitions, configurations (``MetadataImage``, ``MetadataDelta``).
+"""Records of the metadata log, the image that they make, and its loader (``MetadataImage``, ``MetadataLoader``).
 
 The same class serves the brokers, who replay what is committed, and the active controller, whose own image runs ahead
 by what it has decided and the quorum has yet to take. The same records give the same image, down to the order in it.

@@ -1,4 +1,4 @@
-"""A member of the quorum as controller (``QuorumController``): while it leads, it decides.
+"""A quorum member as controller (``QuorumController``): its events, admin requests and settings.
 
 One event at a time. Each is decided on the controller's own image, which runs ahead of what is committed; its records
 go into the log, and whoever asked is answered once they are committed. Losing the lead fails what is outstanding with

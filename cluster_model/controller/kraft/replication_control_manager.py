@@ -1,4 +1,4 @@
-"""Topics made, deleted and given more partitions (``ReplicationControlManager.createTopics`` and its neighbours).
+"""Topics, partitions, ISR changes and configurations at the active controller (``ReplicationControlManager``).
 
 Sans-IO: records and an answer for each request. Random numbers for the placement come from a stream per topic.
 """

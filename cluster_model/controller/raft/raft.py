@@ -1,4 +1,4 @@
-"""One member of a quorum, sans-IO (``KafkaRaftClient``, ``QuorumState``): roles, votes, and the rules of the log.
+"""One member of a quorum (``KafkaRaftClient``, ``QuorumState``, KIP-595): roles, votes, replication. Sans-IO.
 
 It is given messages and the time, changes its own state, and leaves what it has to say in :attr:`RaftNode.out`. Epoch,
 vote, known leader and log are on disk before anything is said; all else dies with the process.

@@ -1,4 +1,4 @@
-"""A member of a quorum on the kernel: it drives a :class:`RaftNode` by messages and one timer.
+"""A quorum member on the kernel: drives a :class:`RaftNode` by messages and one timer.
 
 While nothing happens, fetches and answers are left out (:mod:`cluster_model.kernel.long_poll`), and with them the
 deadlines that they would have moved: a fetch timeout and a leader's check of its quorum are timers only while somebody

@@ -1,4 +1,4 @@
-"""One node's metadata log: which stretch of which epoch's records it holds. Everything appended is on disk at once.
+"""A node's metadata log, over one shared store of what each epoch's leader wrote.
 
 Raft acknowledges only what was forced to disk, and a follower's next fetch is its acknowledgement, so neither a crash
 nor a power loss takes anything from this log.

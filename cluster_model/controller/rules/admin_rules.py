@@ -1,4 +1,4 @@
-"""Moving a partition to other brokers (KIP-455, 2.4 and later). Pure.
+"""Pure rules of reassignments (KIP-455), requested elections (KIP-460) and the leader rebalance.
 
 What a move is, is the same in both modes; the changes made here are KRaft's, for a ZooKeeper-mode controller takes
 several writes, each waited for (``zookeeper/reassignment.py``).

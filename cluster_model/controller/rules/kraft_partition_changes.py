@@ -1,4 +1,4 @@
-"""How a KRaft controller changes a partition (``PartitionChangeBuilder``), in its exact order.
+"""How a KRaft controller changes a partition after an event (``PartitionChangeBuilder``), in its exact order.
 
 A reassignment that can be completed is; then the eligible leader replicas (KIP-966) follow from the ISR; then a leader
 is looked for; then the epochs. Every change raises the partition epoch. The leader epoch rises where the leader field

@@ -1,4 +1,4 @@
-"""What a KRaft controller lets a broker be next (``BrokerHeartbeatManager.calculateNextBrokerState``). Pure."""
+"""A decision about a partition, the kinds of election, and the states of a registered broker. Pure."""
 
 from collections.abc import Callable
 from enum import Enum

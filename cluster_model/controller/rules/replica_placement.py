@@ -1,4 +1,4 @@
-"""Where a KRaft controller puts a topic's replicas (``StripedReplicaPlacer``). Pure: who calls draws the numbers.
+"""Placement of a new topic's replicas: ``AdminUtils`` (KIP-36) and ``StripedReplicaPlacer``. Pure.
 
 Racks take turns, and in each rack its brokers do; every partition begins one rack further. Unfenced brokers come first,
 and the first replica must be one. Brokers without a rack are all in one.

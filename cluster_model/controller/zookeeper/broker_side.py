@@ -1,4 +1,4 @@
-"""A broker's side of ZooKeeper mode: its session, its registration, the controller's requests, its ISR changes.
+"""A broker's side of ZooKeeper mode: session, registration, ISR changes and controlled shutdown.
 
 The KafkaController lives here too (:mod:`kafka_controller`), and the request handlers that write for an administrator,
 so that a crash or a pause of the process is one of all of them. What a broker knows of others comes from

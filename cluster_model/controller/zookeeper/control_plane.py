@@ -1,4 +1,4 @@
-"""The plane of ZooKeeper mode: an ensemble of servers, and a KafkaController in every broker."""
+"""The control plane of ZooKeeper mode: an ensemble of servers, and a KafkaController in every broker."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, Final

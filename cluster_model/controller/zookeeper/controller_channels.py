@@ -1,4 +1,4 @@
-"""The controller's connections to brokers: one request under way on each, the others in order behind it.
+"""The controller's requests to brokers: gathered in batches, then sent in order (``ControllerChannelManager``).
 
 A request is sent again until it is answered or the broker is given up (``ControllerChannelManager``,
 ``RequestSendThread``), so brokers can be in different states for any length of time.

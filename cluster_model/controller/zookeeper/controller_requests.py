@@ -1,4 +1,4 @@
-"""What a broker makes of its controller's requests: LeaderAndIsr, UpdateMetadata, StopReplica (``KafkaApis``).
+"""A broker's handling of LeaderAndIsr, UpdateMetadata and StopReplica, and the fencing of old controllers.
 
 A process that has started but not yet registered does not listen: what comes earlier waits, as it would in the
 controller's retries.

@@ -1,4 +1,4 @@
-"""What every procedure of the controller works with: its context, ZooKeeper, and the requests it gathers."""
+"""What every procedure of the controller works with: its context, ZooKeeper, its requests and its settings."""
 
 from collections.abc import Callable, Generator, Iterable, Mapping
 from typing import Any, NamedTuple

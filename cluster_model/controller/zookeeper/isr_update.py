@@ -1,4 +1,4 @@
-"""Up to 2.6 a leader writes its ISR to ZooKeeper itself, under the version that it knows (``Partition.updateIsr``).
+"""A leader's ISR changes: written to ZooKeeper up to 2.6, proposed to the controller since 2.7 (KIP-497).
 
 A failure leaves everything as it was, to be tried at the next occasion, for ever, until a new LeaderAndIsr brings
 another version (KAFKA-2729). From 0.9 on the controller is told through /isr_change_notification, late

@@ -1,4 +1,4 @@
-"""The KafkaController that lives in every broker: one of them acts, the others wait for their turn.
+"""The KafkaController in every broker: election, broker and topic changes, ISR changes, admin requests.
 
 Everything it does is an event of one lane: watches that went off, answers of brokers, requests, timers. Once it has
 lost its session or is paused it may be a controller of the past without knowing; then brokers refuse its requests by

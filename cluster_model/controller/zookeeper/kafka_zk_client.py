@@ -1,4 +1,4 @@
-"""Kafka's nodes in ZooKeeper: their paths, and what stands in them (``ZkData``)."""
+"""Kafka's znodes: their paths, their contents, and the operations on them (``KafkaZkClient``, ``ZkData``)."""
 
 from typing import Any, Final, NamedTuple
 

@@ -1,4 +1,4 @@
-"""Partitions of a ZooKeeper-mode controller come and go between New, Online and Offline (``PartitionStateMachine``)."""
+"""State machines of partitions and replicas (``PartitionStateMachine``, ``ReplicaStateMachine``)."""
 
 from collections.abc import Callable, Iterable
 

@@ -1,4 +1,4 @@
-"""The tables of ``kafka-consumer-groups.sh``, from what coordinators and leaders answer (``ConsumerGroupCommand``)."""
+"""Tables and offset resets of ``kafka-consumer-groups.sh`` (``ConsumerGroupCommand``)."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import Enum

@@ -1,4 +1,4 @@
-"""A broker's group coordinator, of groups whose partition of ``__consumer_offsets`` it leads (``GroupCoordinator``).
+"""A broker's group coordinator, for the partitions of ``__consumer_offsets`` that it leads (``GroupCoordinator``).
 
 It is a tenant of its broker. What it knows of a group is in that partition's log and, between two generations, in its
 memory only: a rebalance under way dies with it. A new coordinator reads the log before it answers.

@@ -1,4 +1,4 @@
-"""A consumer group at its coordinator: its state, its members, what they agree on (``GroupMetadata``). Sans-IO.
+"""A consumer group at its coordinator (``GroupMetadata``): members, offsets, records and settings. Sans-IO.
 
 Nothing here sends, writes or sets a timer: what is to be done stands in ``effects``, and ``wakes`` says when the group
 wants to be looked at. The rules of joining and rebalancing are in :mod:`cluster_model.coordinators.group.rebalance` and

@@ -1,4 +1,4 @@
-"""The groups of one coordinator and their partitions of ``__consumer_offsets`` (``GroupMetadataManager``).
+"""The groups of one coordinator, loaded from ``__consumer_offsets`` (``GroupMetadataManager``).
 
 What a group wants done is done here: answers are sent, records are written, and whoever waits for one hears of it. A
 partition that its broker comes to lead is read first, one at a time; meanwhile its groups are loading.

@@ -1,4 +1,4 @@
-"""A broker's transaction coordinator, of the ids whose partition of ``__transaction_state`` it leads.
+"""A broker's transaction coordinator, for the partitions of ``__transaction_state`` that it leads.
 
 It is a tenant of its broker (``TransactionCoordinator``, KIP-98). What it has decided is in that partition's log, so a
 new coordinator goes on where its predecessor stopped: a transaction that is decided gets its markers, whoever writes

@@ -1,4 +1,4 @@
-"""A transactional id's states, and what each request makes of them (``TransactionMetadata``, KIP-98, KIP-360, KIP-890).
+"""State and records of a transactional id (``TransactionMetadata``, KIP-98, KIP-360, KIP-890).
 
 Sans-IO. A change is *prepared*, written to the log, and only then made: whoever asks meanwhile is told that
 transactions are concurrent.

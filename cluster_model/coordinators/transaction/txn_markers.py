@@ -1,4 +1,4 @@
-"""Markers on their way: a coordinator tells each partition how its transaction ended (``TxnMarkerChannelManager``).
+"""Transaction markers: sent by the coordinator, written by partition leaders (``TxnMarkerChannelManager``).
 
 It is done after the producer has its answer, and it is done until it is done: leaders are looked up anew for whatever
 could not be delivered. Only a newer coordinator, or a newer epoch of the producer, ends it.

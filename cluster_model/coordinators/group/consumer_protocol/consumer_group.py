@@ -1,4 +1,4 @@
-"""A group of the consumer protocol at its coordinator (``ConsumerGroup``): what its records say, and its clocks.
+"""A group of the consumer protocol (``ConsumerGroup``, KIP-848): its records, commits and settings.
 
 It changes by :meth:`ModernGroup.replay` alone, whether a record has just been written or is read by a new coordinator.
 Clocks are not written: a new coordinator gives every member a whole session, and all its time to give things up.

@@ -1,4 +1,4 @@
-"""What a heartbeat does (``GroupMetadataManager.consumerGroupHeartbeat``, KIP-848).
+"""Heartbeats of the consumer protocol and the reconciliation of members (``GroupMetadataManager``, KIP-848).
 
 Sans-IO: a group and a request in, an answer and the records out that make it true. The group changes when these are
 written, by replaying them; until then it is as it was.

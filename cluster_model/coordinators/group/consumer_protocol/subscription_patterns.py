@@ -1,4 +1,4 @@
-"""Regular expressions that a coordinator goes by: RE2's syntax (RE2/J), matched within bounds of time.
+"""Regular expressions of subscriptions in RE2 syntax (RE2/J), matched within bounds of time.
 
 Members send them, real ones too, so none may hold the coordinator up: there is no backtracking.
 """
