@@ -1,4 +1,4 @@
-"""Every fault, declared once: the screen's sheet, the playbook language, the command line and the docs read this."""
+"""Every fault by name, and the names that other tools have for faults and operations."""
 
 import difflib
 from collections.abc import Iterable, Mapping

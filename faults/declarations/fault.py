@@ -1,4 +1,4 @@
-"""What a fault is: its declaration, and the behaviour that goes with it.
+"""What a fault is: its declaration, the behaviour that goes with it, and an action that injects it.
 
 A declaration says everything that a screen, a playbook, a page of documentation or a person at a prompt needs; the
 behaviour beside it does it to a live cluster, undoes it, and tells what it would do now.

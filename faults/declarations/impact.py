@@ -1,4 +1,4 @@
-"""What losing nodes or links, or waiting for them, would mean now: leaders, min.insync.replicas, majorities, clients.
+"""The impact of losing nodes or links, or of waiting for them, now: leaders, min.insync.replicas, majorities, clients.
 
 It looks at everything, as an operator would who knows the cluster; nothing is changed by asking.
 """

@@ -1,4 +1,4 @@
-"""Every operation of an administrator, declared once: the screen's sheet, the playbook language and the docs read it.
+"""The declaration of every operation of an administrator, with usual parameters for one partition and broker.
 
 Each is what a tool of Kafka's does (``kafka-topics.sh``, ``kafka-reassign-partitions.sh``, ``kafka-configs.sh``,
 ``kafka-leader-election.sh``, ``kafka-delete-records.sh``, ``kafka-cluster.sh``,

@@ -1,4 +1,4 @@
-"""What a target selector means now: the nodes that it finds in a live cluster.
+"""What a target selector finds in a live cluster: nodes, links between them, and which kinds of targets there are.
 
 Selectors look at everything, as an operator would; the model's own nodes never do. They are resolved at the moment
 their fault strikes. How they are written is told in :mod:`faults.declarations.target_language`.

@@ -1,4 +1,4 @@
-"""What faults of links have in common that let messages through in another way: aimed, applied, lifted and foretold."""
+"""Common behaviour of faults: of links, of applications, and of processes that end and start again."""
 
 from abc import abstractmethod
 from collections.abc import Mapping

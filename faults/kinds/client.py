@@ -1,4 +1,4 @@
-"""Members that come and go, and two that are one."""
+"""Faults of clients: load, poll stalls, failing handlers, rejoins, lost acknowledgements, zombie producers."""
 
 from typing import Any, Final
 

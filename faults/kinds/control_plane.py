@@ -1,4 +1,4 @@
-"""Wall clocks that are off, and jump when the fault comes and goes."""
+"""Faults of the control plane: sessions, controllers, quorums, metadata, clocks, and lagging replicas."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""Batches that are no longer what was written, and disks that never wrote them: nobody is told of either."""
+"""Faults of disks: slow, full, read-only or failed, corrupt batches, and writes that are lost."""
 
 from collections.abc import Mapping
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Connections that break, and that are believed in after they are closed."""
+"""Faults of links and connections: lag, loss, bandwidth, late or double responses, broken connections."""
 
 from collections.abc import Mapping
 from typing import Any, Final

@@ -1,4 +1,4 @@
-"""Networks that are neither whole nor in two: halves, halves with a bridge, and rings of majorities.
+"""Network partitions: isolated nodes, halves, bridges, rings, and links that come and go.
 
 Only links among the targets are cut. Clients, and controllers that are not named, hear everybody as before.
 """

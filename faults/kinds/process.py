@@ -1,4 +1,4 @@
-"""Processes that end, start again, or are held: crashes, power losses, restarts, clean shutdowns, pauses."""
+"""Faults of processes: crashes, power losses, restarts, pauses, slow CPUs, and heaps that run out."""
 
 from typing import Final
 

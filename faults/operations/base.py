@@ -1,4 +1,4 @@
-"""Operations that are one request: its parameters go in, its answer is the end."""
+"""An operation under way, and operations that are a single request."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field

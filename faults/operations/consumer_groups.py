@@ -1,4 +1,4 @@
-"""``kafka-consumer-groups.sh --reset-offsets`` (KIP-122): look, work out, tell, and with ``execute`` commit.
+"""The operations of ``kafka-consumer-groups.sh``: describe, list, delete offsets, reset offsets (KIP-122).
 
 The tool looks first and commits later, without being a member: whoever joins in between makes the coordinator refuse
 the commit by UNKNOWN_MEMBER_ID. A group that has members when it looks is left alone; Kafka has no error for that, and

@@ -1,4 +1,4 @@
-"""Moves of replicas, as ``kafka-reassign-partitions.sh`` makes them: throttle, reassign, look until done, unthrottle.
+"""Reassignments as ``kafka-reassign-partitions.sh`` makes them: plan, throttle, reassign, verify, unthrottle.
 
 The tool leaves the looking to whoever calls it again with ``--verify``; here the operator does, once a second.
 """
