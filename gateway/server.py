@@ -1,4 +1,4 @@
-"""Listeners: one for each modelled broker, open, closed or silent as its process is.
+"""The gateway: a listener for each modelled broker, frames, and connections that answer requests in order.
 
 A crash closes the listener and resets every connection; it opens again when the broker says that it would
 (:attr:`~cluster_model.broker.control_plane_client.Control.listening`). A pause stops reading, as a garbage collection

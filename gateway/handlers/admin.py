@@ -1,4 +1,4 @@
-"""What administrators ask: topics, partitions, records, elections and configurations."""
+"""Handlers of administrators' APIs: topics, partitions, records, elections and configurations."""
 
 from typing import Any, Final
 

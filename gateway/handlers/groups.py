@@ -1,4 +1,4 @@
-"""Group membership: FindCoordinator, JoinGroup, SyncGroup, Heartbeat, LeaveGroup, and what administrators ask."""
+"""Handlers of group APIs: membership, offsets, the consumer protocol (KIP-848), and descriptions."""
 
 import io
 from collections.abc import Iterable

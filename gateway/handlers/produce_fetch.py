@@ -1,4 +1,4 @@
-"""Fetch, ListOffsets, OffsetsForLeaderEpoch: what of a log a broker lets be read, as bytes."""
+"""Handlers of Produce, Fetch, ListOffsets, OffsetForLeaderEpoch, and of transactions (KIP-98)."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any, Final, NamedTuple

@@ -1,4 +1,4 @@
-"""Which APIs are offered, in which versions, by the release that a cluster runs.
+"""Which APIs and features (KIP-584) are offered, in which versions, by the release that a cluster runs.
 
 Floors are those of Kafka 4.0 (KIP-896) and older where the codec has older versions; the ceiling of an API is the
 newest version that the release had. librdkafka infers what a broker can do from whether old versions lie inside the

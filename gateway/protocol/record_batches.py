@@ -1,4 +1,4 @@
-"""Record batches as bytes (message format 2): their header is read and checked, their records never are.
+"""Record batches as bytes (message format 2): batches of real clients, and a modelled log encoded for them.
 
 Base offset and leader epoch lie outside of what the checksum covers, so a broker hands a client's bytes on as they are,
 compressed or not, with those two patched (``DefaultRecordBatch``).
