@@ -1,4 +1,4 @@
-"""What is wrong with a playbook: every mistake with its place, all of them in one error."""
+"""Mistakes in a playbook, each with its place, and the exit codes of a run."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping

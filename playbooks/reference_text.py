@@ -1,4 +1,4 @@
-"""What is said of a safety property, in the manual and on the terminal: who promises it, and who is known for what."""
+"""The fidelity card and the safety properties as text, for the manual and the terminal."""
 
 from typing import Any, Final
 

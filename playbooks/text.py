@@ -1,4 +1,4 @@
-"""Text and tables that Markdown takes as they are: the manual's own, and those with other people's words in them."""
+"""Text that people type or read: safe Markdown and tables, commands to type again, and filters."""
 
 import re
 import shlex

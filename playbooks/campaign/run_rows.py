@@ -1,4 +1,4 @@
-"""What one run came to, as a line of the campaign: plain values, the same wherever and beside whatever it ran."""
+"""The result of one run as a row, and what rows add up to: totals, groups of findings, coverage."""
 
 import json
 from collections.abc import Iterable, Mapping

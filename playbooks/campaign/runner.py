@@ -1,4 +1,4 @@
-"""A whole campaign: the runs that are missing, over all cores, kept as they end, and what they come to together."""
+"""Runs a campaign: the missing runs over all cores, each kept as it ends, and what they add up to."""
 
 import json
 import time

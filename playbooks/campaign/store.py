@@ -1,4 +1,4 @@
-"""A campaign's directory: what it is, and a line for every run. Nothing that has ended is ever run again."""
+"""A campaign's directory: the work that it has to do, and a line for every run that has ended."""
 
 import contextlib
 import json

@@ -1,4 +1,4 @@
-"""From a condition's tree to a closure: types are checked once, and evaluating is then a few calls."""
+"""Conditions such as ``isr(orders-0) == [1] and acked_lost() == 0``: functions, type check and evaluation."""
 
 import operator
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""The grammar of conditions and the error a reader gets for text that does not follow it.
+"""The grammar of conditions, the types of the language, and its errors.
 
 ``python -m playbooks.conditions.grammar`` writes the parser's tables anew.
 """

@@ -1,4 +1,4 @@
-"""Whether a record is still there: in the leader's log, on some disk, or nowhere.
+"""Evidence about a record: whether it is still there, and the events that can decide about it.
 
 A record is known by where it was written: partition, leader epoch, offset, and whose it is. Whoever wrote something
 else at that place in another epoch, or again in the same one, does not hold it.

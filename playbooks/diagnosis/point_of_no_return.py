@@ -1,4 +1,4 @@
-"""The point of no return: the last event after which no action of the stated set could have kept a lost record.
+"""The point of no return: the last event after which no action of a fixed set could have kept a lost record.
 
 It is found by forking. Between a record's acknowledgement and the end of the session the events that decide something
 (faults, steps, elections, truncations, changes of the ISR) are gone through from the latest backwards: right before

@@ -1,4 +1,4 @@
-"""What would have saved it: the session once more with one thing set otherwise, and what that would have cost.
+"""Settings and operator actions that would have saved a record: each is run, with what it would have cost.
 
 Every change is run with the same seed, steps and operator's actions. It *saves* if nothing of the finding's kind is
 left, *helps* if there is less by a tenth or more and that is no chance of one seed. Its price is what the session

@@ -1,4 +1,4 @@
-"""What two sessions came to, as rows: ledger, expectations, availability, elections, clients, losses, partitions."""
+"""The results of two sessions side by side, as rows: ledger, expectations, availability, elections, clients, losses."""
 
 import hashlib
 import json

@@ -1,4 +1,4 @@
-"""Where two event logs part: the first event of the cluster that differs, and the first line of the playbook.
+"""The comparison of two recorded sessions for ``floodmark diff``, and the first event at which they differ.
 
 What the playbook did and found (:data:`~cluster_model.observation.event_log.NARRATION`) stands among the events, but
 is no part of what happened to the cluster, so the two are compared apart: a session and the playbook that was made of

@@ -1,4 +1,4 @@
-"""A run that is not kept: its timeline, and before each fault what it is expected to do."""
+"""A dry run: the timeline of a playbook, and what each fault is expected to do just before it acts."""
 
 from collections import Counter
 from collections.abc import Callable, Sequence

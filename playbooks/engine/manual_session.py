@@ -1,4 +1,4 @@
-"""The engine of ``stepping: manual`` playbooks: time stands still, and each step is one protocol action.
+"""The engine of ``stepping: manual`` playbooks, and their worked table: each step is one protocol action.
 
 A step that the protocol refuses is written down with Kafka's error and the run goes on: refusals are what such a
 playbook is often about.

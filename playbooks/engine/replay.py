@@ -1,4 +1,4 @@
-"""Runs a recorded session again and compares it with its recording, event by event.
+"""Replays a recorded session, compares it event by event, and seals sessions whose process died.
 
 The same version of floodmark, playbook, seed and operator's actions give the same events, so any difference is either
 another version of the model or a mistake in it.

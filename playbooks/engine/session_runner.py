@@ -1,4 +1,4 @@
-"""What comes next in a session, and when: for whoever counts down to it."""
+"""Starts the engine that a playbook needs, brings a rerun to a point, and describes how far a session is."""
 
 from dataclasses import dataclass
 

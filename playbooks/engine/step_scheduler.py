@@ -1,4 +1,4 @@
-"""What a timed session has found out about its expectations, and about what its steps assert, so far."""
+"""The steps of a timed session: which is next, what its operation answers, and what steps and expectations found."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping

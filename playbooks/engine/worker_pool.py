@@ -1,4 +1,4 @@
-"""Runs many sessions at a time, in processes of their own: nothing that one does reaches another.
+"""Runs many sessions at a time, each as a job for a process of its own.
 
 Workers are started once and take one job after another. They are fresh interpreters and no copies of this one, so that
 threads, locks and open files stay behind. A worker that dies takes only its own job with it: the batch says by which

@@ -1,4 +1,4 @@
-"""The text of a playbook that is made of a session: edited in place where it can be, else its steps written anew."""
+"""Writes a recorded session as a playbook: its text edited in place, with expectations inferred from the session."""
 
 import json
 from collections.abc import Callable, Sequence

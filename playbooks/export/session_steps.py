@@ -1,4 +1,4 @@
-"""A session's story as the steps of a playbook: the playbook's own and the operator's, each in its place.
+"""A recorded session, run again, as the steps of a playbook: the playbook's own and the operator's.
 
 Steps act in order, each after the one before it. So a step of the playbook that counted from the step before, and now
 has one of the operator's there, gets the time at which it acted; and what never acted is left out.

@@ -1,4 +1,4 @@
-"""One storm: a session that is advanced by drawn amounts, looked at, and struck, until everything heals.
+"""One run of a storm: its character (swarm testing), random streams, targets and actions, until everything heals.
 
 What is done are ordinary actions, each with the exact place where it was done. So what comes of it is a playbook like
 any other, and nothing here has to be there to run it again.

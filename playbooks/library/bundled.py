@@ -1,4 +1,4 @@
-"""The playbooks that come with floodmark, and the fragments that a playbook may include, by name."""
+"""Names and paths of the bundled playbooks, fragments and presets, and the file name suffixes of playbooks."""
 
 from functools import cache
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The words by which bundled playbooks are found: seven themes, and tags for what breaks and what comes of it.
+"""The list of bundled playbooks with name, title, theme and tags, and the themes and tags that exist.
 
 Every bundled playbook has exactly one theme among its tags, and no tag that is not here.
 """

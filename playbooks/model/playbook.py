@@ -1,4 +1,4 @@
-"""A playbook as checked, immutable values: what the loader makes and the session engine runs."""
+"""A playbook as checked, immutable values: steps, expectations, its grid, and its ranges for storms."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""What a field of a record can be made of: the names, and what each takes. Nothing here makes anything.
+"""The contents of records: providers of fields, templates, and a record as an inspector shows it.
 
 A field is written as a provider's name, with arguments where it takes some: ``uuid4``, ``pyint(1, 500)``,
 ``random_element('new', 'paid')``. Names are Faker's, but for a few that tell of the record itself. Whatever depends on

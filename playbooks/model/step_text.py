@@ -1,4 +1,4 @@
-"""Steps written as a playbook has them: the other way round from :mod:`playbooks.parser.steps.timed_steps`."""
+"""Steps, faults and triggers as text: for messages and screens, and as YAML of a playbook."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""A way through an exploration as a playbook that is stepped by hand.
+"""The file of an exploration, and a way through its states as a playbook that is stepped by hand.
 
 Brokers get the numbers 1 and up. A run by hand begins with an epoch of its own, 0, of which nobody is told: the first
 epoch of an exploration is its 1. What an exploration leaves open is made definite: where it says that the HW moves, the

@@ -1,4 +1,4 @@
-"""From a file to a :class:`~playbooks.model.playbook.Playbook`, or to every mistake in it at once.
+"""Loads a file to a :class:`~playbooks.model.playbook.Playbook`, or to every mistake in it at once.
 
 Order matters inside: cluster, topics and clients are read first, so that steps and expectations can be checked against
 the brokers, partitions and groups that there will be. What could not be read is never the ground for a second mistake.

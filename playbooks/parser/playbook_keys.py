@@ -1,4 +1,4 @@
-"""The keys of a playbook and of a fragment: each with its type and a line of help."""
+"""The keys of a playbook and of a fragment: as tables, as text for people, and as JSON Schema."""
 
 import json
 from collections.abc import Iterator, Mapping

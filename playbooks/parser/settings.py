@@ -1,4 +1,4 @@
-"""Changes single values of a playbook's text: ``--set cluster.kafka=0.10.2``.
+"""Changes single values of a playbook's text (``--set cluster.kafka=0.10.2``), also for each cell of a grid.
 
 The text is edited in place rather than written anew, so that comments, order and line numbers stay as their author
 left them, and the changed text can be kept with the session and run again.

@@ -1,4 +1,4 @@
-"""Edits a playbook's text in place, so that comments, order and wording stay as their author left them."""
+"""Edits a playbook's text in place, and writes a playbook out with its variables and fragments put in."""
 
 import re
 from collections.abc import Mapping as Table

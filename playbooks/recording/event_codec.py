@@ -1,4 +1,4 @@
-"""What clients outside of the model ask, as lines of a recording: so a session with real clients runs again without.
+"""Trace events, and requests of clients outside the model, as lines of JSON.
 
 A line has the request as the model got it, whatever bytes it came in, and the one who replays it needs no sockets.
 """

@@ -1,4 +1,4 @@
-"""Reads recorded sessions back, also those whose process died before it could seal them."""
+"""Reads recorded sessions, also those whose process died before it could seal them, and cuts out a span."""
 
 import hashlib
 from dataclasses import dataclass, field

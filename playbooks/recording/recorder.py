@@ -1,4 +1,4 @@
-"""Writes a session down while it runs, so that killing the process loses next to nothing.
+"""Records a session while it runs, so that a kill loses next to nothing, and ends it; keeps reports of crashes.
 
 Events go to an unbuffered append-only file in batches of whole lines: after 1024 events, after 200 ms of wall time,
 and at once for the rare kinds. Whatever ``flush`` returned for is in the kernel's hands, and survives ``kill -9``; what

@@ -1,4 +1,4 @@
-"""``ledger.parquet``: every record that a producer was given, in ranges, with what it was told and where they are.
+"""Seals a recorded session: Parquet tables for Spark, the ledger, the result, and the manifest.
 
 What a client was told stands in the trace; where acknowledged records are is the checker's to say. Nothing is counted
 here that they have not counted: the sums of the table are those of the result's ledger.

@@ -1,4 +1,4 @@
-"""What a session came to for each of its clients: in the result, its document and on the screen.
+"""Statistics of what clients saw of a session, and its groups as ``kafka-consumer-groups.sh`` shows them.
 
 Numbers are of the client history. Three are of other sources, because no event has them: what a producer still queues
 and has under way is of its own books at that moment, and a group's generation and lag are what an administrator's

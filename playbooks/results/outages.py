@@ -1,4 +1,4 @@
-"""When nobody served, as a result tells it: sums over clients, over the cluster's partitions and over groups."""
+"""Outages: when clients, partitions and groups were not served, summed up from events."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass

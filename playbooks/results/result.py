@@ -1,4 +1,4 @@
-"""What a session came to: the object that ``floodmark run --json`` prints and ``result.json`` keeps."""
+"""The result of a session, as ``floodmark run --json`` prints it and ``result.json`` keeps it; keys of failures."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, fields

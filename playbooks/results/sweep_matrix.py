@@ -1,4 +1,4 @@
-"""What a grid came to: a row for each cell, rows over several seeds put together, and the rows that nothing beats.
+"""The matrix of a grid: a row for each cell, its Pareto rows, one sentence of advice, and tables.
 
 A row *beats* another if it is at least as good in records lost (acknowledged ones and committed ones), torn, duplicated
 and rejected, and in the time that clients were refused, and better in one of them. The rows that no other beats are the

@@ -1,4 +1,4 @@
-"""The answer to a question: what an action adds to what would have come without it, over all seeds."""
+"""Checks whether something is safe: what an action adds to what happens without it, over all seeds."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace

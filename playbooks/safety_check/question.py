@@ -1,4 +1,4 @@
-"""What somebody asks about, from words to steps: ``restart broker(1); after 30s restart broker(2)``.
+"""A typed question, parsed to steps: ``restart broker(1); after 30s restart broker(2)``.
 
 A question is one action or several. Each may begin with ``after 10s`` or ``when CONDITION``, then comes what a playbook
 has as ``inject``, ``heal`` or ``admin``, its target or what the operation is about, ``for 30s``, and parameters as

@@ -1,4 +1,4 @@
-"""The worst future as a playbook: what led there, the seed at which futures part, the action, and what came of it.
+"""The answer to a question as text and document, and the worst future as a playbook.
 
 Everything up to the question's instant is written as it happened, step by step at its exact place, so that the file
 needs neither the session nor the question. It is run before it is given away: it has to come to the very same digest.

@@ -1,4 +1,4 @@
-"""What is seen of one future between the action and the end of the horizon, from its events."""
+"""The futures of a session, with an action and without, each with its own seed, and what is seen of each."""
 
 import re
 from collections.abc import Callable, Iterable, Sequence

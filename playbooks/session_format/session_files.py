@@ -1,4 +1,4 @@
-"""What lies where in a recorded session: file names, and the two small JSON files that say what it is.
+"""The files of a recorded session: their names, its two small JSON files, its sealed columns, and reading errors.
 
 A session is one directory, ``session_id=<id>``. While it runs it holds the playbook, ``start.json`` and a growing
 ``events.jsonl``. Sealing adds the Parquet table and the result, and last of all ``manifest.json``: a directory without

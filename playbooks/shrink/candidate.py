@@ -1,4 +1,4 @@
-"""A playbook on its way to a shorter one: the decisions that were made, apart from what they were made on."""
+"""A candidate of shrinking: a playbook as plain data that can be edited, and the decisions made so far."""
 
 import hashlib
 import json

@@ -1,4 +1,4 @@
-"""Whether a candidate still goes wrong in the same way: it is run, and what was wrong is held against the keys."""
+"""The oracle of shrinking: whether a candidate still fails in the same way, with a journal of its verdicts."""
 
 import json
 from collections.abc import Mapping, Sequence

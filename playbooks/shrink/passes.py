@@ -1,4 +1,4 @@
-"""Shorter and earlier: when things are done, for how long, to whom, and how hard."""
+"""The passes of shrinking: fewer steps, fewer records and clients, shorter and earlier faults."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Going from candidate to candidate: whatever still goes wrong in the same way is gone on with.
+"""The search of shrinking: from candidate to candidate that still fails in the same way, several ahead at a time.
 
 An order of candidates is fixed, and the first of them that holds is taken, however many are tried at a time: so the
 outcome does not depend on how many processes there are.

@@ -1,4 +1,4 @@
-"""The whole of it: what went wrong, the passes one after the other, until none of them finds anything more."""
+"""Shrinks a failing session: all passes until none finds more, and the shrunk playbook as a file."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

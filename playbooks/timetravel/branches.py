@@ -1,4 +1,4 @@
-"""Branches of a session: others that went exactly as it did up to an instant, and go other ways from there.
+"""Branches of a session: sessions that share its past up to a time, forks, and branches with changed settings.
 
 The past of a session cannot be changed, nor can a recording, so who acts there gets a live session of its own. It is
 grown by running from the beginning what the old one ran, its operator's actions included: nothing is shared between

@@ -1,4 +1,4 @@
-"""A recorded session that is run again while somebody looks: as it went, compared with its recording, never changed."""
+"""A session as it is viewed, now or at a past time, and recorded sessions that are run again to be viewed."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""What a storm runs: a playbook, with or without its steps, its ranges and a seed; and one run of it."""
+"""The workload of a storm: random faults for each run, its row, and a failed run written as a playbook."""
 
 import json
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""A grid as the work of a campaign: each cell of a playbook's grid is a run, with the seed that it asks for."""
+"""The workload of a grid: each cell of a playbook's grid is a run, in a campaign or in one process pool."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, make_dataclass, replace

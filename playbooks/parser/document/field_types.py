@@ -1,4 +1,4 @@
-"""Kinds of values, of which the tables of keys are made: how each is read, what is wrong with it, its JSON Schema."""
+"""Types of values in a playbook: how each is read, what is wrong with it, and its JSON Schema."""
 
 import re
 from abc import ABC, abstractmethod

@@ -1,4 +1,4 @@
-"""``vary``: the axes of a grid, read with the place of every value: what is wrong with a cell is told there.
+"""``vary``: the axes of a grid and their values, read with the place of each.
 
 An axis is checked twice: what it is called and what it lists as the file is read, and what its values do to the
 playbook once the rest of the file is known to be right (:mod:`playbooks.parser.settings`).

@@ -1,4 +1,4 @@
-"""Includes: fragments are read, their variables put in, and what they bring is joined with the file that includes them.
+"""Includes: where fragments come from, and how what they bring is joined with the file that includes them.
 
 ``include`` at the head of a file gives defaults: lists of topics, producers, groups, steps and expectations are joined,
 the fragment's first, and of a single value the file's own wins. A step ``include`` stands for the fragment's steps. All

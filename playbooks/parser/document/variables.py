@@ -1,4 +1,4 @@
-"""Variables of a playbook: ``${name}`` in a value, put in on the tree of the file before anything is read from it.
+"""Variables (``${name}``), their scopes and keys, and parts that count only with certain settings (``given``).
 
 A value that is ``${name}`` alone becomes what the variable holds, as it was written: a number, a text or a list. Inside
 a text the variable's text is put in. ``$${`` stands for the two characters ``${``.

@@ -1,4 +1,4 @@
-"""From the keys of a producer's load to what the model takes."""
+"""Keys of producers, consumers and applications: load, records, partitioners, transactions, outputs."""
 
 import re
 from collections.abc import Callable

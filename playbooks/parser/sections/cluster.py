@@ -1,4 +1,4 @@
-"""From the keys of cluster, topics and clients to a checked specification of what to build."""
+"""Keys of cluster, topics and clients, and the checked specification of what to build."""
 
 import re
 from collections import Counter

@@ -1,4 +1,4 @@
-"""What a playbook expects: a condition at the end, always, or eventually within a time since an instant."""
+"""The sections ``expect``, ``guards`` and ``storm`` of a playbook."""
 
 from dataclasses import replace
 from typing import Any, Final, cast

@@ -1,4 +1,4 @@
-"""The state that a step is expected to leave behind: ``then``, by broker, or by partition and broker."""
+"""Steps of ``stepping: manual``: one protocol action each, with the state they are expected to leave (``then``)."""
 
 import re
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""The list of a playbook's steps. Groups are unrolled here: round after round, as if each had been written out."""
+"""The list of a playbook's steps: groups and their rounds, unrolled as if each step had been written out."""
 
 from dataclasses import dataclass, replace
 from typing import Any, Final

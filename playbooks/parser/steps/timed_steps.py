@@ -1,4 +1,4 @@
-"""Steps: when each acts, its one verb, and the keys that verb takes. Tables come from the registries of faults."""
+"""Steps: when each acts, its one verb and the keys of that verb; also actions typed into a running session."""
 
 from collections.abc import Collection
 from collections.abc import Mapping as Values
