@@ -1,4 +1,4 @@
-"""Makes the JVM's cache: one report over a session made up for it, and then the JVM's own time to write it all down."""
+"""The JVM's ahead-of-time cache: makes it by one report over a made-up session, shows it and clears it."""
 
 import argparse
 import os
@@ -140,12 +140,13 @@ def _rows() -> Iterator[dict[str, Any]]:
 # it, 70 an internal error, 130 after Ctrl-C.
 
 
+_DESCRIPTION: Final = "``python -m spark_report.aot_cache warm|status|clear``: the JVM's cache as a command."
 _COLD: Final = 1
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command and return its exit code."""
-    parser = argparse.ArgumentParser(prog="floodmark spark", description=(__doc__ or "").splitlines()[0])
+    parser = argparse.ArgumentParser(prog="floodmark spark", description=_DESCRIPTION)
     parser.add_argument("action", choices=("warm", "status", "clear"))
     action = parser.parse_args(arguments).action
     work = {"warm": _warm, "status": _status, "clear": _clear}[action]

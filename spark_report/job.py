@@ -1,4 +1,4 @@
-"""The report job: recorded sessions in, a report out. Read, compute, tell, write; the middle knows no files."""
+"""The report job: recorded sessions in, a report out; and what all commands that run Spark share."""
 
 import argparse
 import contextlib

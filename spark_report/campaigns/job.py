@@ -1,4 +1,4 @@
-"""The campaign job: the runs that are missing as tasks of Spark, their rows as Parquet, and what they come to."""
+"""The campaign job on Spark: missing runs as tasks, their rows as Parquet, and what they add up to."""
 
 import contextlib
 import tempfile

@@ -1,4 +1,4 @@
-"""A fleet report before it is drawn: its tables, what they are about, and the verdict in words."""
+"""A fleet report as HTML, Markdown and terminal text: its verdict, its tables and its charts."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What a fleet report is made of: campaigns, whichever engine ran them, and directories of recorded sessions.
+"""The sources of a fleet report: campaigns of either engine, and directories of recorded sessions.
 
 All of them become one frame with a row for each run, :data:`RUNS`.
 """

@@ -1,4 +1,4 @@
-"""The tables of a fleet report and their columns: what is computed, written and documented."""
+"""The tables of a fleet report: their columns, and the queries that fill them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""The events of sessions as one DataFrame, with the schema the record format gives it: written out, never inferred."""
+"""The events and replica assignments of sessions as DataFrames, with the schema of the record format."""
 
 import re
 from collections.abc import Mapping, Sequence

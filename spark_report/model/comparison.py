@@ -1,4 +1,4 @@
-"""Sessions side by side: what is measured of each, who is best and worst, and what changed against a baseline.
+"""Sessions side by side: their measures, changes against a baseline, and the summary tables.
 
 A model's run has no noise, yet another seed is another run: a change counts from :data:`LEAST_SHARE` of the baseline's
 value on, and from the least step that anybody would care about.

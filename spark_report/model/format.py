@@ -1,4 +1,4 @@
-"""Numbers, times and names as a person reads them, the same on a page and in a terminal."""
+"""Numbers, times and names as text, the same on a page and in a terminal; and which topics are Kafka's own."""
 
 import unicodedata
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Findings in words: the verdict on a session, and the sentences that a reader should meet before any table."""
+"""The model of a report: the verdict on each session, and the sentences that come before any table."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

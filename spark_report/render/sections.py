@@ -1,4 +1,4 @@
-"""Sessions side by side as tables of text: the matrix, the best and the worst, and what changed since the baseline."""
+"""The sections of a report in order, its key figures, and the comparison of sessions as tables of text."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

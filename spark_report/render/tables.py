@@ -1,4 +1,4 @@
-"""Findings as small tables of text, laid out once for the page and the terminal."""
+"""Findings about clients, faults and partitions as small tables of text, for the page and the terminal."""
 
 import string
 from collections.abc import Callable, Mapping

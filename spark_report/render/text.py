@@ -1,4 +1,4 @@
-"""The report in a terminal: the verdicts, what happened in sentences, and the tables that fit there."""
+"""The report as text: in a terminal, and as Markdown for a pull request."""
 
 from collections.abc import Iterator
 from pathlib import Path

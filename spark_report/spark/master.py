@@ -1,4 +1,4 @@
-"""Spark Connect: a Spark that runs somewhere as a server, and is spoken to over gRPC. There is no JVM on this side.
+"""Spark masters: checks a master URL, connects by Spark Connect over gRPC, and handles Ctrl-C meanwhile.
 
 Its client library retries for ten minutes before it says that nobody is there, and lets a server of another version
 fail at the first thing that differs. So a server is asked who it is, once and with a limit, before anything else.

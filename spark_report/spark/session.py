@@ -1,4 +1,4 @@
-"""The only place that starts Spark.
+"""Starts and stops Spark: its session, its working directories, and a watch over missing executors.
 
 Four ways in: started by ``spark-submit``, the JVM exists and everything about it was decided there; a Spark Connect
 server has one elsewhere; with a master URL, Spark goes there; otherwise a local Spark is tuned for small data on one

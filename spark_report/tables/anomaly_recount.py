@@ -1,4 +1,4 @@
-"""Which anomalies the books of a partition show. The rules are those of the page on anomalies.
+"""Recounts client-side anomalies and the ledger from events, as one Spark query of a walk in plain Python.
 
 Everything is held against everything else record by record, as sorted arrays of numbers: a *value*, a client's record
 by its number, is one, and so is a *place*, an offset of a stint.

@@ -1,4 +1,4 @@
-"""Frames as queries, and their answers as tables that have the columns and types of the registry.
+"""Asks Spark for many tables: short plans, and answers with the columns and types of the registry.
 
 Of a session with very many rows a table has the first of them, so that what reaches the driver does not grow with the
 data.

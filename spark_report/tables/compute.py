@@ -1,4 +1,4 @@
-"""From sessions to findings: which tables there are, and what each is made of."""
+"""Computes all tables of a report from recorded sessions, with several Spark jobs side by side."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence

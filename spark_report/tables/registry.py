@@ -1,4 +1,4 @@
-"""Which tables a report has, what a row of each is, and their columns: what is computed, written and documented.
+"""The registry of a report's tables and columns, with type, unit and meaning; prints the manual's data dictionary.
 
 The types of a table's columns are those of the registry, whatever a query happens to give.
 """

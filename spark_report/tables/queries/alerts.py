@@ -1,4 +1,4 @@
-"""What Kafka's own metrics would have told an operator, and when an alert on them would have fired.
+"""What Kafka's own metrics would have shown, and when an alert on them would have fired.
 
 Each rule is a condition of the cluster and how long it must hold. Counts are those of the controller's state; a broker
 that is down reports nothing, so a real sum over brokers may be smaller.

@@ -1,4 +1,4 @@
-"""When nobody served: per partition as the cluster saw it, and per client as the client felt it."""
+"""Availability of partitions and clients, the health of partitions, and recovery after each fault."""
 
 from typing import TYPE_CHECKING, Final
 

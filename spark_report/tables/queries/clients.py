@@ -1,4 +1,4 @@
-"""What each client saw, from its own events: producers, groups, their members, and errors by name.
+"""What each client saw: producers, groups, members, errors by name, consumer lag and rebalances.
 
 The figures are those that a session's own result has under ``clients``, and come about as it says there.
 """

@@ -1,4 +1,4 @@
-"""How long batches waited, by client: over the whole session, its phases, each fault and bins of time.
+"""Latency of batches by client: over the whole session, its phases, each fault and bins of time.
 
 ``what`` is ``produce`` (sent to acknowledged) or ``end_to_end`` (appended to read). Times are in microseconds, and
 percentiles weighted by records.

@@ -1,4 +1,4 @@
-"""How far partitions got over time: their high watermark, and each group's place behind it."""
+"""Counts, the ledger and throughput, high watermarks with their stalls, and each group's lag over time."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final

@@ -1,4 +1,4 @@
-"""States over time: who led a partition with which ISR, and which faults were active."""
+"""States over time: leaders, ISRs and active faults as intervals, and rows at one point in time."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
