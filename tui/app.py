@@ -1,4 +1,4 @@
-"""The program on the terminal: one main screen over one session, frames as time passes, a clean way out."""
+"""The Textual app: one main screen over one session, frames as time passes, a clean exit, hints on Kafka's words."""
 
 import asyncio
 import contextlib

@@ -1,4 +1,4 @@
-"""The bridge of a session that real clients use: the gateway brings it on with the wall's time, and nobody else.
+"""``floodmark serve --tui``: the gateway and the screen over one session, which the wall clock moves.
 
 A client on a socket cannot be paused, hurried or taken back, so the keys for that say why they do nothing. Faults and
 operations go through the gateway, so that sockets feel them at once.

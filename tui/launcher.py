@@ -1,4 +1,4 @@
-"""``floodmark open``: a recorded session on the screen, run again to be looked at.
+"""Opens a playbook or a recording on the screen, and seals the session at its end (``floodmark open``).
 
 It is never changed: what is done in it begins a branch, a live session with a recording of its own.
 """

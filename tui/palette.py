@@ -1,4 +1,4 @@
-"""Every configuration that a topic or a broker honours, with its value; choosing one opens a form."""
+"""What the command palette offers: faults, keys, places, times, playbooks, configurations and settings."""
 
 import asyncio
 import re

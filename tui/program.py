@@ -1,4 +1,4 @@
-"""One run of the program: what is wished for, one after the other, each left in order before the next is opened."""
+"""One run of the program: what is opened after what, how the screen is drawn, and a fast start."""
 
 import gc
 import sys

@@ -1,4 +1,4 @@
-"""The tour: one thing to do at a time, told in a small pane, gone on with by what is done and never by a clock."""
+"""The tour: one thing to do at a time, explained in a small pane that follows what is done, never a clock."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""The welcome page: what to see first. Nothing of the model is there before something is chosen."""
+"""The welcome page: what to see first. Nothing of the model is loaded before something is chosen."""
 
 import os
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""The ``floodmark`` command: what can be typed, and where it goes.
+"""The entry point of ``floodmark``: registers every command, and prints help without frames.
 
 Every command imports what it needs when it runs, so that ``floodmark --help`` and bad input answer at once.
 """

@@ -1,4 +1,4 @@
-"""Every key of the screen, once: bindings, the bar at the bottom, the help page and the manual are made from this."""
+"""Every key of the main screen, the modes and their digits, and the names of keys."""
 
 import string
 import unicodedata

@@ -1,4 +1,4 @@
-"""Where keys work: a scope is a mode, a page over the screen, or a sheet, with keys of its own.
+"""Where keys work: the scopes (modes, pages, sheets) with keys of their own, and the user's remapped keys.
 
 The same key may do something else in another scope. A mode's own key hides the main screen's key there.
 """

@@ -1,4 +1,4 @@
-"""Where the command line writes: people's text to stderr, documents and listings to stdout.
+"""Output of the command line: people's text to stderr, documents to stdout; excerpts of files, progress.
 
 On a terminal there are colours and tables; in a pipe plain lines, one thing a line, never wrapped.
 """

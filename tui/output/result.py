@@ -1,4 +1,4 @@
-"""A session's outcome in words."""
+"""A session's outcome as text and tables: verdict, findings, liveness, anomalies, clients, the worked table."""
 
 import os
 import textwrap

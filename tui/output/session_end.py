@@ -1,4 +1,4 @@
-"""The end of a session: every live branch is settled and sealed, and its verdict told on the normal terminal."""
+"""The end of a session on the screen: live branches are sealed, verdicts printed, internal errors kept."""
 
 from collections.abc import Iterable
 from contextlib import suppress

@@ -1,4 +1,4 @@
-"""A mode: a page over the whole terminal between the status bar, which never moves, and the bar of the modes.
+"""Base classes of all screens: panes, jumping, filters, lists to choose from, and the frame of a mode.
 
 It moves with the session, back in time too; keys that it does not know are the main screen's.
 """

@@ -1,4 +1,4 @@
-"""The main screen: the whole cluster at a glance, and every key."""
+"""The main screen: the whole cluster at a glance, its layout, its filter, and the mouse."""
 
 from abc import abstractmethod
 from typing import Any, ClassVar, Final, NamedTuple

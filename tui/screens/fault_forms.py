@@ -1,4 +1,4 @@
-"""A setting to be given another value: what it is for, what it is now, what it takes; nothing else is let through."""
+"""Forms: a fault's target, duration and parameters, and a new value for a setting."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass

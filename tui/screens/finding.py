@@ -1,4 +1,4 @@
-"""The autopsy of one finding over the main screen, as of when it is opened. The session goes on behind it."""
+"""The autopsy of one finding, and the "is it safe?" prompt, over the main screen."""
 
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The keys of branches and bookmarks: acting in the past, undoing, and going from one branch to another."""
+"""Keys of the main screen: the pages that it opens, time, branches and bookmarks."""
 
 from collections.abc import Callable
 from importlib import import_module

@@ -1,4 +1,4 @@
-"""The settings, over the main screen: changed at once, and written into the user's file when that is asked for."""
+"""The page of settings: changed at once, and written into the user's file on request."""
 
 from collections.abc import Sequence
 from dataclasses import replace

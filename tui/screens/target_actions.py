@@ -1,4 +1,4 @@
-"""Acting on a target: at once, as a form was filled in, or as soon as time goes on; by a sheet on any screen."""
+"""Actions of the main screen on a target: typed commands, going to a target, and injecting faults."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""Two branches side by side at one instant: the logs of a partition, and the numbers. The keys of time move both."""
+"""Pages of time travel: go to a time, bookmarks, branches, a branch as it is built, two branches compared."""
 
 from collections.abc import Callable, Sequence
 from typing import ClassVar, Final

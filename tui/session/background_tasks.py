@@ -1,4 +1,4 @@
-"""From the model to the page of a finding: what the books, the logs and the events so far tell of it."""
+"""Questions, explanations and exports in processes of their own, and the evidence for a finding's page."""
 
 import asyncio
 import json

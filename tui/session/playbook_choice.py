@@ -1,4 +1,4 @@
-"""Whether a wish can be granted, found out before anything is left for it."""
+"""From what was typed to a playbook, a recorded session, or a live session that is recorded."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

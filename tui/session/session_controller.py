@@ -1,4 +1,4 @@
-"""The only place that moves the model: a slice of work per frame, inside the event loop.
+"""The only place that moves the model, a slice of work in each frame; also branches, companion and scrubbing.
 
 A slice ends when the frame's share of virtual time is used up or after eight milliseconds, whichever comes first, so
 a key never waits long. How the work is sliced never changes results: the model is advanced by virtual time and by

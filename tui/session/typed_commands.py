@@ -1,4 +1,4 @@
-"""Commands as they are typed: ``crash b2 8s``, ``elect_leaders orders-0``, ``go 12.5s``, ``speed 10``.
+"""Typed commands: ``crash b2 8s``, ``elect_leaders orders-0``, ``go 12.5s``, ``speed 10``; and their completion.
 
 What breaks, heals or administers is read as a question is (:mod:`playbooks.safety_check.question`), so that it has the
 words of a playbook and comes to the same actions. Beside those a few short forms are for fingers: ``b2``, ``c1001`` and

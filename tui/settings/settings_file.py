@@ -1,4 +1,4 @@
-"""Reads the file of settings. Whatever is wrong in it is told on one line each; all the rest is in force."""
+"""The user's settings file: where it is, reading it, changing single values, an example, and words seen."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""How numbers and names are written on the screen, at widths that do not jump about."""
+"""Times, numbers, names and values of configurations as text, at widths that do not jump; and typed times."""
 
 import re
 from collections.abc import Sequence

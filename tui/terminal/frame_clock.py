@@ -1,4 +1,4 @@
-"""Real seconds for frames: the wall for people, a hand-turned clock for tests and pictures."""
+"""Real seconds for frames, the frame rate, slices of work, and the steps of speed."""
 
 import os
 import time

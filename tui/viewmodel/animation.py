@@ -1,4 +1,4 @@
-"""What moves on the screen: by what is seen of the model, and by the seconds of the frame clock that it is handed.
+"""What moves on the screen, by changes of the model and the seconds of the frame clock.
 
 Nothing here reads a clock, and nothing of the model depends on it. Numbers that have just changed are bold for three
 frames; the row of a partition that is led by another broker is swept over once; cells of a log that was cut are eaten

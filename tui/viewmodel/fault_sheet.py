@@ -1,4 +1,4 @@
-"""The sheet of faults: by family in columns, page by page, with all that the marked one is expected to do now."""
+"""The sheet of faults: each with its letter, by family and page, with what the marked one would do now."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What went wrong with records, so that a person grasps why: up to five pictures of the moments that decided it.
+"""The page of one finding: up to five pictures of what decided it, its records, and what would have saved them.
 
 The pictures come from the chain of a finding, reduced to the links where the ownership of the records changed: who
 promised them, who left, who took over, who dropped them. The promise and the end of the chain are always among them.

@@ -1,4 +1,4 @@
-"""The help page: first what the pane in focus or the mode shows, then every key, every glyph, and the words."""
+"""The help page, the glossary, and the word of the glossary that belongs to a cell."""
 
 import re
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""The log microscope: every replica of one partition, an offset or some thousands of them to a cell."""
+"""The logs of a partition side by side: lanes, the log microscope, epochs and fetches."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

@@ -1,4 +1,4 @@
-"""Who led a partition, who was in sync and who was down at any moment so far: rare events, kept to look back."""
+"""The history of a partition: leaders, ISR, acknowledgements and truncations, kept to look back."""
 
 from collections import deque
 from collections.abc import Iterable

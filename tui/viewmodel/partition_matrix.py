@@ -1,4 +1,4 @@
-"""Partitions × brokers as plain rows: who leads, who follows how far behind, what is lost."""
+"""Partitions × brokers as rows: leaders, lag, losses; with filter, heat, and what brokers believe."""
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence

@@ -1,4 +1,4 @@
-"""A playbook's text, line by line, with what has become of each step: done, next, left out."""
+"""Playbooks as lines: the library, a text with the state of its steps, expectations, recorded sessions."""
 
 import json
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""The record inspector: all that is known of one offset, of every record that was ever written there."""
+"""The record inspector: every record that was ever written at one offset, and one record in words."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""A line of a page or of a side pane as plain data."""
+"""A line of a page or a pane as plain data, labels to jump by, and text for the clipboard."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

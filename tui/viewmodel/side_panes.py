@@ -1,4 +1,4 @@
-"""Every client in a table: producers with their books and attempts, groups with their members."""
+"""The side panes: producers, groups with their members, active faults, the replica under the cursor."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

@@ -1,4 +1,4 @@
-"""The status bar: fields of fixed width, so that nothing ever moves."""
+"""The status bar, the controllers, and key hints to click: fields of fixed width, so that nothing moves."""
 
 import re
 from collections.abc import Sequence

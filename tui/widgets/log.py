@@ -1,4 +1,4 @@
-"""The log microscope: lanes of one partition with a cursor on an offset of a replica."""
+"""The lanes of the main screen and the log microscope, painted as strips."""
 
 from collections.abc import Callable, Sequence
 from typing import Final

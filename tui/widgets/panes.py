@@ -1,4 +1,4 @@
-"""The small live panes and the frame around each."""
+"""The small live panes and their frames: status bar, key bar, feed, side panes, and the line for filters."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

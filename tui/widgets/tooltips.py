@@ -1,4 +1,4 @@
-"""What a tooltip tells: the exact numbers of what is pointed at, in one or a few short lines."""
+"""Tooltips: the exact numbers of what the pointer is on, in one or a few short lines."""
 
 from collections.abc import Callable, Sequence
 

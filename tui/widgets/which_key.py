@@ -1,4 +1,4 @@
-"""The fault sheet at the bottom: open it with ``f``, a second letter acts at once."""
+"""The sheets of faults (``f``) and of operations (``a``) at the bottom: a second letter acts at once."""
 
 from collections.abc import Sequence
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""``floodmark shrink``: from a session that went wrong to the shortest playbook that still does."""
+"""``floodmark shrink``: from a failed session to the shortest playbook that still fails, with its progress."""
 
 import os
 import time

@@ -1,4 +1,4 @@
-"""``floodmark storm``: random schedules of faults, by the thousand."""
+"""``floodmark storm``: random schedules of faults, by the thousand, and the text of their campaign."""
 
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence

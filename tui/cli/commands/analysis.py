@@ -1,4 +1,4 @@
-"""What can be typed behind ``floodmark storm``."""
+"""Options of ``floodmark storm``, ``ask``, ``explore``, ``shrink`` and ``why``."""
 
 from collections.abc import Callable
 from pathlib import Path

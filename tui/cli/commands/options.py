@@ -1,4 +1,4 @@
-"""Options that several commands have."""
+"""Options that several commands share, and names that a shell completes."""
 
 from collections.abc import Iterable
 from typing import Annotated

@@ -1,4 +1,4 @@
-"""What can be looked up: the library, faults, invariants, profiles, configurations, the keys of a playbook."""
+"""Commands that look something up: library, faults, invariants, profiles, configs, keys, settings."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn

@@ -1,4 +1,4 @@
-"""``floodmark fleet``: what can be typed."""
+"""Options of ``floodmark report``, ``fleet`` and ``spark``."""
 
 import sys
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""What can be typed behind ``floodmark run``."""
+"""Options of ``floodmark run``, ``live`` and ``serve``."""
 
 from collections.abc import Callable
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""``faults``, ``profiles`` and ``configs``: what there is."""
+"""``faults``, ``profiles``, ``configs``, ``keys`` and ``schema``: prints what can be used in a playbook."""
 
 from collections.abc import Sequence
 from typing import Any, Final

@@ -1,4 +1,4 @@
-"""``floodmark library``: the bundled playbooks by theme, and all about one of them."""
+"""``floodmark library`` and ``floodmark check``: bundled playbooks and fragments, and whether files are valid."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field

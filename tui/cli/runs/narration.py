@@ -1,4 +1,4 @@
-"""``floodmark run --speed X``: a session at the pace of a clock, told as it goes, without a screen.
+"""Runs one session and prints what happens: at full speed, at the pace of a clock, or as a dry run.
 
 Nothing here changes what happens: the session is only advanced in smaller pieces, and its digest does not know of them.
 """

@@ -1,4 +1,4 @@
-"""What ``floodmark run`` was asked for, and everything that can be refused of it before anything runs."""
+"""The request of ``floodmark run``, with axes of a grid, and everything that is refused before anything runs."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace

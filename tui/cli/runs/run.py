@@ -1,4 +1,4 @@
-"""``floodmark run``: playbooks without a screen, with an exit code."""
+"""``floodmark run``, playbooks without a screen and with an exit code; and ``floodmark demo``."""
 
 import shlex
 import shutil

@@ -1,4 +1,4 @@
-"""Who does the runs of a campaign: the cores of this machine, or Spark in a process of its own."""
+"""Runs a campaign or a report on this machine's cores or on Spark, which gets a process of its own."""
 
 import re
 import signal

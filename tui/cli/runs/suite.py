@@ -1,4 +1,4 @@
-"""Several playbooks as one suite: in parallel processes, with what happens told on the way and a table at the end."""
+"""Runs several playbooks in parallel processes, and prints their verdicts and a table at the end."""
 
 import time
 from collections.abc import Callable, Sequence

@@ -1,4 +1,4 @@
-"""Results as JUnit XML: a suite per session, a case per expectation, for continuous integration to show.
+"""Documents of a run: JSON, JUnit XML, Markdown and the baseline, and its exit code.
 
 Nothing in it depends on the clock: times are of the cluster, and there is no ``timestamp``.
 """

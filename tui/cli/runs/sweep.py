@@ -1,4 +1,4 @@
-"""``floodmark run`` of a grid that is kept as a campaign: a row for each cell, by this machine's cores or by Spark."""
+"""``floodmark run`` of a playbook with a grid: every cell, the matrix, and a campaign that is kept."""
 
 import shlex
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""``floodmark export``: a recorded session as a playbook, on stdout or in a file."""
+"""Commands over recorded sessions: ``replay``, ``recover``, ``peek``, ``groups``, ``export`` and ``import``."""
 
 import re
 from collections.abc import Sequence

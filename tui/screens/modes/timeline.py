@@ -1,4 +1,4 @@
-"""Mode timeline: what happened when, by kind, and the way to any of it."""
+"""Mode timeline: what happened when, by kind, and spans of time that are counted and exported."""
 
 from abc import abstractmethod
 from typing import Any, ClassVar

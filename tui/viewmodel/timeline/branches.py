@@ -1,4 +1,4 @@
-"""The branches of a session as rails below the timeline: each forks off its parent's where it left it.
+"""Branches of a session as rails and as a table, bookmarks, and two branches compared.
 
 The rail that is looked at is drawn heavy, others thin, and a future that was dropped by undoing something in dashes
 from there on.

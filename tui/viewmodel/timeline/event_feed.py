@@ -1,4 +1,4 @@
-"""When what happened, by lane, in bins of virtual time.
+"""The event feed, the tape of what happened by lane, and records per virtual second.
 
 The tape is as long after a million events as after a thousand: bins grow twice as wide when there are too many of
 them. Until then every instant is a bin of its own. It is fed as time goes on and never looks back at an event.

@@ -1,4 +1,4 @@
-"""What each rare kind of event says in the feed: glyph, role, what must be equal to merge, and the words."""
+"""Events as text: what each rare kind says in the feed, and the short label of its mark."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""All about one mark of the timeline: what happened in the words of the events, where, why, and what came of it."""
+"""All about one mark of the timeline, or about a chosen span of time."""
 
 from collections import Counter
 from collections.abc import Sequence

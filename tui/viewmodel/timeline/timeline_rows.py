@@ -1,4 +1,4 @@
-"""The lanes of the timeline: marks where something happened, with their names as far as these fit.
+"""The timeline as rows: the stretch of time shown, marks with their names, and the stops among them.
 
 Where names would overlap, those of what matters least give way.
 """
