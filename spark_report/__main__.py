@@ -9,7 +9,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from playbooks.session_format import BundleError, SessionError, find_session, sessions_root
+from playbooks.session_format.session_files import BundleError, SessionError, sessions_root
+from playbooks.session_format.session_finder import find_session
 from spark_report.job import FORMATS, Outcome, guarded, local_directory, memory_size, run, say, some_of
 from spark_report.model.format import clean, several
 from spark_report.spark.errors import ReportError

@@ -16,7 +16,7 @@ from typing import IO, TYPE_CHECKING, Any, Final, NoReturn, TextIO
 
 from rich.console import Console
 
-from playbooks.session_format import LayoutError
+from playbooks.session_format.session_files import LayoutError
 from spark_report.input.sessions import Recorded, SetAside, collect, look_at
 from spark_report.model.format import clean, several
 from spark_report.model.report import Story, tell

@@ -19,7 +19,7 @@ from textual.screen import Screen
 from textual.timer import Timer
 
 from playbooks.recording.recorder import Recorder
-from playbooks.session_format import sessions_root
+from playbooks.session_format.session_files import sessions_root
 from tui.keybindings.keymap import key_of, program_bindings
 from tui.keybindings.keymap import word_of as key_word
 from tui.keybindings.scopes import keymap_of, remapped
@@ -34,9 +34,10 @@ from tui.settings.schema import Settings
 from tui.settings.settings_file import SeenWords
 from tui.terminal.frame_clock import FRAME_S
 from tui.terminal.glyphs import GlyphSet
-from tui.terminal.terminal import ParsedOnce, Title, animated, frugal_driver, title
+from tui.terminal.terminal import ParsedOnce, Title, animated, frugal_driver
 from tui.terminal.theme import Look, ThemeName, textual_name, textual_themes
 from tui.viewmodel.help import term, word_at
+from tui.viewmodel.status_bar import terminal_title
 from tui.widgets.line_widget import LineGrid
 from tui.widgets.panes import Pane
 
@@ -303,7 +304,7 @@ class FloodmarkApp(App[None]):
         if self._title is not None:
             bridge = self.bridge
             running = not (bridge.paused or bridge.ended)
-            text = self.look.text(title(bridge.view, running=running))
+            text = self.look.text(terminal_title(bridge.view, running=running))
             self._title.show(text, bridge.clock.now(), at_once=not running)
 
     def on_app_blur(self) -> None:

@@ -12,7 +12,9 @@ from playbooks.engine.session import Session
 from playbooks.errors import BAD_INPUT, FAILED, PlaybookError
 from playbooks.recording.reader import read_session
 from playbooks.recording.recorder import Recorder, RecordingError
-from playbooks.session_format import Fsync, SessionError, find_session
+from playbooks.session_format.filesystem import Fsync
+from playbooks.session_format.session_files import SessionError
+from playbooks.session_format.session_finder import find_session
 from playbooks.timetravel import Branches, Reopened
 from tui.output.console import complain, complain_of, people, say
 from tui.output.session_end import keep, leave_torn, let_go, seal_all

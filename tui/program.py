@@ -11,7 +11,8 @@ from threading import Thread
 from typing import TYPE_CHECKING, Final, Protocol, cast
 
 from playbooks.errors import listed, nearest, shown
-from playbooks.session_format import Fsync, sessions_root
+from playbooks.session_format.filesystem import Fsync
+from playbooks.session_format.session_files import sessions_root
 from tui.output.console import people, say
 from tui.session.destination import PLAYBOOK, SESSION, WELCOME, Left, Wish
 from tui.settings.schema import THEMES, Settings

@@ -14,7 +14,7 @@ import typer
 from typer.core import TyperGroup
 
 from playbooks.errors import BAD_INPUT, INTERRUPTED
-from playbooks.session_format import Fsync
+from playbooks.session_format.filesystem import Fsync
 from tui.cli.commands import options as known
 from tui.cli.commands.analysis import register_ask, register_explore, register_shrink, register_storm, register_why
 from tui.cli.commands.options import FsyncOption, JsonOption, SeedOption

@@ -9,7 +9,8 @@ import msgspec
 from cluster_model.protocol.errors import ModelError
 from playbooks.engine.replay import ReplayMismatchError
 from playbooks.errors import BAD_INPUT, FAILED, PlaybookError
-from playbooks.session_format import SessionError, put_in_place
+from playbooks.session_format.filesystem import put_in_place
+from playbooks.session_format.session_files import SessionError
 from playbooks.units import UnitError
 from tui.output.console import complain, complain_of
 

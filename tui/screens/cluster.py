@@ -17,8 +17,8 @@ from tui.screens.target_actions import Injecting
 from tui.session.session_controller import Railing, Scrubbing, SimBridge
 from tui.terminal import glyphs
 from tui.terminal.theme import Look
+from tui.viewmodel import clipboard_text, partition_matrix, side_panes, status_bar
 from tui.viewmodel import help as help_text
-from tui.viewmodel import partition_matrix, side_panes, status_bar
 from tui.viewmodel.animation import Motion
 from tui.viewmodel.row import Place, Row, replica_line
 from tui.viewmodel.timeline.branches import letter_of
@@ -247,7 +247,7 @@ class Arranged(Paned, Filtering, Times):
         if self.chosen_pane != MATRIX or not view.partitions or not view.brokers:
             return "", ""
         partition, broker = view.partitions[self.matrix.cursor[0]], view.brokers[self.matrix.cursor[1]]
-        return f"{partition.name} {glyphs.NOTHING} b{broker.id}", replica_line(view, partition, broker)
+        return f"{partition.name} {glyphs.NOTHING} b{broker.id}", clipboard_text.replica_line(view, partition, broker)
 
 
 # What the mouse does on the main screen, and on the modes over it, beyond the keys that it stands for.

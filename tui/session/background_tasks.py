@@ -15,7 +15,8 @@ from playbooks.errors import BAD_INPUT, FAILED, OK
 from playbooks.model import Peekable, Peeked, peek
 from playbooks.recording.reader import CutError, Recorded, cut_name, cut_out
 from playbooks.recording.recorder import Recorder, RecordingError
-from playbooks.session_format import DIRECTORY_PREFIX, goes_away
+from playbooks.session_format.session_files import DIRECTORY_PREFIX
+from playbooks.session_format.session_finder import goes_away
 from tui.session.session_controller import SimBridge
 from tui.terminal.self_command import command, environment
 from tui.viewmodel.finding_page import MOST_PLACES, Case, Copy, Frame, chosen, frame

@@ -14,7 +14,8 @@ from playbooks.parser.settings import parse_setting
 from playbooks.parser.yaml_edit import written_out
 from playbooks.recording.reader import read_session
 from playbooks.recording.recorder import Recorder, RecordingError
-from playbooks.session_format import Fsync, SessionError
+from playbooks.session_format.filesystem import Fsync
+from playbooks.session_format.session_files import SessionError
 from playbooks.timetravel import Reopened
 from tui.output.console import complain, complain_of
 from tui.session.destination import PLAYBOOK, SESSION, Wish

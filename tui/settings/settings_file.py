@@ -11,7 +11,7 @@ from textwrap import wrap
 from typing import Any, Final, NamedTuple
 
 from playbooks.errors import listed, nearest, printable, shown
-from playbooks.session_format import put_in_place
+from playbooks.session_format.filesystem import put_in_place
 from tui.keybindings.keymap import ALLOWED, EATEN, GROUPS, KEPT, KEYS, Key, in_file, key_named
 from tui.keybindings.scopes import all_keys, hidden, scopes, without_conflicts
 from tui.settings.schema import KEYS as KEY_TABLE

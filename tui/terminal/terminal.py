@@ -7,10 +7,6 @@ from typing import TYPE_CHECKING, Final
 
 from textual.css.stylesheet import Stylesheet
 
-from cluster_model.observation import ClusterView
-from tui.terminal import glyphs
-from tui.terminal.format import clock
-
 if TYPE_CHECKING:
     from textual.driver import Driver
 
@@ -169,13 +165,3 @@ class ParsedOnce(Stylesheet):
         """When it is next asked for, from what is kept."""
         self._require_parse = True
         self._rules_map = None
-
-
-# The session in the title of the terminal, for whoever looks at another window.
-
-
-def title(view: ClusterView, *, running: bool) -> str:
-    """``floodmark ▶ 00:53 †4``: whether time runs, how far it is, and the acknowledged records that are missing."""
-    lost = max(view.ledger.missing, view.ledger.acked_lost)
-    state = glyphs.PLAY if running else glyphs.PAUSED
-    return f"floodmark {state} {clock(view.now_us)[:-4]}{f' {glyphs.LOST}{lost}' if lost else ''}"

@@ -1,6 +1,7 @@
 """Pages and panes as plain data: pure functions from the views of the model to rows of text with roles.
 
-row: a row, labels to jump by, text for the clipboard.
+row: a row, labels to jump by.
+clipboard_text: rows and replicas as text for the clipboard.
 partition_matrix, partition_history, log_view, record_inspector: partitions, their history, logs, records.
 status_bar, side_panes: status, controllers, key hints; producers, groups, active faults.
 fault_sheet: the sheet of faults by letter.
@@ -13,6 +14,7 @@ Nothing here knows Textual, a screen or the session controller. ``timeline`` bui
 
 __all__ = [
     "animation",
+    "clipboard_text",
     "fault_sheet",
     "finding_page",
     "help",

@@ -416,3 +416,10 @@ def _keys(hint: str, at: int) -> list[HintPlace]:
             break
         at += len(word) + 1
     return found
+
+
+def terminal_title(view: ClusterView, *, running: bool) -> str:
+    """Title of the terminal, such as ``floodmark ▶ 00:53 †4``: time runs, its reading, missing acknowledged records."""
+    lost = max(view.ledger.missing, view.ledger.acked_lost)
+    state = glyphs.PLAY if running else glyphs.PAUSED
+    return f"floodmark {state} {clock(view.now_us)[:-4]}{f' {glyphs.LOST}{lost}' if lost else ''}"

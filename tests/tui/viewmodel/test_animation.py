@@ -10,7 +10,7 @@ from tests.tui.driving import FRAME_S, driving
 from tests.tui.fake_views import log, partition, replica, view
 from tests.tui.test_paint import LOOKS, text_of
 from tui.terminal import frame_clock
-from tui.terminal.terminal import EACH_S, Title, animated, title
+from tui.terminal.terminal import EACH_S, Title, animated
 from tui.terminal.theme import ROLES, Look
 from tui.viewmodel import partition_matrix, status_bar
 from tui.viewmodel.animation import EATEN_S, FRESH_S, SWEEP_S, Motion, moved
@@ -323,10 +323,10 @@ async def test_pictures_and_tests_have_nothing_that_moves():
 
 def test_the_title_says_how_far_it_is_and_what_is_missing():
     sound = view()
-    assert title(sound, running=True) == "floodmark ▶ 00:53"
+    assert status_bar.terminal_title(sound, running=True) == "floodmark ▶ 00:53"
     lost = replace(sound, ledger=replace(sound.ledger, missing=4))
-    assert title(lost, running=False) == "floodmark ‖ 00:53 †4"
-    assert Look(glyphs="ascii").text(title(lost, running=True)) == "floodmark > 00:53 #4"
+    assert status_bar.terminal_title(lost, running=False) == "floodmark ‖ 00:53 †4"
+    assert Look(glyphs="ascii").text(status_bar.terminal_title(lost, running=True)) == "floodmark > 00:53 #4"
 
 
 def test_a_terminal_keeps_its_own_title_and_gets_it_back():

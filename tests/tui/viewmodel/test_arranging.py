@@ -12,7 +12,7 @@ from tests.tui.terminal.test_theme import BLIND, EPOCHS_APART, distance
 from tests.tui.test_paint import LOOKS, text_of
 from tui.screens.base import JumpScreen
 from tui.terminal.theme import HEAT
-from tui.viewmodel import partition_matrix, row
+from tui.viewmodel import clipboard_text, partition_matrix, row
 from tui.viewmodel.partition_matrix import fitting, nearest, said_of, stepped
 from tui.widgets import matrix as paint_matrix
 
@@ -397,14 +397,14 @@ async def test_labels_look_so(size, golden):
 
 def test_a_cell_is_a_line_that_can_be_understood_by_itself():
     sick = troubled()
-    assert row.replica_line(sick, sick.partitions[1], sick.brokers[2]) == (
+    assert clipboard_text.replica_line(sick, sick.partitions[1], sick.brokers[2]) == (
         "orders-1 on b3: lagging, LEO 13, HW 98, 87 records behind the leader; leader b2, epoch 3, ISR {2}, HW 98, "
         "lag 0, 4 acknowledged records missing; at 00:53.412"
     )
-    assert "b1 (down): truncating" in row.replica_line(sick, sick.partitions[2], sick.brokers[0])
-    assert "; no leader, " in row.replica_line(sick, sick.partitions[2], sick.brokers[0])
-    assert "9 records ahead of the leader" in row.replica_line(sick, sick.partitions[2], sick.brokers[0])
-    assert "no replica" in row.replica_line(view(brokers=4), sick.partitions[0], view(brokers=4).brokers[3])
+    assert "b1 (down): truncating" in clipboard_text.replica_line(sick, sick.partitions[2], sick.brokers[0])
+    assert "; no leader, " in clipboard_text.replica_line(sick, sick.partitions[2], sick.brokers[0])
+    assert "9 records ahead of the leader" in clipboard_text.replica_line(sick, sick.partitions[2], sick.brokers[0])
+    assert "no replica" in clipboard_text.replica_line(view(brokers=4), sick.partitions[0], view(brokers=4).brokers[3])
 
 
 async def test_y_copies_the_cell_or_the_chosen_pane_and_says_so():

@@ -32,7 +32,8 @@ from playbooks.safety_check import (
     to_json,
     witness,
 )
-from playbooks.session_format import SessionError, find_session, sessions_root
+from playbooks.session_format.session_files import SessionError, sessions_root
+from playbooks.session_format.session_finder import find_session
 from playbooks.units import DURATION_ALLOWED, UnitError, duration_us
 from tui.output.command_end import ended, to_text, write
 from tui.output.console import Telling, answers, complain, people, print_document, say

@@ -10,7 +10,8 @@ from rich.console import Console
 from playbooks.diff import Comparison, Parting, Row, Section, Told, compare
 from playbooks.engine.expectations import seconds
 from playbooks.errors import BAD_INPUT, FAILED, OK, counted
-from playbooks.session_format import SessionError, find_session, sessions_root
+from playbooks.session_format.session_files import SessionError, sessions_root
+from playbooks.session_format.session_finder import find_session
 from tui.output.command_end import to_text
 from tui.output.console import Telling, answers, complain, people, print_document, say
 

@@ -13,7 +13,7 @@ from playbooks.engine.manual_session import ManualSession
 from playbooks.errors import BAD_INPUT, FAILED, INCONCLUSIVE, OK
 from playbooks.model_checking import LIMITS, MEANINGS, Exploration, find, playbook, presets
 from playbooks.parser.loader import loads
-from playbooks.session_format import put_in_place
+from playbooks.session_format.filesystem import put_in_place
 from tui.output.command_end import ended, to_text
 from tui.output.console import Telling, answers, complain, people, print_document, say, table
 

@@ -13,7 +13,8 @@ from playbooks.export import ExportError, export
 from playbooks.parser.loader import load, loads
 from playbooks.parser.settings import SettingError
 from playbooks.recording.reader import read_session
-from playbooks.session_format import SessionError, find_session, sessions_root
+from playbooks.session_format.session_files import SessionError, sessions_root
+from playbooks.session_format.session_finder import find_session
 from playbooks.shrink import (
     STOPPED,
     WHOLE,

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from playbooks.session_format import Fsync
+from playbooks.session_format.filesystem import Fsync
 
 SeedOption = Annotated[int | None, typer.Option(min=0, help="Seed of every random stream; the playbook's by default.")]
 FsyncOption = Annotated[
@@ -51,7 +51,7 @@ def versions(incomplete: str) -> list[str]:
 
 def sessions(incomplete: str) -> list[str]:
     """Recorded sessions, the newest first, where they are looked for."""
-    from playbooks.session_format import sessions_root, sessions_under  # noqa: PLC0415
+    from playbooks.session_format.session_files import sessions_root, sessions_under  # noqa: PLC0415
 
     return _beginning((str(path) for path in reversed(sessions_under(sessions_root()))), incomplete)
 

@@ -6,7 +6,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from playbooks.session_format import Fsync
+from playbooks.session_format.filesystem import Fsync
 from tui.cli.commands import options as known
 from tui.cli.commands.options import FsyncOption, JsonOption, MasterOption, MemoryOption, SeedOption
 

@@ -16,7 +16,8 @@ from playbooks.engine.worker_pool import NOT_RUN, Job, Outcome, carried_out, cor
 from playbooks.errors import BAD_INPUT, CODES, INTERNAL, INTERRUPTED, OK
 from playbooks.recording.recorder import Recorder
 from playbooks.results import Result, unused
-from playbooks.session_format import Fsync, read_object, sessions_root
+from playbooks.session_format.filesystem import Fsync
+from playbooks.session_format.session_files import read_object, sessions_root
 from playbooks.text import command_of
 from tui.cli.runs.narration import Driving, Pace
 from tui.cli.runs.request import STDOUT, Checked, Request, checked

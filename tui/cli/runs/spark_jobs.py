@@ -13,7 +13,8 @@ from playbooks.campaign.runner import Come, Standing, take_come
 from playbooks.campaign.store import Work
 from playbooks.campaign.workloads.fuzz_workload import write_plan
 from playbooks.errors import BAD_INPUT, INTERNAL, INTERRUPTED, nearest
-from playbooks.session_format import SessionError, find_session, has_scheme, sessions_root
+from playbooks.session_format.session_files import SessionError, has_scheme, sessions_root
+from playbooks.session_format.session_finder import find_session
 from tui.output.console import complain, people, say
 from tui.terminal import self_command
 

@@ -28,7 +28,10 @@ from playbooks.export import ExportError
 from playbooks.parser.settings import SettingError
 from playbooks.recording.reader import read_session
 from playbooks.results import Result, short_seconds
-from playbooks.session_format import find_session, is_bundle, session_files, sessions_root
+from playbooks.session_format import session_files
+from playbooks.session_format.bundle import is_bundle
+from playbooks.session_format.session_files import sessions_root
+from playbooks.session_format.session_finder import find_session
 from playbooks.units import DURATION_ALLOWED, UnitError, duration_us
 from tui.output.command_end import ended, to_text
 from tui.output.console import Telling, answers, complain, people, print_document, say

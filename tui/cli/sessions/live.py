@@ -23,7 +23,8 @@ from faults.declarations import Action, FaultError
 from faults.injector import FaultBoard
 from playbooks.errors import BAD_INPUT, INTERRUPTED, OK, listed, nearest, shown
 from playbooks.recording.recorder import RecordingError
-from playbooks.session_format import Fsync, sessions_root
+from playbooks.session_format.filesystem import Fsync
+from playbooks.session_format.session_files import sessions_root
 from playbooks.timetravel import Branch, Branches, LookingBack
 from tui.cli.runs.narration import FASTEST, SLOWEST, Pace
 from tui.output.console import answers, complain, say

@@ -21,17 +21,11 @@ from playbooks.parser.document.field_types import NAME, NAME_PATTERN
 from playbooks.recording.reader import Recorded, read_session
 from playbooks.recording.recorder import RecordingError
 from playbooks.results import client_stats
-from playbooks.session_format import (
-    SUFFIX,
-    BundleError,
-    SessionError,
-    find_session,
-    open_bundle,
-    put_in_place,
-    session_files,
-    sessions_root,
-    write_bundle,
-)
+from playbooks.session_format import session_files
+from playbooks.session_format.bundle import SUFFIX, open_bundle, write_bundle
+from playbooks.session_format.filesystem import put_in_place
+from playbooks.session_format.session_files import BundleError, SessionError, sessions_root
+from playbooks.session_format.session_finder import find_session
 from playbooks.units import duration_us
 from tui.output.command_end import ended, to_text
 from tui.output.console import Telling, answers, complain, complain_of, people, print_document, say, table

@@ -21,7 +21,8 @@ from playbooks.model import Playbook
 from playbooks.parser.loader import changed, loads
 from playbooks.parser.steps import facts_in
 from playbooks.recording.recorder import Recorder, RecordingError
-from playbooks.session_format import Fsync, sessions_root
+from playbooks.session_format.filesystem import Fsync
+from playbooks.session_format.session_files import sessions_root
 from tui.cli.sessions.live import Teller, lines_of, standing
 from tui.output.console import answers, complain, complain_of, people, say
 from tui.output.session_end import farewell, keep, seal

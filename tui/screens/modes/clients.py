@@ -13,7 +13,7 @@ from tui.screens.base import ActingMode, Filtering
 from tui.session.session_controller import SimBridge
 from tui.terminal import glyphs
 from tui.terminal.theme import Look
-from tui.viewmodel import row, side_panes
+from tui.viewmodel import clipboard_text, side_panes
 from tui.viewmodel.side_panes import Place, Table
 from tui.widgets import tooltips
 from tui.widgets.line_widget import RIGHT, Rows
@@ -70,7 +70,7 @@ class ClientsScreen(ActingMode, Filtering):
 
     def under_cursor(self) -> tuple[str, str]:
         """The whole table."""
-        return "the table of clients", row.plain_text(self._built(row.CELLS).rows)
+        return "the table of clients", clipboard_text.plain_text(self._built(clipboard_text.CELLS).rows)
 
     def point_at(self, name: str) -> None:
         """Choose a client."""

@@ -15,7 +15,7 @@ from tui.screens.base import ActingMode
 from tui.session.session_controller import SimBridge
 from tui.terminal import glyphs
 from tui.terminal.theme import Look
-from tui.viewmodel import log_view, record_inspector, row
+from tui.viewmodel import clipboard_text, log_view, record_inspector
 from tui.viewmodel.log_view import Shares, share, title
 from tui.viewmodel.row import Place, Row
 from tui.widgets import tooltips
@@ -146,11 +146,9 @@ class LogScreen(ActingMode):
         if partition is None or self.chosen_pane not in ("", "log-pane", "log-record-pane"):
             return "", ""
         cluster, offset = self.bridge.session.cluster, self.microscope.log_offset
-        what, room = f"{partition.name} offset {offset}", (row.CELLS, row.LINES)
-        return (
-            what,
-            f"{what}\n{row.plain_text(self._inspected(cluster, partition, self.broker(partition), offset, room))}",
-        )
+        what, room = f"{partition.name} offset {offset}", (clipboard_text.CELLS, clipboard_text.LINES)
+        rows = self._inspected(cluster, partition, self.broker(partition), offset, room)
+        return what, f"{what}\n{clipboard_text.plain_text(rows)}"
 
     def spots(self) -> list[Place]:
         """The replicas."""

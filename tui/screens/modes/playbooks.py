@@ -13,7 +13,7 @@ from playbooks.library.bundled import path_of
 from playbooks.library.index import shelf
 from playbooks.model import Playbook
 from playbooks.parser.loader import load
-from playbooks.session_format import sessions_root
+from playbooks.session_format.session_files import sessions_root
 from tui.keybindings.scopes import bindings_of
 from tui.screens.base import ActingMode
 from tui.session.destination import Wish

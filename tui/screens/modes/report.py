@@ -12,7 +12,7 @@ from tui.session.background_tasks import recording_of
 from tui.session.session_controller import SimBridge
 from tui.terminal import glyphs
 from tui.terminal.theme import Look
-from tui.viewmodel import report_page, row, side_panes
+from tui.viewmodel import clipboard_text, report_page, side_panes
 from tui.widgets.panes import Pane, SidePane
 
 AGAIN_S = 1.0
@@ -96,7 +96,9 @@ class ReportScreen(ActingMode):
         so_far = self.so_far()
         if self.marked:
             return "the sentence", so_far.result.findings[self.marked - 1].sentence
-        return "the report so far", row.plain_text(report_page.build(so_far, self._session(), row.CELLS, 0).rows)
+        return "the report so far", clipboard_text.plain_text(
+            report_page.build(so_far, self._session(), clipboard_text.CELLS, 0).rows
+        )
 
     def partition_name(self) -> str:
         """That of the marked finding, where it still exists; else the one under the main screen's cursor."""

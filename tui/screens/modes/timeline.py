@@ -15,7 +15,7 @@ from tui.session.session_controller import Railing, SimBridge, reach_us
 from tui.terminal import glyphs
 from tui.terminal.format import count
 from tui.terminal.theme import Look
-from tui.viewmodel import row
+from tui.viewmodel import clipboard_text
 from tui.viewmodel.row import Row
 from tui.viewmodel.timeline import branches, mark_detail, timeline_rows
 from tui.viewmodel.timeline.branches import Rail
@@ -341,8 +341,8 @@ class TimelineScreen(Spanning):
             return "", ""
         happened = self.bridge.happened(stop.first_us, stop.last_us, mark_detail.EVENTS_READ)
         events = mark_detail.of_stop(happened, stop)
-        rows = mark_detail.build_mark(stop, events, self._findings_of(stop, events), [], row.CELLS)
-        return "the mark", row.plain_text(rows)
+        rows = mark_detail.build_mark(stop, events, self._findings_of(stop, events), [], clipboard_text.CELLS)
+        return "the mark", clipboard_text.plain_text(rows)
 
     # -- keys -------------------------------------------------------------------------------------------------------
 
