@@ -33,12 +33,12 @@ def help_page() -> None:
 
 def welcome() -> None:
     """The welcome page, and away again."""
-    from tui.program import starting  # noqa: PLC0415
+    from tui.startup import starting  # noqa: PLC0415
 
     with starting():
         from pathlib import Path  # noqa: PLC0415
 
-        from tui import program  # noqa: F401, PLC0415 - what is read before the page comes
+        from tui import screen_choice  # noqa: F401, PLC0415 - what is read before the page comes
         from tui.terminal.theme import Look  # noqa: PLC0415
         from tui.welcome import WelcomeApp  # noqa: PLC0415
 
@@ -47,7 +47,7 @@ def welcome() -> None:
 
 def reading() -> None:
     """All that a session on the screen needs, without opening one."""
-    from tui.program import painted, starting  # noqa: PLC0415
+    from tui.startup import painted, starting  # noqa: PLC0415
 
     with starting():
         from tui import app, launcher  # noqa: F401, PLC0415
@@ -57,12 +57,12 @@ def reading() -> None:
 
 def session() -> None:
     """The sandbox, and away again as soon as it is painted."""
-    from tui.program import starting  # noqa: PLC0415
+    from tui.startup import starting  # noqa: PLC0415
 
     with starting():
         from playbooks.engine.session import Session  # noqa: PLC0415
         from tui.launcher import live_app  # noqa: PLC0415
-        from tui.program import ScreenChoice  # noqa: PLC0415
+        from tui.screen_choice import ScreenChoice  # noqa: PLC0415
         from tui.session.playbook_choice import choose  # noqa: PLC0415
         from tui.settings.schema import Settings  # noqa: PLC0415
 

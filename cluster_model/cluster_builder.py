@@ -10,7 +10,7 @@ from cluster_model.checker.liveness.liveness_checker import Liveness
 from cluster_model.checker.liveness.partition_state import Sight
 from cluster_model.controller.cluster_parts import Parts
 from cluster_model.controller.control_plane_interface import Plane
-from cluster_model.controller.zookeeper.controller_work import ControlSettings
+from cluster_model.controller.zookeeper_settings import ControlSettings
 from cluster_model.coordinators.group.auto_topic_creation import TopicMaker
 from cluster_model.coordinators.group.consumer_protocol.consumer_group import ModernConfig
 from cluster_model.coordinators.group.group_coordinator import GroupCoordinator

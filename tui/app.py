@@ -23,7 +23,6 @@ from playbooks.session_format.session_files import sessions_root
 from tui.keybindings.keymap import key_of, program_bindings
 from tui.keybindings.keymap import word_of as key_word
 from tui.keybindings.scopes import keymap_of, remapped
-from tui.program import painted
 from tui.screens.base import LiveScreen
 from tui.screens.cluster import MainScreen
 from tui.screens.main_keys import Wake
@@ -31,7 +30,8 @@ from tui.session.destination import Wish
 from tui.session.session_controller import SimBridge
 from tui.session.settings_changes import Kept
 from tui.settings.schema import Settings
-from tui.settings.settings_file import SeenWords
+from tui.settings.seen_words import SeenWords
+from tui.startup import painted
 from tui.terminal.frame_clock import FRAME_S
 from tui.terminal.glyphs import GlyphSet
 from tui.terminal.terminal import ParsedOnce, Title, animated, frugal_driver

@@ -12,9 +12,9 @@ from cluster_model.protocol.events import Event
 from faults.declarations import Action, FaultError
 from gateway.server import Gateway
 from playbooks.engine.session import Session
-from playbooks.timetravel import Branch, Branches
+from playbooks.timetravel.branches import Branch, Branches
 from tui.launcher import app_over
-from tui.program import ScreenChoice
+from tui.screen_choice import ScreenChoice
 from tui.session.session_controller import Frame, SimBridge
 from tui.terminal.frame_clock import FRAME_S, FrameClock, WallClock, frame_s
 

@@ -15,13 +15,15 @@ from playbooks.recording.recorder import Recorder, RecordingError
 from playbooks.session_format.filesystem import Fsync
 from playbooks.session_format.session_files import SessionError
 from playbooks.session_format.session_finder import find_session
-from playbooks.timetravel import Branches, Reopened
+from playbooks.timetravel.branches import Branches
+from playbooks.timetravel.history_view import Reopened
 from tui.output.console import complain, complain_of, people, say
 from tui.output.session_end import keep, leave_torn, let_go, seal_all
-from tui.program import Asked, ScreenChoice, UnusableError, check, perform
+from tui.program import Asked, perform
+from tui.screen_choice import ScreenChoice, UnusableError, check
 from tui.session.destination import PLAYBOOK, SANDBOX, SESSION, Left, Wish
 from tui.session.playbook_choice import begin_live
-from tui.settings.settings_file import SeenWords
+from tui.settings.seen_words import SeenWords
 from tui.terminal.format import duration
 from tui.terminal.frame_clock import frame_s
 

@@ -10,8 +10,8 @@ from textual.binding import BindingType
 
 from tui.keybindings.keymap import with_keys
 from tui.keybindings.scopes import Wanted, bindings_of, remapped, scope_of
-from tui.program import ReadingAhead, painted
 from tui.session.destination import PLAYBOOK, WELCOME, Left, Wish
+from tui.startup import ReadingAhead, painted
 from tui.terminal import glyphs
 from tui.terminal.terminal import ParsedOnce
 from tui.terminal.theme import Look, textual_name, textual_themes
@@ -102,7 +102,7 @@ def welcome(_wish: Wish, asked: "Asked", _back: Wish | None) -> Left:
     """Show the page; leaving it without a choice ends the program."""
     from playbooks.errors import BAD_INPUT  # noqa: PLC0415 - only where something is wrong
     from tui.output.console import complain  # noqa: PLC0415 - only where something is wrong
-    from tui.program import UnusableError, check  # noqa: PLC0415
+    from tui.screen_choice import UnusableError, check  # noqa: PLC0415
 
     try:
         chosen = check(asked.glyphs, asked.theme, asked.speed)

@@ -7,26 +7,7 @@ log_inspector: all records ever written at an offset, where they are now, and ma
 It builds on checker and observation; the package above uses it for the whole cluster.
 """
 
-from cluster_model.inspection.condition_functions import Query
-from cluster_model.inspection.log_inspector import (
-    Copy,
-    Inspected,
-    LaneMarks,
-    WrittenRecord,
-    copies,
-    inspect,
-    lane_marks,
-    written_at,
-)
-
 __all__ = [
-    "Copy",
-    "Inspected",
-    "LaneMarks",
-    "Query",
-    "WrittenRecord",
-    "copies",
-    "inspect",
-    "lane_marks",
-    "written_at",
+    "condition_functions",
+    "log_inspector",
 ]

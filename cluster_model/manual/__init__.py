@@ -8,11 +8,7 @@ context: what all steps work with.
 It runs the same replicas and rules as the timed cluster.
 """
 
-from cluster_model.manual.cluster import ManualCluster
-from cluster_model.manual.verbs import MANUAL_VERBS, ManualParam
-
 __all__ = [
-    "MANUAL_VERBS",
-    "ManualCluster",
-    "ManualParam",
+    "cluster",
+    "verbs",
 ]

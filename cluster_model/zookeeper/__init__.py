@@ -2,7 +2,8 @@
 
 ensemble: the ensemble as the model uses it, and one server process (QuorumPeer).
 election: fast leader election; leader and learner: the two roles of ZAB, and session expiry at the leader.
-request_processor: a server's clients, and the order of their requests; its settings.
+request_processor: a server's clients, and the order of their requests.
+settings: an ensemble's settings.
 data_tree: znodes, transactions and watches.
 client: a client's connection to the ensemble.
 messages: what clients and servers exchange.
@@ -15,4 +16,5 @@ __all__ = [
     "ensemble",
     "messages",
     "request_processor",
+    "settings",
 ]

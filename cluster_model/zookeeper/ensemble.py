@@ -33,7 +33,8 @@ from cluster_model.zookeeper.messages import (
     Vote,
     ZkError,
 )
-from cluster_model.zookeeper.request_processor import FROM_CLIENTS, Serving, Upstream, ZkSettings
+from cluster_model.zookeeper.request_processor import FROM_CLIENTS, Serving, Upstream
+from cluster_model.zookeeper.settings import ZkSettings
 
 # One server process of the ensemble (``QuorumPeer``): it looks for a leader, then leads or follows, and so on.
 

@@ -33,7 +33,8 @@ from cluster_model.zookeeper.messages import (
     Write,
     ZkError,
 )
-from cluster_model.zookeeper.request_processor import Serving, Upstream, ZkSettings
+from cluster_model.zookeeper.request_processor import Serving, Upstream
+from cluster_model.zookeeper.settings import ZkSettings
 
 # Sessions as the leader tracks them (``SessionTrackerImpl``, ``ExpiryQueue``). Sans-IO.
 #

@@ -27,7 +27,8 @@ from cluster_model.zookeeper.messages import (
     UpToDate,
     Write,
 )
-from cluster_model.zookeeper.request_processor import Serving, Upstream, ZkSettings
+from cluster_model.zookeeper.request_processor import Serving, Upstream
+from cluster_model.zookeeper.settings import ZkSettings
 
 SILENCE: Final = "leader's silence"
 NOBODY: Final = -1

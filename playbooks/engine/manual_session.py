@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from cluster_model.manual import ManualCluster
+from cluster_model.manual.cluster import ManualCluster
 from cluster_model.protocol.errors import ModelError
 from cluster_model.protocol.events import (
     ConsumerReset,

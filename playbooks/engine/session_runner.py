@@ -1,10 +1,10 @@
 """Starts the engine that a playbook needs, brings a rerun to a point, and describes how far a session is."""
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from faults.declarations import Action, FaultError
 from playbooks.engine.expectations import holds
-from playbooks.engine.manual_session import ManualSession
 from playbooks.engine.session import SETTLE, TAKE_OVER, Session
 from playbooks.errors import counted
 from playbooks.model.playbook import Playbook
@@ -13,6 +13,9 @@ from playbooks.recording.event_codec import WIRE, ingress_of
 from playbooks.recording.recorder import Recorder
 from playbooks.results.result import Checked, Result
 from playbooks.units import duration_text
+
+if TYPE_CHECKING:
+    from playbooks.engine.manual_session import ManualSession
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +152,7 @@ def is_open(checked: Checked) -> bool:
 # How far a running session is, in a few words.
 
 
-def stage(session: Session | ManualSession) -> str:
+def stage(session: "Session | ManualSession") -> str:
     """What the session is at: the step before which it stands, and what that waits for, or that it settles."""
     if session.phase != "steps":
         return session.phase

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, NamedTuple
 
 from cluster_model.cluster import Cluster
-from cluster_model.inspection import Query
+from cluster_model.inspection.condition_functions import Query
 from cluster_model.protocol.events import ExpectationChecked
 from cluster_model.spec import ClusterSpec
 from faults.declarations import Action, FaultError

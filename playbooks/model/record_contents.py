@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 from cluster_model.checker import Checker
 from cluster_model.clients import sizes_of
-from cluster_model.inspection import WrittenRecord, written_at
+from cluster_model.inspection.log_inspector import WrittenRecord, written_at
 from cluster_model.observation import World
 from cluster_model.spec import ClusterSpec, ProducerSpec
 from playbooks.errors import counted, listed, nearest, shown

@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, Final, cast
 
-from cluster_model.manual import MANUAL_VERBS
+from cluster_model.manual.verbs import MANUAL_VERBS
 from faults.catalogue import CATALOGUE
 from faults.declarations import NUMERIC, OPERATIONS, Action, Fault, Param, Value, Verb, percent, written
 from faults.declarations import SECOND as SECOND_US

@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from cluster_model.manual import MANUAL_VERBS
+from cluster_model.manual.verbs import MANUAL_VERBS
 from playbooks.errors import PlaybookError, Problem, keeping_text
 from playbooks.model.playbook import Grid, Playbook
 from playbooks.parser.document.context import Notes

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from cluster_model.manual import MANUAL_VERBS
+from cluster_model.manual.verbs import MANUAL_VERBS
 from faults.catalogue import CATALOGUE
 from faults.declarations import OPERATIONS
 from playbooks.errors import listed

@@ -42,7 +42,7 @@ from playbooks.session_format.session_files import CRASH_LOG
 from playbooks.version import VERSION
 
 if TYPE_CHECKING:
-    from cluster_model.manual import ManualCluster
+    from cluster_model.manual.cluster import ManualCluster
 
 FLUSH_EVENTS: Final = 1024
 FLUSH_SECONDS: Final = 0.2

@@ -9,7 +9,7 @@ from cluster_model.checker.anomalies import Seen
 from cluster_model.checker.root_cause import DUPLICATE, REORDERED, Finding
 from cluster_model.client_factory import client_settings
 from cluster_model.cluster import Cluster
-from cluster_model.manual import ManualCluster
+from cluster_model.manual.cluster import ManualCluster
 from cluster_model.observation import BookView, ClusterView, LedgerView, PartitionView, Stuck, Unjudged
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.events import (

@@ -7,15 +7,7 @@ branches: branches that share a past and differ from there on, what-if settings 
 Builds on `playbooks.engine` and `recording`. Nothing here changes the recording it looks at.
 """
 
-from playbooks.timetravel.branches import MAIN, Branch, Branches, Growing, Otherwise
-from playbooks.timetravel.history_view import LookingBack, Reopened
-
 __all__ = [
-    "MAIN",
-    "Branch",
-    "Branches",
-    "Growing",
-    "LookingBack",
-    "Otherwise",
-    "Reopened",
+    "branches",
+    "history_view",
 ]

@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from cluster_model.controller.raft.raft import QuorumConfig, Role
+from cluster_model.controller.raft.quorum_config import QuorumConfig
+from cluster_model.controller.raft.raft import Role
 from cluster_model.controller.raft.raft_client import QuorumPeer, form_quorum
 from cluster_model.controller.raft.raft_log import QuorumStore
 from cluster_model.kernel.event_loop import Payload

@@ -16,7 +16,7 @@ from tests.playbooks.diagnosis.test_point_of_no_return import TAIL
 from tests.tui.driving import Driver, driving
 from tests.tui.screens.test_ask import until
 from tui import launcher
-from tui.program import ScreenChoice
+from tui.screen_choice import ScreenChoice
 from tui.screens.finding import AutopsyScreen
 from tui.session import background_tasks
 from tui.session.background_tasks import Explanation, explain

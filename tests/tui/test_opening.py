@@ -22,7 +22,8 @@ from playbooks.timetravel.history_view import Reopened
 from tests.support.playbooks import MANUAL
 from tests.tui.driving import Driver, driving
 from tui import launcher
-from tui.program import Asked, ScreenChoice, UnusableError, perform
+from tui.program import Asked, perform
+from tui.screen_choice import ScreenChoice, UnusableError
 from tui.session.destination import SESSION, Wish
 from tui.settings.schema import Settings
 from tui.terminal.frame_clock import StepClock
@@ -197,7 +198,7 @@ def test_one_that_was_stepped_by_hand_is_refused(tmp_path):
 
 @pytest.fixture
 def terminal(monkeypatch):
-    monkeypatch.setattr("tui.program.has_terminal", lambda: True)
+    monkeypatch.setattr("tui.screen_choice.has_terminal", lambda: True)
 
 
 class FakeApp:

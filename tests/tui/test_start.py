@@ -13,8 +13,8 @@ from tests.tui.driving import driving
 from tests.tui.test_launch import ROOT
 from tests.tui.test_welcome import welcomed
 from tui.app import FloodmarkApp
-from tui.program import ReadingAhead, painted, starting
 from tui.session.session_controller import SimBridge
+from tui.startup import ReadingAhead, painted, starting
 from tui.terminal.frame_clock import WallClock
 from tui.terminal.theme import Look
 from tui.welcome import WelcomeApp

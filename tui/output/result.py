@@ -28,17 +28,16 @@ from playbooks.engine.manual_session import Row, Shown, TraceTable
 from playbooks.engine.step_scheduler import State, show_rows
 from playbooks.errors import counted
 from playbooks.model import Playbook, step_name
-from playbooks.results import (
-    Checked,
+from playbooks.results.client_stats import (
     Clients,
     Counts,
     GroupSummary,
     MemberSummary,
     ProducerSummary,
-    Result,
-    outage_words,
     transaction_words,
 )
+from playbooks.results.outages import outage_words
+from playbooks.results.result import Checked, Result
 from playbooks.units import duration_text
 from tui.output.console import say, table
 

@@ -6,8 +6,8 @@ from contextlib import suppress
 from playbooks.engine.session import SLICE_US, Session
 from playbooks.errors import BAD_INPUT, INTERNAL, INTERRUPTED, OK
 from playbooks.recording.recorder import Recorder, RecordingError, keep_account
-from playbooks.results import Result
-from playbooks.timetravel import Branch, Branches
+from playbooks.results.result import Result
+from playbooks.timetravel.branches import Branch, Branches
 from tui.output.console import Telling, complain, people, say
 from tui.terminal.format import clock, duration
 

@@ -20,7 +20,7 @@ from tui.terminal.theme import Look
 from tui.viewmodel import clipboard_text, partition_matrix, side_panes, status_bar
 from tui.viewmodel import help as help_text
 from tui.viewmodel.animation import Motion
-from tui.viewmodel.row import Place, Row, replica_line
+from tui.viewmodel.row import Place, Row
 from tui.viewmodel.timeline.branches import letter_of
 from tui.viewmodel.timeline.timeline_rows import Shown
 from tui.widgets import tooltips

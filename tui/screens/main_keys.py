@@ -8,7 +8,7 @@ from textual.message import Message
 from textual.screen import Screen
 
 from faults.declarations import Action, FaultError
-from playbooks.timetravel import Branch
+from playbooks.timetravel.branches import Branch
 from tui.keybindings.keymap import KEYS, Key, Mode, key_of, mode_of, word_of
 from tui.screens.base import LiveScreen
 from tui.session.session_controller import SimBridge

@@ -13,7 +13,7 @@ from textual.widget import Widget
 from textual.widgets import Input, Static
 
 from cluster_model.observation import ClusterView
-from playbooks.timetravel import Branch
+from playbooks.timetravel.branches import Branch
 from tui.keybindings.keymap import KEYS, Key, key_of, word_of
 from tui.keybindings.scopes import bindings_of
 from tui.screens.base import ActingMode, ChoiceScreen, LiveScreen, Piece, Reachable, led_by

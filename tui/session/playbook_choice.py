@@ -16,7 +16,7 @@ from playbooks.recording.reader import read_session
 from playbooks.recording.recorder import Recorder, RecordingError
 from playbooks.session_format.filesystem import Fsync
 from playbooks.session_format.session_files import SessionError
-from playbooks.timetravel import Reopened
+from playbooks.timetravel.history_view import Reopened
 from tui.output.console import complain, complain_of
 from tui.session.destination import PLAYBOOK, SESSION, Wish
 

@@ -19,7 +19,8 @@ from cluster_model.protocol.events import Event
 from faults.declarations import Action, FaultError
 from playbooks.engine.session import Session
 from playbooks.model import words
-from playbooks.timetravel import Branch, Branches, Growing, LookingBack, Otherwise, Reopened
+from playbooks.timetravel.branches import Branch, Branches, Growing, Otherwise
+from playbooks.timetravel.history_view import LookingBack, Reopened
 from tui.terminal.frame_clock import BATCH, FRAME_S, SLICE_S, SPEEDS, FrameClock, faster, slower
 from tui.viewmodel.partition_history import Chronicle, LogBook
 from tui.viewmodel.timeline import branches

@@ -19,7 +19,7 @@ from playbooks.model import action_of, allowed_text, default_text
 from playbooks.parser.document import Facts
 from playbooks.parser.steps import facts_in
 from playbooks.safety_check import ASSIGNED, FAULTS, VERBS, pieces, read_question, words
-from playbooks.timetravel import LookingBack
+from playbooks.timetravel.history_view import LookingBack
 from playbooks.units import DURATION_PATTERN
 from tui.keybindings.keymap import KEYS
 from tui.terminal.format import InstantError, instant_us

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
-from cluster_model.inspection import LaneMarks
+from cluster_model.inspection.log_inspector import LaneMarks
 from cluster_model.observation import (
     BrokerState,
     ClusterView,

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from cluster_model.inspection import Copy, Inspected
+from cluster_model.inspection.log_inspector import Copy, Inspected
 from cluster_model.observation import ClusterView, GroupView
 from playbooks.errors import counted, listed
 from playbooks.model import Peeked

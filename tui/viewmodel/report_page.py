@@ -7,7 +7,8 @@ from cluster_model.observation import BookView
 from cluster_model.spec import INTERNAL
 from playbooks.engine.session_runner import SoFar, is_open
 from playbooks.errors import counted
-from playbooks.results import Checked, Line, Result, outage_words, short_seconds
+from playbooks.results.outages import Line, outage_words, short_seconds
+from playbooks.results.result import Checked, Result
 from tui.output.result import (
     KNOWN,
     guard_lines,

@@ -8,7 +8,7 @@ from cluster_model.clients.consumer.record_handler import SUFFIX
 from cluster_model.observation import BrokerState, BrokerView, ClusterView, GroupView, PartitionView, ProducerView
 from faults.declarations import Action
 from playbooks.model import words
-from playbooks.results import (
+from playbooks.results.client_stats import (
     ClientBooks,
     Clients,
     Counts,

@@ -9,7 +9,7 @@ from rich.cells import cell_len
 
 from cluster_model.controller import ControllerView
 from cluster_model.observation import BrokerView, ClusterView
-from playbooks.timetravel import MAIN
+from playbooks.timetravel.branches import MAIN
 from tui.terminal import glyphs
 from tui.terminal.format import clock, count, names, speed
 from tui.terminal.theme import Over

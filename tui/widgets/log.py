@@ -8,7 +8,7 @@ from textual.message import Message
 from textual.strip import Strip
 
 from cluster_model.cluster import Cluster
-from cluster_model.inspection import lane_marks
+from cluster_model.inspection.log_inspector import lane_marks
 from cluster_model.observation import ClusterView, LaneView, LogView, PartitionView
 from tui.terminal import glyphs
 from tui.terminal.theme import Look

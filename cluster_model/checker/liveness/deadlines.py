@@ -7,13 +7,13 @@ an obligation that is met late is worth less than a false alarm.
 from dataclasses import dataclass
 from typing import Final
 
-from cluster_model.controller.kraft.quorum_controller import ControllerSettings
-from cluster_model.controller.raft.raft import RECONNECT_MAX_US, QuorumConfig
-from cluster_model.controller.zookeeper.controller_work import ControlSettings
+from cluster_model.controller.kraft.controller_settings import ControllerSettings
+from cluster_model.controller.raft.quorum_config import RECONNECT_MAX_US, QuorumConfig
+from cluster_model.controller.zookeeper_settings import ControlSettings
 from cluster_model.kernel.link import GIVEN_UP_US
 from cluster_model.protocol.configs import BrokerConfig
 from cluster_model.spec.cluster_spec import ClusterSpec
-from cluster_model.zookeeper.request_processor import ZkSettings
+from cluster_model.zookeeper.settings import ZkSettings
 
 SECOND: Final = 1_000_000
 ELECTIONS: Final = 5

@@ -1,7 +1,8 @@
 """The control plane of KRaft mode.
 
 control_plane: the quorum and the brokers of a cluster, and what the metadata log commits.
-quorum_controller: the active controller (QuorumController), its admin requests and settings.
+quorum_controller: the active controller (QuorumController), and its admin requests.
+controller_settings: settings of controllers, and of brokers that deal with them.
 replication_control_manager: topics, partitions, ISR changes and configurations.
 cluster_control_manager: registered brokers and their heartbeats.
 broker_side: a broker's registration and heartbeats, and how it applies metadata.

@@ -16,6 +16,7 @@ from cluster_model.controller.kraft.controller_channel import (
     ControllerChannel,
     Forwarding,
 )
+from cluster_model.controller.kraft.controller_settings import ControllerSettings
 from cluster_model.controller.kraft.messages import (
     AlterPartitionBatchResponse,
     BrokerHeartbeatRequest,
@@ -24,7 +25,7 @@ from cluster_model.controller.kraft.messages import (
     BrokerRegistrationResponse,
 )
 from cluster_model.controller.kraft.metadata import Base, MetadataImage, MetadataLoader, Record
-from cluster_model.controller.kraft.quorum_controller import ControllerSettings, QuorumController
+from cluster_model.controller.kraft.quorum_controller import QuorumController
 from cluster_model.controller.metadata_delay import Holdback
 from cluster_model.controller.raft.raft_client import MetadataListener, QuorumPeer
 from cluster_model.kernel.event_loop import Payload

@@ -8,6 +8,7 @@ from cluster_model.controller.cluster_parts import Parts
 from cluster_model.controller.committed_state import TopicRegistry
 from cluster_model.controller.control_plane_interface import ControllerRole, ControllerView, Server
 from cluster_model.controller.kraft.broker_side import ControllerOf, KraftControl, PeerOf, Told
+from cluster_model.controller.kraft.controller_settings import ControllerSettings
 from cluster_model.controller.kraft.metadata import (
     FENCE,
     UNFENCE,
@@ -24,8 +25,9 @@ from cluster_model.controller.kraft.metadata import (
     RemoveTopicRecord,
     topic_of,
 )
-from cluster_model.controller.kraft.quorum_controller import ControllerSettings, QuorumController
-from cluster_model.controller.raft.raft import QuorumConfig, Role
+from cluster_model.controller.kraft.quorum_controller import QuorumController
+from cluster_model.controller.raft.quorum_config import QuorumConfig
+from cluster_model.controller.raft.raft import Role
 from cluster_model.controller.raft.raft_client import MetadataListener, QuorumPeer, form_quorum
 from cluster_model.controller.raft.raft_log import QuorumStore
 from cluster_model.controller.rules.partition_change import Change

@@ -4,8 +4,7 @@ It is given messages and the time, changes its own state, and leaves what it has
 vote, known leader and log are on disk before anything is said; all else dies with the process.
 """
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable
 from enum import IntEnum
 from typing import Any, Final, NamedTuple
 
@@ -19,68 +18,14 @@ from cluster_model.controller.raft.messages import (
     VoteRequest,
     VoteResponse,
 )
+from cluster_model.controller.raft.quorum_config import RECONNECT_MAX_US, RECONNECT_US, QuorumConfig
 from cluster_model.controller.raft.raft_log import QuorumLog
-from cluster_model.protocol.config_defs import ConfigValue
 from cluster_model.protocol.configs import MS
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.messages import NOBODY
-from cluster_model.protocol.versions import Profile
-
-# Settings of a quorum, in model units.
-
 
 FETCH_WAIT_US: Final = 500 * MS
 """How long a leader parks a fetch (``KafkaRaftClient.MAX_FETCH_WAIT_MS``)."""
-RECONNECT_US: Final = 50 * MS
-"""First pause after a broken connection; it doubles (``KafkaRaftManager``)."""
-RECONNECT_MAX_US: Final = 500 * MS
-
-
-@dataclass(frozen=True, slots=True)
-class QuorumConfig:
-    """``controller.quorum.*`` of every node that takes part, with the defaults of ``QuorumConfig`` in Kafka."""
-
-    election_timeout_us: int
-    fetch_timeout_us: int
-    backoff_max_us: int
-    request_timeout_us: int
-    retry_backoff_us: int
-    linger_us: int
-    idle_interval_us: int
-    """``metadata.max.idle.interval.ms``: a leader with nothing to write wakes its followers this often; 0 never."""
-    check_quorum: bool
-    """Whether a leader resigns that has not heard from a majority (3.7)."""
-    pre_vote: bool
-    """Whether a voter asks before it raises the epoch (KIP-996, 4.0)."""
-
-    @property
-    def check_quorum_us(self) -> int:
-        """Silence of a majority after which a leader resigns (``LeaderState.CHECK_QUORUM_TIMEOUT_FACTOR``)."""
-        return self.fetch_timeout_us * 3 // 2
-
-    @property
-    def patience_us(self) -> int:
-        """The shortest time after which silence has consequences."""
-        return min(self.fetch_timeout_us, self.request_timeout_us)
-
-    @staticmethod
-    def of(profile: Profile, config: Mapping[str, ConfigValue]) -> "QuorumConfig":
-        """Settings for a profile; ``config`` overrides by Kafka's names."""
-
-        def number(name: str, default: int) -> int:
-            return int(config.get(name, default)) * MS
-
-        return QuorumConfig(
-            election_timeout_us=number("controller.quorum.election.timeout.ms", 1_000),
-            fetch_timeout_us=number("controller.quorum.fetch.timeout.ms", 2_000),
-            backoff_max_us=number("controller.quorum.election.backoff.max.ms", 1_000),
-            request_timeout_us=number("controller.quorum.request.timeout.ms", 2_000),
-            retry_backoff_us=number("controller.quorum.retry.backoff.ms", 20),
-            linger_us=number("controller.quorum.append.linger.ms", 25),
-            idle_interval_us=number("metadata.max.idle.interval.ms", 500),
-            check_quorum=profile.check_quorum,
-            pre_vote=profile.pre_vote,
-        )
 
 
 # Who can be asked now: one request at a time to each peer, and pauses after failures (``RequestManager``).

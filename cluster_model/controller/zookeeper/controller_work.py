@@ -1,7 +1,7 @@
 """What every procedure of the controller works with: its context, ZooKeeper, its requests and its settings."""
 
-from collections.abc import Callable, Generator, Iterable, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Callable, Generator, Iterable
+from typing import Any
 
 from cluster_model.controller.rules.partition_change import Change
 from cluster_model.controller.zookeeper import kafka_zk_client
@@ -15,46 +15,10 @@ from cluster_model.controller.zookeeper.kafka_zk_client import (
     config_path,
     state_path,
 )
+from cluster_model.controller.zookeeper_settings import ControlSettings
 from cluster_model.protocol.configs import BrokerConfig, TopicConfig
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.versions import Profile
-
-# What a ZooKeeper-mode controller, and brokers that deal with it, can be told by configuration.
-
-
-MS = 1_000
-
-
-class ControlSettings(NamedTuple):
-    """In model units, by Kafka's names and defaults."""
-
-    rebalance_us: int
-    """``leader.imbalance.check.interval.seconds``; 0 with ``auto.leader.rebalance.enable`` off."""
-    imbalance_percentage: int
-    """``leader.imbalance.per.broker.percentage``."""
-    controlled_shutdown: bool
-    """``controlled.shutdown.enable``."""
-    shutdown_retries: int
-    """``controlled.shutdown.max.retries``."""
-    shutdown_backoff_us: int
-    """``controlled.shutdown.retry.backoff.ms``."""
-    socket_timeout_us: int
-    """``controller.socket.timeout.ms``: of requests to and from the controller."""
-
-    @staticmethod
-    def of(config: Mapping[str, Any]) -> "ControlSettings":
-        """As configured, defaults beneath."""
-        rebalances = bool(config.get("auto.leader.rebalance.enable", True))
-        interval = int(config.get("leader.imbalance.check.interval.seconds", 300)) * 1_000 * MS
-        return ControlSettings(
-            rebalance_us=interval if rebalances else 0,
-            imbalance_percentage=int(config.get("leader.imbalance.per.broker.percentage", 10)),
-            controlled_shutdown=bool(config.get("controlled.shutdown.enable", True)),
-            shutdown_retries=int(config.get("controlled.shutdown.max.retries", 3)),
-            shutdown_backoff_us=int(config.get("controlled.shutdown.retry.backoff.ms", 5_000)) * MS,
-            socket_timeout_us=int(config.get("controller.socket.timeout.ms", 30_000)) * MS,
-        )
-
 
 Answers = Generator[tuple[Any, ...], tuple[Answer, ...], tuple[Answer, ...]]
 Doing = Generator[tuple[Any, ...], tuple[Answer, ...], None]

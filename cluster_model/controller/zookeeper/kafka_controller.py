@@ -16,14 +16,7 @@ from cluster_model.controller.zookeeper import kafka_zk_client, reassignment, st
 from cluster_model.controller.zookeeper.controller_channels import RETRY, TIMEOUTS, Channels
 from cluster_model.controller.zookeeper.controller_context import ControllerContext, LiveBroker
 from cluster_model.controller.zookeeper.controller_event_queue import Hands, Lane, Steps, Task
-from cluster_model.controller.zookeeper.controller_work import (
-    Answers,
-    ControllerMovedError,
-    ControlSettings,
-    Doing,
-    Failures,
-    Work,
-)
+from cluster_model.controller.zookeeper.controller_work import Answers, ControllerMovedError, Doing, Failures, Work
 from cluster_model.controller.zookeeper.kafka_zk_client import (
     BROKER_IDS,
     CONTROLLER,
@@ -48,6 +41,7 @@ from cluster_model.controller.zookeeper.messages import (
     StopReplicaRequest,
     StopReplicaResponse,
 )
+from cluster_model.controller.zookeeper_settings import ControlSettings
 from cluster_model.kernel.event_loop import Payload
 from cluster_model.kernel.node_context import Port
 from cluster_model.protocol.admin_messages import (

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from cluster_model.manual import MANUAL_VERBS, ManualParam
+from cluster_model.manual.verbs import MANUAL_VERBS, ManualParam
 from playbooks.errors import counted, listed, shown
 from playbooks.model.playbook import Position, Step, Trigger
 from playbooks.parser.document.context import Notes

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from cluster_model.manual import MANUAL_VERBS
+from cluster_model.manual.verbs import MANUAL_VERBS
 from playbooks.errors import listed, shown
 from playbooks.model.playbook import Position, Step, Trigger
 from playbooks.parser.document.context import Notes

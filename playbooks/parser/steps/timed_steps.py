@@ -8,7 +8,7 @@ from typing import Any, Final, cast
 import yaml
 
 from cluster_model.cluster import Cluster
-from cluster_model.manual import MANUAL_VERBS
+from cluster_model.manual.verbs import MANUAL_VERBS
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.spec import ClusterSpec
 from faults.catalogue import CATALOGUE, FAULT_ALIASES, OPERATION_ALIASES, true_name

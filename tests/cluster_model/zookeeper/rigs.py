@@ -9,7 +9,7 @@ from cluster_model.kernel.rng import Streams
 from cluster_model.zookeeper.client import ZkClient
 from cluster_model.zookeeper.ensemble import ZooKeeperService
 from cluster_model.zookeeper.messages import Operation, Result, WatchKind
-from cluster_model.zookeeper.request_processor import ZkSettings
+from cluster_model.zookeeper.settings import ZkSettings
 
 MS = 1_000
 SECOND = 1_000_000

@@ -29,7 +29,7 @@ from playbooks.engine.session_runner import Next, coming, stage, start_session
 from playbooks.engine.worker_pool import SLICE_US
 from playbooks.errors import BAD_INPUT, INTERRUPTED, OK, counted
 from playbooks.recording.recorder import Recorder
-from playbooks.results import Result
+from playbooks.results.result import Result
 from tui.output.command_end import to_text
 from tui.output.console import Telling, answers, complain, people, print_document, say
 from tui.output.result import STYLES as VERDICT_STYLES

@@ -21,7 +21,7 @@ from playbooks.parser.document import (
 from playbooks.parser.document import Mapping as YamlMapping
 from playbooks.parser.loader import loads
 from playbooks.parser.settings import SettingError, cell_text, check_cells
-from playbooks.results import Baseline, BaselineError, read_baseline
+from playbooks.results.baseline import Baseline, BaselineError, read_baseline
 from playbooks.session_format.filesystem import Fsync
 from playbooks.units import UnitError, duration_us
 from tui.cli.runs.narration import can_be_told

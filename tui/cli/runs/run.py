@@ -15,7 +15,8 @@ from playbooks.diagnosis import Why
 from playbooks.engine.worker_pool import NOT_RUN, Job, Outcome, carried_out, cores
 from playbooks.errors import BAD_INPUT, CODES, INTERNAL, INTERRUPTED, OK
 from playbooks.recording.recorder import Recorder
-from playbooks.results import Result, unused
+from playbooks.results.baseline import unused
+from playbooks.results.result import Result
 from playbooks.session_format.filesystem import Fsync
 from playbooks.session_format.session_files import read_object, sessions_root
 from playbooks.text import command_of

@@ -17,7 +17,7 @@ from playbooks.engine.expectations import seconds
 from playbooks.engine.worker_pool import NOT_RUN, Job, Outcome, run_all
 from playbooks.engine.worker_pool import Progress as Stage
 from playbooks.errors import BAD_INPUT, INTERRUPTED, OK, counted
-from playbooks.results import Change, Difference, Entry, entry_of
+from playbooks.results.baseline import Change, Difference, Entry, entry_of
 from tui.output.console import EVERY_S, say, table
 from tui.output.result import CAUSES_SHOWN, print_checked
 

@@ -12,7 +12,9 @@ from rich.console import Console
 
 from playbooks.engine.worker_pool import NOT_RUN
 from playbooks.errors import BAD_INPUT, FAILED, INTERRUPTED, OK, counted, worst
-from playbooks.results import Checked, Difference, Matrix, Result, compare, matrix_markdown, saved, unused
+from playbooks.results.baseline import Difference, compare, saved, unused
+from playbooks.results.result import Checked, Result
+from playbooks.results.sweep_matrix import Matrix, matrix_markdown
 from playbooks.text import escaped, table_text
 from tui.cli.runs.request import STDOUT, Request
 from tui.cli.runs.request import Checked as CheckedRequest

@@ -19,7 +19,16 @@ from playbooks.engine.worker_pool import Outcome, cores
 from playbooks.errors import BAD_INPUT, INTERNAL, INTERRUPTED, counted, worst
 from playbooks.model import SEED, Cell, Grid, cell_words
 from playbooks.recording.recorder import RecordingError
-from playbooks.results import Matrix, Table, advice, cross_table, error_lines, matrix_table, seed_table, to_json
+from playbooks.results.sweep_matrix import (
+    Matrix,
+    Table,
+    advice,
+    cross_table,
+    error_lines,
+    matrix_table,
+    seed_table,
+    to_json,
+)
 from playbooks.session_format.session_files import sessions_root
 from playbooks.text import command_of
 from tui.cli.runs.request import Checked, Request

@@ -27,7 +27,8 @@ from playbooks.errors import BAD_INPUT, FAILED, OK, counted
 from playbooks.export import ExportError
 from playbooks.parser.settings import SettingError
 from playbooks.recording.reader import read_session
-from playbooks.results import Result, short_seconds
+from playbooks.results.outages import short_seconds
+from playbooks.results.result import Result
 from playbooks.session_format import session_files
 from playbooks.session_format.bundle import is_bundle
 from playbooks.session_format.session_files import sessions_root

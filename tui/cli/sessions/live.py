@@ -25,7 +25,8 @@ from playbooks.errors import BAD_INPUT, INTERRUPTED, OK, listed, nearest, shown
 from playbooks.recording.recorder import RecordingError
 from playbooks.session_format.filesystem import Fsync
 from playbooks.session_format.session_files import sessions_root
-from playbooks.timetravel import Branch, Branches, LookingBack
+from playbooks.timetravel.branches import Branch, Branches
+from playbooks.timetravel.history_view import LookingBack
 from tui.cli.runs.narration import FASTEST, SLOWEST, Pace
 from tui.output.console import answers, complain, say
 from tui.output.session_end import keep, let_go, seal_all

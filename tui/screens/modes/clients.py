@@ -7,7 +7,7 @@ from textual.widget import Widget
 
 from cluster_model.broker import topic_of
 from cluster_model.clients.consumer.record_handler import SUFFIX
-from playbooks.results import summed_up
+from playbooks.results.client_stats import summed_up
 from tui.keybindings.scopes import bindings_of
 from tui.screens.base import ActingMode, Filtering
 from tui.session.session_controller import SimBridge

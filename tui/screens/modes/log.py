@@ -7,7 +7,7 @@ from textual.containers import Horizontal, Vertical
 from textual.widget import Widget
 
 from cluster_model.cluster import Cluster
-from cluster_model.inspection import copies, inspect
+from cluster_model.inspection.log_inspector import copies, inspect
 from cluster_model.observation import PartitionView, fetch_wires
 from playbooks.model import peek
 from tui.keybindings.scopes import bindings_of

@@ -13,10 +13,10 @@ from cluster_model.controller.raft.messages import (
     VoteRequest,
     VoteResponse,
 )
+from cluster_model.controller.raft.quorum_config import QuorumConfig
 from cluster_model.controller.raft.raft import (
     NEVER,
     Election,
-    QuorumConfig,
     RaftNode,
     Role,
     answer,
