@@ -21,10 +21,8 @@ from cluster_model.protocol.messages import Message, ProduceResponse
 # What stands between a producer and the network while answers to it get lost on their way.
 #
 # The leader has appended the batch, and its answer has been sent. A middlebox that resets the connection then takes
-# the
-# answer away: all the producer sees is a connection that breaks. Other requests on it are in the same case: nobody
-# knows
-# whether they were carried out, and their answers come for nobody.
+# the answer away: all the producer sees is a connection that breaks. Other requests on it are in the same case:
+# nobody knows whether they were carried out, and their answers come for nobody.
 
 
 class Waiting(Protocol):

@@ -40,12 +40,9 @@ from cluster_model.spec.cluster_spec import RIVAL, GroupSpec, ProducerSpec
 # Second processes of transactional producers: the same application, started once more with the same transactional.id.
 #
 # A deployment that starts the new process before the old one has ended, an orchestrator that takes a slow process for
-# a
-# dead one: for a while there are two. The second one calls ``initTransactions``, which aborts what the first has open
-# and
-# gives the id another epoch, and makes records of its own from then on. The first one goes on, and knows nothing of
-# it
-# until a request of its is refused: it is the zombie that the epoch is there to fence.
+# a dead one: for a while there are two. The second one calls ``initTransactions``, which aborts what the first has
+# open and gives the id another epoch, and makes records of its own from then on. The first one goes on, and knows
+# nothing of it until a request of its is refused: it is the zombie that the epoch is there to fence.
 
 
 RIVALS: Final = 4_000

@@ -224,8 +224,7 @@ class Writing:
 # How clients outside of the model write and read, by what they have asked so far: it decides what they may see.
 #
 # Nobody out there tells its configuration. What a producer asked for stands in its requests, and the weakest of what
-# it
-# ever asked for is what it was promised. Where a reader goes next is its own choice, whatever group it is in.
+# it ever asked for is what it was promised. Where a reader goes next is its own choice, whatever group it is in.
 
 
 IN_FLIGHT: Final = 5
@@ -323,8 +322,7 @@ def reads(
 #
 # It is a process like any other: its links can be cut, slowed and troubled, brokers that die tell it so, and what is
 # asked of a paused one waits. Its links have no latency of their own, for its clients' sockets have. It asks whatever
-# it
-# is told to ask, and keeps an account of what its clients were told (:mod:`~.outside.writing`).
+# it is told to ask, and keeps an account of what its clients were told (:mod:`~.outside.writing`).
 #
 # Nobody is there until :meth:`Outside.open`: a cluster without clients outside has no such process.
 

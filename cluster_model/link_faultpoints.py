@@ -128,8 +128,7 @@ def size_of(message: Any, lineages: Mapping[str, Lineages]) -> int:
 # What happens to a cluster's connections from outside: limits, losses, late answers, breaks.
 #
 # It stands for network cards, routers, firewalls, proxies and the systems of both ends. A link goes by (source,
-# target);
-# where a process has more than one client, all of them are meant.
+# target); where a process has more than one client, all of them are meant.
 
 
 Pair = tuple[int, int]

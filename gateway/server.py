@@ -290,8 +290,7 @@ class Connection(asyncio.Protocol):
 # A broker's port: open while the broker accepts, and kept for it while it does not.
 #
 # A port that nobody holds may be given to any socket of this machine that connects to somewhere, even to a client
-# that
-# looks for this very broker, which would then find itself; and the broker could not come back.
+# that looks for this very broker, which would then find itself; and the broker could not come back.
 
 
 BACKLOG = 1024

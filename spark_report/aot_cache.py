@@ -136,8 +136,7 @@ def _rows() -> Iterator[dict[str, Any]]:
 # ``python -m spark_report.aot_cache warm|status|clear``: the JVM's cache as a command.
 #
 # Exit codes: 0 done (``status``: there is one that fits), 1 ``status`` found none, 2 no Java for it or no place to
-# keep
-# it, 70 an internal error, 130 after Ctrl-C.
+# keep it, 70 an internal error, 130 after Ctrl-C.
 
 
 _DESCRIPTION: Final = "``python -m spark_report.aot_cache warm|status|clear``: the JVM's cache as a command."

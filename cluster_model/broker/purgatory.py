@@ -21,8 +21,7 @@ if TYPE_CHECKING:
 # KIP-107).
 #
 # The leader moves its own log start at once; followers take it up with their next fetch and tell of theirs with the
-# one
-# after that.
+# one after that.
 
 
 class _Parked(NamedTuple):

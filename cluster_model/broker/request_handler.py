@@ -84,9 +84,9 @@ class LeaderHints:
 # How much a follower's fetch brings: ``replica.fetch.min.bytes`` and ``replica.fetch.response.max.bytes``.
 #
 # The first is what a leader waits for before it answers, the second what it answers at most (KIP-74, 0.10.1):
-# partitions
-# are filled in the order of the session, whole batches as long as there is room, but the first that has any gets one
-# batch whatever its size. Who got records goes to the end of the session, so that the others come first next time.
+# partitions are filled in the order of the session, whole batches as long as there is room, but the first that has
+# any gets one batch whatever its size. Who got records goes to the end of the session, so that the others come first
+# next time.
 
 
 def enough(request: FetchRequest, replicas: Mapping[str, Replica], found: list[FetchData]) -> bool:

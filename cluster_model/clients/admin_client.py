@@ -60,10 +60,8 @@ from cluster_model.protocol.transaction_messages import (
 # Whom an administrator's request goes to, and which answers only mean that it was the wrong one to ask.
 #
 # A request about a group or a transactional id goes to its coordinator, which any broker names
-# (``CoordinatorStrategy``);
-# one about a partition's records or producers to its leader (``PartitionLeaderStrategy``); groups and transactional
-# ids
-# are listed by each broker for itself; all else is the controller's.
+# (``CoordinatorStrategy``); one about a partition's records or producers to its leader (``PartitionLeaderStrategy``);
+# groups and transactional ids are listed by each broker for itself; all else is the controller's.
 
 
 _CONTROL_RETRIED: Final = (

@@ -9,8 +9,7 @@ from cluster_model.protocol.messages import NOBODY, MetadataRequest, MetadataRes
 # A client that hears of the cluster late: whoever answers its metadata requests knows what was so some time ago.
 #
 # It stands for a client that asks a broker which is behind, or a proxy that keeps answers. What leaders themselves
-# say
-# in answers to its requests (KIP-951) is as new as ever.
+# say in answers to its requests (KIP-951) is as new as ever.
 
 
 class OldAnswers:

@@ -33,8 +33,8 @@ from cluster_model.util.deterministic_math import ONE, exp2, log2
 # How many records a rate has made by a time, and when it makes the next one: whole numbers, so that nothing drifts.
 #
 # A rate curve is a pure function of virtual time. What it makes in ``[a, b)`` and in ``[b, c)`` adds up to what it
-# makes
-# in ``[a, c)``, however time is cut, and a record is made in the first microsecond by which the curve has it whole.
+# makes in ``[a, c)``, however time is cut, and a record is made in the first microsecond by which the curve has it
+# whole.
 
 
 NEVER: Final = -1
@@ -375,8 +375,7 @@ def pacing_of(port: Port, spec: ProducerSpec) -> Pacing:
 # The size of every record of a producer, drawn once and for all by its number in its partition.
 #
 # Nobody keeps sizes: whoever asks for record 17 of ``orders-0`` gets the same answer, so a batch that is retried,
-# split
-# or looked at later has the bytes that it always had.
+# split or looked at later has the bytes that it always had.
 
 
 MILLION: Final = 1_000_000

@@ -9,13 +9,10 @@ from cluster_model.kernel.event_loop import Kernel, Payload
 # A CPU that is too slow: whatever its processes handle takes time, one thing after the other.
 #
 # Messages and timers that reach a process on it are put in a queue. Each takes the CPU for its cost, and is handled
-# at
-# the end of that: what it sends leaves only then. Nothing is lost and nothing overtakes. Connections are the
-# operating
-# system's business and as fast as ever: messages are received, kept and repeated, resets and pauses strike at once.
-# A pause stops the CPU in the middle of what it is at. Some timers are the model's own bookkeeping, and how many of
-# them
-# ring depends on what it leaves out: those take their turn, but no time.
+# at the end of that: what it sends leaves only then. Nothing is lost and nothing overtakes. Connections are the
+# operating system's business and as fast as ever: messages are received, kept and repeated, resets and pauses strike
+# at once. A pause stops the CPU in the middle of what it is at. Some timers are the model's own bookkeeping, and how
+# many of them ring depends on what it leaves out: those take their turn, but no time.
 #
 # Only processes that are slow have one, so that it costs nothing to all others.
 

@@ -303,9 +303,8 @@ class Lineages:
 # Logs as they stood earlier, read out of the logs as they stand: nothing is copied to look into the past.
 #
 # A stint's batches are only ever added to, so an earlier instant is a length. What runs on from there repeats, batch
-# by
-# batch, what is written already, and so writes nothing; the first batch that is another one, or that goes beyond the
-# present, parts it from the original for good.
+# by batch, what is written already, and so writes nothing; the first batch that is another one, or that goes beyond
+# the present, parts it from the original for good.
 
 
 class PastLineage(Lineage):

@@ -17,10 +17,8 @@ from cluster_model.protocol.records import ABORT, Batch, Cleaned, Range, Swept
 # Markers that compaction may drop: those of transactions that have nothing left (``CleanedTransactionMetadata``).
 #
 # A transaction has something left while a pass meets a batch of it, even one whose records all go in that very pass:
-# so
-# its marker is empty in the pass after that at the earliest. From then on it is kept for ``delete.retention.ms``, as
-# a
-# tombstone is.
+# so its marker is empty in the pass after that at the earliest. From then on it is kept for ``delete.retention.ms``,
+# as a tombstone is.
 #
 # The last batch of a producer that is still known (``producer.id.expiration.ms``) stays as an empty one, for its
 # sequence; so its last transaction always has something left, and where an epoch has only markers the last one stays.
@@ -305,9 +303,8 @@ def _regrouped(log: ReplicaLog, group: tuple[list[Segment], int]) -> Segment:
 # Retention: which segments are old or many enough to be deleted (``UnifiedLog.deleteOldSegments``).
 #
 # The oldest goes first, and the first one that may stay ends it. A segment goes only when the high watermark has
-# passed
-# its end, so nothing uncommitted is ever deleted. By size and by age the active segment may go too, if it holds
-# anything: a new one is rolled first.
+# passed its end, so nothing uncommitted is ever deleted. By size and by age the active segment may go too, if it
+# holds anything: a new one is rolled first.
 
 
 BY_SIZE: Final = "retention.bytes"

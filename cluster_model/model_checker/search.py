@@ -94,8 +94,7 @@ class Properties:
 # Brokers have numbers, but no broker is special: states that differ by who is who count once.
 #
 # Each replica gets a signature that says nothing of numbers; replicas are put in the order of their signatures, and
-# only
-# where these are equal all orders are tried, of which the least one stands for all.
+# only where these are equal all orders are tried, of which the least one stands for all.
 
 
 Renaming = tuple[int, ...]

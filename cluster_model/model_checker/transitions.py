@@ -30,10 +30,9 @@ from cluster_model.protocol.versions import Profile
 # What a state of an exploration is: plain tuples, small and hashable. Replicas are numbered from 0.
 #
 # The abstraction is that of Kafka's public TLA+ modules (``KafkaReplication``): one partition; controller decisions
-# that
-# any replica may take up late or never; no time, no messages under way. A step is one replica's, whole: a follower
-# truncates as it begins to follow, a fetch brings one record, the HW moves by one. What a follower keeps of the ISR
-# follows from its epoch and is left out.
+# that any replica may take up late or never; no time, no messages under way. A step is one replica's, whole: a
+# follower truncates as it begins to follow, a fetch brings one record, the HW moves by one. What a follower keeps of
+# the ISR follows from its epoch and is left out.
 
 
 NOBODY: Final = -1

@@ -162,8 +162,7 @@ def joined(one: Cleaned | None, other: Cleaned | None) -> Cleaned | None:
 # Compression codecs as sizes and CPU time (``CompressionType``): what a batch shrinks to, and what that costs.
 #
 # The figures are the model's own, for records of a few hundred bytes of JSON on one present-day core; real ones
-# depend
-# on the data. A ratio is what is left, in thousandths. A batch's own header is not counted.
+# depend on the data. A ratio is what is left, in thousandths. A batch's own header is not counted.
 
 
 class Codec(NamedTuple):

@@ -290,10 +290,8 @@ def _discard(table: dict[Any, dict[str, None]], key: Any, name: str) -> None:
 # What a server keeps on its disk: epochs, transaction log, and the tree as far as it is committed. Sans-IO.
 #
 # Simplified from ``ZKDatabase`` and ``FileTxnSnapLog``: a log entry is forced to disk before it is acknowledged and
-# that
-# takes no time; the applied tree counts as the snapshot that recovery starts from; of what is committed, the log
-# keeps
-# the last entries for followers that lag (``commitLogCount``), and who is further behind gets the tree.
+# that takes no time; the applied tree counts as the snapshot that recovery starts from; of what is committed, the log
+# keeps the last entries for followers that lag (``commitLogCount``), and who is further behind gets the tree.
 
 
 COMMIT_LOG_COUNT: Final = 500

@@ -39,10 +39,8 @@ from cluster_model.zookeeper.settings import ZkSettings
 # Sessions as the leader tracks them (``SessionTrackerImpl``, ``ExpiryQueue``). Sans-IO.
 #
 # A session expires at the first multiple of the tick after its timeout has passed since the leader last heard of it,
-# so
-# between one timeout and one timeout and a tick. Nothing ticks: a session's deadline is a number, and the leader's
-# alarm
-# stands for the earliest.
+# so between one timeout and one timeout and a tick. Nothing ticks: a session's deadline is a number, and the leader's
+# alarm stands for the earliest.
 
 
 class SessionTracker:

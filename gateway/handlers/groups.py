@@ -157,8 +157,7 @@ def offset_delete(call: Call) -> Flow:
 # Groups by the consumer protocol (KIP-848): ConsumerGroupHeartbeat and ConsumerGroupDescribe.
 #
 # On the wire topics have ids. An id that the broker does not know stands for a partition that nobody has. Racks are
-# taken
-# and not looked at, as Kafka's own two assignors do not look at them.
+# taken and not looked at, as Kafka's own two assignors do not look at them.
 
 
 NO_EPOCH: Final = LEAVE_FOR_NOW - 1

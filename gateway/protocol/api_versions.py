@@ -115,8 +115,7 @@ def advertised(ranges: dict[int, tuple[int, int]]) -> tuple[tuple[int, int, int]
 # Features of a cluster, as ApiVersions tells them (KIP-584): those that the model has.
 #
 # A client that finds ``transaction.version`` 2 writes without AddPartitionsToTxn, and goes on in another epoch after
-# each
-# transaction (KIP-890).
+# each transaction (KIP-890).
 
 
 SINCE: Final = (4, 0, 0)

@@ -427,10 +427,8 @@ _ALLOWED: Final = {
 # Conditions: small questions about a cluster, such as ``isr(orders-0) == [1] and acked_lost() == 0``.
 #
 # They have numbers, times (``5s``), booleans, texts and lists; comparisons, also chained; arithmetic; ``and or not
-# in``;
-# and the functions of :data:`FUNCTIONS`. A condition has no side effects and always ends; nothing is ever evaluated
-# as
-# Python. Texts are checked and compiled once, since a condition is evaluated after many events.
+# in``; and the functions of :data:`FUNCTIONS`. A condition has no side effects and always ends; nothing is ever
+# evaluated as Python. Texts are checked and compiled once, since a condition is evaluated after many events.
 
 
 @dataclass(frozen=True, slots=True)

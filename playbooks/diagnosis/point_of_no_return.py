@@ -314,11 +314,9 @@ class Search:
 # The point of no return of a session that is stepped by hand: the step after which nothing keeps the record.
 #
 # Forks are the list of steps taken again up to one of them: no time passes, so that costs nothing. The actions are
-# steps,
-# too. After each of them whatever is down is started, decisions are delivered to everybody, the leader first, and
-# every
-# follower fetches until nothing comes. A record is kept if the leader's log holds it then, and nothing is lost in its
-# partition that the session itself had not lost.
+# steps, too. After each of them whatever is down is started, decisions are delivered to everybody, the leader first,
+# and every follower fetches until nothing comes. A record is kept if the leader's log holds it then, and nothing is
+# lost in its partition that the session itself had not lost.
 
 
 SET: Final[dict[str, str]] = {

@@ -386,14 +386,10 @@ def _by_chance(remedy: Remedy) -> Remedy:
 # The operator's actions that are tried to keep a record: a closed set, each with Kafka's admin tools or a service's.
 #
 # With every one of them the rest of the session is called off first: no further step of the playbook, and nothing
-# more
-# of what its operator did. What is broken stays broken until the action mends it, or until :data:`HOLD_US` later,
-# when
-# producers stop and everything heals as at the end of every session. A record is kept if it is not lost after the
-# quiet
-# time that follows (at least :data:`QUIET_US`), and if its partition has lost nothing that the session itself had
-# not: an
-# action that saves one acknowledged record at the price of another does not count.
+# more of what its operator did. What is broken stays broken until the action mends it, or until :data:`HOLD_US`
+# later, when producers stop and everything heals as at the end of every session. A record is kept if it is not lost
+# after the quiet time that follows (at least :data:`QUIET_US`), and if its partition has lost nothing that the
+# session itself had not: an action that saves one acknowledged record at the price of another does not count.
 
 
 HOLD_US: Final = 20_000_000

@@ -421,8 +421,8 @@ def remarked(text: str, judged: Sequence[Checked]) -> str:
 # From a recorded session to a playbook: what its operator did as steps, what came of it as assertions.
 #
 # The session is run again to find out what happened (:mod:`playbooks.export.session_steps`), the playbook's text is
-# edited, and the outcome is run: it has to come to the digest that the session had, or to the same events where the end
-# of the recording is missing.
+# edited, and the outcome is run: it has to come to the digest that the session had, or to the same events where the
+# end of the recording is missing.
 
 
 PATH = "exported.yaml"

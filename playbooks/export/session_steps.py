@@ -20,8 +20,7 @@ from playbooks.recording.reader import Recorded, RecordedAction
 # What happened in a recorded session, as a playbook would have to tell it: found by running the session again.
 #
 # The recording says what an operator did and where. Only the rerun knows whether something of that instant was still
-# to
-# come, which fault had the number that was healed, and that this version of the model comes to the same events at
+# to come, which fault had the number that was healed, and that this version of the model comes to the same events at
 # all.
 
 

@@ -217,8 +217,7 @@ class Aimer:
 # What one run of a campaign is like, drawn before it begins: swarm testing (Groce et al., 2012).
 #
 # Runs differ in what they leave out as much as in what they do: a run with three faults in play gets further with
-# each of
-# them than a run that may draw any of fifty.
+# each of them than a run that may draw any of fifty.
 
 
 MOST_KINDS: Final = 8

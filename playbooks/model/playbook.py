@@ -14,8 +14,7 @@ from playbooks.conditions.condition import Condition
 # A grid of settings that one playbook is run over: what ``vary`` says, and the cells that it makes.
 #
 # A cell is one combination: a value for each axis. Cells come in the order in which one would write them down, the
-# last
-# axis changing fastest; with ``cases`` these come first and change slowest.
+# last axis changing fastest; with ``cases`` these come first and change slowest.
 
 
 SEED: Final = "seed"

@@ -311,8 +311,7 @@ TEMPLATES: Final[dict[str, dict[str, str]]] = {
 #
 # Logs keep no contents, so that a record costs nothing while nobody asks. The same record of the same session has the
 # same contents whoever asks and however often: (seed, producer, partition, number) is all that they depend on,
-# besides
-# its time and its key.
+# besides its time and its key.
 
 
 FAKER: Final = "faker:"

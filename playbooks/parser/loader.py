@@ -213,8 +213,7 @@ def changed(playbook: Playbook, settings: Mapping[str, str]) -> Playbook:
 #
 # Its form is checked as it would be in a playbook about which nothing is known: keys, units, ranges, faults and
 # conditions are; whether there is such a broker, topic or rack cannot be. Variables count with their defaults, and
-# what
-# depends on one that must be given is taken as right.
+# what depends on one that must be given is taken as right.
 
 
 @dataclass(frozen=True, slots=True)

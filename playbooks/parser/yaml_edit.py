@@ -161,8 +161,7 @@ def commented(chunk: list[str], indent: int) -> list[str]:
 # A playbook written out: variables put in, fragments in the place of their includes, one file that needs no other.
 #
 # Comments and the author's line breaks are not kept. What it means is the same, down to the digest of its run. What
-# is
-# ``given`` by a variable is decided here.
+# is ``given`` by a variable is decided here.
 
 
 _LEFT_OUT: Final = ("vars", "include")

@@ -178,8 +178,7 @@ def _ranges(parts: Iterable[Range]) -> list[Range]:
 # Closes a recorded session: columns for Spark, the result, and the manifest that says "all of it is here".
 #
 # Every file is written under a temporary name, forced to disk and renamed, the manifest last. A crash in between
-# leaves
-# a session without a manifest, which every reader knows how to take.
+# leaves a session without a manifest, which every reader knows how to take.
 
 
 ROWS_PER_GROUP: Final = 131_072

@@ -24,12 +24,10 @@ from playbooks.errors import counted, listed, nearest, shown
 #
 # A record is *read again* where its group had been handed the same offset before. Offsets that a member found to be
 # truncated (KIP-320) are forgotten: what stands there later are other records. After compaction a read is taken to
-# lie
-# at its first offsets, since its event has no more than their number.
+# lie at its first offsets, since its event has no more than their number.
 #
 # A group's *idle* time is that of partitions: it runs for each from the moment its owner gave it up, or found it
-# lost,
-# until a member was given it. Eager rebalances stop all partitions, cooperative ones those that move.
+# lost, until a member was given it. Eager rebalances stop all partitions, cooperative ones those that move.
 
 
 class Handed:

@@ -12,19 +12,16 @@ from playbooks.results.client_stats import ClientBooks
 # When nobody served, summed up as the events of a session pass: as clients felt it, and as the cluster saw it.
 #
 # *For a client* (a producer with its acks level) a partition is unavailable from the first attempt that is refused,
-# fails
-# or gets no answer until the next acknowledgement. A client that waits in silence is not refused.
+# fails or gets no answer until the next acknowledgement. A client that waits in silence is not refused.
 #
 # *For the cluster* a partition is unavailable while the broker that took up its lead is down, paused or fenced, or
-# nobody
-# can lead it, until a broker takes up the lead in a newer epoch or the same one is back. What comes before a
-# partition's
-# first leader does not count, and a broker that takes up an epoch older than one already seen ends nobody's outage.
-# Readers leave no trace of a refused fetch, so that a group's part is this, for the partitions that it was given.
+# nobody can lead it, until a broker takes up the lead in a newer epoch or the same one is back. What comes before a
+# partition's first leader does not count, and a broker that takes up an epoch older than one already seen ends
+# nobody's outage. Readers leave no trace of a refused fetch, so that a group's part is this, for the partitions that
+# it was given.
 #
 # These are the rules of the report's table ``unavailability``, one event at a time. An interval that nothing ended is
-# cut
-# off at the end of the session. Times are virtual microseconds.
+# cut off at the end of the session. Times are virtual microseconds.
 
 
 SPANS_KEPT: Final = 100

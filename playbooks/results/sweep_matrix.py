@@ -233,17 +233,14 @@ def axes_of(cells: Iterable[Cell]) -> dict[str, tuple[str, ...]]:
 #
 # The rules, over the rows whose sessions reached their end:
 #
-# 1. Rows that cost the same in every measure: they come out the same, and what that is.
-# 2. One row, or several that cost the same, and every other is beaten: they are named with what they cost.
-# 3. Otherwise two of the Pareto rows: the *safest*, which loses least (then duplicates, is out and rejects least),
-# and
-#    the *most available*, which stands still for the shortest time (then rejects, loses and duplicates least). Where
-# one
-#    row is both of them, it is named beside the row that duplicates least.
+# 1. Rows that cost the same in every measure: they come out the same, and what that is. 2. One row, or several that
+# cost the same, and every other is beaten: they are named with what they cost. 3. Otherwise two of the Pareto rows:
+# the *safest*, which loses least (then duplicates, is out and rejects least), and the *most available*, which stands
+# still for the shortest time (then rejects, loses and duplicates least). Where one row is both of them, it is named
+# beside the row that duplicates least.
 #
 # Only axes that make a difference are named. The sentence begins with what it holds for: the seed or seeds that ran.
-# Rows
-# that were left out are counted behind it.
+# Rows that were left out are counted behind it.
 
 
 NAMED = 3
@@ -359,10 +356,8 @@ def thousands(number: int) -> str:
 # A matrix as a table: heads and rows of text, for a terminal, for a pipe and for Markdown.
 #
 # A row is a cell, or the cells of all seeds together: ``12 (0-40)`` is then the median with the least and the
-# greatest.
-# Measures that are nought in every row are left out of the table and named below it; so is the longest outage where
-# each
-# row has no more than one.
+# greatest. Measures that are nought in every row are left out of the table and named below it; so is the longest
+# outage where each row has no more than one.
 
 
 MARK: Final = "*"

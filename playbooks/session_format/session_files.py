@@ -421,11 +421,9 @@ def _json_name(value: object) -> str:
 # The columns of the tables that a session is sealed with beside its events, by the type names of the record schema.
 #
 # ``ledger.parquet``: every record that a producer was given. ``final_read.parquet``: what a fresh client is served
-# that
-# reads every partition to its end when a session ends. Nobody else's history tells what is lost behind the last
-# record
-# that anybody read. Which records those are is told by the events that wrote them: a row names the stint and the
-# offsets.
+# that reads every partition to its end when a session ends. Nobody else's history tells what is lost behind the last
+# record that anybody read. Which records those are is told by the events that wrote them: a row names the stint and
+# the offsets.
 
 
 LEDGER_COLUMNS: Final[dict[str, str]] = {

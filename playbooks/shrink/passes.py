@@ -14,8 +14,7 @@ from playbooks.units import UnitError, duration_us
 # Fewer decisions: by halves, quarters and so on down to one by one, the latest first.
 #
 # Zeller's ddmin tries the complements of ever smaller parts. Here the parts of one size are gone through once, and
-# the
-# single ones again until none of them can go, which is what the end of ddmin comes to as well.
+# the single ones again until none of them can go, which is what the end of ddmin comes to as well.
 
 
 def parts(number: int, least: int = 1) -> list[int]:

@@ -30,13 +30,10 @@ from playbooks.timetravel.timeline import BUDGET, Deed, Place, place_of, stand
 # present.
 #
 # A twin as :mod:`playbooks.timetravel.timeline` has it shares its logs with its original, so it must not go other
-# ways. Here one
-# scratch session runs the history by itself and keeps keyframes of it. To fork it loads one of them, which forgets
-# whatever was written since, and runs on to the instant asked for. What a fork writes stands above that keyframe
-# only;
-# so the keyframes behind it are given up, and those before it hold for good. Searching backwards is cheap this way,
-# and
-# going forwards costs running what lies between.
+# ways. Here one scratch session runs the history by itself and keeps keyframes of it. To fork it loads one of them,
+# which forgets whatever was written since, and runs on to the instant asked for. What a fork writes stands above that
+# keyframe only; so the keyframes behind it are given up, and those before it hold for good. Searching backwards is
+# cheap this way, and going forwards costs running what lies between.
 
 
 NEAREST: Final = 5_000

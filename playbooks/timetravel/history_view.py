@@ -161,10 +161,9 @@ class Reopened:
 # A session as somebody looks at it: as it is, or as it was at an instant that has passed.
 #
 # Looking back is looking only. The session stands still meanwhile, and nothing of it or of its recording changes;
-# what
-# is shown of the past is a twin (:mod:`playbooks.timetravel.timeline`), which runs on through what happened until it
-# has come to
-# the present. Who wants to act there, or in a recording, begins a branch (:mod:`playbooks.timetravel.branches`).
+# what is shown of the past is a twin (:mod:`playbooks.timetravel.timeline`), which runs on through what happened
+# until it has come to the present. Who wants to act there, or in a recording, begins a branch
+# (:mod:`playbooks.timetravel.branches`).
 
 
 _FOREVER: Final = 1 << 62

@@ -137,8 +137,7 @@ def _torn(spark: "SparkSession", session: Recorded) -> "DataFrame":
 # Where partitions were placed: as a session begins, and as topics are made while it runs.
 #
 # A session's start names the topics that its playbook makes. Kafka's own are not among them, nor are those that
-# somebody
-# creates later; for these it is told by events.
+# somebody creates later; for these it is told by events.
 
 
 class Placed(NamedTuple):

@@ -367,8 +367,7 @@ def _around_faults_figure(
 # The timeline of a session: faults, and of each partition its leader, ISR, service, high watermark and lag, as lanes.
 #
 # Lanes are numbered from above, so that bars and lines can share the axis: a line is drawn to the height of its lane,
-# and
-# tells its real values where one points at it.
+# and tells its real values where one points at it.
 
 
 MOST_PARTITIONS: Final = 6

@@ -38,8 +38,7 @@ from spark_report.render.tables import View
 # script.
 #
 # It knows what the figures of this package use, and no more: bars that lie, lines, marks, bands and rules, on numbers
-# or
-# their logarithms. Texts in a figure are escaped already.
+# or their logarithms. Texts in a figure are escaped already.
 
 
 WIDTH: Final = 960

@@ -26,10 +26,8 @@ from spark_report.spark.errors import ReportError
 # The JVM's ahead-of-time cache: Spark's classes as they were loaded and linked once, mapped in by every later start.
 #
 # Java 25 can write one as a JVM ends (JEP 514, JEP 515). A file fits one Java, one PySpark and one environment, so
-# its
-# name is drawn from these, and a note beside it says what it was made for. The JVM checks the file itself: one that
-# is
-# torn, or was made for other jars, is passed over and costs nothing but the time it would have saved.
+# its name is drawn from these, and a note beside it says what it was made for. The JVM checks the file itself: one
+# that is torn, or was made for other jars, is passed over and costs nothing but the time it would have saved.
 
 
 OLDEST_CACHE_JAVA: Final = 25

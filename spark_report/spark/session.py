@@ -33,8 +33,7 @@ if TYPE_CHECKING:
 # Working directories that outlive nobody.
 #
 # Each is locked by the process that made it. The next one to come clears away those that nobody holds any more: they
-# were
-# left by a process that was killed.
+# were left by a process that was killed.
 
 
 @contextlib.contextmanager
@@ -82,8 +81,7 @@ def _remove_if_free(path: Path) -> None:
 # PySpark asks the JVM where a class is each time that it calls one of its functions; the answer is kept here.
 #
 # Of a class that is named without its package the JVM looks for a file in every jar of Spark, and for a function it
-# goes
-# through all that the class has: thousands of times in a report, a tenth of what the JVM does for little data.
+# goes through all that the class has: thousands of times in a report, a tenth of what the JVM does for little data.
 
 
 _FUNCTIONS: Final = "org.apache.spark.sql.functions"

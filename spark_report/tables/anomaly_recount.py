@@ -23,8 +23,7 @@ if TYPE_CHECKING:
 #
 # An event is a tuple of :data:`FIELDS`. A *process* is one life of a client; a *stint* is one broker leading from one
 # ``became_leader`` on, as long as it writes, numbered by partition in the order of their first batches. A partition
-# that
-# is made anew under its name has books of its own.
+# that is made anew under its name has books of its own.
 
 
 FIELDS: Final = (
@@ -549,9 +548,8 @@ def judged(partition: list[Books], most: int) -> Found:
 # The recount as one query: a session's events to one walk in plain Python, its findings back as rows.
 #
 # Everywhere else built-ins of Spark serve. Here a session is a history with state that every next event is held
-# against:
-# as windows and joins that took a plan of some fifty sorts, which cost more to make than to run. Modules go to the
-# executors by value, so that their Python needs pyarrow and numpy, and no floodmark.
+# against: as windows and joins that took a plan of some fifty sorts, which cost more to make than to run. Modules go
+# to the executors by value, so that their Python needs pyarrow and numpy, and no floodmark.
 
 
 RECOUNT_TABLES: Final = ("anomalies", "disagreements", "left_out")

@@ -25,10 +25,8 @@ if TYPE_CHECKING:
 # How Spark is asked for some thirty tables: plans that are short, and over little data need no second stage.
 #
 # Most of what a report over one session costs is Catalyst's: each step of a frame is analyzed together with all that
-# the
-# frame is made of. So what several tables are made of is cut off from where it came from, and every table is a query
-# of
-# its own, for in a union of many all plans are walked again with each that is added.
+# the frame is made of. So what several tables are made of is cut off from where it came from, and every table is a
+# query of its own, for in a union of many all plans are walked again with each that is added.
 
 
 LITTLE_EVENTS: Final = 100_000

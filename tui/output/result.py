@@ -283,8 +283,7 @@ def stuck_words(each: Stuck) -> str:
 #
 # A broker's cell says ``LEO/HW``, ``*`` where it acts as leader, and the leader epoch that it acts in; below that its
 # newest records as ``name(epoch)``, its leader-epoch cache as ``[epoch@start ...]``, and on a leader where it takes
-# its
-# followers to be (``2:10``, or ``2:?`` before their first fetch).
+# its followers to be (``2:10``, or ``2:?`` before their first fetch).
 
 
 GAP: Final = "  "

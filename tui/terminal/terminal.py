@@ -50,8 +50,7 @@ class Title:
 # The same picture in fewer bytes: over ssh every byte is traffic, and half of a picture is colours said again.
 #
 # Every piece of text comes with its whole style before it and a reset behind it. Where the next piece follows at
-# once, a
-# terminal only has to be told what is different; and blanks show nothing but what is behind them.
+# once, a terminal only has to be told what is different; and blanks show nothing but what is behind them.
 
 
 _STYLE: Final = re.compile(r"(?:\x1b\[0m(?:\n?(\x1b\[\d+;\d+H))?)?\x1b\[([\d;]+)m( +(?=\x1b\[0m))?")

@@ -126,8 +126,7 @@ def record_look(run: Run, *, sure: bool) -> tuple[str, str]:
 # The logs of one partition side by side, one cell an offset: what each replica holds, and up to where it is sure.
 #
 # A lane shows epochs as digits, solid below *that replica's own* high watermark and hatched above it, because the
-# delay
-# between the two is where records are lost.
+# delay between the two is where records are lost.
 
 
 STEP: Final = 20

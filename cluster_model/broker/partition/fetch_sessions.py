@@ -20,15 +20,12 @@ from cluster_model.protocol.messages import CONSUMER, FetchPartition, FetchReque
 # The fetch sessions that a broker keeps, and whose turn it is to lose one (``FetchSessionCache``, KIP-227, 1.1).
 #
 # A full fetch asks for a session; its answer names one, or 0 where there is no room. Later fetches name it with a
-# number
-# that rises by one each time. Who names a session that is gone, or another number, is told so and starts again in
-# full.
+# number that rises by one each time. Who names a session that is gone, or another number, is told so and starts again
+# in full.
 #
 # Slots are limited by ``max.incremental.fetch.session.cache.slots``. A newcomer takes the slot of a session that
-# nobody
-# has used for two minutes; else, if it is a follower, that of a consumer, or that of a smaller session which has had
-# its
-# two minutes. Consumers never displace a session before it has had them.
+# nobody has used for two minutes; else, if it is a follower, that of a consumer, or that of a smaller session which
+# has had its two minutes. Consumers never displace a session before it has had them.
 #
 # What a session leaves out is a matter of :mod:`cluster_model.broker.partition.fetch_sessions`, which counts alike
 # with and without.

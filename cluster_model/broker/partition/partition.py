@@ -83,7 +83,7 @@ class Completed(NamedTuple):
 # - KIP-279 (2.0): the leader names the epoch it means, and the follower asks again until they agree; KIP-320 (2.1)
 #   fences the question by the current epoch;
 # - KIP-595 (2.7): no question: every fetch carries its last epoch, and the leader answers with the point of
-# divergence.
+#   divergence.
 
 
 class Outcome(Enum):
@@ -287,10 +287,8 @@ class Following:
 # A leader's side of one partition: appends, follower bookkeeping, high watermark, ISR changes, waiting produces.
 #
 # Rules are those of ``kafka.cluster.Partition``. The ISR exists twice: *committed*, as the controller last confirmed
-# it,
-# and *maximal*, which also holds a newcomer that was proposed and still holds a leaver until confirmed (KIP-497). The
-# HW
-# goes by the maximal one, so nothing can commit that a member by either count lacks.
+# it, and *maximal*, which also holds a newcomer that was proposed and still holds a leaver until confirmed (KIP-497).
+# The HW goes by the maximal one, so nothing can commit that a member by either count lacks.
 
 
 _STAY_PENDING: Final = frozenset(

@@ -186,9 +186,8 @@ def restarts_fetcher(profile: Profile, leader: int, epoch: int, new_leader: int,
 # A follower whose log its leader's does not reach: two questions, in turn (``fetchOffsetAndTruncate``).
 #
 # First where the leader's log ends: if before the follower's end, the follower cuts its own there. Only otherwise
-# where
-# it begins: if behind the follower's end, the follower drops everything and begins there. Else the leader's log has
-# grown back into reach meanwhile, and the follower goes on as it is.
+# where it begins: if behind the follower's end, the follower drops everything and begins there. Else the leader's log
+# has grown back into reach meanwhile, and the follower goes on as it is.
 
 
 class Seek(NamedTuple):

@@ -97,10 +97,8 @@ class Disk:
 # flushes.
 #
 # Kafka cannot tell. It flushes, moves its recovery point, writes its checkpoints, and a process that is killed finds
-# all
-# of it: the machine has it. Only when the power goes is the disk what it was when the lying began, logs, checkpoints
-# and
-# the marker of a clean shutdown alike; what had been truncated or deleted since is there again.
+# all of it: the machine has it. Only when the power goes is the disk what it was when the lying began, logs,
+# checkpoints and the marker of a clean shutdown alike; what had been truncated or deleted since is there again.
 
 
 _LYING: Final = -1

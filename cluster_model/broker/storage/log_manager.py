@@ -72,8 +72,7 @@ def stops_cleaner(replica: Replica, end: int) -> int:
 # The dirtiest log goes first. A pass takes effect at once, and the next one begins after the time that reading its
 # segments takes; when nothing is worth cleaning, the thread rests for ``log.cleaner.backoff.ms``. It also applies
 # retention to compacted logs, which the broker's retention task leaves to it. Each broker cleans by itself, so
-# replicas
-# of a partition need not have the same records left.
+# replicas of a partition need not have the same records left.
 
 
 _FIRST_TO_GO_ON: Final = (2, 1, 0)

@@ -275,10 +275,9 @@ class Listening:
 # The read at the end of a session: what a fresh client would be served that reads every partition from its beginning.
 #
 # Without it nobody could tell what is lost behind the last record that anybody read. It is an ok poll of a new
-# process:
-# of the leader's log from its start to its high watermark, without markers, aborted data and batches that are
-# damaged.
-# Behind the last stable offset somebody has to read uncommitted data. A partition without a leader serves nobody.
+# process: of the leader's log from its start to its high watermark, without markers, aborted data and batches that
+# are damaged. Behind the last stable offset somebody has to read uncommitted data. A partition without a leader
+# serves nobody.
 
 
 class Served(NamedTuple):

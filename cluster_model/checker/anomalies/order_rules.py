@@ -19,10 +19,8 @@ from cluster_model.util.ranges import Spans
 # Steps over offsets that nobody has seen so far: whether they skip anything is known when somebody sees some of them.
 #
 # Markers of transactions and aborted data leave holes that are nobody's loss, so a step over unseen offsets is in
-# doubt.
-# The log only grows: a step is a skip as soon as anything between is seen, and is dropped from here; whatever is left
-# at
-# the end went over holes. What is known to be markers is nobody's loss, and no doubt: also if another
+# doubt. The log only grows: a step is a skip as soon as anything between is seen, and is dropped from here; whatever
+# is left at the end went over holes. What is known to be markers is nobody's loss, and no doubt: also if another
 # leader writes there later.
 
 
@@ -109,10 +107,8 @@ class Gaps:
 # Inside one operation consecutive values of a key are held against each other (``int-``), and the first value of an
 # operation against the last one that its process read before. The difference of two values is how many offsets of the
 # log lie from the one to the other: below 1 it goes back (0: a repeat), above 1 something was left out. Whether a
-# value
-# that stands at two offsets was read in order is judged by the one where it was read. With its last one, one
-# duplicate
-# would be told again as a skip and a step back of every reader.
+# value that stands at two offsets was read in order is judged by the one where it was read. With its last one, one
+# duplicate would be told again as a skip and a step back of every reader.
 #
 # What happens inside an operation is excused by a rebalance that moved the key meanwhile. Across operations a process
 # that is assigned partitions by a group goes by the group's commits, so there both are legal.

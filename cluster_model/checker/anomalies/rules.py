@@ -267,11 +267,9 @@ def _values(facts: KeyFacts, strand: int, part: Range) -> list[tuple[int, tuple[
 # lost-write: a value stands in the log no higher than what somebody has read there, and nobody has ever read it.
 #
 # Per key of which anything was read: the bound is the highest offset at which a value that was read stands *first*,
-# so
-# that a duplicate written again far up cannot raise it. A value must have been read if it stands *last* at or below
-# the
-# bound, so that one that is also found higher up need not have been. What must have been read and was not is lost, if
-# its send is committed: it was ok, or nobody can tell and some value of it was read.
+# so that a duplicate written again far up cannot raise it. A value must have been read if it stands *last* at or
+# below the bound, so that one that is also found higher up need not have been. What must have been read and was not
+# is lost, if its send is committed: it was ok, or nobody can tell and some value of it was read.
 
 
 LOST_WRITE: Final = "lost-write"

@@ -30,8 +30,7 @@ from cluster_model.util.ranges import Range, subtract
 # What stood when acknowledged records went missing: kept for as long as they are, to tell the cause from.
 #
 # A :class:`Witness` stands for consecutive records of one leader stint that went missing by one event. It is
-# forgotten
-# when the leader's log has them all again.
+# forgotten when the leader's log has them all again.
 
 
 LOOKED_OVER: Final = 64

@@ -97,9 +97,6 @@ def _lacks(member: Replica, leader: Replica) -> int:
     return member.log.leo if member.log.leo < leader.hw else -1
 
 
-# Unclean exclusion: who lost records in a crash does not lead or count before it has caught up.
-
-
 EXCLUSION: Final = Promise(
     "unclean-exclusion",
     "Exclusion after an unclean stop",
@@ -157,9 +154,6 @@ class UncleanExclusion(Property):
             )  # fmt: skip
 
 
-# Leader completeness (StrongIsr): what anybody who presumes to lead calls committed is on every member of the ISR.
-
-
 LEADER_COMPLETENESS: Final = Promise(
     "leader-completeness",
     "Leader completeness (StrongIsr)",
@@ -192,9 +186,6 @@ class LeaderCompleteness(Completeness):
         whose = f"ISR {listed(state.isr)} and ELR {listed(state.elr)}"
         for leader in self.leaders(partition):
             self.compare(partition, leader, (*state.isr, *state.elr), whose, now)
-
-
-# WeakIsr: what a presumed leader calls committed is on every member of the ISR that it goes by itself.
 
 
 WEAK_ISR: Final = Promise(

@@ -99,9 +99,6 @@ class AcksAllDurability(Property):
         )  # fmt: skip
 
 
-# acks=1 loss is bounded: only the end of what the old leader wrote goes.
-
-
 ACKS_ONE: Final = Promise(
     "acks-one-bounded",
     "Loss of acks=1 is bounded",

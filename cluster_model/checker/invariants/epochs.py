@@ -140,9 +140,6 @@ class EpochMonotonicity(Property):
         self._partitions, self._brokers, self._controllers, self._nodes = map(dict, saved)
 
 
-# A single leader per epoch: no two brokers append as leader in the same one.
-
-
 ONE_LEADER: Final = Promise(
     "single-leader-per-epoch",
     "Single leader per epoch",
@@ -198,9 +195,6 @@ class SingleLeader(Property):
     def load(self, saved: tuple[Any, ...]) -> None:
         """Undo of :meth:`save`."""
         self._newest, self._leaders = dict(saved[0]), {name: dict(known) for name, known in saved[1]}
-
-
-# Zombie fencing: nobody obeys a controller or a leader of the past.
 
 
 FENCING: Final = Promise(

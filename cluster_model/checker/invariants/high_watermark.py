@@ -196,9 +196,6 @@ def _first_gone(known: tuple[Extent, ...], end: int, log: ReplicaLog) -> tuple[i
     return None
 
 
-# The HW never falls within a leadership. On a follower, and from one leader to the next, it may.
-
-
 HW_WITHIN: Final = Promise(
     "hw-within-leadership",
     "The HW within a leadership",
@@ -272,9 +269,6 @@ class HwWithin(Property):
     def load(self, saved: tuple[Any, ...]) -> None:
         """Undo of :meth:`save`."""
         self.hws = {name: dict(hws) for name, hws in saved}
-
-
-# The true HW is monotone: what a legitimate leader exposed, a later one exposes again once it has begun.
 
 
 TRUE_HW: Final = Promise(

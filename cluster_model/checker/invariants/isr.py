@@ -165,9 +165,6 @@ class MinIsr(Property):
         self.thin = dict(saved)
 
 
-# ISR eligibility: nobody in the ISR is fenced or shutting down.
-
-
 ELIGIBILITY: Final = Promise(
     "isr-eligibility",
     "Who may be in the ISR",
@@ -234,9 +231,6 @@ class IsrEligibility(Property):
                 self.ground.report(
                     self.promise, event.at_us, name, broker, detail, epoch=record.leader_epoch,
                 )  # fmt: skip
-
-
-# The leader is in the ISR, the ISR among the replicas, and not empty.
 
 
 LEADER_IN_ISR: Final = Promise(
@@ -311,9 +305,6 @@ class LeaderInIsr(Property):
         self.ground.report(self.promise, event.at_us, event.partition, broker, detail, epoch=epoch, when=when)
 
 
-# The maximal ISR holds the committed one: a leader counts everybody for its HW whom the controller has in sync.
-
-
 MAXIMAL_ISR: Final = Promise(
     "maximal-isr-superset",
     "The maximal ISR holds the committed one",
@@ -347,9 +338,6 @@ class MaximalIsr(Property):
             self.ground.report(
                 self.promise, event.at_us, name, record.leader, detail, epoch=record.leader_epoch,
             )  # fmt: skip
-
-
-# The recovery barrier: nobody joins the ISR of a leader that is recovering from an unclean election.
 
 
 RECOVERY: Final = Promise(

@@ -134,9 +134,6 @@ def _next(log: ReplicaLog, index: int, end: int) -> int:
     return log.extents[index + 1][0] if index + 1 < len(log.extents) else end
 
 
-# Bounds of every log's markers: log start, HW, recovery point, segments, log end.
-
-
 BOUNDS: Final = Promise(
     "log-bounds",
     "Bounds of a log",
@@ -207,9 +204,6 @@ class LogBounds(Property):
         self.ground.report(
             self.promise, now, partition, replica.broker, detail, fault=fault, offsets=offsets, epoch=epoch
         )
-
-
-# Compaction keeps the newest: no pass of a cleaner takes what a reader of the whole log would end with.
 
 
 KEEPS_NEWEST: Final = Promise(

@@ -155,10 +155,9 @@ def _loaded(saved: tuple[Any, ...]) -> dict[int, RangeSet]:
 # What has been committed: records below the high watermark of a broker that led, so that a consumer could read them.
 #
 # It does not matter whether the controller had meanwhile chosen another leader: whoever had not heard of it, broker
-# and
-# consumer, served and read up to that broker's high watermark (``Partition.readRecords``), and what acks=all promises
-# there goes by it, too. A leader lays its records open as it becomes one, by the high watermark that it had as a
-# follower, and then as its high watermark rises.
+# and consumer, served and read up to that broker's high watermark (``Partition.readRecords``), and what acks=all
+# promises there goes by it, too. A leader lays its records open as it becomes one, by the high watermark that it had
+# as a follower, and then as its high watermark rises.
 
 
 class Exposed:

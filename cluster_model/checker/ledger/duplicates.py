@@ -236,8 +236,7 @@ def _common(one: Range, other: Range) -> Iterator[Range]:
 # What producers had to send again, and why: kept where it put records into a log twice, or behind later ones.
 #
 # An append that does not go beyond its client's highest number so far may be one or the other. What the client was
-# last
-# told of those records is noted with it: a run of such appends that one refusal led to is one entry.
+# last told of those records is noted with it: a run of such appends that one refusal led to is one entry.
 
 
 REFUSALS_KEPT: Final = 64
@@ -351,12 +350,10 @@ class Attempts:
 # Whether an idempotent producer had more batches under way than a leader can know again.
 #
 # A leader keeps a producer's last five batches (``ProducerStateEntry.NUM_BATCHES_TO_RETAIN``), and a producer has no
-# more
-# than five under way on a connection. As leadership moves it has two: what was sent to the old leader is still
-# awaited
-# while the new one, which hints made known at once (KIP-951), is sent more. If the first of them must be sent once
-# more
-# then, it is no longer among the five: it is refused as out of order, and goes as new under another epoch (KIP-360).
+# more than five under way on a connection. As leadership moves it has two: what was sent to the old leader is still
+# awaited while the new one, which hints made known at once (KIP-951), is sent more. If the first of them must be sent
+# once more then, it is no longer among the five: it is refused as out of order, and goes as new under another epoch
+# (KIP-360).
 
 
 LOOKED_AT: Final = 64

@@ -108,9 +108,6 @@ class FailedFetchers:
         self._failed = {key: _Failure(*failure) for key, failure in saved}
 
 
-# There is an active controller, as long as a majority of those who elect it hear each other.
-
-
 ACTIVE_CONTROLLER: Final = Property(
     "active-controller",
     "Somebody acts as the controller.",
@@ -155,9 +152,6 @@ def _listed(nodes: tuple[int, ...]) -> str:
     return ", ".join(map(str, nodes))
 
 
-# A proposed change of the ISR is decided while there is a controller to decide it.
-
-
 ALTER_PARTITION: Final = Property(
     "alter-partition",
     "What a leader proposes (AlterPartition; up to 2.6 its write to ZooKeeper) is confirmed, refused, or made void by "
@@ -195,9 +189,6 @@ def _explain_known_retry(sight: Sight, scene: Scene) -> str:
         f"known for {profile.name}: a controller that lost the answer to its own write answers INVALID_UPDATE_VERSION, "
         "and only a newer leader epoch frees the leader; KRaft mode mended it"
     )
-
-
-# Replicas that follow come to hold what their leader holds.
 
 
 CONVERGENCE: Final = Property(
@@ -261,9 +252,6 @@ def _epoch_at(cache: EpochCache, offset: int) -> int:
     return max((epoch for epoch, start in cache.entries if start <= offset), default=-1)
 
 
-# A follower has its leader's high watermark once the partition is idle.
-
-
 FOLLOWER_HW: Final = Property(
     "follower-hw",
     "On an idle partition every in-sync follower that runs knows the leader's high watermark.",
@@ -290,9 +278,6 @@ def find_stale_follower_watermarks(sight: Sight, scene: Scene) -> Iterator[Owed]
             (broker, replica.hw, state.leader, leader.hw), never_told(sight, replica),
             sight.hw_moved.get(scene.name, -1),
         )  # fmt: skip
-
-
-# The high watermark reaches the end of the leader's log once nothing is produced and the whole ISR is there.
 
 
 HW_REACHES_LEO: Final = Property(
@@ -333,9 +318,6 @@ def _written_us(log: ReplicaLog) -> int:
     return log.lineage_at(log.leo - 1).batch_at(log.leo - 1).appended_us if log.leo > log.log_start else -1
 
 
-# Every live follower that catches up returns to the ISR.
-
-
 ISR_REJOINED: Final = Property(
     "isr-rejoined",
     "A follower that runs, is registered and hears its leader gets nearer to it, and is in the ISR once it has reached "
@@ -374,9 +356,6 @@ def find_followers_outside_isr(sight: Sight, scene: Scene) -> Iterator[Owed]:
             "broker {} is out of the ISR {}, lives, and has {} of what leader {} has up to {}",
             (broker, list(state.isr), leo, state.leader, target), never_told(sight, replica),
         )  # fmt: skip
-
-
-# Every partition with somebody who may lead it has a leader that knows of it.
 
 
 LEADER_ELECTED: Final = Property(
@@ -441,9 +420,6 @@ def _to_be_told(sight: Sight, scene: Scene) -> Iterator[Owed]:
     )  # fmt: skip
 
 
-# Every request that waits at a broker is answered when its time is over, or its leadership.
-
-
 DELAYED_REQUESTS_ANSWERED: Final = Property(
     "parked-requests",
     "A parked produce is answered when its request.timeout.ms is over and at once when the broker leads no more, a "
@@ -492,9 +468,6 @@ def _fetches(sight: Sight, number: int, broker: Broker) -> Iterator[Owed]:
             partition, number, ("fetch", token), (number,), bound_us, bound_us,
             "a fetch at broker {} waits on, and its time is over", (number,), since_us=fetch.deadline,
         )  # fmt: skip
-
-
-# The preferred replica leads again, where ``auto.leader.rebalance.enable`` is on.
 
 
 PREFERRED_LEADER: Final = Property(

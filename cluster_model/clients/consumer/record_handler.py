@@ -18,13 +18,10 @@ from cluster_model.util.deterministic_math import mixed, number_of
 #
 # The application has a producer for them, beside its consumer and in the same process. It sends one letter after the
 # other, each with ``send().get()``: the next step waits for the outcome. If a letter fails, or nobody knows what
-# became
-# of it, the application goes back to that record, polls it once more, and has its handler try it again, as Spring's
-# ``DefaultErrorHandler`` does when its ``DeadLetterPublishingRecoverer`` throws. So no record is lost: offsets behind
-# it
-# are committed only after its letter was acknowledged. A letter that was written while nobody was told, or whose
-# record
-# was not committed before a crash, is written again.
+# became of it, the application goes back to that record, polls it once more, and has its handler try it again, as
+# Spring's ``DefaultErrorHandler`` does when its ``DeadLetterPublishingRecoverer`` throws. So no record is lost:
+# offsets behind it are committed only after its letter was acknowledged. A letter that was written while nobody was
+# told, or whose record was not committed before a crash, is written again.
 
 
 SUFFIX: Final = ".dead-letter"

@@ -313,10 +313,8 @@ class Accumulator:
 # When a producer gives a batch up for want of time.
 #
 # Since 2.1 (KIP-91) a batch has ``delivery.timeout.ms`` from its creation, wherever it is. Before, from 0.9 on
-# (KIP-19),
-# ``request.timeout.ms`` bounded the wait in the queue alone, each time anew, and ``retries`` bounded the rest; 0.8.2
-# kept
-# what it could not send for ever.
+# (KIP-19), ``request.timeout.ms`` bounded the wait in the queue alone, each time anew, and ``retries`` bounded the
+# rest; 0.8.2 kept what it could not send for ever.
 
 
 NEVER: Final = 1 << 62

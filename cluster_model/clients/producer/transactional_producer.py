@@ -44,10 +44,8 @@ from cluster_model.spec.cluster_spec import TransactionPlan
 # What became of a transactional producer's records: nothing is promised before the commit.
 #
 # A batch that its leader has acknowledged waits for the transaction's end. With the commit its records are *acked*,
-# with
-# the abort *aborted*; where nobody can tell which it was, they are *unknown*. What certainly was not written is
-# *failed*
-# at once.
+# with the abort *aborted*; where nobody can tell which it was, they are *unknown*. What certainly was not written is
+# *failed* at once.
 
 
 BY_WISH: Final = "TransactionAbortedException"
@@ -195,8 +193,7 @@ class TransactionalBooks(Books):
 # An application that writes in transactions: when it begins, commits and aborts them, and what it makes of errors.
 #
 # After an abortable error it aborts and goes on with its next records. A fatal one ends it. A commit that is not
-# answered
-# in ``max.block.ms`` is called again, for nobody knows whether the first call had effect.
+# answered in ``max.block.ms`` is called again, for nobody knows whether the first call had effect.
 
 
 TIMER: Final = "transaction"

@@ -29,8 +29,7 @@ from cluster_model.protocol.versions import Profile
 # Sessions of brokers as the active controller keeps them, in its memory alone (``BrokerHeartbeatManager``). Sans-IO.
 #
 # A new active controller knows of no contact, so it counts every broker that the log does not have fenced as heard of
-# in
-# this moment: a failover of the controller gives each another whole session.
+# in this moment: a failover of the controller gives each another whole session.
 
 
 NEVER: Final = -1

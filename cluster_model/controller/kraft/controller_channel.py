@@ -134,8 +134,7 @@ class ControllerChannel:
 # What the leaders on one broker propose, brought to the controller (``AlterPartitionManager``, KIP-497).
 #
 # One request is under way at a time, with everything that waits; what comes meanwhile goes with the next. No proposal
-# is
-# given up: it is repeated until it is answered.
+# is given up: it is repeated until it is answered.
 
 
 RETRY_US: Final = 50_000

@@ -14,10 +14,8 @@ from cluster_model.protocol.messages import NOBODY, PartitionState
 # Records of the metadata log by Kafka's names (``common/metadata/*.json``): what the controller decided, in order.
 #
 # Each holds what the rules use. A change of a partition carries the whole new state, not only the fields that change:
-# it
-# comes to the same, and says at a glance what was decided. ``by`` and ``clean`` are for the observer; nobody who
-# follows
-# the protocol looks at them.
+# it comes to the same, and says at a glance what was decided. ``by`` and ``clean`` are for the observer; nobody who
+# follows the protocol looks at them.
 
 
 UNCHANGED: Final = 0
@@ -281,10 +279,8 @@ class MetadataImage:
 # A broker's replay of the metadata log, and what it makes of it (``MetadataLoader``, ``BrokerMetadataPublisher``).
 #
 # Committed records come batch by batch. Until the broker has loaded its logs they only change the image; then it
-# takes
-# all of it at once, and from there on each batch's delta: each broker at its own time, so that brokers disagree for
-# as
-# long as the way takes.
+# takes all of it at once, and from there on each batch's delta: each broker at its own time, so that brokers disagree
+# for as long as the way takes.
 
 
 _OF_BROKERS: Final = (RegisterBrokerRecord, BrokerRegistrationChangeRecord, UnregisterBrokerRecord)

@@ -94,8 +94,7 @@ class MetadataLog(Protocol):
 # Fetches that wait at a leader, one per asker, each on a standing exchange (``fetchPurgatory``).
 #
 # A fetch is answered when the leader's log grows, when its leadership ends, or when it has waited for its time; a
-# newer
-# HW alone wakes nobody. Where an asker has every record and knows the HW, its exchange may sleep.
+# newer HW alone wakes nobody. Where an asker has every record and knows the HW, its exchange may sleep.
 
 
 EXCHANGE: Final = 255
@@ -290,8 +289,7 @@ class Parking:
 # The standing fetch of a voter or an observer: whom it asks, and when again (``KafkaRaftClient.pollFollower``).
 #
 # A voter asks the leader it knows. An observer that knows none, or whose leader is silent or gone, asks any voter,
-# and
-# learns from the refusal who leads.
+# and learns from the refusal who leads.
 
 
 _LIFE_BITS = 40

@@ -90,8 +90,7 @@ class TransactionConfig:
 # What an administrator asks about transactions, and is told (KIP-664, 3.0).
 #
 # Coordinators tell of transactional ids, the leader of a partition of the producers that wrote to it. A transaction
-# that
-# hangs is known to the second and not to the first. ``error`` is a number of
+# that hangs is known to the second and not to the first. ``error`` is a number of
 # :class:`~cluster_model.protocol.errors.KafkaError`.
 
 

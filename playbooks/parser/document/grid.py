@@ -26,8 +26,7 @@ from playbooks.parser.document.yaml_source import Sequence as Items
 #
 # A name is, in this order: a variable of the file; ``seed``, ``kafka`` or ``mode``; one of Kafka's configurations,
 # meaning it wherever it fits; or a path as ``--set`` takes it. A configuration that topics and brokers both have is
-# set
-# on the topics, whose own value is the one that counts. ``producers.config.NAME`` and its like mean it on all of
+# set on the topics, whose own value is the one that counts. ``producers.config.NAME`` and its like mean it on all of
 # them.
 
 

@@ -87,8 +87,7 @@ def is_fragment(text: str, path: str) -> bool:
 # Where the texts of fragments come from: the disk and the library, or what a session keeps of them.
 #
 # A fragment goes by its path from the playbook's own directory, with ``/`` and without ``..`` inside where that can
-# be
-# said without; so the same playbook names the same fragments wherever it lies. A bundled fragment goes by its name
+# be said without; so the same playbook names the same fragments wherever it lies. A bundled fragment goes by its name
 # alone.
 
 

@@ -316,8 +316,7 @@ def _length(node: Node) -> int:
 # ``given``: a part of a playbook counts only where settings have certain values, as in some cells of a grid.
 #
 # It looks at what the file says where the setting stands, and not at which grid there is: so it means the same in a
-# cell
-# of a grid, in its recording, under ``--set``, and where the file is run as it stands.
+# cell of a grid, in its recording, under ``--set``, and where the file is run as it stands.
 
 
 class Given(Kind):

@@ -20,8 +20,7 @@ if TYPE_CHECKING:
 # Ranges on a line of whole numbers, cut wherever one begins or ends: who covers each piece, in one sort.
 #
 # Offsets of a log and the numbers of a client's records are such lines. Comparing ranges with each other by a join
-# would
-# take as long as the square of their number.
+# would take as long as the square of their number.
 
 
 def swept(

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 # Percentiles over several sets of keys, of more values than Spark's own ``percentile`` is quick with.
 #
 # That has a table of all its values for each group, and falls back to sorting all rows by group where groups are
-# many:
-# over ten million events it takes some four times as long as sorting numbers in arrays, for the same percentiles.
+# many: over ten million events it takes some four times as long as sorting numbers in arrays, for the same
+# percentiles.
 
 
 def percentiles(

@@ -13,8 +13,7 @@ if TYPE_CHECKING:
 # Groups by a number instead of by their names, where very many rows are sorted by group.
 #
 # A name is compared letter by letter at each step of a sort, and carried along in each row: without names, sorting
-# and
-# windows over ten million events take half the time.
+# and windows over ten million events take half the time.
 
 
 NUMBER: Final = "group_number"
@@ -50,8 +49,8 @@ def by_name(rows: "DataFrame", groups: "DataFrame | None") -> "DataFrame":
 # Turning points in time into intervals: the one place with window arithmetic.
 #
 # Order is always ``(at_us, seq)``: many things share a microsecond, and ``seq`` is the order in which they happened.
-# An
-# interval is ``[began, ended)`` in both. One that nothing ended is cut off at its session's end and marked ``open``.
+# An interval is ``[began, ended)`` in both. One that nothing ended is cut off at its session's end and marked
+# ``open``.
 
 
 SPAN: Final = ("began_us", "began_seq", "ended_us", "ended_seq", "open", "began_by", "ended_by")

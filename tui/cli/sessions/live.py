@@ -76,8 +76,7 @@ def standing(view: ClusterView, board: FaultBoard) -> Iterable[str]:
 # The past and the branches of a session that is told line by line: going there, undoing, changing over.
 #
 # What the screen does with keys is done with words here. Where somebody acts in the past, a branch begins, and is
-# waited
-# for: nothing else goes on meanwhile.
+# waited for: nothing else goes on meanwhile.
 
 
 EVENTS: Final = 20_000

@@ -366,8 +366,7 @@ def _forgotten(group: ModernGroup, member_id: str) -> tuple[ModernRecord, ...]:
 # What an administrator is told of a group by the consumer protocol.
 #
 # Kafka has ConsumerGroupDescribe for it, which its admin client asks before DescribeGroups; the model's
-# administrators
-# need only the latter, in which such a group is told like any other.
+# administrators need only the latter, in which such a group is told like any other.
 
 
 def described(group: ModernGroup, assignor: str) -> DescribedGroup:
