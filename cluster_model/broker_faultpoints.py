@@ -75,7 +75,7 @@ class Disks:
         return node in self._brokers and self._brokers[node].disk.again
 
 
-# What befalls a broker from within: batches damaged on its disk, a disk that lies, threads that are busy.
+# Faults inside a broker: damaged batches on its disk, a disk that loses writes, busy threads.
 #
 # It stands for the hardware, and for what else runs on the machine. Nobody is told: a broker finds out, or does not.
 

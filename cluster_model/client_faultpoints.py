@@ -18,7 +18,7 @@ from cluster_model.kernel.process import Node
 from cluster_model.kernel.wall_clocks import Clocked
 from cluster_model.protocol.messages import Message, ProduceResponse
 
-# What stands between a producer and the network while answers to it get lost on their way.
+# Responses to a producer that are lost on the way.
 #
 # The leader has appended the batch, and its answer has been sent. A middlebox that resets the connection then takes
 # the answer away: all the producer sees is a connection that breaks. Other requests on it are in the same case:

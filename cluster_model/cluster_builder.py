@@ -93,7 +93,7 @@ def _tell_groups(groups: GroupCoordinator) -> Callable[[str, TxnMarker], None]:
     return written
 
 
-# Which control plane a cluster gets. Only the one that is wanted is read.
+# The choice of the control plane. Only the one that is needed is imported.
 
 
 def make_plane(
@@ -122,7 +122,7 @@ def share(plane: Plane, other: Plane) -> None:
         plane.read_out_of(other)
 
 
-# Putting liveness together for a timed cluster.
+# The liveness checker of a timed cluster.
 
 
 def watch_over(cluster: "Cluster") -> Liveness:

@@ -132,7 +132,7 @@ def facts(cluster: "Cluster", spec: GroupSpec) -> GroupFacts:
     )  # fmt: skip
 
 
-# What a whole timed cluster looks like from outside, at one instant.
+# A view of a whole timed cluster at one time.
 
 
 def overview(cluster: "Cluster") -> ClusterView:

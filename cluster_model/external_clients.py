@@ -221,7 +221,7 @@ class Writing:
         self._next, self._flying, self._left, self._acked, self._open, self._committing = map(dict, saved)
 
 
-# How clients outside of the model write and read, by what they have asked so far: it decides what they may see.
+# Settings of clients outside the model, inferred from their requests.
 #
 # Nobody out there tells its configuration. What a producer asked for stands in its requests, and the weakest of what
 # it ever asked for is what it was promised. Where a reader goes next is its own choice, whatever group it is in.
@@ -290,7 +290,7 @@ class Manners:
             table.update(rows)
 
 
-# What clients outside of the model were sent by fetches: to the wire that is what they have read.
+# Records that clients outside the model were sent by fetches: to the wire that is what they have read.
 
 
 def reads(
@@ -318,7 +318,7 @@ def reads(
                 )
 
 
-# The one node that all clients outside of the model stand behind: real ones, whose requests a gateway hands in.
+# The node of all clients outside the model: real ones, whose requests a gateway passes on.
 #
 # It is a process like any other: its links can be cut, slowed and troubled, brokers that die tell it so, and what is
 # asked of a paused one waits. Its links have no latency of their own, for its clients' sockets have. It asks whatever

@@ -97,7 +97,7 @@ def kind_of(message: Any) -> int:
     return KINDS.get(type(message), OTHER)
 
 
-# How large a message is on the wire, as far as links of limited throughput and lost packets need to know.
+# The size of a message on the wire, as far as limited throughput and lost packets need it.
 
 
 ENVELOPE: Final = 100
@@ -125,7 +125,7 @@ def size_of(message: Any, lineages: Mapping[str, Lineages]) -> int:
     return size
 
 
-# What happens to a cluster's connections from outside: limits, losses, late answers, breaks.
+# Faults of a cluster's connections: limits, losses, late responses, breaks.
 #
 # It stands for network cards, routers, firewalls, proxies and the systems of both ends. A link goes by (source,
 # target); where a process has more than one client, all of them are meant.

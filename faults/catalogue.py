@@ -53,7 +53,7 @@ def nearest(name: str) -> str:
     return f"; did you mean {near[0]}?" if near else ""
 
 
-# What faults and operations are called elsewhere.
+# Names that other tools have for faults and operations.
 #
 # That is in Kafka's system tests, Trogdor and Admin client, and in Jepsen, Toxiproxy, Pumba, Chaos Mesh and Litmus.
 # Names that mean different things in different places are left out: ``delay``, ``stop``, ``pod_failure``,

@@ -27,7 +27,7 @@ from gateway.protocol.context import Call, House, Said
 from gateway.realtime_driver import Engine, Running
 from playbooks.engine.session import Session
 
-# Frames: four bytes of length, then so many bytes (``NetworkReceive``). A length that nobody sends closes the door.
+# Frames: four bytes of length, then as many bytes (``NetworkReceive``); an invalid length closes the connection.
 
 
 LARGEST: Final = 100 * 1024 * 1024
@@ -577,7 +577,7 @@ class BrokerListeners:
         await asyncio.sleep(0)
 
 
-# A gateway: a session of the model, and listeners that real clients can come to.
+# The gateway: a session of the model, and its listeners.
 
 
 class Gateway:

@@ -2,8 +2,8 @@
 
 __main__: the command `python -m spark_report SESSION...`, which `floodmark report` starts.
 submit: the same command as the entry file of `spark-submit`.
-job: one report job from start to end, and what every command that starts Spark shares: exit codes, options,
-  stages.
+job: one report job from start to end, and what every command that starts Spark shares: exit
+  codes, options, stages.
 aot_cache: the command that makes, shows and clears the JVM's ahead-of-time cache.
 
 Everything else lies below, lowest first: spark, input, tables.queries, tables, model, render. The packages

@@ -14,7 +14,7 @@ from cluster_model.assignors.base import (
     subscribers,
 )
 
-# What members of a group may keep of what they say they own (``AbstractStickyAssignor.allSubscriptionsEqual``).
+# Which partitions members may keep of those that they own (``AbstractStickyAssignor.allSubscriptionsEqual``).
 
 
 class Claims(NamedTuple):
@@ -50,7 +50,7 @@ def claims(members: Sequence[Member], partitions: Sequence[TopicPartition]) -> C
     return Claims(owned, disputed)
 
 
-# Which partitions were moved from whom to whom in one balancing (``AbstractStickyAssignor.PartitionMovements``).
+# Partition movements between members in one balancing (``AbstractStickyAssignor.PartitionMovements``).
 
 
 Way = tuple[str, str]

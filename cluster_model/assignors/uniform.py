@@ -16,7 +16,7 @@ from cluster_model.assignors.base import (
     subscribers,
 )
 
-# Who is next to get a partition of a topic, and who to give one up (``MemberAssignmentBalancer``).
+# Which member gets the next partition of a topic, and which gives one up (``MemberAssignmentBalancer``).
 
 
 class Levels:

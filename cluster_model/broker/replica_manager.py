@@ -21,7 +21,7 @@ from cluster_model.protocol.events import Event, ReplicaDeleted
 from cluster_model.protocol.messages import PartitionState
 from cluster_model.protocol.versions import Profile
 
-# Which of a broker's replicas may have changed since somebody last looked: keyframes, checkpoints, the ISR task.
+# Replicas that may have changed since the last look: for keyframes, checkpoints and the ISR task.
 
 
 class Touched:

@@ -46,7 +46,7 @@ from cluster_model.protocol.messages import (
 from cluster_model.protocol.records import Slice, as_stored
 from cluster_model.protocol.versions import Profile
 
-# What a broker that is not the leader says about who is: so that a client need not ask for metadata (KIP-951).
+# Hints on the current leader in a refusal, so that a client need not ask for metadata (KIP-951).
 
 
 Hint = tuple[int, int]
@@ -81,7 +81,7 @@ class LeaderHints:
         return [data._replace(current=self._of(data.partition)) if data.error in _FETCH else data for data in found]
 
 
-# How much a follower's fetch brings: ``replica.fetch.min.bytes`` and ``replica.fetch.response.max.bytes``.
+# Size limits of a follower's fetch: ``replica.fetch.min.bytes`` and ``replica.fetch.response.max.bytes``.
 #
 # The first is what a leader waits for before it answers, the second what it answers at most (KIP-74, 0.10.1):
 # partitions are filled in the order of the session, whole batches as long as there is room, but the first that has
@@ -128,7 +128,7 @@ def _size(replicas: Mapping[str, Replica], data: FetchData) -> int:
     return slice_bytes(replicas[data.partition].log.lineages, data.records) if data.records.extents else 0
 
 
-# ListOffsets as a partition's leader answers it (``Partition.fetchOffsetForTimestamp``).
+# ListOffsets at a partition's leader (``Partition.fetchOffsetForTimestamp``).
 
 
 Answer = tuple[KafkaError, int, int]

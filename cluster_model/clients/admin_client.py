@@ -57,7 +57,7 @@ from cluster_model.protocol.transaction_messages import (
     WriteTxnMarkersResponse,
 )
 
-# Whom an administrator's request goes to, and which answers only mean that it was the wrong one to ask.
+# Routing of an administrator's requests: the broker to ask, and responses that mean another one must be asked.
 #
 # A request about a group or a transactional id goes to its coordinator, which any broker names
 # (``CoordinatorStrategy``); one about a partition's records or producers to its leader (``PartitionLeaderStrategy``);

@@ -6,7 +6,7 @@ from typing import Any
 from cluster_model.kernel.node_context import Alarm, Port
 from cluster_model.protocol.messages import NOBODY, MetadataRequest, MetadataResponse, PartitionState
 
-# A client that hears of the cluster late: whoever answers its metadata requests knows what was so some time ago.
+# A client with old metadata: every response to its metadata requests shows an earlier state.
 #
 # It stands for a client that asks a broker which is behind, or a proxy that keeps answers. What leaders themselves
 # say in answers to its requests (KIP-951) is as new as ever.

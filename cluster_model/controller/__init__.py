@@ -1,7 +1,7 @@
 """The control plane: who leads which partition, and how brokers learn of it.
 
-control_plane_interface: what a cluster and its brokers use of either control plane, and the view of its
-  members.
+control_plane_interface: what a cluster and its brokers use of either control plane, and the view
+  of its members.
 committed_state: the decided state of partitions, and the topics with their replicas.
 cluster_parts: disks, topics and replicas of a cluster at its first instant, from its spec.
 zookeeper_settings: settings of a ZooKeeper-mode controller; the checker needs them in both modes.

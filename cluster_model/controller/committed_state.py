@@ -36,7 +36,7 @@ from cluster_model.protocol.messages import NOBODY, PartitionState
 from cluster_model.protocol.versions import Profile
 from cluster_model.util.deterministic_math import number_of
 
-# The committed state of all partitions: what is true, whoever has heard of it.
+# The committed state of all partitions, whatever any node has learned of it.
 #
 # Whoever commits a decision tells it here (the quorum, the ZooKeeper ensemble, a step by hand), and it becomes
 # events. The checker, the views and the target selectors look here; no node ever does. How decisions come about is in

@@ -15,7 +15,7 @@ from cluster_model.observation.cluster_state import World
 from cluster_model.protocol.records import ABORT, COMMIT, PLAIN, TRANSACTIONAL, Batch
 from cluster_model.util.ranges import Range, union
 
-# What stands in a window of each replica's log besides records: markers, open transactions, holes of compaction.
+# Marks in a window of each replica's log: markers, open transactions, holes of compaction.
 #
 # For people, as :mod:`cluster_model.observation.views` is.
 
@@ -75,7 +75,7 @@ def _transactional(log: ReplicaLog, start: int, end: int) -> tuple[tuple[Range, 
     return tuple(union(control)), tuple(unfinished.values())
 
 
-# Everything that was ever written at an offset of a partition, and which replicas still hold it.
+# Every record ever written at an offset of a partition, and the replicas that still hold it.
 
 
 TRUNCATED: Final = "truncated"

@@ -16,7 +16,7 @@ from cluster_model.kernel.event_loop import Kernel, Payload
 from cluster_model.kernel.process import GIVE_UP, MESSAGE, Process
 from cluster_model.kernel.rng import BLOCK, draws
 
-# What faults do to what passes between two processes, one direction at a time; a direction without any has none.
+# Shapes: what faults do to messages between two processes, one direction at a time.
 #
 # A *shape* is what one fault does. A *trouble* is all shapes of a direction together, and what is left of them for a
 # while after they are healed: answers that are late already, connections that are broken and not known to be.

@@ -36,7 +36,7 @@ from cluster_model.kernel.link import (
 from cluster_model.kernel.process import MESSAGE, TROUBLE, Process, ProcessState
 from cluster_model.kernel.rng import Stream, Streams
 
-# Lines of limited throughput: messages go through one after the other, each for as long as its bytes take.
+# Limited throughput: messages go one after the other, each for as long as its bytes take.
 
 
 class Queued(NamedTuple):

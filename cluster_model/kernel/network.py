@@ -329,7 +329,7 @@ class Network:
         self.troubles.load(troubles)
 
 
-# Messages that are under way from one process to another, for who looks on: nothing is changed by looking.
+# Messages under way from one process to another, for observers: looking changes nothing.
 #
 # The queue of events is gone through each time, so that a message costs nothing while nobody asks.
 

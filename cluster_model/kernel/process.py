@@ -6,7 +6,7 @@ from typing import Any, Final, Protocol
 
 from cluster_model.kernel.event_loop import Kernel, Payload
 
-# A CPU that is too slow: whatever its processes handle takes time, one thing after the other.
+# A slow CPU: everything that its processes handle takes time, one thing after the other.
 #
 # Messages and timers that reach a process on it are put in a queue. Each takes the CPU for its cost, and is handled
 # at the end of that: what it sends leaves only then. Nothing is lost and nothing overtakes. Connections are the

@@ -300,7 +300,7 @@ class Lineages:
             lineage.cut(length)
 
 
-# Logs as they stood earlier, read out of the logs as they stand: nothing is copied to look into the past.
+# Logs as they were at an earlier time, read out of the current ones: nothing is copied.
 #
 # A stint's batches are only ever added to, so an earlier instant is a length. What runs on from there repeats, batch
 # by batch, what is written already, and so writes nothing; the first batch that is another one, or that goes beyond

@@ -15,7 +15,7 @@ from cluster_model.protocol.records import Batch
 from cluster_model.spec.cluster_spec import HotKey, KeySkew, OwnPartitioner
 from cluster_model.util.deterministic_math import exp2, log2, mixed, number_of, partition_for_key
 
-# Which of a number of keys a draw stands for, where some keys are drawn more often than others.
+# Key skew: the key that a draw stands for, where some keys come more often than others.
 #
 # One draw of 64 bits decides, by whole numbers alone, so that every replica finds the same key.
 

@@ -243,7 +243,7 @@ class Decisions:
         return KafkaError.NONE
 
 
-# The controller of a cluster by hand, as views and conditions ask about it: always there, always the same.
+# The controller of a hand-stepped cluster, for views and conditions: always there, always the same.
 
 
 HAND_CONTROLLER: Final = 1_000
@@ -285,7 +285,7 @@ class HandControl:
         }
 
 
-# What each broker holds and believes of a partition, as steps by hand assert and print it.
+# The state of a partition at each broker, as steps by hand assert and print it.
 
 
 def state_of(ground: Ground, query: Query, consumer: HandConsumer, partition: str) -> dict[str, dict[str, Any]]:

@@ -362,7 +362,7 @@ class HandConsumer:
         return KafkaError.NONE
 
 
-# Changes of the ISR by hand: what a leader proposes, the controller's word on it, and the answer's way back.
+# ISR changes by hand: a leader's proposal, the controller's decision, and the response's way back.
 
 
 _Key = tuple[str, int]

@@ -91,7 +91,7 @@ class Properties:
         return any(each.log != lead.log or each.epoch != lead.epoch for each in replicas)
 
 
-# Brokers have numbers, but no broker is special: states that differ by who is who count once.
+# Symmetry: states that differ only by the numbers of brokers count once.
 #
 # Each replica gets a signature that says nothing of numbers; replicas are put in the order of their signatures, and
 # only where these are equal all orders are tried, of which the least one stands for all.

@@ -11,7 +11,7 @@ from typing import Final, Literal
 from cluster_model.protocol.errors import ModelError
 from cluster_model.protocol.versions import ELR_FEATURE, PROFILE_VERSIONS, TRANSACTION_FEATURE
 
-# What is known of one of Kafka's configurations: its type, its range, and who may change it when.
+# A configuration key: its type, its range, and where it may change.
 
 
 ConfigValue = int | str | bool
@@ -78,7 +78,7 @@ MEMBER: Final = (
 """Of consumers."""
 
 
-# Configurations of where a producer sends what names no partition.
+# Configuration keys of a producer's partitioner.
 
 
 PARTITIONER_CLASS: Final = "partitioner.class"

@@ -14,7 +14,7 @@ from cluster_model.protocol.config_defs import (
 from cluster_model.protocol.errors import ModelError
 from cluster_model.protocol.versions import Profile
 
-# What a log goes by: the part of a topic's configuration that its storage follows (``LogConfig``), in model units.
+# Log settings: the part of a topic's configuration that its storage uses (``LogConfig``), in model units.
 
 
 NEVER: Final = 2**63 - 1

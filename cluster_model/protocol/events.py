@@ -1097,7 +1097,7 @@ def describe(event: Event) -> str:
     return " ".join(parts)
 
 
-# How a process ended, as ``NodeDown`` tells it; one that ends itself gives its reason there.
+# How a process ended (``NodeDown``); one that ends itself gives its reason there.
 
 
 CRASH: Final = "crash"

@@ -206,7 +206,7 @@ def codec_of(profile: Profile, name: str) -> Codec:
     return CODECS[name]
 
 
-# Batches of one replica's log that are not what was written: bits have turned on the disk, or in the page cache.
+# Damaged batches of one replica's log: bits flipped on the disk, or in the page cache.
 #
 # The checksum of such a batch no longer matches, and nobody knows until somebody reckons it: a follower before it
 # appends, a consumer before it hands out, a start that recovers. A leader sends what it has as it stands (zero copy).

@@ -2,8 +2,8 @@
 
 cluster_spec: the specs of cluster, topic, producer and group, the load of a producer (rate profile, record
   sizes, key skew), and how an application handles and commits its records.
-internal_topics: __consumer_offsets and __transaction_state, how each release makes them, and who leads which
-  group.
+internal_topics: __consumer_offsets and __transaction_state, how each release makes them, and who
+  leads which group.
 
 It builds on protocol and knows nothing of running parts.
 """

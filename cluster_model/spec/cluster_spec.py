@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 from cluster_model.protocol.configs import WRITEBACK_US
 from cluster_model.protocol.versions import ELR_FEATURE, TRANSACTION_FEATURE, Profile, with_elr, with_transactions
 
-# What an application does with the records that its consumer hands it, and when it commits them.
+# Settings of an application: how it handles its records, and when it commits them.
 
 
 AUTO: Final = "auto"
@@ -72,7 +72,7 @@ class Application:
         return (partition, first, (last - first) // self.fails + 1) if first <= last else None
 
 
-# What a producer's load looks like, as plain data already checked by whoever read it.
+# The load of a producer, as plain, checked data.
 
 
 HOUR_US: Final = 3_600_000_000

@@ -45,7 +45,7 @@ def _roots() -> tuple[int, ...]:
     return tuple(roots)
 
 
-# Numbers that look drawn but are functions of what they belong to: the same on every replica and in every run.
+# Hashes: numbers that look random but are the same on every replica and in every run.
 
 
 _MASK_64: Final = 2**64 - 1

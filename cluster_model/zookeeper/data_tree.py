@@ -287,7 +287,7 @@ def _discard(table: dict[Any, dict[str, None]], key: Any, name: str) -> None:
         del table[key]
 
 
-# What a server keeps on its disk: epochs, transaction log, and the tree as far as it is committed. Sans-IO.
+# A server's disk: epochs, transaction log, and the tree as far as it is committed. Sans-IO.
 #
 # Simplified from ``ZKDatabase`` and ``FileTxnSnapLog``: a log entry is forced to disk before it is acknowledged and
 # that takes no time; the applied tree counts as the snapshot that recovery starts from; of what is committed, the log

@@ -36,7 +36,7 @@ from cluster_model.zookeeper.messages import (
 from cluster_model.zookeeper.request_processor import Serving, Upstream
 from cluster_model.zookeeper.settings import ZkSettings
 
-# Sessions as the leader tracks them (``SessionTrackerImpl``, ``ExpiryQueue``). Sans-IO.
+# Client sessions at the leader (``SessionTrackerImpl``, ``ExpiryQueue``). Sans-IO.
 #
 # A session expires at the first multiple of the tick after its timeout has passed since the leader last heard of it,
 # so between one timeout and one timeout and a tick. Nothing ticks: a session's deadline is a number, and the leader's

@@ -254,7 +254,7 @@ class Closed(NamedTuple):
     attempt: int
 
 
-# What the servers of an ensemble say to each other (``QuorumPeer``, ``Leader``, ``Learner``).
+# Messages among the servers of an ensemble (``QuorumPeer``, ``Leader``, ``Learner``).
 
 
 class ServerState(IntEnum):

@@ -11,7 +11,7 @@ from typing import Any, Final, Literal, Protocol
 
 from cluster_model.cluster import Cluster
 
-# What somebody wants done: a playbook step and a key press become the same plain value.
+# An action: a playbook step and a key press become the same plain value.
 
 
 Verb = Literal["inject", "heal", "admin", "wire"]

@@ -83,7 +83,7 @@ def _stall(cluster: Cluster, consumer: Consumer) -> str:
     return f"{consumer.name} leaves {consumer.group} if no poll comes within {settings.max_poll_us // 1_000_000} s"
 
 
-# Who decides in a cluster now, and how many of its group a majority can spare. It looks at everything.
+# Quorums now, and how many nodes a majority can spare. It looks at everything.
 
 
 def group_of(cluster: Cluster) -> tuple[int, ...]:
@@ -115,7 +115,7 @@ def leader_of_group(cluster: Cluster) -> int:
     return leaders[0] if leaders and runs(cluster, leaders[0]) else NOBODY
 
 
-# What would come of it if nodes fell silent, or links let nothing pass: computed from the state of things.
+# The impact if nodes fall silent, or links let nothing pass: computed from the current state.
 #
 # It looks at everything and changes nothing. Only what would be different from how things are now is told, so a fault
 # is not blamed for what another one does already.

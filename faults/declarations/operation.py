@@ -400,8 +400,7 @@ def nearest_operation(name: str) -> str:
     return f"; did you mean {near[0]}?" if near else ""
 
 
-# What one key on the screen does: an operation with sensible parameters for the partition and broker under the
-# cursor.
+# Operations by one key on the screen: usual parameters for the partition and broker under the cursor.
 #
 # Like a target selector, this looks at everything: it stands for an operator who knows the cluster.
 

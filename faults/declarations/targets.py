@@ -335,7 +335,7 @@ def two_sided(fault: Fault, action: Action) -> Action:
     return replace(action, target=one, params={**action.params, OTHER_SIDE: other})
 
 
-# Whom a fault can be done to: the kinds of targets that declarations speak of.
+# Kinds of targets that declarations accept.
 
 
 def fits(accepts: str, node: int, cluster: Cluster) -> bool:

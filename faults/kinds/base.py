@@ -53,7 +53,7 @@ def noticed(cluster: Cluster, aim: Aim, what: str) -> Expectation:
     return Expectation(sentence, clients=hit(cluster, aim.nodes, led))
 
 
-# Processes that end by themselves, and are to be there again.
+# Processes that end by themselves and are started again.
 
 
 def back_again(stage: Stage, node: int) -> None:
@@ -68,7 +68,7 @@ def back_again(stage: Stage, node: int) -> None:
         lives.start_again(node)
 
 
-# What faults of applications have in common that are told to their client's books, and taken off them again.
+# Common to faults of applications: lifted from each client when the fault heals.
 
 
 class Lifted(Behaviour):

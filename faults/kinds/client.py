@@ -229,7 +229,7 @@ MEMBERSHIP_FAULTS: Final = table(
 """Faults by name."""
 
 
-# Acknowledgements that never come.
+# Lost acknowledgements.
 
 
 LOOKS_US: Final = 100 * MS
@@ -305,7 +305,7 @@ LOST_ACK_FAULTS: Final = table(
 """Faults by name."""
 
 
-# Handlers that throw.
+# Failing handlers.
 
 
 _FATE: Final = {
@@ -399,7 +399,7 @@ HANDLER_FAULTS: Final = table(
 """Faults by name."""
 
 
-# Load that is not as usual: more or fewer records, or most of them with one key.
+# Load: more or fewer records, or most of them with one key.
 
 
 class Rate(Lifted):
@@ -550,7 +550,7 @@ LOAD_FAULTS: Final = table(
 """Faults by name."""
 
 
-# Applications that read too slowly, or not at all: consumer lag.
+# Slow processing: applications that read too slowly or not at all, and lag.
 
 
 class SlowProcessing(Lifted):
@@ -661,7 +661,7 @@ PROCESSING_FAULTS: Final = table(
 """Faults by name."""
 
 
-# Applications that are slow to call their client.
+# Poll stalls: applications that are slow to call their client.
 
 
 class PollStall(Lifted):
@@ -700,7 +700,7 @@ POLL_STALL_FAULTS: Final = table(
 """Faults by name."""
 
 
-# Two processes that write in transactions under one id.
+# Zombie producers: two processes with one transactional id.
 
 
 class ZombieProducer(Behaviour):

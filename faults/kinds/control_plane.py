@@ -163,7 +163,7 @@ CLOCK_FAULTS: Final = table(
 """Faults by name."""
 
 
-# Sessions that end before their time, and controllers that lose their office.
+# Expired sessions, and controllers that lose their role.
 
 
 def _refuse_without_decider(cluster: Cluster) -> None:
@@ -269,7 +269,7 @@ CONTROLLER_FAULTS: Final = table(
 """Faults by name."""
 
 
-# Replicas that lag: the threads that fetch for them are busy.
+# Slow followers: their fetcher threads are busy.
 
 
 class SlowFollower(Behaviour):
@@ -365,7 +365,7 @@ SLOW_FOLLOWER_FAULTS: Final = table(
 """Faults by name."""
 
 
-# A quorum, or an ensemble, that has no majority any more.
+# A quorum or an ensemble without a majority.
 
 
 CRASH: Final = "crash"
@@ -485,7 +485,7 @@ QUORUM_FAULTS: Final = table(
 """Faults by name."""
 
 
-# Metadata that arrives late, or not at all, while everything else goes on.
+# Stale metadata: late or withheld, while everything else continues.
 
 
 ALL: Final = "all"

@@ -193,7 +193,7 @@ CORRUPTION_FAULTS: Final = table(
 """Faults by name."""
 
 
-# Disks that refuse: full, read-only, or gone. A broker has one log directory, so the first failure is its end.
+# Broken disks: full, read-only, or gone. A broker has one log directory, so the first failure is its end.
 
 
 class BrokenDisk(Behaviour):
@@ -317,7 +317,7 @@ BROKEN_DISK_FAULTS: Final = table(
 """Faults by name."""
 
 
-# Disks that take their time.
+# Slow disks.
 
 
 _SAMPLE: Final = 16_384

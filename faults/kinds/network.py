@@ -165,7 +165,7 @@ CONNECTION_FAULTS: Final = table(
 """Faults by name."""
 
 
-# Responses that come late, or twice, while requests arrive as ever.
+# Late or double responses, while requests arrive as usual.
 
 
 RESPONSE_PEERS: Final = Param(
@@ -259,7 +259,7 @@ RESPONSE_FAULTS: Final = table(
 """Faults by name."""
 
 
-# Messages that take longer.
+# Lag: latency and jitter.
 
 
 class Lag(Behaviour):
@@ -319,7 +319,7 @@ LAG_FAULTS: Final = table(
 """Faults by name."""
 
 
-# Links and network cards that carry so much a second.
+# Bandwidth: limits of links and network cards.
 
 
 _MEGABIT: Final = 125_000
@@ -387,7 +387,7 @@ BANDWIDTH_FAULTS: Final = table(
 """Faults by name."""
 
 
-# Links that lose packets.
+# Packet loss.
 
 
 class Loss(Shaping):

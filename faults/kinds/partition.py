@@ -25,7 +25,7 @@ from faults.declarations.fault import (
 from faults.declarations.impact import severance
 from faults.declarations.targets import DIRECTION, TARGETS, between, links_of
 
-# Links that let nothing pass.
+# Cut links.
 
 
 HEALED: Final = "what still waits arrives, in order, after a retransmission timeout of 200 ms"
@@ -295,7 +295,7 @@ DIVISION_FAULTS: Final = table(
 """Faults by name."""
 
 
-# Links that come and go.
+# Flapping links.
 
 
 _DOWN: Final = "down"

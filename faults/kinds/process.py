@@ -291,7 +291,7 @@ STOP_FAULTS: Final = table(
 """Faults by name."""
 
 
-# Processes that end and start again by themselves after a while, as a supervisor or a deployment has it.
+# Processes that end and start again after a while, as a supervisor or a deployment does it.
 
 
 LOOK_US: Final = 100 * MS
@@ -376,7 +376,7 @@ BOUNCE_FAULTS: Final = table(
 """Faults by name."""
 
 
-# Pauses one after the other: a process that stands still again and again.
+# Pause trains: pauses one after the other.
 
 
 Train = tuple[int, int, bool, int]
@@ -472,7 +472,7 @@ PAUSE_TRAIN_FAULTS: Final = table(
 """Faults by name."""
 
 
-# Processes that get too little of a CPU.
+# Slow CPUs.
 
 
 class SlowCpu(Behaviour):
@@ -536,7 +536,7 @@ SLOW_CPU_FAULTS: Final = table(
 """Faults by name."""
 
 
-# Processes that run out of heap.
+# Heaps that run out.
 
 
 ROUNDS: Final = 10

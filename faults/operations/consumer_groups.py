@@ -51,7 +51,7 @@ from faults.declarations.fault import FaultError
 from faults.operations.base import Hands, Job, Procedure, verdict
 from faults.operations.reassignment import PlanError, states_of
 
-# What the operations on groups have in common: ask for many offsets at once, and tell a table line by line.
+# Common to operations on groups: many offsets in one request, and tables printed line by line.
 
 
 ANY_EPOCH = -1

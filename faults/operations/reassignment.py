@@ -22,7 +22,7 @@ from faults.declarations.fault import FaultError
 from faults.declarations.operation import POLL_US
 from faults.operations.base import Hands, Job, Procedure, altered, joined, verdict
 
-# Where replicas are to go, worked out from what a broker's metadata told: pure functions.
+# Plans: where replicas are to go, from a broker's metadata. Pure functions.
 
 
 Plan = dict[str, tuple[int, ...]]

@@ -248,7 +248,7 @@ def _describe_member(call: Call, member: DescribedConsumer) -> dict[str, Any]:
     }
 
 
-# What consumers say to each other in a group (``ConsumerProtocol``): handed on as it is, read only for its topics.
+# The embedded protocol of consumers (``ConsumerProtocol``): passed on as it is, read only for its topics.
 
 
 WIRE: Final = "wire:"

@@ -27,7 +27,7 @@ from gateway.protocol.codec import RequestError
 from gateway.protocol.context import Ask, Call, Flow, ask, by_topic, ms, split, topic_id_in, topic_named
 from gateway.protocol.record_batches import BatchError, Head, bytes_of, read_head
 
-# Who leads instead, in a refusal of Produce or Fetch, and where that broker listens (KIP-951).
+# The current leader in a refusal of Produce or Fetch, and where that broker listens (KIP-951).
 #
 # Only versions that have room for the addresses tell: ``KafkaApis.handleProduceRequest`` from 10 on,
 # ``handleFetchRequest`` from 16 on, though the leader's field is in Fetch since 12. A client that heard of a leader

@@ -2,8 +2,8 @@
 
 codec: requests and responses as bytes, by the message classes of `kio`.
 api_versions: which APIs and features are offered, in which versions, by the release that the cluster runs.
-record_batches: record batches as bytes (message format 2), of real clients and of the simulation's own
-  producers.
+record_batches: record batches as bytes (message format 2), of real clients and of the
+  simulation's own producers.
 context: what a handler works with: the cluster, where brokers listen, topic ids, and the call itself.
 
 Builds on `cluster_model`, and on `playbooks.model` for what a record holds. It opens no socket.

@@ -3,8 +3,8 @@
 errors: ReportError (the caller can fix it) and JobError (Spark failed), and what the JVM's exceptions say.
 jvm: finds a Java that Spark can run on, and the ahead-of-time cache files of that JVM.
 master: checks a master URL before Spark does, connects to a Spark Connect server, and guards Ctrl-C meanwhile.
-session: the only place that starts and stops Spark; its working directories, and a watch over missing
-  executors.
+session: the only place that starts and stops Spark; its working directories, and a watch
+  over missing executors.
 hadoop_fs: paths on HDFS or an object store, read through Spark's Hadoop file systems.
 
 It knows no sessions and no tables, and imports PySpark only where Spark is started.

@@ -1,7 +1,7 @@
 """The session behind the screen: what moves it, and what is asked of it.
 
-session_controller: the only place that moves the model, a slice of work a frame; branches, companion,
-  scrubbing.
+session_controller: the only place that moves the model, a slice of work a frame;
+  branches, companion, scrubbing.
 background_tasks: questions, explanations and exports in processes of their own; evidence for a finding's page.
 settings_changes: a setting changed at once, kept in the user's file, and undone.
 destination: what is to be opened next (welcome page, playbook or session), and how a session was left.

@@ -19,7 +19,7 @@ from cluster_model.protocol.messages import (
 )
 from cluster_model.protocol.records import EpochEntry, Slice, as_stored
 
-# Whether a log parts from the one that a fetch goes on from (``Partition.readRecords``; KIP-595, Fetch 12).
+# Divergence of a follower's log, found by a fetch (``Partition.readRecords``; KIP-595, Fetch 12).
 
 
 UNKNOWN: Final[EpochEntry] = (UNDEFINED, UNDEFINED)
@@ -63,7 +63,7 @@ def rack_aware(rack: str, leader: ReplicaView, followers: Iterable[ReplicaView])
     return best.broker
 
 
-# Consumers that read from followers (KIP-392, 2.4): who is sent where, and what a follower serves.
+# Consumers that read from followers (KIP-392, 2.4): the preferred read replica, and what a follower serves.
 #
 # A leader sends a consumer that told its rack to an in-sync follower of that rack, if it has a selector for it. Any
 # follower serves consumers from then on, sent or not: up to its own high watermark, which is behind its leader's.

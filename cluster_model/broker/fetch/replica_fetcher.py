@@ -30,7 +30,7 @@ from cluster_model.protocol.messages import (
 from cluster_model.protocol.records import Slice
 from cluster_model.protocol.versions import Profile
 
-# Replica fetcher threads that are busy: each answer is handled some time after it came.
+# Busy replica fetcher threads: each response is handled some time after it arrived.
 #
 # There are too few of them (``num.replica.fetchers``) for what they carry, or too little of a processor for each. A
 # thread asks again only when it is done with an answer, so all that it fetches comes so much later.
@@ -491,7 +491,7 @@ class Fetcher:
         self._session.load(session)
 
 
-# All fetchers of a broker: which leader is fetched from by which of them (``ReplicaFetcherManager``).
+# All fetchers of a broker, by leader and fetcher id (``ReplicaFetcherManager``).
 
 
 class Fetchers:

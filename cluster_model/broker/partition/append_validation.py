@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from cluster_model.broker.partition.partition import Leadership
 
 
-# What a leader says of batches with a producer id: idempotent ones, those of transactions, and markers (KIP-98).
+# Checks of batches with a producer id: idempotent, transactional, and markers (KIP-98).
 
 
 _TAKEN = (KafkaError.NONE, -1)

@@ -17,7 +17,7 @@ from cluster_model.kernel.long_poll import Exchange
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.messages import CONSUMER, FetchPartition, FetchRequest, FetchResponse
 
-# The fetch sessions that a broker keeps, and whose turn it is to lose one (``FetchSessionCache``, KIP-227, 1.1).
+# The cache of fetch sessions of a broker, and its eviction (``FetchSessionCache``, KIP-227, 1.1).
 #
 # A full fetch asks for a session; its answer names one, or 0 where there is no room. Later fetches name it with a
 # number that rises by one each time. Who names a session that is gone, or another number, is told so and starts again
@@ -387,7 +387,7 @@ _NONE: list[FetchSession] = []
 """Nobody watches."""
 
 
-# What a fetcher or a consumer remembers of its fetch session at one broker (``FetchSessionHandler``, KIP-227).
+# The fetching side of a fetch session (``FetchSessionHandler``, KIP-227).
 
 
 class SessionHandle:

@@ -64,7 +64,7 @@ from cluster_model.protocol.messages import (
 from cluster_model.protocol.records import UNTOLD, Batch, Damages, Swept, up_to
 from cluster_model.protocol.versions import Profile
 
-# What a replica reports when a produce that waited for the high watermark is settled.
+# Produce requests that waited for the high watermark and are complete.
 
 
 class Completed(NamedTuple):

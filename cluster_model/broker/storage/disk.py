@@ -93,8 +93,7 @@ class Disk:
         self.broken = dict(broken)
 
 
-# A disk that says that it has written and has not: a write cache without a battery, a hypervisor that ignores
-# flushes.
+# A disk that confirms writes and loses them: a write cache without a battery, a hypervisor that ignores flushes.
 #
 # Kafka cannot tell. It flushes, moves its recovery point, writes its checkpoints, and a process that is killed finds
 # all of it: the machine has it. Only when the power goes is the disk what it was when the lying began, logs,

@@ -18,7 +18,7 @@ from cluster_model.protocol.events import BatchDamaged, CorruptBatchFound, Event
 from cluster_model.protocol.records import CORRUPT_BATCH, LENGTH, Batch, Damage, with_damage
 from cluster_model.util.ranges import Range, subtract
 
-# What damage does to a replica that has it: which batch is struck, where recovery cuts, what the cleaner cannot do.
+# Damaged batches of a replica: which batch, where recovery truncates, what the cleaner cannot do.
 
 
 BEFORE_HW = -1
@@ -67,7 +67,7 @@ def stops_cleaner(replica: Replica, end: int) -> int:
     return next((each.start for each in replica.damages if each.kind == LENGTH and each.start < end), -1)
 
 
-# The cleaner thread of one broker: which of its compacted logs is cleaned when (``LogCleaner``).
+# The cleaner thread of one broker, which cleans compacted logs in turn (``LogCleaner``).
 #
 # The dirtiest log goes first. A pass takes effect at once, and the next one begins after the time that reading its
 # segments takes; when nothing is worth cleaning, the thread rests for ``log.cleaner.backoff.ms``. It also applies

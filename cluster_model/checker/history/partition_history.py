@@ -27,7 +27,7 @@ from cluster_model.protocol.events import (
 )
 from cluster_model.util.ranges import Range, subtract
 
-# What stood when acknowledged records went missing: kept for as long as they are, to tell the cause from.
+# The state in which acknowledged records went missing, kept to find the cause.
 #
 # A :class:`Witness` stands for consecutive records of one leader stint that went missing by one event. It is
 # forgotten when the leader's log has them all again.

@@ -167,7 +167,7 @@ class Excuses:
         self._covered, self._crashed, self._wounded = map(dict, saved)
 
 
-# What a property promises, by whom, and since when: what the registry, the manual and a violation say about it.
+# The description of a property: what it promises, which releases do, and since when.
 
 
 LOSSY: Final = "lossy"
@@ -259,7 +259,7 @@ LOSSY_MENDS: Final = (
 that the same controller remembers, and an ISR that only the very process joins which fetched."""
 
 
-# What every property stands on: the world, who is registered, what excuses a loss, and where violations go.
+# What every property works with: the cluster state, registered brokers, excuses for losses, and violations.
 
 
 BY_HAND: Final = "known for steps by hand: a replica may lead that lost its log, as no controller would have it"

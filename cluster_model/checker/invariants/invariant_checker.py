@@ -28,7 +28,7 @@ from cluster_model.protocol.events import (
 )
 from cluster_model.protocol.messages import PartitionState
 
-# A HW that rises as ever, told at a glance: nearly all do, and then no property has anything to look at.
+# A fast path for a HW that rises as usual: nearly all do, and then no property has anything to check.
 
 
 class Glance:
@@ -74,7 +74,7 @@ class Glance:
         return True
 
 
-# All safety properties, in the order in which the manual tells of them.
+# All safety properties, in the order of the manual.
 
 
 PROPERTIES: Final[tuple[type[Property], ...]] = (

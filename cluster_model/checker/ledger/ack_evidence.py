@@ -152,7 +152,7 @@ def _loaded(saved: tuple[Any, ...]) -> dict[int, RangeSet]:
     return table
 
 
-# What has been committed: records below the high watermark of a broker that led, so that a consumer could read them.
+# Committed records: below the high watermark of a leader, so that a consumer could read them.
 #
 # It does not matter whether the controller had meanwhile chosen another leader: whoever had not heard of it, broker
 # and consumer, served and read up to that broker's high watermark (``Partition.readRecords``), and what acks=all
@@ -221,7 +221,7 @@ class Exposed:
         self._stands = dict(saved)
 
 
-# Which ISR stood behind each acknowledgement: one entry while the ISR stays, however many records.
+# The ISR behind each acknowledgement: one entry while the ISR stays, however many records.
 
 
 Vouching = tuple[int, int, tuple[int, ...]]

@@ -207,7 +207,7 @@ class ReaderEvents:
                 self._handed[key][stint] = Spans.loaded(ranges)
 
 
-# What each group's applications were handed: once, again, or not at all, offset by offset.
+# What each group's applications read: once, again, or not at all, offset by offset.
 #
 # Only hand-outs count, not commits: that is what an application knows of. Offsets that nobody is ever handed, such as
 # those that compaction has emptied, look as if they had been passed over; markers of transactions do not. What an

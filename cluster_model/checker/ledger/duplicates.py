@@ -233,7 +233,7 @@ def _common(one: Range, other: Range) -> Iterator[Range]:
         yield low, high
 
 
-# What producers had to send again, and why: kept where it put records into a log twice, or behind later ones.
+# Retries of producers and their reasons: kept where a retry duplicated or reordered records.
 #
 # An append that does not go beyond its client's highest number so far may be one or the other. What the client was
 # last told of those records is noted with it: a run of such appends that one refusal led to is one entry.

@@ -44,7 +44,7 @@ from cluster_model.protocol.events import (
 from cluster_model.protocol.records import CORRUPT_BATCH
 from cluster_model.util.ranges import Range, length, subtract, union
 
-# Why acknowledged records are gone, in one plain sentence: who vouched for them, and what dropped them.
+# Why acknowledged records are gone, in one sentence: the ISR that had them, and what dropped them.
 
 
 @dataclass(frozen=True, slots=True)

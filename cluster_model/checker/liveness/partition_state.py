@@ -160,7 +160,7 @@ def never_told(sight: Sight, replica: Replica) -> str:
     )
 
 
-# What is owed now, as a property sees it: from when on it counts is the conductor's to say.
+# A pending obligation, as a property finds it; the liveness checker decides from when on it counts.
 
 
 class Owed(NamedTuple):

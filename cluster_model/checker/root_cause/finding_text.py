@@ -16,7 +16,7 @@ from cluster_model.checker.root_cause.findings import (
     Place,
 )
 
-# Words and small parts that all findings are told with.
+# Words and small parts of the text of all findings.
 
 
 PROMISE: Final = "records_acked"

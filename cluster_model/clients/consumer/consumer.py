@@ -40,7 +40,7 @@ from cluster_model.protocol.versions import Profile
 from cluster_model.spec.cluster_spec import ASYNC_RETRY, Application, Failing
 from cluster_model.spec.internal_topics import INTERNAL
 
-# How a consumer comes to be a member of a group: what it subscribes to, and by which protocol.
+# How a consumer joins a group: its subscription and its protocol.
 
 
 def coordination_of(
@@ -77,7 +77,7 @@ def coordination_of(
     return Coordination(port, named, profile, settings, metadata, positions, subscription, rack, emit)
 
 
-# Where the thread of a consumer's application is.
+# States of the thread of a consumer's application.
 
 
 POLLING: Final = 0

@@ -222,7 +222,7 @@ class ModernMember:
         ) = saved  # fmt: skip
 
 
-# What a consumer does about its group by the consumer protocol (``AsyncKafkaConsumer``, KIP-848).
+# A consumer in its group by the consumer protocol (``AsyncKafkaConsumer``, KIP-848).
 #
 # A thread in the background sends the heartbeats. In polls the application takes up what the member is to have: its
 # positions are committed if they are automatically, what is to go is given up, what is to come is taken, and then the

@@ -36,7 +36,7 @@ from cluster_model.protocol.group_messages import (
 )
 from cluster_model.protocol.versions import Profile
 
-# What a member's application hears: of partitions that come and go, and of commits.
+# Callbacks of a member's application: assigned and revoked partitions, and commits.
 
 
 Told = type[PartitionsAssigned] | type[PartitionsRevoked] | type[PartitionsLost]
@@ -88,7 +88,7 @@ class Telling:
         self._committed = dict(saved)
 
 
-# What a member does about its group whatever protocol it goes by: its commits, its end, answers that never come.
+# A member in its group, whatever its protocol: its commits, its end, responses that never come.
 
 
 CLOSE_US: Final = 30_000_000

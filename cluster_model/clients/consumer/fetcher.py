@@ -29,7 +29,7 @@ from cluster_model.protocol.messages import (
 from cluster_model.protocol.records import ABORT, TRANSACTIONAL, Slice, readable
 from cluster_model.protocol.versions import Profile
 
-# What of a fetch's answer an application gets to see (``CompletedFetch.nextFetchedRecord``, KIP-98).
+# Records of a fetch response that the application may see (``CompletedFetch.nextFetchedRecord``, KIP-98).
 #
 # Markers never reach it. A consumer that reads committed data only also leaves out what was aborted: the broker sends
 # it all the same, and says which transactions those are.
@@ -78,7 +78,7 @@ def _ranges(lineages: Lineages, records: Slice, aborted: Sequence[tuple[int, int
             yield from [(start, end)] if cleaned is None else cleaned.left(start, end)
 
 
-# The replicas that leaders have sent a consumer to, each for a while (``SubscriptionState.preferredReadReplica``).
+# Preferred read replicas and their leases (``SubscriptionState.preferredReadReplica``).
 
 
 class PreferredReplicas:

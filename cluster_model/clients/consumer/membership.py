@@ -30,7 +30,7 @@ from cluster_model.protocol.group_messages import (
     SyncGroupResponse,
 )
 
-# What a group's leader does with the members it is told of (``ConsumerCoordinator.onLeaderElected``).
+# The assignment by a group's leader (``ConsumerCoordinator.onLeaderElected``).
 
 
 Racks = dict[TopicPartition, tuple[str, ...]]

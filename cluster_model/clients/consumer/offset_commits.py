@@ -22,7 +22,7 @@ from cluster_model.protocol.group_messages import (
 )
 from cluster_model.protocol.versions import Profile
 
-# Who commits: what commits have to know of a member, whatever protocol it goes by.
+# What commits need of a member, whatever its protocol.
 
 
 class Committer(Protocol):

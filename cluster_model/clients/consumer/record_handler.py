@@ -123,7 +123,7 @@ class DeadLetters:
         self.producer.load(producer)
 
 
-# What an application has been handed and has not processed yet: in its poll loop, or queued for another thread.
+# Records that an application fetched and has not processed: in its poll loop, or queued for another thread.
 
 
 Left = tuple[str, int, int]

@@ -15,7 +15,7 @@ from cluster_model.kernel.event_loop import Payload
 from cluster_model.protocol.messages import Message
 from cluster_model.spec.cluster_spec import ProducerSpec, TransactionPlan
 
-# A producer that the application of a consumer has beside it: it sends when it is asked to, and goes by no time.
+# A producer beside a consumer's application: it sends when it is asked to, without timers of its own.
 
 
 class DrivenProducer(Producer):

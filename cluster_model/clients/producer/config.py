@@ -20,7 +20,7 @@ from cluster_model.protocol.errors import ConfigConflictError
 from cluster_model.protocol.records import Codec, codec_of
 from cluster_model.protocol.versions import Profile, Version, parse_version
 
-# How old a client is: what changed from one release of Kafka's own clients to the next, in one table.
+# Client releases: what changed from one release of Kafka's own clients to the next, in one table.
 #
 # A client is as old as the cluster unless its configuration says ``client.version``. A release line stands for its
 # last patch; of 3.0 and 3.1 the first patches can be named too, for they had a defect of their own (KAFKA-13598).

@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple, Protocol
 from cluster_model.kernel.rng import Stream
 from cluster_model.util.deterministic_math import partition_for_key
 
-# What a producer tells a partitioner, and what it may ask (``Partitioner``, ``BuiltInPartitioner``).
+# The interface of a partitioner (``Partitioner``, ``BuiltInPartitioner``).
 #
 # A partitioner serves one topic of one producer. It sends nothing and knows no time: what is random in it comes from
 # the stream that it is made with.
@@ -77,7 +77,7 @@ class Rule:
         """Nothing."""
 
 
-# How full a producer's queues are, as odds for the next draw (KIP-794, ``BuiltInPartitioner``).
+# Odds of partitions by the length of their queues (KIP-794, ``BuiltInPartitioner``).
 
 
 class LoadTable(NamedTuple):
@@ -151,7 +151,7 @@ class Latencies:
         self._seen = dict(saved)
 
 
-# Turn and turn about: what a producer did with records without a key up to 2.3, and a class of later ones.
+# Round robin: records without a key up to 2.3, and a partitioner class of later releases.
 
 
 def turn(counter: int, topic: Topic) -> int:
@@ -229,7 +229,7 @@ class RoundRobinPartitioner(Rule):
         (self._counter,) = saved
 
 
-# One partition until its batch is done with: the default from 2.4 to 3.2 (KIP-480, ``StickyPartitionCache``).
+# Sticky: one partition until its batch is done, the default from 2.4 to 3.2 (KIP-480, ``StickyPartitionCache``).
 #
 # A new partition is drawn when a record needs a new batch. Without ``linger.ms`` a slow broker's batches stay open
 # longest, so that it gets the most: what KIP-794 mended.
@@ -281,7 +281,7 @@ class StickyPartitioner(Rule):
         (self._stuck_to,) = saved
 
 
-# One partition for a batch's worth of bytes, then another: the default since 3.3 (KIP-794, ``BuiltInPartitioner``).
+# Uniform sticky: one partition for ``batch.size`` bytes, the default since 3.3 (KIP-794, ``BuiltInPartitioner``).
 
 
 class UniformPartitioner(Rule):

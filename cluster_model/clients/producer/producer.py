@@ -35,7 +35,7 @@ from cluster_model.protocol.messages import (
 )
 from cluster_model.spec.cluster_spec import Interceptor, ProducerSpec
 
-# What comes before a record has a partition: interceptors, whose errors nobody hears of, and the serializer.
+# Before a record has a partition: interceptors, whose errors are only logged, and the serializer.
 #
 # Interceptors (KIP-42) run one after the other, each on what the one before it made of the record. What one throws is
 # logged and ignored, and the next gets the record as it was before. What a serializer throws goes to the caller of
@@ -141,7 +141,7 @@ class Ending:
         self.flushing, self.closing, self.closed = saved
 
 
-# How a producer's life goes: it begins, flushes, stops, is closed, or is killed and followed by another process.
+# The life of a producer: start, flushes, stop, close, or a kill and a new process.
 
 
 STOP: Final = "stop"

@@ -310,7 +310,7 @@ class Accumulator:
             line.drained = [known.get(number) or under_way[line.name, number] for number in drained]
 
 
-# When a producer gives a batch up for want of time.
+# Expiry of batches.
 #
 # Since 2.1 (KIP-91) a batch has ``delivery.timeout.ms`` from its creation, wherever it is. Before, from 0.9 on
 # (KIP-19), ``request.timeout.ms`` bounded the wait in the queue alone, each time anew, and ``retries`` bounded the

@@ -476,7 +476,7 @@ class IdRequest:
         self._alarm.load(alarm)
 
 
-# How a transactional producer numbers its batches: nothing is sent outside of a transaction, and no gap is healed.
+# Sequences of a transactional producer: nothing is sent outside of a transaction, and no gap is healed.
 #
 # What an idempotent producer would go on after by itself, with a new epoch, costs a transactional one its
 # transaction.
@@ -541,7 +541,7 @@ class TransactionalSequences(Sequences):
         self.unsettled = bool(self._unresolved)
 
 
-# The way of a transactional producer's requests to its coordinators, and of their answers back to its manager.
+# Requests of a transactional producer to its coordinators, and their responses to its manager.
 
 
 TIMER: Final = "transaction request"

@@ -41,7 +41,7 @@ from cluster_model.protocol.records import TRANSACTIONAL
 from cluster_model.protocol.versions import Profile
 from cluster_model.spec.cluster_spec import TransactionPlan
 
-# What became of a transactional producer's records: nothing is promised before the commit.
+# Outcomes of a transactional producer's records: nothing is promised before the commit.
 #
 # A batch that its leader has acknowledged waits for the transaction's end. With the commit its records are *acked*,
 # with the abort *aborted*; where nobody can tell which it was, they are *unknown*. What certainly was not written is
@@ -390,7 +390,7 @@ def _nothing(_wanted: str) -> None:
     """Nobody wants to know."""
 
 
-# The I/O thread of a transactional producer: its coordinator is heard first (``Sender.runOnce``).
+# The I/O thread of a transactional producer: requests to its coordinator go first (``Sender.runOnce``).
 
 
 class _NoRequest(IdRequest):

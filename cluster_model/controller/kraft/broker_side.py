@@ -38,7 +38,7 @@ from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.messages import AlterPartitionRequest, AlterPartitionResponse
 from cluster_model.protocol.versions import Profile
 
-# A broker's life as it tells the controller (``BrokerLifecycleManager``): registration, heartbeats, shutdown.
+# A broker's lifecycle (``BrokerLifecycleManager``): registration, heartbeats, shutdown.
 #
 # It never fences itself. While no controller answers it serves on in its last known role, and goes on asking.
 

@@ -116,7 +116,7 @@ class ControllerNode:
         self.controller.load(controller)
 
 
-# What a KRaft cluster has decided, told to whoever may know everything: as soon as a quorum node sees it committed.
+# What a KRaft cluster has committed, for omniscient observers: as soon as a quorum node sees it.
 
 
 class Truth:

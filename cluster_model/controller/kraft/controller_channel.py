@@ -131,7 +131,7 @@ class ControllerChannel:
         self._alarm.load(alarm)
 
 
-# What the leaders on one broker propose, brought to the controller (``AlterPartitionManager``, KIP-497).
+# ISR changes proposed by the leaders on one broker (``AlterPartitionManager``, KIP-497).
 #
 # One request is under way at a time, with everything that waits; what comes meanwhile goes with the next. No proposal
 # is given up: it is repeated until it is answered.
@@ -219,7 +219,7 @@ class AlterPartitionManager:
         self.channel.load(channel)
 
 
-# A broker hands administrators' requests on to the active controller, and its answers back (``ForwardingManager``).
+# Administrators' requests forwarded to the active controller (``ForwardingManager``).
 
 
 class Forwarding:

@@ -276,7 +276,7 @@ class MetadataImage:
         self._saved = saved
 
 
-# A broker's replay of the metadata log, and what it makes of it (``MetadataLoader``, ``BrokerMetadataPublisher``).
+# A broker's replay of the metadata log (``MetadataLoader``, ``BrokerMetadataPublisher``).
 #
 # Committed records come batch by batch. Until the broker has loaded its logs they only change the image; then it
 # takes all of it at once, and from there on each batch's delta: each broker at its own time, so that brokers disagree

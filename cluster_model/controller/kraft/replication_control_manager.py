@@ -471,7 +471,7 @@ class ReplicationControl:
         return records
 
 
-# What an administrator asks for partitions: reassignments (KIP-455) and elections (KIP-460). Sans-IO.
+# Requested changes of partitions: reassignments (KIP-455) and elections (KIP-460). Sans-IO.
 
 
 _BY = "reassignment"

@@ -28,7 +28,7 @@ FETCH_WAIT_US: Final = 500 * MS
 """How long a leader parks a fetch (``KafkaRaftClient.MAX_FETCH_WAIT_MS``)."""
 
 
-# Who can be asked now: one request at a time to each peer, and pauses after failures (``RequestManager``).
+# Connections to peers: one request at a time to each, and pauses after failures (``RequestManager``).
 
 
 class Connection(NamedTuple):
@@ -98,7 +98,7 @@ class Connections:
         self._peers = {peer: Connection(*known) for peer, known in saved}
 
 
-# A voter that stands: who was asked and said what, and how long to hold back after a failure.
+# A candidate: votes asked for and received, and the back-off after a failure.
 
 
 _BACKOFF_US: Final = 100_000
@@ -165,7 +165,7 @@ def successor_backoff_us(position: int, successors: int, config: QuorumConfig) -
     return min(config.backoff_max_us, (config.backoff_max_us >> (successors - 1)) << (position - 1))
 
 
-# What only a leader knows: how far each voter is, what waits to be written, who has heard of it (``LeaderState``).
+# State of a leader: offsets of voters, pending writes, acknowledgements of its epoch (``LeaderState``).
 
 
 NEVER = 1 << 62
@@ -604,7 +604,7 @@ class RaftNode:
         self.out.clear()
 
 
-# Fetches of the metadata log: what a leader answers, and what a follower or observer makes of it (KIP-595).
+# Fetches of the metadata log, at the leader and at followers and observers (KIP-595).
 
 
 def question(node: RaftNode, correlation: int, high_watermark: int) -> QuorumFetchRequest:
@@ -671,7 +671,7 @@ def fetched(node: RaftNode, source: int, response: QuorumFetchResponse, now: int
     return True
 
 
-# How a node answers the messages of elections, and what it makes of the answers (KIP-595, KIP-996).
+# Messages of elections and their responses (KIP-595, KIP-996).
 
 
 _Answer = VoteResponse | BeginQuorumEpochResponse | EndQuorumEpochResponse

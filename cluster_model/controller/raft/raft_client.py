@@ -38,7 +38,7 @@ from cluster_model.kernel.node_context import LateAlarm, Port
 from cluster_model.kernel.rng import Stream
 from cluster_model.protocol.messages import NOBODY
 
-# The quorum as its users see it: a log to append to while leading, and what of it is committed.
+# The quorum as its users see it: a log to append to while leading, and its committed part.
 
 
 class MetadataListener(Protocol):
@@ -91,7 +91,7 @@ class MetadataLog(Protocol):
         """Clean shutdown: a leader says goodbye (EndQuorumEpoch), and the first successor stands at once."""
 
 
-# Fetches that wait at a leader, one per asker, each on a standing exchange (``fetchPurgatory``).
+# Delayed fetches at a leader, one for each fetching node, on a standing exchange (``fetchPurgatory``).
 #
 # A fetch is answered when the leader's log grows, when its leadership ends, or when it has waited for its time; a
 # newer HW alone wakes nobody. Where an asker has every record and knows the HW, its exchange may sleep.
@@ -286,7 +286,7 @@ class Parking:
             self._session(state[0]).load(state)
 
 
-# The standing fetch of a voter or an observer: whom it asks, and when again (``KafkaRaftClient.pollFollower``).
+# The standing fetch of a voter or an observer (``KafkaRaftClient.pollFollower``).
 #
 # A voter asks the leader it knows. An observer that knows none, or whose leader is silent or gone, asks any voter,
 # and learns from the refusal who leads.

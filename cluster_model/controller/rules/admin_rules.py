@@ -135,7 +135,7 @@ def _nobody(*, unclean: bool) -> KafkaError:
     return KafkaError.ELIGIBLE_LEADERS_NOT_AVAILABLE if unclean else KafkaError.PREFERRED_LEADER_NOT_AVAILABLE
 
 
-# Which leaderships go back to their preferred replicas, and when (``auto.leader.rebalance.enable``). Pure.
+# The leader rebalance to preferred replicas (``auto.leader.rebalance.enable``). Pure.
 
 
 MOST_ELECTIONS: Final = 1_000

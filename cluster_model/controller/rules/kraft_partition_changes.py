@@ -154,7 +154,7 @@ def _changed(state: PartitionState, target: _Target, profile: Profile, by: str, 
     return Change(found._replace(leader_epoch=epoch, partition_epoch=partition_epoch), why, clean=not target.unclean)
 
 
-# What a KRaft controller makes of an event for one partition (``ReplicationControlManager``).
+# Changes of one partition after an event (``ReplicationControlManager``).
 
 
 def broker_gone(

@@ -1,8 +1,8 @@
 """The control plane of ZooKeeper mode: a KafkaController in every broker.
 
 control_plane: the ensemble and the brokers of a cluster, formed at its first instant.
-kafka_controller: election, broker and topic changes, preferred leaders; state_machines: partitions and
-  replicas.
+kafka_controller: election, broker and topic changes, preferred leaders; state_machines:
+  partitions and replicas.
 reassignment and topic_deletion: the two long procedures.
 controller_context, controller_work, controller_event_queue: the controller's state, tools and thread.
 controller_channels: requests to brokers; controller_requests: how a broker handles them; messages: both.

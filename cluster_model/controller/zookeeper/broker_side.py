@@ -76,7 +76,7 @@ from cluster_model.zookeeper.messages import (
     ZkError,
 )
 
-# A broker's own errands in ZooKeeper: to register, to learn configurations, to find the controller.
+# A broker's own tasks in ZooKeeper: to register, to read configurations, to find the controller.
 
 
 Doing = Generator[tuple[Any, ...], tuple[Answer, ...], None]

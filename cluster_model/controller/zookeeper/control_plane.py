@@ -50,7 +50,7 @@ from cluster_model.spec.cluster_spec import ClusterSpec
 from cluster_model.zookeeper.ensemble import ZooKeeperService
 from cluster_model.zookeeper.messages import ServerState
 
-# A ZooKeeper-mode cluster at its first instant: everything in ZooKeeper, everybody registered, everything told.
+# A ZooKeeper-mode cluster at its start: everything in ZooKeeper, brokers registered, metadata sent.
 
 
 FIRST_EPOCH = 1
@@ -163,7 +163,7 @@ def _tell(
         control.begin(live[broker].epoch)
 
 
-# What the ensemble commits, told to the omniscient registry of topics and to the trace.
+# What the ensemble commits, for the omniscient registry of topics and for the trace.
 #
 # No node reads that. It is written the moment a majority of the ensemble has a write, before anybody has been told.
 

@@ -27,7 +27,7 @@ from cluster_model.kernel.node_context import Alarm, Port
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.messages import NOBODY, PartitionState
 
-# Which requests of a controller a broker obeys (``ReplicaManager``, ``KafkaApis``). Pure.
+# Fencing: which requests of a controller a broker accepts (``ReplicaManager``, ``KafkaApis``). Pure.
 
 
 def judge_request(request: ControlRequest, controller_epoch: int, broker_epoch: int) -> KafkaError:

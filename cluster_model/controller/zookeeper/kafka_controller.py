@@ -59,7 +59,7 @@ from cluster_model.protocol.messages import NOBODY, AlterPartitionRequest, Alter
 from cluster_model.protocol.versions import Profile
 from cluster_model.zookeeper.messages import Multi
 
-# Brokers come and go: what the controller makes of the children of /brokers/ids (``KafkaController``).
+# Broker changes: the children of /brokers/ids (``KafkaController``).
 
 
 def read_live(work: Work) -> Answers:
@@ -152,7 +152,7 @@ def started(work: Work, brokers: list[int]) -> Doing:
     yield from topic_deletion.resume(work, waiting)
 
 
-# The race for /controller, and what a broker does on winning or losing it (``KafkaController``).
+# Election of the controller by /controller, and a failover (``KafkaController``).
 
 
 Attempt = Generator[tuple[Any, ...], tuple[Answer, ...], bool]
@@ -282,7 +282,7 @@ def process_controller_change(work: Work) -> Doing:
         yield from race(work)
 
 
-# Elections that are not for want of a leader: preferred ones, an administrator's, and for a broker that stops.
+# Elections on request: preferred leaders, an administrator's, and controlled shutdown.
 
 
 Verdicts = Generator[tuple[Any, ...], tuple[Answer, ...], dict[str, KafkaError]]
@@ -396,7 +396,7 @@ def _refuse(work: Work, source: int, request: ControlledShutdownRequest, error: 
     work.hands.send(source, ControlledShutdownResponse(request.correlation, error, ()))
 
 
-# What an administrator asks of the controller's own event thread: elections and reassignments.
+# Administrators' requests on the controller's event thread: elections and reassignments.
 
 
 _WORDS = {
@@ -444,7 +444,7 @@ def refuse(work: Work, source: int, request: Any) -> None:
     work.hands.send(source, refusal(request, KafkaError.NOT_CONTROLLER))
 
 
-# The controller hears of ISR changes: by notifications in ZooKeeper up to 2.6, by AlterPartition since (KIP-497).
+# ISR changes: notified in ZooKeeper up to 2.6, by AlterPartition since (KIP-497).
 
 
 def notified(work: Work) -> Doing:
@@ -502,7 +502,7 @@ def _answer(work: Work, proposal: AlterPartitionRequest, error: KafkaError) -> A
     )
 
 
-# Topics and partitions appear in ZooKeeper: the controller gives them leaders (``KafkaController``).
+# Topic changes: new topics and partitions in ZooKeeper get leaders (``KafkaController``).
 
 
 UNCLEAN_ALLOWED: Final = "unclean election was allowed"

@@ -141,7 +141,7 @@ def broker_config_path(name: str) -> str:
     return f"{BROKER_CONFIGS}/{name or '<default>'}"
 
 
-# Operations on ZooKeeper as the controller and the brokers write them, and their answers without the envelope.
+# Operations on ZooKeeper, as controller and brokers use them, with their results.
 
 
 class Answer(NamedTuple):

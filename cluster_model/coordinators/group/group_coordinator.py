@@ -67,7 +67,7 @@ from cluster_model.protocol.messages import NOBODY, PartitionState
 from cluster_model.protocol.versions import Profile
 from cluster_model.spec.internal_topics import OFFSETS, TRANSACTIONS, coordinator_partition
 
-# What an administrator is told of groups (``GroupCoordinator.handleDescribeGroup``, ``handleListGroups``).
+# Descriptions and lists of groups (``GroupCoordinator.handleDescribeGroup``, ``handleListGroups``).
 
 
 def described(group_id: str, group: Group | None) -> DescribedGroup:
@@ -105,7 +105,7 @@ def asked(groups: tuple[ListedGroup, ...], request: ListGroupsRequest) -> tuple[
     )
 
 
-# FindCoordinator: who leads the partition that a group's or a transaction's state is in (``KafkaApis``).
+# FindCoordinator: the leader of the partition with a group's or a transaction's state (``KafkaApis``).
 #
 # A broker answers from its own metadata cache. A stale one names the old leader, who then says NOT_COORDINATOR.
 

@@ -238,7 +238,7 @@ def _text(value: Any) -> str:
     return json.dumps(value, separators=(",", ":")).replace("=", "\\u003d")
 
 
-# What a group has committed, and what it is about to (``GroupMetadata``, the part about offsets).
+# Offsets of a group, committed and pending (``GroupMetadata``).
 #
 # A commit counts once it is replicated; until then it is pending. The last one appended wins, so an offset may go
 # backwards. What a transaction commits stays pending until the transaction's end is known.

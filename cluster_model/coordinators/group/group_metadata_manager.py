@@ -36,7 +36,7 @@ from cluster_model.protocol.group_messages import OffsetCommitResponse, SyncGrou
 from cluster_model.protocol.records import ABORT, COMMIT, TRANSACTIONAL, Batch
 from cluster_model.spec.internal_topics import OFFSETS, coordinator_partition
 
-# What a new coordinator finds in the log of a partition of ``__consumer_offsets``.
+# Loading of a partition of ``__consumer_offsets`` by a new coordinator.
 #
 # Commits of a transaction count from its COMMIT marker on; an ABORT drops them; those of an open one stay pending
 # (``GroupMetadataManager.doLoadGroupsAndOffsets``).

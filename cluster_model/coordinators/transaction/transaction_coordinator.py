@@ -87,7 +87,7 @@ class TransactionConfig:
         )
 
 
-# What an administrator asks about transactions, and is told (KIP-664, 3.0).
+# Descriptions and lists of transactions and producers (KIP-664, 3.0).
 #
 # Coordinators tell of transactional ids, the leader of a partition of the producers that wrote to it. A transaction
 # that hangs is known to the second and not to the first. ``error`` is a number of

@@ -2,10 +2,10 @@
 
 yaml_source: YAML read safely, with the place of every key and value.
 context: mistakes found so far, and the names that later parts may refer to.
-field_types: types of values of which the tables of keys are made, also brokers, partitions, conditions and
-  versions.
-variables: `${name}` in values, their scopes and keys, and parts that count only with certain settings
-  (`given`).
+field_types: types of values of which the tables of keys are made, also brokers, partitions,
+  conditions and versions.
+variables: `${name}` in values, their scopes and keys, and parts that count only with
+  certain settings (`given`).
 includes: fragments: where their texts come from, and how what they bring is joined with the document.
 grid: `vary`: axes, their values, and how a grid is read.
 

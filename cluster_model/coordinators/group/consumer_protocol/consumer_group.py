@@ -60,7 +60,7 @@ def _listed(value: ConfigValue) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name.strip() for name in str(value).split(",")))
 
 
-# What a group of the consumer protocol writes to ``__consumer_offsets``: the only way in which it changes.
+# Records of a group of the consumer protocol in ``__consumer_offsets``: the only way in which it changes.
 #
 # Keys begin with Kafka's key versions (``ConsumerGroupMetadataKey`` and its like); None is a tombstone.
 
@@ -311,7 +311,7 @@ class ModernGroup:
         return self
 
 
-# Who may commit in a group of the consumer protocol, and ask what is committed (``ConsumerGroup.validateOffset...``).
+# Checks of commits and offset fetches in such a group (``ConsumerGroup.validateOffset...``).
 #
 # Sans-IO: functions of a group, None where there is no such, and a request.
 

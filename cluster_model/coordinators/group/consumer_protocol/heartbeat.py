@@ -43,7 +43,7 @@ from cluster_model.protocol.group_messages import (
 )
 from cluster_model.spec.internal_topics import INTERNAL
 
-# A member's way from what it has to what it is to have (``CurrentAssignmentBuilder``, KIP-848).
+# Reconciliation of a member with its target assignment (``CurrentAssignmentBuilder``, KIP-848).
 #
 # First it gives up what is not its any more, in its old epoch; then it goes to the target epoch and gets what nobody
 # else has; what somebody has not given up yet it gets when that is done. Members that keep what they have go on.
@@ -363,7 +363,7 @@ def _forgotten(group: ModernGroup, member_id: str) -> tuple[ModernRecord, ...]:
     return tuple([ModernRecord(kind, group.group_id, member_id) for kind in (CURRENT, TARGET, MEMBER)])
 
 
-# What an administrator is told of a group by the consumer protocol.
+# Description of a group of the consumer protocol.
 #
 # Kafka has ConsumerGroupDescribe for it, which its admin client asks before DescribeGroups; the model's
 # administrators need only the latter, in which such a group is told like any other.
