@@ -117,7 +117,7 @@ def listed(names: Iterable[str], last: str = "or") -> str:
     return words[0] if len(words) == 1 else ", ".join(words[:-1]) + f" {last} " + words[-1] if words else "nothing"
 
 
-# How a run ends for the shell: one number for a verdict, an error, or a stop, and the worst of several.
+# Exit codes: one for each verdict, error or stop, and the worst of several.
 
 
 OK: Final = 0

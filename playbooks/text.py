@@ -31,7 +31,7 @@ def table_text(heads: Sequence[str], rows: Iterable[Sequence[str]], write: Calla
     return "\n".join([*lines, ""])
 
 
-# What to type to do something again.
+# Commands to type again.
 
 
 def command_of(word: str, seed: int, settings: Sequence[str], until: str | None) -> str:

@@ -231,7 +231,7 @@ def _write(directory: Path, story: Story, formats: Sequence[str]) -> list[str]:
     return made
 
 
-# What the commands that run Spark have in common: their exit codes, how they fail, and options of theirs.
+# Common to commands that run Spark: exit codes, failures, and options.
 
 
 EXIT_BAD_INPUT: Final = 2

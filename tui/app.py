@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from tui.tour import Guide
 
 
-# Explains a word of Kafka the first time that somebody rests on it, and never again.
+# Hints: a word of Kafka is explained the first time that the cursor rests on it, and never again.
 
 
 REST_S: Final = 0.5

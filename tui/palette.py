@@ -411,7 +411,7 @@ class TimeProvider(Provider):
             return -1
 
 
-# The five most useful things to do with what is under the cursor: what the palette shows before anything is typed.
+# The five most useful actions on what is under the cursor, shown before anything is typed.
 
 
 MOST: Final = 5

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from tui.program import Asked
 
 
-# What the welcome page offers: the tour, eight disasters with a promise each, an empty stage, what was recorded.
+# The gallery of the welcome page: the tour, eight disasters, an empty stage, recorded sessions.
 
 
 TOUR: Final = "tour"

@@ -139,7 +139,7 @@ def _anomaly(seen: Seen) -> str:
     return f"{seen.name}, {counted(seen.found, 'time')}" + (f": {where}" if where else "")
 
 
-# Which fault met which state of the protocol, over all runs of a campaign, and what was never reached.
+# Coverage: which fault met which state of the protocol, over all runs, and what was never reached.
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,7 +185,7 @@ def coverage_of(rows: Iterable[Row], faults: tuple[str, ...], states: tuple[str,
     return Coverage(faults, (NOTHING, *states), met)
 
 
-# What a campaign found, a group for every key: how often, where first, and whether anybody has to be surprised.
+# Groups of findings, one for every key: how often, in which run first, and whether it is expected.
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,7 +216,7 @@ def _group(key: str, found: list[tuple[Row, str, str]]) -> Group:
     return Group(key, expected, len(found), row.run, sentence)
 
 
-# What a campaign's runs add up to, without the runs: it has the same size however many they are.
+# Totals of a campaign's runs: the same size however many runs there are.
 
 
 BROKEN_TOLD: Final = 100

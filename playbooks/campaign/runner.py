@@ -151,7 +151,7 @@ def _end(campaign: Campaign, runs: int, stops: Callable[[Row], bool]) -> int:
     return min(hits, default=runs)
 
 
-# What a campaign came to, as a file by which one process tells another.
+# The result of a campaign as a file, from one process to another.
 
 
 COME: Final = "come.json"

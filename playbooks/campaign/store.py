@@ -13,7 +13,7 @@ from playbooks.session_format.filesystem import put_in_place
 from playbooks.session_format.session_files import Place, has_scheme
 from playbooks.version import VERSION
 
-# What a campaign has to do: numbered runs, each of which comes to a row wherever it is done.
+# The work of a campaign: numbered runs, each of which gives a row.
 
 
 STORM: Final = "storm"

@@ -31,7 +31,7 @@ from playbooks.parser.settings import SettingError, cell_text
 from playbooks.results.result import Result
 from playbooks.results.sweep_matrix import TENTH_US
 
-# What could have been set otherwise: one change at a time, for the kinds of findings that it can do something about.
+# Changed settings, one at a time, for the kinds of findings that they may help.
 #
 # Each change is a set of ``--set`` options. What is so already, and what means nothing in the playbook, is left out.
 

@@ -198,7 +198,7 @@ def _bytes(path: Path) -> bytes:
         raise SessionError(f"cannot read {path}: {error.strerror}") from None
 
 
-# What the events of a session come to, summed up as they are read: for what no result tells, and for torn sessions.
+# Sums over the events of a session, for what no result has, and for torn sessions.
 
 
 _OUTCOMES: Final = {f"records_{outcome}": outcome for outcome in ("sent", "acked", "failed", "unknown", "aborted")}

@@ -165,7 +165,7 @@ def words(recorded: dict[str, Any]) -> str:
     return " ".join([str(kind), *rest])
 
 
-# The comparison of two recorded sessions, as ``floodmark diff`` tells it.
+# The comparison of two recorded sessions, as ``floodmark diff`` prints it.
 
 
 @dataclass(frozen=True, slots=True)

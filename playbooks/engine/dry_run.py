@@ -18,7 +18,7 @@ from playbooks.model.step_text import step_name, step_words
 from playbooks.results.result import Verdict
 from playbooks.units import duration_text
 
-# What is expected of a fault, a line for each kind of thing that it would hit.
+# The expected effects of a fault, a line for each kind of thing that it would affect.
 
 
 DOWN: Final = "brokers down"
@@ -87,7 +87,7 @@ def _named(names: Sequence[str], most: int) -> str:
     return ", ".join([*names[:most], *_rest(names, most)])
 
 
-# What a step that injects a fault is about to do: told at its instant, before it acts.
+# The prediction for a step that injects a fault, made at its time, before it acts.
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +163,7 @@ def _foretold(board: FaultBoard, step: Step, action: Action) -> Foretold:
     return Foretold(number, now, text, targets, expected)
 
 
-# The timeline of a dry run: every step in its order, what ends by itself, the end, and what never comes.
+# The timeline of a dry run: every step in order, what ends by itself, the end, and steps that never act.
 
 
 What = Literal["step", "healed", "answer", "guard", "expectation", "settle", "cut", "end", "never"]

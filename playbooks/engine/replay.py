@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from playbooks.engine.manual_session import ManualSession
 
 
-# Tells in words how an event that was recorded differs from the one that a rerun gives in its place.
+# Describes how a recorded event differs from the one that a rerun gives in its place.
 
 
 _SHOWN: Final = 120

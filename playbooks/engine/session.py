@@ -54,7 +54,7 @@ def guard(board: FaultBoard) -> None:
         board.guards.act()
 
 
-# What can be read off a session wherever it stands, and changes nothing of it.
+# Read-only properties of a session at any point.
 
 
 class Surface:

@@ -54,7 +54,7 @@ def coming(session: Session) -> Next | None:
     return Next(f"{step_name(step)} {step_words(step)}", moment)
 
 
-# Bringing a rerun of a session to where its operator acted, and acting there again.
+# Brings a rerun of a session to the place where its operator acted, and acts there again.
 
 
 def reach(session: "Session | ManualSession", at_us: int, executed: int, steps: int) -> None:
@@ -111,7 +111,7 @@ def start_session(
     return Session.start(playbook, seed=seed, recorder=recorder, until_us=until_us, open_ended=open_ended)
 
 
-# What a session would be told to have come to if it were told now: its books are open, and it goes on as before.
+# The result of a session so far: nothing is closed, and the session continues as before.
 
 
 OPEN = "the session goes on"
@@ -149,7 +149,7 @@ def is_open(checked: Checked) -> bool:
     return checked.detail == OPEN and not checked.ok
 
 
-# How far a running session is, in a few words.
+# The progress of a running session, in a few words.
 
 
 def stage(session: "Session | ManualSession") -> str:

@@ -19,7 +19,7 @@ from playbooks.model.step_text import action_of, step_name, step_words, words
 from playbooks.results.result import Checked
 from playbooks.units import duration_text
 
-# What a step itself asserts: how the protocol answered it, and the state it left behind.
+# Assertions of a step: the protocol's response, and the state that it left.
 
 
 def check_answer(step: Step, error: str, now_us: int, more: str = "") -> Checked | None:
@@ -100,7 +100,7 @@ def _shown(value: Any) -> str:
     return "nothing" if value is None else str(value)
 
 
-# What comes of steps after they acted: an operation of the administrator is answered later than it is asked for.
+# Results of steps that come later: the response to an administrator's operation.
 
 
 RESEED: Final = "reseed"
@@ -312,7 +312,7 @@ class Judging:
         self._answers.load(answers)
 
 
-# How long steps wait, and why a ``when`` waited in vain: what it asked at the end, and where the seed put things.
+# Waiting steps, and why a ``when`` waited in vain: its condition at the end, and where the seed put things.
 
 
 _PLACED: Final = r"(?:leader|isr|replicas)\([^()]*\)"
@@ -355,7 +355,7 @@ def _placed_by_seed(partition: str, query: Query, spec: ClusterSpec) -> str:
     return f"{partition} was placed on {placed} by the seed; placement: [{row}] fixes it"
 
 
-# The steps of a session as they come: which is next, when it acts by the clock, and what is said of one in vain.
+# The order of steps: which is next, when it acts, and the text for one that never acts.
 
 
 PATIENCE_US: Final = 600_000_000

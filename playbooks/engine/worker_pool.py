@@ -28,7 +28,7 @@ from playbooks.results.result import Result
 from playbooks.session_format import session_files
 from playbooks.session_format.filesystem import Fsync
 
-# One session as a piece of work that can be sent to another process, and what comes back of it.
+# One session as a job for another process, and its result.
 
 
 SLICE_US: Final = 500_000

@@ -40,7 +40,7 @@ from playbooks.session_format import session_files
 from playbooks.units import MICROSECONDS
 from playbooks.version import VERSION
 
-# What a person would assert after a session, found in how it went: losses, violations, recoveries, what is left over.
+# Expectations inferred from a session: losses, violations, recoveries, what is left over.
 #
 # Only what holds is proposed, and nothing that depends on a number of no meaning, such as how many records were read.
 
@@ -418,7 +418,7 @@ def remarked(text: str, judged: Sequence[Checked]) -> str:
     return found.text(chunks)
 
 
-# From a recorded session to a playbook: what its operator did as steps, what came of it as assertions.
+# The export of a recorded session: its operator's actions as steps, its outcome as assertions.
 #
 # The session is run again to find out what happened (:mod:`playbooks.export.session_steps`), the playbook's text is
 # edited, and the outcome is run: it has to come to the digest that the session had, or to the same events where the

@@ -17,7 +17,7 @@ from playbooks.model.step_text import Line, action_lines, instant, step_name, tr
 from playbooks.recording.event_codec import decode
 from playbooks.recording.reader import Recorded, RecordedAction
 
-# What happened in a recorded session, as a playbook would have to tell it: found by running the session again.
+# What happened in a recorded session, found by running it again.
 #
 # The recording says what an operator did and where. Only the rerun knows whether something of that instant was still
 # to come, which fault had the number that was healed, and that this version of the model comes to the same events at

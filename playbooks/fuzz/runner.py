@@ -20,7 +20,7 @@ from playbooks.model.playbook import SECOND, SEED, Cell, Grid, Ranges, Step, Tri
 from playbooks.parser.sections.expectations import STORM_OPERATIONS
 from playbooks.results.result import Result
 
-# The seed of each run, and streams that belong to the storm alone: what a cluster draws stays as it is without one.
+# Seeds of runs, and random streams of the storm alone: the cluster's own draws stay as they are without one.
 
 
 T = TypeVar("T")
@@ -77,7 +77,7 @@ class Dice:
         return tuple([each for index, each in enumerate(candidates) if index in drawn])
 
 
-# Whom a strike is to hit, and how hard: an action drawn for a live cluster, near a place where something goes on.
+# Targets: a fault drawn for a live cluster, near a place where something happens.
 
 
 _MOST_COUNT: Final = 5
@@ -214,7 +214,7 @@ class Aimer:
         return dice.of([choice for choice in choices if choice != target])
 
 
-# What one run of a campaign is like, drawn before it begins: swarm testing (Groce et al., 2012).
+# The character of one run, drawn before it begins: swarm testing (Groce et al., 2012).
 #
 # Runs differ in what they leave out as much as in what they do: a run with three faults in play gets further with
 # each of them than a run that may draw any of fifty.

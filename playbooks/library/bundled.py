@@ -33,7 +33,7 @@ def path_of(name: str) -> Path:
     return LIBRARY / f"{name}.yaml"
 
 
-# The playbooks that come along for storms: a cluster and its load, and what the storms over them draw from.
+# Presets: bundled playbooks for storms, with a cluster, its load, and the ranges to draw from.
 
 
 FOLDER: Final = Path(__file__).parent / "presets"
@@ -49,7 +49,7 @@ def found(source: str) -> str:
     return str(FOLDER / f"{source}.yaml") if source in presets() and not Path(source).exists() else source
 
 
-# How the names of files end that playbooks are in.
+# File name suffixes of playbooks.
 
 
 SUFFIXES: Final = (".yaml", ".yml")

@@ -11,7 +11,7 @@ from cluster_model.spec import ClusterSpec
 from faults.guardrails import Limits
 from playbooks.conditions.condition import Condition
 
-# A grid of settings that one playbook is run over: what ``vary`` says, and the cells that it makes.
+# The grid of a playbook (``vary``) and its cells.
 #
 # A cell is one combination: a value for each axis. Cells come in the order in which one would write them down, the
 # last axis changing fastest; with ``cases`` these come first and change slowest.
@@ -100,7 +100,7 @@ def grid_of(found: Mapping[str, Any]) -> Grid:
     return Grid(axes, cases)
 
 
-# What a playbook allows its storms: ranges that each run draws from, the faults that may come, what is no surprise.
+# Ranges of storms: what each run draws from, which faults may come, and what is expected.
 
 
 SECOND: Final = 1_000_000

@@ -240,7 +240,7 @@ def _parameter(name: str, provider: Provider, index: int, word: str) -> Paramete
     return parameters[index]
 
 
-# The records that ``records: faker:NAME`` names: fields, each with what it is made of.
+# Templates of records (``records: faker:NAME``): fields, each with its provider.
 
 
 TEMPLATES: Final[dict[str, dict[str, str]]] = {
@@ -307,7 +307,7 @@ TEMPLATES: Final[dict[str, dict[str, str]]] = {
 }
 
 
-# What a record holds: made when somebody looks, from the session's seed and the record's own name and number.
+# The contents of a record, generated on demand from the session's seed and the record's own name and number.
 #
 # Logs keep no contents, so that a record costs nothing while nobody asks. The same record of the same session has the
 # same contents whoever asks and however often: (seed, producer, partition, number) is all that they depend on,
@@ -399,7 +399,7 @@ _SPECIAL: Final[dict[str, Callable[["Faker", dict[str, Argument]], Any]]] = {
 }
 
 
-# A record of a session as somebody sees it who looks: its key, its contents, its producer, and who still holds it.
+# A record as an inspector shows it: its key, its contents, its producer, and the replicas that hold it.
 
 
 @dataclass(frozen=True, slots=True)

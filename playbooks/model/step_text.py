@@ -12,7 +12,7 @@ from faults.declarations import SECOND as SECOND_US
 from playbooks.model.playbook import Playbook, Step, Trigger
 from playbooks.units import duration_text, size_text, throughput_text
 
-# What a declaration says of parameters and targets, in a playbook's own words: values with their units, examples.
+# Parameters and targets of a declaration as text of a playbook: values with their units, examples.
 
 
 _TEXTS: Final[Mapping[str, Callable[[int], str]]] = {
@@ -287,7 +287,7 @@ def _by_hand(step: Step) -> list[Line]:
     return lines + ([("note", scalar(step.note))] if step.note else [])
 
 
-# What a playbook does, told to somebody who has not run it: its steps in words, each with when it acts.
+# A playbook in words: its steps, each with when it acts.
 
 
 def when_words(trigger: Trigger) -> str:

@@ -182,7 +182,7 @@ class _Taken:
         )
 
 
-# The file that an exploration is told by: which Kafka, how small a cluster, and what may happen in it.
+# The file of an exploration: which Kafka, how small a cluster, and what may happen in it.
 
 
 PRESETS: Final = Path(__file__).parent / "presets"

@@ -209,7 +209,7 @@ def changed(playbook: Playbook, settings: Mapping[str, str]) -> Playbook:
         ) from None
 
 
-# A fragment read alone, as far as that can be done: it is no playbook, and what it speaks of may be in another file.
+# A fragment read alone, as far as possible: what it refers to may be in another file.
 #
 # Its form is checked as it would be in a playbook about which nothing is known: keys, units, ranges, faults and
 # conditions are; whether there is such a broker, topic or rack cannot be. Variables count with their defaults, and

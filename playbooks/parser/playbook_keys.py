@@ -110,7 +110,7 @@ FRAGMENT: Final = Record(
 """Every key of a fragment."""
 
 
-# The keys of a playbook in words, told from the tables that the loader reads by.
+# The keys of a playbook as text, from the tables that the loader reads by.
 
 
 BY_HAND: Final = "manual"

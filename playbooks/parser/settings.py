@@ -326,7 +326,7 @@ def without_grid(text: str) -> str:
     return text
 
 
-# Reads every cell of a grid as the playbook that it will be, and tells at the axis' own place what is wrong with it.
+# Reads every cell of a grid as the playbook that it will be; mistakes are reported at the axis.
 #
 # A value that no cell can live with is told once, where it stands. What goes wrong only in company is told as the
 # cell.

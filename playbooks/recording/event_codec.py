@@ -109,7 +109,7 @@ def hand_in(cluster: Cluster, ingress: Ingress) -> int:
     return 0
 
 
-# Trace events as lines of JSON: how they stand in ``events.jsonl``.
+# Trace events as lines of JSON, as in ``events.jsonl``.
 #
 # A line is ``{"seq": 0, "kind": ..., <the event's fields by name>}``. Fields at their default are written like all
 # others, so a line says everything about its event.

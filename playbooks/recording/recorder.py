@@ -366,7 +366,7 @@ def keep_account(error: BaseException, recorder: Recorder | None = None) -> Path
     return log
 
 
-# How a session of either kind ends: its result is drawn up, and its recording sealed.
+# The end of a session of either engine: its result is made, and its recording sealed.
 
 
 def conclude_session(

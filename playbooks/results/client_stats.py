@@ -20,7 +20,7 @@ from cluster_model.protocol.events import CRASH, OUT_OF_MEMORY, POWER_LOSS
 from cluster_model.protocol.group_messages import DescribedGroup
 from playbooks.errors import counted, listed, nearest, shown
 
-# Books on what clients saw of a session; :mod:`playbooks.results.client_stats` enters their events.
+# Statistics of what clients saw of a session.
 #
 # A record is *read again* where its group had been handed the same offset before. Offsets that a member found to be
 # truncated (KIP-320) are forgotten: what stands there later are other records. After compaction a read is taken to
@@ -512,7 +512,7 @@ def _member(name: str, books: ClientBooks, kept: MemberBook | None) -> MemberSum
     )
 
 
-# The client history, summed up as it passes: what each kind of event means for the books on clients.
+# The effect of each kind of event on the statistics of clients.
 #
 # Only what a client was told counts here, at the time at which it was told, and never what the model knows beside
 # that.

@@ -342,7 +342,7 @@ def _partition(partition: PartitionView) -> dict[str, Any]:
     }
 
 
-# What was wrong in a session, by name: two that went wrong the same way share a key, whenever and wherever it was.
+# Keys of failures: two failures of the same kind share a key, whenever and wherever they were.
 #
 # A key says nothing of times, offsets, brokers or partitions, so that a shorter session can be held against a longer
 # one.
@@ -398,7 +398,7 @@ def _each(result: Result) -> list[tuple[str, str, bool]]:
     ]
 
 
-# What is no surprise: the version is known for it, the settings of the playbook allow it, or a disk is to blame.
+# Expected failures: known for the version, allowed by the playbook's settings, or caused by a disk.
 
 
 AnyCluster = Cluster | ManualCluster

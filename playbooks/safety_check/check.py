@@ -199,7 +199,7 @@ def _meanwhile(span: tuple[int, int], others: Spans) -> int:
     return length((span,)) - length(without((span,), others))
 
 
-# Is it safe? A question, its place and its answer, with everything that has been chosen on the way.
+# A question with its start point, its options and its answer.
 
 
 SEEDS: Final = 20

@@ -183,7 +183,7 @@ class Watch:
         )
 
 
-# One session, forked again and again where it stands: with an action and without, each time with other draws.
+# Futures of one session: forks with an action and without, each with other random draws.
 
 
 RESEED: Final = "reseed"

@@ -455,7 +455,7 @@ FINAL_READ_COLUMNS: Final[dict[str, str]] = {
 """
 
 
-# Why a session cannot be read: in one sentence, for whoever named it.
+# Errors of reading a session, each one sentence.
 
 
 class SessionError(Exception):

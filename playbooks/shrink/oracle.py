@@ -174,7 +174,7 @@ def _run(session: Session | ManualSession, watch: _Watch, *, cut: bool) -> bool:
     return False
 
 
-# Which of the things that were wrong is kept, and how a playbook asserts it.
+# The failure that is kept, and how a playbook asserts it.
 
 
 _WORST: tuple[tuple[str, str], ...] = (
@@ -246,7 +246,7 @@ def sentence(result: Result, key: str) -> str:
     )
 
 
-# The verdicts of one shrinking, kept in a file as they come, so that it can go on where it was stopped.
+# The journal of verdicts, with which an interrupted run continues.
 
 
 class JournalError(Exception):

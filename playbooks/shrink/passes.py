@@ -78,7 +78,7 @@ def chained(*sweeps: Sweep) -> Sweep:
     return sites
 
 
-# Fewer records and clients: what the decisions were made on, down to what the finding needs.
+# Fewer records and clients: the load, down to what the finding needs.
 
 
 _COUNT: Final = re.compile(r"[0-9]{1,9}", re.ASCII)

@@ -17,7 +17,7 @@ from typing import NamedTuple
 from playbooks.shrink.candidate import Draft, digest
 from playbooks.shrink.oracle import INVALID, Journal, Verdict, judge
 
-# Where candidates are run: here, or in processes of their own, a few of them ahead of their turn.
+# Runs candidates here or in processes of their own, a few of them ahead of their turn.
 
 
 class Ticket:

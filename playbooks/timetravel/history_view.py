@@ -158,7 +158,7 @@ class Reopened:
         return running
 
 
-# A session as somebody looks at it: as it is, or as it was at an instant that has passed.
+# A session as it is viewed: now, or at a past time.
 #
 # Looking back is looking only. The session stands still meanwhile, and nothing of it or of its recording changes;
 # what is shown of the past is a twin (:mod:`playbooks.timetravel.timeline`), which runs on through what happened

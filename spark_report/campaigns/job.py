@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
-# What the runs of a campaign add up to: totals, groups by key, coverage. Frames in, frames out.
+# Totals of a campaign's runs, groups by key, coverage. DataFrames in, DataFrames out.
 
 
 def totals(runs: "DataFrame") -> "DataFrame":
@@ -82,7 +82,7 @@ def coverage_at_hand(frame: "DataFrame", faults: Sequence[str], states: Sequence
     return Coverage(tuple(faults), (NOTHING, *states), counts)
 
 
-# Which runs are missing, and how they are dealt out: enough shares to keep every core busy, none too small to pay.
+# Shares of missing runs: enough to keep every core busy, none too small to pay.
 
 
 Share = tuple[tuple[int, int], ...]
@@ -150,7 +150,7 @@ def dealt(pieces: Sequence[tuple[int, int]], shares: int) -> list[Share]:
     return found
 
 
-# What an executor does: the runs of its shares, a row each, whatever becomes of them.
+# Work of an executor: the runs of its shares, a row for each, whatever happens.
 
 
 BATCH: Final = 32

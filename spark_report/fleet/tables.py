@@ -115,7 +115,7 @@ def words_of(name: str, column: str) -> Mapping[str, str]:
     return {"meaning": MEANINGS[column][1]} if column else {"row": TABLES[name].row}
 
 
-# What a fleet report is written as, and the names of its files.
+# Formats of a fleet report, and the names of its files.
 
 
 TERMINAL: Final = "terminal"
@@ -125,7 +125,7 @@ MARKDOWN: Final = "fleet.md"
 JSON: Final = "fleet.json"
 
 
-# How long it takes until all is well again: quantiles over the runs, each the value of a run that can be looked at.
+# Recovery times: quantiles over the runs, each the value of a run that can be opened.
 
 
 MEASURES: Final = ("recovery_us", "longest_unavailable_us", "unavailable_us")
@@ -202,7 +202,7 @@ def _half(hits: "Column", runs: "Column") -> "Column":
     return Z * F.sqrt(runs * share * (1 - share) + Z * Z / 4) / (runs + Z * Z)
 
 
-# What is worse, and what better, than in a baseline, and which of it cannot be chance.
+# Changes against a baseline, and which of them cannot be chance.
 
 
 def changes(findings: "DataFrame", runs: "DataFrame", baseline: str) -> "DataFrame":
@@ -250,7 +250,7 @@ def changes(findings: "DataFrame", runs: "DataFrame", baseline: str) -> "DataFra
     )
 
 
-# Which settings are best: a row for each combination that was run, ranked.
+# Ranking of settings: a row for each combination that was run.
 
 
 MOST_COMBINATIONS: Final = 1_000
@@ -305,7 +305,7 @@ def _median(name: str) -> "Column":
     return F.expr(f"percentile_disc(0.5) within group (order by {name})")
 
 
-# How likely each finding is: a row for each fleet and key, also for anything at all.
+# Probabilities of findings: a row for each fleet and key, also for any finding at all.
 
 
 ANY: Final = "any"
@@ -356,7 +356,7 @@ def finding_rates(runs: "DataFrame") -> "DataFrame":
     )
 
 
-# Which two faults are most dangerous together.
+# Pairs of faults that are most dangerous together.
 
 
 MOST_PAIRS: Final = 50

@@ -134,7 +134,7 @@ def _torn(spark: "SparkSession", session: Recorded) -> "DataFrame":
     return lines.filter(whole).withColumn("session_id", F.lit(session.session_id))
 
 
-# Where partitions were placed: as a session begins, and as topics are made while it runs.
+# Placements of partitions: at the start, and as topics are made later.
 #
 # A session's start names the topics that its playbook makes. Kafka's own are not among them, nor are those that
 # somebody creates later; for these it is told by events.

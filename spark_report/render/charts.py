@@ -221,7 +221,7 @@ def natural(name: str) -> tuple[str, int]:
     return (topic, int(number)) if number.isdigit() else (name, -1)
 
 
-# Charts of what a fault changed: a row for whom it struck, a mark each for before, during and after.
+# Charts around faults: a row for each target, with a mark each for before, during and after.
 
 
 MOST_FAULTS_CHARTED: Final = 8

@@ -144,7 +144,7 @@ def _some(names: list[str], most: int = 4) -> str:
     return " ".join(names[:most]) + more
 
 
-# What a report says of a session, in the order in which a reader asks: on a page, in a terminal, in Markdown.
+# The sections of a session's report in order: on a page, in a terminal, in Markdown.
 
 
 MOST_SESSIONS: Final = 12
@@ -250,7 +250,7 @@ def _looked_up(story: SessionStory) -> list[Section]:
     ]
 
 
-# The few numbers that everybody asks for first, each with what it is about.
+# Key figures, each with what it is about.
 
 
 class KeyFigure(NamedTuple):

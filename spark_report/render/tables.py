@@ -543,7 +543,7 @@ def _lags(story: SessionStory) -> dict[str, str]:
     }
 
 
-# What faults did, as small tables of text: times to detect and recover, availability, alerts, lag, rebalances.
+# Faults as small tables of text: times to detect and recover, availability, alerts, lag, rebalances.
 
 
 FaultColumns = dict[str, Callable[[Row], Any]]

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
-# What clients were told and handed of one partition, as a walk over a session's events writes it down.
+# What clients were told and read of one partition, collected in a walk over a session's events.
 #
 # An event is a tuple of :data:`FIELDS`. A *process* is one life of a client; a *stint* is one broker leading from one
 # ``became_leader`` on, as long as it writes, numbered by partition in the order of their first batches. A partition

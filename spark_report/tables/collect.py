@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
-# How Spark is asked for some thirty tables: plans that are short, and over little data need no second stage.
+# Plans for some thirty tables: short, and over little data without a second stage.
 #
 # Most of what a report over one session costs is Catalyst's: each step of a frame is analyzed together with all that
 # the frame is made of. So what several tables are made of is cut off from where it came from, and every table is a

@@ -55,7 +55,7 @@ def side_by_side(spark: "SparkSession", jobs: Sequence[Job], lanes: int) -> None
     pool.shutdown()
 
 
-# What a session's own result says went wrong, as tables to set beside what is counted again.
+# Failures by a session's own result, as tables to set beside the recount.
 #
 # A result comes out of a file: whatever in it is not what it should be is left out.
 

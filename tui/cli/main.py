@@ -23,7 +23,7 @@ from tui.cli.commands.report import register_fleet, register_report, register_sp
 from tui.cli.commands.run import register_live, register_run, register_serve
 from tui.output.console import complain, silence
 
-# ``floodmark completion``: what makes a shell complete commands, options and names.
+# ``floodmark completion``: shell completion of commands, options and names.
 #
 # The shell asks the program itself at each tab, by a variable of the environment: what is completed is what can be
 # typed.

@@ -80,7 +80,7 @@ def _shown(name: str) -> str:
     return f"^{key}" if held == "ctrl" else f"{held}+{key}" if held else key
 
 
-# The modes of the screen: one digit each, always the same, so that fingers learn where things are.
+# The modes of the screen, with one digit each.
 
 
 @dataclass(frozen=True, slots=True)

@@ -404,7 +404,7 @@ def manual() -> str:
     return f"{main}\n\nKeys of one place alone, which elsewhere may do something else:\n\n{scoped}\n"
 
 
-# Other keys for actions: from what a file says to a key map without conflicts.
+# Remapped keys: from the user's file to a key map without conflicts.
 
 
 Wanted = Mapping[str, tuple[str, ...]]

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from rich.progress import Progress
 
 
-# A line of a file with a caret below the column that something is wrong at.
+# An excerpt of a file, with a caret below the column of the mistake.
 
 
 TAB: Final = "    "
@@ -166,7 +166,7 @@ def print_document(text: str) -> None:
         silence(sys.stdout)
 
 
-# Says how far a long thing is: a moving line on a terminal, a line now and then elsewhere, nothing for short ones.
+# Progress: a moving line on a terminal, a line now and then elsewhere, nothing for short work.
 
 
 PATIENCE_S = 1.0

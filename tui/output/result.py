@@ -41,7 +41,7 @@ from playbooks.results.result import Checked, Result
 from playbooks.units import duration_text
 from tui.output.console import say, table
 
-# Whose records came to harm, by producer and partition: a small table, and nothing when all is well.
+# Records that were lost or damaged, by producer and partition: a small table, empty when all is well.
 
 
 ROWS_SHOWN = 8
@@ -76,7 +76,7 @@ def numbers(book: BookView) -> str:
     return ", ".join([*told, f"and {counted(rest, 'more range')}"] if rest > 0 else told)
 
 
-# What a session came to for its clients, as two small tables: producers, and groups with their members.
+# Statistics of clients as two small tables: producers, and groups with their members.
 
 
 ROWS: Final = 8
@@ -224,7 +224,7 @@ def _named(errors: Counts) -> str:
     return told if len(most) <= NAMES else f"{told} and {sum(count for _error, count in most[NAMES:])} others"
 
 
-# What should have come true in time, and what stands still as it must, in words.
+# Liveness: what was violated, and expected stalls.
 
 
 SECOND = 1_000_000
@@ -473,7 +473,7 @@ def say_wrapped(console: Console, text: str, indent: str, style: str = "") -> No
         say(console, line, style)
 
 
-# What clients could see of a session, for a terminal.
+# Client-side anomalies, for a terminal.
 
 
 WHERE_SHOWN: Final = 3

@@ -130,7 +130,7 @@ class LiveScreen(ModalScreen[None]):
         """Show the session as it is now; a page without anything that moves shows nothing new."""
 
 
-# What every screen of panes can do: choose one, give it the whole room, jump to what is in sight, copy.
+# Screens of panes: choose one, maximize it, jump to what is in sight, copy.
 
 
 CHOSEN = "-chosen"
@@ -462,7 +462,7 @@ class ActingMode(ModeScreen, Sheets):
             await super().press(name)
 
 
-# What every page over the screen can do beside its own: jump by letters, the line of commands, help about itself.
+# Pages: jump by letters, typed commands, help about the page.
 
 
 FOCUS = "focus"

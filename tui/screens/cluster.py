@@ -30,7 +30,7 @@ from tui.widgets.matrix import Matrix
 from tui.widgets.panes import FeedPane, FilterBar, KeyBar, Pane, SidePane, Status
 from tui.widgets.timeline import TimeLanes, TimeStrip
 
-# How the screen is shared out: pure arithmetic from the terminal's size and what there is to show.
+# The layout of the screen: pure arithmetic from the terminal's size and what there is to show.
 
 
 SMALLEST: Final = (60, 18)
@@ -250,7 +250,7 @@ class Arranged(Paned, Filtering, Times):
         return f"{partition.name} {glyphs.NOTHING} b{broker.id}", clipboard_text.replica_line(view, partition, broker)
 
 
-# What the mouse does on the main screen, and on the modes over it, beyond the keys that it stands for.
+# The mouse on the main screen and on the modes over it.
 
 
 class Pointing(Injecting):

@@ -124,7 +124,7 @@ class ValueForm(ModalScreen[None], Reachable):
         return Content.styled(self._look.text(text), Style.from_rich_style(self._look.style(role)))
 
 
-# A fault as a form has it: a field for its target, how long it lasts, and each parameter, and the action they make.
+# The fields of a fault's form, and the action that they make.
 
 
 TARGET: Final = "target"

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from tui.session.typed_commands import Place, Typed
 
 
-# The line of commands of the main screen: where it is opened, and what comes of a line.
+# Typed commands of the main screen.
 
 
 class Commanded(Forking):
@@ -77,7 +77,7 @@ class Commanded(Forking):
         return refused
 
 
-# Bringing into sight what was named: a partition, a broker, an offset, a client.
+# Shows what was named: a partition, a broker, an offset, a client.
 
 
 class Showing(Commanded):

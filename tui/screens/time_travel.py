@@ -368,7 +368,7 @@ class GotoScreen(ModalScreen[int | Bookmark | None], Reachable):
         return Content.styled(self._look.text(text), Style.from_rich_style(self._look.style(role)))
 
 
-# A branch on its way: how far it is. Nothing else moves meanwhile; escape gives it up.
+# A branch as it is built: its progress. Nothing else moves meanwhile; escape gives it up.
 
 
 WIDTH: Final = 40

@@ -204,7 +204,7 @@ async def _read_answer(stderr: asyncio.StreamReader, tell: Callable[[str], None]
     return kept
 
 
-# What would have saved records, asked on the screen and answered by a process of its own while the session goes on.
+# What would have saved records, asked on the screen and answered by a process of its own.
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ from playbooks.timetravel.history_view import Reopened
 from tui.output.console import complain, complain_of
 from tui.session.destination import PLAYBOOK, SESSION, Wish
 
-# From what somebody typed to playbooks: files and bundled names, with ``--set`` and ``--seed`` applied.
+# From what was typed to playbooks: files and bundled names, with ``--set`` and ``--seed`` applied.
 
 
 @dataclass(frozen=True, slots=True)

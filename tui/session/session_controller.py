@@ -27,7 +27,7 @@ from tui.viewmodel.timeline import branches
 from tui.viewmodel.timeline.branches import Rail
 from tui.viewmodel.timeline.event_feed import Feed, Happened, Rates, Tape
 
-# Another branch beside the one on the screen, kept at the same virtual time as far as it has come.
+# The companion: another branch, kept at the same virtual time as far as it has run.
 
 
 class Companion:
@@ -75,7 +75,7 @@ class Companion:
         self.branch.session.to_present()
 
 
-# Dragging through time: what is near is shown at once, the exact instant when the pointer rests or lets go.
+# Scrubbing: what is near is shown at once, the exact time when the pointer rests or lets go.
 #
 # However often the pointer moves, time is gone to once a frame at most, and never twice in a row to the same instant.
 
@@ -146,7 +146,7 @@ class Scrubbing:
         self._go(at_us, exact)
 
 
-# What the screen has been told of one branch, so that another can be looked at in between.
+# What the screen has shown of one branch, so that another can be viewed in between.
 
 
 class Seen:
@@ -171,7 +171,7 @@ class Seen:
         self.tape.take(fresh)
 
 
-# What a bridge does with branches: it grows them by slices, changes over to them, keeps another one beside.
+# Branches: built by slices, changed to, or kept as a companion.
 #
 # Nothing here moves the branch that is looked at.
 
@@ -659,7 +659,7 @@ class SimBridge(Branching):
                 return False
 
 
-# What the rails of the timeline show: the branches of a session, each with what it has come to so far.
+# The rails of the timeline: the branches of a session, each with its result so far.
 
 
 class Railing:

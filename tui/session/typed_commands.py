@@ -209,7 +209,7 @@ def _aims(rest: list[str]) -> bool:
     )
 
 
-# What can be typed next: names of commands, faults and operations, their parameters, the cluster's own names.
+# Completion: names of commands, faults and operations, their parameters, the cluster's own names.
 
 
 OF_PARTITIONS: Final = ("leader", "followers", "isr")
@@ -330,7 +330,7 @@ def _about_what(operation: Operation, view: ClusterView) -> list[str]:
     return list(dict.fromkeys(words))
 
 
-# What a typed line can speak of in a session at the instant that is looked at.
+# Names that a typed line can use in a session at the viewed time.
 
 
 def place_in(session: LookingBack, view: ClusterView, *, aimed: str = "", ahead_us: int = 0) -> Place:

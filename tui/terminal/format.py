@@ -98,7 +98,7 @@ def wrap(text: str, width: int) -> list[str]:
     return lines
 
 
-# What one of Kafka's configurations takes, in words.
+# The accepted values of one of Kafka's configurations, in words.
 
 
 def taken(key: ConfigKey) -> str:
@@ -112,7 +112,7 @@ def taken(key: ConfigKey) -> str:
     return f"{key.low} or more" if key.high >= INT_MAX else f"{key.low} to {key.high}"
 
 
-# A time of the session as somebody types it.
+# A typed time of the session.
 
 
 ALLOWED: Final = "12.5s, 1m or 00:12.5"

@@ -43,7 +43,7 @@ class StepClock:
         self._now += seconds
 
 
-# How often the screen is drawn.
+# The frame rate.
 
 
 FRAME_S: Final = 1 / 15
@@ -60,7 +60,7 @@ def frame_s(fps: str) -> float:
     return SSH_FRAME_S if os.environ.get("SSH_CONNECTION") else FRAME_S
 
 
-# How the work is sliced between keys.
+# Slices of work between keys.
 
 
 SLICE_S: Final = 0.008

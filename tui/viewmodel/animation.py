@@ -173,7 +173,7 @@ def _between(runs: tuple[Run, ...], start: int, end: int) -> tuple[Run, ...]:
     )
 
 
-# What has just changed in the matrix.
+# Changes in the matrix.
 
 
 NUMBERS: Final = ("epoch", "isr", "hw", "lag", "lost")

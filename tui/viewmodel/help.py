@@ -10,7 +10,7 @@ from tui.keybindings.keymap import GROUPS, Key, with_keys
 from tui.keybindings.scopes import keys_of, scope_of, scopes
 from tui.terminal import glyphs
 
-# What the words of Kafka, and of this program, mean: one or two plain sentences each.
+# The glossary: one or two plain sentences for each word of Kafka and of this program.
 
 
 @dataclass(frozen=True, slots=True)

@@ -70,7 +70,7 @@ def _epoch_row(epoch: int, shown: tuple[ReplicaView, ...], leader: ReplicaView |
     return Row(tuple(pieces))
 
 
-# How the panes of the log's mode share a terminal.
+# The layout of the log mode.
 
 
 BARS: Final = 3
@@ -110,7 +110,7 @@ def share(width: int, height: int, replicas: int) -> Shares:
     return Shares(lanes, beside, max(3, below - fetches))
 
 
-# How a record looks in a log, wherever logs are drawn: one character and its role.
+# A record in a log, wherever logs are drawn: one character and its role.
 
 
 def record_look(run: Run, *, sure: bool) -> tuple[str, str]:
@@ -353,7 +353,7 @@ def _marks(log: LogView) -> tuple[tuple[str, str], ...]:
     return tuple(pieces)
 
 
-# Where the microscope points: which offset, which part of the log, how many offsets to a cell.
+# The position of the microscope: which offset, which part of the log, how many offsets to a cell.
 
 
 ZOOMS: Final = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000)
@@ -770,7 +770,7 @@ def _cuts(cuts: tuple[Cut, ...]) -> TextRow:
     return TextRow(f"{glyphs.TRUNCATING} {what}: {records(dropped)} by {newest.rule}{more}", "truncating")
 
 
-# Fetches of a partition in words: who asks for which offset since when, and what comes back.
+# Fetches of a partition in words: which replica fetches which offset since when, and the response.
 
 
 NOBODY: Final = "no other replica, so nobody fetches"

@@ -118,7 +118,7 @@ def _node(kind: str, broker: int, down: dict[int, None], paused: dict[int, None]
         paused.pop(broker, None)
 
 
-# What a log does not tell of itself later: when its records were acknowledged, and when replicas cut it.
+# When the records of a log were acknowledged, and when replicas truncated it.
 
 
 KEPT_ACKNOWLEDGEMENTS: Final = 4096

@@ -10,7 +10,7 @@ from playbooks.text import fits
 from tui.terminal import glyphs
 from tui.terminal.format import count
 
-# Who believes what, in a few cells: marks behind a broker's name, and what old metadata says.
+# Old metadata of brokers: marks behind a broker's name, and what it believes.
 
 
 def marks(broker: BrokerView, room: int) -> str:
@@ -46,7 +46,7 @@ def conditions(partition: PartitionView) -> str:
     return f" {glyphs.NOTHING} ".join(words)
 
 
-# Which partitions the filter of the matrix shows: by name, and by what is the matter with them.
+# The filter of the matrix: by name, and by state.
 
 
 FILTER: Final = "names, offline, under, minisr, lost, split, b2 (led by it); ! before a word: without it"
@@ -100,7 +100,7 @@ def told(words: str, found: int, total: int) -> str:
     return f"/{words.strip()} {glyphs.NOTHING} {found} of {total} {glyphs.NOTHING} esc: all"
 
 
-# How far behind, in steps of ten, so that a glance over many partitions finds those that are.
+# Heat: lag in steps of ten, so that it is seen at a glance over many partitions.
 
 
 LIMITS: Final = (1, 10, 100, 1_000, 10_000)
@@ -378,7 +378,7 @@ def _heat(replica: ReplicaView | None, partition: PartitionView) -> Cell:
     return Cell(heat_text(replica.behind), heat_role(replica.behind))
 
 
-# All partitions at a glance: a cell each, in their order, that tells the worst of it.
+# All partitions at a glance: a cell for each, in order, with the worst of its states.
 
 
 class State(NamedTuple):

@@ -147,7 +147,7 @@ def _length(playbook: Playbook) -> str:
     return f"{steps}, {len(playbook.expectations)} expected, {duration_text(playbook.settle_us)} of quiet at the end"
 
 
-# What a playbook expects, each with how it stands at this instant: passed, failed, or not yet decided.
+# Expectations of a playbook, each with its state: passed, failed, or not yet decided.
 
 
 Stand = Literal["pass", "fail", "open"]

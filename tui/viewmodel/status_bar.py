@@ -213,7 +213,7 @@ def _told(text: str, role: str, motion: Motion) -> tuple[str, str] | tuple[str, 
     return (text, role, "fresh") if counts and motion.fresh(("status", label), text.strip()) else (text, role)
 
 
-# Who controls the cluster: the second line of the status bar, and a pane with a row for each node.
+# The controllers: the second line of the status bar, and a pane with a row for each node.
 
 
 ROLE: Final[dict[str, tuple[str, str]]] = {

@@ -217,7 +217,7 @@ def _brokers(ids: Sequence[int]) -> str:
     return ", ".join(f"b{each}" for each in ids) or NOBODY
 
 
-# Who tells a tooltip what: from a cell of a widget to the words about what stands there.
+# The text of a tooltip, from a cell of a widget.
 
 
 Teller = Callable[[int, int], str]

@@ -27,7 +27,7 @@ from playbooks.session_format.filesystem import put_in_place
 from playbooks.session_format.session_files import Place
 from playbooks.version import VERSION
 
-# What a run of a storm came to, as a row of its campaign.
+# The row of one run of a storm.
 
 
 def row_of(swarm: Swarm, driven: Driven, cluster: Cluster, listed: tuple[str, ...]) -> Row:
@@ -198,7 +198,7 @@ def read_plan(folder: Place) -> Work:
         raise PlanError(f"{path}: found a file that holds no plan of a campaign") from None
 
 
-# A run written down: a playbook that does at the same places what the storm did, and is run like any other.
+# A run as a playbook that does at the same places what the storm did.
 
 
 _INDENT: Final = 2

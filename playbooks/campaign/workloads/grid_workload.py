@@ -27,7 +27,7 @@ from playbooks.session_format.filesystem import Fsync
 from playbooks.text import command_of
 from playbooks.units import duration_text
 
-# A result as a text that is read back to the same result; the published document leaves out what a rerun tells.
+# A result as text that is read back to the same result; the published document leaves out what a rerun shows.
 
 
 _REFUSED: Final = "refused"

@@ -22,7 +22,7 @@ from playbooks.parser.document.field_types import BAD, Kind, Schema
 from playbooks.parser.document.yaml_source import Mapping, Node, Scalar, found
 from playbooks.parser.document.yaml_source import Sequence as Items
 
-# What an axis of a grid stands for: the ``--set`` paths behind its name, and the values that are there now.
+# Axes of a grid: the ``--set`` paths behind a name, and their current values.
 #
 # A name is, in this order: a variable of the file; ``seed``, ``kafka`` or ``mode``; one of Kafka's configurations,
 # meaning it wherever it fits; or a path as ``--set`` takes it. A configuration that topics and brokers both have is

@@ -84,7 +84,7 @@ def is_fragment(text: str, path: str) -> bool:
     return isinstance(root, YamlMapping) and FRAGMENT in root.entries
 
 
-# Where the texts of fragments come from: the disk and the library, or what a session keeps of them.
+# Sources of fragments: the disk, the library, or the copies in a recorded session.
 #
 # A fragment goes by its path from the playbook's own directory, with ``/`` and without ``..`` inside where that can
 # be said without; so the same playbook names the same fragments wherever it lies. A bundled fragment goes by its name

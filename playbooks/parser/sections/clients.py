@@ -236,7 +236,7 @@ def read_keys(fields: Fields, notes: Notes) -> tuple[int, KeySkew | None]:
     return keys.get("distinct", 0), skew
 
 
-# What an application of a playbook does with records that its handler cannot process.
+# Handlers: what an application does with records that it cannot process.
 
 
 def dead_letter(fields: Fields, notes: Notes) -> str:
@@ -348,7 +348,7 @@ KEYS: Final = ByShape(
 )
 
 
-# What an application of a playbook writes for each record that it has read.
+# Outputs: what an application writes for each record that it has read.
 
 
 class Written(TypedDict):
@@ -410,7 +410,7 @@ def _wrong_commit(fields: Fields, profile: Profile) -> str:
     return ""
 
 
-# Where a producer of a playbook sends its records: a partition of its own, or a partitioner of its application's.
+# Partitions of a producer: one of its own, or a partitioner of its application.
 
 
 OTHERS: Final = "others"
@@ -481,7 +481,7 @@ def _check_partition(partition: int, total: int | None, node: Node, path: str, n
         notes.problem(node, path, f"found {partition} of {counted(total, 'partition')}, {allowed}")
 
 
-# What records hold, as a playbook says it: a template by its name, or a map of fields.
+# Contents of records: a template by its name, or a map of fields.
 
 
 MOST_FIELDS: Final = 100
@@ -609,7 +609,7 @@ def _interceptors(fields: Fields, notes: Notes) -> tuple[Interceptor, ...]:
     return tuple(made)
 
 
-# What a group of a playbook reads: topics by name, or all that match a pattern; and where its members are.
+# Subscriptions of a group: topics by name or by pattern; and the racks of its members.
 
 
 LONGEST = 200

@@ -309,7 +309,7 @@ CLIENTS: Final = Record(
 TOPICS: Final = ListOf(TOPIC, 1, 100)
 
 
-# Which protocol a group of a playbook goes by, against what its cluster has (KIP-848).
+# The protocol of a group, checked against what its cluster supports (KIP-848).
 
 
 SETTING = "group.coordinator.rebalance.protocols"

@@ -165,7 +165,7 @@ def read_guards(fields: Fields | None, notes: Notes, *, manual: bool) -> Guardin
     return Guarding(limits, fields.get("stop_when"))
 
 
-# ``storm``: what the storms over a playbook draw from, and what they may find without surprising anybody.
+# ``storm``: ranges that the storms over a playbook draw from, and findings that are expected.
 
 
 MOST_AT_ONCE: Final = 20

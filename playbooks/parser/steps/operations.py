@@ -25,7 +25,7 @@ from playbooks.parser.document.field_types import (
 from playbooks.parser.document.yaml_source import Node
 from playbooks.parser.sections.cluster import Config
 
-# Parameters of the operations on consumer groups: scopes, lines of a file of offsets, and what goes with what.
+# Parameters of operations on consumer groups: scopes, lines of an offsets file, valid combinations.
 
 
 _ALLOWED: Final = {

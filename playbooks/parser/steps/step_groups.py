@@ -13,7 +13,7 @@ from playbooks.parser.document.yaml_source import Mapping, Node, Origin, Scalar,
 from playbooks.parser.steps.manual_steps import ManualSteps
 from playbooks.parser.steps.timed_steps import MAX_STEPS, NOTE, TIMED_VERBS, TRIGGERS, TimedSteps
 
-# Groups of steps: how often one is gone through, how far apart, and what its steps may name in each round.
+# Groups of steps: number of rounds, time between rounds, and names that change in each round.
 
 
 MAX_GROUPS: Final = 3

@@ -60,7 +60,7 @@ from playbooks.units import (
     throughput_text,
 )
 
-# Steps that call a fault or an operation as another tool does: whom the name narrows it to, and ``broker: 2``.
+# Steps that use another tool's name for a fault or an operation, and ``broker: 2`` as a target.
 
 
 def alias_of(name: str) -> Alias | None:
@@ -324,7 +324,7 @@ def the_verb(
     return None
 
 
-# Reads what somebody asks of a cluster that runs already, with the same checks and words as in a playbook.
+# Reads actions typed into a running session, with the same checks and messages as in a playbook.
 
 
 class Asking:

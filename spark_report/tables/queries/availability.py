@@ -132,7 +132,7 @@ def client_unavailability(events: "DataFrame", sessions: "DataFrame", groups: "D
     return intervals(turns, sessions, ASKED[1:], ["out"], groups).filter("out").select(*ASKED, *SPAN)
 
 
-# How a partition fared over a session: its share of service, too few replicas in sync, and all of it summed up.
+# Health of a partition over a session: its share of service, too few in-sync replicas, and sums.
 
 
 CONDITIONS: Final = ("under_replicated", "at_min_isr", "under_min_isr", "offline")

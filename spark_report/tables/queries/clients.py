@@ -240,7 +240,7 @@ def _records(kind: str) -> "Column":
     return count_records(F.col("kind") == kind)
 
 
-# How far a group is behind, how long it takes to catch up, and what its rebalances cost.
+# Lag of a group, its time to catch up, and the cost of its rebalances.
 
 
 SESSION_OVER: Final = "its session with ZooKeeper is over"

@@ -231,7 +231,7 @@ def _spans(turns: "DataFrame", sessions: "DataFrame") -> "DataFrame":
     return duration.filter(F.col("duration_us") >= STALL_US)
 
 
-# Events that come with every batch, added up once for all tables that only count them.
+# Tallies of events that come with every batch, added up once for all tables that count them.
 
 
 KEYS: Final = ("session_id", "kind", "client", "group_id", "partition", "acks", "error", "bin_began_us", "bin_us")
@@ -283,7 +283,7 @@ def count_records(condition: "Column") -> "Column":
     return F.coalesce(F.sum(F.when(condition, F.col("count"))), F.lit(0))
 
 
-# Counts and the ledger: what the events come to, and what the session says it came to.
+# Counts and the ledger: from the events, and from the session's own result.
 
 
 RECOUNTED: Final = ("sent", "acked", "failed", "unknown", "aborted", "acked_lost", "committed_lost")
@@ -354,7 +354,7 @@ def ledger(totals: "DataFrame", results: "DataFrame") -> "DataFrame":
     )
 
 
-# How much went through, over time and by outcome.
+# Throughput over time and by outcome.
 
 
 OUTCOME_KINDS: Final = (

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 
-# Groups by a number instead of by their names, where very many rows are sorted by group.
+# Groups by number instead of by name, where very many rows are sorted by group.
 #
 # A name is compared letter by letter at each step of a sort, and carried along in each row: without names, sorting
 # and windows over ten million events take half the time.
@@ -266,7 +266,7 @@ def fault_windows(fault_spans: "DataFrame") -> "DataFrame":
     return merged(fault_spans, [])
 
 
-# What happened at one instant: rows picked from the events in one pass, each marked with the table it goes into.
+# Rows at one point in time, picked from the events in one pass, each marked with its table.
 
 
 WHEN: Final = ("session_id", "at_us", "seq")

@@ -26,7 +26,7 @@ from tui.output.command_end import ended, to_text
 from tui.output.console import Telling, answers, complain, people, print_document, say, table
 from tui.session.playbook_choice import choose, settings_of
 
-# What a campaign is told in: its draw, its groups with a command for each, its coverage.
+# The text of a campaign: its seed, its groups with a command for each, its coverage.
 
 
 def header_lines(name: str, plan: Plan, folder: Path, runs: int) -> Iterator[str]:

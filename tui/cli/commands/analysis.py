@@ -90,7 +90,7 @@ def register_storm(app: typer.Typer, end: Callable[[Callable[[], int]], NoReturn
         end(lambda: run_storm(request))
 
 
-# What can be typed behind ``floodmark ask``.
+# ``floodmark ask``.
 
 
 ASK_HELP = """Is it safe? Fork a session or a playbook at an instant, act, and look at many possible futures.
@@ -165,7 +165,7 @@ def register_ask(app: typer.Typer, end: Callable[[Callable[[], int]], NoReturn])
         end(lambda: run_ask(request))
 
 
-# What can be typed behind ``floodmark explore``.
+# ``floodmark explore``.
 
 
 EXPLORE_HELP = """Try every order of events within small bounds, and find the shortest one that breaks a promise.
@@ -225,7 +225,7 @@ def register_explore(app: typer.Typer, end: Callable[[Callable[[], int]], NoRetu
         end(lambda: run_explore(request))
 
 
-# What can be typed behind ``floodmark shrink``.
+# ``floodmark shrink``.
 
 
 SHRINK_HELP = """Make what went wrong as short as it can be: a playbook that still goes wrong for the same reason.
@@ -288,7 +288,7 @@ def register_shrink(app: typer.Typer, end: Callable[[Callable[[], int]], NoRetur
         end(lambda: run_shrink(request))
 
 
-# What can be typed behind ``floodmark why``.
+# ``floodmark why``.
 
 
 WHY_HELP = """Why were records lost, when did that become inevitable, and what would have saved them?

@@ -67,7 +67,7 @@ def register_fleet(app: typer.Typer, end: Callable[[Callable[[], int]], NoReturn
         end(lambda: run_to_its_end([str(word) for word in command]))
 
 
-# ``floodmark report``: what can be typed.
+# ``floodmark report``.
 
 
 def register_report(app: typer.Typer, end: Callable[[Callable[[], int]], NoReturn]) -> None:

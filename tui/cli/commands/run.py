@@ -123,7 +123,7 @@ def register_run(app: typer.Typer, end: Callable[[Callable[[], int]], NoReturn])
         end(lambda: run(request))
 
 
-# What can be typed behind ``floodmark live``.
+# ``floodmark live``.
 
 
 def register_live(app: typer.Typer, end: Callable[[Callable[[], int]], NoReturn]) -> None:
@@ -154,7 +154,7 @@ def register_live(app: typer.Typer, end: Callable[[Callable[[], int]], NoReturn]
         end(lambda: open_plain(playbook, seed=seed, out=out, speed=speed, fsync=fsync))
 
 
-# What can be typed behind ``floodmark serve``.
+# ``floodmark serve``.
 
 
 def register_serve(app: typer.Typer, end: Callable[[Callable[[], int]], NoReturn]) -> None:

@@ -264,7 +264,7 @@ def _print_area(area: Area) -> None:
     say(console, "")
 
 
-# ``keys`` and ``schema``: what can stand in a playbook.
+# ``keys`` and ``schema``: the keys of a playbook.
 
 
 def keys(place: str | None, *, json: bool) -> int:

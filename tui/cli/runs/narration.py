@@ -36,7 +36,7 @@ from tui.output.result import STYLES as VERDICT_STYLES
 from tui.output.result import print_events, print_heading, print_shown, print_trace
 from tui.session.playbook_choice import Chosen
 
-# Runs one session to its end, headless, telling what happens on the way.
+# Runs one session to its end without a screen, and prints what happens on the way.
 
 
 @dataclass(slots=True)

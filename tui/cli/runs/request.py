@@ -29,7 +29,7 @@ from tui.cli.runs.spark_jobs import why_not
 from tui.output.console import complain, complain_of
 from tui.session.playbook_choice import Chosen, choose, read, settings_of
 
-# Axes asked for at the command line (``--vary``, ``--repeat``), and what does not go together with a grid.
+# Axes from the command line (``--vary``, ``--repeat``), and what cannot be combined with a grid.
 
 
 MOST_KEPT: Final = 20_000

@@ -165,7 +165,7 @@ def run_on_spark(
     return come
 
 
-# How far a campaign is, in one line.
+# The progress of a campaign, in one line.
 
 
 def standing_words(standing: Standing) -> str:

@@ -21,7 +21,7 @@ from playbooks.results.baseline import Change, Difference, Entry, entry_of
 from tui.output.console import EVERY_S, say, table
 from tui.output.result import CAUSES_SHOWN, print_checked
 
-# What came of several playbooks, in words that the table, the Markdown and the JUnit document share.
+# Verdicts of several playbooks as text, shared by the table, the Markdown and the JUnit document.
 
 
 STYLES = {
@@ -239,7 +239,7 @@ def run_suite(
         )
 
 
-# What is told at the end of a suite: a table, then what did not pass and why, then the difference to a baseline.
+# The end of a suite: a table, then what did not pass and why, then the difference to a baseline.
 
 
 SHOWN = 10

@@ -201,7 +201,7 @@ def _differences(differences: Sequence[Difference]) -> str:
     return f"Differences to the baseline:\n\n{table_text(heads, rows, escaped).rstrip()}"
 
 
-# What is left of a run when it has ended: documents for other programs, and the exit code.
+# The end of a run: documents for other programs, and the exit code.
 
 
 Summary = Callable[[Sequence[Ended], Sequence[Difference] | None], str]

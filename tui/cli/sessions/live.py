@@ -36,7 +36,7 @@ from tui.session.typed_commands import Act, Go, Place, Play, Press, Speed, Typed
 from tui.terminal.format import clock, duration
 from tui.viewmodel.timeline.event_feed import Feed
 
-# What the commands that tell a session line by line have in common: how they say things, and what they say of it.
+# Common to commands that print a session line by line.
 
 
 class Teller:
@@ -73,7 +73,7 @@ def standing(view: ClusterView, board: FaultBoard) -> Iterable[str]:
         yield f"fault {each.id}: {each.name} on {each.target}{left}"
 
 
-# The past and the branches of a session that is told line by line: going there, undoing, changing over.
+# Time travel in a session that is printed line by line: going back, undoing, changing branches.
 #
 # What the screen does with keys is done with words here. Where somebody acts in the past, a branch begins, and is
 # waited for: nothing else goes on meanwhile.

@@ -143,7 +143,7 @@ def run_import(files: Sequence[Path], out: Path | None) -> int:
     return code
 
 
-# ``floodmark peek``: what stands, or stood, at an offset of a recorded session.
+# ``floodmark peek``: the records, present and past, at an offset of a recorded session.
 
 
 def run_peek(text: str, partition: str, offset: int, *, at: str | None, records: int, json: bool) -> int:

@@ -16,7 +16,7 @@ from tui.viewmodel.row import Row as TextRow
 from tui.viewmodel.timeline.timeline_rows import LABEL as LANE_LABEL
 from tui.viewmodel.timeline.timeline_rows import Canvas, Shown, Span, TimeRow
 
-# Instants that somebody wants to come back to, each of one branch.
+# Bookmarks: times to return to, each of one branch.
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -59,7 +59,7 @@ class Bookmarks:
         self._kept.remove(mark)
 
 
-# The branches of a session as a table: which left which other one when, how far each has come, and what came of it.
+# The branches of a session as a table: where each left its parent, how far it has run, and its result.
 
 
 Piece = tuple[str, str]

@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple
 from tui.terminal import glyphs
 from tui.terminal.format import count, names, parameters, records
 
-# Batches that are no longer what was written, in the words of the feed.
+# Damaged batches in the feed.
 
 
 DamageText = tuple[str, str, tuple[object, ...], str]
@@ -29,7 +29,7 @@ def describe_damage(event: Any) -> DamageText:
     return glyphs.DIVERGED, "warning", key, f"b{event.broker} {who} {place}, which is corrupt: {event.detail}"
 
 
-# What happens to consumers and their groups, and inside of producers, in the words of the feed.
+# Consumers, their groups, and producers in the feed.
 
 
 ClientText = tuple[str, str, tuple[object, ...], str]
@@ -86,7 +86,7 @@ def describe_client(event: Any) -> ClientText:
     return glyphs.TRUNCATING, "warning", key, said
 
 
-# What is overdue in the words of the feed.
+# Liveness violations in the feed.
 
 
 def describe_liveness(event: Any) -> tuple[str, str, tuple[object, ...], Callable[[Any], str]]:
@@ -97,7 +97,7 @@ def describe_liveness(event: Any) -> tuple[str, str, tuple[object, ...], Callabl
     return glyphs.LOST, role, (event.property, event.partition, event.broker), lambda _entry: said
 
 
-# An administrator's operations in the words of the feed.
+# An administrator's operations in the feed.
 
 
 OperationText = tuple[str, str, tuple[object, ...], str]
@@ -119,7 +119,7 @@ def describe_operation(event: Any) -> OperationText:
     return glyphs.OK, "calm", (number,), f"{name} done{more}"
 
 
-# What becomes of transactions, in the words of the feed.
+# Transactions in the feed.
 
 
 TransactionText = tuple[str, str, tuple[object, ...], str]
@@ -568,7 +568,7 @@ _TELLERS: Final[dict[str, Callable[[Any], Said]]] = {
 }
 
 
-# What a mark on the timeline is called, in as few cells as say it; the whole words stand among the events.
+# The short label of a mark on the timeline; the whole text is among the events.
 
 
 FAULTS: Final = "faults"

@@ -130,7 +130,7 @@ def _mark_rows(head: str, text: str, role: str, width: int) -> list[Row]:
     return rows + [Row(((" " * len(head), "text"), (more, role))) for more in texts[1:]]
 
 
-# A span of the timeline that somebody has chosen: how long it is, and what happened in it.
+# A chosen span of the timeline: how long it is, and what happened in it.
 
 
 COUNTED: Final = 20_000

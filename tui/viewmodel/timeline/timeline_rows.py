@@ -15,7 +15,7 @@ from tui.terminal.theme import Over
 from tui.viewmodel.timeline.event_feed import WEIGHTS, Lane, Load, Mark, Tape
 from tui.viewmodel.timeline.event_text import LANES, mark_label
 
-# Which stretch of virtual time a timeline shows: columns of equal width on a grid that stays where it is.
+# The window of a timeline: columns of equal width on a grid that stays where it is.
 
 
 UNITS: Final[tuple[int, ...]] = tuple(step * 10**power for power in range(1, 11) for step in (10, 15, 20, 30, 50))
@@ -101,7 +101,7 @@ def tick_text(at_us: int) -> str:
     return clock(at_us).removesuffix(".000")
 
 
-# The marks of a timeline as they can be gone through: what one column of a lane stands for.
+# Stops: the marks of a timeline that can be selected, one for each column of a lane.
 #
 # A mark is never left out; marks of one column are one mark with their number.
 
