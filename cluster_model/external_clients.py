@@ -322,7 +322,7 @@ def reads(
 #
 # It is a process like any other: its links can be cut, slowed and troubled, brokers that die tell it so, and what is
 # asked of a paused one waits. Its links have no latency of their own, for its clients' sockets have. It asks whatever
-# it is told to ask, and keeps an account of what its clients were told (:mod:`~.outside.writing`).
+# it is told to ask, and keeps an account of what its clients were told.
 #
 # Nobody is there until :meth:`Outside.open`: a cluster without clients outside has no such process.
 

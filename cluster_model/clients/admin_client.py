@@ -1,10 +1,10 @@
 """An administrator's client, a process of its own (``KafkaAdminClient``): requests, routing, retries and time limits.
 
 It knows of the cluster what a broker's metadata told it since the oldest of its open requests was made, as a tool does
-that is started for one task. A request goes to whom that metadata names as the controller (a broker that hands it on,
-in KRaft mode), or to whoever else answers it (:mod:`cluster_model.clients.admin_client`); a coordinator is
-looked for anew with every request. NOT_CONTROLLER, NOT_COORDINATOR, a broken connection and silence bring new
-metadata and another try, until ``default.api.timeout.ms`` is over: then REQUEST_TIMED_OUT stands for every part.
+that is started for one task. A request goes to the controller that this metadata names (a broker that forwards it, in
+KRaft mode), to a leader, or to a coordinator, which is looked for anew with every request. NOT_CONTROLLER,
+NOT_COORDINATOR, a broken connection and silence bring new metadata and another try, until ``default.api.timeout.ms`` is
+over: then REQUEST_TIMED_OUT stands for every part.
 
 A request whose answer was lost is made again, though it may have been carried out: a topic can turn out to exist.
 """

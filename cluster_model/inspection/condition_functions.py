@@ -22,7 +22,7 @@ from cluster_model.util.ranges import length, union
 
 
 class ControlQuery:
-    """A part of :class:`cluster_model.inspection.condition_functions.Query`."""
+    """A part of :class:`Query`."""
 
     __slots__ = ("_governing", "_world")
 

@@ -3,7 +3,7 @@
 A link with a :class:`~cluster_model.kernel.link.Trouble` is never ready, so that every message of it comes by here,
 and none of another link does:
 
-- *limits* let messages through one after the other (:mod:`cluster_model.kernel.link_faults`), before the latency;
+- *limits* let messages through one after the other, before the latency;
 - a *lost* segment is sent again after the retransmission timeout, and everything behind it on its connection waits;
   when it has been lost so often that :data:`~cluster_model.kernel.link.GIVEN_UP_US` pass, the connection breaks;
 - *answers* may be late, without the requests between them, or come twice; the Java client finds no request in flight

@@ -213,9 +213,8 @@ def pool(keys: KeySet, total: int) -> Pool:
 #
 # A producer's records have keys if its ``keys`` says how many: ``key-0``, ``key-1`` and so on, for all producers
 # alike. The key of a record is drawn once and for all from the producer's name, the partition and the record's
-# number: no log stores it, and every replica finds the same one. Where keys decide on the partition
-# (:mod:`cluster_model.log.record_keys`), it is one of those that went there when the record was placed. Some may come
-# more often than others (:mod:`cluster_model.log.record_keys`).
+# number: no log stores it, and every replica finds the same one. Where keys decide on the partition, it is one of those
+# that went there when the record was placed. Some may come more often than others (key skew).
 #
 # A hand-stepped trace names its records: ``a=1`` has key ``a``, and ``a=`` is a tombstone. A name without ``=`` is a
 # record without a key.

@@ -208,7 +208,7 @@ def _half(hits: "Column", runs: "Column") -> "Column":
 def changes(findings: "DataFrame", runs: "DataFrame", baseline: str) -> "DataFrame":
     """The table ``fleet_changes``: of every other fleet each key that either found, against the fleet ``baseline``.
 
-    ``findings`` are those of :func:`spark_report.fleet.tables.finding_rates`; ``runs`` tells how many runs ended
+    ``findings`` are those of :func:`finding_rates`; ``runs`` tells how many runs ended
     where a key was never found. The run named is one of the fleet's, or where it found nothing one of the baseline's.
     """
     ended = runs.groupBy("fleet").agg(F.count_if(F.col("error") == "").alias("ended"))

@@ -1,7 +1,7 @@
 """Charts of one session as plain Plotly figures: dicts of data and layout, colours that mean the same everywhere.
 
 The page puts in what depends on light or dark; here is only what carries meaning. Plotly reads a little HTML in every
-text it draws, so each name from a session goes through :func:`text`.
+text it draws, so each name from a session goes through :func:`chart_text`.
 """
 
 import html

@@ -593,7 +593,7 @@ class Said(NamedTuple):
 def recounted(
     events: "DataFrame", last_reads: "DataFrame", ledgers: "DataFrame", said: Mapping[str, Said]
 ) -> "DataFrame":
-    """Rows of :data:`TABLES`; ``said`` has the sessions that are to be counted again."""
+    """Rows of :data:`RECOUNT_TABLES`; ``said`` has the sessions that are to be counted again."""
     from pyspark.sql import functions as F  # noqa: N812, PLC0415 - executors have no need of it
 
     none = {name: F.lit(-1 if name in _NUMBERS else "").alias(name) for name in FIELDS}

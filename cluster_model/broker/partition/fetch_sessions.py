@@ -27,8 +27,7 @@ from cluster_model.protocol.messages import CONSUMER, FetchPartition, FetchReque
 # nobody has used for two minutes; else, if it is a follower, that of a consumer, or that of a smaller session which
 # has had its two minutes. Consumers never displace a session before it has had them.
 #
-# What a session leaves out is a matter of :mod:`cluster_model.broker.partition.fetch_sessions`, which counts alike
-# with and without.
+# What a response leaves out is a matter of :class:`FetchSession`, which counts alike with and without a slot.
 
 
 EVICTION_US: Final = 120_000_000

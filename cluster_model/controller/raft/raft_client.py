@@ -482,7 +482,7 @@ LEAVING_US: Final = 5_000_000
 
 
 class QuorumPeer:
-    """A :class:`~cluster_model.controller.raft.raft_client.MetadataLog`, inside the process that owns ``port``."""
+    """A :class:`MetadataLog`, inside the process that owns ``port``."""
 
     __slots__ = (
         "_alarm",
@@ -553,7 +553,7 @@ class QuorumPeer:
         return self.node.log.end
 
     def append(self, records: tuple[Any, ...]) -> int:
-        """Have records written; see :class:`~cluster_model.controller.raft.raft_client.MetadataLog`."""
+        """Have records written; see :class:`MetadataLog`."""
         if not self.is_leader:
             raise ValueError(f"node {self.node.id} is not the active leader of epoch {self.node.epoch}")
         offset = self.node.append(records, self._port.now)

@@ -161,9 +161,9 @@ def hw_stalls(
 ) -> "DataFrame":
     """When records waited above a partition's high watermark, and it stood still for :data:`STALL_US` or longer.
 
-    ``events`` needs the kinds in :data:`HW_KINDS` only, ``rare`` those that are not traffic; ``groups`` are numbers for
-    :data:`PLACE`. Whoever leads in an epoch older than one seen is a zombie, and nobody waits for its high watermark.
-    One that was deleted begins anew under its name.
+    ``events`` needs the kinds in :data:`HIGH_WATERMARK_KINDS` only, ``rare`` those that are not traffic; ``groups`` are
+    numbers for :data:`PLACE`. Whoever leads in an epoch older than one seen is a zombie, and nobody waits for its high
+    watermark. One that was deleted begins anew under its name.
     """
     told, keys = by_number(_told(with_life(events, rare)), groups), keys_of(PLACE, groups)
     order = Window.partitionBy(*keys).orderBy("at_us", "seq")

@@ -1,8 +1,7 @@
 """``floodmark live``: a live session without a screen, printed line by line, with commands typed on stdin.
 
 For a screen reader, a log, or another program: one line an event, nothing that moves, nothing drawn. The commands are
-those of the screen's line of commands, and what they do is recorded as there; words lead into the past and to branches
-(:mod:`tui.cli.sessions.live`).
+those of the screen's line of commands, and what they do is recorded as there; words lead into the past and to branches.
 """
 
 import sys
