@@ -10,8 +10,12 @@ from typing import Any, Final, NamedTuple
 
 from cluster_model.clients.consumer.fetcher import Handed
 from cluster_model.clients.producer.application_producers import DrivenProducer
+from cluster_model.clients.producer.config import ProducerConfig
+from cluster_model.kernel.node_context import Port
+from cluster_model.kernel.rng import Stream
+from cluster_model.log.record_keys import ProducerKeys
 from cluster_model.protocol.events import Event, RecordDeadLettered, RecordsAbandoned
-from cluster_model.spec.cluster_spec import Application, Failing
+from cluster_model.spec.cluster_spec import Application, Failing, ProducerSpec
 from cluster_model.util.deterministic_math import mixed, number_of
 
 # Dead letters: records that a handler cannot process, sent to a topic of their own before anything is committed.
@@ -35,9 +39,20 @@ class LetterProducer(DrivenProducer):
 
     __slots__ = ("_acked_before", "_sending", "told")
 
-    def __init__(self, *parts: Any) -> None:
-        """``parts`` are those of every producer."""
-        super().__init__(*parts)
+    def __init__(
+        self,
+        port: Port,
+        spec: ProducerSpec,
+        config: ProducerConfig,
+        brokers: tuple[int, ...],
+        emit: Callable[[Event], None],
+        jitter: Stream,
+        partitioning: Stream,
+        keys: ProducerKeys | None = None,
+        seed: int = 0,
+    ) -> None:
+        """The parameters are those of every producer."""
+        super().__init__(port, spec, config, brokers, emit, jitter, partitioning, keys, seed)
         self.told: Callable[[bool], None] = lambda acked: None
         """Called with the outcome."""
         self._sending = False

@@ -8,11 +8,17 @@ transactions sends them and flushes; its consumer commits on its own.
 from collections.abc import Callable
 from typing import Any, Final
 
+from cluster_model.clients.producer.config import ProducerConfig
 from cluster_model.clients.producer.producer import Producer
 from cluster_model.clients.producer.transaction_manager import GroupOffsets, State
 from cluster_model.clients.producer.transactional_producer import TransactionalProducer
 from cluster_model.kernel.event_loop import Payload
+from cluster_model.kernel.node_context import Port
+from cluster_model.kernel.rng import Stream
+from cluster_model.log.record_keys import ProducerKeys
+from cluster_model.protocol.events import Event
 from cluster_model.protocol.messages import Message
+from cluster_model.protocol.versions import Profile
 from cluster_model.spec.cluster_spec import ProducerSpec, TransactionPlan
 
 # A producer beside a consumer's application: it sends when it is asked to, without timers of its own.
@@ -22,10 +28,6 @@ class DrivenProducer(Producer):
     """The node; whatever happens to it, its application may have something to do."""
 
     __slots__ = ()
-
-    def __init__(self, *parts: Any) -> None:
-        """``parts`` are those of every producer."""
-        super().__init__(*parts)
 
     @property
     def spec(self) -> ProducerSpec:
@@ -81,9 +83,20 @@ class PlainOutput(DrivenProducer):
 
     __slots__ = ("_failed_before", "_left", "_stage", "told")
 
-    def __init__(self, *parts: Any) -> None:
-        """``parts`` are those of every producer."""
-        super().__init__(*parts)
+    def __init__(
+        self,
+        port: Port,
+        spec: ProducerSpec,
+        config: ProducerConfig,
+        brokers: tuple[int, ...],
+        emit: Callable[[Event], None],
+        jitter: Stream,
+        partitioning: Stream,
+        keys: ProducerKeys | None = None,
+        seed: int = 0,
+    ) -> None:
+        """The parameters are those of every producer."""
+        super().__init__(port, spec, config, brokers, emit, jitter, partitioning, keys, seed)
         self.told: Callable[[str], None] = nobody
         """Called with the outcome of every :meth:`write`."""
         self._stage = _IDLE
@@ -131,9 +144,21 @@ class TransactionalOutput(TransactionalProducer):
 
     __slots__ = ("_ended", "_left", "_offsets", "_stage", "told")
 
-    def __init__(self, *parts: Any) -> None:
-        """``parts`` are those of every transactional producer."""
-        super().__init__(*parts)
+    def __init__(
+        self,
+        profile: Profile,
+        port: Port,
+        spec: ProducerSpec,
+        config: ProducerConfig,
+        brokers: tuple[int, ...],
+        emit: Callable[[Event], None],
+        jitter: Stream,
+        partitioning: Stream,
+        keys: ProducerKeys | None = None,
+        seed: int = 0,
+    ) -> None:
+        """The parameters are those of every transactional producer."""
+        super().__init__(profile, port, spec, config, brokers, emit, jitter, partitioning, keys, seed)
         self.told: Callable[[str], None] = nobody
         """Called with the outcome of every :meth:`write`, with FATAL at any time, and with nothing when it is ready."""
         self.transacting.on_end = self._on_end

@@ -6,8 +6,9 @@ from typing import Any, Final, NamedTuple
 from cluster_model.clients.producer import transaction_manager
 from cluster_model.clients.producer.config import ProducerConfig
 from cluster_model.clients.producer.delivery_stats import DIED, Books
+from cluster_model.clients.producer.partitioners import Latencies
 from cluster_model.clients.producer.producer import FORCED, FOREVER_US, UNSERIALIZED, Producer, Unconfirmed
-from cluster_model.clients.producer.record_accumulator import Outgoing
+from cluster_model.clients.producer.record_accumulator import Accumulator, Outgoing
 from cluster_model.clients.producer.sender import IoThread, Sender
 from cluster_model.clients.producer.transaction_manager import TIMER as TRANSACTION_TIMER
 from cluster_model.clients.producer.transaction_manager import (
@@ -18,9 +19,11 @@ from cluster_model.clients.producer.transaction_manager import (
     Transactions,
     rules_of,
 )
-from cluster_model.clients.workload import Pacing
+from cluster_model.clients.workload import Pacing, RecordSizes
 from cluster_model.kernel.event_loop import Payload
 from cluster_model.kernel.node_context import Alarm, Port
+from cluster_model.kernel.rng import Stream
+from cluster_model.log.record_keys import ProducerKeys
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.events import (
     Event,
@@ -39,7 +42,7 @@ from cluster_model.protocol.events import (
 from cluster_model.protocol.messages import Message, PartitionState, ProduceResponse
 from cluster_model.protocol.records import TRANSACTIONAL
 from cluster_model.protocol.versions import Profile
-from cluster_model.spec.cluster_spec import TransactionPlan
+from cluster_model.spec.cluster_spec import ProducerSpec, TransactionPlan
 
 # Outcomes of a transactional producer's records: nothing is promised before the commit.
 #
@@ -407,10 +410,21 @@ class TransactionalSender(Sender):
 
     __slots__ = ("control", "manager")
 
-    def __init__(self, profile: Profile, *parts: Any) -> None:
-        """``parts`` are those of every sender."""
-        super().__init__(*parts)
-        config = self._config
+    def __init__(
+        self,
+        profile: Profile,
+        port: Port,
+        spec: ProducerSpec,
+        config: ProducerConfig,
+        brokers: tuple[int, ...],
+        accumulator: Accumulator,
+        books: Books,
+        jitter: Stream,
+        sizes: RecordSizes,
+        latencies: Latencies,
+    ) -> None:
+        """``profile`` is the cluster's version; the others are the parameters of every sender."""
+        super().__init__(port, spec, config, brokers, accumulator, books, jitter, sizes, latencies)
         rules = rules_of(profile, config)
         self.manager = TransactionManager(
             config.transactional_id, config.transaction_timeout_us, config.backoff_us, rules
@@ -511,15 +525,27 @@ class TransactionalProducer(Producer):
 
     __slots__ = ("_ledger", "_let_go", "_profile", "_tx", "transacting")
 
-    def __init__(self, profile: Profile, *parts: Any) -> None:
-        """``parts`` are those of every producer."""
+    def __init__(
+        self,
+        profile: Profile,
+        port: Port,
+        spec: ProducerSpec,
+        config: ProducerConfig,
+        brokers: tuple[int, ...],
+        emit: Callable[[Event], None],
+        jitter: Stream,
+        partitioning: Stream,
+        keys: ProducerKeys | None = None,
+        seed: int = 0,
+    ) -> None:
+        """``profile`` is the cluster's version; the others are the parameters of every producer."""
         self._profile = profile
-        super().__init__(*parts)
+        super().__init__(port, spec, config, brokers, emit, jitter, partitioning, keys, seed)
         self._ledger.io = self._io
         self._let_go = False
         self.transacting = Transacting(
             self._port, self._spec.name, self._spec.transactions or TransactionPlan(), self._config, self._tx.manager,
-            self._ledger, self._pump, parts[4],
+            self._ledger, self._pump, emit,
         )  # fmt: skip
 
     def _make_books(self, emit: Callable[[Event], None]) -> TransactionalBooks:
