@@ -1,5 +1,6 @@
-"""The compiled model is the same model: the run full of faults ends in the same digests."""
+"""The compiled model is the same model: the run full of faults ends in the same digests, and so do transactions."""
 
+import ast
 import json
 import os
 import shutil
@@ -10,9 +11,55 @@ from pathlib import Path
 
 import pytest
 
+from tests.architecture.tree import modules
 from tests.support.breadth import many, some
 
 ROOT = Path(__file__).parents[2]
+PROGRAMS = (
+    ("driver", "whole", "delayed-commit"),
+    ("lives", "whole"),
+    ("transactions", "whole"),
+    ("driver", "whole", "delayed-commit-matrix", "exactly-once", "hanging-transaction", "zombie-producer"),
+    ("copying", "whole"),
+)
+"""What runs the producers that inherit from the usual one: of transactions, of output and of dead letters."""
+
+
+def compiled_modules() -> set[str]:
+    """Dotted names of the modules that setup.py has compiled."""
+    for node in ast.parse((ROOT / "setup.py").read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "COMPILED":
+            table: dict[str, list[str]] = ast.literal_eval(node.value)
+            return {f"{folder}/{name}".replace("/", ".") for folder, names in table.items() for name in names}
+    raise AssertionError("setup.py has no table of compiled modules")
+
+
+def defined_in(module: str, name: str) -> str:
+    """The module that defines a class, by the name it has in another module; empty for one that is not ours."""
+    alias, _, attribute = name.partition(".")
+    for node in modules()[module].body if module in modules() else ():
+        if isinstance(node, ast.ClassDef) and node.name == name:
+            return module
+        if isinstance(node, ast.ImportFrom) and node.module is not None:
+            for each in node.names:
+                if (each.asname or each.name) == alias:
+                    return defined_in(
+                        f"{node.module}.{each.name}" if attribute else node.module, attribute or each.name
+                    )
+    return ""
+
+
+def test_every_class_below_a_compiled_one_is_compiled() -> None:
+    """An interpreted class that inherits from a compiled one cannot be made."""
+    compiled = compiled_modules()
+    assert compiled <= set(modules())
+    for module in set(modules()) - compiled:
+        for node in ast.walk(modules()[module]):
+            if isinstance(node, ast.ClassDef):
+                bases = [ast.unparse(base).partition("[")[0] for base in node.bases]
+                if "Protocol" not in bases:  # nobody makes one of those
+                    below = [base for base in bases if defined_in(module, base) in compiled]
+                    assert not below, f"{module}.{node.name} inherits from {below[0]}, which is compiled"
 
 
 def compiler() -> str | None:
@@ -57,3 +104,6 @@ def test_the_compiled_model_has_the_same_history(tmp_path: Path) -> None:
     plain = json.loads(answer(str(ROOT), "-m", "tests.determinism.bare", "slice"))
     for slices in some(("keyframes", "slice"), 1):  # the first one loads them into twins
         assert json.loads(answer(paths, "-m", "tests.determinism.bare", slices)) == plain
+    for program, *words in some(PROGRAMS, 2):
+        ran = ("-m", f"tests.determinism.{program}", *words)
+        assert json.loads(answer(paths, *ran)) == json.loads(answer(str(ROOT), *ran))
