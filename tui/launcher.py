@@ -18,7 +18,8 @@ from playbooks.session_format.session_finder import find_session
 from playbooks.timetravel.branches import Branches
 from playbooks.timetravel.history_view import Reopened
 from tui.output.console import complain, complain_of, people, say
-from tui.output.session_end import keep, leave_torn, let_go, seal_all
+from tui.output.internal_error import keep
+from tui.output.session_end import leave_torn, let_go, seal_all
 from tui.program import Asked, perform
 from tui.screen_choice import ScreenChoice, UnusableError, check
 from tui.session.destination import PLAYBOOK, SANDBOX, SESSION, Left, Wish

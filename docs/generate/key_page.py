@@ -3,7 +3,7 @@
 from typing import Final
 
 from playbooks.parser.document.field_types import Key
-from playbooks.parser.playbook_keys import BY_HAND, Told, taken, told
+from playbooks.parser.key_reference import BY_HAND, Told, taken, told
 from playbooks.text import table_text
 
 _INTRODUCTION: Final = """# Keys

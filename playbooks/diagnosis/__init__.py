@@ -8,21 +8,8 @@ evidence: events that decide about a record, and whether it is still there.
 Builds on forks of `playbooks.timetravel`, and on `engine`, `export` and `results`.
 """
 
-from playbooks.diagnosis.point_of_no_return import NoReturn
-from playbooks.diagnosis.remedies import SEEDS, Remedy, Rescue
-from playbooks.diagnosis.why import Case, Explained, Why, WhyError, at_the_end, case_of, explain, findings_of
-
 __all__ = [
-    "SEEDS",
-    "Case",
-    "Explained",
-    "NoReturn",
-    "Remedy",
-    "Rescue",
-    "Why",
-    "WhyError",
-    "at_the_end",
-    "case_of",
-    "explain",
-    "findings_of",
+    "point_of_no_return",
+    "remedies",
+    "why",
 ]

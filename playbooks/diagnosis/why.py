@@ -20,7 +20,7 @@ from playbooks.model.playbook import Playbook
 from playbooks.parser.loader import loads
 from playbooks.recording.reader import Recorded
 from playbooks.results.result import Result
-from playbooks.timetravel.branches import Acted, acted_of
+from playbooks.timetravel.forks import Acted, acted_of
 
 EXPLAINED: Final = 3
 """Losses of which the point of no return is looked for, unless one is asked for; the others are told without."""

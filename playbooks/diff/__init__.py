@@ -6,14 +6,7 @@ sections: what the two sessions came to, side by side: ledger, expectations, out
 Reads both recordings by `playbooks.session_format` and runs nothing again.
 """
 
-from playbooks.diff.sections import Row, Section
-from playbooks.diff.session_diff import Comparison, Parting, Told, compare
-
 __all__ = [
-    "Comparison",
-    "Parting",
-    "Row",
-    "Section",
-    "Told",
-    "compare",
+    "sections",
+    "session_diff",
 ]

@@ -7,11 +7,6 @@ playbook_writer: the playbook's text, edited in place where possible, with expec
 Builds on `playbooks.engine`, `recording`, `diff` and `parser`.
 """
 
-from playbooks.export.playbook_writer import Exported, ExportError, TextError, export
-
 __all__ = [
-    "ExportError",
-    "Exported",
-    "TextError",
-    "export",
+    "playbook_writer",
 ]

@@ -8,10 +8,7 @@ A run is judged by its playbook's engine. Many runs are a campaign: see
 `playbooks.model`.
 """
 
-from playbooks.fuzz.protocol_states import NOTHING
-from playbooks.fuzz.runner import run_seed
-
 __all__ = [
-    "NOTHING",
-    "run_seed",
+    "protocol_states",
+    "runner",
 ]

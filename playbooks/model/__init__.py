@@ -1,15 +1,17 @@
 """A playbook as checked, immutable values, and what follows from these values alone.
 
-playbook: `Playbook`, its steps, expectations, guardrails, its grid of settings, and its ranges for fuzzing.
-record_contents: what a record holds: field providers, templates, and a record as the inspector shows it.
-step_text: steps, faults and triggers as text: for messages and screens, and as YAML of a playbook.
+playbook         `Playbook`, its steps, expectations, guardrails, its grid of settings, and its ranges for
+                 fuzzing
+record_contents  what a record holds: field providers and templates
+record_peek      a record as the inspector shows it
+step_text        steps, faults and triggers as text: for messages and screens, and as YAML of a playbook
 
 The parser makes these values and the engine runs them. Builds on `conditions` and `faults`; it knows no YAML
 file.
 """
 
 from playbooks.model.playbook import SEED, Axis, Cell, Expectation, Grid, Playbook, Ranges, Step, cell_words
-from playbooks.model.record_contents import Peekable, Peeked, RecordName, contents, fields_of, peek, written
+from playbooks.model.record_contents import RecordName, contents, fields_of, written
 from playbooks.model.step_text import (
     action_of,
     allowed_text,
@@ -30,8 +32,6 @@ __all__ = [
     "Cell",
     "Expectation",
     "Grid",
-    "Peekable",
-    "Peeked",
     "Playbook",
     "Ranges",
     "RecordName",
@@ -43,7 +43,7 @@ __all__ = [
     "default_text",
     "example_step",
     "fields_of",
-    "peek",
+    "record_peek",
     "step_name",
     "step_of",
     "step_words",

@@ -1,55 +1,33 @@
 """The keys of a playbook and of a fragment: as tables, as text for people, and as JSON Schema."""
 
-import json
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
-from typing import Any, Final
+from dataclasses import replace
+from typing import Final
 
-from cluster_model.manual.verbs import MANUAL_VERBS
-from faults.catalogue import CATALOGUE
-from faults.declarations import OPERATIONS
-from playbooks.errors import listed
-from playbooks.model.playbook import SEED
 from playbooks.parser.document.context import Notes
 from playbooks.parser.document.field_types import (
     DURATION,
-    KAFKA,
     NAME,
-    BrokerId,
     ByShape,
     Choice,
-    ConditionText,
     Integer,
     Key,
     Kind,
     ListOf,
-    PartitionName,
     Profiles,
     Record,
-    Reference,
     Schema,
     Text,
-    Truth,
-    Versions,
 )
-from playbooks.parser.document.grid import CASES, VARY
+from playbooks.parser.document.grid import VARY
 from playbooks.parser.document.includes import BROUGHT
 from playbooks.parser.document.variables import (
     FRAGMENT_NAME,
-    GIVEN,
     INCLUDE,
-    STEP_INCLUDE,
-    VARIABLE,
     VARS,
-    with_variables,
 )
 from playbooks.parser.document.yaml_source import Node
-from playbooks.parser.sections import expectations
-from playbooks.parser.sections.cluster import CLIENTS, CLUSTER, TOPICS, Config, KafkaVersion
+from playbooks.parser.sections.cluster import CLIENTS, CLUSTER, TOPICS
 from playbooks.parser.sections.expectations import GUARDS, STORM
-from playbooks.parser.steps.manual_steps import THEN, Nothing, manual_record
-from playbooks.parser.steps.step_groups import GROUP
-from playbooks.parser.steps.timed_steps import MAX_STEPS, NOTE, TIMED_VERBS, TRIGGERS, timed_record
 
 
 class Later(Kind):
@@ -108,242 +86,3 @@ FRAGMENT: Final = Record(
     | {name: replace(PLAYBOOK.keys[name], required=False) for name in BROUGHT}
 )
 """Every key of a fragment."""
-
-
-# The keys of a playbook as text, from the tables that the loader reads by.
-
-
-BY_HAND: Final = "manual"
-"""Where the steps of a playbook stepped by hand are told of."""
-FEW: Final = 8
-"""Words of a choice that are all listed; of more the first."""
-
-
-@dataclass(frozen=True, slots=True)
-class Told:
-    """A mapping of a playbook: its place, as ``clients.producers``, and its keys."""
-
-    path: str
-    heading: str
-    keys: Mapping[str, Key]
-    bare: bool = False
-    """Whether the keys are values of another one, so that nothing is to be said of what they take."""
-
-
-def told() -> dict[str, Told]:
-    """Every mapping of a playbook by its path; that of the whole file is the empty one."""
-    pages = {page.path: page for page in _walked("", PLAYBOOK, "A playbook")}
-    for page in (*_grids(), *_steps(), *_expectations()):
-        pages[page.path] = page
-    return pages
-
-
-def taken(kind: Kind) -> str:
-    """What a value may be: ``a duration such as 5s``, ``a list``, ``timed or manual``."""
-    if isinstance(kind, ListOf):
-        return "a list of mappings" if isinstance(kind.kind, Record) else f"a list; each: {taken(kind.kind)}"
-    if isinstance(kind, Record):
-        return "a mapping"
-    if isinstance(kind, Config):
-        return f"a mapping of configurations, see: floodmark configs {kind.scope}"
-    if isinstance(kind, Choice) and not kind.allowed:
-        rest = len(kind.names) - FEW
-        return listed(kind.names) if rest <= 0 else f"{', '.join(kind.names[:FEW])} and {rest} more"
-    if isinstance(kind, Integer) and not kind.allowed:
-        return f"a whole number from {kind.low} to {kind.high}"
-    if isinstance(kind, Reference):
-        return f"the name of a {kind.kind} of the playbook"
-    named = _PLAIN.get(type(kind)) or _cut(getattr(kind, "allowed", ""))
-    return named or _by_schema(kind)
-
-
-def _cut(text: str) -> str:
-    """Of a long list only the first words."""
-    words = text.replace(" or ", ", ").split(", ")
-    return text if len(words) <= 2 * FEW else f"{', '.join(words[:FEW])} and {len(words) - FEW} more"
-
-
-_PLAIN: Final[Mapping[type[Kind], str]] = {
-    Truth: "true or false",
-    BrokerId: "the id of a broker",
-    PartitionName: "a partition such as orders-0",
-    ConditionText: "a condition such as acked_lost() == 0",
-    KafkaVersion: "a release line such as 3.9, see: floodmark profiles",
-    Nothing: "nothing",
-    Versions: "versions such as 2.1+, 0.8.2-2.0 or 1.1",
-    Profiles: "versions such as 2.1+, 0.8.2-2.0 or 1.1, or a list of them",
-    type(THEN.kind): "a mapping of a partition's brokers to their state, such as 1: {leo: 2, hw: 1}",
-}
-
-
-def known(path: str) -> str:
-    """The place that a person means: ``producers`` is ``clients.producers``; else the text as it is."""
-    pages = told()
-    return next((page for page in pages if path in (page, page.rpartition(".")[2])), path)
-
-
-def _by_schema(kind: Kind) -> str:
-    """What the JSON Schema says of a kind without words of its own."""
-    schema = kind.schema()
-    if "enum" in schema:
-        return listed(map(str, schema["enum"]))
-    names = {"array": "a list", "object": "a mapping", "string": "a text", "number": "a number"}
-    return names.get(str(schema.get("type")), "a text, a list or a mapping")
-
-
-def inner(kind: Kind) -> Iterator[Record]:
-    """The mappings that a value is, or holds as the elements of a list."""
-    if isinstance(kind, Record):
-        yield kind
-    elif isinstance(kind, ListOf):
-        yield from inner(kind.kind)
-    elif isinstance(kind, ByShape):
-        for each in (kind.scalar, kind.sequence, kind.mapping):
-            if each is not None:
-                yield from inner(each)
-
-
-def _walked(path: str, record: Record, heading: str) -> Iterator[Told]:
-    """The mapping and those inside it; where several forms share a key, all of their keys stand together."""
-    yield Told(path, heading, record.keys)
-    for name, key in record.keys.items():
-        below = f"{path}.{name}" if path else name
-        forms = list(inner(key.kind))
-        if forms:
-            joined = Record({each: entry for form in forms for each, entry in form.keys.items()})
-            yield from _walked(below, joined, key.doc)
-
-
-def _steps() -> Iterator[Told]:
-    verbs = {name: Key(key.kind, key.doc) for name, key in TIMED_VERBS.items()}
-    common = {**TRIGGERS, **verbs, "kafka": KAFKA, "given": GIVEN, "note": NOTE}
-    yield Told("steps", "A step: at most one of at, after and when, and one verb", common)
-    yield Told(
-        "steps.inject", "A fault: its parameters are told by 'floodmark faults NAME'", _verbs(CATALOGUE), bare=True
-    )
-    yield Told(
-        "steps.admin", "An operation: its parameters are told by 'floodmark faults NAME'", _verbs(OPERATIONS), bare=True
-    )
-    yield Told(
-        "steps.repeat",
-        "A group of steps, with repeat or each: they are gone through round after round",
-        GROUP[False].keys,
-    )
-    yield Told("steps.include", "A fragment of steps, in the place of a step", STEP_INCLUDE.keys)
-    yield Told("fragment", "A fragment, which is a part of playbooks and none by itself", FRAGMENT.keys)
-    beside = {name: key for name, key in manual_record("show").keys.items() if name not in MANUAL_VERBS}
-    by_hand = {name: Key(manual_record(name).keys[name].kind, verb.doc) for name, verb in MANUAL_VERBS.items()}
-    yield Told(BY_HAND, "A step by hand, with 'stepping: manual': one verb", {**by_hand, **beside})
-    for name, verb in MANUAL_VERBS.items():
-        keys = {each: key for form in inner(by_hand[name].kind) for each, key in form.keys.items()}
-        if keys:
-            yield Told(f"{BY_HAND}.{name}", verb.doc, keys)
-
-
-def _grids() -> Iterator[Told]:
-    axis = Text(allowed=f"a list of values; {SEED} also takes a range, such as 1..20")
-    combined = Text(allowed="a list of mappings of axes to one value each")
-    told_of = (
-        f"An axis is a variable, {SEED}, kafka, mode, a Kafka configuration such as acks, or a path as --set takes it"
-    )
-    yield Told(
-        "vary",
-        told_of,
-        {
-            "AXIS": Key(axis, "One by one, with all the values of the other axes."),
-            CASES: Key(combined, "Combinations that are written out, beside the axes."),
-        },
-    )
-    yield Told(
-        "given",
-        "A part of the playbook that counts only where settings have these values, as in some cells of vary",
-        {"AXIS": Key(Text(allowed="a value, or a list of values"), "An axis as in vary, but no seed.")},
-    )
-
-
-def _verbs(table: Mapping[str, object]) -> dict[str, Key]:
-    return {name: Key(Choice((name,)), str(getattr(entry, "summary", ""))) for name, entry in table.items()}
-
-
-def _expectations() -> Iterator[Told]:
-    keys: dict[str, Key] = {}
-    for record in expectations.RECORDS.values():
-        for name, key in record.keys.items():
-            keys.setdefault(name, Key(key.kind, key.doc))
-    yield Told("expect", "An expectation: a condition alone holds at the end, or one of end, always, eventually", keys)
-
-
-# JSON Schema of playbooks, for editors; made from the tables that the loader reads by.
-#
-# ``python -m playbooks.parser.playbook_keys`` prints it. It describes form: that a broker exists, or that a condition
-# makes sense, only the loader can tell.
-
-
-DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
-
-
-def schema() -> Schema:
-    """The whole schema."""
-    whole = PLAYBOOK.schema()
-    whole["properties"]["steps"] |= {"items": {"$ref": "#/$defs/step"}, "maxItems": MAX_STEPS}
-    whole["properties"]["expect"] |= expectations.schema()
-    whole["required"] = ["floodmark"]
-    either = [{"required": ["topics"]}, {"required": ["include"]}]
-    groups = [GROUP[manual].schema() for manual in (False, True)]
-    steps = {"anyOf": [*_timed_steps(), *_manual_steps(), *groups, STEP_INCLUDE.schema()]}
-    opened = {
-        "then": with_variables(THEN.kind.schema()),
-        "given": with_variables(GIVEN.kind.schema()),
-        "step": with_variables(steps),
-        "variable": VARIABLE,
-    }
-    head = {"$schema": DIALECT, "title": "floodmark playbook"}
-    return {**head, **with_variables(whole), "anyOf": either, "$defs": opened}
-
-
-def text() -> str:
-    """The schema as the published file holds it."""
-    return json.dumps(schema(), indent=2) + "\n"
-
-
-def _timed_steps() -> list[Schema]:
-    faults = [
-        _step(timed_record("inject", name).schema(), "inject", name, fault.summary) for name, fault in CATALOGUE.items()
-    ]
-    narrow = [
-        _step(timed_record("inject", alias.name).schema(), "inject", alias.name, f"{name} of {alias.accepts}")
-        for name, fault in CATALOGUE.items()
-        for alias in fault.aliases
-        if alias.accepts
-    ]
-    admin = [_step(timed_record("admin", name).schema(), "admin", name, op.summary) for name, op in OPERATIONS.items()]
-    names = (("heal", "all"), ("settle", "now"), ("stop", "now"), ("reseed", "1"))
-    others = [timed_record(verb, name).schema() for verb, name in names]
-    return [_referring(each, "given") for each in (*faults, *narrow, *others, *admin)]
-
-
-def _step(record: Schema, verb: str, name: str, summary: str) -> Schema:
-    """A step's schema where the verb's value says which step it is; other names of the same keys stand with it."""
-    declared = CATALOGUE.get(name) or OPERATIONS.get(name)
-    names = [name, *(alias.name for alias in declared.aliases if not alias.accepts)] if declared else [name]
-    which = {"enum": names} if len(names) > 1 else {"const": name}
-    properties: dict[str, Any] = {**record["properties"], verb: {**which, "description": summary}}
-    return {**record, "properties": properties}
-
-
-def _manual_steps() -> list[Schema]:
-    bare = [name for name, verb in MANUAL_VERBS.items() if not any(param.required for param in verb.params.values())]
-    return [
-        *(_referring(_referring(manual_record(name).schema(), "then"), "given") for name in MANUAL_VERBS),
-        {"enum": bare},
-    ]
-
-
-def _referring(record: Schema, name: str) -> Schema:
-    """The same with a reference for a part that stands in every step."""
-    reference = {"$ref": f"#/$defs/{name}", "description": record["properties"][name]["description"]}
-    return {**record, "properties": {**record["properties"], name: reference}}
-
-
-if __name__ == "__main__":
-    print(text(), end="")

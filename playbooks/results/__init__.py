@@ -1,10 +1,12 @@
 """What sessions come to, as values and documents.
 
-result: `Result`, the object that `floodmark run --json` prints; keys of failures, and which are no surprise.
-outages: when clients were not served, and when partitions had no leader.
-client_stats: what clients saw: producers, members and groups; groups as `kafka-consumer-groups.sh` shows them.
-sweep_matrix: what a grid came to: rows, the best ones, one sentence of advice, and tables.
-baseline: results of earlier runs kept in a file, and how a new run differs.
+result        `Result`, the object that `floodmark run --json` prints
+wrongs        keys of failures
+expected_wrongs  failures that are no surprise, and why
+outages       when clients were not served, and when partitions had no leader
+client_stats  what clients saw: producers, members and groups; groups as `kafka-consumer-groups.sh` shows them
+sweep_matrix  what a grid came to: rows, the best ones, one sentence of advice, and tables
+baseline      results of earlier runs kept in a file, and how a new run differs
 
 Built from events and views of `cluster_model` as they pass. This package does not know how a session is run.
 """
@@ -12,7 +14,9 @@ Built from events and views of `cluster_model` as they pass. This package does n
 __all__ = [
     "baseline",
     "client_stats",
+    "expected_wrongs",
     "outages",
     "result",
     "sweep_matrix",
+    "wrongs",
 ]

@@ -24,7 +24,8 @@ from playbooks.errors import PlaybookError, listed, nearest, shown
 from playbooks.model.playbook import Playbook
 from playbooks.model.step_text import step_name
 from playbooks.parser.loader import loads
-from playbooks.results.result import ANOMALY, EXPECTATION, FINDING, OVERDUE, VIOLATION, Result, Wrong, wrongs_of
+from playbooks.results.result import Result
+from playbooks.results.wrongs import ANOMALY, EXPECTATION, FINDING, OVERDUE, VIOLATION, Wrong, wrongs_of
 from playbooks.shrink.candidate import PATH
 
 HELD: Final = "held"

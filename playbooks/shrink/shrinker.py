@@ -6,7 +6,7 @@ from typing import Final
 
 from playbooks.errors import counted
 from playbooks.model.playbook import Playbook
-from playbooks.results.result import EXPECTATION, Wrong
+from playbooks.results.wrongs import EXPECTATION, Wrong
 from playbooks.shrink.candidate import WIDE, Draft, Word, drafted, element, entry
 from playbooks.shrink.oracle import Verdict, asserted, chosen, judged, sentence
 from playbooks.shrink.passes import after_it_came, at_once, by_parts, chained, coarser, refused_steps, smaller, sooner

@@ -20,7 +20,7 @@ from playbooks.campaign.run_rows import BROKEN_TOLD, Broken, Coverage, Group, Me
 from playbooks.campaign.runner import Come, write_come
 from playbooks.campaign.store import PARTS, RUNS, Work, rows_of_lines
 from playbooks.campaign.workloads.fuzz_workload import PlanError, read_plan
-from playbooks.fuzz import NOTHING
+from playbooks.fuzz.protocol_states import NOTHING
 from spark_report.spark.errors import ReportError
 from spark_report.spark.session import Started, cancel, cores, failures_told, shares_this_python, start
 

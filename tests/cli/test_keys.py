@@ -3,7 +3,7 @@
 import json
 from collections.abc import Callable
 
-from playbooks.parser.playbook_keys import schema
+from playbooks.parser.schema import schema
 from tests.cli.running import Typed
 
 Type = Callable[..., Typed]

@@ -16,7 +16,7 @@ from playbooks.recording.recorder import Recorder
 from playbooks.timetravel.branches import Branches
 from tests.cli.running import FLOODMARK, Typed
 from tests.tui.fake_views import playbook
-from tui.cli.runs.narration import Pace
+from tui.cli.runs.pace import Pace
 from tui.cli.sessions.live import Living, Teller, lines_of
 from tui.session.playbook_choice import choose
 

@@ -18,7 +18,8 @@ from playbooks.recording.recorder import Recorder
 from playbooks.session_format import session_files
 from tests.cli.running import Typed
 from tests.support.playbooks import CRASH, MANUAL, timed
-from tui.cli.runs.narration import FRAME_S, Narrating, Pace
+from tui.cli.runs.narration import Narrating
+from tui.cli.runs.pace import FRAME_S, Pace
 
 Type = Callable[..., Typed]
 

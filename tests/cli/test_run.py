@@ -16,7 +16,7 @@ from playbooks.session_format import session_files
 from tests.cli.running import Typed
 from tests.support.playbooks import CLUSTER, CRASH, MANUAL
 from tui.cli.runs import run as run_module
-from tui.cli.runs.narration import Driving, progress
+from tui.cli.runs.driving import Driving, progress
 from tui.output.result import guard_lines, refusal_words
 
 Type = Callable[..., Typed]

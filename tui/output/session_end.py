@@ -4,34 +4,13 @@ from collections.abc import Iterable
 from contextlib import suppress
 
 from playbooks.engine.session import SLICE_US, Session
-from playbooks.errors import BAD_INPUT, INTERNAL, INTERRUPTED, OK
-from playbooks.recording.recorder import Recorder, RecordingError, keep_account
+from playbooks.errors import BAD_INPUT, INTERRUPTED, OK
+from playbooks.recording.recorder import Recorder, RecordingError
 from playbooks.results.result import Result
 from playbooks.timetravel.branches import Branch, Branches
 from tui.output.console import Telling, complain, people, say
+from tui.output.internal_error import keep
 from tui.terminal.format import clock, duration
-
-# An error inside floodmark itself: the session is kept, the account goes to a file, the person gets two lines.
-
-
-def keep(error: BaseException, recorder: Recorder | None = None, *, name_session: bool = True) -> int:
-    """Write the account, beside the session if there is one, and tell the person. Returns the exit code.
-
-    ``name_session``: whether the session is named too; who does that by other words leaves it out.
-    """
-    log = keep_account(error, recorder)
-    session = str(recorder.path) if name_session and recorder is not None and recorder.session_id else ""
-    tell(f"internal error: {type(error).__name__}: {error}", session, str(log))
-    return INTERNAL
-
-
-def tell(error: str, session: str, account: str) -> None:
-    """Say what went wrong, and where the session (none where empty) and the account are."""
-    complain(error)
-    console = people()
-    if session:
-        say(console, f"session  {session} (not sealed; its events can be read)")
-    say(console, f"account  {account}")
 
 
 def seal_all(branches: Branches) -> int:

@@ -6,6 +6,7 @@ background_tasks: questions, explanations and exports in processes of their own;
 settings_changes: a setting changed at once, kept in the user's file, and undone.
 destination: what is to be opened next (welcome page, playbook or session), and how a session was left.
 playbook_choice: from what was typed to a playbook, a recorded session, or a live session that is recorded.
+wish_check: whether what is wished for can be opened.
 typed_commands: the language of typed commands, used by the screen and by ``floodmark live`` and ``serve``.
 
 It knows no widget and no screen.
@@ -18,4 +19,5 @@ __all__ = [
     "session_controller",
     "settings_changes",
     "typed_commands",
+    "wish_check",
 ]

@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 from cluster_model.checker.root_cause import Finding, Place, lineage_of
 from cluster_model.protocol.errors import ModelError
 from playbooks.errors import BAD_INPUT, FAILED, OK
-from playbooks.model import Peekable, Peeked, peek
+from playbooks.model.record_peek import Peekable, Peeked, peek
 from playbooks.recording.reader import CutError, Recorded, cut_name, cut_out
 from playbooks.recording.recorder import Recorder, RecordingError
 from playbooks.session_format.session_files import DIRECTORY_PREFIX
@@ -21,7 +21,7 @@ from tui.session.session_controller import SimBridge
 from tui.terminal.self_command import command, environment
 from tui.viewmodel.finding_page import MOST_PLACES, Case, Copy, Frame, chosen, frame
 from tui.viewmodel.partition_history import Chronicle
-from tui.viewmodel.timeline.mark_detail import Span
+from tui.viewmodel.timeline.span import Span
 
 
 def findings_so_far(bridge: SimBridge) -> tuple[Finding, ...]:

@@ -11,14 +11,9 @@ from playbooks.library.bundled import SUFFIXES, fragment_names, names, path_of
 from playbooks.model import Playbook
 from playbooks.parser.loader import changed, load
 from playbooks.parser.settings import parse_setting
-from playbooks.parser.yaml_edit import written_out
-from playbooks.recording.reader import read_session
 from playbooks.recording.recorder import Recorder, RecordingError
 from playbooks.session_format.filesystem import Fsync
-from playbooks.session_format.session_files import SessionError
-from playbooks.timetravel.history_view import Reopened
 from tui.output.console import complain, complain_of
-from tui.session.destination import PLAYBOOK, SESSION, Wish
 
 # From what was typed to playbooks: files and bundled names, with ``--set`` and ``--seed`` applied.
 
@@ -73,60 +68,6 @@ def choose(text: str, seed: int | None, settings: dict[str, str]) -> Chosen:
     """
     playbook = changed(read(text), settings)
     return Chosen(playbook, playbook.seed if seed is None else seed, settings)
-
-
-class RefusedError(Exception):
-    """It cannot be granted; the message says why, in one line."""
-
-
-def playbook_wish(text: str) -> Wish:
-    """The wish for a playbook, by its file or its name.
-
-    Raises:
-        RefusedError: there is none, it has mistakes, its cluster cannot be built, or time stands still in it.
-    """
-    if not text:
-        raise RefusedError("found nothing, needed is a file or the name of a bundled playbook")
-    try:
-        playbook = read(text)
-        if playbook.spec.manual:
-            raise RefusedError(f"{text} is stepped by hand, time stands still in it: play it with floodmark run {text}")
-        Session.start(playbook, open_ended=True)
-    except PlaybookError as error:
-        raise RefusedError(_first(error)) from error
-    except (ModelError, OSError) as error:
-        raise RefusedError(f"{text}: {error}") from error
-    return Wish(PLAYBOOK, text)
-
-
-def session_wish(path: Path) -> Wish:
-    """The wish for a recorded session.
-
-    Raises:
-        RefusedError: it cannot be read, or not be run again.
-    """
-    try:
-        Reopened(read_session(path))
-    except PlaybookError as error:
-        raise RefusedError(_first(error)) from error
-    except (SessionError, ModelError, OSError) as error:
-        raise RefusedError(" ".join(str(error).split())) from error
-    return Wish(SESSION, str(path))
-
-
-def shown(playbook: Playbook) -> Playbook:
-    """The same playbook in one text: the lines of its steps are lines of that."""
-    if not playbook.fragments:
-        return playbook
-    from playbooks.parser.loader import loads  # noqa: PLC0415 - few playbooks include anything
-
-    return loads(written_out(playbook.source, playbook.path, playbook.fragments), playbook.path)
-
-
-def _first(error: PlaybookError) -> str:
-    """The first mistake, and how many others there are."""
-    more = len(error.problems) - 1
-    return " ".join(str(error.problems[0]).split()) + (f" (and {more} more)" if more else "")
 
 
 # The beginning of a live session, with a screen or without one.

@@ -12,7 +12,8 @@ from playbooks.campaign.store import CampaignError, open_campaign
 from playbooks.campaign.workloads.fuzz_workload import Plan, plan_of
 from playbooks.library.bundled import found
 from playbooks.parser.loader import load, loads
-from playbooks.results.result import Wrong, why_expected
+from playbooks.results.expected_wrongs import why_expected
+from playbooks.results.wrongs import Wrong
 from tests.playbooks.fuzz.small import plan, text
 from tests.support.breadth import many
 

@@ -15,7 +15,7 @@ from playbooks.engine.session_runner import start_session
 from playbooks.library.bundled import path_of
 from playbooks.model.playbook import Playbook
 from playbooks.parser.loader import load, loads
-from playbooks.timetravel.branches import FOREVER, Forks
+from playbooks.timetravel.forks import FOREVER, Forks
 
 SECOND = 1_000_000
 

@@ -11,7 +11,7 @@ from playbooks.engine.session import Session
 from playbooks.parser.loader import loads
 from playbooks.recording.reader import Recorded, read_session
 from playbooks.recording.recorder import Recorder
-from playbooks.timetravel.branches import Forks
+from playbooks.timetravel.forks import Forks
 from tests.playbooks.diagnosis.test_point_of_no_return import TAIL
 
 SECOND = 1_000_000

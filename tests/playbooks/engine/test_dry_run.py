@@ -6,7 +6,8 @@ import pytest
 
 from cluster_model.protocol.events import FaultInjected
 from faults.declarations.fault import Expectation
-from playbooks.engine.dry_run import DryRun, Entry, Foretold, Moment, dry_run, expected_json, expected_lines
+from playbooks.engine.dry_run import DryRun, Entry, Foretold, Moment, dry_run
+from playbooks.engine.expected_impact import expected_json, expected_lines
 from playbooks.engine.session import Session
 from playbooks.library import bundled
 from playbooks.model.playbook import Playbook

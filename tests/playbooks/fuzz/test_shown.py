@@ -8,7 +8,7 @@ from playbooks.campaign.workloads.fuzz_workload import plan_of
 from playbooks.engine.session_runner import start_session
 from playbooks.library.bundled import found
 from playbooks.parser.loader import changed, load
-from playbooks.results.result import wrongs_of
+from playbooks.results.wrongs import wrongs_of
 
 DIVERGED = "finding:lost/fast-failover-divergence"
 SHRUNK = Path(__file__).with_name("shrunk_from_seed_1.yaml")

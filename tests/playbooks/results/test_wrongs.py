@@ -5,7 +5,7 @@ import pytest
 from playbooks.engine.session_runner import start_session
 from playbooks.library.bundled import path_of
 from playbooks.parser.loader import load, loads
-from playbooks.results.result import KINDS, Wrong, wrongs_of
+from playbooks.results.wrongs import KINDS, Wrong, wrongs_of
 
 
 def _wrongs(name: str) -> tuple[Wrong, ...]:

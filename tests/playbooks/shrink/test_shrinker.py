@@ -7,7 +7,7 @@ import pytest
 from playbooks.engine.session_runner import start_session
 from playbooks.library.bundled import path_of
 from playbooks.parser.loader import load, loads
-from playbooks.results.result import wrongs_of
+from playbooks.results.wrongs import wrongs_of
 from playbooks.shrink.candidate import Draft
 from playbooks.shrink.oracle import Journal, JournalError, KeyUnknownError, NothingWrongError, asserted, judge
 from playbooks.shrink.search import Bench, Search

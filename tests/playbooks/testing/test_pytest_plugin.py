@@ -262,7 +262,7 @@ def test_it_costs_nothing_until_it_is_asked_for() -> None:
 
 def test_the_package_offers_it_by_name() -> None:
     text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
-    assert re.search(r'\[project\.entry-points\.pytest11\]\nfloodmark = "playbooks\.pytest_plugin"\n', text)
+    assert re.search(r'\[project\.entry-points\.pytest11\]\nfloodmark = "playbooks\.testing\.pytest_plugin"\n', text)
 
 
 def test_floodmarks_own_tests_do_not_collect_its_playbooks() -> None:

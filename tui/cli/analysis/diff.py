@@ -7,7 +7,8 @@ from typing import Any, Final
 
 from rich.console import Console
 
-from playbooks.diff import Comparison, Parting, Row, Section, Told, compare
+from playbooks.diff.sections import Row, Section
+from playbooks.diff.session_diff import Comparison, Parting, Told, compare
 from playbooks.engine.expectations import seconds
 from playbooks.errors import BAD_INPUT, FAILED, OK, counted
 from playbooks.session_format.session_files import SessionError, sessions_root

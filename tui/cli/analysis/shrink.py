@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from playbooks.errors import BAD_INPUT, FAILED, INCONCLUSIVE, INTERNAL, INTERRUPTED, OK, counted
-from playbooks.export import ExportError, export
+from playbooks.export.playbook_writer import ExportError, export
 from playbooks.parser.loader import load, loads
 from playbooks.parser.settings import SettingError
 from playbooks.recording.reader import read_session

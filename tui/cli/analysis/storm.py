@@ -13,8 +13,8 @@ from playbooks.campaign.store import Campaign, CampaignError, Kept, kept_in, ope
 from playbooks.campaign.workloads.fuzz_workload import Plan, WritingError, frame_of, keep_run, plan_of, ranges_of
 from playbooks.engine.expectations import seconds
 from playbooks.errors import BAD_INPUT, FAILED, INTERNAL, INTERRUPTED, OK, counted, nearest
-from playbooks.export import TextError
-from playbooks.fuzz import run_seed
+from playbooks.export.playbook_writer import TextError
+from playbooks.fuzz.runner import run_seed
 from playbooks.library.bundled import SUFFIXES, found, names, presets
 from playbooks.model import Playbook, Ranges, cell_words
 from playbooks.parser.settings import SettingError

@@ -10,8 +10,8 @@ from faults.catalogue import CATALOGUE, FAULT_ALIASES, OPERATION_ALIASES, called
 from faults.declarations import ACCEPTS, FAMILIES, OPERATIONS, SELECTORS, Fault, Operation, Param
 from playbooks.errors import BAD_INPUT, OK, listed, nearest, shown
 from playbooks.model import Playbook, allowed_text, default_text, example_step
-from playbooks.parser.playbook_keys import Told, known, taken, told
-from playbooks.parser.playbook_keys import text as schema_text
+from playbooks.parser.key_reference import Told, known, taken, told
+from playbooks.parser.schema import text as schema_text
 from playbooks.reference_text import areas_of, changes, document, releases, versions
 from playbooks.units import duration_text
 from tui.output.command_end import to_text

@@ -2,7 +2,9 @@
 
 request: what was asked for, axes of a grid, and everything that is refused before anything runs.
 run: one playbook or several; ``floodmark demo``.
-narration: one session run to its end with events printed on the way, paced by a clock, or as a dry run.
+driving: one session run to its end.
+narration: one session with events printed on the way, at the pace of a clock; pace: that clock.
+dry_run: what a run would do, without running it.
 suite: several playbooks in parallel processes, verdicts, the table at the end.
 summary_documents: JSON, JUnit XML, Markdown and the baseline of a run.
 sweep: a playbook with a grid: every cell, the matrix, a campaign that is kept.
@@ -11,7 +13,10 @@ why: ``floodmark why``, also used after a run.
 """
 
 __all__ = [
+    "driving",
+    "dry_run",
     "narration",
+    "pace",
     "request",
     "run",
     "spark_jobs",

@@ -24,7 +24,7 @@ from playbooks.parser.settings import SettingError, cell_text, check_cells
 from playbooks.results.baseline import Baseline, BaselineError, read_baseline
 from playbooks.session_format.filesystem import Fsync
 from playbooks.units import UnitError, duration_us
-from tui.cli.runs.narration import can_be_told
+from tui.cli.runs.pace import can_be_told
 from tui.cli.runs.spark_jobs import why_not
 from tui.output.console import complain, complain_of
 from tui.session.playbook_choice import Chosen, choose, read, settings_of

@@ -11,7 +11,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.rule import Rule
 
-from playbooks.diagnosis import Why
+from playbooks.diagnosis.why import Why
 from playbooks.engine.worker_pool import NOT_RUN, Job, Outcome, carried_out, cores
 from playbooks.errors import BAD_INPUT, CODES, INTERNAL, INTERRUPTED, OK
 from playbooks.recording.recorder import Recorder
@@ -20,12 +20,13 @@ from playbooks.results.result import Result
 from playbooks.session_format.filesystem import Fsync
 from playbooks.session_format.session_files import read_object, sessions_root
 from playbooks.text import command_of
-from tui.cli.runs.narration import Driving, Pace
+from tui.cli.runs.driving import Driving
+from tui.cli.runs.pace import Pace
 from tui.cli.runs.request import STDOUT, Checked, Request, checked
 from tui.cli.runs.spark_jobs import Report, report
 from tui.cli.runs.suite import Ended, print_suite
 from tui.cli.runs.summary_documents import hand_over
-from tui.output import session_end
+from tui.output import internal_error
 from tui.output.console import answers, complain, people, say
 from tui.output.result import STYLES, loss_lines, print_result, print_verdict
 from tui.session.playbook_choice import Chosen, choose
@@ -37,7 +38,7 @@ def run(request: Request) -> int:
     if asked is None:
         return BAD_INPUT
     if request.dry_run:
-        from tui.cli.runs.narration import foretell_all  # noqa: PLC0415 - it prints documents as this does
+        from tui.cli.runs.dry_run import foretell_all  # noqa: PLC0415 - it prints documents as this does
 
         return foretell_all(asked.chosen, asked.until_us, json=request.json)
     if len(asked.chosen) == 1 and asked.chosen[0].playbook.grid is not None and not request.no_vary:
@@ -131,7 +132,7 @@ def _run_one(
 
     outcome = carried_out(job, drive)
     if outcome.code == INTERNAL:
-        session_end.tell(outcome.error, outcome.session, outcome.account)
+        internal_error.tell(outcome.error, outcome.session, outcome.account)
     elif outcome.code == INTERRUPTED and outcome.session:
         say(driving.console, outcome.error)
     elif outcome.code == BAD_INPUT:
@@ -192,7 +193,7 @@ def demo(out: Path) -> int:
             try:
                 result = driving.run(choose(name, None, {}), recorder)
             except Exception as error:
-                return session_end.keep(error, recorder)
+                return internal_error.keep(error, recorder)
             _tell(console, result)
             results.append(result)
     _head(console, "The report, by Spark")

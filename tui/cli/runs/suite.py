@@ -12,7 +12,7 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
 from rich.table import Column
 
-from playbooks.diagnosis import Why
+from playbooks.diagnosis.why import Why
 from playbooks.engine.expectations import seconds
 from playbooks.engine.worker_pool import NOT_RUN, Job, Outcome, run_all
 from playbooks.engine.worker_pool import Progress as Stage

@@ -8,23 +8,12 @@ from pathlib import Path
 from rich.console import Console
 
 from cluster_model.checker.root_cause import LOST
-from playbooks.diagnosis import (
-    SEEDS,
-    Case,
-    Explained,
-    NoReturn,
-    Remedy,
-    Rescue,
-    Why,
-    WhyError,
-    at_the_end,
-    case_of,
-    explain,
-    findings_of,
-)
+from playbooks.diagnosis.point_of_no_return import NoReturn
+from playbooks.diagnosis.remedies import SEEDS, Remedy, Rescue
+from playbooks.diagnosis.why import Case, Explained, Why, WhyError, at_the_end, case_of, explain, findings_of
 from playbooks.engine.expectations import seconds
 from playbooks.errors import BAD_INPUT, FAILED, OK, counted
-from playbooks.export import ExportError
+from playbooks.export.playbook_writer import ExportError
 from playbooks.parser.settings import SettingError
 from playbooks.recording.reader import read_session
 from playbooks.results.outages import short_seconds

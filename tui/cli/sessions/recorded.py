@@ -15,8 +15,8 @@ from playbooks.engine.manual_session import ManualSession
 from playbooks.engine.replay import Recovered, ReplayMismatchError, recover, replay, rerun
 from playbooks.engine.session import Session
 from playbooks.errors import BAD_INPUT, FAILED, OK, PlaybookError, counted, listed, nearest, shown
-from playbooks.export import Exported, ExportError, export
-from playbooks.model import Peeked, peek
+from playbooks.export.playbook_writer import Exported, ExportError, export
+from playbooks.model.record_peek import Peeked, peek
 from playbooks.parser.document.field_types import NAME, NAME_PATTERN
 from playbooks.recording.reader import Recorded, read_session
 from playbooks.recording.recorder import RecordingError

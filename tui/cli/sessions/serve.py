@@ -25,7 +25,8 @@ from playbooks.session_format.filesystem import Fsync
 from playbooks.session_format.session_files import sessions_root
 from tui.cli.sessions.live import Teller, lines_of, standing
 from tui.output.console import answers, complain, complain_of, people, say
-from tui.output.session_end import farewell, keep, seal
+from tui.output.internal_error import keep
+from tui.output.session_end import farewell, seal
 from tui.screen_choice import ScreenChoice, UnusableError, check
 from tui.session.playbook_choice import read
 from tui.session.typed_commands import Act, Place, Press, TypedError, facts_now, read_line

@@ -17,10 +17,12 @@ from tui.terminal.format import count
 from tui.terminal.theme import Look
 from tui.viewmodel import clipboard_text
 from tui.viewmodel.row import Row
-from tui.viewmodel.timeline import branches, mark_detail, timeline_rows
+from tui.viewmodel.timeline import branches, timeline_rows
+from tui.viewmodel.timeline import mark_detail as spans
+from tui.viewmodel.timeline import span as span_rows
 from tui.viewmodel.timeline.branches import Rail
 from tui.viewmodel.timeline.event_text import LANES, nodes_of
-from tui.viewmodel.timeline.mark_detail import Span, Tally, between
+from tui.viewmodel.timeline.span import Span, Tally, between
 from tui.viewmodel.timeline.timeline_rows import (
     LOAD,
     Drawer,
@@ -73,13 +75,10 @@ class Spanning(ActingMode):
 
     def span_rows(self, span: Span, room: tuple[int, int]) -> tuple[Row, ...]:
         """All about the span; counted once as long as it is the same."""
-        events = self.bridge.happened(span.start_us, span.end_us - 1, mark_detail.COUNTED + 1)
-        if self._tally is None or (self._tally.span, self._tally.events) != (
-            span,
-            min(len(events), mark_detail.COUNTED),
-        ):
-            self._tally = mark_detail.tally(span, events, self.bridge.tape.load)
-        return mark_detail.build_span(self._tally, events, room)
+        events = self.bridge.happened(span.start_us, span.end_us - 1, span_rows.COUNTED + 1)
+        if self._tally is None or (self._tally.span, self._tally.events) != (span, min(len(events), span_rows.COUNTED)):
+            self._tally = span_rows.tally(span, events, self.bridge.tape.load)
+        return span_rows.build_span(self._tally, events, room)
 
     # -- keys -------------------------------------------------------------------------------------------------------
 

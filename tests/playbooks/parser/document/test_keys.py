@@ -10,7 +10,8 @@ from cluster_model.manual.verbs import MANUAL_VERBS
 from docs.generate.key_page import page
 from faults.catalogue import CATALOGUE
 from playbooks.parser.document.field_types import Choice, Integer, ListOf, Truth
-from playbooks.parser.playbook_keys import BY_HAND, known, schema, taken, told
+from playbooks.parser.key_reference import BY_HAND, known, taken, told
+from playbooks.parser.schema import schema
 
 PUBLISHED = Path(__file__).parents[4] / "docs" / "keys.md"
 

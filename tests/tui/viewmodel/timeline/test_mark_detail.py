@@ -15,7 +15,7 @@ from tests.tui.pointing import drag, wheel
 from tests.tui.viewmodel.timeline.test_tape import acked, down, taped
 from tests.tui.viewmodel.timeline.test_timeline import drawn, injected, isr, shown
 from tui.session.background_tasks import export_span
-from tui.viewmodel.timeline.mark_detail import Span, between, build_span, length, tally
+from tui.viewmodel.timeline.span import Span, between, build_span, length, tally
 from tui.viewmodel.timeline.timeline_rows import LABEL, TIME
 
 SECOND = 1_000_000

@@ -1,0 +1,84 @@
+"""Runs one session to its end, headless, and reports progress on the way."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+
+from cluster_model.protocol.events import Event
+from playbooks.engine.expectations import seconds
+from playbooks.engine.manual_session import ManualSession, Shown
+from playbooks.engine.session import Session
+from playbooks.engine.session_runner import stage, start_session
+from playbooks.engine.worker_pool import SLICE_US
+from playbooks.recording.recorder import Recorder
+from playbooks.results.result import Result
+from tui.output.console import Telling
+from tui.output.result import print_events, print_heading, print_shown, print_trace
+from tui.session.playbook_choice import Chosen
+
+if TYPE_CHECKING:
+    from tui.cli.runs.narration import Narrating
+
+
+@dataclass(slots=True)
+class Driving:
+    """How to run: how far, and what to show."""
+
+    console: Console
+    until_us: int = -1
+    events: Console | None = None
+    """Where every notable event goes as a line; None: nowhere."""
+    narrating: "Narrating | None" = None
+    """Tells the session live, at its own pace; None: it runs as fast as it can."""
+    _rows: int = field(default=0, init=False)
+    """Rows of its table that have been printed, where it has one."""
+
+    def run(self, chosen: Chosen, recorder: Recorder | None) -> Result:
+        """Run one playbook to its verdict.
+
+        Raises:
+            ModelError: its cluster cannot be built.
+            RecordingError: the session cannot be written.
+        """
+        playbook = chosen.playbook
+        session = start_session(playbook, seed=chosen.seed, recorder=recorder, until_us=self.until_us)
+        print_heading(self.console, playbook, chosen.seed, session.cluster.profile.name)
+        if self.narrating is not None and isinstance(session, Session):
+            return self.narrating.run(session)
+        with Telling(self.console) as telling:
+            if isinstance(session, ManualSession):
+                session.on_show = self._shower(telling, session)
+            self._rows = 0
+            while session.advance(session.cluster.now_us + SLICE_US, int(isinstance(session, ManualSession))):
+                self._print(session.drain(), telling, session)
+                telling.tell(lambda: progress(session))
+            telling.tell(lambda: f"{playbook.name}: sealing the session")
+            if isinstance(session, ManualSession):
+                self._tell_rows(telling, session)
+            result = session.finish()
+            self._print(session.drain(), telling, session)
+        return result
+
+    def _tell_rows(self, telling: Telling, session: ManualSession) -> None:
+        """Print the rows that are complete and not printed yet."""
+        telling.hide()
+        self._rows = print_trace(self.console, session.table, self._rows)
+
+    def _shower(self, telling: Telling, session: ManualSession) -> Callable[[Shown], None]:
+        def show(shown: Shown) -> None:
+            self._tell_rows(telling, session)
+            print_shown(self.console, shown)
+
+        return show
+
+    def _print(self, events: list[Event], telling: Telling, session: Session | ManualSession) -> None:
+        if self.events is not None and events:
+            telling.hide()
+            print_events(self.events, events, everything=isinstance(session, ManualSession))
+
+
+def progress(session: Session | ManualSession) -> str:
+    """How far a session is, on one line."""
+    return f"{session.playbook.name}: {seconds(session.cluster.now_us)}, {stage(session)}"
