@@ -353,7 +353,7 @@ def main() -> None:
     except Exception as error:
         from tui.output import internal_error as crash  # noqa: PLC0415
 
-        raise SystemExit(session_end.keep(error)) from None
+        raise SystemExit(crash.keep(error)) from None
 
 
 if __name__ == "__main__":

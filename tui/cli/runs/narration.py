@@ -20,8 +20,7 @@ from cluster_model.spec import INTERNAL
 from faults.declarations import Action
 from playbooks.engine.dry_run import Foretold, foretell
 from playbooks.engine.expectations import seconds
-from playbooks.engine.session import SLICE_US as SLICE_US_SESSION
-from playbooks.engine.session import Session
+from playbooks.engine.session import SLICE_US, Session
 from playbooks.engine.session_runner import Next, coming
 from playbooks.results.result import Result
 from tui.cli.runs.dry_run import INDENT, foretold_lines
@@ -80,7 +79,7 @@ class Narrating:
             )
             self._say(seconds(session.cluster.now_us), f"stopped: {rest}")
             session.settle()
-        while session.advance(session.cluster.now_us + SESSION_SLICE_US):
+        while session.advance(session.cluster.now_us + SLICE_US):
             self._tell(session.drain())
         result = session.finish()
         if self.everything:  # else the verdict, which follows, is all that is left to tell

@@ -17,8 +17,7 @@ from tui.terminal.format import count
 from tui.terminal.theme import Look
 from tui.viewmodel import clipboard_text
 from tui.viewmodel.row import Row
-from tui.viewmodel.timeline import branches, timeline_rows
-from tui.viewmodel.timeline import mark_detail as spans
+from tui.viewmodel.timeline import branches, mark_detail, timeline_rows
 from tui.viewmodel.timeline import span as span_rows
 from tui.viewmodel.timeline.branches import Rail
 from tui.viewmodel.timeline.event_text import LANES, nodes_of
