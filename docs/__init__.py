@@ -1,1 +1,1 @@
-"""The manual, and the commands that make its reference pages and pictures (``docs.generate``)."""
+"""The manual, and the command that makes its reference pages and pictures (``docs.generate``)."""

@@ -1,8 +1,14 @@
-"""Commands that write the reference pages and the pictures of the manual from the product itself.
+"""The command that prints the reference pages of the manual and draws its pictures, all from the product itself.
 
-Each ``*_page`` module is one page: ``python -m docs.generate.fault_page > docs/faults.md``. It prints what the
-catalogue, the registry or the tables of the product say; a test compares the pages with what is printed.
-screenshots and report_screenshots make the pictures of the TUI and of the report, the same every time.
+``python -m docs.generate`` lists the pages, ``python -m docs.generate faults > docs/faults.md`` writes one anew, and
+``python -m docs.generate pictures docs/media`` draws the pictures of the TUI. A test compares each page with what is
+printed.
+
+- reference_pages: anomalies, causes, faults, the fidelity card, invariants, keys, the library, liveness properties.
+- command_pages: commands, configurations and versions, the glossary.
+- report_pages: tables of a fleet report, and pictures of a report. The page of a report's own tables is made by
+  ``spark_report.tables.registry``, which every report takes its dictionary from.
+- screenshots: pictures of the TUI, the same every time.
 
 No product module imports this package.
 """

@@ -23,6 +23,7 @@ from textual.pilot import Pilot
 
 from faults.declarations.fault import Action
 from playbooks.engine.session import Session
+from playbooks.errors import BAD_INPUT, OK, nearest, shown
 from playbooks.library.bundled import path_of
 from playbooks.parser.loader import load
 from playbooks.recording.recorder import Recorder
@@ -330,7 +331,7 @@ async def screen(stage: Stage) -> tuple[tuple[tuple[str, str, str, bool], ...], 
     return tuple(runs([(each.text, each.style) for each in strip]) for strip in strips)
 
 
-# Pictures of the screen for README and manual, the same every time. ``python -m docs.generate.screenshots docs/media``.
+# Pictures of the screen for README and manual, the same every time: ``python -m docs.generate pictures docs/media``.
 
 
 async def lost(stage: Stage) -> None:
@@ -454,20 +455,22 @@ def standalone(svg: str) -> str:
     return re.sub(r"font-family:\s*[^;\"]*Fira Code[^;\"]*", "font-family: monospace", svg)
 
 
-def main() -> None:
-    """Write every picture, or those that are named, into the directory named on the command line."""
-    if len(sys.argv) < 2:
-        raise SystemExit("usage: python -m docs.generate.screenshots DIRECTORY [NAME...]")
-    directory, names = Path(sys.argv[1]), sys.argv[2:]
+def draw_screens(arguments: Sequence[str]) -> int:
+    """Draw every picture, or those that are named, into a directory."""
+    makers = {shot.name: partial(take, shot) for shot in SHOTS} | {WELCOME: welcome, STORY: tell}
+    if not arguments:
+        print("usage: python -m docs.generate pictures DIRECTORY [NAME...]", file=sys.stderr)
+        return BAD_INPUT
+    directory, names = Path(arguments[0]), arguments[1:]
+    for name in names:
+        if name not in makers:
+            print(f"no picture {shown(name)}{nearest(name, makers)}; there are {', '.join(makers)}", file=sys.stderr)
+            return BAD_INPUT
     directory.mkdir(parents=True, exist_ok=True)
     os.environ.pop("NO_COLOR", None)
     os.environ["TEXTUAL_ANIMATIONS"] = "none"
-    makers = {shot.name: partial(take, shot) for shot in SHOTS} | {WELCOME: welcome, STORY: tell}
     for name in names or makers:
         path = directory / f"{name}.svg"
         path.write_text(asyncio.run(makers[name]()), encoding="utf-8")
         print(path)
-
-
-if __name__ == "__main__":
-    main()
+    return OK

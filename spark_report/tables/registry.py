@@ -651,7 +651,7 @@ TABLES: Final[dict[str, Table]] = _by_name(*_TABLES)
 """Name → table, in the order of the dictionary."""
 
 
-# The manual's data dictionary, made from the registry: ``python -m spark_report.tables.registry``.
+# The data dictionary of a report, made from the registry. The manual's: ``python -m docs.generate report-tables``.
 
 
 DICTIONARY_TITLE: Final = "# The tables of a report"
@@ -666,7 +666,7 @@ and `left_out` says how many are missing.
 """
 _MADE: Final = """
 [The report](report.md) has how to read the page, and how things are counted. This page is made from the registry of
-tables (`python -m spark_report.tables.registry > docs/report-tables.md`).
+tables (`python -m docs.generate report-tables > docs/report-tables.md`).
 """
 
 
@@ -694,7 +694,3 @@ def _section(table: Table) -> str:
 
 def _plain(text: str) -> str:
     return text.replace("|", "\\|")
-
-
-if __name__ == "__main__":
-    print(dictionary_page(), end="")

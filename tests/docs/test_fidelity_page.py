@@ -10,7 +10,7 @@ import pytest
 
 from cluster_model.fidelity import AREAS, Area
 from cluster_model.protocol.versions import FLAGS, PROFILE_VERSIONS, Profile
-from docs.generate.fidelity_page import page
+from docs.generate.reference_pages import fidelity_page
 from playbooks.reference_text import areas_of, changes, document
 from tests.cli.conftest import here, typed
 from tests.cli.running import Typed
@@ -56,8 +56,8 @@ def test_a_release_has_the_areas_that_were_there() -> None:
 
 
 def test_the_page_is_up_to_date() -> None:
-    """Made by ``python -m docs.generate.fidelity_page > docs/fidelity.md``."""
-    assert (ROOT / "docs" / "fidelity.md").read_text(encoding="utf-8") == page()
+    """Made by ``python -m docs.generate fidelity > docs/fidelity.md``."""
+    assert (ROOT / "docs" / "fidelity.md").read_text(encoding="utf-8") == fidelity_page()
 
 
 def test_the_command_prints_the_card(typed: Callable[..., Typed]) -> None:

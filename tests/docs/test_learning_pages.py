@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from docs.generate.glossary_page import page
+from docs.generate.command_pages import glossary_page
 from tests.cli.conftest import here, typed
 from tests.cli.running import Typed
 from tests.docs.test_readme import ROOT, Line, blocks, commands
@@ -23,9 +23,9 @@ FIRST = [line for line in commands(BEGINNING) if not line.command.startswith("ma
 
 
 def test_the_glossary_is_up_to_date() -> None:
-    """Made by ``python -m docs.generate.glossary_page > docs/glossary.md``."""
-    assert (DOCS / "glossary.md").read_text(encoding="utf-8") == page()
-    assert page().count("\n- **") == len(GLOSSARY)
+    """Made by ``python -m docs.generate glossary > docs/glossary.md``."""
+    assert (DOCS / "glossary.md").read_text(encoding="utf-8") == glossary_page()
+    assert glossary_page().count("\n- **") == len(GLOSSARY)
 
 
 def test_there_is_something_to_type() -> None:

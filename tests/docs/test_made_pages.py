@@ -1,6 +1,6 @@
 """Pages that are made from the program are the ones that it makes, and leave nothing out."""
 
-from collections.abc import Callable
+import re
 from pathlib import Path
 
 import pytest
@@ -8,24 +8,64 @@ import typer
 
 from cluster_model.protocol.config_defs import SCOPES
 from cluster_model.protocol.versions import FLAGS
-from docs.generate import commands_page, configs_page
+from docs.generate.__main__ import PAGES, PICTURES, main, page_text
+from docs.generate.command_pages import command_page, config_page
+from playbooks.errors import BAD_INPUT, OK
 from tui.cli.main import app
 
 DOCS = Path(__file__).parents[2] / "docs"
 
 
+@pytest.mark.parametrize("name", ["commands", "configs"])
+def test_the_page_is_up_to_date(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Made by ``python -m docs.generate commands > docs/commands.md``, and likewise the other."""
+    assert main([name]) == OK
+    assert capsys.readouterr().out == (DOCS / f"{name}.md").read_text(encoding="utf-8")
+
+
+def test_without_a_page_the_command_lists_each_with_its_file(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([]) == OK
+    rows = [line.split(maxsplit=1) for line in capsys.readouterr().out.splitlines()]
+    assert rows[: len(PAGES)] == [[page, f"docs/{page}.md"] for page in sorted(PAGES)]
+    assert [name for name, _takes in rows[len(PAGES) :]] == list(PICTURES)
+
+
 @pytest.mark.parametrize(
-    ("name", "made"),
-    [("commands.md", commands_page.page), ("configs.md", configs_page.page)],
-    ids=["commands", "configs"],
+    ("arguments", "message"),
+    [
+        (["fault"], "no page 'fault' (did you mean 'faults'?); see: python -m docs.generate"),
+        (["weather"], "no page 'weather'; see: python -m docs.generate"),
+        (["glossary", "faults"], "found 'faults' after page glossary; usage: python -m docs.generate PAGE"),
+        (["pictures"], "usage: python -m docs.generate pictures DIRECTORY [NAME...]"),
+    ],
+    ids=["nearest", "unknown", "two pages", "no directory"],
 )
-def test_the_page_is_up_to_date(name: str, made: Callable[[], str]) -> None:
-    """Made by ``python -m docs.generate.commands_page > docs/commands.md``, and likewise the other."""
-    assert (DOCS / name).read_text(encoding="utf-8") == made()
+def test_what_cannot_be_printed_is_one_line_of_error(
+    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(arguments) == BAD_INPUT
+    assert capsys.readouterr() == ("", f"{message}\n")
+
+
+def test_a_picture_that_is_unknown_draws_none(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["pictures", str(tmp_path / "media"), "scren"]) == BAD_INPUT
+    assert capsys.readouterr().err.startswith("no picture 'scren' (did you mean 'screen'?); there are screen, ")
+    assert not (tmp_path / "media").exists()
+
+
+def test_every_page_that_is_made_is_in_the_list_and_names_its_command() -> None:
+    """A page that is made says so. That of anomalies does not name the command."""
+    texts = {path.stem: path.read_text(encoding="utf-8") for path in DOCS.glob("*.md")}
+    command = r"\bis\s+made\s+from\s[^.]*\(`python -m docs\.generate ([a-z-]+)(?: > docs/([a-z-]+)\.md)?`\)"
+    made = {page: found.groups() for page, text in texts.items() if (found := re.search(command, text))}
+    assert {page: (name, file or page) for page, (name, file) in made.items()} == {
+        page: (page, page) for page in PAGES if page != "anomalies"
+    }
+    assert page_text("glossary").startswith("# Glossary\n")
 
 
 def test_every_command_and_option_is_on_its_page() -> None:
-    text = commands_page.page()
+    text = command_page()
     for name, command in typer.main.get_command(app).commands.items():  # type: ignore[attr-defined]
         part = text.partition(f"\n## {name}\n")[2].partition("\n## ")[0]
         assert part, name
@@ -41,6 +81,6 @@ def test_every_command_is_told_of_in_the_command_line_page() -> None:
 
 
 def test_every_configuration_and_rule_is_on_its_page() -> None:
-    text = configs_page.page()
+    text = config_page()
     assert [name for keys in SCOPES.values() for name in keys if f"| `{name}` |" not in text] == []
     assert [flag.name for flag in FLAGS if f"| `{flag.name}` |" not in text] == []

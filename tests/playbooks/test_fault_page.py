@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from docs.generate.fault_page import page, section
+from docs.generate.reference_pages import fault_page, fault_section
 from faults.catalogue import CATALOGUE
 from faults.declarations.fault import FAMILIES, HOUR, MS, PERCENT, Fault, Param
 from playbooks.model.playbook import Step
@@ -44,12 +44,12 @@ def loaded(fault: Fault) -> Step:
 
 
 def test_the_page_is_what_the_catalogue_says() -> None:
-    """Write it anew: ``python -m docs.generate.fault_page > docs/faults.md``."""
-    assert PUBLISHED.read_text(encoding="utf-8") == page()
+    """Write it anew: ``python -m docs.generate faults > docs/faults.md``."""
+    assert PUBLISHED.read_text(encoding="utf-8") == fault_page()
 
 
 def test_the_page_has_every_family_and_every_fault_in_order() -> None:
-    heads = [line for line in page().splitlines() if line.startswith(("## ", "### "))]
+    heads = [line for line in fault_page().splitlines() if line.startswith(("## ", "### "))]
     wanted = []
     for family in FAMILIES:
         faults = [name for name, fault in CATALOGUE.items() if fault.family == family]
@@ -59,7 +59,7 @@ def test_the_page_has_every_family_and_every_fault_in_order() -> None:
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_the_page_says_everything_about_a_fault(fault: Fault) -> None:
-    told = section(fault).replace("\\|", "|").replace("\\*", "*").replace("&lt;", "<")
+    told = fault_section(fault).replace("\\|", "|").replace("\\*", "*").replace("&lt;", "<")
     for text in (fault.summary, fault.cause, fault.may_break, fault.heals or "nothing to heal", example_step(fault)):
         assert text in told
     for param in fault.params:

@@ -13,7 +13,7 @@ import pytest
 
 from cluster_model.checker.root_cause.finding_text import PROMISE
 from cluster_model.checker.root_cause.findings import BY_CODE, CAUSES, KINDS, Finding, Place
-from docs.generate.cause_page import page
+from docs.generate.reference_pages import cause_page
 from playbooks.engine.session_runner import start_session
 from playbooks.library import bundled
 from playbooks.parser.loader import load, loads
@@ -179,7 +179,7 @@ def test_the_arithmetic_of_an_unclean_election_is_in_its_one_finding() -> None:
 
 
 def test_the_published_page_is_made_from_the_list_of_causes() -> None:
-    assert PUBLISHED.read_text(encoding="utf-8") == page()
+    assert PUBLISHED.read_text(encoding="utf-8") == cause_page()
     assert len(BY_CODE) == len(CAUSES)
     assert all(set(cause.kinds) <= set(KINDS) for cause in CAUSES)
 

@@ -7,15 +7,15 @@ import pytest
 from cluster_model.checker.invariants.base import Promise
 from cluster_model.checker.invariants.invariant_checker import PROMISES
 from cluster_model.protocol.versions import Profile
-from docs.generate.invariant_page import page, section
+from docs.generate.reference_pages import invariant_page, invariant_section
 from playbooks.reference_text import PROFILES, known_words, promised_words, special_words
 
 PUBLISHED = Path(__file__).parents[2] / "docs" / "invariants.md"
 
 
 def test_the_page_is_what_the_registry_says() -> None:
-    """Write it anew: ``python -m docs.generate.invariant_page > docs/invariants.md``."""
-    assert PUBLISHED.read_text(encoding="utf-8") == page()
+    """Write it anew: ``python -m docs.generate invariants > docs/invariants.md``."""
+    assert PUBLISHED.read_text(encoding="utf-8") == invariant_page()
 
 
 @pytest.mark.parametrize("promise", PROMISES.values(), ids=list(PROMISES))
@@ -24,7 +24,7 @@ def test_each_has_a_promise_of_one_sentence_and_a_source(promise: Promise) -> No
     assert ". " not in promise.text
     assert promise.source
     assert promise.title
-    assert section(promise) in page()
+    assert invariant_section(promise) in invariant_page()
 
 
 @pytest.mark.parametrize(

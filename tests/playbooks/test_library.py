@@ -6,7 +6,7 @@ import pytest
 
 from cluster_model.checker.root_cause.findings import UNEXPLAINED
 from cluster_model.protocol.versions import PROFILE_VERSIONS, modes_of
-from docs.generate.library_page import page
+from docs.generate.reference_pages import library_page
 from playbooks.engine.session_runner import start_session
 from playbooks.library import bundled
 from playbooks.library.index import TAGS, THEMES
@@ -49,7 +49,7 @@ def run(name: str, seed: int | None = None) -> Result:
 @cache
 def printed() -> str:
     """The page, made once."""
-    return page()
+    return library_page()
 
 
 @pytest.fixture(params=bundled.names())
@@ -123,7 +123,7 @@ def test_every_word_of_the_vocabulary_is_used() -> None:
 
 
 def test_the_page_is_what_the_files_say() -> None:
-    """Write it anew: ``python -m docs.generate.library_page > docs/library.md``."""
+    """Write it anew: ``python -m docs.generate library > docs/library.md``."""
     assert (Path(__file__).parents[2] / "docs" / "library.md").read_text(encoding="utf-8") == printed()
 
 

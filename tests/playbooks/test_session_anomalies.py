@@ -10,7 +10,7 @@ from rich.console import Console
 
 from cluster_model.checker.anomalies.definitions import KINDS
 from cluster_model.checker.anomalies.operations import OK
-from docs.generate.anomaly_page import page
+from docs.generate.reference_pages import anomaly_page
 from playbooks.engine.session import Session
 from playbooks.errors import PlaybookError
 from playbooks.model.playbook import Playbook
@@ -199,5 +199,5 @@ def test_the_document_and_the_lines_tell_them() -> None:
 
 
 def test_the_published_page_is_the_generated_one() -> None:
-    fresh = "python -m docs.generate.anomaly_page > docs/anomalies.md"
-    assert DOCS.read_text(encoding="utf-8") == page(), f"write it anew: {fresh}"
+    fresh = "python -m docs.generate anomalies > docs/anomalies.md"
+    assert DOCS.read_text(encoding="utf-8") == anomaly_page(), f"write it anew: {fresh}"

@@ -78,7 +78,7 @@ async def test_a_picture_is_the_same_every_time_and_as_it_was_committed():
 @pytest.mark.thorough
 @pytest.mark.parametrize("shot", [each for each in SHOTS if EVENING or not each.recorded], ids=lambda shot: shot.name)
 async def test_every_picture_is_as_it_was_committed(shot):
-    """Made by ``python -m docs.generate.screenshots docs/media``.
+    """Made by ``python -m docs.generate pictures docs/media``.
 
     What is asked about a recording takes minutes: for an evening.
     """

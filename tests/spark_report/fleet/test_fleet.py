@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from docs.generate import fleet_tables_page
+from docs.generate.report_pages import fleet_tables_page
 from spark_report.fleet.render import percent, rate
 from spark_report.fleet.sources import RUNS
 from spark_report.fleet.tables import MEANINGS, TABLES
@@ -131,5 +131,5 @@ def test_a_share_has_three_figures_at_most(value: float, told: str) -> None:
 
 def test_the_dictionary_is_made_from_the_tables() -> None:
     made = (Path(__file__).parents[3] / "docs" / "fleet-tables.md").read_text(encoding="utf-8")
-    assert made == fleet_tables_page.page(), "run: python -m docs.generate.fleet_tables_page > docs/fleet-tables.md"
+    assert made == fleet_tables_page(), "run: python -m docs.generate fleet-tables > docs/fleet-tables.md"
     assert set(MEANINGS) == {column for table in TABLES.values() for column in table.columns}

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from cluster_model.manual.verbs import MANUAL_VERBS
-from docs.generate.key_page import page
+from docs.generate.reference_pages import key_page
 from faults.catalogue import CATALOGUE
 from playbooks.parser.document.field_types import Choice, Integer, ListOf, Truth
 from playbooks.parser.key_reference import BY_HAND, known, taken, told
@@ -20,8 +20,8 @@ FREE = ("config", "partitioner")
 
 
 def test_the_published_page_is_the_generated_one() -> None:
-    assert PUBLISHED.read_text(encoding="utf-8") == page(), (
-        "write it anew: python -m docs.generate.key_page > docs/keys.md"
+    assert PUBLISHED.read_text(encoding="utf-8") == key_page(), (
+        "write it anew: python -m docs.generate keys > docs/keys.md"
     )
 
 

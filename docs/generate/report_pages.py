@@ -1,7 +1,4 @@
-"""Pictures of a report for the manual: the real page in a real browser, and what a terminal of 80 columns shows.
-
-``python -m docs.generate.report_screenshots SESSION... DIR``
-"""
+"""The page of the tables of a fleet report, and pictures of a report: its page in a browser, and the terminal."""
 
 import shutil
 import subprocess
@@ -13,21 +10,51 @@ from typing import Final
 
 from rich.console import Console
 
+from playbooks.errors import BAD_INPUT, OK
+from playbooks.text import table_text
+from spark_report.fleet.tables import MEANINGS, TABLES
 from spark_report.job import run
+
+# docs/fleet-tables.md
+
+
+_FLEET_HEAD: Final = """# The tables of a fleet report
+
+[`floodmark fleet`](campaigns.md) writes them as `tables/NAME.parquet`, and the same rows are in `fleet.json`.
+Times are virtual microseconds. Every row names the run that shows it: `run`, `seed`, `again`, `session`. In
+`fleet_changes`, `low` and `high` are the ends of the interval of the difference.
+
+This page is made from the tables (`python -m docs.generate fleet-tables > docs/fleet-tables.md`).
+"""
+
+
+def fleet_tables_page() -> str:
+    """The page of tables of a fleet report, in Markdown."""
+    sections = []
+    for name, table in TABLES.items():
+        columns = [(f"`{column}`", MEANINGS[column][0], MEANINGS[column][1]) for column in table.columns]
+        told = table_text(("column", "type", "meaning"), columns, lambda text: text.replace("|", "\\|"))
+        sections.append(f"## `{name}`\n\n{table.row}\n\n{told}")
+    return "\n".join([_FLEET_HEAD, *sections])
+
+
+# The pictures of a report
+
 
 SIZE: Final = (1200, 1500)
 _BROWSERS: Final = ("chromium", "chromium-browser", "google-chrome")
 
 
-def main(arguments: Sequence[str]) -> int:
+def draw_report(arguments: Sequence[str]) -> int:
     """Report the sessions, and put ``report-page.png`` and ``report-terminal.svg`` into the directory."""
     *sessions, directory = map(Path, arguments)
     browser = next(filter(None, map(shutil.which, _BROWSERS)), None)
     if not sessions or browser is None:
         print(
-            "usage: python -m docs.generate.report_screenshots SESSION... DIR, with Chromium on PATH", file=sys.stderr
+            "usage: python -m docs.generate report-pictures SESSION... DIRECTORY, with Chromium on PATH",
+            file=sys.stderr,
         )
-        return 2
+        return BAD_INPUT
     with tempfile.TemporaryDirectory() as place:
         # What is not shown goes to a file, not to the terminal that this runs in.
         with Path(place, "terminal.txt").open("w", encoding="utf-8") as file:
@@ -35,7 +62,7 @@ def main(arguments: Sequence[str]) -> int:
             run(sessions, out=Path(place, "report"), formats=("html", "terminal"), console=console)
         console.save_svg(str(directory / "report-terminal.svg"), title="floodmark report")
         picture(browser, Path(place, "report", "report.html"), directory / "report-page.png")
-    return 0
+    return OK
 
 
 def picture(browser: str, page: Path, file: Path) -> None:
@@ -49,7 +76,3 @@ def picture(browser: str, page: Path, file: Path) -> None:
         capture_output=True,
         timeout=300,
     )
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

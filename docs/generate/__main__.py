@@ -1,0 +1,74 @@
+"""Print a page of the manual, or draw its pictures: ``python -m docs.generate [PAGE]``."""
+
+import sys
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from typing import Any, Final
+
+from playbooks.errors import BAD_INPUT, OK, nearest, shown
+
+PAGES: Final[Mapping[str, str]] = {
+    "anomalies": "docs.generate.reference_pages:anomaly_page",
+    "causes": "docs.generate.reference_pages:cause_page",
+    "commands": "docs.generate.command_pages:command_page",
+    "configs": "docs.generate.command_pages:config_page",
+    "faults": "docs.generate.reference_pages:fault_page",
+    "fidelity": "docs.generate.reference_pages:fidelity_page",
+    "fleet-tables": "docs.generate.report_pages:fleet_tables_page",
+    "glossary": "docs.generate.command_pages:glossary_page",
+    "invariants": "docs.generate.reference_pages:invariant_page",
+    "keys": "docs.generate.reference_pages:key_page",
+    "library": "docs.generate.reference_pages:library_page",
+    "liveness": "docs.generate.reference_pages:liveness_page",
+    "report-tables": "spark_report.tables.registry:dictionary_page",
+}
+"""Page to the function that makes its text. A page is the file ``docs/PAGE.md``."""
+PICTURES: Final[Mapping[str, tuple[str, str]]] = {
+    "pictures": ("docs.generate.screenshots:draw_screens", "DIRECTORY [NAME...]"),
+    "report-pictures": ("docs.generate.report_pages:draw_report", "SESSION... DIRECTORY"),
+}
+"""Pictures to the function that draws them, and what it takes."""
+
+
+def page_text(page: str) -> str:
+    """What a page says now."""
+    text: str = _function(PAGES[page])()
+    return text
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Print the page that is named, draw pictures, or list what there is; return the exit code."""
+    if not arguments:
+        print(_overview(), end="")
+        return OK
+    name, *more = arguments
+    if name in PICTURES:
+        code: int = _function(PICTURES[name][0])(more)
+        return code
+    if name not in PAGES:
+        found = f"no page {shown(name)}{nearest(name, (*PAGES, *PICTURES))}"
+        print(f"{found}; see: python -m docs.generate", file=sys.stderr)
+        return BAD_INPUT
+    if more:
+        print(f"found {shown(more[0])} after page {name}; usage: python -m docs.generate PAGE", file=sys.stderr)
+        return BAD_INPUT
+    print(page_text(name), end="")
+    return OK
+
+
+def _overview() -> str:
+    """Each page with its file, and each kind of picture with what it takes."""
+    width = max(map(len, (*PAGES, *PICTURES)))
+    lines = [f"{page:{width}}  docs/{page}.md" for page in PAGES]
+    lines += [f"{name:{width}}  {takes}" for name, (_function_name, takes) in PICTURES.items()]
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _function(place: str) -> Any:
+    """The function at ``module:name``; its module is loaded only now, for some take seconds."""
+    module, _, name = place.partition(":")
+    return getattr(import_module(module), name)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,152 @@
+# ruff: noqa: E501 - pages of prose and tables
+"""Pages of what is typed and read at a terminal: commands, configurations and versions, the glossary."""
+
+import re
+from itertools import groupby
+from typing import Any, Final
+
+import typer
+
+from cluster_model.protocol.config_defs import SCOPES, ConfigKey
+from cluster_model.protocol.versions import FLAGS, PROFILE_VERSIONS, modes_of
+from playbooks.reference_text import releases
+from playbooks.text import safe, table_text
+from tui.cli.main import app
+from tui.terminal.format import taken
+from tui.viewmodel.help import GLOSSARY
+
+# docs/commands.md
+
+
+_COMMANDS_HEAD: Final = """# Commands
+
+Every command with its arguments and options. This page is made from the parser (`python -m docs.generate commands`), and
+`floodmark COMMAND --help` prints the same; [the command line](cli.md) tells how they work together, what they print, and how
+they end.
+"""
+_WORDS: Final = {
+    "<int range>": "N", "<integer range>": "N", "<int>": "N", "<dir>": "DIR", "<path>": "FILE", "<str>": "TEXT",
+    "<float>": "X",
+}  # fmt: skip
+"""What a parser calls a kind of value, and what a reader does."""
+
+
+def command_page() -> str:
+    """The page of commands, in Markdown."""
+    group: Any = typer.main.get_command(app)
+    top = typer.Context(group, info_name="floodmark")
+    sections = [_section(group, top, "floodmark")]
+    sections += [_section(*each) for each in _commands(group, top)]
+    return _COMMANDS_HEAD + "".join(sections)
+
+
+def _commands(group: Any, above: typer.Context) -> list[tuple[Any, typer.Context, str]]:
+    """Every command below a group, those of its groups included."""
+    found: list[tuple[Any, typer.Context, str]] = []
+    for name, command in group.commands.items():
+        context = typer.Context(command, info_name=name, parent=above)
+        found.append((command, context, context.command_path))
+        found += _commands(command, context) if hasattr(command, "commands") else []
+    return found
+
+
+def _section(command: Any, context: typer.Context, path: str) -> str:
+    parameters = [record for each in command.params if (record := each.get_help_record(context))]
+    text = _text(command.help or "")
+    rows = [(f"`{_bare(name)}`", _plain(told)) for name, told in parameters]
+    table = f"\n{table_text(('argument or option', 'meaning'), rows)}" if rows else ""
+    return f"\n## {path.removeprefix('floodmark ')}\n\n`{_usage(command.get_usage(context))}`\n\n{text}\n{table}"
+
+
+def _text(told: str) -> str:
+    """What is said of a command; the lines that can be typed stand together, as they are typed."""
+    paragraphs = [" ".join(paragraph.split()) for paragraph in told.split("\n\n")]
+    parts: list[str] = []
+    for typed, group in groupby(paragraphs, lambda paragraph: paragraph.startswith("floodmark ")):
+        told_here = list(group)
+        parts += ["\n".join(["```sh", *told_here, "```"])] if typed else told_here
+    return "\n\n".join(parts)
+
+
+def _usage(told: str) -> str:
+    """How a command is called, without the marks of the parser for what is needed."""
+    line = " ".join(told.removeprefix("Usage: ").split()).replace("{", "").replace("}", "")
+    return line.replace("......", "...").replace("[[", "[").replace("]]", "]")
+
+
+def _bare(name: str) -> str:
+    """A parameter without what the parser knows of its type beside its name."""
+    if not name.startswith("-"):
+        return re.sub(r" <.*>$", "", name)
+    for kind, word in _WORDS.items():
+        name = name.replace(kind, word)
+    return name.replace("<", "").replace(">", "")
+
+
+def _plain(told: str) -> str:
+    return re.sub(r"\s*\[required\]", "", told).replace("  [", " [")
+
+
+# docs/configs.md
+
+
+_CONFIGS_HEAD: Final = """# Configurations and versions
+
+Kafka's configurations that can be set, by Kafka's own names and units, and the rules by which its versions differ. This page is
+made from the model (`python -m docs.generate configs`); `floodmark configs` and `floodmark profiles` print the same. A name that is
+not here is refused, never ignored: what is listed does what it does in Kafka. Defaults are those of the version
+(`cluster.kafka`), a client's those of its `client.version`.
+
+A broker's stand in `cluster.config`, a topic's in its `config`, a client's in its own; [playbooks](playbooks.md#the-file) shows
+where. What is *cluster-wide* or *per-broker* can change while the cluster runs, by
+[`alter_broker_config`](playbooks.md#steps); a topic's always can, by `alter_topic_config`. A class goes by its name alone, as it
+stands here, or with its package before it.
+"""
+
+
+def config_page() -> str:
+    """The page of configurations and versions, in Markdown."""
+    configs = [f"\n## Of a {scope}\n\n{_config_table(scope, list(keys.values()))}" for scope, keys in SCOPES.items()]
+    versions = [(f"`{each}`", " or ".join(modes_of(each))) for each in PROFILE_VERSIONS]
+    rules = [(f"`{flag.name}`", releases(flag), flag.meaning) for flag in FLAGS]
+    return (
+        _CONFIGS_HEAD
+        + "".join(configs)
+        + f"\n## Versions\n\n{table_text(('cluster.kafka', 'cluster.mode'), versions)}"
+        + "\n## Rules of some versions only\n\nEach with its sources and tests on the [fidelity card](fidelity.md).\n\n"
+        + table_text(("rule", "versions", "what it says"), rules)
+    )
+
+
+def _config_table(scope: str, keys: list[ConfigKey]) -> str:
+    """Two columns: some names take half of a page. Of brokers alone it is said which can change in a running cluster."""
+    rows = [
+        (f"`{key.name}`", f"{key.doc} Takes {_allowed(key)}{f'; {key.dynamic}' if scope == 'broker' else ''}.")
+        for key in keys
+    ]
+    return table_text(("name", "meaning, and what it takes"), rows)
+
+
+def _allowed(key: ConfigKey) -> str:
+    """Without the names of classes that only have their package before them: they are wider than a page."""
+    short = [
+        each for each in key.choices if each.rpartition(".")[2] == each or each.rpartition(".")[2] not in key.choices
+    ]
+    return " or ".join(short) if key.choices else taken(key)
+
+
+# docs/glossary.md
+
+
+_GLOSSARY_HEAD: Final = """# Glossary
+
+The words of Kafka, and of this program. It is made from the one that the screen explains words with
+(`python -m docs.generate glossary`); there the help page (`?`) has it, and a word that is new is explained where you first rest on it.
+How the words hang together: [concepts](concepts.md).
+
+"""
+
+
+def glossary_page() -> str:
+    """The page of words, in Markdown."""
+    return _GLOSSARY_HEAD + "\n".join(f"- **{safe(each.word)}**: {safe(each.meaning)}" for each in GLOSSARY) + "\n"
