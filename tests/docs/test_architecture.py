@@ -1,4 +1,4 @@
-"""The two walks of the architecture's page go through files and functions that there are, and that are called."""
+"""The architecture's page names every package, and its two walks files and functions that there are and are called."""
 
 import ast
 import re
@@ -13,6 +13,8 @@ from faults.declarations.fault import Action
 from playbooks.engine.session import Session
 from playbooks.parser.loader import loads
 from playbooks.recording.recorder import Recorder
+from tests.architecture.test_packages import MODEL_ORDER
+from tests.architecture.tree import packages
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
@@ -49,6 +51,9 @@ RECORD = walk("One record, from the producer to the report")
 FAULT = walk("One fault, from the key to the finding")
 
 
+TOUR = walk("The packages in ten minutes")
+
+
 def located(path: str) -> Path:
     return ROOT / path if path.startswith(ROOMS) else ROOT / "cluster_model" / path
 
@@ -79,6 +84,19 @@ def defined(path: Path) -> set[str]:
         if isinstance(node, ast.ClassDef):
             found |= {f"{node.name}.{each.name}" for each in node.body if isinstance(each, ast.FunctionDef)}
     return found
+
+
+def test_the_tour_names_every_package_of_the_second_level_with_its_own() -> None:
+    parts = {part.partition("/")[0]: part for part in re.split(r"^\*\*`", TOUR, flags=re.MULTILINE)[1:]}
+    wanted = {tuple(package.split(".")) for package in packages() if package.count(".") == 1}
+    assert {room for room, _name in wanted} == set(parts)
+    assert [f"{room}/{name}" for room, name in sorted(wanted) if f"`{name}/`" not in parts[room]] == []
+
+
+def test_the_tour_has_the_layers_of_the_model_in_their_order() -> None:
+    rows = re.findall(r"^\| (`.*?) \|", TOUR, re.MULTILINE)
+    layers = ["" if "itself" in cell else name for cell in rows for name in re.findall(r"`([a-z_]+)/`", cell)]
+    assert layers == [folder for layer in MODEL_ORDER for folder in layer]
 
 
 @pytest.mark.parametrize("text", [RECORD, FAULT], ids=["record", "fault"])
