@@ -40,18 +40,16 @@ LOOK = """
 import asyncio
 from cluster_model.checker.root_cause.findings import BY_CODE
 from cluster_model.protocol.versions import Profile
-from playbooks import cause_page, fault_page, fidelity_page, invariant_page
-from playbooks.parser.loader import load
-from playbooks.engine.session_runner import start_session
-from spark_report import dictionary_page
-from tui.keybindings.keymap import mode_of
+from docs.generate.__main__ import page_text
 from docs.generate.screenshots import staged
+from playbooks.engine.session_runner import start_session
+from playbooks.parser.loader import load
 
-assert "Every append takes a little longer." in fault_page.page()
-assert "leader-named" in invariant_page.page()
-assert "| [`hums`](#hums) | A disk that hummed. |" in dictionary_page.page()
-assert "cosmic-ray" in cause_page.page() and BY_CODE["unexplained"].meaning == "what is known does not tell"
-assert "`hums_along` | 4.0+" in fidelity_page.page()
+assert "Every append takes a little longer." in page_text("faults")
+assert "leader-named" in page_text("invariants")
+assert "| [`hums`](#hums) | A disk that hummed. |" in page_text("report-tables")
+assert "cosmic-ray" in page_text("causes") and BY_CODE["unexplained"].meaning == "what is known does not tell"
+assert "`hums_along` | 4.0+" in page_text("fidelity")
 assert [Profile.of(each).hums_along for each in ("3.9", "4.0")] == [False, True]
 
 session = start_session(load("hums.yaml"))
@@ -60,7 +58,7 @@ assert session.finish().verdict == "pass"
 async def shown():
     async with staged((120, 40)) as stage:
         await stage.seconds(1)
-        stage.app.main.action_mode("humming")
+        stage.app.main.action_mode("hum")
         await stage.settled()
         return stage.app.export_screenshot()
 
@@ -84,6 +82,11 @@ def test_every_change_fits(path: str, change: str) -> None:
     assert changed(text, change) != text
 
 
+def test_modules_of_the_recipes_exist_and_new_ones_lie_in_packages_that_do() -> None:
+    assert [path for path, text in FILES if (ROOT / path).exists() == text.startswith('"""')] == []
+    assert [path for path, _text in FILES if not (ROOT / path).parent.joinpath("__init__.py").exists()] == []
+
+
 def test_there_is_a_recipe_for_each_kind() -> None:
     assert re.findall(r"^## (?:A|An) (.*)$", PAGE, re.MULTILINE) == [
         "fault", "invariant", "cause of a finding", "profile flag", "table of the report", "screen",
@@ -97,8 +100,10 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     here = tmp_path_factory.mktemp("copy")
     for room in ROOMS:
         shutil.copytree(ROOT / room, here / room, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(ROOT / "docs", here / "docs", ignore=shutil.ignore_patterns("__pycache__", "media", "*.md"))
     for path, text in FILES:
-        (here / path).write_text(text, encoding="utf-8")
+        with (here / path).open("a", encoding="utf-8") as file:  # at the end of a module that exists
+            file.write(text)
     for path, change in CHANGES:
         target = here / path
         target.write_text(changed(target.read_text(encoding="utf-8"), change), encoding="utf-8")
