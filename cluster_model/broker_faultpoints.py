@@ -106,7 +106,7 @@ class Harm:
     def damage(self, node: int, partition: str, offset: int, kind: str) -> None:
         """Turn bits of a stored batch; ``offset`` -1: the last one below the high watermark.
 
-        ``kind`` is one of ``log.damage.KINDS``.
+        ``kind`` is one of ``protocol.records.KINDS``.
 
         Raises:
             ModelError: the broker has no replica of the partition.

@@ -63,8 +63,8 @@ class Lives:
     def power_loss(self, node: int, keep: int = -1, tail: str = WRITTEN_BACK) -> None:
         """Take a process's machine away: what was not yet on disk is gone, and nobody is told.
 
-        Of a broker's logs that is left which ``tail`` says, one of ``log.crashes.TAILS``, or the first ``keep`` records
-        of each, unless that is -1. Voters and ZooKeeper's servers force to disk whatever they answer for.
+        Of a broker's logs that is left which ``tail`` says, one of ``log.crash_recovery.TAILS``, or the first ``keep``
+        records of each, unless that is -1. Voters and ZooKeeper's servers force to disk whatever they answer for.
         """
         self._network.rouse(node)
         self._stopped(node)

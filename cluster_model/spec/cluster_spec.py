@@ -304,7 +304,7 @@ class GroupSpec:
     """Whether the group's coordinator shares the partitions out, in versions with group membership (0.9); else they
     are given once, in ranges, and read from the beginning (``KafkaConsumer.assign``)."""
     commit: str = "auto"
-    """When its applications commit, where it is coordinated (``clients.application.COMMIT_MODES``)."""
+    """When its applications commit, where it is coordinated (:data:`COMMIT_MODES`)."""
     fails: int = 0
     """The handler cannot process one record in so many; 0: it can process all."""
     retries: int = 0

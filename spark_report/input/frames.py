@@ -141,7 +141,7 @@ def _torn(spark: "SparkSession", session: Recorded) -> "DataFrame":
 
 
 class Placed(NamedTuple):
-    """Tables of :data:`schemas.ASSIGNMENTS`."""
+    """Tables of :data:`ASSIGNMENTS`."""
 
     begun: pa.Table
     """The partitions that a session begins with."""

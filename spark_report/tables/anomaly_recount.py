@@ -647,7 +647,7 @@ def _shipped(said: Mapping[str, Said]) -> Callable[[pa.Table], pa.Table]:
 
 
 def of_events(events: Sequence[tuple[Any, ...]], said: Said) -> list[dict[str, Any]]:
-    """The rows of one session, whose events are tuples of :data:`books.FIELDS`."""
+    """The rows of one session, whose events are tuples of :data:`FIELDS`."""
     found = _ledger(events) if said.ledger else []
     if not said.clients:
         return found

@@ -1,8 +1,8 @@
 """Sessions of other versions: those of earlier ones are read for ever, and of later ones all that is known.
 
 ``golden_sessions`` holds one session of every schema version since the second, as a bundle. They are never made anew.
-When the version is raised, ``floodmark run tests/playbooks/golden_sessions/playbook.yaml`` and ``floodmark export
---bundle SESSION -o tests/playbooks/golden_sessions/schema-N.floodmark`` give the next.
+When the version is raised, ``floodmark run golden_sessions/playbook.yaml`` and ``floodmark export --bundle SESSION -o
+golden_sessions/schema-N.floodmark``, in the folder of this file, give the next.
 """
 
 import hashlib
