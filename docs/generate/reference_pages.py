@@ -24,8 +24,8 @@ from playbooks.library.index import TAGS, THEMES, heading, theme_of
 from playbooks.model.playbook import Playbook
 from playbooks.model.step_text import allowed_text, default_text, example_step
 from playbooks.parser.document.field_types import Key, ranges_text
-from playbooks.parser.loader import load
 from playbooks.parser.key_reference import BY_HAND, Told, taken, told
+from playbooks.parser.loader import load
 from playbooks.reference_text import changes, mends_words, promised_words, special_words, versions
 from playbooks.text import safe, table_text
 from playbooks.units import duration_text
