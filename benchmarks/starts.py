@@ -38,7 +38,7 @@ def welcome() -> None:
     with starting():
         from pathlib import Path  # noqa: PLC0415
 
-        from tui import screen_choice  # noqa: F401, PLC0415 - what is read before the page comes
+        from tui import startup as screen_choice  # noqa: F401, PLC0415 - what is read before the page comes
         from tui.terminal.theme import Look  # noqa: PLC0415
         from tui.welcome import WelcomeApp  # noqa: PLC0415
 
@@ -62,9 +62,9 @@ def session() -> None:
     with starting():
         from playbooks.engine.session import Session  # noqa: PLC0415
         from tui.launcher import live_app  # noqa: PLC0415
-        from tui.screen_choice import ScreenChoice  # noqa: PLC0415
         from tui.session.playbook_choice import choose  # noqa: PLC0415
         from tui.settings.schema import Settings  # noqa: PLC0415
+        from tui.startup import ScreenChoice  # noqa: PLC0415
 
         chosen = choose("sandbox", None, {})
         screen = ScreenChoice("unicode", "dark", 1.0, Settings())

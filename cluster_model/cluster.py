@@ -18,8 +18,7 @@ from cluster_model.client_processes import CLOSE_US, ClientProcesses
 from cluster_model.clients.admin_client import ADMIN, NAME, AdminClient
 from cluster_model.cluster_builder import host_coordinators, make_plane, share, watch_over
 from cluster_model.cluster_overview import overview
-from cluster_model.controller.cluster_parts import Parts, build_parts, settings_of
-from cluster_model.controller.control_plane_interface import Plane
+from cluster_model.controller.cluster_parts import Parts, Plane, build_parts, settings_of
 from cluster_model.external_clients import OUTSIDE, Outside
 from cluster_model.inspection import partition_views
 from cluster_model.inspection.condition_functions import GroupFacts, Query

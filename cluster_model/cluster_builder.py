@@ -8,9 +8,7 @@ from cluster_model.checker.liveness.deadlines import Bounds
 from cluster_model.checker.liveness.disturbances import Weather
 from cluster_model.checker.liveness.liveness_checker import Liveness
 from cluster_model.checker.liveness.partition_state import Sight
-from cluster_model.controller.cluster_parts import Parts
-from cluster_model.controller.control_plane_interface import Plane
-from cluster_model.controller.zookeeper_settings import ControlSettings
+from cluster_model.controller.cluster_parts import Parts, Plane
 from cluster_model.coordinators.group.auto_topic_creation import TopicMaker
 from cluster_model.coordinators.group.consumer_protocol.consumer_group import ModernConfig
 from cluster_model.coordinators.group.group_coordinator import GroupCoordinator
@@ -21,6 +19,7 @@ from cluster_model.coordinators.transaction.transaction_verification import Writ
 from cluster_model.kernel.network import Network
 from cluster_model.kernel.node_context import Port
 from cluster_model.kernel.rng import Streams
+from cluster_model.protocol.control_plane_settings import ControlSettings
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.events import Event
 from cluster_model.protocol.messages import ProduceRequest

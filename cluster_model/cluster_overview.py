@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from cluster_model.checker.liveness.expected_stalls import stuck
+from cluster_model.checker.liveness.properties import stuck
 from cluster_model.clients.producer.producer import Producer
 from cluster_model.coordinators.group.consumer_protocol.consumer_group import ModernGroup
 from cluster_model.coordinators.group.group_metadata import Group, State

@@ -12,7 +12,7 @@ from cluster_model.broker.broker import Broker
 from cluster_model.broker.fetch.replica_fetcher import FETCHER
 from cluster_model.broker.partition.fetch_sessions import FETCH_WAIT
 from cluster_model.client_processes import CLOSE_US, ClientProcesses
-from cluster_model.controller.control_plane_interface import Plane
+from cluster_model.controller.cluster_parts import Plane
 from cluster_model.controller.raft.raft_client import ALARM, LATE, WAIT
 from cluster_model.kernel.network import Network
 from cluster_model.kernel.process import ProcessState

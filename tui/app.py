@@ -30,7 +30,7 @@ from tui.session.destination import Wish
 from tui.session.session_controller import SimBridge
 from tui.session.settings_changes import Kept
 from tui.settings.schema import Settings
-from tui.settings.seen_words import SeenWords
+from tui.settings.settings_edit import SeenWords
 from tui.startup import painted
 from tui.terminal.frame_clock import FRAME_S
 from tui.terminal.glyphs import GlyphSet

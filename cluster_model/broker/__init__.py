@@ -3,8 +3,7 @@
 broker: puts the parts together; request_handler: produce, fetch and ListOffsets requests.
 replica_manager: which replicas the broker hosts and what changed of them; topic_configs: the topics' settings.
 purgatory: delayed fetches, produces and deletions; append_queue: appends to a slow or failing disk.
-hosted_coordinators: what a coordinator needs of the broker that hosts it; producer_ids: the blocks
-  of producer ids.
+hosted_coordinators: what a coordinator needs of the broker that hosts it, and the blocks of producer ids.
 control_plane_client: what a broker asks of its control plane, and what that may ask of it.
 
 partition, storage and fetch hold the replica, the disk and replication. The control planes are not known here.

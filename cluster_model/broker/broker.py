@@ -14,10 +14,9 @@ from cluster_model.broker.control_plane_client import Control, Decisions, Handle
 from cluster_model.broker.fetch.fetch_reads import absent
 from cluster_model.broker.fetch.replica_fetcher import Fetchers
 from cluster_model.broker.fetch.replication_quota import Throttle
-from cluster_model.broker.hosted_coordinators import Tenant, Tenants
+from cluster_model.broker.hosted_coordinators import ProducerIds, Tenant, Tenants
 from cluster_model.broker.partition.fetch_sessions import SessionCache
 from cluster_model.broker.partition.partition import BrokerMetadata, Replica
-from cluster_model.broker.producer_ids import ProducerIds
 from cluster_model.broker.purgatory import Deletions, Purgatory
 from cluster_model.broker.replica_manager import Hosting, ReplicaSource, Touched
 from cluster_model.broker.request_handler import Service

@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from typing import Any
 
-from cluster_model.checker.anomalies.checker import NO_CLIENTS, Witness
 from cluster_model.checker.anomalies.client_settings import ClientSettings
+from cluster_model.checker.anomalies.history_builder import NO_CLIENTS, Witness
 from cluster_model.checker.history.partition_history import History
 from cluster_model.checker.invariants.base import Registrations
 from cluster_model.checker.invariants.invariant_checker import Safety

@@ -6,7 +6,7 @@ For steps by hand, and for a controller that stands alone. It asks the rules of 
 from collections.abc import Callable, Mapping
 
 from cluster_model.controller.committed_state import Committed, PartitionRecord
-from cluster_model.controller.rules import alter_partition, kraft_partition_changes, zk_partition_changes
+from cluster_model.controller.rules import alter_partition, kraft_partition_changes, partition_change
 from cluster_model.controller.rules.admin_rules import asked_kraft, asked_zk
 from cluster_model.controller.rules.kraft_partition_changes import build
 from cluster_model.controller.rules.partition_change import Change, Election
@@ -64,10 +64,10 @@ class Decider:
             )
         elected = None
         if state.leader == broker:
-            elected = zk_partition_changes.offline_election(
+            elected = partition_change.offline_election(
                 state, live=live.__contains__, profile=profile, topic=topic, by=by
             )
-        return elected or zk_partition_changes.remove_from_isr(state, broker, profile=profile, topic=topic, by=by)
+        return elected or partition_change.remove_from_isr(state, broker, profile=profile, topic=topic, by=by)
 
     def _back(self, record: PartitionRecord, broker: int, live: Live) -> Change | None:
         state, topic, profile, by = record.state, record.topic, self.profile, f"broker {broker} is back"
@@ -77,7 +77,7 @@ class Decider:
             )
         if state.leader != NOBODY or broker not in state.replicas:
             return None
-        return zk_partition_changes.offline_election(state, live=live.__contains__, profile=profile, topic=topic, by=by)
+        return partition_change.offline_election(state, live=live.__contains__, profile=profile, topic=topic, by=by)
 
     def alter_partition(self, request: AlterPartitionRequest, live: Live, now: int) -> AlterPartitionResponse:
         """Judge a leader's proposal, and commit it if it stands."""
@@ -148,10 +148,10 @@ class Decider:
                 profile=profile, topic=topic, by=by, elr=self.elr,
             )  # fmt: skip
         if leader in isr:
-            return zk_partition_changes.reassign_election(
+            return partition_change.reassign_election(
                 record.state._replace(isr=isr), (leader,), live=leader.__eq__, by=by
             )
-        return zk_partition_changes.offline_election(
+        return partition_change.offline_election(
             record.state, live=leader.__eq__, profile=profile, topic=topic, by=by, unclean=unclean
         )
 

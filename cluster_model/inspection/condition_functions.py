@@ -10,7 +10,7 @@ from typing import NamedTuple
 from cluster_model.broker.partition.partition import Replica
 from cluster_model.checker.anomalies.definitions import KINDS
 from cluster_model.checker.checker import Checker
-from cluster_model.checker.ledger import per_client
+from cluster_model.checker.ledger import ledger_report
 from cluster_model.log.replica_log import differing
 from cluster_model.observation import metadata_staleness
 from cluster_model.observation.cluster_state import World
@@ -299,7 +299,7 @@ class Query(ControlQuery):
 
     def unknown_written(self, producer: str | None = None) -> int:
         """Unknown records that the leader's log holds after all."""
-        return per_client.unknown_written(self._world, self._checker.ledger, producer)
+        return ledger_report.unknown_written(self._world, self._checker.ledger, producer)
 
     def duplicates(self, producer: str | None = None) -> int:
         """Records that stand twice in their log."""

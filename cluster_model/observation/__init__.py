@@ -1,17 +1,15 @@
 """What an observer sees of a running cluster, below any judgment.
 
-cluster_state: the omniscient handle on a cluster for checkers, views and conditions.
+cluster_state: the omniscient handle on a cluster for checkers, views and conditions, with the settings in force.
 event_log: all events in order, with their digest.
 views: the immutable views that screens and conditions read.
 metadata_staleness: what each broker believes, beside what is decided.
 inflight_fetches: what each follower asks of its leader now.
-effective_config: the settings in force in a broker and for a topic.
 
 It reads the model and changes nothing. What needs the checker's results is in inspection.
 """
 
-from cluster_model.observation.cluster_state import World
-from cluster_model.observation.effective_config import Setting, of_broker, of_topic
+from cluster_model.observation.cluster_state import Setting, World, of_broker, of_topic
 from cluster_model.observation.event_log import ASKED, NARRATION
 from cluster_model.observation.inflight_fetches import FetchWire, fetch_wires
 from cluster_model.observation.views import (

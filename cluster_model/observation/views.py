@@ -6,7 +6,7 @@ A view is omniscient: it shows what *is*, beside what each broker believes. No p
 from dataclasses import dataclass
 from typing import Literal
 
-from cluster_model.controller.control_plane_interface import ControllerView
+from cluster_model.controller.cluster_parts import ControllerView
 
 # A picture of one client's records in one partition, for results and people.
 

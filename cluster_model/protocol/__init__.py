@@ -5,6 +5,7 @@ records: batches, compaction holes, damage and slices of a log as a fetch carrie
 events: everything that the model reports; it can be imported without the rest of the model.
 errors: Kafka's error codes and the model's exceptions; versions: what each Kafka release does.
 config_defs: the configuration keys with their defaults; configs: a broker's and a consumer's values.
+control_plane_settings: settings of controllers, their quorum, ZooKeeper mode and the ensemble, in model units.
 
 It builds on util only. The messages between controllers and brokers live beside each control plane.
 """

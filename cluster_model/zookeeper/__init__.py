@@ -3,18 +3,15 @@
 ensemble: the ensemble as the model uses it, and one server process (QuorumPeer).
 election: fast leader election; leader and learner: the two roles of ZAB, and session expiry at the leader.
 request_processor: a server's clients, and the order of their requests.
-settings: an ensemble's settings.
 data_tree: znodes, transactions and watches.
 client: a client's connection to the ensemble.
 messages: what clients and servers exchange.
 
-It builds on kernel only and knows nothing of Kafka.
+It builds on kernel, and on protocol for its settings; it knows nothing of Kafka.
 """
 
 __all__ = [
     "client",
     "ensemble",
     "messages",
-    "request_processor",
-    "settings",
 ]

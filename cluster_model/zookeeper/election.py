@@ -8,9 +8,9 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from cluster_model.kernel.node_context import Alarm, Port
+from cluster_model.protocol.control_plane_settings import ZkSettings
 from cluster_model.zookeeper.data_tree import Store
 from cluster_model.zookeeper.messages import Notification, ServerState, Vote
-from cluster_model.zookeeper.settings import ZkSettings
 
 VOTES: Final = "votes"
 FIRST_REPEAT_US: Final = 200_000

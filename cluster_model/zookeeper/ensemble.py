@@ -11,6 +11,7 @@ from cluster_model.kernel.event_loop import Payload
 from cluster_model.kernel.network import Network
 from cluster_model.kernel.node_context import Port
 from cluster_model.kernel.process import ProcessState
+from cluster_model.protocol.control_plane_settings import ZkSettings
 from cluster_model.zookeeper.client import ZkClient
 from cluster_model.zookeeper.data_tree import Store, Tree, first_zxid
 from cluster_model.zookeeper.election import Election
@@ -34,7 +35,6 @@ from cluster_model.zookeeper.messages import (
     ZkError,
 )
 from cluster_model.zookeeper.request_processor import FROM_CLIENTS, Serving, Upstream
-from cluster_model.zookeeper.settings import ZkSettings
 
 # One server process of the ensemble (``QuorumPeer``): it looks for a leader, then leads or follows, and so on.
 

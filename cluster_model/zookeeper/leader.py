@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from cluster_model.kernel.node_context import Alarm, Port
+from cluster_model.protocol.control_plane_settings import ZkSettings
 from cluster_model.zookeeper.data_tree import Store, Tree, first_zxid
 from cluster_model.zookeeper.messages import (
     Ack,
@@ -34,7 +35,6 @@ from cluster_model.zookeeper.messages import (
     ZkError,
 )
 from cluster_model.zookeeper.request_processor import Serving, Upstream
-from cluster_model.zookeeper.settings import ZkSettings
 
 # Client sessions at the leader (``SessionTrackerImpl``, ``ExpiryQueue``). Sans-IO.
 #

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from cluster_model.kernel.node_context import Alarm, Port
+from cluster_model.protocol.control_plane_settings import ZkSettings
 from cluster_model.zookeeper.data_tree import Store
 from cluster_model.zookeeper.messages import (
     Ack,
@@ -28,7 +29,6 @@ from cluster_model.zookeeper.messages import (
     Write,
 )
 from cluster_model.zookeeper.request_processor import Serving, Upstream
-from cluster_model.zookeeper.settings import ZkSettings
 
 SILENCE: Final = "leader's silence"
 NOBODY: Final = -1

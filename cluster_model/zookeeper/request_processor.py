@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from cluster_model.kernel.node_context import Port
+from cluster_model.protocol.control_plane_settings import ZkSettings
 from cluster_model.zookeeper.data_tree import Tree, WatchTable
 from cluster_model.zookeeper.messages import (
     READS,
@@ -32,7 +33,6 @@ from cluster_model.zookeeper.messages import (
     WatchKind,
     Write,
 )
-from cluster_model.zookeeper.settings import ZkSettings
 
 FROM_CLIENTS = (ConnectRequest, ClientRequest, SetWatches, ClientPing, Hangup)
 

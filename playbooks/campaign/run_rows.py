@@ -9,9 +9,18 @@ from typing import Any, Final
 from cluster_model.checker.anomalies import Seen
 from playbooks.errors import counted
 from playbooks.fuzz.protocol_states import NOTHING
-from playbooks.results.expected_wrongs import AnyCluster, why_expected
 from playbooks.results.result import Result
-from playbooks.results.wrongs import ANOMALY, EXPECTATION, FINDING, OVERDUE, VIOLATION, Wrong, wrongs_of
+from playbooks.results.wrongs import (
+    ANOMALY,
+    EXPECTATION,
+    FINDING,
+    OVERDUE,
+    VIOLATION,
+    AnyCluster,
+    Wrong,
+    why_expected,
+    wrongs_of,
+)
 
 ERROR = "error"
 """Kind of the key of a run that ended in an internal error; the name is that of the exception."""

@@ -6,7 +6,6 @@ step_scheduler           which step is next, what its operation answers, and wha
 expectations             watches `expect` while a session runs
 replay                   runs a recording again, compares event by event, and seals sessions that crashed
 dry_run                  the timeline of a playbook, and what each fault is about to do
-expected_impact          what is expected of a fault, in lines
 worker_pool              sessions as jobs for other processes
 
 Builds on `playbooks.model`, `parser`, `results` and `recording`, and on the injector of `faults`.
@@ -15,7 +14,6 @@ Builds on `playbooks.model`, `parser`, `results` and `recording`, and on the inj
 __all__ = [
     "dry_run",
     "expectations",
-    "expected_impact",
     "manual_session",
     "replay",
     "session",

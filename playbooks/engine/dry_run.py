@@ -10,10 +10,9 @@ from faults.catalogue import CATALOGUE
 from faults.declarations import Action, Expectation, FaultError, NobodyError
 from faults.injector import FaultBoard
 from playbooks.engine.expectations import NEVER_ASKED, seconds
-from playbooks.engine.expected_impact import expected_json
 from playbooks.engine.session import SLICE_US, Session, board_for
 from playbooks.model.playbook import Playbook, Step
-from playbooks.model.step_text import step_name, step_words
+from playbooks.model.step_text import expected_json, step_name, step_words
 from playbooks.results.result import Verdict
 from playbooks.units import duration_text
 

@@ -47,3 +47,9 @@ def presets() -> tuple[str, ...]:
 def found(source: str) -> str:
     """Where a source is to be read: the file of a preset of that name, unless there is a file; else as it is."""
     return str(FOLDER / f"{source}.yaml") if source in presets() and not Path(source).exists() else source
+
+
+# How the names of files end that playbooks are in. Nothing is imported here: pytest reads this at every start.
+
+
+SUFFIXES: Final = (".yaml", ".yml")

@@ -1,22 +1,23 @@
 """A playbook as checked, immutable values, and what follows from these values alone.
 
-playbook         `Playbook`, its steps, expectations, guardrails, its grid of settings, and its ranges for
-                 fuzzing
+playbook         `Playbook`, its steps, expectations, guardrails, its grid of settings, and its ranges
+                 for fuzzing
 record_contents  what a record holds: field providers and templates
 record_peek      a record as the inspector shows it
-step_text        steps, faults and triggers as text: for messages and screens, and as YAML of a playbook
+step_text        steps, faults, their expected impact and triggers as text, and as YAML of a playbook
 
-The parser makes these values and the engine runs them. Builds on `conditions` and `faults`; it knows no YAML
-file.
+The parser makes these values and the engine runs them. Builds on `conditions` and `faults`; it knows no YAML.
 """
 
 from playbooks.model.playbook import SEED, Axis, Cell, Expectation, Grid, Playbook, Ranges, Step, cell_words
 from playbooks.model.record_contents import RecordName, contents, fields_of, written
 from playbooks.model.step_text import (
+    DOWN,
     action_of,
     allowed_text,
     default_text,
     example_step,
+    expected_lines,
     step_name,
     step_of,
     step_words,
@@ -27,6 +28,7 @@ from playbooks.model.step_text import (
 )
 
 __all__ = [
+    "DOWN",
     "SEED",
     "Axis",
     "Cell",
@@ -42,6 +44,7 @@ __all__ = [
     "contents",
     "default_text",
     "example_step",
+    "expected_lines",
     "fields_of",
     "record_peek",
     "step_name",

@@ -2,8 +2,7 @@
 
 loader         `load` and `loads`: a file or a text to a `Playbook`, also with changed settings; fragments alone
 playbook_keys  every key of a playbook and of a fragment, as tables
-key_reference  the same keys as text for people
-schema         the same keys as JSON Schema, for editors
+key_reference  the same keys as text for people, and as JSON Schema for editors
 settings       `--set`: single values changed in the text, the cells of a grid, and their checks
 yaml_edit      edits in place that keep comments, and a playbook written out with its fragments in it
 
@@ -14,8 +13,6 @@ Builds on `playbooks.model`, `conditions`, `library` and `faults`; nothing here 
 __all__ = [
     "key_reference",
     "loader",
-    "playbook_keys",
-    "schema",
     "settings",
     "yaml_edit",
 ]

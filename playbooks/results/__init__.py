@@ -1,8 +1,7 @@
 """What sessions come to, as values and documents.
 
 result        `Result`, the object that `floodmark run --json` prints
-wrongs        keys of failures
-expected_wrongs  failures that are no surprise, and why
+wrongs        keys of failures, and which failures are no surprise
 outages       when clients were not served, and when partitions had no leader
 client_stats  what clients saw: producers, members and groups; groups as `kafka-consumer-groups.sh` shows them
 sweep_matrix  what a grid came to: rows, the best ones, one sentence of advice, and tables
@@ -14,9 +13,7 @@ Built from events and views of `cluster_model` as they pass. This package does n
 __all__ = [
     "baseline",
     "client_stats",
-    "expected_wrongs",
     "outages",
     "result",
     "sweep_matrix",
-    "wrongs",
 ]

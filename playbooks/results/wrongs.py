@@ -3,9 +3,15 @@
 A key says nothing of times, offsets, brokers or partitions, so that a shorter session can be held against a longer one.
 """
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from typing import Final
 
+from cluster_model.checker.root_cause import DUPLICATE, REORDERED, Finding
+from cluster_model.client_factory import client_settings
+from cluster_model.cluster import Cluster
+from cluster_model.manual.cluster import ManualCluster
 from playbooks.results.result import Result
 
 FINDING: Final = "finding"
@@ -56,3 +62,118 @@ def _each(result: Result) -> list[tuple[str, str, bool]]:
         *((OVERDUE, each.property, bool(each.known)) for each in result.overdue),
         *((EXPECTATION, each.text, False) for each in result.expectations if not each.ok),
     ]
+
+
+# What is no surprise: the version is known for it, the settings of the playbook allow it, or a disk is to blame.
+
+
+AnyCluster = Cluster | ManualCluster
+VERSION: Final = "known of this version"
+LISTED: Final = "expected by the playbook"
+
+_MENDED: Final = {
+    "hw-truncation": (0, 11, 0),
+    "fast-failover-divergence": (2, 0, 0),
+    "unfenced-follower": (2, 1, 0),
+    "late-marker": (4, 0, 0),
+    "hanging": (4, 0, 0),
+}
+"""Cause → the version that mended it: KIP-101, KIP-279, KIP-320, KIP-890."""
+
+_BY_ITSELF: Final = {
+    "unreplicated-tail": "acks=1 promises no more",
+    "zombie-leader": "acks=1 promises no more",
+    "acks-0-unplaced": "acks=0 promises nothing",
+    "power-loss-unflushed": "the power went before it was on disk",
+    "last-known-leader": "as many replicas as min.insync.replicas had stopped uncleanly",
+    "last-replica-lost": "the power went before it was on disk",
+    "disk-loss": "the disk was lost",
+    "damaged-batch": "bits turned on the disk",
+    "too-many-in-flight": "over two connections more batches can be under way than the five that a leader keeps",
+    "producer-restart": "a producer's process began again",
+    "commit-before-processing": "offsets were committed before the records were processed",
+    "retention-overtook": "retention deleted them",
+    "reset-latest": "auto.offset.reset=latest",
+    "partitions-added-latest": "auto.offset.reset=latest",
+}
+"""Causes that are given only where a setting or a fault made it so."""
+
+
+def _unclean(cluster: AnyCluster) -> str:
+    allowed = any(record.topic.unclean for record in cluster.world.records.values())
+    return "unclean.leader.election.enable=true" if allowed else ""
+
+
+def _min_isr_one(cluster: AnyCluster) -> str:
+    least = min((cluster.world.effective_min_isr(name) for name in cluster.world.records), default=2)
+    return "min.insync.replicas=1" if least == 1 else ""
+
+
+def _not_idempotent(cluster: AnyCluster) -> str:
+    if isinstance(cluster, ManualCluster):
+        return ""  # nobody tries again where time stands still
+    producers = client_settings(cluster.spec, cluster.profile, cluster.outside.manners).producers.values()
+    return "enable.idempotence=false" if any(not each.idempotent for each in producers) else ""
+
+
+def _forgotten(cluster: AnyCluster) -> str:
+    """A snapshot of producer state holds a producer's last batch alone (``ProducerStateManager.writeSnapshot``).
+
+    So a broker that read one, as it began again or cut its log, refuses the retry of an older batch as
+    OUT_OF_ORDER_SEQUENCE_NUMBER, upon which an idempotent producer takes a new epoch and sends it as new (KIP-360).
+    """
+    replicas = [each for by_broker in cluster.world.replicas.values() for each in by_broker.values()]
+    reloaded = any(replica.producer_snapshot for replica in replicas)
+    return "a snapshot of producer state keeps the last batch alone" if reloaded else ""
+
+
+def _skipped_after_a_loss(cluster: AnyCluster) -> str:
+    """A reader skips what took the place of lost records: a surprise only where losses are one."""
+    return "what it had read was lost" if cluster.query.acked_lost() or cluster.query.missing() else ""
+
+
+def _deleted_last(cluster: AnyCluster) -> str:
+    """A quorum keeps who is not wanted any more until others are in sync (``PartitionReassignmentReplicas``)."""
+    return "" if cluster.profile.kraft else "over ZooKeeper a reassignment may delete the last replica in sync"
+
+
+_SEEN_OF: Final = {"duplicate": DUPLICATE, "nonmonotonic-send": REORDERED, "realtime-order": DUPLICATE}
+"""Anomaly → the kind of finding that it is the sight of."""
+
+_BY_SETTING: Final[dict[str, Callable[[AnyCluster], str]]] = {
+    "unclean-election": _unclean,
+    "min-isr-one": _min_isr_one,
+    "retry-without-idempotence": _not_idempotent,
+    "retry-in-flight": _not_idempotent,
+    "forgotten-producer-state": _forgotten,
+    "truncation-skip": _skipped_after_a_loss,
+    "replica-deleted": _deleted_last,
+}
+
+
+def why_expected(wrong: Wrong, findings: Sequence[Finding], cluster: AnyCluster, listed: tuple[str, ...]) -> str:
+    """Why something that was found is no surprise; empty where it is one. ``listed`` are the playbook's own keys."""
+    if any(fnmatchcase(wrong.key, pattern) for pattern in listed):
+        return LISTED
+    if wrong.known:
+        return VERSION
+    if wrong.kind != FINDING:
+        return _by_findings(wrong, findings, cluster) if wrong.kind == ANOMALY else ""
+    return _of_cause(wrong.name.rpartition("/")[2], cluster)
+
+
+def _by_findings(wrong: Wrong, findings: Sequence[Finding], cluster: AnyCluster) -> str:
+    """What clients saw of something that is explained: records that stand twice, for a cause that is no surprise."""
+    kind = _SEEN_OF.get(wrong.name)
+    whys = [_of_cause(finding.cause, cluster) for finding in findings if finding.kind == kind]
+    if kind == DUPLICATE and not whys:  # one of the two was lost since
+        whys = [_not_idempotent(cluster) or _forgotten(cluster)]
+    return whys[0] if whys and all(whys) else ""
+
+
+def _of_cause(cause: str, cluster: AnyCluster) -> str:
+    if cause in _MENDED:
+        return VERSION if cluster.profile.number < _MENDED[cause] else ""
+    if cause in _BY_ITSELF:
+        return _BY_ITSELF[cause]
+    return _BY_SETTING[cause](cluster) if cause in _BY_SETTING else ""

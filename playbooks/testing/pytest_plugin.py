@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
-from playbooks.library.suffixes import SUFFIXES
+from playbooks.library.bundled import SUFFIXES
 
 if TYPE_CHECKING:
     from playbooks.testing.harness import Laboratory

@@ -11,6 +11,5 @@ Builds on `playbooks.engine` and `recording`. Nothing here changes the recording
 
 __all__ = [
     "branches",
-    "forks",
     "history_view",
 ]

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Callable
 
-from playbooks.parser.schema import schema
+from playbooks.parser.key_reference import schema
 from tests.cli.running import Typed
 
 Type = Callable[..., Typed]

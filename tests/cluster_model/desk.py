@@ -5,8 +5,7 @@ from collections.abc import Callable, Iterable
 from cluster_model.broker.control_plane_client import Decisions
 from cluster_model.broker.partition.partition import Replica
 from cluster_model.cluster import Cluster
-from cluster_model.controller.cluster_parts import Parts
-from cluster_model.controller.control_plane_interface import Plane
+from cluster_model.controller.cluster_parts import Parts, Plane
 from cluster_model.kernel.network import Network
 from cluster_model.kernel.node_context import Port
 from cluster_model.kernel.rng import Streams

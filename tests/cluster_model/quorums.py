@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from cluster_model.controller.raft.quorum_config import QuorumConfig
 from cluster_model.controller.raft.raft import Role
 from cluster_model.controller.raft.raft_client import QuorumPeer, form_quorum
 from cluster_model.controller.raft.raft_log import QuorumStore
@@ -12,6 +11,7 @@ from cluster_model.kernel.node_context import Port
 from cluster_model.kernel.process import ProcessState
 from cluster_model.kernel.rng import Streams
 from cluster_model.protocol.config_defs import ConfigValue
+from cluster_model.protocol.control_plane_settings import QuorumConfig
 from cluster_model.protocol.messages import NOBODY
 from cluster_model.protocol.versions import Profile
 

@@ -5,8 +5,8 @@ from typing import Any, Final
 
 from cluster_model.broker.broker import Broker
 from cluster_model.broker.control_plane_client import Decisions, Handlers, Listening
+from cluster_model.controller.cluster_parts import ControllerView, Server
 from cluster_model.controller.committed_state import Committed
-from cluster_model.controller.control_plane_interface import ControllerView, Server
 from cluster_model.kernel.event_loop import Payload
 from cluster_model.kernel.node_context import Port
 from cluster_model.protocol.configs import BrokerConfig

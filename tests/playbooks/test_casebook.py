@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from cluster_model.checker.ledger import record_ranges
+from cluster_model.checker.ledger import ledger_report
 from cluster_model.checker.ledger.consumption import ReaderEvents
 from cluster_model.checker.ledger.duplicates import batches_backwards
 from cluster_model.checker.root_cause import report
@@ -27,8 +27,8 @@ def test_a_condition_looked_at_after_every_event_goes_through_no_books(monkeypat
     cluster = session.cluster
     spelled: list[str] = []
     grouped: list[int] = []
-    cut, group = record_ranges.runs_of, report.grouped
-    monkeypatch.setattr(record_ranges, "runs_of", lambda *told: spelled.append("run") or cut(*told))
+    cut, group = ledger_report.runs_of, report.grouped
+    monkeypatch.setattr(ledger_report, "runs_of", lambda *told: spelled.append("run") or cut(*told))
     monkeypatch.setattr(report, "grouped", lambda told: grouped.append(len(told)) or group(told))
     asked = 0
     while cluster.now_us < 3_000_000 and session.advance(3_000_000, max_events=1):

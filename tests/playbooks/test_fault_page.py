@@ -10,8 +10,8 @@ from faults.catalogue import CATALOGUE
 from faults.declarations.fault import FAMILIES, HOUR, MS, PERCENT, Fault, Param
 from playbooks.model.playbook import Step
 from playbooks.model.step_text import allowed_text, default_text, described, example_step, value_text
+from playbooks.parser.key_reference import schema
 from playbooks.parser.loader import loads
-from playbooks.parser.schema import schema
 from playbooks.units import throughput_bps, throughput_text
 
 PUBLISHED = Path(__file__).parents[2] / "docs" / "faults.md"

@@ -15,7 +15,7 @@ from playbooks.engine.session import Session
 from playbooks.recording.recorder import Recorder, RecordingError
 from tests.tui.driving import driving
 from tests.tui.fake_views import playbook, session
-from tui import launcher, screen_choice
+from tui import launcher, startup
 from tui.launcher import open_live
 from tui.output.session_end import farewell
 
@@ -25,7 +25,7 @@ ROOT = Path(__file__).resolve().parents[2]
 @pytest.fixture
 def terminal(monkeypatch):
     """Pretend that there is a terminal; the app itself is not opened by these tests."""
-    monkeypatch.setattr(screen_choice, "has_terminal", lambda: True)
+    monkeypatch.setattr(startup, "has_terminal", lambda: True)
 
 
 def opened(playbook_path=None, **more):
@@ -187,7 +187,7 @@ async def test_an_error_in_a_frame_leaves_the_screen_with_the_error_in_hand(monk
 def test_the_screen_opens_without_spark_and_the_libraries_of_the_report():
     code = (
         "import sys\n"
-        "from tui.launcher import live_app as make_app\nfrom tui.screen_choice import ScreenChoice\n"
+        "from tui.launcher import live_app as make_app\nfrom tui.startup import ScreenChoice\n"
         "from tui.settings.schema import Settings\n"
         "from playbooks.engine.session import Session\n"
         "from tui.session.playbook_choice import choose\n"

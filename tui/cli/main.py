@@ -351,7 +351,7 @@ def main() -> None:
         complain(f"nested too deeply: {error}")
         raise SystemExit(BAD_INPUT) from None
     except Exception as error:
-        from tui.output import internal_error as crash  # noqa: PLC0415
+        from tui.output import command_end as crash  # noqa: PLC0415
 
         raise SystemExit(crash.keep(error)) from None
 

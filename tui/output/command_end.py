@@ -1,4 +1,4 @@
-"""How a command that goes by a recorded session ends where it cannot: one sentence, and the exit code for it."""
+"""How a command ends that cannot go on: one sentence and an exit code, or the report of an internal error."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -8,11 +8,12 @@ import msgspec
 
 from cluster_model.protocol.errors import ModelError
 from playbooks.engine.replay import ReplayMismatchError
-from playbooks.errors import BAD_INPUT, FAILED, PlaybookError
+from playbooks.errors import BAD_INPUT, FAILED, INTERNAL, PlaybookError
+from playbooks.recording.recorder import Recorder, keep_account
 from playbooks.session_format.filesystem import put_in_place
 from playbooks.session_format.session_files import SessionError
 from playbooks.units import UnitError
-from tui.output.console import complain, complain_of
+from tui.output.console import complain, complain_of, people, say
 
 
 def ended(work: Callable[[], int], at: str | None = None) -> int:
@@ -46,3 +47,26 @@ def write(option: str, path: Path, text: str) -> bool:
         complain(f"{option}: cannot write {path}: {error.strerror}")
         return False
     return True
+
+
+# An error inside floodmark itself: the session is kept, the account goes to a file, the person gets two lines.
+
+
+def keep(error: BaseException, recorder: Recorder | None = None, *, name_session: bool = True) -> int:
+    """Write the account, beside the session if there is one, and tell the person. Returns the exit code.
+
+    ``name_session``: whether the session is named too; who does that by other words leaves it out.
+    """
+    log = keep_account(error, recorder)
+    session = str(recorder.path) if name_session and recorder is not None and recorder.session_id else ""
+    tell(f"internal error: {type(error).__name__}: {error}", session, str(log))
+    return INTERNAL
+
+
+def tell(error: str, session: str, account: str) -> None:
+    """Say what went wrong, and where the session (none where empty) and the account are."""
+    complain(error)
+    console = people()
+    if session:
+        say(console, f"session  {session} (not sealed; its events can be read)")
+    say(console, f"account  {account}")

@@ -8,8 +8,8 @@ from playbooks.errors import BAD_INPUT, INTERRUPTED, OK
 from playbooks.recording.recorder import Recorder, RecordingError
 from playbooks.results.result import Result
 from playbooks.timetravel.branches import Branch, Branches
+from tui.output.command_end import keep
 from tui.output.console import Telling, complain, people, say
-from tui.output.internal_error import keep
 from tui.terminal.format import clock, duration
 
 

@@ -2,17 +2,13 @@
 
 schema: what can be set, what each setting takes, and its default; needs nothing of the model.
 settings_file: where the file is, and reading it with a line for each mistake.
-settings_edit: changing single values in place.
-example: an example file.
-seen_words: the words that were explained before.
+settings_edit: changing single values in place, and the words that were explained before.
 
 Builds on ``tui.keybindings`` (keys can be remapped) and ``tui.terminal``.
 """
 
 __all__ = [
-    "example",
     "schema",
-    "seen_words",
     "settings_edit",
     "settings_file",
 ]

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from typing import Final, Protocol
 
 from faults.declarations import FAMILIES, Expectation, Fault, Operation, Value
-from playbooks.engine.expected_impact import DOWN, expected_lines
-from playbooks.model import value_text
+from playbooks.model import DOWN, expected_lines, value_text
 from tui.terminal import glyphs
 from tui.terminal.format import wrap
 

@@ -1,7 +1,7 @@
 """Safety properties of the protocol.
 
 base: what a property promises, what it works with, and what excuses a loss.
-durability, completeness, high_watermark, isr, epochs and log: the properties, by subject.
+durability, high_watermark, isr, epochs and log: the properties, by subject.
 invariant_checker: the registry of all properties, and the dispatch of events to them.
 
 It builds on observation and the layers below.

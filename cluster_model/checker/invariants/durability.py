@@ -1,9 +1,30 @@
-"""Durability of acknowledged records: acks=all in full, acks=1 within bounds."""
+"""Durability of acknowledged records (acks=all, acks=1), and leader completeness."""
 
+from collections.abc import Iterable
 from typing import Any, Final
 
-from cluster_model.checker.invariants.base import LOSSY_MENDS, Ground, Heard, Mend, Promise, Property
-from cluster_model.protocol.events import BecameLeader, RecordsMissing
+from cluster_model.broker.partition.partition import Replica
+from cluster_model.checker.invariants.base import (
+    LEAVING,
+    LEAVING_MEND,
+    LOSSY_MENDS,
+    Ground,
+    Heard,
+    Mend,
+    Promise,
+    Property,
+    listed,
+)
+from cluster_model.log.replica_log import differing
+from cluster_model.protocol.events import (
+    BecameLeader,
+    BrokerRegistered,
+    ElrChanged,
+    IsrChanged,
+    LeaderElected,
+    RecordsMissing,
+    RecoveryChanged,
+)
 
 DURABILITY: Final = Promise(
     "acks-all-durability",
@@ -188,3 +209,202 @@ class AcksOneBounded(Property):
     def load(self, saved: tuple[Any, ...]) -> None:
         """Undo of :meth:`save`."""
         self._lost = {name: list(known) for name, known in saved}
+
+
+# Leader completeness and its weaker forms: every leader has what may count as committed.
+
+
+MENDS: Final = (
+    Mend("epoch_truncation", "KIP-101", "0.11"),
+    Mend("kip_279", "KIP-279", "2.0"),
+    Mend("kip_320", "KIP-320", "2.1"),
+    *LOSSY_MENDS,
+    LEAVING_MEND,
+)
+"""In which versions what a leader calls committed came to be on all in-sync replicas."""
+
+
+class Completeness(Property):
+    """A presumed leader beside those who must have what it calls committed."""
+
+    __slots__ = ()
+
+    def leaders(self, partition: str) -> list[Replica]:
+        """Everybody who presumes to lead, but for those whose losses are excused."""
+        topic_id = self.world.records[partition].topic_id
+        excuses = self.ground.excuses
+        return [
+            each
+            for each in self.world.replicas[partition].values()
+            if each.leadership is not None
+            and each.topic_id == topic_id
+            and not excuses.covers(partition, each.leader_epoch)
+        ]
+
+    def compare(self, partition: str, leader: Replica, members: Iterable[int], whose: str, now: int) -> None:
+        """Report every member that lacks what the leader calls committed; a replica that lost its disk may.
+
+        A member that stays behind does so at another offset each time: it is told once in the leader's epoch.
+        """
+        replicas, excuses = self.world.replicas[partition], self.ground.excuses
+        for broker in members:
+            member = replicas.get(broker)  # A new partition's may not have been made yet.
+            if member is None or member is leader or member.topic_id != leader.topic_id:
+                continue
+            if excuses.is_wounded(partition, broker):
+                continue
+            offset = _lacks(member, leader)
+            if offset >= 0:
+                detail = (
+                    f"broker {leader.broker} leads epoch {leader.leader_epoch} with HW {leader.hw}, and "
+                    f"broker {broker} of {whose} lacks its record at {offset}"
+                )
+                epoch, at = leader.leader_epoch, _epoch_at(leader, offset)
+                self.ground.report(
+                    self.promise, now, partition, broker, detail, offsets=(offset, leader.hw), epoch=epoch,
+                    when=(*self._leaving(partition, broker), *self.ground.circumstances(partition, at)),
+                )  # fmt: skip
+
+    def _leaving(self, partition: str, broker: int) -> tuple[str, ...]:
+        """Whether a reassignment takes it away; or did, and the next one has it come back."""
+        state = self.world.records[partition].state
+        stays = broker in state.replicas and broker not in (*state.removing, *state.adding)
+        return () if stays else (LEAVING,)
+
+
+def _epoch_at(leader: Replica, offset: int) -> int:
+    """Of the record at an offset; that of the leader where its log does not go so far."""
+    log = leader.log
+    return log.lineage_at(offset).epoch if log.log_start <= offset < log.leo else leader.leader_epoch
+
+
+def _lacks(member: Replica, leader: Replica) -> int:
+    """First offset below the leader's HW that a member does not hold as the leader does, -1 for none."""
+    if member.log.extents != leader.log.extents:
+        first = next((start for start, _end in differing(leader.log, member.log) if start < leader.hw), -1)
+        if first >= 0:
+            return first
+    return member.log.leo if member.log.leo < leader.hw else -1
+
+
+EXCLUSION: Final = Promise(
+    "unclean-exclusion",
+    "Exclusion after an unclean stop",
+    "A replica that lost records in a crash and is back neither leads nor is in ISR or ELR until it has reached the HW "
+    "of a later leader.",
+    "KIP-966",
+    (Mend("elr", "KIP-966", "4.1"),),
+    "An unclean election of that very replica.",
+)
+
+
+class UncleanExclusion(Property):
+    """Looked at with every decision while there is such a replica."""
+
+    __slots__ = ()
+    promise = EXCLUSION
+
+    def hears(self) -> Heard:
+        """Decisions, and who is back."""
+        return {
+            **dict.fromkeys((LeaderElected, IsrChanged, ElrChanged, RecoveryChanged, BecameLeader), self._decided),
+            BrokerRegistered: self._registered,
+        }
+
+    def _decided(self, event: LeaderElected | IsrChanged | ElrChanged | RecoveryChanged | BecameLeader) -> None:
+        if isinstance(event, LeaderElected) and not event.clean:
+            return
+        excuses, name = self.ground.excuses, event.partition
+        if excuses.any_wounded_of(name):
+            for broker in self.world.records[name].assignment:
+                self._look(name, broker, event.at_us)
+
+    def _registered(self, event: BrokerRegistered) -> None:
+        for name in self.world.records:
+            self._look(name, event.broker, event.at_us)
+
+    def _look(self, name: str, broker: int, now: int) -> None:
+        if self.ground.plane is None or not self.ground.excuses.is_back(name, broker):
+            return
+        state = self.world.records[name].state
+        replica = self.world.replicas[name].get(broker)
+        leader = self.world.true_leader(name)
+        if replica is None or replica.damages:
+            return
+        if leader is not None and leader.broker != broker and replica.log.leo >= leader.hw:
+            return
+        if broker in (*state.isr, *state.elr, state.leader):
+            detail = (
+                f"broker {broker} lost records in a crash and counts again before it reached a later leader's HW: "
+                f"leader {state.leader}, ISR {listed(state.isr)}, ELR {listed(state.elr)}"
+            )
+            self.ground.report(
+                self.promise, now, name, broker, detail,
+                offsets=(replica.log.leo, -1), epoch=state.leader_epoch,
+            )  # fmt: skip
+
+
+LEADER_COMPLETENESS: Final = Promise(
+    "leader-completeness",
+    "Leader completeness (StrongIsr)",
+    "Every record below the HW of any replica that presumes to lead is on every member of the committed ISR, and of "
+    "the ELR, as the same record.",
+    "KIP-320; StrongIsr in the TLA+ models of Kafka's replication (hachikuji/kafka-specification)",
+    MENDS,
+    "Unclean elections; members that lost what was on no disk.",
+)
+
+Decision = LeaderElected | IsrChanged | ElrChanged | RecoveryChanged
+
+
+class LeaderCompleteness(Completeness):
+    """Looked at with every decision, and when a HW rises above what not all hold alike."""
+
+    __slots__ = ()
+    promise = LEADER_COMPLETENESS
+
+    def hears(self) -> Heard:
+        """Decisions."""
+        return dict.fromkeys((LeaderElected, IsrChanged, ElrChanged, RecoveryChanged), self._decided)
+
+    def _decided(self, event: Decision) -> None:
+        self.parted(event.partition, event.at_us)
+
+    def parted(self, partition: str, now: int) -> None:
+        """All who presume to lead, beside ISR and ELR."""
+        state = self.world.records[partition].state
+        whose = f"ISR {listed(state.isr)} and ELR {listed(state.elr)}"
+        for leader in self.leaders(partition):
+            self.compare(partition, leader, (*state.isr, *state.elr), whose, now)
+
+
+WEAK_ISR: Final = Promise(
+    "weak-isr",
+    "The leader's own ISR is complete (WeakIsr)",
+    "Every record below the HW of any replica that presumes to lead is on every member of the ISR that this replica "
+    "goes by, as the same record.",
+    "KIP-320; WeakIsr in the TLA+ models of Kafka's replication (hachikuji/kafka-specification)",
+    MENDS,
+    "Unclean elections; members that lost what was on no disk.",
+)
+
+
+class WeakIsr(Completeness):
+    """Looked at when leadership or an ISR changes, and when a HW rises above what not all hold alike."""
+
+    __slots__ = ()
+    promise = WEAK_ISR
+
+    def hears(self) -> Heard:
+        """Who leads, and by which ISR."""
+        return dict.fromkeys((LeaderElected, IsrChanged, BecameLeader), self._changed)
+
+    def _changed(self, event: LeaderElected | IsrChanged | BecameLeader) -> None:
+        self.parted(event.partition, event.at_us)
+
+    def parted(self, partition: str, now: int) -> None:
+        """All who presume to lead, each beside its own ISR."""
+        for leader in self.leaders(partition):
+            if leader.leadership is not None:
+                isr = leader.leadership.isr
+                self.compare(partition, leader, isr, f"its own ISR {listed(isr)}", now)

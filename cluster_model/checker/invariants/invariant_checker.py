@@ -5,8 +5,13 @@ from typing import Any, Final, TypeVar
 
 from cluster_model.broker.partition.partition import Replica
 from cluster_model.checker.invariants.base import LISTENS, Excuses, Ground, HwHeard, Promise, Property, Registrations
-from cluster_model.checker.invariants.completeness import LeaderCompleteness, UncleanExclusion, WeakIsr
-from cluster_model.checker.invariants.durability import AcksAllDurability, AcksOneBounded
+from cluster_model.checker.invariants.durability import (
+    AcksAllDurability,
+    AcksOneBounded,
+    LeaderCompleteness,
+    UncleanExclusion,
+    WeakIsr,
+)
 from cluster_model.checker.invariants.epochs import EpochMonotonicity, SingleLeader, ZombieFencing
 from cluster_model.checker.invariants.high_watermark import HwWithin, StableReads, TrueHw
 from cluster_model.checker.invariants.isr import IsrEligibility, LeaderInIsr, MaximalIsr, MinIsr, RecoveryBarrier

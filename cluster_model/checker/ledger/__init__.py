@@ -2,16 +2,15 @@
 
 ledger: the ledger itself, and why records are lost or in doubt.
 ack_evidence: acknowledged ranges, the ISR behind them, and what was exposed to consumers.
-delivery_tracker: what each client was told; per_client: the ledger by client and partition.
+delivery_tracker: what each client was told.
 consumption: what groups read, missed or read twice; duplicates: duplicates and reordering.
 transaction_outcomes: transactions, held against the logs.
-record_ranges: the fate of every record, as ranges.
+ledger_report: the fate of every record, as ranges, and by client and partition.
 """
 
 from cluster_model.checker.ledger.ack_evidence import RangeSet
 from cluster_model.checker.ledger.ledger import Ledger
-from cluster_model.checker.ledger.per_client import accounts
-from cluster_model.checker.ledger.record_ranges import DELETED, HELD, LOST, RecordRange, Survey
+from cluster_model.checker.ledger.ledger_report import DELETED, HELD, LOST, RecordRange, Survey, accounts
 
 __all__ = [
     "DELETED",

@@ -1,10 +1,9 @@
 """Liveness: what must happen within a time once nothing disturbs the cluster.
 
-properties: the properties, with what each sees as pending.
+properties: the properties, with what each sees as pending, and the stalls that Kafka intends.
 liveness_checker: when a pending obligation becomes a violation.
 deadlines: the time limits, from the configuration; disturbances: what disturbs a cluster, and until when.
 partition_state: the state that properties look at, and what a pending obligation is.
-expected_stalls: partitions that stall as Kafka means them to.
 """
 
 from cluster_model.checker.liveness.liveness_checker import NAMES

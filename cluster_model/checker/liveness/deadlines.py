@@ -7,13 +7,16 @@ an obligation that is met late is worth less than a false alarm.
 from dataclasses import dataclass
 from typing import Final
 
-from cluster_model.controller.kraft.controller_settings import ControllerSettings
-from cluster_model.controller.raft.quorum_config import RECONNECT_MAX_US, QuorumConfig
-from cluster_model.controller.zookeeper_settings import ControlSettings
 from cluster_model.kernel.link import GIVEN_UP_US
 from cluster_model.protocol.configs import BrokerConfig
+from cluster_model.protocol.control_plane_settings import (
+    RECONNECT_MAX_US,
+    ControllerSettings,
+    ControlSettings,
+    QuorumConfig,
+    ZkSettings,
+)
 from cluster_model.spec.cluster_spec import ClusterSpec
-from cluster_model.zookeeper.settings import ZkSettings
 
 SECOND: Final = 1_000_000
 ELECTIONS: Final = 5

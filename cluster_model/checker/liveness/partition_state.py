@@ -10,7 +10,7 @@ from cluster_model.broker.fetch.replication_quota import names_replica
 from cluster_model.broker.partition.partition import Leadership, Replica
 from cluster_model.checker.liveness.deadlines import Bounds
 from cluster_model.checker.liveness.disturbances import Weather
-from cluster_model.controller.control_plane_interface import Plane
+from cluster_model.controller.cluster_parts import Plane
 from cluster_model.observation.cluster_state import World
 from cluster_model.protocol.messages import NOBODY, PartitionState
 

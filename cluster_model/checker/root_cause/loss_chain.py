@@ -8,8 +8,8 @@ from itertools import pairwise
 from cluster_model.checker.history.fault_history import Deed, about, deed_words
 from cluster_model.checker.history.partition_history import Cut, History
 from cluster_model.checker.ledger.ledger import Ledger, cut_words
-from cluster_model.checker.ledger.record_ranges import LOST as LOST_PLACE
-from cluster_model.checker.ledger.record_ranges import in_doubt
+from cluster_model.checker.ledger.ledger_report import LOST as LOST_PLACE
+from cluster_model.checker.ledger.ledger_report import in_doubt
 from cluster_model.checker.root_cause.finding_text import (
     HELD,
     PROMISE,

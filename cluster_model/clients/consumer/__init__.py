@@ -7,7 +7,6 @@ record_handler: how the application handles records, failures and dead letters.
 read_process_write: an application that writes what it reads, in transactions if wanted.
 """
 
-from cluster_model.clients.consumer import record_handler
 from cluster_model.clients.consumer.config import GroupSettings
 from cluster_model.clients.consumer.consumer import Consumer
 from cluster_model.clients.consumer.subscription_state import reset_policy

@@ -2,7 +2,6 @@
 
 control_plane: the quorum and the brokers of a cluster, and what the metadata log commits.
 quorum_controller: the active controller (QuorumController), and its admin requests.
-controller_settings: settings of controllers, and of brokers that deal with them.
 replication_control_manager: topics, partitions, ISR changes and configurations.
 cluster_control_manager: registered brokers and their heartbeats.
 broker_side: a broker's registration and heartbeats, and how it applies metadata.
@@ -15,5 +14,4 @@ It builds on controller.raft for the metadata log and on controller.rules for de
 __all__ = [
     "control_plane",
     "messages",
-    "quorum_controller",
 ]

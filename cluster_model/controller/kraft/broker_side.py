@@ -10,13 +10,13 @@ from typing import Any, Final, Protocol
 
 from cluster_model.broker.broker import Broker
 from cluster_model.broker.control_plane_client import Decisions, Handlers, Listening
+from cluster_model.controller.committed_state import Holdback
 from cluster_model.controller.kraft.controller_channel import (
     AGAIN,
     AlterPartitionManager,
     ControllerChannel,
     Forwarding,
 )
-from cluster_model.controller.kraft.controller_settings import ControllerSettings
 from cluster_model.controller.kraft.messages import (
     AlterPartitionBatchResponse,
     BrokerHeartbeatRequest,
@@ -26,7 +26,6 @@ from cluster_model.controller.kraft.messages import (
 )
 from cluster_model.controller.kraft.metadata import Base, MetadataImage, MetadataLoader, Record
 from cluster_model.controller.kraft.quorum_controller import QuorumController
-from cluster_model.controller.metadata_delay import Holdback
 from cluster_model.controller.raft.raft_client import MetadataListener, QuorumPeer
 from cluster_model.kernel.event_loop import Payload
 from cluster_model.kernel.node_context import Alarm, Port
@@ -34,6 +33,7 @@ from cluster_model.kernel.rng import Stream
 from cluster_model.protocol.admin_messages import EnvelopeResponse
 from cluster_model.protocol.config_defs import ConfigValue
 from cluster_model.protocol.configs import BrokerConfig
+from cluster_model.protocol.control_plane_settings import ControllerSettings
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.messages import AlterPartitionRequest, AlterPartitionResponse
 from cluster_model.protocol.versions import Profile

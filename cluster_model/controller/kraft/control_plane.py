@@ -4,11 +4,9 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from cluster_model.broker.broker import Broker
-from cluster_model.controller.cluster_parts import Parts
+from cluster_model.controller.cluster_parts import ControllerRole, ControllerView, Parts, Server
 from cluster_model.controller.committed_state import TopicRegistry
-from cluster_model.controller.control_plane_interface import ControllerRole, ControllerView, Server
 from cluster_model.controller.kraft.broker_side import ControllerOf, KraftControl, PeerOf, Told
-from cluster_model.controller.kraft.controller_settings import ControllerSettings
 from cluster_model.controller.kraft.metadata import (
     FENCE,
     UNFENCE,
@@ -26,7 +24,6 @@ from cluster_model.controller.kraft.metadata import (
     topic_of,
 )
 from cluster_model.controller.kraft.quorum_controller import QuorumController
-from cluster_model.controller.raft.quorum_config import QuorumConfig
 from cluster_model.controller.raft.raft import Role
 from cluster_model.controller.raft.raft_client import MetadataListener, QuorumPeer, form_quorum
 from cluster_model.controller.raft.raft_log import QuorumStore
@@ -36,6 +33,7 @@ from cluster_model.kernel.event_loop import Payload
 from cluster_model.kernel.node_context import Port
 from cluster_model.kernel.rng import Streams
 from cluster_model.protocol.config_defs import MIN_ISR
+from cluster_model.protocol.control_plane_settings import ControllerSettings, QuorumConfig
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.events import BrokerFenced, BrokerRegistered, ControllerChanged, Event
 from cluster_model.protocol.messages import NOBODY, PartitionState

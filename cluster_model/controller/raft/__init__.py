@@ -3,7 +3,6 @@
 raft: one member: roles, elections, votes and replication, without input or output.
 raft_client: a member on the kernel, its fetches, delayed fetches, and the interface that its users see.
 raft_log: the metadata log of a member.
-quorum_config: settings of a quorum.
 messages: what members exchange.
 
 It knows nothing of what the records mean.
@@ -11,7 +10,6 @@ It knows nothing of what the records mean.
 
 __all__ = [
     "messages",
-    "quorum_config",
     "raft",
     "raft_client",
     "raft_log",

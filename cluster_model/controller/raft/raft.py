@@ -18,9 +18,9 @@ from cluster_model.controller.raft.messages import (
     VoteRequest,
     VoteResponse,
 )
-from cluster_model.controller.raft.quorum_config import RECONNECT_MAX_US, RECONNECT_US, QuorumConfig
 from cluster_model.controller.raft.raft_log import QuorumLog
 from cluster_model.protocol.configs import MS
+from cluster_model.protocol.control_plane_settings import RECONNECT_MAX_US, RECONNECT_US, QuorumConfig
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.messages import NOBODY
 

@@ -19,7 +19,6 @@ from cluster_model.controller.raft.messages import (
     VoteRequest,
     VoteResponse,
 )
-from cluster_model.controller.raft.quorum_config import QuorumConfig
 from cluster_model.controller.raft.raft import (
     NEVER,
     Connections,
@@ -36,6 +35,7 @@ from cluster_model.kernel.event_loop import Payload
 from cluster_model.kernel.long_poll import Exchange
 from cluster_model.kernel.node_context import LateAlarm, Port
 from cluster_model.kernel.rng import Stream
+from cluster_model.protocol.control_plane_settings import QuorumConfig
 from cluster_model.protocol.messages import NOBODY
 
 # The quorum as its users see it: a log to append to while leading, and its committed part.

@@ -1,7 +1,7 @@
 """Pure decisions of a controller: plain values in, plain values out.
 
-partition_change: the record of a change, and the states of brokers.
-kraft_partition_changes and zk_partition_changes: leader and ISR after an event, in each mode.
+partition_change: the record of a change, the states of brokers, and the changes of ZooKeeper mode.
+kraft_partition_changes: leader and ISR after an event in KRaft mode.
 alter_partition: which proposed ISR is accepted.
 admin_rules: leader elections, reassignments and the leader rebalance.
 replica_placement: where the replicas of a new topic go.
@@ -15,5 +15,4 @@ __all__ = [
     "kraft_partition_changes",
     "partition_change",
     "replica_placement",
-    "zk_partition_changes",
 ]

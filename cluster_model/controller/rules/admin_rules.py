@@ -11,8 +11,13 @@ from collections.abc import Iterable
 from typing import Final
 
 from cluster_model.controller.rules.kraft_partition_changes import build
-from cluster_model.controller.rules.partition_change import Brokers, Change, Election
-from cluster_model.controller.rules.zk_partition_changes import offline_election, preferred_election
+from cluster_model.controller.rules.partition_change import (
+    Brokers,
+    Change,
+    Election,
+    offline_election,
+    preferred_election,
+)
 from cluster_model.protocol.configs import TopicConfig
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.messages import NOBODY, PartitionState

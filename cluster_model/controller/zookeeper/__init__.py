@@ -4,7 +4,7 @@ control_plane: the ensemble and the brokers of a cluster, formed at its first in
 kafka_controller: election, broker and topic changes, preferred leaders; state_machines:
   partitions and replicas.
 reassignment and topic_deletion: the two long procedures.
-controller_context, controller_work, controller_event_queue: the controller's state, tools and thread.
+controller_context, controller_event_queue: the controller's state; its thread and tools.
 controller_channels: requests to brokers; controller_requests: how a broker handles them; messages: both.
 broker_side: a broker's session, registration and controlled shutdown; isr_update: its ISR changes.
 kafka_zk_client: the znodes; zk_admin_manager: topics and configurations changed by administrators.
@@ -14,6 +14,5 @@ It builds on zookeeper (the ensemble), controller and controller.rules.
 
 __all__ = [
     "control_plane",
-    "controller_work",
     "messages",
 ]

@@ -41,7 +41,6 @@ from cluster_model.controller.zookeeper.messages import (
     UpdateMetadataResponse,
 )
 from cluster_model.controller.zookeeper.zk_admin_manager import Drawn, TopicRequests
-from cluster_model.controller.zookeeper_settings import ControlSettings
 from cluster_model.kernel.event_loop import Payload
 from cluster_model.kernel.node_context import Port
 from cluster_model.protocol.admin_messages import (
@@ -60,6 +59,7 @@ from cluster_model.protocol.admin_messages import (
     refusal,
 )
 from cluster_model.protocol.configs import BrokerConfig
+from cluster_model.protocol.control_plane_settings import ControlSettings
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.events import Event
 from cluster_model.protocol.messages import NOBODY, AlterPartitionRequest

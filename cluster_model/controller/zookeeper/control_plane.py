@@ -4,9 +4,8 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from cluster_model.broker.broker import Broker
-from cluster_model.controller.cluster_parts import Parts
+from cluster_model.controller.cluster_parts import ControllerRole, ControllerView, Parts, Server
 from cluster_model.controller.committed_state import PartitionRecord, TopicRegistry
-from cluster_model.controller.control_plane_interface import ControllerRole, ControllerView, Server
 from cluster_model.controller.rules.partition_change import Change
 from cluster_model.controller.zookeeper import kafka_zk_client
 from cluster_model.controller.zookeeper.broker_side import ZooKeeperControl

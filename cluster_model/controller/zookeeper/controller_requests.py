@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from cluster_model.broker.broker import Broker
 from cluster_model.broker.control_plane_client import Decisions
-from cluster_model.controller.metadata_delay import Holdback
+from cluster_model.controller.committed_state import Holdback
 from cluster_model.controller.zookeeper.isr_update import IsrWriter
 from cluster_model.controller.zookeeper.messages import (
     DELETE_EPOCH,

@@ -10,13 +10,21 @@ from typing import Any, Final
 
 from cluster_model.controller.rules.admin_rules import imbalanced_zk, in_progress
 from cluster_model.controller.rules.alter_partition import accept_zk, judge_zk
-from cluster_model.controller.rules.partition_change import Change
-from cluster_model.controller.rules.zk_partition_changes import controlled_shutdown_election, preferred_election
+from cluster_model.controller.rules.partition_change import Change, controlled_shutdown_election, preferred_election
 from cluster_model.controller.zookeeper import kafka_zk_client, reassignment, state_machines, topic_deletion
 from cluster_model.controller.zookeeper.controller_channels import RETRY, TIMEOUTS, Channels
 from cluster_model.controller.zookeeper.controller_context import ControllerContext, LiveBroker
-from cluster_model.controller.zookeeper.controller_event_queue import Hands, Lane, Steps, Task
-from cluster_model.controller.zookeeper.controller_work import Answers, ControllerMovedError, Doing, Failures, Work
+from cluster_model.controller.zookeeper.controller_event_queue import (
+    Answers,
+    ControllerMovedError,
+    Doing,
+    Failures,
+    Hands,
+    Lane,
+    Steps,
+    Task,
+    Work,
+)
 from cluster_model.controller.zookeeper.kafka_zk_client import (
     BROKER_IDS,
     CONTROLLER,
@@ -41,7 +49,6 @@ from cluster_model.controller.zookeeper.messages import (
     StopReplicaRequest,
     StopReplicaResponse,
 )
-from cluster_model.controller.zookeeper_settings import ControlSettings
 from cluster_model.kernel.event_loop import Payload
 from cluster_model.kernel.node_context import Port
 from cluster_model.protocol.admin_messages import (
@@ -53,6 +60,7 @@ from cluster_model.protocol.admin_messages import (
     refusal,
 )
 from cluster_model.protocol.configs import BrokerConfig
+from cluster_model.protocol.control_plane_settings import ControlSettings
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.events import ControllerChanged
 from cluster_model.protocol.messages import NOBODY, AlterPartitionRequest, AlterPartitionResponse, PartitionState

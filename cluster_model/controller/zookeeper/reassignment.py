@@ -8,11 +8,10 @@ from collections.abc import Generator
 from typing import Any
 
 from cluster_model.controller.rules.admin_rules import check_target, in_progress, original, target
-from cluster_model.controller.rules.partition_change import Change
-from cluster_model.controller.rules.zk_partition_changes import reassign_election, same_leader
+from cluster_model.controller.rules.partition_change import Change, reassign_election, same_leader
 from cluster_model.controller.zookeeper import kafka_zk_client, state_machines, topic_deletion
 from cluster_model.controller.zookeeper.controller_context import Where
-from cluster_model.controller.zookeeper.controller_work import Doing, Work
+from cluster_model.controller.zookeeper.controller_event_queue import Doing, Work
 from cluster_model.controller.zookeeper.kafka_zk_client import (
     Answer,
     Assignment,

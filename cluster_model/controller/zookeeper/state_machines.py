@@ -2,11 +2,10 @@
 
 from collections.abc import Callable, Iterable
 
-from cluster_model.controller.rules.partition_change import Change
-from cluster_model.controller.rules.zk_partition_changes import offline_election, remove_from_isr
+from cluster_model.controller.rules.partition_change import Change, offline_election, remove_from_isr
 from cluster_model.controller.zookeeper import kafka_zk_client
 from cluster_model.controller.zookeeper.controller_context import Standing, Where
-from cluster_model.controller.zookeeper.controller_work import Doing, Failures, Work
+from cluster_model.controller.zookeeper.controller_event_queue import Doing, Failures, Work
 from cluster_model.controller.zookeeper.kafka_zk_client import StateNode, partition_paths, state_path, topic_of
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.messages import NOBODY, PartitionState

@@ -7,7 +7,7 @@ does a reassignment, until it is over.
 from cluster_model.controller.rules.admin_rules import in_progress
 from cluster_model.controller.zookeeper import kafka_zk_client
 from cluster_model.controller.zookeeper.controller_context import Where
-from cluster_model.controller.zookeeper.controller_work import Doing, Work
+from cluster_model.controller.zookeeper.controller_event_queue import Doing, Work
 from cluster_model.controller.zookeeper.kafka_zk_client import (
     DELETE_TOPICS,
     config_path,

@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from cluster_model.broker.control_plane_client import Handlers
-from cluster_model.broker.hosted_coordinators import Tenants
-from cluster_model.broker.producer_ids import ProducerIds
+from cluster_model.broker.hosted_coordinators import ProducerIds, Tenants
 from cluster_model.coordinators.transaction.transaction_metadata import (
     NO_EPOCH,
     NO_ID,

@@ -7,8 +7,6 @@ fuzz_workload: random faults drawn anew for each run, and a failed run written d
 Builds on `playbooks.campaign`, `fuzz`, `engine`, `export` and `parser`.
 """
 
-from playbooks.campaign.workloads import fuzz_workload, grid_workload
-
 __all__ = [
     "fuzz_workload",
     "grid_workload",

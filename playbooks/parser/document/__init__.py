@@ -12,7 +12,6 @@ grid: `vary`: axes, their values, and how a grid is read.
 Knows nothing of clusters, steps or expectations.
 """
 
-from playbooks.parser.document import field_types
 from playbooks.parser.document.context import Facts, Notes
 from playbooks.parser.document.grid import MAX_CELLS, Places, check_size, from_option
 from playbooks.parser.document.includes import is_fragment, playbooks_under, walk

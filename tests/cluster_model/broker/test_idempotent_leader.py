@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
+from cluster_model.broker.hosted_coordinators import ProducerIds
 from cluster_model.broker.partition.partition import BrokerMetadata
-from cluster_model.broker.producer_ids import ProducerIds
 from cluster_model.protocol.config_defs import ConfigValue
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.messages import (

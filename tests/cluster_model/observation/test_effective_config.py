@@ -1,7 +1,7 @@
 """The settings that hold, with their values and who said so; the defaults are the version's own."""
 
 from cluster_model.cluster import Cluster
-from cluster_model.observation.effective_config import Setting, of_broker, of_topic, told
+from cluster_model.observation.cluster_state import Setting, of_broker, of_topic, told
 from cluster_model.protocol.config_defs import BROKER, TOPIC
 from cluster_model.protocol.configs import NEVER
 from playbooks.parser.loader import loads

@@ -6,10 +6,10 @@ from cluster_model.kernel.event_loop import Payload
 from cluster_model.kernel.network import Network
 from cluster_model.kernel.node_context import Port
 from cluster_model.kernel.rng import Streams
+from cluster_model.protocol.control_plane_settings import ZkSettings
 from cluster_model.zookeeper.client import ZkClient
 from cluster_model.zookeeper.ensemble import ZooKeeperService
 from cluster_model.zookeeper.messages import Operation, Result, WatchKind
-from cluster_model.zookeeper.settings import ZkSettings
 
 MS = 1_000
 SECOND = 1_000_000

@@ -12,8 +12,7 @@ from playbooks.campaign.store import CampaignError, open_campaign
 from playbooks.campaign.workloads.fuzz_workload import Plan, plan_of
 from playbooks.library.bundled import found
 from playbooks.parser.loader import load, loads
-from playbooks.results.expected_wrongs import why_expected
-from playbooks.results.wrongs import Wrong
+from playbooks.results.wrongs import Wrong, why_expected
 from tests.playbooks.fuzz.small import plan, text
 from tests.support.breadth import many
 

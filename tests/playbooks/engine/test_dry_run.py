@@ -7,10 +7,10 @@ import pytest
 from cluster_model.protocol.events import FaultInjected
 from faults.declarations.fault import Expectation
 from playbooks.engine.dry_run import DryRun, Entry, Foretold, Moment, dry_run
-from playbooks.engine.expected_impact import expected_json, expected_lines
 from playbooks.engine.session import Session
 from playbooks.library import bundled
 from playbooks.model.playbook import Playbook
+from playbooks.model.step_text import expected_json, expected_lines
 from playbooks.parser.loader import load, loads
 from tests.support.playbooks import CLUSTER
 

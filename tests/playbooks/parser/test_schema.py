@@ -12,9 +12,9 @@ import playbooks
 from cluster_model.manual.verbs import MANUAL_VERBS
 from playbooks.conditions.condition import ALL
 from playbooks.library import bundled
+from playbooks.parser.key_reference import schema, text
 from playbooks.parser.loader import loads
 from playbooks.parser.playbook_keys import PLAYBOOK
-from playbooks.parser.schema import schema, text
 
 PUBLISHED = Path(playbooks.__file__).parent / "floodmark.schema.json"
 DOCS = Path(__file__).parents[3] / "docs" / "playbooks.md"
@@ -86,12 +86,14 @@ def fits_number(value: Any, rule: dict[str, Any]) -> bool:
 
 
 def test_the_published_file_is_current() -> None:
-    assert PUBLISHED.read_text() == text(), "run: python -m playbooks.parser.schema > playbooks/floodmark.schema.json"
+    assert PUBLISHED.read_text() == text(), (
+        "run: python -m playbooks.parser.key_reference > playbooks/floodmark.schema.json"
+    )
 
 
 def test_the_module_prints_it() -> None:
     printed = subprocess.run(
-        [sys.executable, "-m", "playbooks.parser.schema"], capture_output=True, text=True, check=True
+        [sys.executable, "-m", "playbooks.parser.key_reference"], capture_output=True, text=True, check=True
     )
     assert json.loads(printed.stdout) == WHOLE
 

@@ -6,9 +6,9 @@ import tomllib
 import pytest
 from textual.keys import _character_to_key
 
+from tui.cli.reference.catalogue import example
 from tui.keybindings import keymap
 from tui.keybindings.scopes import all_keys, remapped, without_conflicts
-from tui.settings.example import example
 from tui.settings.schema import OPTIONS, Settings
 from tui.settings.settings_edit import WritingError, changed, write
 from tui.settings.settings_file import config_path, read_settings

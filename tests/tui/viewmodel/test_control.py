@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from cluster_model.controller.control_plane_interface import ControllerView
+from cluster_model.controller.cluster_parts import ControllerView
 from cluster_model.observation.views import BeliefView
 from faults.catalogue import CATALOGUE
 from tests.tui import fake_views

@@ -216,7 +216,7 @@ def register_settings(app: typer.Typer, end: Callable[[Callable[[], int]], NoRet
 
 def print_example() -> int:
     """The example, as a file."""
-    from tui.settings.example import example  # noqa: PLC0415 - it reads the key map
+    from tui.cli.reference.catalogue import example  # noqa: PLC0415 - it reads the key map
 
     print_document(example())
     return OK

@@ -13,9 +13,6 @@ why: ``floodmark why``, also used after a run.
 """
 
 __all__ = [
-    "driving",
-    "dry_run",
-    "narration",
     "pace",
     "request",
     "run",

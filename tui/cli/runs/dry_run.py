@@ -7,8 +7,8 @@ from rich.console import Console
 from cluster_model.protocol.errors import ModelError
 from playbooks.engine.dry_run import DryRun, Entry, Foretold, Moment, dry_run
 from playbooks.engine.expectations import seconds
-from playbooks.engine.expected_impact import expected_lines
 from playbooks.errors import BAD_INPUT, INTERRUPTED, OK, counted
+from playbooks.model import expected_lines
 from tui.cli.runs.driving import progress
 from tui.output.command_end import to_text
 from tui.output.console import Telling, answers, complain, people, print_document, say

@@ -26,7 +26,7 @@ from tui.cli.runs.request import STDOUT, Checked, Request, checked
 from tui.cli.runs.spark_jobs import Report, report
 from tui.cli.runs.suite import Ended, print_suite
 from tui.cli.runs.summary_documents import hand_over
-from tui.output import internal_error
+from tui.output import command_end
 from tui.output.console import answers, complain, people, say
 from tui.output.result import STYLES, loss_lines, print_result, print_verdict
 from tui.session.playbook_choice import Chosen, choose
@@ -132,7 +132,7 @@ def _run_one(
 
     outcome = carried_out(job, drive)
     if outcome.code == INTERNAL:
-        internal_error.tell(outcome.error, outcome.session, outcome.account)
+        command_end.tell(outcome.error, outcome.session, outcome.account)
     elif outcome.code == INTERRUPTED and outcome.session:
         say(driving.console, outcome.error)
     elif outcome.code == BAD_INPUT:
@@ -193,7 +193,7 @@ def demo(out: Path) -> int:
             try:
                 result = driving.run(choose(name, None, {}), recorder)
             except Exception as error:
-                return internal_error.keep(error, recorder)
+                return command_end.keep(error, recorder)
             _tell(console, result)
             results.append(result)
     _head(console, "The report, by Spark")

@@ -27,8 +27,8 @@ from playbooks.session_format.session_files import sessions_root
 from playbooks.timetravel.branches import Branch, Branches
 from playbooks.timetravel.history_view import LookingBack
 from tui.cli.runs.pace import FASTEST, SLOWEST, Pace
+from tui.output.command_end import keep
 from tui.output.console import answers, complain, say
-from tui.output.internal_error import keep
 from tui.output.session_end import let_go, seal_all
 from tui.session.destination import SANDBOX
 from tui.session.playbook_choice import begin_live

@@ -7,8 +7,7 @@ import pytest
 from cluster_model.broker.partition import partition
 from cluster_model.broker.partition.replication_rules import Remote
 from cluster_model.checker.ledger.delivery_tracker import ACKED, FAILED, UNKNOWN, Books
-from cluster_model.checker.ledger.per_client import unknown_written
-from cluster_model.checker.ledger.record_ranges import Survey
+from cluster_model.checker.ledger.ledger_report import Survey, unknown_written
 from cluster_model.clients.producer.delivery_stats import Books as ClientBooks
 from cluster_model.clients.producer.record_accumulator import Outgoing
 from cluster_model.cluster import Cluster

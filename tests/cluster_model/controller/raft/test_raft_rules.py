@@ -13,7 +13,6 @@ from cluster_model.controller.raft.messages import (
     VoteRequest,
     VoteResponse,
 )
-from cluster_model.controller.raft.quorum_config import QuorumConfig
 from cluster_model.controller.raft.raft import (
     NEVER,
     Election,
@@ -25,6 +24,7 @@ from cluster_model.controller.raft.raft import (
     successor_backoff_us,
 )
 from cluster_model.controller.raft.raft_log import QuorumLog, QuorumStore
+from cluster_model.protocol.control_plane_settings import QuorumConfig
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.messages import NOBODY
 from cluster_model.protocol.versions import Profile

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from cluster_model.controller.rules import zk_partition_changes
+from cluster_model.controller.rules import partition_change
 from cluster_model.controller.rules.admin_rules import asked_zk
 from cluster_model.controller.rules.alter_partition import accept_zk, judge_write, judge_zk
 from cluster_model.controller.rules.partition_change import LEADER, Change
@@ -46,7 +46,7 @@ def test_an_offline_partition(
     isr: tuple[int, ...], live: tuple[int, ...], allowed: bool, found: tuple[int, tuple[int, ...]] | None
 ) -> None:
     state = PLAIN._replace(isr=isr)
-    change = zk_partition_changes.offline_election(
+    change = partition_change.offline_election(
         state, live=live.__contains__, profile=V39, topic=topic(V39, unclean=allowed), by="test"
     )
     assert short(change) == found
@@ -57,7 +57,7 @@ def test_an_offline_partition(
 
 def test_an_election_on_demand_may_be_unclean_and_recovers_since_3_2() -> None:
     for profile, recovering in ((V31, False), (V32, True)):
-        change = zk_partition_changes.offline_election(
+        change = partition_change.offline_election(
             PLAIN._replace(isr=(1,)), live=(3,).__contains__, profile=profile, topic=topic(profile), by="", unclean=True
         )
         assert short(change) == (3, (3,))
@@ -81,7 +81,7 @@ def test_a_reassigned_partition(
     found: tuple[int, tuple[int, ...]] | None,
 ) -> None:
     state = PLAIN._replace(isr=isr)
-    assert short(zk_partition_changes.reassign_election(state, target, live=live.__contains__, by="test")) == found
+    assert short(partition_change.reassign_election(state, target, live=live.__contains__, by="test")) == found
 
 
 @pytest.mark.parametrize(
@@ -97,7 +97,7 @@ def test_a_preferred_leader(
     leader: int, isr: tuple[int, ...], live: tuple[int, ...], found: tuple[int, tuple[int, ...]] | None
 ) -> None:
     state = PLAIN._replace(leader=leader, isr=isr)
-    assert short(zk_partition_changes.preferred_election(state, live=live.__contains__, by="test")) == found
+    assert short(partition_change.preferred_election(state, live=live.__contains__, by="test")) == found
 
 
 @pytest.mark.parametrize(
@@ -112,7 +112,7 @@ def test_a_preferred_leader(
 def test_a_controlled_shutdown(
     isr: tuple[int, ...], stopping: tuple[int, ...], found: tuple[int, tuple[int, ...]] | None
 ) -> None:
-    change = zk_partition_changes.controlled_shutdown_election(
+    change = partition_change.controlled_shutdown_election(
         PLAIN._replace(isr=isr), live=(1, 2, 3).__contains__, stopping=stopping.__contains__, by="test"
     )
     assert short(change) == found
@@ -134,7 +134,7 @@ def test_an_offline_replica_leaves_the_isr(
     profile: Profile, unclean: bool, isr: tuple[int, ...], broker: int, found: tuple[int, tuple[int, ...]] | None
 ) -> None:
     settings = topic(profile, unclean=unclean)
-    change = zk_partition_changes.remove_from_isr(
+    change = partition_change.remove_from_isr(
         PLAIN._replace(isr=isr), broker, profile=profile, topic=settings, by="test"
     )
     assert short(change) == found

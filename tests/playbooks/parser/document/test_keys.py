@@ -10,8 +10,7 @@ from cluster_model.manual.verbs import MANUAL_VERBS
 from docs.generate.reference_pages import key_page
 from faults.catalogue import CATALOGUE
 from playbooks.parser.document.field_types import Choice, Integer, ListOf, Truth
-from playbooks.parser.key_reference import BY_HAND, known, taken, told
-from playbooks.parser.schema import schema
+from playbooks.parser.key_reference import BY_HAND, known, schema, taken, told
 
 PUBLISHED = Path(__file__).parents[4] / "docs" / "keys.md"
 
