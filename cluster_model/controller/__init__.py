@@ -1,7 +1,7 @@
 """The control plane: who leads which partition, and how brokers learn of it.
 
-committed_state: the decided state of partitions, the topics with their replicas, and metadata that a fault holds back.
-cluster_parts: disks, topics and replicas of a new cluster, from its spec, and the interface of its control plane.
+committed_state: the decided state of partitions and topics, and metadata that a fault holds back.
+cluster_parts: disks, topics and replicas of a new cluster, and the interface of its control plane.
 immediate_controller: a controller that decides at once, for the hand-stepped cluster.
 
 rules holds the pure decisions, kraft and zookeeper the two control planes, raft the metadata quorum.

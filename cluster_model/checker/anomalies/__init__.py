@@ -1,7 +1,8 @@
 """Anomalies in what clients saw, in the manner of Jepsen's checkers.
 
 operations: the language of a history; anomaly_case: anomalies found, counted by client and key.
-history_builder: a history from events, the final read, and the verdict on the clients; history_checker: applies the rules to operations.
+history_builder: a history from events, the final read, and the verdict on the clients.
+history_checker: applies the rules to operations.
 index: what is known of each key.
 rules, order_rules and cycles: the anomalies.
 client_settings: which settings allow which anomaly; definitions: every anomaly by name, with its rule.
