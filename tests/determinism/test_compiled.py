@@ -62,6 +62,15 @@ def test_every_class_below_a_compiled_one_is_compiled() -> None:
                     assert not below, f"{module}.{node.name} inherits from {below[0]}, which is compiled"
 
 
+def test_no_compiled_class_is_a_frozen_dataclass() -> None:
+    """A keyframe that holds one cannot be read back: what a compiled class has is set from outside."""
+    for module in compiled_modules():
+        for node in ast.walk(modules()[module]):
+            if isinstance(node, ast.ClassDef):
+                frozen = [each for each in map(ast.unparse, node.decorator_list) if "frozen=True" in each]
+                assert not frozen, f"{module}.{node.name}"
+
+
 def compiler() -> str | None:
     """The C compiler that extension modules are built with, if this machine has it."""
     return shutil.which((os.environ.get("CC") or sysconfig.get_config_var("CC") or "cc").split()[0])

@@ -6,7 +6,6 @@ not the length of the run.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple
 
 from cluster_model.broker.partition.partition import Replica
@@ -37,8 +36,7 @@ LOOKED_OVER: Final = 64
 """Witnesses of a partition after which those of records that are back are looked for, and dropped."""
 
 
-@dataclass(frozen=True, slots=True)
-class Scene:
+class Scene(NamedTuple):
     """What stood for a partition at a moment."""
 
     moment: int
@@ -58,8 +56,7 @@ class Scene:
     """For each replica outside the ISR how it last left: (broker, moment, event)."""
 
 
-@dataclass(frozen=True, slots=True)
-class Witness:
+class Witness(NamedTuple):
     """Records that went missing together."""
 
     epoch: int
@@ -107,7 +104,7 @@ class Witnesses:
         fresh = Witness(event.leader_epoch, start, end, trigger, scene, tuple(holders), instead)
         kept = self._kept.setdefault(event.partition, [])
         if kept and kept[-1].goes_on(fresh):
-            kept[-1] = replace(kept[-1], end=end)
+            kept[-1] = kept[-1]._replace(end=end)
             return
         kept.append(fresh)
         if len(kept) % LOOKED_OVER == 0:

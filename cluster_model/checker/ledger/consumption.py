@@ -4,8 +4,7 @@ One entry for each range that was jumped over; the rest is the newest of its kin
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from cluster_model.checker.anomalies.operations import Empty
 from cluster_model.checker.history.fault_history import Deed, Deeds, about
@@ -24,8 +23,7 @@ _Key = tuple[str, str]
 """(group, partition)."""
 
 
-@dataclass(frozen=True, slots=True)
-class Jump:
+class Jump(NamedTuple):
     """A consumer's position was moved beyond records by its reset policy."""
 
     at_us: int
@@ -38,8 +36,7 @@ class Jump:
     """When the partition was created, if the consumer had no position of it yet; else -1."""
 
 
-@dataclass(frozen=True, slots=True)
-class Left:
+class Left(NamedTuple):
     """Records that an application had in hand as it ended."""
 
     at_us: int

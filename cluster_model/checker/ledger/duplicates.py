@@ -5,7 +5,6 @@ is one or the other; only then is the log searched. Neighbours that repeat neigh
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, Final, NamedTuple
 
@@ -249,8 +248,7 @@ REPEATS_KEPT: Final = 512
 _KeyAttempts = tuple[str, str]
 
 
-@dataclass(frozen=True, slots=True)
-class Again:
+class Again(NamedTuple):
     """Consecutive records that were written late, or again."""
 
     sequence: int
@@ -300,7 +298,7 @@ class Attempts:
         if last is not None and last.end == fresh.sequence and (last.broker, last.error, last.deed) == (
             fresh.broker, fresh.error, fresh.deed,
         ):  # fmt: skip
-            self._again[key] = (*known[:-1], replace(last, end=end, last_us=event.at_us))
+            self._again[key] = (*known[:-1], last._replace(end=end, last_us=event.at_us))
         else:
             self._again[key] = (*known[1 - REPEATS_KEPT :], fresh)
 

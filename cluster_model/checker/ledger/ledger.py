@@ -11,8 +11,7 @@ damaged is not held: nobody can read it.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from cluster_model.broker.partition.partition import Replica
 from cluster_model.broker.storage.log_manager import whole
@@ -47,8 +46,7 @@ from cluster_model.util.ranges import Range, length, subtract, union
 # Why acknowledged records are gone, in one sentence: the ISR that had them, and what dropped them.
 
 
-@dataclass(frozen=True, slots=True)
-class Run:
+class Run(NamedTuple):
     """Consecutive records of one client and acks level in one stint that the leader's log does not hold."""
 
     stint: int
@@ -85,8 +83,7 @@ def runs_of(lineage: Lineage, start: int, end: int, committed: Sequence[Range]) 
     return found
 
 
-@dataclass(frozen=True, slots=True)
-class Trigger:
+class Trigger(NamedTuple):
     """What made records go missing, and its place in the :class:`History`."""
 
     event: TraceEvent
