@@ -7,3 +7,9 @@ pytest_plugin: what floodmark adds to pytest: playbook files as tests, and fixtu
 `pytest_plugin` is loaded by every pytest run, so it imports the rest only when it is used, and this file imports
 nothing. `playbook_case` and `harness` do not import pytest.
 """
+
+__all__ = [
+    "harness",
+    "playbook_case",
+    "pytest_plugin",
+]
