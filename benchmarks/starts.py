@@ -38,7 +38,6 @@ def welcome() -> None:
     with starting():
         from pathlib import Path  # noqa: PLC0415
 
-        from tui import startup as screen_choice  # noqa: F401, PLC0415 - what is read before the page comes
         from tui.terminal.theme import Look  # noqa: PLC0415
         from tui.welcome import WelcomeApp  # noqa: PLC0415
 

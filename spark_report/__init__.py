@@ -8,8 +8,8 @@ aot_cache: the command that makes, shows and clears the JVM's ahead-of-time cach
 
 Everything else lies below, lowest first: spark, input, tables.queries, tables, model, render. The packages
 fleet and campaigns build on all of these. Outside of them the report knows only the record format:
-cluster_model.protocol.events and the light modules of playbooks that read session directories. This file stays empty
-of imports: PySpark is slow to load.
+cluster_model.protocol.events, playbooks.text and the modules of playbooks.session_format. This file stays empty of
+imports: PySpark is slow to load.
 """
 
 __all__ = [

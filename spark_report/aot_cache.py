@@ -153,7 +153,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _warm() -> int:
-
     made = warm(Stages())
     say(f"warm: {made.bytes >> 20} MB for Java {made.version} from {made.origin}; every report uses it from now on")
     return 0

@@ -6,7 +6,7 @@ workload: rates, loads and record sizes of an application.
 admin_client: the administrator's client (KafkaAdminClient).
 
 producer and consumer hold the two large clients; consumer may use producer, not the other way round. Clients
-build on protocol, spec, kernel and log; of the broker they use only the fetch sessions' client side.
+build on util, protocol, spec, assignors, kernel and log; of the broker they use only the fetch sessions' client side.
 """
 
 from cluster_model.clients.admin_client import ADMIN, NAME, Answer, AtBroker, Describe, Request

@@ -119,7 +119,7 @@ class Network:
         self.link(source, target).slow_down(lag)
 
     def skew(self, node: int, fault: int, ahead_us: int) -> None:
-        """Let a fault set a machine's clock that far ahead, or behind; 0: no longer (:mod:`~.kernel.wall_clocks`)."""
+        """Let a fault set a machine's clock that far ahead, or behind; 0: no longer (:class:`Clocks`)."""
         self.rouse(node)
         self.clocks.skew(node, fault, ahead_us)
 

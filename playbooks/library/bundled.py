@@ -49,7 +49,7 @@ def found(source: str) -> str:
     return str(FOLDER / f"{source}.yaml") if source in presets() and not Path(source).exists() else source
 
 
-# How the names of files end that playbooks are in. Nothing is imported here: pytest reads this at every start.
+# The file name suffixes of playbooks. This module needs no YAML library: pytest loads it at every start.
 
 
 SUFFIXES: Final = (".yaml", ".yml")

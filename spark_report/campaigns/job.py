@@ -379,7 +379,6 @@ class Campaign:
                 raise ReportError(f"{landed.folder}: nothing of what the executors wrote arrived; do they share it?")
 
     def _wave(self, spark: "SparkSession", pieces: list[tuple[int, int]], seconds: float, slots: int) -> None:
-
         runs = sum(end - begin for begin, end in pieces)
         shares = dealt(pieces, how_many(runs, seconds, slots))
         self._stage(f"{runs:,} runs in {len(shares):,} tasks on {slots} cores")

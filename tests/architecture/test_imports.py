@@ -45,6 +45,16 @@ def test_arrows_go_downwards_only() -> None:
     assert upward == []
 
 
+def test_the_product_needs_nothing_of_a_checkout() -> None:
+    """Manual, tests and benchmarks are beside the product, and not installed with it."""
+    foreign = [
+        f"{name}:{line} imports {imported}"
+        for name, imported, line in uses()
+        if room_of(imported) in ("docs", "tests", "benchmarks")
+    ]
+    assert foreign == []
+
+
 def test_the_report_knows_only_the_words_of_the_record() -> None:
     strange = [
         f"{name}:{line} imports {imported}"

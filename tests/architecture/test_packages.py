@@ -5,6 +5,7 @@ a module, inside functions, and for type checking only.
 """
 
 import ast
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 
@@ -83,11 +84,17 @@ def test_packages_are_small() -> None:
     assert {package: size for package, size in sizes.items() if size > MOST_MODULES} == {}
 
 
+def parts_of(package: str) -> list[str]:
+    """Modules and packages that are directly in a package."""
+    return sorted(name.rpartition(".")[2] for name in modules() if name.rpartition(".")[0] == package)
+
+
 def test_every_package_says_what_is_in_it() -> None:
     silent = [
-        package
-        for package in sorted({package_of(name) for name in modules() if name not in packages()})
-        if len((ast.get_docstring(modules()[package]) or "").splitlines()) < 3  # a sentence, a blank line, its modules
+        f"{package}: {part}"
+        for package in sorted(packages())
+        for part in parts_of(package)
+        if part != "__main__" and not re.search(rf"\b{part}\b", ast.get_docstring(modules()[package]) or "")
     ]
     assert silent == []
 
@@ -135,10 +142,25 @@ def test_what_packages_export_is_there() -> None:
         f"{package}.{name}"
         for package in packages()
         for name in exported(package)
-        if f"{package}.{name}" not in modules()
-        and name not in {imported.rpartition(".")[2] for imported, _ in imports(modules()[package])}
+        if f"{package}.{name}" not in modules() and name not in bound_in(package)
     ]
     assert gone == []
+
+
+def bound_in(package: str) -> set[str]:
+    """Names that a package's file imports whenever it is loaded."""
+    top = [node for node in modules()[package].body if isinstance(node, ast.ImportFrom)]
+    return {alias.asname or alias.name for node in top for alias in node.names}
+
+
+def test_no_module_imports_names_from_its_own_package() -> None:
+    """They come from the module that has them: by way of ``__init__`` they could lead back in a circle."""
+    own = [
+        f"{name}:{line} imports {what}"
+        for name, module, what, line in uses()
+        if module in packages() and name not in packages() and package_of(name) == module
+    ]
+    assert own == []
 
 
 def test_a_package_passes_on_names_of_its_own_modules_only() -> None:

@@ -12,8 +12,14 @@ ROOMS = ("cluster_model", "faults", "gateway", "playbooks", "spark_report", "tui
 @cache
 def modules() -> dict[str, ast.Module]:
     """Dotted name of every module of the rooms → its syntax tree."""
+    return parsed(*ROOMS)
+
+
+@cache
+def parsed(*rooms: str) -> dict[str, ast.Module]:
+    """Dotted name of every module in these folders → its syntax tree."""
     found = {}
-    for room in ROOMS:
+    for room in rooms:
         for path in sorted((ROOT / room).rglob("*.py")):
             parts = path.relative_to(ROOT).with_suffix("").parts
             name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)

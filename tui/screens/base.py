@@ -1,6 +1,6 @@
 """Base classes of all screens: panes, jumping, filters, lists to choose from, and the frame of a mode.
 
-It moves with the session, back in time too; keys that it does not know are the main screen's.
+A mode moves with the session, back in time too; keys that it does not know are the main screen's.
 """
 
 from collections.abc import Callable, Sequence

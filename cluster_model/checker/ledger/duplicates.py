@@ -245,8 +245,6 @@ JUST_OVER_US: Final = 1_000_000
 REPEATS_KEPT: Final = 512
 """Runs of late appends of one client and partition."""
 
-_KeyAttempts = tuple[str, str]
-
 
 class Again(NamedTuple):
     """Consecutive records that were written late, or again."""
@@ -272,8 +270,8 @@ class Attempts:
 
     def __init__(self, deeds: Deeds) -> None:
         self._deeds = deeds
-        self._refused: dict[_KeyAttempts, tuple[ProduceRefused, ...]] = {}
-        self._again: dict[_KeyAttempts, tuple[Again, ...]] = {}
+        self._refused: dict[_ClientPartition, tuple[ProduceRefused, ...]] = {}
+        self._again: dict[_ClientPartition, tuple[Again, ...]] = {}
 
     def refused(self, event: ProduceRefused) -> None:
         """An attempt failed."""
@@ -281,7 +279,7 @@ class Attempts:
         known = tuple([each for each in self._refused.get(key, ()) if each.sequence != event.sequence])
         self._refused[key] = (*known[1 - REFUSALS_KEPT :], event)
 
-    def written_again(self, key: _KeyAttempts, event: Appended) -> None:
+    def written_again(self, key: _ClientPartition, event: Appended) -> None:
         """A leader wrote records that do not go beyond the highest number of their client there."""
         end = event.sequence + event.count
         refusals = [

@@ -1,8 +1,8 @@
 """A broker's side of ZooKeeper mode: session, registration, ISR changes and controlled shutdown.
 
-The KafkaController lives here too (:mod:`kafka_controller`), and the request handlers that write for an administrator,
-so that a crash or a pause of the process is one of all of them. What a broker knows of others comes from
-UpdateMetadata alone.
+The KafkaController runs in this process, too (:mod:`~.zookeeper.kafka_controller`), and the request handlers that
+write for an administrator, so that a crash or a pause of the process is one of all of them. What a broker knows of
+others comes from UpdateMetadata alone.
 """
 
 from collections import deque

@@ -161,7 +161,7 @@ def hw_stalls(
 ) -> "DataFrame":
     """When records waited above a partition's high watermark, and it stood still for :data:`STALL_US` or longer.
 
-    ``events`` needs the kinds in :data:`HIGH_WATERMARK_KINDS` only, ``rare`` those that are not traffic; ``groups`` are
+    ``events`` needs the kinds in :data:`STALL_KINDS` only, ``rare`` those that are not traffic; ``groups`` are
     numbers for :data:`PLACE`. Whoever leads in an epoch older than one seen is a zombie, and nobody waits for its high
     watermark. One that was deleted begins anew under its name.
     """
