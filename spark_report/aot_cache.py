@@ -76,13 +76,13 @@ def _train(training: Training, scratch: Path, stage: Callable[[str], None]) -> N
 
 def _written(started: Started, stage: Callable[[str], None]) -> None:
     """Wait for the JVM, which writes its cache when Spark is through with it."""
-    jvm: subprocess.Popen[bytes] | None = started.jvm
-    if jvm is None or jvm.stdin is None:
+    process: subprocess.Popen[bytes] | None = started.jvm
+    if process is None or process.stdin is None:
         raise ReportError("a cache is made by a Spark of its own; run it without spark-submit")
-    jvm.stdin.close()
+    process.stdin.close()
     stage("the JVM writes its cache; this takes about as long again")
     give_up, tell = time.monotonic() + _DUMP_SECONDS, time.monotonic() + _TELL_SECONDS
-    while jvm.poll() is None and time.monotonic() < give_up:
+    while process.poll() is None and time.monotonic() < give_up:
         time.sleep(0.1)
         if time.monotonic() >= tell:
             stage("the JVM is still writing")

@@ -39,15 +39,15 @@ if TYPE_CHECKING:
 
 def read_runs(spark: "SparkSession", folder: Somewhere) -> "DataFrame":
     """A row for each run, once, of ``runs.jsonl`` and the Parquet files beside it."""
-    frames: list[DataFrame] = []
+    found: list[DataFrame] = []
     if any((folder / PARTS).glob("*.parquet")):
-        frames.append(spark.read.schema(DDL).parquet(spelled(folder / PARTS)))
+        found.append(spark.read.schema(DDL).parquet(spelled(folder / PARTS)))
     if (folder / RUNS_FILE).is_file() and (folder / RUNS_FILE).stat().st_size:
-        frames.append(spark.read.schema(DDL).json(spelled(folder / RUNS_FILE)))
-    if not frames:
+        found.append(spark.read.schema(DDL).json(spelled(folder / RUNS_FILE)))
+    if not found:
         return spark.createDataFrame([], DDL)
     # A task that was tried again, or another engine, may have done a run twice: the rows are the same.
-    whole = reduce(lambda one, other: one.unionByName(other), frames).filter("run is not null")
+    whole = reduce(lambda one, other: one.unionByName(other), found).filter("run is not null")
     return whole.dropDuplicates(["run"])
 
 

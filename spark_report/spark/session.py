@@ -268,15 +268,15 @@ def start(
         with _environment(java, local=spark_master.is_local(master)), spark_master.py4j_silent():
             settings = _settings(master, expected, scratch, cache_options(java, training))
             much = expected >= SMALL_EVENTS
-            spark, jvm = _launch(settings | ({"spark.driver.memory": memory} if memory else {}), scratch)
+            spark, process = _launch(settings | ({"spark.driver.memory": memory} if memory else {}), scratch)
             try:
                 with contextlib.ExitStack() as stack:
                     watch = _watch(spark, master, stack)
                     origin = f"Java {java.version} from {java.origin}{', warm' if java.cache and not much else ''}"
-                    yield Started(spark, origin, scratch / "spark.log", jvm, _cold(java) and not much, watch)
+                    yield Started(spark, origin, scratch / "spark.log", process, _cold(java) and not much, watch)
             finally:
                 with spark_master.interrupt_ignored():
-                    _stop(spark, jvm)
+                    _stop(spark, process)
 
 
 @contextlib.contextmanager
@@ -316,12 +316,16 @@ def explained(error: BaseException, started: Started | None, log: Path | None, w
     """What to tell of a failure: why in words of our own if it is known, else Java's first line; and the kept log."""
     kept = keep_log(log)
     where = f"; Spark's log is {kept}" if kept else ""
-    jvm = started.jvm if started else None
+    process = started.jvm if started else None
     said = known(error, _end_of(log))
-    if not said and jvm_gone(error) and jvm is not None:
+    if not said and jvm_gone(error) and process is not None:
         with contextlib.suppress(subprocess.TimeoutExpired):
-            jvm.wait(_JVM_GONE_SECONDS)
-        ended = "ended" if jvm.returncode is None or jvm.returncode >= 0 else f"was killed by signal {-jvm.returncode}"
+            process.wait(_JVM_GONE_SECONDS)
+        ended = (
+            "ended"
+            if process.returncode is None or process.returncode >= 0
+            else f"was killed by signal {-process.returncode}"
+        )
         said = f"its JVM {ended}"
     return JobError(f"{what}: {said or first_line(error)}{where}")
 
@@ -474,12 +478,12 @@ def _launch(settings: dict[str, str], scratch: Path) -> tuple["SparkSession", "s
     (scratch / "log4j2.properties").write_text(_LOG4J, encoding="ascii")
     log = scratch / "spark.log"
     conf = SparkConf(loadDefaults=False).setAll(list(settings.items()))
-    jvm: subprocess.Popen[bytes] | None = None
+    process: subprocess.Popen[bytes] | None = None
     try:
         with log.open("ab") as sink, spark_master.interrupt_deferred():
             launch: Any = launch_gateway  # untyped in PySpark
             gateway = launch(conf, {"stdout": sink, "stderr": sink})
-            jvm = gateway.proc
+            process = gateway.proc
         with spark_master.interrupt_handler_kept():
             context = SparkContext(conf=conf, gateway=gateway)
         spark = SparkSession(context)
@@ -488,22 +492,22 @@ def _launch(settings: dict[str, str], scratch: Path) -> tuple["SparkSession", "s
     except BaseException as error:
         # Asked of Java, so before the JVM ends.
         said = known(error, _end_of(log)) or first_line(error)
-        if jvm is not None:
+        if process is not None:
             with spark_master.interrupt_ignored():
-                _end(jvm)
+                _end(process)
         if isinstance(error, Exception):
             raise _not_started(said, settings["spark.master"], keep_log(log)) from error
         raise
 
 
-def _stop(spark: "SparkSession", jvm: "subprocess.Popen[bytes]") -> None:
+def _stop(spark: "SparkSession", process: "subprocess.Popen[bytes]") -> None:
     """Stop Spark and its JVM."""
     with contextlib.suppress(Exception):
         spark.stop()
-    _end(jvm)
+    _end(process)
 
 
-def _end(jvm: "subprocess.Popen[bytes]") -> None:
+def _end(process: "subprocess.Popen[bytes]") -> None:
     """End the JVM, and wait for it: it clears its own temporary files as it goes."""
     from pyspark import SparkContext  # noqa: PLC0415 - imported long before
 
@@ -513,15 +517,15 @@ def _end(jvm: "subprocess.Popen[bytes]") -> None:
             gateway.shutdown()
         SparkContext._gateway = None
         SparkContext._jvm = None
-    if jvm.stdin is not None:
+    if process.stdin is not None:
         # The JVM ends when this pipe closes.
         with contextlib.suppress(OSError):
-            jvm.stdin.close()
+            process.stdin.close()
     try:
-        jvm.wait(_JVM_STOP_SECONDS)
+        process.wait(_JVM_STOP_SECONDS)
     except subprocess.TimeoutExpired:
-        jvm.kill()
-        jvm.wait()
+        process.kill()
+        process.wait()
 
 
 def _not_started(said: str, master: str, log: Path | None) -> Exception:

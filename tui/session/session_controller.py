@@ -670,13 +670,12 @@ class Railing:
 
     def rails(self, bridge: SimBridge) -> tuple[Rail, ...]:
         """In the order in which they began; none while there is only one."""
-        branches = bridge.branches
-        if len(branches) < 2:
+        known = bridge.branches
+        if len(known) < 2:
             return ()
-        undone = {each.undoes: each.left_us for each in branches if each.undoes is not None}
+        undone = {each.undoes: each.left_us for each in known if each.undoes is not None}
         return tuple(
-            Rail(self._row(each, bridge), undone.get(each, -1) if each is not branches.current else -1)
-            for each in branches
+            Rail(self._row(each, bridge), undone.get(each, -1) if each is not known.current else -1) for each in known
         )
 
     def _row(self, branch: Branch, bridge: SimBridge) -> branches.Row:
