@@ -61,9 +61,9 @@ def session() -> None:
     with starting():
         from playbooks.engine.session import Session  # noqa: PLC0415
         from tui.launcher import live_app  # noqa: PLC0415
+        from tui.screen_choice import ScreenChoice  # noqa: PLC0415
         from tui.session.playbook_choice import choose  # noqa: PLC0415
         from tui.settings.schema import Settings  # noqa: PLC0415
-        from tui.startup import ScreenChoice  # noqa: PLC0415
 
         chosen = choose("sandbox", None, {})
         screen = ScreenChoice("unicode", "dark", 1.0, Settings())

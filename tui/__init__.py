@@ -2,8 +2,8 @@
 
 app: the app itself (frames, signals, export, explanation of words); its stylesheet is ``tui.tcss`` beside it.
 program: one run of the program (what is opened after what).
-startup: how the screen is to be drawn, by options and settings; garbage collection and modules before the first
-  picture.
+screen_choice: how the screen is to be drawn, by options and settings.
+startup: no garbage collection until the first picture, and modules that are read ahead of it.
 launcher: from a playbook or a recording to the app, and from there to a sealed session; needs the whole model.
 welcome: the page that is shown first; nothing of the model is loaded for it.
 tour: the guide through the bundled playbook ``tour``.
@@ -23,5 +23,5 @@ Of these only ``cli`` imports the modules of this package.
 __all__ = [
     "gateway_session",
     "program",
-    "startup",
+    "screen_choice",
 ]

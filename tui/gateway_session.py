@@ -14,8 +14,8 @@ from gateway.server import Gateway
 from playbooks.engine.session import Session
 from playbooks.timetravel.branches import Branch, Branches
 from tui.launcher import app_over
+from tui.screen_choice import ScreenChoice
 from tui.session.session_controller import Frame, SimBridge
-from tui.startup import ScreenChoice
 from tui.terminal.frame_clock import FRAME_S, FrameClock, WallClock, frame_s
 
 WITH_THE_WALL: Final = "real clients are served: time goes with the wall's, and neither stands still nor goes back"

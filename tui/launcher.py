@@ -21,10 +21,10 @@ from tui.output.command_end import keep
 from tui.output.console import complain, complain_of, people, say
 from tui.output.session_end import leave_torn, let_go, seal_all
 from tui.program import Asked, perform
+from tui.screen_choice import ScreenChoice, UnusableError, check
 from tui.session.destination import PLAYBOOK, SANDBOX, SESSION, Left, Wish
 from tui.session.playbook_choice import begin_live
 from tui.settings.settings_edit import SeenWords
-from tui.startup import ScreenChoice, UnusableError, check
 from tui.terminal.format import duration
 from tui.terminal.frame_clock import frame_s
 

@@ -102,7 +102,7 @@ def welcome(_wish: Wish, asked: "Asked", _back: Wish | None) -> Left:
     """Show the page; leaving it without a choice ends the program."""
     from playbooks.errors import BAD_INPUT  # noqa: PLC0415 - only where something is wrong
     from tui.output.console import complain  # noqa: PLC0415 - only where something is wrong
-    from tui.startup import UnusableError, check  # noqa: PLC0415
+    from tui.screen_choice import UnusableError, check  # noqa: PLC0415
 
     try:
         chosen = check(asked.glyphs, asked.theme, asked.speed)

@@ -47,9 +47,3 @@ def presets() -> tuple[str, ...]:
 def found(source: str) -> str:
     """Where a source is to be read: the file of a preset of that name, unless there is a file; else as it is."""
     return str(FOLDER / f"{source}.yaml") if source in presets() and not Path(source).exists() else source
-
-
-# The file name suffixes of playbooks. This module needs no YAML library: pytest loads it at every start.
-
-
-SUFFIXES: Final = (".yaml", ".yml")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
-from playbooks.library.bundled import SUFFIXES
+from playbooks.library.suffixes import SUFFIXES
 
 if TYPE_CHECKING:
     from playbooks.testing.harness import Laboratory

@@ -29,8 +29,8 @@ SCREEN = """
 import asyncio, gc
 from playbooks.engine.session import Session
 from tui.session.playbook_choice import choose
-from tui.launcher import make_app
-from tui.program import ScreenChoice
+from tui.launcher import live_app
+from tui.screen_choice import ScreenChoice
 from tui.settings.schema import Settings
 
 async def shown(app):
@@ -40,7 +40,7 @@ async def shown(app):
         print('painted, with', len(app.stylesheet.rules) > 100, 'rules')
 
 screen = ScreenChoice("unicode", "dark", 1.0, Settings())
-asyncio.run(shown(make_app(Session.start(choose("sandbox", None, {}).playbook, open_ended=True), screen)))
+asyncio.run(shown(live_app(Session.start(choose("sandbox", None, {}).playbook, open_ended=True), screen)))
 """
 
 pytestmark = pytest.mark.thorough

@@ -16,11 +16,11 @@ from tests.playbooks.diagnosis.test_point_of_no_return import TAIL
 from tests.tui.driving import Driver, driving
 from tests.tui.screens.test_ask import until
 from tui import launcher
+from tui.screen_choice import ScreenChoice
 from tui.screens.finding import AutopsyScreen
 from tui.session import background_tasks
 from tui.session.background_tasks import Explanation, explain
 from tui.settings.schema import Settings
-from tui.startup import ScreenChoice
 from tui.terminal.frame_clock import StepClock
 
 SIZES = {"80x24": (80, 24), "120x40": (120, 40), "200x60": (200, 60)}

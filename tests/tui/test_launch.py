@@ -187,7 +187,7 @@ async def test_an_error_in_a_frame_leaves_the_screen_with_the_error_in_hand(monk
 def test_the_screen_opens_without_spark_and_the_libraries_of_the_report():
     code = (
         "import sys\n"
-        "from tui.launcher import live_app as make_app\nfrom tui.startup import ScreenChoice\n"
+        "from tui.launcher import live_app as make_app\nfrom tui.screen_choice import ScreenChoice\n"
         "from tui.settings.schema import Settings\n"
         "from playbooks.engine.session import Session\n"
         "from tui.session.playbook_choice import choose\n"

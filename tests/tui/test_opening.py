@@ -23,9 +23,9 @@ from tests.support.playbooks import MANUAL
 from tests.tui.driving import Driver, driving
 from tui import launcher
 from tui.program import Asked, perform
+from tui.screen_choice import ScreenChoice, UnusableError
 from tui.session.destination import SESSION, Wish
 from tui.settings.schema import Settings
-from tui.startup import ScreenChoice, UnusableError
 from tui.terminal.frame_clock import StepClock
 
 SECOND = 1_000_000
@@ -198,7 +198,7 @@ def test_one_that_was_stepped_by_hand_is_refused(tmp_path):
 
 @pytest.fixture
 def terminal(monkeypatch):
-    monkeypatch.setattr("tui.startup.has_terminal", lambda: True)
+    monkeypatch.setattr("tui.screen_choice.has_terminal", lambda: True)
 
 
 class FakeApp:

@@ -7,7 +7,8 @@ from pathlib import Path
 from cluster_model.protocol.errors import ModelError
 from playbooks.engine.session import Session
 from playbooks.errors import PlaybookError, Problem, nearest
-from playbooks.library.bundled import SUFFIXES, fragment_names, names, path_of
+from playbooks.library.bundled import fragment_names, names, path_of
+from playbooks.library.suffixes import SUFFIXES
 from playbooks.model import Playbook
 from playbooks.parser.loader import changed, load
 from playbooks.parser.settings import parse_setting

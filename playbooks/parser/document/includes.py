@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Final, Protocol
 
 from playbooks.errors import PlaybookError, Problem, counted, nearest, shown
-from playbooks.library.bundled import FRAGMENTS, SUFFIXES, fragment_names
+from playbooks.library.bundled import FRAGMENTS, fragment_names
+from playbooks.library.suffixes import SUFFIXES
 from playbooks.parser.document.context import Notes
 from playbooks.parser.document.field_types import Record
 from playbooks.parser.document.variables import Putting, Scope, Size, escaped, restored

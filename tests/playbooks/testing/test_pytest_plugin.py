@@ -258,7 +258,7 @@ def test_it_costs_nothing_until_it_is_asked_for() -> None:
     )
     done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
     packages = ["playbooks", "playbooks.library", "playbooks.testing"]  # nothing but a docstring and a list
-    read = [*packages, "playbooks.library.bundled", "playbooks.testing.pytest_plugin"]
+    read = [*packages, "playbooks.library.suffixes", "playbooks.testing.pytest_plugin"]
     assert done.stdout.strip() == str(sorted(read))
 
 

@@ -168,9 +168,9 @@ class TestCommand:
 COUNTS_TO_THREE = """
 import sys
 from pathlib import Path
-from spark_report import java, session
+from spark_report.spark import jvm, session
 home, version, origin, file = sys.argv[1:]
-session.find = lambda _scratch: java.Java(Path(home), int(version), origin, Path(file))
+session.find_java = lambda _scratch: jvm.Java(Path(home), int(version), origin, Path(file))
 with session.start("local[1]") as started:
     print(started.spark.range(3).count())
 """

@@ -15,7 +15,8 @@ from playbooks.engine.expectations import seconds
 from playbooks.errors import BAD_INPUT, FAILED, INTERNAL, INTERRUPTED, OK, counted, nearest
 from playbooks.export.playbook_writer import TextError
 from playbooks.fuzz.runner import run_seed
-from playbooks.library.bundled import SUFFIXES, found, names, presets
+from playbooks.library.bundled import found, names, presets
+from playbooks.library.suffixes import SUFFIXES
 from playbooks.model import Playbook, Ranges, cell_words
 from playbooks.parser.settings import SettingError
 from playbooks.recording.recorder import RecordingError

@@ -10,8 +10,9 @@ from rich.console import Console
 
 from cluster_model.protocol.versions import PROFILE_VERSIONS
 from playbooks.errors import BAD_INPUT, OK, PlaybookError, Problem, counted, listed, nearest, shown
-from playbooks.library.bundled import FRAGMENTS, SUFFIXES, fragment_names, names, path_of
+from playbooks.library.bundled import FRAGMENTS, fragment_names, names, path_of
 from playbooks.library.index import TAGS, THEMES, heading, theme_of
+from playbooks.library.suffixes import SUFFIXES
 from playbooks.model import Playbook, Step, step_words, timeline, when_words
 from playbooks.parser.document import is_fragment, walk
 from playbooks.parser.document.field_types import ranges_text

@@ -27,9 +27,9 @@ from tui.cli.sessions.live import Teller, lines_of, standing
 from tui.output.command_end import keep
 from tui.output.console import answers, complain, complain_of, people, say
 from tui.output.session_end import farewell, seal
+from tui.screen_choice import ScreenChoice, UnusableError, check
 from tui.session.playbook_choice import read
 from tui.session.typed_commands import Act, Place, Press, TypedError, facts_now, read_line
-from tui.startup import ScreenChoice, UnusableError, check
 from tui.terminal.format import duration
 
 BARE: Final = """\

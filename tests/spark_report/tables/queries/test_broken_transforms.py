@@ -129,7 +129,7 @@ MUTATIONS: Final[dict[str, tuple[str, ModuleType, str, str]]] = {
         "isr_conditions", availability, '(size < F.col("min_isr"))', '(size <= F.col("min_isr"))'
     ),
     "a zombie's records wait": (
-        "hw_stalls", progress, '.filter((F.col("what") == _DELETED) | (F.col("reign") >= F.col("_newest")))', ""
+        "hw_stalls", progress, '.filter((F.col("what") == _PARTITION_GONE) | (F.col("reign") >= F.col("_newest")))', ""
     ),
     "a high watermark that moves ends no stall": (
         "hw_stalls", progress, '(F.col("what") == _MOVED) | (F.col("waiting")', '(F.col("waiting")'
