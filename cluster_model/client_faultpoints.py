@@ -14,7 +14,8 @@ from cluster_model.clients.consumer.record_handler import WHOLE, Trouble
 from cluster_model.clients.producer.producer import Producer
 from cluster_model.clients.workload import USUAL_PPM
 from cluster_model.kernel.event_loop import Payload
-from cluster_model.kernel.process import Clocked, Node
+from cluster_model.kernel.process import Node
+from cluster_model.kernel.wall_clocks import Clocked
 from cluster_model.protocol.messages import Message, ProduceResponse
 
 # Responses to a producer that are lost on the way.

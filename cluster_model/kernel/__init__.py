@@ -2,7 +2,7 @@
 
 event_loop: the queue of events in virtual time.
 rng: named random streams, and UUIDs drawn from them.
-process: one process, with its CPU and its wall clock.
+process: one process, with its CPU; wall_clocks: the wall clock of each.
 network: all processes, what passes between them, and messages that are under way.
 link: latency, order and loss of one direction, and the shapes that faults give to it.
 link_faults: limited throughput, retransmissions and the other effects of link faults.

@@ -35,13 +35,13 @@ from cluster_model.kernel.process import (
     MESSAGE,
     RUNNING,
     TIMER,
-    Clocks,
     Cpu,
     Node,
     Process,
     ProcessState,
 )
 from cluster_model.kernel.rng import Streams
+from cluster_model.kernel.wall_clocks import Clocks
 
 
 class Network:

@@ -15,7 +15,7 @@ from playbooks.engine.session import Session
 from playbooks.recording.recorder import Recorder, RecordingError
 from tests.tui.driving import driving
 from tests.tui.fake_views import playbook, session
-from tui import launcher, startup
+from tui import launcher, screen_choice
 from tui.launcher import open_live
 from tui.output.session_end import farewell
 
@@ -25,7 +25,7 @@ ROOT = Path(__file__).resolve().parents[2]
 @pytest.fixture
 def terminal(monkeypatch):
     """Pretend that there is a terminal; the app itself is not opened by these tests."""
-    monkeypatch.setattr(startup, "has_terminal", lambda: True)
+    monkeypatch.setattr(screen_choice, "has_terminal", lambda: True)
 
 
 def opened(playbook_path=None, **more):

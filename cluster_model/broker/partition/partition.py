@@ -30,7 +30,7 @@ from cluster_model.broker.partition.replication_rules import (
     settled_by_start,
     truncation_by_epoch_end,
 )
-from cluster_model.kernel.process import WallClock
+from cluster_model.kernel.wall_clocks import WallClock
 from cluster_model.log.batch_store import Lineage, Lineages
 from cluster_model.log.crash_recovery import DISK_LOSS, POWER_LOSS, WRITTEN_BACK, bytes_to_check, lose_power, wipe
 from cluster_model.log.leader_epoch_cache import UNDEFINED

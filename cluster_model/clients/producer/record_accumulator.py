@@ -9,7 +9,7 @@ from typing import Any, Final
 from cluster_model.clients.metadata import Metadata
 from cluster_model.clients.producer.config import ProducerConfig
 from cluster_model.clients.workload import OneSize, RecordSizes
-from cluster_model.kernel.process import WallClock
+from cluster_model.kernel.wall_clocks import WallClock
 
 
 class Outgoing:
