@@ -13,7 +13,7 @@ from playbooks.parser.loader import loads
 from playbooks.recording.recorder import Recorder
 from tests.support.playbooks import CLUSTER
 from tests.tui.test_launch import ROOT, read_until
-from tui import launcher, program, startup, welcome
+from tui import launcher, program, screen_choice, welcome
 from tui.program import Asked, perform
 from tui.session.destination import PLAYBOOK, SESSION, WELCOME, Left, Wish
 
@@ -37,7 +37,7 @@ class FakeApp:
 @pytest.fixture
 def apps(monkeypatch):
     """The screens that were opened, in order; each leaves for the next of the wishes."""
-    monkeypatch.setattr(startup, "has_terminal", lambda: True)
+    monkeypatch.setattr(screen_choice, "has_terminal", lambda: True)
     made, wishes = [], []
 
     def make(session, *_, **__):
@@ -100,7 +100,7 @@ def test_the_welcome_page_can_be_come_back_to(monkeypatch):
 
 
 def test_without_a_terminal_the_welcome_page_says_what_to_use(monkeypatch, capsys):
-    monkeypatch.setattr(startup, "has_terminal", lambda: False)
+    monkeypatch.setattr(screen_choice, "has_terminal", lambda: False)
     assert perform(Wish(WELCOME), Asked(None, None, None, 1.0)) == 2
     assert "needs a terminal; without one use: floodmark run" in capsys.readouterr().err
 
