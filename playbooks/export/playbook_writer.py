@@ -201,6 +201,7 @@ SUFFIX: Final = "-exported"
 """What the name gets unless another one is wanted."""
 _WIDE: Final = 118
 _PATH: Final = "exported.yaml"
+"""What the text is called in messages."""
 
 
 class TextError(ValueError):
@@ -425,9 +426,6 @@ def remarked(text: str, judged: Sequence[Checked]) -> str:
 # end of the recording is missing.
 
 
-PATH = "exported.yaml"
-"""What the text is called in messages."""
-
 Telling = Callable[[str], None]
 """Called with how far it is."""
 
@@ -474,10 +472,10 @@ def export(recorded: Recorded, *, name: str = "", tell: Telling = lambda text: N
         text = draft(story, told, name)
     except TextError as error:
         raise ExportError(f"{recorded.path}: {error}") from None
-    own = loads(text, PATH)
+    own = loads(text, _PATH)
     watched = candidates(own.spec)
     check = _Check(recorded) if recorded.cut_short else None
-    result, query, healed_us = _run(loads(expecting(text, watched), PATH), tell, check)
+    result, query, healed_us = _run(loads(expecting(text, watched), _PATH), tell, check)
     if check is not None:
         check.finish()
     else:
@@ -485,7 +483,7 @@ def export(recorded: Recorded, *, name: str = "", tell: Telling = lambda text: N
     inferred = infer(result, query, own.spec, healed_us, own.expectations)
     judged = result.expectations[len(result.expectations) - len(watched) - len(own.expectations) :]
     text = expecting(remarked(text, judged[: len(own.expectations)]), inferred)
-    loads(text, PATH)
+    loads(text, _PATH)
     return Exported(
         text=text,
         digest=result.digest,

@@ -413,7 +413,7 @@ _SELDOM: Final = {
 }
 """Columns of producers that most sessions have nothing in, by their headings."""
 
-ClientColumns = dict[str, Callable[[Row], Any]]
+Columns = dict[str, Callable[[Row], Any]]
 
 
 def producers(story: SessionStory) -> View:
@@ -429,7 +429,7 @@ def producers(story: SessionStory) -> View:
         "attempts refused": "refused",
         **_seen(story, _SELDOM),
     }
-    columns: ClientColumns = {
+    columns: Columns = {
         "producer": lambda row: row["client"],
         **{title: _number(name) for title, name in names.items()},
         **({"ended with": lambda row: row["failure"]} if _seen(story, {"failure": "failure"}) else {}),
@@ -441,7 +441,7 @@ def producers_short(story: SessionStory) -> View:
     """The same for a terminal: columns of noughts are left out, and of transactions only how many committed."""
     seldom = {name: name for name in ("aborted", "unanswered", "retries", "refused")}
     names = {name: name for name in ("sent", "acked", "failed", "unknown")} | _seen(story, seldom)
-    columns: ClientColumns = {
+    columns: Columns = {
         "producer": lambda row: row["client"],
         **{title: _number(name) for title, name in names.items()},
     }
@@ -464,7 +464,7 @@ def _seen(story: SessionStory, names: dict[str, str], table: str = "producers") 
 def groups(story: SessionStory) -> View:
     """What groups were handed, how often they rebalanced, what they committed, and how far behind they ended."""
     lags = _lags(story)
-    columns: ClientColumns = {
+    columns: Columns = {
         "group": lambda row: row["group_id"],
         "read": _number("read"),
         "read again": _number("reread"),
@@ -486,7 +486,7 @@ def groups_short(story: SessionStory) -> View:
     lags = _lags(story)
     seldom = {"again": "reread", "not committed": "failed_commits", "skipped": "skipped", "unprocessed": "abandoned"}
     names = {"read": "read", "rebalances": "rebalances", "commits": "commits"} | _seen(story, seldom, "groups")
-    columns: ClientColumns = {
+    columns: Columns = {
         "group": lambda row: row["group_id"],
         "lag": lambda row: lags.get(row["group_id"], ""),
         **{title: _number(name) for title, name in names.items()},
@@ -496,7 +496,7 @@ def groups_short(story: SessionStory) -> View:
 
 def members(story: SessionStory) -> View:
     """The same of each consumer."""
-    columns: ClientColumns = {
+    columns: Columns = {
         "group": lambda row: row["group_id"],
         "member": lambda row: row["client"],
         "read": _number("read"),
@@ -514,7 +514,7 @@ def members(story: SessionStory) -> View:
 
 def errors(story: SessionStory) -> View:
     """Errors that clients met, by name."""
-    columns: ClientColumns = {
+    columns: Columns = {
         "client": lambda row: row["client"],
         "error": lambda row: row["error"],
         "of": lambda row: _WHAT[row["what"]],
@@ -523,7 +523,7 @@ def errors(story: SessionStory) -> View:
     return _view(story, "client_errors", "Errors that clients met", columns, "times")
 
 
-def _view(story: SessionStory, name: str, title: str, columns: ClientColumns, numeric: str) -> View:
+def _view(story: SessionStory, name: str, title: str, columns: Columns, numeric: str) -> View:
     """Steps taken by hand have no clients worth a table."""
     return view(name, title, [] if story.timeless else story.tables[name], columns, numeric)
 
@@ -546,14 +546,12 @@ def _lags(story: SessionStory) -> dict[str, str]:
 # Faults as small tables of text: times to detect and recover, availability, alerts, lag, rebalances.
 
 
-FaultColumns = dict[str, Callable[[Row], Any]]
-
 MOST_ANOMALIES = 40
 
 
 def fault_times(story: SessionStory) -> View:
     """Each fault with how long everything took."""
-    columns: FaultColumns = {
+    columns: Columns = {
         "fault": lambda row: row["fault"],
         "on": lambda row: row["target"],
         "from": lambda row: began(story, {**row, "began_seq": 0}),
@@ -572,7 +570,7 @@ def fault_times(story: SessionStory) -> View:
 
 def fault_times_short(story: SessionStory) -> View:
     """The same for a terminal."""
-    columns: FaultColumns = {
+    columns: Columns = {
         "fault": lambda row: f"{row['fault']} {row['target']}",
         "from": lambda row: instant(row["began_us"]),
         "noticed": _maybe("time_to_detect_us"),
@@ -586,7 +584,7 @@ def fault_times_short(story: SessionStory) -> View:
 
 def means(story: SessionStory) -> View:
     """Means over kinds of faults."""
-    columns: FaultColumns = {
+    columns: Columns = {
         "over": lambda row: row["fault"] or "all faults",
         "faults": lambda row: number(row["faults"]),
         "mean time to detect": _maybe("mttd_us"),
@@ -618,7 +616,7 @@ def around_faults(story: SessionStory) -> View:
         {"fault": names.get(fault_id, ""), "what": what, "whose": whose, **own}
         for (fault_id, what, whose), own in sorted(found.items(), key=lambda item: item[0][0])
     ]
-    columns: FaultColumns = {
+    columns: Columns = {
         "fault": lambda row: row["fault"],
         "of": lambda row: row["whose"],
         "what": lambda row: row["what"],
@@ -629,7 +627,7 @@ def around_faults(story: SessionStory) -> View:
 
 def availability(story: SessionStory) -> View:
     """The share of time with service, the worst first."""
-    columns: FaultColumns = {
+    columns: Columns = {
         "partition": lambda row: row["partition"],
         "seen by": lambda row: "the cluster" if row["scope"] == "partition" else row["client"],
         "acks": lambda row: acks(row["acks"]),
@@ -647,7 +645,7 @@ def availability(story: SessionStory) -> View:
 
 def alerts(story: SessionStory) -> View:
     """The alerts that fired, those that page first; conditions that passed before they did come after."""
-    columns: FaultColumns = {
+    columns: Columns = {
         "alert": lambda row: row["alert"],
         "severity": lambda row: row["severity"] if row["fired"] else "did not fire",
         "fires at": lambda row: "" if row["fired_us"] is None else instant(row["fired_us"]),
@@ -671,7 +669,7 @@ def alerts_short(story: SessionStory) -> View:
         if row["fired"]:
             first.setdefault(row["alert"], row)
             times[row["alert"]] = times.get(row["alert"], 0) + 1
-    columns: FaultColumns = {
+    columns: Columns = {
         "alert": lambda row: row["alert"],
         "severity": lambda row: row["severity"],
         "first at": lambda row: instant(row["fired_us"]),
@@ -688,7 +686,7 @@ def _alerts(story: SessionStory) -> list[Row]:
 
 def anomalies(story: SessionStory) -> View:
     """What clients could see that a log without failures would not show them."""
-    columns: FaultColumns = {
+    columns: Columns = {
         "anomaly": lambda row: row["anomaly"],
         "found": lambda row: number(row["found"]),
         "may it be": lambda row: "yes" if row["legal"] else "NO",
@@ -700,7 +698,7 @@ def anomalies(story: SessionStory) -> View:
 
 def lag_peaks(story: SessionStory) -> View:
     """The greatest lag of each group."""
-    columns: FaultColumns = {
+    columns: Columns = {
         "group": lambda row: row["group_id"],
         "greatest lag": lambda row: number(row["peak_lag"]),
         "at": lambda row: instant(row["peak_at_us"]),
@@ -714,7 +712,7 @@ def lag_peaks(story: SessionStory) -> View:
 
 def rebalances(story: SessionStory) -> View:
     """Rebalances with what they cost."""
-    columns: FaultColumns = {
+    columns: Columns = {
         "at": lambda row: when(story, row),
         "group": lambda row: row["group_id"],
         "members": lambda row: number(row["members"]),
@@ -728,7 +726,7 @@ def rebalances(story: SessionStory) -> View:
 
 def failovers(story: SessionStory) -> View:
     """Controllers that gave way to others."""
-    columns: FaultColumns = {
+    columns: Columns = {
         "at": lambda row: when(story, row),
         "controller": lambda row: row["node"],
         "in place of": lambda row: row["from_node"] or "",
@@ -751,7 +749,7 @@ def partitions(story: SessionStory) -> View:
         known = shares.get(row["partition"])
         return -lost.get(row["partition"], 0), 1.0 if known is None else known, -(row["under_replicated_us"] or 0)
 
-    columns: FaultColumns = {
+    columns: Columns = {
         "partition": lambda row: row["partition"],
         "lost": lambda row: number(lost.get(row["partition"], 0)),
         "available": lambda row: "" if shares.get(row["partition"]) is None else share(shares[row["partition"]]),
@@ -771,7 +769,7 @@ def _short_time(column: str) -> Callable[[Row], str]:
 
 def conditions(story: SessionStory, partition: str) -> View:
     """When a partition had too few replicas in sync."""
-    columns: FaultColumns = {
+    columns: Columns = {
         "was": lambda row: row["condition"].replace("_", " "),
         "from": lambda row: began(story, row),
         "for": lambda row: length(story, row),
@@ -784,7 +782,7 @@ def conditions(story: SessionStory, partition: str) -> View:
 
 def stalls(story: SessionStory, partition: str) -> View:
     """When records waited above a partition's high watermark."""
-    columns: FaultColumns = {
+    columns: Columns = {
         "HW": lambda row: row["hw"],
         "from": lambda row: began(story, row),
         "for": lambda row: length(story, row),
@@ -795,12 +793,12 @@ def stalls(story: SessionStory, partition: str) -> View:
 
 def outcomes(story: SessionStory) -> View:
     """What became of what was sent, by partition."""
-    columns: FaultColumns = {
+    columns: Columns = {
         "client": lambda row: row["client"],
         "partition": lambda row: row["partition"],
         "acks": lambda row: acks(row["acks"]),
         **{
-            name: _count(name)
+            name: _number(name)
             for name in ("sent", "acked", "rejected", "timed_out", "unknown_other", "aborted", "refused")
         },
     }
@@ -810,7 +808,7 @@ def outcomes(story: SessionStory) -> View:
 
 def overdue(story: SessionStory) -> View:
     """Promises that were not kept in time."""
-    columns: FaultColumns = {
+    columns: Columns = {
         "at": lambda row: when(story, row),
         "promise": lambda row: row["property"],
         "partition": lambda row: row["partition"],
@@ -823,7 +821,7 @@ def overdue(story: SessionStory) -> View:
 
 def found_causes(story: SessionStory) -> View:
     """What went wrong with records, once for each cause."""
-    columns: FaultColumns = {
+    columns: Columns = {
         "what": lambda row: row["kind"],
         "by": lambda row: row["cause"],
         "records": lambda row: number(row["records"]),
@@ -847,7 +845,3 @@ def _maybe(column: str) -> Callable[[Row], str]:
 
 def _text(column: str) -> Callable[[Row], str]:
     return lambda row: row.get(column, "")
-
-
-def _count(column: str) -> Callable[[Row], str]:
-    return lambda row: number(row[column])

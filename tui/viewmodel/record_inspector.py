@@ -79,7 +79,6 @@ INSPECTOR_LABEL: Final = 9
 """Cells in front of the words."""
 WIDE: Final = 56
 """From this width on every replica has a line of its own."""
-NOTHING: Final = "nothing was written here so far"
 _TRANSACTIONS: Final = {
     "": "of none",
     "open": "open: whoever reads committed data waits for it",
@@ -136,7 +135,7 @@ def build(
     """
     width, height = room
     if not found:
-        rows = [Row(((NOTHING, "quiet"),)), *_wrapped("replicas", _copies(here), width)]
+        rows = [Row(((NOTHING_YET, "quiet"),)), *_wrapped("replicas", _copies(here), width)]
         return tuple(rows[: max(1, height)])
     ordered = list(reversed(found))
     ordered.sort(key=lambda each: place.broker not in each.inspected.record.holders)

@@ -237,9 +237,6 @@ def _only_partition(notes: Notes) -> str | None:
 # Steps of ``stepping: manual``: one protocol action each, with the state they are expected to leave behind.
 
 
-_OFFSET_ARGUMENT: Final = Integer(0, 2**53)
-
-
 @dataclass(frozen=True, slots=True)
 class NumberOr(Kind):
     """A whole number, or one of a few words."""
@@ -267,7 +264,7 @@ def kind_of(param: ManualParam) -> Kind:
     """How the value of a parameter of a step by hand is written."""
     kinds: dict[str, Kind] = {
         "int": Integer(0, MAX_RECORDS),
-        "ints": ListOf(_OFFSET_ARGUMENT),
+        "ints": ListOf(_OFFSET),
         "str": Text(),
         "strs": ListOf(NAME, 1, MAX_RECORDS),
         "bool": Truth(),
@@ -277,7 +274,7 @@ def kind_of(param: ManualParam) -> Kind:
         "acks": NumberOr(("all",), Integer(-1, 1), "0, 1, -1 or all"),
         "epoch": NumberOr(("latest",), Integer(0, 2**31 - 1), "a leader epoch or latest"),
         "choice": Choice(param.choices),
-        "before": NumberOr(("hw",), _OFFSET_ARGUMENT, "an offset or hw"),
+        "before": NumberOr(("hw",), _OFFSET, "an offset or hw"),
     }
     return kinds[param.type]
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 HIGH_WATERMARK_KINDS: Final = ("hw_advanced", "became_leader")
 """Kinds that tell a high watermark: it moves up under a leader, and with a new leader it may move down."""
 
-_PLACE: Final = ("session_id", "partition")
+PLACE: Final = ("session_id", "partition")
 _READER: Final = ("session_id", "group_id", "partition")
 _DELETED: Final = "partition_deleted"
 _TURNS: Final = ("truncation_detected", "consumer_reset")
@@ -29,7 +29,7 @@ def hw_series(told_tops: "DataFrame", sessions: "DataFrame") -> "DataFrame":
     """
     width = F.broadcast(sessions.select("session_id", "bin_us"))
     known = told_tops.filter("told").join(width, on="session_id", how="inner")
-    return known.select(*_PLACE, "bin_began_us", "bin_us", "hw")
+    return known.select(*PLACE, "bin_began_us", "bin_us", "hw")
 
 
 def tops(events: "DataFrame", rare: "DataFrame", sessions: "DataFrame") -> "DataFrame":
@@ -37,19 +37,19 @@ def tops(events: "DataFrame", rare: "DataFrame", sessions: "DataFrame") -> "Data
 
     What a leader of an older epoch than one seen tells is nobody's; ``told`` is whether the true one said anything.
     """
-    so_far = _so_far(*_PLACE)
+    so_far = _so_far(*PLACE)
     newest = F.col("newest")
     return (
         with_life(events.filter(F.col("kind").isin(*HIGH_WATERMARK_KINDS, _DELETED)), rare)
         .join(F.broadcast(sessions.select("session_id", "bin_us")), on="session_id", how="inner")
         # By numbers first, which are added up without sorting; by what is in order then, of which there is little.
-        .groupBy(*_PLACE, _bin(), "life", F.coalesce("leader_epoch", F.lit(-1)).alias("epoch"))
+        .groupBy(*PLACE, _bin(), "life", F.coalesce("leader_epoch", F.lit(-1)).alias("epoch"))
         .agg(F.max("seq").alias("seq"), F.max_by("hw", "seq").alias("hw"))
-        .groupBy(*_PLACE, "bin_began_us")
+        .groupBy(*PLACE, "bin_began_us")
         .agg(F.max(F.struct("life", "epoch", "seq", "hw")).alias("top"))
         .withColumn("newest", F.max("top").over(so_far))
         .select(
-            *_PLACE,
+            *PLACE,
             "bin_began_us",
             newest["hw"].alias("hw"),
             ((newest == F.col("top")) & newest["hw"].isNotNull()).alias("told"),
@@ -77,7 +77,7 @@ def partition_lag(
     )
     so_far = _so_far(*_READER)
     known = (
-        bins.join(told_tops.withColumn("top", F.struct("life", "hw")), on=[*_PLACE, "bin_began_us"], how="left")
+        bins.join(told_tops.withColumn("top", F.struct("life", "hw")), on=[*PLACE, "bin_began_us"], how="left")
         .join(reads, on=[*_READER, "bin_began_us"], how="left")
         .withColumn("top", F.last("top", ignorenulls=True).over(so_far))
         .withColumn("read", F.max("read").over(so_far))
@@ -109,7 +109,7 @@ def _reads(events: "DataFrame", rare: "DataFrame", sessions: "DataFrame") -> "Da
 
 def with_life(moves: "DataFrame", rare: "DataFrame") -> "DataFrame":
     """Add ``life``: how often a partition of that name had been deleted by then, as ``rare`` tells."""
-    return _how_often(rare.filter(F.col("kind") == _DELETED), moves, _PLACE, "life")
+    return _how_often(rare.filter(F.col("kind") == _DELETED), moves, PLACE, "life")
 
 
 def _how_often(marks: "DataFrame", moves: "DataFrame", keys: Sequence[str], name: str) -> "DataFrame":
@@ -146,7 +146,6 @@ STALL_US: Final = 1_000_000
 """How long a high watermark must stand still with records above it before that is a stall."""
 STALL_KINDS: Final = ("appended", "hw_advanced", "became_leader", "partition_deleted")
 """Kinds that :func:`hw_stalls` needs."""
-PLACE: Final = ("session_id", "partition")
 
 _APPENDED, _MOVED, _LED, _PARTITION_GONE = range(len(STALL_KINDS))
 _NOTHING: Final = -(1 << 62)
