@@ -10,7 +10,7 @@ export SPARK_LOCAL_IP ?= 127.0.0.1
 # What is compiled to bytecode is kept: reading the sources of program and tests again costs every process seconds.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help setup demo test test-fast test-thorough test-evening test-spark lint lint-style lint-layout lint-types format bench compiled bench-compiled lock clean
+.PHONY: help setup demo test test-fast test-thorough test-evening test-spark goldens lint lint-style lint-layout lint-types format bench compiled bench-compiled lock clean
 
 help:
 	@echo "make demo       two histories and a live crash, with their report (no set-up needed first)"
@@ -18,6 +18,7 @@ help:
 	@echo "make test-fast  the everyday loop: what takes no more than moments (not what tests/costly.txt lists), about a minute"
 	@echo "make test-thorough  what the everyday loop leaves out"
 	@echo "make test-evening  as make test, with every seed, schedule and version of the wide sweeps"
+	@echo "make goldens    write anew what the tests know of texts, screens and tables, and print what changed"
 	@echo "make bench      speed of the kernel and of the whole model"
 	@echo "make compiled   the same model compiled to C, about twice as fast, in build/compiled (needs a C compiler)"
 	@echo "make setup      only build .venv from requirements.lock"
@@ -53,6 +54,12 @@ test-thorough: $(READY)
 # Wide sweeps take a part of their seeds, schedules and versions in make test; this takes all, for hours.
 test-evening: export FLOODMARK_TESTS = evening
 test-evening: test
+
+# Whatever compares with a golden file writes it; what is in tests and is no Python is such a file.
+goldens: $(READY)
+	@$(BIN)/python -m pytest --snapshot-update -n auto -q
+	@git --no-pager diff --unified=0 -- tests ':!*.py'
+	@git status --short -- tests ':!*.py'
 
 test-spark: $(READY)
 	$(BIN)/python -m pytest -m spark

@@ -10,11 +10,14 @@ import pytest
 from hypothesis import settings
 
 from tests.support.costs import Meter, costly
+from tests.support.golden import golden_file, has_golden, renewing
 from tests.support.lanes import Lanes, longest_first
 from tests.support.loop import Loop, mark_costly
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+__all__ = ["golden_file", "renewing"]
 
 # Property tests draw the same examples everywhere, and no machine is too slow for them.
 settings.register_profile("same-everywhere", deadline=None, derandomize=True, database=None)
@@ -25,7 +28,6 @@ settings.register_profile("deep", deadline=None, max_examples=2_000)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--update-goldens", action="store_true", help="write golden files as the program is now")
     parser.addoption("--measure", action="store_true", help="note in tests/costly.txt what takes long")
     parser.addoption("--lanes", action="store_true", help="share out by measured cost what takes long: `make test`")
     parser.addoption("--quick", action="store_true", help="leave out what takes long: the everyday loop")
@@ -59,6 +61,8 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Lanes | None
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """What takes long is for `make test`, not for the everyday loop, and is shared out there."""
+    if config.option.update_snapshots:
+        items[:] = filter(has_golden, items)
     known = costly()
     mark_costly(items, known)
     if config.getoption("--lanes"):

@@ -2,7 +2,7 @@
 
 Sources: KIP-101 (motivation, scenarios 1 and 2), KIP-279 (fast failovers), KIP-320 (unfenced follower), KIP-903 (the
 two lives of a follower), KIP-966 (last replica standing), and the two-round propagation of the high watermark that all
-of them build on. The tables are files: after a deliberate change look at them, then ``pytest --update-goldens``. What
+of them build on. The tables are files: after a deliberate change look at them, then ``make goldens``. What
 they have to come to is said here in numbers, and step by step in the playbooks, which hold under every version.
 """
 
@@ -14,6 +14,7 @@ import pytest
 from cluster_model.protocol.errors import ModelError
 from tests.cluster_model.hands import Hands
 from tests.cluster_model.tracing import CASES, WIDTH, as_text, run
+from tests.support.golden import GoldenFile
 
 A, B, C = 1, 2, 3
 FILES = Path(__file__).parent / "traces"
@@ -84,12 +85,8 @@ FACTS = {
 
 
 @pytest.mark.parametrize(("name", "kafka"), CASES)
-def test_the_table_is_as_written_down(name: str, kafka: str, pytestconfig: pytest.Config) -> None:
-    path = FILES / f"{name}@{kafka}.txt"
-    text = as_text(name, kafka)
-    if pytestconfig.getoption("--update-goldens"):
-        path.write_text(text, encoding="utf-8")
-    assert text == path.read_text(encoding="utf-8")
+def test_the_table_is_as_written_down(name: str, kafka: str, golden_file: GoldenFile) -> None:
+    golden_file(FILES / f"{name}@{kafka}.txt", as_text(name, kafka))
 
 
 @pytest.mark.parametrize(("name", "kafka"), CASES)

@@ -12,6 +12,7 @@ from cluster_model.protocol.events import AdminAnswered, AdminProgress
 from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, GroupSpec, NetworkSpec, ProducerSpec, TopicSpec
 from faults.declarations.fault import Action, FaultError, Value
 from faults.injector import FaultBoard
+from tests.support.golden import GoldenFile
 
 MS, SECOND = 1_000, 1_000_000
 GOLDENS = Path(__file__).parent / "goldens"
@@ -315,14 +316,9 @@ def story(kafka: str, protocol: str) -> str:
 
 
 @pytest.mark.parametrize("name", ["0.9", "0.10.2", "2.0", "2.4", "3.9", "4.0-consumer"])
-def test_what_is_told_of_groups(name: str, pytestconfig: pytest.Config) -> None:
-    path = GOLDENS / f"groups@{name}.txt"
+def test_what_is_told_of_groups(name: str, golden_file: GoldenFile) -> None:
     kafka, _dash, protocol = name.partition("-")
-    found = story(kafka, protocol or "classic")
-    if pytestconfig.getoption("--update-goldens"):
-        path.parent.mkdir(exist_ok=True)
-        path.write_text(found)
-    assert found == path.read_text()
+    golden_file(GOLDENS / f"groups@{name}.txt", story(kafka, protocol or "classic"))
 
 
 # -- bad input --------------------------------------------------------------------------------------------------------

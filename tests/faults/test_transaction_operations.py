@@ -10,6 +10,7 @@ from cluster_model.protocol.transaction_messages import DescribeTransactionsRequ
 from faults.declarations.fault import Action, Value
 from faults.injector import FaultBoard
 from tests.cluster_model.coordinators.transaction.talks import Script, Talk
+from tests.support.golden import GoldenFile
 
 SECOND = 1_000_000
 GOLDENS = Path(__file__).parent / "goldens"
@@ -299,9 +300,5 @@ def story(kafka: str) -> str:
 
 
 @pytest.mark.parametrize("kafka", ["2.8", "3.5", "3.9"])
-def test_what_is_told_of_transactions(kafka: str, pytestconfig: pytest.Config) -> None:
-    path = GOLDENS / f"transactions@{kafka}.txt"
-    found = story(kafka)
-    if pytestconfig.getoption("--update-goldens"):
-        path.write_text(found)
-    assert found == path.read_text()
+def test_what_is_told_of_transactions(kafka: str, golden_file: GoldenFile) -> None:
+    golden_file(GOLDENS / f"transactions@{kafka}.txt", story(kafka))

@@ -1,7 +1,7 @@
 """Findings: what went wrong, why, and the chain that led there; told once, of the right kind, and adding up.
 
 The files in ``golden_findings`` are sentences and chains; after a deliberate change look at them, then run
-``pytest --update-goldens``.
+``make goldens``.
 """
 
 from collections.abc import Callable
@@ -21,6 +21,7 @@ from playbooks.parser.settings import apply_settings
 from playbooks.results.result import Result
 from tests.support.breadth import met
 from tests.support.chain_check import audit
+from tests.support.golden import GoldenFile
 from tui.output.result import LINKS_SHOWN, chain_lines, finding_lines
 
 FILES = Path(__file__).parent / "golden_findings"
@@ -154,15 +155,12 @@ def as_text(result: Result) -> str:
 
 
 @pytest.mark.parametrize("name", [*GOLDEN, *SMALL])
-def test_sentences_and_chains(name: str, request: pytest.FixtureRequest) -> None:
+def test_sentences_and_chains(name: str, golden_file: GoldenFile) -> None:
     text, causes = SMALL[name] if name in SMALL else ("", GOLDEN[name])
     told = Told(text, f"{name}.yaml") if text else told_of(name)
-    path = FILES / f"{name}.txt"
-    if request.config.getoption("--update-goldens"):
-        path.write_text(as_text(told.result), encoding="utf-8")
     assert told.causes == causes
     assert told.wrong == []
-    assert as_text(told.result) == path.read_text(encoding="utf-8")
+    golden_file(FILES / f"{name}.txt", as_text(told.result))
 
 
 def test_goldens_cover_ten_causes() -> None:

@@ -1,13 +1,10 @@
 """The tables of a report on three playbooks of the library, as they are known to be.
 
-``python -m tests.spark_report.golden`` writes them anew under ``tests/spark_report/golden``: do that when a table or
-the model has changed on purpose, and read the difference before it is committed. What differs by the run, which is the
+They are in ``tests/spark_report/golden``; ``make goldens`` writes them anew. What differs by the run, which is the
 session's id, is left out. A table is its columns and its rows, one a line.
 """
 
 import json
-import sys
-import tempfile
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,7 +13,6 @@ from typing import TYPE_CHECKING, Any, Final
 from playbooks.engine.session import Session
 from playbooks.recording.recorder import Recorder
 from spark_report.input.sessions import Recorded, look_at
-from spark_report.spark import session
 from spark_report.tables import compute
 from spark_report.tables.collect import Tables
 from tests.support.library import playbook_of
@@ -95,14 +91,3 @@ def differences(known: Known, found: Known) -> list[str]:
         told += [f"{name}: no more {row}" for row in (was - now).elements()]
         told += [f"{name}: new {row}" for row in (now - was).elements()]
     return sorted(told)
-
-
-def main() -> None:
-    with tempfile.TemporaryDirectory() as parent, session.start("local[1]") as started:
-        for playbook, known in reported(started.spark, played(Path(parent))).items():
-            write(playbook, known)
-            print(f"{path_of(playbook)}: {sum(len(table['rows']) for table in known.values())} rows", file=sys.stderr)
-
-
-if __name__ == "__main__":
-    main()

@@ -22,12 +22,14 @@ TELLING = {
 
 @pytest.mark.spark
 @pytest.mark.thorough
-def test_the_tables_are_what_they_are_known_to_be(spark: "SparkSession", tmp_path: Path) -> None:
+def test_the_tables_are_what_they_are_known_to_be(spark: "SparkSession", tmp_path: Path, renewing: bool) -> None:
     for playbook, found in golden.reported(spark, golden.played(tmp_path)).items():
+        if renewing:
+            golden.write(playbook, found)
         told = golden.differences(golden.read(playbook), found)
         if told:
             rest = [f"... and {len(told) - MOST_SHOWN} more"] if len(told) > MOST_SHOWN else []
-            again = "if that is meant: python -m tests.spark_report.golden"
+            again = "if that is meant: make goldens"
             shown = "\n".join([f"{playbook}: {len(told)} differences", *told[:MOST_SHOWN], *rest, again])
             pytest.fail(shown, pytrace=False)
 

@@ -29,15 +29,10 @@ def patient_toasts(monkeypatch):
 
 
 @pytest.fixture
-def golden(request):
-    """Compare text with a file, or write the file with ``--update-goldens``."""
+def golden(golden_file):
+    """Compare the text of a screen with its golden file of this name."""
 
     def compare(name, text):
-        path = GOLDENS / f"{name}.txt"
-        text = "\n".join(line.rstrip() for line in text.split("\n")) + "\n"
-        if request.config.getoption("--update-goldens"):
-            path.write_text(text, encoding="utf-8")
-        assert path.exists(), f"no golden {path}: look at the screen, then run pytest --update-goldens"
-        assert text == path.read_text(encoding="utf-8")
+        golden_file(GOLDENS / f"{name}.txt", "\n".join(line.rstrip() for line in text.split("\n")) + "\n")
 
     return compare

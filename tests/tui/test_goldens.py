@@ -1,4 +1,4 @@
-"""Whole screens as text. After a deliberate change: look at them, then ``pytest tests/tui --update-goldens``."""
+"""Whole screens as text. After a deliberate change: look at them, then ``make goldens``."""
 
 import pytest
 

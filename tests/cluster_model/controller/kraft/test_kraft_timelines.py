@@ -2,7 +2,7 @@
 
 Sources: KIP-595 and KIP-996 (elections of the quorum), KIP-631 (registration, heartbeats, controlled shutdown), KIP-497
 and KIP-903 (AlterPartition), KIP-455 (reassignment), KIP-460 (unclean election), KIP-966 (eligible leader replicas).
-The timelines are files: after a deliberate change look at them, then ``pytest --update-goldens``.
+The timelines are files: after a deliberate change look at them, then ``make goldens``.
 """
 
 from collections.abc import Callable
@@ -23,6 +23,7 @@ from cluster_model.protocol.admin_messages import (
 )
 from cluster_model.protocol.errors import KafkaError
 from tests.cluster_model.timelines import Watched
+from tests.support.golden import GoldenFile
 
 FILES = Path(__file__).parent / "kraft_timelines"
 
@@ -292,13 +293,9 @@ def name_of(procedure: Callable[[str], Watched], kafka: str) -> str:
 
 @pytest.mark.parametrize(("procedure", "kafka"), CASES)
 def test_the_timeline_is_as_written_down(
-    procedure: Callable[[str], Watched], kafka: str, pytestconfig: pytest.Config
+    procedure: Callable[[str], Watched], kafka: str, golden_file: GoldenFile
 ) -> None:
-    path = FILES / name_of(procedure, kafka)
-    text = procedure(kafka).text()
-    if pytestconfig.getoption("--update-goldens"):
-        path.write_text(text, encoding="utf-8")
-    assert text == path.read_text(encoding="utf-8")
+    golden_file(FILES / name_of(procedure, kafka), procedure(kafka).text())
 
 
 def test_every_file_is_compared() -> None:

@@ -1,6 +1,6 @@
 """Golden timelines: which messages each procedure of a ZooKeeper-mode controller takes, in which order and epochs.
 
-``--update-goldens`` writes them as the program is now; what matters in each is asserted in test_procedures.
+``make goldens`` writes them as the program is now; what matters in each is asserted in test_procedures.
 """
 
 from pathlib import Path
@@ -8,19 +8,17 @@ from pathlib import Path
 import pytest
 
 from tests.cluster_model.controller.zookeeper.stories import STORIES
+from tests.support.golden import GoldenFile
 
 FILES = Path(__file__).parent / "timelines"
 CASES = [(name, kafka) for name, (_story, versions) in STORIES.items() for kafka in versions]
 
 
 @pytest.mark.parametrize(("name", "kafka"), CASES)
-def test_the_timeline_is_as_written_down(name: str, kafka: str, pytestconfig: pytest.Config) -> None:
-    path = FILES / f"{name}@{kafka}.txt"
+def test_the_timeline_is_as_written_down(name: str, kafka: str, golden_file: GoldenFile) -> None:
     story = STORIES[name][0]
     text = f"# {story.__doc__}\n# Kafka {kafka}\n{story(kafka).text()}"
-    if pytestconfig.getoption("--update-goldens"):
-        path.write_text(text, encoding="utf-8")
-    assert text == path.read_text(encoding="utf-8")
+    golden_file(FILES / f"{name}@{kafka}.txt", text)
 
 
 def test_every_file_is_compared() -> None:

@@ -1,4 +1,4 @@
-"""What members and coordinators say to each other, as files: after a deliberate change ``pytest --update-goldens``.
+"""What members and coordinators say to each other, as files: after a deliberate change ``make goldens``.
 
 Sources: KIP-134 (initial delay), KIP-345 (static members), KIP-394 (member ids), ``GroupCoordinator``.
 """
@@ -10,6 +10,7 @@ import pytest
 
 from cluster_model.protocol.group_messages import LeaveGroupRequest, LeavingMember
 from tests.cluster_model.coordinators.group.members import Talk
+from tests.support.golden import GoldenFile
 
 FILES = Path(__file__).parent / "conversations"
 
@@ -119,14 +120,8 @@ def name_of(story: Callable[[str], Talk], kafka: str) -> str:
 
 
 @pytest.mark.parametrize(("story", "kafka"), CASES)
-def test_the_conversation_is_as_written_down(
-    story: Callable[[str], Talk], kafka: str, pytestconfig: pytest.Config
-) -> None:
-    path = FILES / name_of(story, kafka)
-    text = story(kafka).text()
-    if pytestconfig.getoption("--update-goldens"):
-        path.write_text(text, encoding="utf-8")
-    assert text == path.read_text(encoding="utf-8")
+def test_the_conversation_is_as_written_down(story: Callable[[str], Talk], kafka: str, golden_file: GoldenFile) -> None:
+    golden_file(FILES / name_of(story, kafka), story(kafka).text())
 
 
 def test_every_file_is_compared() -> None:

@@ -1,4 +1,4 @@
-"""What producers, coordinators and leaders say to each other, as files; written anew by ``pytest --update-goldens``."""
+"""What producers, coordinators and leaders say to each other, as files; written anew by ``make goldens``."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -8,6 +8,7 @@ import pytest
 from cluster_model.coordinators.transaction.transaction_metadata import TxnState
 from cluster_model.protocol.transaction_messages import EndTxnRequest
 from tests.cluster_model.coordinators.transaction.talks import Talk
+from tests.support.golden import GoldenFile
 
 FILES = Path(__file__).parent / "conversations"
 
@@ -112,12 +113,8 @@ def name_of(play: Callable[[str], Talk], kafka: str) -> str:
 
 
 @pytest.mark.parametrize(("play", "kafka"), CASES)
-def test_conversation(play: Callable[[str], Talk], kafka: str, request: pytest.FixtureRequest) -> None:
-    text = play(kafka).text()
-    file = FILES / name_of(play, kafka)
-    if request.config.getoption("--update-goldens"):
-        file.write_text(text, encoding="utf-8")
-    assert text == file.read_text(encoding="utf-8")
+def test_conversation(play: Callable[[str], Talk], kafka: str, golden_file: GoldenFile) -> None:
+    golden_file(FILES / name_of(play, kafka), play(kafka).text())
 
 
 def test_every_file_is_compared() -> None:

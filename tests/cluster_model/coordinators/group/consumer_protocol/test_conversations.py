@@ -1,6 +1,6 @@
 """What members and coordinators by the consumer protocol say to each other, as files (KIP-848).
 
-After a deliberate change: ``pytest --update-goldens``.
+After a deliberate change: ``make goldens``.
 """
 
 from collections.abc import Callable
@@ -10,6 +10,7 @@ import pytest
 
 from cluster_model.protocol.events import PartitionsLost
 from tests.cluster_model.coordinators.group.consumer_protocol.clusters import ModernTalk
+from tests.support.golden import GoldenFile
 
 FILES = Path(__file__).parent / "conversations"
 
@@ -108,13 +109,9 @@ def name_of(story: Callable[[str], ModernTalk], kafka: str) -> str:
 
 @pytest.mark.parametrize(("story", "kafka"), CASES)
 def test_the_conversation_is_as_written_down(
-    story: Callable[[str], ModernTalk], kafka: str, pytestconfig: pytest.Config
+    story: Callable[[str], ModernTalk], kafka: str, golden_file: GoldenFile
 ) -> None:
-    path = FILES / name_of(story, kafka)
-    text = story(kafka).text()
-    if pytestconfig.getoption("--update-goldens"):
-        path.write_text(text, encoding="utf-8")
-    assert text == path.read_text(encoding="utf-8")
+    golden_file(FILES / name_of(story, kafka), story(kafka).text())
 
 
 def test_every_file_is_compared() -> None:
