@@ -92,7 +92,7 @@ class Harm:
     def _replica(self, node: int, partition: str) -> Replica:
         replica = self._brokers[node].replicas.get(partition)
         if replica is None:
-            raise ModelError(f"broker {node} holds no replica of {partition}")
+            raise ModelError(f"broker {node} holds no replica of {partition}", code="no_replica")
         return replica
 
     def batch_at(self, node: int, partition: str, offset: int) -> Batch | None:

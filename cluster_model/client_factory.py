@@ -65,7 +65,7 @@ class Ground(NamedTuple):
             ModelError: no such topic.
         """
         if not self.partitions_of(topic):
-            raise ModelError(f"no topic {topic!r}")
+            raise ModelError(f"no topic {topic!r}", code="no_topic")
 
 
 def make_producer(ground: Ground, node: int, each: ProducerSpec) -> Producer:

@@ -243,7 +243,7 @@ class Cluster:
         """
         process = self.network.processes.get(node)
         if process is None:
-            raise ModelError(f"no node {node}")
+            raise ModelError(f"no node {node}", code="no_node")
         return process.state
 
     def name_of(self, node: int) -> str:

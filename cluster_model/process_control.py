@@ -102,7 +102,7 @@ class Lives:
         """
         process = self._network.processes.get(node)
         if process is None or process.state is not ProcessState.RUNNING:
-            raise ModelError(f"node {node} is not a running process")
+            raise ModelError(f"node {node} is not a running process", code="not_running")
         self._network.rouse(node)
         if node in self._brokers:
             self._leaving[node] = None
@@ -114,7 +114,7 @@ class Lives:
             self._leaving[node] = None
             self._clients.shut_down(node, timeout_us)
         else:
-            raise ModelError(f"node {node} cannot be shut down")
+            raise ModelError(f"node {node} cannot be shut down", code="no_shutdown")
 
     def is_leaving(self, node: int) -> bool:
         """Whether a process was told to end in order, and has not ended yet."""

@@ -593,7 +593,10 @@ class Gateway:
         """
         profile = session.cluster.profile
         if profile.number < OLDEST:
-            raise ModelError(f"kafka {profile.version}: found {profile.version}, allowed are releases from 1.0 on")
+            raise ModelError(
+                f"kafka {profile.version}: found {profile.version}, allowed are releases from 1.0 on",
+                code="version_too_old",
+            )
         self.session = session
         self.on_events: Callable[[list[Event]], None] = lambda events: None
         """Told of everything that happens."""

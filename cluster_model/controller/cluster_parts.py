@@ -48,10 +48,14 @@ def placement_of(topic: TopicSpec, spec: ClusterSpec, streams: Streams) -> tuple
         for replicas in topic.placement:
             for broker in replicas:
                 if broker not in known:
-                    raise ModelError(f"topic {topic.name} is placed on broker {broker}; there are {known}")
+                    raise ModelError(
+                        f"topic {topic.name} is placed on broker {broker}; there are {known}", code="no_broker"
+                    )
         return topic.placement
     if topic.replication > len(known):
-        raise ModelError(f"topic {topic.name} wants {topic.replication} replicas of {len(known)} brokers")
+        raise ModelError(
+            f"topic {topic.name} wants {topic.replication} replicas of {len(known)} brokers", code="too_few_brokers"
+        )
     if len(known) == 1:
         return ((known[0],),) * topic.partitions
     stream = streams.named(f"placement:{topic.name}")

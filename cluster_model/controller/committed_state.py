@@ -263,7 +263,7 @@ class TopicRegistry:
             ModelError: there is one of that name.
         """
         if self.partitions(topic):
-            raise ModelError(f"there is a topic {topic!r} already")
+            raise ModelError(f"there is a topic {topic!r} already", code="topic_exists")
         topic_id = self.new_topic_id()
         states = tuple(
             first_state(f"{topic}-{index}", assignment, live, topic_id) for index, assignment in enumerate(placement)
@@ -281,7 +281,7 @@ class TopicRegistry:
         """
         known = self.partitions(topic)
         if not known:
-            raise ModelError(f"no topic {topic!r}")
+            raise ModelError(f"no topic {topic!r}", code="no_topic")
         topic_id = self.committed.records[known[0]].topic_id
         states = tuple(
             first_state(f"{topic}-{index}", assignment, live, topic_id)
@@ -325,7 +325,7 @@ class TopicRegistry:
         """
         gone = self.partitions(topic)
         if not gone:
-            raise ModelError(f"no topic {topic!r}")
+            raise ModelError(f"no topic {topic!r}", code="no_topic")
         for partition in gone:
             self._emit(PartitionDeleted(now, partition))  # who judges what was lost asks for its settings
             del self.committed.records[partition]
@@ -341,7 +341,7 @@ class TopicRegistry:
         """
         known = self.partitions(topic)
         if not known:
-            raise ModelError(f"no topic {topic!r}")
+            raise ModelError(f"no topic {topic!r}", code="no_topic")
         self._settings.configure(topic, overrides)
         self._refresh(known)
         self._emit(TopicConfigChanged(now, topic, said(overrides)))

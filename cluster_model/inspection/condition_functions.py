@@ -68,7 +68,7 @@ class ControlQuery:
 
     def _known_broker(self, broker: int) -> int:
         if broker not in self._world.brokers:
-            raise ModelError(f"no broker {broker}")
+            raise ModelError(f"no broker {broker}", code="no_broker")
         return broker
 
 
@@ -178,7 +178,7 @@ class Query(ControlQuery):
         """Whether a broker's process runs or is paused."""
         known = {member for record in self._world.records.values() for member in record.assignment}
         if broker not in known and not self._world.is_up(broker):
-            raise ModelError(f"no broker {broker}")
+            raise ModelError(f"no broker {broker}", code="no_broker")
         return self._world.is_up(broker)
 
     def lag(self, group: str, partition: str | None = None) -> int:
@@ -217,7 +217,7 @@ class Query(ControlQuery):
             ModelError: no such anomaly.
         """
         if anomaly is not None and anomaly not in KINDS:
-            raise ModelError(f"no anomaly {anomaly!r}; there are {', '.join(KINDS)}")
+            raise ModelError(f"no anomaly {anomaly!r}; there are {', '.join(KINDS)}", code="no_anomaly")
         return self._checker.witness.count(self._now(), anomaly or "")
 
     def read(self, group: str) -> int:
@@ -248,7 +248,7 @@ class Query(ControlQuery):
         groups = self._groups()
         if group not in groups:
             known = ", ".join(groups) or "none"
-            raise ModelError(f"no group {group!r}; there are {known}")
+            raise ModelError(f"no group {group!r}; there are {known}", code="no_group")
         return groups[group]
 
     def _book(self, column: int, producer: str | None) -> int:

@@ -200,7 +200,7 @@ class Decisions:
         broker, ground = params["broker"], self._ground
         ground.replicas_on(broker)
         if broker not in ground.live:
-            raise ModelError(f"broker {broker} is fenced already")
+            raise ModelError(f"broker {broker} is fenced already", code="fenced_already")
         del ground.live[broker]
         ground.emit(BrokerFenced(NOW, broker, "session timed out"))
         ground.decider.fence(broker, ground.live, NOW)
@@ -211,7 +211,7 @@ class Decisions:
         broker, ground = params["broker"], self._ground
         ground.replicas_on(broker)
         if broker in ground.live:
-            raise ModelError(f"broker {broker} is not fenced")
+            raise ModelError(f"broker {broker} is not fenced", code="not_fenced")
         if not ground.up[broker]:
             return KafkaError.BROKER_NOT_AVAILABLE
         ground.live[broker] = ground.registered[broker]
@@ -231,7 +231,9 @@ class Decisions:
             decisions = [state for state in decisions if state.leader_epoch == wanted]
             if not decisions:
                 known = sorted({state.leader_epoch for state in ground.decisions[replica.partition]})
-                raise ModelError(f"no decision of epoch {wanted} about {replica.partition}; there are {known}")
+                raise ModelError(
+                    f"no decision of epoch {wanted} about {replica.partition}; there are {known}", code="no_decision"
+                )
         ground.count_on(replica.broker)
         if not replica.apply(decisions[-1], NOW):
             return KafkaError.STALE_CONTROLLER_EPOCH
@@ -399,10 +401,10 @@ class ManualCluster:
         """
         handler = self._handlers.get(verb)
         if handler is None:
-            raise ModelError(f"no step {verb!r}; there are {', '.join(MANUAL_VERBS)}")
+            raise ModelError(f"no step {verb!r}; there are {', '.join(MANUAL_VERBS)}", code="no_step")
         for name, param in MANUAL_VERBS[verb].params.items():
             if param.required and name not in params:
-                raise ModelError(f"{verb} needs {name}: {param.doc}")
+                raise ModelError(f"{verb} needs {name}: {param.doc}", code="missing_parameter")
         self.executed += 1
         error = handler(params)
         self._ground.note_decisions()

@@ -65,10 +65,14 @@ class Ground:
         partition, broker = params["partition"], params[key]
         replicas = self.parts.replicas.get(partition)
         if replicas is None:
-            raise ModelError(f"no partition {partition!r}; there are {', '.join(self.parts.replicas)}")
+            raise ModelError(
+                f"no partition {partition!r}; there are {', '.join(self.parts.replicas)}", code="no_partition"
+            )
         if broker not in replicas:
             holders = ", ".join(map(str, replicas))
-            raise ModelError(f"broker {broker} holds no replica of {partition}; its replicas are on {holders}")
+            raise ModelError(
+                f"broker {broker} holds no replica of {partition}; its replicas are on {holders}", code="no_replica"
+            )
         return replicas[broker]
 
     def replicas_on(self, broker: int) -> list[Replica]:
@@ -78,7 +82,7 @@ class Ground:
             ModelError: no such broker.
         """
         if broker not in self.up:
-            raise ModelError(f"no broker {broker}; there are {', '.join(map(str, self.up))}")
+            raise ModelError(f"no broker {broker}; there are {', '.join(map(str, self.up))}", code="no_broker")
         return [replicas[broker] for replicas in self.parts.replicas.values() if broker in replicas]
 
     def running(self) -> dict[int, int]:

@@ -101,14 +101,14 @@ class RoundTrips:
         """The answer to a step that finds no fetch: why the last one is gone, else the step makes no sense."""
         reason = self._void.pop(self._key(replica), None)
         if reason is None:
-            raise ModelError(f"no fetch of broker {replica.broker} for {replica.partition} is {how}")
+            raise ModelError(f"no fetch of broker {replica.broker} for {replica.partition} is {how}", code="no_fetch")
         return reason
 
     def _no_question(self, replica: Replica, how: str) -> KafkaError:
         reason = self._void_questions.pop(self._key(replica), None)
         if reason is None:
             which = f"OffsetsForLeaderEpoch of broker {replica.broker} for {replica.partition}"
-            raise ModelError(f"no {which} is {how}")
+            raise ModelError(f"no {which} is {how}", code="no_epoch_request")
         return reason
 
     def _leader(self, replica: Replica) -> Replica | KafkaError:

@@ -168,7 +168,8 @@ class Produces:
         if not queue:
             raise ModelError(
                 f"no produce request to broker {replica.broker} for {replica.partition} is under way; "
-                "produce_send sends one"
+                "produce_send sends one",
+                code="no_produce_request",
             )
         return queue
 
@@ -176,7 +177,9 @@ class Produces:
         queue = self._queue(params)
         one = next((each for each in queue if each.result is None and each.answer is None), None)
         if one is None:
-            raise ModelError(f"every produce request to broker {params['broker']} has arrived already")
+            raise ModelError(
+                f"every produce request to broker {params['broker']} has arrived already", code="arrived_already"
+            )
         if not self._ground.up[one.replica.broker]:
             queue.remove(one)
             self._unknown(one, KafkaError.NETWORK_EXCEPTION)
@@ -190,12 +193,15 @@ class Produces:
         queue = self._queue(params)
         one = queue[0]
         if one.result is None and one.answer is None:
-            raise ModelError(f"the produce request has yet to arrive at broker {params['broker']}: produce_serve")
+            raise ModelError(
+                f"the produce request has yet to arrive at broker {params['broker']}: produce_serve", code="not_arrived"
+            )
         if one.answer is None:
             required = 0 if one.result is None else one.result.required
             raise ModelError(
                 f"the produce request still waits at broker {params['broker']}: it needs a high watermark of "
-                f"{required}, which is {one.replica.hw}"
+                f"{required}, which is {one.replica.hw}",
+                code="high_watermark_too_low",
             )
         queue.pop(0)
         self._arrived(one)
@@ -205,7 +211,10 @@ class Produces:
         one = self._queue(params)[0]
         token = one.request.correlation
         if token not in self._parked:
-            raise ModelError(f"no produce request waits at broker {params['broker']}, so none can time out there")
+            raise ModelError(
+                f"no produce request waits at broker {params['broker']}, so none can time out there",
+                code="no_produce_waits",
+            )
         del self._parked[token]
         if one.replica.leadership is not None:
             one.replica.leadership.give_up(token)
@@ -247,7 +256,9 @@ def _counted(params: Params) -> tuple[int, tuple[str, ...]]:
     names = tuple(str(name) for name in params.get("names", ()))
     if names and len(names) != count:
         if "records" in params:
-            raise ModelError(f"{count} records have {len(names)} names: {', '.join(names)}")
+            raise ModelError(
+                f"{count} records have {len(names)} names: {', '.join(names)}", code="names_and_count_differ"
+            )
         count = len(names)
     return count, names
 
@@ -327,7 +338,10 @@ class HandConsumer:
             return KafkaError.NETWORK_EXCEPTION
         name = replica.partition
         if self._epochs[name] == UNDEFINED:
-            raise ModelError(f"the consumer has read nothing of {name}, so it has no epoch to ask for: consume first")
+            raise ModelError(
+                f"the consumer has read nothing of {name}, so it has no epoch to ask for: consume first",
+                code="nothing_read",
+            )
         answer = epoch_end(replica, name, self._epochs[name], self._current(params))
         if answer.error:
             return KafkaError(answer.error)
@@ -357,7 +371,9 @@ class HandConsumer:
 
     def _seek(self, params: Params) -> KafkaError:
         if params["partition"] not in self.positions:
-            raise ModelError(f"no partition {params['partition']!r}; there are {', '.join(self.positions)}")
+            raise ModelError(
+                f"no partition {params['partition']!r}; there are {', '.join(self.positions)}", code="no_partition"
+            )
         self._move(params["partition"], int(params["offset"]))
         return KafkaError.NONE
 
@@ -432,7 +448,10 @@ class IsrChanges:
     def _count_as_silent(replica: Replica, leadership: Leadership, silent: Sequence[int]) -> None:
         for broker in silent:
             if broker not in leadership.remotes:
-                raise ModelError(f"broker {broker} does not follow broker {replica.broker} for {replica.partition}")
+                raise ModelError(
+                    f"broker {broker} does not follow broker {replica.broker} for {replica.partition}",
+                    code="not_a_follower",
+                )
             leadership.remotes[broker].last_fetch = LONG_AGO
         leadership.write_off(tuple(silent))
 
@@ -449,7 +468,8 @@ class IsrChanges:
             leadership.pending = leadership.proposal = None
             raise ModelError(
                 f"Kafka {replica.profile.version} writes its ISR to ZooKeeper in one go: there is no request that "
-                "could be answered later (AlterPartition came with 2.7)"
+                "could be answered later (AlterPartition came with 2.7)",
+                code="not_in_version",
             )
         proposal = leadership.take_proposal()
         if proposal is None:
@@ -469,7 +489,9 @@ class IsrChanges:
         if isinstance(leadership, KafkaError):
             return leadership
         if leadership.pending is None:
-            raise ModelError(f"broker {replica.broker} has no change of the ISR of {replica.partition} pending")
+            raise ModelError(
+                f"broker {replica.broker} has no change of the ISR of {replica.partition} pending", code="no_isr_change"
+            )
         leadership.propose(leadership.pending)
         return self._send_or_commit({**params, "answer": "later"}, replica, leadership)
 
@@ -479,7 +501,8 @@ class IsrChanges:
         if key not in self._sent:
             raise ModelError(
                 f"no AlterPartition of broker {replica.broker} for {replica.partition} is under way; "
-                "shrink_isr, expand_isr and expire_isr send one with answer: later"
+                "shrink_isr, expand_isr and expire_isr send one with answer: later",
+                code="no_alter_partition",
             )
         return self._judge(key)
 
@@ -507,7 +530,8 @@ class IsrChanges:
         response = self._answers.pop((replica.partition, replica.broker), None)
         if response is None:
             raise ModelError(
-                f"no answer to an AlterPartition of broker {replica.broker} for {replica.partition} is under way"
+                f"no answer to an AlterPartition of broker {replica.broker} for {replica.partition} is under way",
+                code="no_alter_partition_answer",
             )
         if not self._ground.up[replica.broker]:
             return KafkaError.NETWORK_EXCEPTION
@@ -518,5 +542,8 @@ class IsrChanges:
         replica = self._ground.replica(params)
         key = (replica.partition, replica.broker)
         if self._sent.pop(key, None) is None and self._answers.pop(key, None) is None:
-            raise ModelError(f"no AlterPartition of broker {replica.broker} for {replica.partition} is under way")
+            raise ModelError(
+                f"no AlterPartition of broker {replica.broker} for {replica.partition} is under way",
+                code="no_alter_partition",
+            )
         return KafkaError.NONE

@@ -44,7 +44,7 @@ class World:
         """
         record = self.records.get(partition)
         if record is None:
-            raise ModelError(f"no partition {partition!r}; there are {', '.join(self.records)}")
+            raise ModelError(f"no partition {partition!r}; there are {', '.join(self.records)}", code="no_partition")
         return record
 
     def replica(self, partition: str, broker: int) -> Replica:
@@ -57,7 +57,9 @@ class World:
         replica = self.replicas[partition].get(broker)
         if replica is None:
             holders = ", ".join(map(str, self.replicas[partition]))
-            raise ModelError(f"broker {broker} holds no replica of {partition}; its replicas are on {holders}")
+            raise ModelError(
+                f"broker {broker} holds no replica of {partition}; its replicas are on {holders}", code="no_replica"
+            )
         return replica
 
     def true_leader(self, partition: str) -> Replica | None:

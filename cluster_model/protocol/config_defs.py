@@ -480,7 +480,7 @@ def check(scope: Scope, name: str, value: object) -> ConfigValue:
         elsewhere = [other for other, names in SCOPES.items() if name in names]
         near = difflib.get_close_matches(name, table, n=1)
         hint = f"; it is a {elsewhere[0]} configuration" if elsewhere else f"; did you mean {near[0]}?" if near else ""
-        raise ModelError(f"unknown {scope} configuration {name!r}{hint}")
+        raise ModelError(f"unknown {scope} configuration {name!r}{hint}", code="no_config")
     if key.type == "bool":
         return _bool(key, value)
     if key.type == "str":
@@ -488,9 +488,9 @@ def check(scope: Scope, name: str, value: object) -> ConfigValue:
     if key.type == "ratio":
         return _ratio(key, value)
     if isinstance(value, bool) or not isinstance(value, int):
-        raise ModelError(f"{name} takes a whole number, found {value!r}")
+        raise ModelError(f"{name} takes a whole number, found {value!r}", code="not_a_whole_number")
     if not key.low <= value <= key.high:
-        raise ModelError(f"{name} takes {key.low} to {key.high}, found {value}")
+        raise ModelError(f"{name} takes {key.low} to {key.high}, found {value}", code="out_of_range")
     return value
 
 
@@ -499,24 +499,24 @@ def _bool(key: ConfigKey, value: object) -> bool:
         return value
     if value in ("true", "false"):
         return value == "true"
-    raise ModelError(f"{key.name} takes true or false, found {value!r}")
+    raise ModelError(f"{key.name} takes true or false, found {value!r}", code="not_a_bool")
 
 
 def _ratio(key: ConfigKey, value: object) -> str:
     text = "" if isinstance(value, bool) else str(value)
     if not re.fullmatch(r"0(\.[0-9]{1,6})?|1(\.0{1,6})?", text, re.ASCII):
-        raise ModelError(f"{key.name} takes a number from 0 to 1, found {value!r}")
+        raise ModelError(f"{key.name} takes a number from 0 to 1, found {value!r}", code="not_a_ratio")
     return text
 
 
 def _text(key: ConfigKey, value: object) -> str:
     if isinstance(value, bool) or not isinstance(value, str | int) or not re.fullmatch(key.pattern, str(value)):
-        raise ModelError(f"{key.name} takes {key.form}, found {value!r}")
+        raise ModelError(f"{key.name} takes {key.form}, found {value!r}", code="wrong_form")
     return str(value)
 
 
 def _choice(key: ConfigKey, value: object) -> str:
     text = "all" if key.name == "acks" and str(value) == "-1" else str(value)
     if isinstance(value, bool) or text not in key.choices:
-        raise ModelError(f"{key.name} takes {', '.join(key.choices)}, found {value!r}")
+        raise ModelError(f"{key.name} takes {', '.join(key.choices)}, found {value!r}", code="not_a_choice")
     return text

@@ -145,7 +145,9 @@ def _policies(profile: Profile, broker: Config, topic: Config) -> list[str]:
     text = str(topic.get("cleanup.policy", broker.get("log.cleanup.policy", "delete")))
     policies = text.split(",")
     if len(policies) > 1 and profile.number < (0, 10, 1):
-        raise ModelError(f"cleanup.policy takes one policy before Kafka 0.10.1 (KIP-71), found {text!r}")
+        raise ModelError(
+            f"cleanup.policy takes one policy before Kafka 0.10.1 (KIP-71), found {text!r}", code="not_in_version"
+        )
     return policies
 
 

@@ -3,6 +3,8 @@
 from enum import IntEnum
 from typing import Final
 
+from cluster_model.util.coded_error import CodedError
+
 
 class KafkaError(IntEnum):
     """Error codes as in ``org.apache.kafka.common.protocol.Errors``; NONE is success."""
@@ -154,13 +156,16 @@ WHILE_WAITING_TOO: Final = frozenset({KafkaError.NOT_LEADER_OR_FOLLOWER, KafkaEr
 """Errors that prove the same unless acks=all: then they may also end the wait of what has been appended."""
 
 
-class ModelError(Exception):
-    """The caller asked the model for something it cannot do; the message says what and what is possible."""
+class ModelError(CodedError):
+    """The caller asked the model for something it cannot do; the message says what and what is possible.
+
+    ``code`` names the reason in a word or two.
+    """
 
 
 class ConfigConflictError(ModelError):
     """Settings that exclude each other; ``key`` is the one to blame."""
 
-    def __init__(self, key: str, message: str) -> None:
-        super().__init__(message)
+    def __init__(self, key: str, message: str, *, code: str) -> None:
+        super().__init__(message, code=code)
         self.key = key

@@ -202,7 +202,9 @@ def codec_of(profile: Profile, name: str) -> Codec:
         ModelError: zstd before 2.1 (KIP-110).
     """
     if name == "zstd" and profile.number < (2, 1, 0):
-        raise ModelError(f"compression.type zstd exists since Kafka 2.1, this is {profile.version}")
+        raise ModelError(
+            f"compression.type zstd exists since Kafka 2.1, this is {profile.version}", code="not_in_version"
+        )
     return CODECS[name]
 
 

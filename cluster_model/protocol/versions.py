@@ -206,11 +206,13 @@ class Profile:
             lines = [known for known in PROFILE_VERSIONS if version.startswith(f"{known}.")]
             near = lines or difflib.get_close_matches(version, PROFILE_VERSIONS, n=1, cutoff=0.3)
             hint = f"; did you mean {near[0]!r}?" if near else ""
-            raise ModelError(f"no Kafka version {version!r}; known: {', '.join(PROFILE_VERSIONS)}{hint}")
+            raise ModelError(
+                f"no Kafka version {version!r}; known: {', '.join(PROFILE_VERSIONS)}{hint}", code="no_version"
+            )
         modes = modes_of(version)
         chosen = modes[0] if mode is None else next((known for known in modes if known == mode), None)
         if chosen is None:
-            raise ModelError(f"Kafka {version} has no mode {mode!r}; it has {' and '.join(modes)}")
+            raise ModelError(f"Kafka {version} has no mode {mode!r}; it has {' and '.join(modes)}", code="no_mode")
         number = parse_version(version)
         flags = {name: flag.holds(number) for name, flag in _FLAG_BY_NAME.items()}
         return Profile(version, chosen, number, chosen == "kraft", **flags)
@@ -229,7 +231,9 @@ def with_elr(profile: Profile, level: int) -> Profile:
         ModelError: the release line, or its mode, does not know that level.
     """
     if level and not (profile.kraft and profile.number >= _FIRST_ELR):
-        raise ModelError(f"{ELR_FEATURE} {level} needs KRaft mode of Kafka 4.0 or later, not {profile.name}")
+        raise ModelError(
+            f"{ELR_FEATURE} {level} needs KRaft mode of Kafka 4.0 or later, not {profile.name}", code="not_in_version"
+        )
     return replace(profile, elr=bool(level))
 
 
@@ -245,7 +249,10 @@ def with_transactions(profile: Profile, level: int) -> Profile:
         ModelError: the release line, or its mode, does not know that level.
     """
     if level > 1 and not (profile.kraft and profile.number >= _FIRST_EPOCHS):
-        raise ModelError(f"{TRANSACTION_FEATURE} {level} needs KRaft mode of Kafka 4.0 or later, not {profile.name}")
+        raise ModelError(
+            f"{TRANSACTION_FEATURE} {level} needs KRaft mode of Kafka 4.0 or later, not {profile.name}",
+            code="not_in_version",
+        )
     return replace(profile, transactions_v2=level > 1)
 
 

@@ -2,14 +2,17 @@
 
 ranges: ranges of offsets as pairs, and sets of such ranges.
 deterministic_math: hashes, murmur2 and powers in whole numbers, the same on every machine and in every run.
+coded_error: what errors have in common that say why something cannot be done.
 
 This package imports nothing else of the model.
 """
 
+from cluster_model.util.coded_error import CodedError
 from cluster_model.util.deterministic_math import partition_for_key
 from cluster_model.util.ranges import Range, subtract, union
 
 __all__ = [
+    "CodedError",
     "Range",
     "partition_for_key",
     "subtract",

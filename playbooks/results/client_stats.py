@@ -719,18 +719,26 @@ def describe_group(cluster: Cluster, group: str) -> DescribedGroup:
     known = groups_of(cluster)
     if group not in known:
         if any(spec.name == group for spec in cluster.spec.groups):
-            raise ModelError(f"group {shown(group)} has no coordinator: its members are given their partitions")
+            raise ModelError(
+                f"group {shown(group)} has no coordinator: its members are given their partitions",
+                code="no_coordinator",
+            )
         told = f"; there are {listed(known, 'and')}{nearest(group, known)}" if known else "; there is none"
-        raise ModelError(f"no group {shown(group)}{told}")
+        raise ModelError(f"no group {shown(group)}{told}", code="no_group")
     broker = cluster_overview.coordinator(cluster, group)
     if broker < 0:
-        raise ModelError(f"nobody leads the partition that group {shown(group)} is in")
+        raise ModelError(f"nobody leads the partition that group {shown(group)} is in", code="no_leader")
     if not cluster.is_up(broker):
-        raise ModelError(f"broker {broker}, which is to coordinate group {shown(group)}, is down")
+        raise ModelError(
+            f"broker {broker}, which is to coordinate group {shown(group)}, is down", code="coordinator_down"
+        )
     registry = cluster.coordinators[broker].registry
     refused = registry.status(group)
     if refused:
-        raise ModelError(f"broker {broker} is to coordinate group {shown(group)}, and answers {refused.name}")
+        raise ModelError(
+            f"broker {broker} is to coordinate group {shown(group)}, and answers {refused.name}",
+            code="coordinator_refuses",
+        )
     return cluster.coordinators[broker].described(group)
 
 

@@ -77,9 +77,13 @@ class GroupSettings:
         heartbeat = time("heartbeat.interval.ms", 3_000)
         modern = protocol(profile, config)
         if heartbeat >= session:
-            raise ModelError("heartbeat.interval.ms must be below session.timeout.ms")
+            raise ModelError(
+                "heartbeat.interval.ms must be below session.timeout.ms", code="heartbeat_not_below_session"
+            )
         if instance and not profile.static_members:
-            raise ModelError(f"group.instance.id exists since Kafka 2.3, this is {profile.version}")
+            raise ModelError(
+                f"group.instance.id exists since Kafka 2.3, this is {profile.version}", code="not_in_version"
+            )
         max_poll = time("max.poll.interval.ms", 300_000) if profile.rebalance_timeout else -1
         assignors = _assignors(profile, config)
         return GroupSettings(
@@ -112,10 +116,16 @@ def protocol(profile: Profile, config: Mapping[str, ConfigValue]) -> bool:
     """
     modern = config.get("group.protocol", "classic") == "consumer"
     if modern and not (profile.consumer_protocol and profile.kraft):
-        raise ModelError(f"group.protocol consumer exists since Kafka 3.7 in KRaft mode, this is {profile.name}")
+        raise ModelError(
+            f"group.protocol consumer exists since Kafka 3.7 in KRaft mode, this is {profile.name}",
+            code="not_in_version",
+        )
     others = [name for name in (_CLASSIC_ONLY if modern else ("group.remote.assignor",)) if name in config]
     if others:
-        raise ModelError(f"{others[0]} cannot be set with group.protocol {'consumer' if modern else 'classic'}")
+        raise ModelError(
+            f"{others[0]} cannot be set with group.protocol {'consumer' if modern else 'classic'}",
+            code="other_protocol",
+        )
     return modern
 
 
@@ -135,5 +145,7 @@ def _assignors(profile: Profile, config: Mapping[str, ConfigValue]) -> tuple[str
         names.append(STRATEGIES.get(name, name))
     for name in names:
         if profile.number < _SINCE[name]:
-            raise ModelError(f"partition.assignment.strategy {name} is not in Kafka {profile.version}")
+            raise ModelError(
+                f"partition.assignment.strategy {name} is not in Kafka {profile.version}", code="not_in_version"
+            )
     return tuple(dict.fromkeys(names))

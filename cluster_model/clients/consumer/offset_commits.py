@@ -136,7 +136,7 @@ class Commits:
             ModelError: a negative offset (Kafka's client throws IllegalArgumentException).
         """
         if any(offset < 0 for offset in offsets.values()):
-            raise ModelError(f"IllegalArgumentException: negative offset in {dict(offsets)}")
+            raise ModelError(f"IllegalArgumentException: negative offset in {dict(offsets)}", code="negative_offset")
         epochs = self._positions.epochs if self._epochs else {}
         return tuple([CommittedOffset(name, offset, epochs.get(name, -1)) for name, offset in sorted(offsets.items())])
 

@@ -64,7 +64,9 @@ def reset_policy(profile: Profile, text: str) -> ResetPolicy:
     if name != BY_DURATION:
         return ResetPolicy(name)
     if profile.number < (4, 0, 0):
-        raise ModelError(f"auto.offset.reset by_duration exists since Kafka 4.0, this is {profile.version}")
+        raise ModelError(
+            f"auto.offset.reset by_duration exists since Kafka 4.0, this is {profile.version}", code="not_in_version"
+        )
     back = 0
     for number, fraction, unit in re.findall(r"([0-9]+)(\.[0-9]+)?([DHMS])", duration):
         back += int(number) * _UNITS[unit] + int(fraction[1:].ljust(6, "0") if fraction else 0)

@@ -201,10 +201,13 @@ def _transactional_id(profile: Profile, era: Era, config: Mapping[str, ConfigVal
         raise ConfigConflictError(
             "transactional.id",
             f"transactions exist since Kafka 0.11, brokers are of {profile.version} and the client of {era.version}",
+            code="not_in_version",
         )
     if found and config.get("enable.idempotence") is False:
         raise ConfigConflictError(
-            "transactional.id", "transactional.id is given, so enable.idempotence must not be false"
+            "transactional.id",
+            "transactional.id is given, so enable.idempotence must not be false",
+            code="needs_idempotence",
         )
     return found
 
@@ -215,7 +218,9 @@ def _delivery_timeout(era: Era, config: Mapping[str, ConfigValue], least_us: int
     if era.expiry != "delivery":
         if given is not None:
             raise ConfigConflictError(
-                "delivery.timeout.ms", f"delivery.timeout.ms exists since Kafka 2.1, this is {era.version}"
+                "delivery.timeout.ms",
+                f"delivery.timeout.ms exists since Kafka 2.1, this is {era.version}",
+                code="not_in_version",
             )
         return UNBOUNDED_US
     if given is None:
@@ -224,6 +229,7 @@ def _delivery_timeout(era: Era, config: Mapping[str, ConfigValue], least_us: int
         raise ConfigConflictError(
             "delivery.timeout.ms",
             f"delivery.timeout.ms must be at least linger.ms + request.timeout.ms, {least_us // MS}, found {given}",
+            code="delivery_timeout_too_short",
         )
     return int(given) * MS
 
@@ -247,18 +253,25 @@ def _idempotent(
     if asked is True:
         if not era.idempotence_exists:
             raise ConfigConflictError(
-                "enable.idempotence", f"enable.idempotence exists since Kafka 0.11, this is {era.version}"
+                "enable.idempotence",
+                f"enable.idempotence exists since Kafka 0.11, this is {era.version}",
+                code="not_in_version",
             )
         if conflict:
             why = "transactional.id is given" if config.get("transactional.id") else "enable.idempotence is true"
-            raise ConfigConflictError(key, f"{why}, so {conflict}")
+            raise ConfigConflictError(key, f"{why}, so {conflict}", code="conflicts_with_idempotence")
     elif asked is None and era.idempotent and era.strict_in_flight and key == IN_FLIGHT:
-        raise ConfigConflictError(key, f"enable.idempotence is the default of Kafka {era.version}, so {conflict}")
+        raise ConfigConflictError(
+            key,
+            f"enable.idempotence is the default of Kafka {era.version}, so {conflict}",
+            code="conflicts_with_idempotence",
+        )
     wanted = asked is True or (asked is None and era.idempotent and not conflict)
     if wanted and profile.number < (0, 11, 0):
         raise ConfigConflictError(
             "enable.idempotence",
             f"brokers of Kafka {profile.version} know no idempotence: enable.idempotence must be false",
+            code="not_in_version",
         )
     return wanted
 
@@ -267,7 +280,9 @@ def _partitioner(era: Era, config: Mapping[str, ConfigValue]) -> PartitionerConf
     """Who chooses partitions; what the version does not know is refused."""
     for key in (IGNORE_KEYS, ADAPTIVE, AVAILABILITY):
         if key in config and era.number < KIP_794:
-            raise ConfigConflictError(key, f"{key} exists since Kafka 3.3, this is {era.version}")
+            raise ConfigConflictError(
+                key, f"{key} exists since Kafka 3.3, this is {era.version}", code="not_in_version"
+            )
     made = PartitionerConfig(
         str(config.get(PARTITIONER_CLASS, "")),
         config.get(IGNORE_KEYS, False) is True,
@@ -276,5 +291,5 @@ def _partitioner(era: Era, config: Mapping[str, ConfigValue]) -> PartitionerConf
     try:
         check_partitioner(era.number, made)
     except ValueError as error:
-        raise ConfigConflictError(PARTITIONER_CLASS, str(error)) from None
+        raise ConfigConflictError(PARTITIONER_CLASS, str(error), code="not_in_version") from None
     return made

@@ -170,7 +170,7 @@ class ConfigurationControl:
         if config.operation == ConfigOperation.SET:
             return typed(scope, config.key, config.value)
         if config.key not in LISTS:
-            raise ModelError(f"{config.key} is not a list")
+            raise ModelError(f"{config.key} is not a list", code="not_a_list")
         entries = [entry for entry in str(now or "").split(",") if entry]
         given = config.value.split(",")
         if config.operation == ConfigOperation.APPEND:

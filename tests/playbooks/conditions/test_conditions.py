@@ -208,7 +208,7 @@ def test_division_by_zero_is_a_sentence_with_a_place() -> None:
 
 def test_a_name_the_cluster_does_not_know_is_a_sentence() -> None:
     with pytest.raises(EvaluationError, match="no partition orders-9"):
-        parse("leader(orders-9) == 1").holds(Answers(leader=ModelError("no partition orders-9")))
+        parse("leader(orders-9) == 1").holds(Answers(leader=ModelError("no partition orders-9", code="no_partition")))
 
 
 def test_only_a_boolean_holds() -> None:

@@ -99,7 +99,7 @@ def test_a_cell_that_breaks_is_a_row_with_its_error(monkeypatch: pytest.MonkeyPa
     assert [found.key for found in row.found] == ["error:PlaybookError"]
     assert bad.row(2).code in (0, 1)
     for error, code, told in (
-        (ModelError("no such broker"), 2, "small.yaml: no such broker"),
+        (ModelError("no such broker", code="no_broker"), 2, "small.yaml: no such broker"),
         (ZeroDivisionError("a wheel came off"), 70, "internal error: ZeroDivisionError: a wheel came off (raised, "),
     ):
 

@@ -185,7 +185,10 @@ def _check_partition(session: Session | ManualSession, partition: str) -> None:
     known = list(session.cluster.world.records)
     if partition not in known:
         told = [name for name in known if name.rpartition("-")[0] not in INTERNAL]
-        raise ModelError(f"no partition {shown(partition)}; there are {listed(told, 'and')}{nearest(partition, known)}")
+        raise ModelError(
+            f"no partition {shown(partition)}; there are {listed(told, 'and')}{nearest(partition, known)}",
+            code="no_partition",
+        )
 
 
 def _log_end(lineages: Lineages) -> int:
@@ -212,7 +215,7 @@ def run_groups(text: str, group: str | None, *, at: str | None, show: str, json:
         at_us = -1 if at is None else duration_us(at)
         session = run_again(read_session(find_session(text, sessions_root())), at_us)
         if not isinstance(session, Session):
-            raise ModelError("time stands still in this session: it has no consumer groups")
+            raise ModelError("time stands still in this session: it has no consumer groups", code="no_consumer_groups")
         return _print_groups(session.cluster, group, show=show, json=json)
 
     return ended(work, at)
