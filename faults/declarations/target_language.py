@@ -11,6 +11,8 @@ import re
 from dataclasses import dataclass, field
 from typing import Final
 
+from cluster_model.util import CodedError
+
 _TOKEN: Final = re.compile(r"\s*([A-Za-z0-9._/-]+|[(),+&])")
 
 _LONGEST: Final = 1_000
@@ -83,11 +85,14 @@ FIXED: Final = (
 """Selectors that mean the same whenever they are asked."""
 
 
-class SelectorError(Exception):
-    """A selector that cannot be read or finds nothing; ``column`` counts from 0 within its text."""
+class SelectorError(CodedError):
+    """A selector that cannot be read or finds nothing; ``column`` counts from 0 within its text.
 
-    def __init__(self, message: str, column: int = 0) -> None:
-        super().__init__(message)
+    ``code`` names the reason in a word or two.
+    """
+
+    def __init__(self, message: str, column: int = 0, *, code: str) -> None:
+        super().__init__(message, code=code)
         self.column = column
 
 
@@ -141,13 +146,13 @@ def parse(text: str) -> Selector:
         SelectorError: with the place and what is allowed.
     """
     if len(text) > _LONGEST:
-        raise SelectorError(f"a target of {len(text)} characters; {_LONGEST} are allowed", _LONGEST)
+        raise SelectorError(f"a target of {len(text)} characters; {_LONGEST} are allowed", _LONGEST, code="too_long")
     tokens = _tokens(text)
     selector, rest = _link(tokens) if tokens[0][0] == LINK else _sum(tokens, 0)
     if rest < len(tokens):
         word, column = tokens[rest]
         told = f"; {BLANKS}" if word.startswith(WITHOUT) else ""
-        raise SelectorError(f"nothing may follow the selector, found {word!r}{told}", column)
+        raise SelectorError(f"nothing may follow the selector, found {word!r}{told}", column, code="word_too_many")
     return selector
 
 
@@ -162,15 +167,15 @@ def _tokens(text: str) -> list[tuple[str, int]]:
         match = _TOKEN.match(text, at)
         if match is None:
             wrong = len(text) - len(text[at:].lstrip())
-            raise SelectorError(f"unexpected character {text[wrong]!r}", wrong)
+            raise SelectorError(f"unexpected character {text[wrong]!r}", wrong, code="unexpected_character")
         word = match.group(1)
         depth += (word == "(") - (word == ")")
         if depth > _DEEPEST:
-            raise SelectorError(f"brackets in brackets, more than {_DEEPEST} deep", match.start(1))
+            raise SelectorError(f"brackets in brackets, more than {_DEEPEST} deep", match.start(1), code="too_deep")
         tokens.append((word, match.start(1)))
         at = match.end()
     if not tokens:
-        raise SelectorError(f"empty; a target is one of {_KINDS}")
+        raise SelectorError(f"empty; a target is one of {_KINDS}", code="empty")
     return tokens
 
 
@@ -206,9 +211,11 @@ def _selector(tokens: list[tuple[str, int]], at: int) -> tuple[Selector, int]:
     if kind.isdigit():
         return Selector("broker", kind, column=column), at + 1
     if kind == LINK:
-        raise SelectorError(f"{LINK} is a target by itself, nothing to combine", column)
+        raise SelectorError(f"{LINK} is a target by itself, nothing to combine", column, code="link_combined")
     if kind not in SELECTORS or kind in OPERATORS:
-        raise SelectorError(f"unknown target {kind!r}{_hint(kind)}; a target is one of {_KINDS}", column)
+        raise SelectorError(
+            f"unknown target {kind!r}{_hint(kind)}; a target is one of {_KINDS}", column, code="unknown_target"
+        )
     if kind in BARE and not (kind in EITHER and at + 1 < len(tokens) and tokens[at + 1][0] == "("):
         return Selector(kind, column=column), at + 1
     at = _expect(tokens, at + 1, "(", SELECTORS[kind])
@@ -216,13 +223,13 @@ def _selector(tokens: list[tuple[str, int]], at: int) -> tuple[Selector, int]:
         return _of_others(kind, tokens, at, column)
     argument, where = _word(tokens, at, SELECTORS[kind])
     if kind in NUMBERED and not argument.isdigit():
-        raise SelectorError(f"{kind} takes a number, found {argument!r}", where)
+        raise SelectorError(f"{kind} takes a number, found {argument!r}", where, code="not_a_number")
     choice = ""
     if kind == "replica":
         at = _expect(tokens, at + 1, ",", SELECTORS[kind])
         choice, place = _word(tokens, at, SELECTORS[kind])
         if choice not in LENGTHS:
-            raise SelectorError(f"{kind} takes {' or '.join(LENGTHS)}, found {choice!r}", place)
+            raise SelectorError(f"{kind} takes {' or '.join(LENGTHS)}, found {choice!r}", place, code="not_a_choice")
     return Selector(kind, argument, choice=choice, column=where), _expect(tokens, at + 1, ")", SELECTORS[kind])
 
 
@@ -252,7 +259,7 @@ def _link(tokens: list[tuple[str, int]]) -> tuple[Selector, int]:
 def _expect(tokens: list[tuple[str, int]], at: int, wanted: str, usage: str) -> int:
     if at >= len(tokens) or tokens[at][0] != wanted:
         column = tokens[at][1] if at < len(tokens) else tokens[-1][1] + len(tokens[-1][0])
-        raise SelectorError(f"expected {wanted!r}; write {usage}", column)
+        raise SelectorError(f"expected {wanted!r}; write {usage}", column, code="unexpected_word")
     return at + 1
 
 
@@ -260,7 +267,7 @@ def _word(tokens: list[tuple[str, int]], at: int, usage: str) -> tuple[str, int]
     """The name that must stand here."""
     if at >= len(tokens) or tokens[at][0] in "(),+&":
         column = tokens[at][1] if at < len(tokens) else tokens[-1][1] + len(tokens[-1][0])
-        raise SelectorError(f"something is missing; write {usage}", column)
+        raise SelectorError(f"something is missing; write {usage}", column, code="incomplete")
     return tokens[at]
 
 
@@ -269,5 +276,5 @@ def _operand(tokens: list[tuple[str, int]], at: int, usage: str) -> int:
     if at >= len(tokens) or tokens[at][0] != "(":
         word, column = _word(tokens, at, usage)
         if word == WITHOUT:
-            raise SelectorError(f"something is missing; write {usage}", column)
+            raise SelectorError(f"something is missing; write {usage}", column, code="incomplete")
     return at

@@ -49,10 +49,12 @@ def resolve(text: str, cluster: Cluster) -> list[int]:
     """
     selector = parse(text)
     if selector.kind == LINK:
-        raise SelectorError("it has two sides: it is a target for faults of links, by itself", selector.column)
+        raise SelectorError(
+            "it has two sides: it is a target for faults of links, by itself", selector.column, code="two_sides"
+        )
     found = _resolve(selector, cluster)
     if not found:
-        raise NobodyFoundError(f"{text} means nobody right now", selector.column)
+        raise NobodyFoundError(f"{text} means nobody right now", selector.column, code="nobody")
     return found
 
 
@@ -118,7 +120,7 @@ def _rack(selector: Selector, cluster: Cluster) -> list[int]:
     found = [broker.id for broker in cluster.spec.brokers if broker.rack == selector.argument]
     if not found:
         racks = sorted({broker.rack for broker in cluster.spec.brokers if broker.rack})
-        raise SelectorError(f"no rack {selector.argument!r}; there are {racks}", selector.column)
+        raise SelectorError(f"no rack {selector.argument!r}; there are {racks}", selector.column, code="no_rack")
     return found
 
 
@@ -127,7 +129,9 @@ def _client(selector: Selector, cluster: Cluster) -> list[int]:
     if cluster.outside.is_open:
         clients[NAME] = OUTSIDE
     if selector.argument not in clients:
-        raise SelectorError(f"no client {selector.argument!r}; there are {list(clients)}", selector.column)
+        raise SelectorError(
+            f"no client {selector.argument!r}; there are {list(clients)}", selector.column, code="no_client"
+        )
     return [clients[selector.argument]]
 
 
@@ -150,7 +154,7 @@ def _of_control_plane(selector: Selector, cluster: Cluster) -> list[int]:
         return _one_of(int(argument), cluster.plane.controllers(), "controller", selector)
     servers = [node for node in cluster.plane.servers if node >= FIRST_ZOOKEEPER]
     if not servers:
-        raise SelectorError("there is no ZooKeeper in KRaft mode", selector.column)
+        raise SelectorError("there is no ZooKeeper in KRaft mode", selector.column, code="no_zookeeper")
     if kind == "zookeepers":
         return servers
     numbers = [node - FIRST_ZOOKEEPER + 1 for node in servers]
@@ -159,7 +163,9 @@ def _of_control_plane(selector: Selector, cluster: Cluster) -> list[int]:
 
 def _one_of(number: int, known: Sequence[int], what: str, selector: Selector) -> list[int]:
     if number not in known:
-        raise SelectorError(f"no {what} {number}; there are {list(known)}", selector.column)
+        raise SelectorError(
+            f"no {what} {number}; there are {list(known)}", selector.column, code=f"no_{what.lower().replace(' ', '_')}"
+        )
     return [number]
 
 
@@ -167,7 +173,7 @@ def _members(selector: Selector, cluster: Cluster) -> list[int]:
     group = selector.argument
     known = [spec.name for spec in cluster.spec.groups]
     if group not in known:
-        raise SelectorError(f"no group {group!r}; there are {known}", selector.column)
+        raise SelectorError(f"no group {group!r}; there are {known}", selector.column, code="no_group")
     consumers = cluster.consumers
     return [
         node for node, name in cluster.clients.names.items() if name in consumers and consumers[name].group == group
@@ -181,7 +187,9 @@ def _of_partition(selector: Selector, cluster: Cluster) -> list[int]:
     record = cluster.world.records.get(selector.argument)
     if record is None:
         known = ", ".join(cluster.world.records)
-        raise SelectorError(f"no partition {selector.argument!r}; there are {known}", selector.column)
+        raise SelectorError(
+            f"no partition {selector.argument!r}; there are {known}", selector.column, code="no_partition"
+        )
     followers = [broker for broker in record.assignment if broker != record.leader]
     if selector.kind == "leader":
         return [record.leader] if record.leader >= 0 else []
@@ -213,11 +221,11 @@ def _coordinator(selector: Selector, cluster: Cluster) -> list[int]:
     group = selector.argument
     known = list(dict.fromkeys([*(spec.name for spec in cluster.spec.groups), *cluster.outside.groups]))
     if group not in known:
-        raise SelectorError(f"no group {group!r}; there are {known}", selector.column)
+        raise SelectorError(f"no group {group!r}; there are {known}", selector.column, code="no_group")
     leader = _leader_of(OFFSETS, group, cluster)
     if leader is None:
         why = f"there is no topic {OFFSETS}, which needs offsets.topic.replication.factor brokers"
-        raise NobodyFoundError(f"group {group!r} has no coordinator: {why}", selector.column)
+        raise NobodyFoundError(f"group {group!r} has no coordinator: {why}", selector.column, code="no_coordinator")
     return [] if leader == NOBODY else [leader]
 
 
@@ -228,11 +236,15 @@ def _transaction_coordinator(selector: Selector, cluster: Cluster) -> list[int]:
     ids.update(cluster.outside.manners.transactional_ids)
     if not ids.get(name):
         known = [producer for producer, whose in ids.items() if whose]
-        raise SelectorError(f"no producer {name!r} with a transactional.id; there are {known}", selector.column)
+        raise SelectorError(
+            f"no producer {name!r} with a transactional.id; there are {known}",
+            selector.column,
+            code="no_transactional_producer",
+        )
     leader = _leader_of(TRANSACTIONS, ids[name], cluster)
     if leader is None:
         why = f"there is no topic {TRANSACTIONS}, which needs transaction.state.log.replication.factor brokers"
-        raise NobodyFoundError(f"producer {name!r} has no coordinator: {why}", selector.column)
+        raise NobodyFoundError(f"producer {name!r} has no coordinator: {why}", selector.column, code="no_coordinator")
     return [] if leader == NOBODY else [leader]
 
 
