@@ -59,7 +59,7 @@ class Guarded(Protocol):
 
 
 class GuardError(FaultError):
-    """A guard refused a fault."""
+    """A guard refused a fault; the code is the guard's name."""
 
 
 class Guards:
@@ -88,7 +88,7 @@ class Guards:
             return
         cluster = self._board.cluster
         cluster.emit(GuardActed(cluster.now_us, breach.guard, "refused", fault.name, target, breach.reason))
-        raise GuardError(f"refused by {breach.guard}: {breach.reason}")
+        raise GuardError(f"refused by {breach.guard}: {breach.reason}", code=breach.guard)
 
     def objection(self, fault: Fault, expected: Expectation) -> Breach | None:
         """Why a fault would be refused now, by what is expected of it; None when it would not."""

@@ -105,9 +105,15 @@ class FaultBoard:
         nodes = self.targets(action.target or fault.target)
         for node in nodes:
             if not fits(fault.accepts, node, self._cluster):
-                raise FaultError(f"{fault.title} is for {ACCEPTS[fault.accepts]}, {self._names((node,))} is none")
+                raise FaultError(
+                    f"{fault.title} is for {ACCEPTS[fault.accepts]}, {self._names((node,))} is none",
+                    code="wrong_kind_of_target",
+                )
         if len(nodes) < fault.at_least:
-            raise FaultError(f"{fault.title} takes {fault.at_least} nodes or more, found {self._names(nodes)}")
+            raise FaultError(
+                f"{fault.title} takes {fault.at_least} nodes or more, found {self._names(nodes)}",
+                code="too_few_targets",
+            )
         for_us = action.for_us if fault.lasting else -1
         aim = replace(fault.behaviour.aim(self, Aim(nodes, params)), for_us=for_us)
         fault.behaviour.check(self, aim)
@@ -129,7 +135,9 @@ class FaultBoard:
     def _refuse_mode(self, fault: Fault) -> None:
         mode = "kraft" if self._cluster.profile.kraft else "zookeeper"
         if fault.mode and fault.mode != mode:
-            raise FaultError(f"{fault.title} is for {fault.mode} mode, this cluster runs in {mode} mode")
+            raise FaultError(
+                f"{fault.title} is for {fault.mode} mode, this cluster runs in {mode} mode", code="wrong_mode"
+            )
 
     def _names(self, nodes: tuple[int, ...]) -> str:
         return ", ".join(self._cluster.name_of(node) for node in nodes)
@@ -146,9 +154,9 @@ class FaultBoard:
         try:
             found = self._meant[text] = tuple(resolve(text, self._cluster))
         except NobodyFoundError as nobody:
-            raise NobodyError(str(nobody)) from None
+            raise NobodyError(str(nobody), code=nobody.code) from None
         except SelectorError as error:
-            raise FaultError(f"target {text!r}: {error}") from None
+            raise FaultError(f"target {text!r}: {error}", code=error.code) from None
         return found
 
     def wake(self, injury: Injury, after_us: int) -> None:
@@ -226,12 +234,14 @@ class FaultBoard:
             numbers = list(self._active)
         elif name.isascii() and name.isdigit():
             if int(name) not in self._active:
-                raise FaultError(f"no active fault has number {name}")
+                raise FaultError(f"no active fault has number {name}", code="no_active_fault")
             numbers = [int(name)]
         elif name in CATALOGUE:
             numbers = [number for number, active in self._active.items() if active.fault == name]
         else:
-            raise FaultError(f"no fault {name!r}{nearest(name)}; heal takes all, a fault's name or its number")
+            raise FaultError(
+                f"no fault {name!r}{nearest(name)}; heal takes all, a fault's name or its number", code="no_fault"
+            )
         for number in numbers:
             if number in self._active:
                 self._heal(number)
@@ -361,5 +371,5 @@ class FaultBoard:
 def _known(name: str) -> Fault:
     fault = CATALOGUE.get(name)
     if fault is None:
-        raise FaultError(f"no fault {name!r}{nearest(name)}; there are {', '.join(CATALOGUE)}")
+        raise FaultError(f"no fault {name!r}{nearest(name)}; there are {', '.join(CATALOGUE)}", code="no_fault")
     return fault

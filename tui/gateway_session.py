@@ -119,19 +119,19 @@ class ServingBridge(SimBridge):
 
     def fork(self) -> str:
         """No branches: its clients would be in none. Raises :class:`FaultError`, as all that makes one."""
-        raise FaultError(WITH_THE_WALL)
+        raise FaultError(WITH_THE_WALL, code="wall_clock")
 
     def otherwise(self, name: str, settings: Mapping[str, str]) -> str:
         """As :meth:`fork`."""
-        raise FaultError(WITH_THE_WALL)
+        raise FaultError(WITH_THE_WALL, code="wall_clock")
 
     def undo(self) -> str:
         """As :meth:`fork`."""
-        raise FaultError(WITH_THE_WALL)
+        raise FaultError(WITH_THE_WALL, code="wall_clock")
 
     def redo(self) -> str:
         """As :meth:`fork`."""
-        raise FaultError(WITH_THE_WALL)
+        raise FaultError(WITH_THE_WALL, code="wall_clock")
 
     def compare(self, branch: Branch | None) -> None:
         """There is nothing to compare with."""

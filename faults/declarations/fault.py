@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Literal, Protocol
 
 from cluster_model.cluster import Cluster
+from cluster_model.util import CodedError
 
 # An action: a playbook step and a key press become the same plain value.
 
@@ -73,8 +74,8 @@ FAMILIES: Final[tuple[Family, ...]] = ("processes", "links", "disks", "control p
 """In the order in which sheets and tables show them."""
 
 
-class FaultError(Exception):
-    """A fault cannot be done to this target now; the message is a sentence for a person."""
+class FaultError(CodedError):
+    """A fault cannot be done to this target now; ``code`` names the reason, the message is a sentence for a person."""
 
 
 class NobodyError(FaultError):

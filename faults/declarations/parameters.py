@@ -30,16 +30,16 @@ def _filled(declared: Fault | Operation, action: Action, brokers: Collection[int
     for name in action.params:
         if declared.param(name) is None:
             known = ", ".join(param.name for param in declared.params) or "none"
-            raise FaultError(f"{declared.name} has no parameter {name!r}; it has {known}")
+            raise FaultError(f"{declared.name} has no parameter {name!r}; it has {known}", code="no_parameter")
     found: dict[str, Any] = {}
     for param in declared.params:
         value = frozen(action.params.get(param.name, param.default))
         if value is None:
-            raise FaultError(f"{declared.name} needs {param.name}: {param.doc}")
+            raise FaultError(f"{declared.name} needs {param.name}: {param.doc}", code="missing_parameter")
         if value != param.default or type(value) is not type(param.default):
             wrong = _wrong(param, value, brokers)
             if wrong:
-                raise FaultError(f"{declared.name}: {param.name} {wrong}, found {value!r}")
+                raise FaultError(f"{declared.name}: {param.name} {wrong}, found {value!r}", code="wrong_value")
         found[param.name] = value
     return found
 
@@ -67,7 +67,8 @@ def parameters_of(operation: Operation, action: Action, brokers: Collection[int]
     given = [param.name for param in operation.params if param.name in operation.one_of and _given(param, found)]
     if operation.one_of and len(given) != 1:
         raise FaultError(
-            f"{operation.name} needs one of {', '.join(operation.one_of)}, found {', '.join(given) or 'none'}"
+            f"{operation.name} needs one of {', '.join(operation.one_of)}, found {', '.join(given) or 'none'}",
+            code="choose_one",
         )
     return found
 

@@ -316,7 +316,7 @@ def links_of(stage: Stage, aim: Aim, fault: str, *, others_only: bool = False) -
             others = tuple(other for other in others if other not in aim.nodes)
     found = between(aim.nodes, others, str(aim.params.get("direction", "both")))
     if not found:
-        raise FaultError(f"{fault} needs two different ends, found only one")
+        raise FaultError(f"{fault} needs two different ends, found only one", code="one_end")
     return Aim(aim.nodes, aim.params, found)
 
 
@@ -336,13 +336,15 @@ def two_sided(fault: Fault, action: Action) -> Action:
     try:
         selector = parse(action.target) if action.target else None
     except SelectorError as error:
-        raise FaultError(f"target {action.target!r}: {error}") from None
+        raise FaultError(f"target {action.target!r}: {error}", code=error.code) from None
     if selector is None or selector.kind != LINK:
         return action
     if fault.param(OTHER_SIDE) is None:
-        raise FaultError(f"{fault.title} strikes nodes, not links: found {action.target!r}")
+        raise FaultError(f"{fault.title} strikes nodes, not links: found {action.target!r}", code="not_for_links")
     if action.params.get(OTHER_SIDE):
-        raise FaultError(f"{action.target!r} names both sides, so that {OTHER_SIDE} has nothing to say")
+        raise FaultError(
+            f"{action.target!r} names both sides, so that {OTHER_SIDE} has nothing to say", code="other_side_twice"
+        )
     one, other = map(str, selector.parts)
     return replace(action, target=one, params={**action.params, OTHER_SIDE: other})
 

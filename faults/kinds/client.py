@@ -56,7 +56,10 @@ class RejoinStorm(Behaviour):
         """Who has no coordinator cannot leave a group."""
         for node in aim.nodes:
             if stage.cluster.consumers[stage.cluster.name_of(node)].coordination is None:
-                raise FaultError(f"{stage.cluster.name_of(node)} is in no group: its partitions are given for good")
+                raise FaultError(
+                    f"{stage.cluster.name_of(node)} is in no group: its partitions are given for good",
+                    code="not_in_a_group",
+                )
 
     def apply(self, stage: Stage, injury: Injury) -> None:
         """The first goes at once."""
@@ -104,7 +107,7 @@ class DuplicateInstance(Behaviour):
         found = stage.targets(str(aim.params["of"]))
         if len(found) != 1 or not cluster.clients.instance_of(found[0]):
             told = ", ".join(cluster.name_of(node) for node in found)
-            raise FaultError(f"duplicate_instance needs one static member in of, found {told}")
+            raise FaultError(f"duplicate_instance needs one static member in of, found {told}", code="no_static_member")
         params: dict[str, Any] = dict(aim.params)
         params["of"] = f"client({cluster.name_of(found[0])})"
         return Aim(aim.nodes, params, aim.links)
@@ -116,9 +119,9 @@ class DuplicateInstance(Behaviour):
         for node in aim.nodes:
             name, other = cluster.name_of(node), cluster.name_of(of)
             if node == of:
-                raise FaultError(f"{name} has its own group.instance.id already")
+                raise FaultError(f"{name} has its own group.instance.id already", code="own_instance_id")
             if cluster.consumers[name].group != cluster.consumers[other].group:
-                raise FaultError(f"{name} and {other} are in different groups")
+                raise FaultError(f"{name} and {other} are in different groups", code="different_groups")
 
     def apply(self, stage: Stage, injury: Injury) -> None:
         """Start the target anew with the other's id."""
@@ -243,11 +246,11 @@ class LostAck(Lifted):
         """Somebody must wait for them."""
         partition = str(aim.params["partition"])
         if partition and partition not in stage.cluster.world.records:
-            raise FaultError(f"no partition {partition}")
+            raise FaultError(f"no partition {partition}", code="no_partition")
         for node in aim.nodes:
             name = stage.cluster.name_of(node)
             if stage.cluster.producers[name].acks == 0:
-                raise FaultError(f"{name} waits for no acknowledgements (acks=0)")
+                raise FaultError(f"{name} waits for no acknowledgements (acks=0)", code="no_acknowledgements")
 
     def apply(self, stage: Stage, injury: Injury) -> None:
         """The next ones, from now on."""
@@ -327,10 +330,13 @@ class FailingHandler(Behaviour):
             name = stage.cluster.clients.names[node]
             group = _group(stage.cluster, node)
             if then == DEAD_LETTER and not group.dead_letter:
-                raise FaultError(f"{name} has no dead-letter topic: {group.name} has no dead_letter")
+                raise FaultError(
+                    f"{name} has no dead-letter topic: {group.name} has no dead_letter", code="no_dead_letter_topic"
+                )
             if group.commit == "handed_off" and then not in (USUAL, SKIP):
                 raise FaultError(
-                    f"{name} hands records to another thread and does not wait for it: then takes {USUAL} or {SKIP}"
+                    f"{name} hands records to another thread and does not wait for it: then takes {USUAL} or {SKIP}",
+                    code="hands_records_off",
                 )
 
     def apply(self, stage: Stage, injury: Injury) -> None:
@@ -448,11 +454,16 @@ class HotKey(Lifted):
         for node in aim.nodes:
             name, keys = stage.cluster.name_of(node), _keys(stage.cluster, node)
             if not keys:
-                raise FaultError(f"the records of {name} have no keys")
+                raise FaultError(f"the records of {name} have no keys", code="no_keys")
             if not stage.cluster.producers[name].keyed:
-                raise FaultError(f"the records of {name} do not go by their keys: its partitioner decides otherwise")
+                raise FaultError(
+                    f"the records of {name} do not go by their keys: its partitioner decides otherwise",
+                    code="not_partitioned_by_key",
+                )
             if aim.params["key"] >= keys:
-                raise FaultError(f"{name} has key-0 to key-{keys - 1}, found key {aim.params['key']}")
+                raise FaultError(
+                    f"{name} has key-0 to key-{keys - 1}, found key {aim.params['key']}", code="no_such_key"
+                )
 
     def apply(self, stage: Stage, injury: Injury) -> None:
         """From the next record on."""
@@ -559,7 +570,9 @@ class SlowProcessing(Lifted):
     def check(self, stage: Stage, aim: Aim) -> None:
         """It must be slower than usual in one way or the other."""
         if not aim.params["extra"] and aim.params["factor"] <= 100 * PERCENT:
-            raise FaultError("slow_processing needs extra time or a factor above 100%, found neither")
+            raise FaultError(
+                "slow_processing needs extra time or a factor above 100%, found neither", code="no_slowdown"
+            )
 
     def apply(self, stage: Stage, injury: Injury) -> None:
         """Records of later polls take longer."""
@@ -711,9 +724,12 @@ class ZombieProducer(Behaviour):
         for node in aim.nodes:
             name = stage.cluster.name_of(node)
             if not isinstance(stage.cluster.producers[name], TransactionalProducer):
-                raise FaultError(f"{name} has no transactional.id: nothing tells a second process of it from another")
+                raise FaultError(
+                    f"{name} has no transactional.id: nothing tells a second process of it from another",
+                    code="no_transactional_id",
+                )
             if stage.cluster.clients.rivals.is_there(node):
-                raise FaultError(f"{name} has a second process already")
+                raise FaultError(f"{name} has a second process already", code="second_process_already")
 
     def apply(self, stage: Stage, injury: Injury) -> None:
         """Start it."""

@@ -45,7 +45,7 @@ class ClockSkew(Behaviour):
         """A clock that is neither off nor drifts is right."""
         del stage
         if not aim.params["by"] and not aim.params["drift"]:
-            raise FaultError("clock_skew needs by or drift, found neither")
+            raise FaultError("clock_skew needs by or drift, found neither", code="no_skew")
 
     def apply(self, stage: Stage, injury: Injury) -> None:
         """Set each machine's clock."""
@@ -168,7 +168,10 @@ CLOCK_FAULTS: Final = table(
 
 def _refuse_without_decider(cluster: Cluster) -> None:
     if leader_of_group(cluster) == NOBODY or spare(cluster, group_of(cluster)) < 0:
-        raise FaultError(f"{what_it_is(cluster)} has no leader with a majority now, so nobody can do it")
+        raise FaultError(
+            f"{what_it_is(cluster)} has no leader with a majority now, so nobody can do it",
+            code="no_leader_with_majority",
+        )
 
 
 class SessionExpiry(Behaviour):
@@ -179,7 +182,7 @@ class SessionExpiry(Behaviour):
         _refuse_without_decider(stage.cluster)
         for node in aim.nodes:
             if not stage.cluster.plane.is_live(node):
-                raise FaultError(f"{stage.cluster.name_of(node)} has no session that could expire")
+                raise FaultError(f"{stage.cluster.name_of(node)} has no session that could expire", code="no_session")
 
     def apply(self, stage: Stage, injury: Injury) -> None:
         """End each session."""
@@ -207,7 +210,9 @@ class ControllerFailover(Behaviour):
         """Only who has the office can lose it."""
         cluster = stage.cluster
         if aim.nodes != (cluster.plane.active(),):
-            raise FaultError(f"{names(cluster, aim.nodes)} is not the active controller alone")
+            raise FaultError(
+                f"{names(cluster, aim.nodes)} is not the active controller alone", code="not_the_active_controller"
+            )
         _refuse_without_decider(cluster)
 
     def apply(self, stage: Stage, injury: Injury) -> None:
@@ -280,7 +285,10 @@ class SlowFollower(Behaviour):
         partition = str(aim.params["partition"])
         for node in aim.nodes if partition else ():
             if partition not in _followed(stage.cluster, node, partition):
-                raise FaultError(f"{stage.cluster.name_of(node)} does not follow {partition}, so it fetches none of it")
+                raise FaultError(
+                    f"{stage.cluster.name_of(node)} does not follow {partition}, so it fetches none of it",
+                    code="not_a_follower",
+                )
 
     def apply(self, stage: Stage, injury: Injury) -> None:
         """Answers that come from here on are handled later."""
@@ -392,10 +400,13 @@ class QuorumLoss(Behaviour):
         able = [node for node in (group if brokers else aim.nodes) if node in group and runs(cluster, node)]
         needed = spare(cluster, group) + 1
         if needed <= 0:
-            raise FaultError(f"{what} has no majority already")
+            raise FaultError(f"{what} has no majority already", code="no_majority")
         if len(able) < needed:
             known = names(cluster, able) or "nobody"
-            raise FaultError(f"{needed} running members must go before {what} loses its majority, named is {known}")
+            raise FaultError(
+                f"{needed} running members must go before {what} loses its majority, named is {known}",
+                code="too_few_members",
+            )
         leader = leader_of_group(cluster)
         struck = [leader] if leader in able else []
         others = [node for node in able if node not in struck]
@@ -500,7 +511,10 @@ class StaleMetadata(Behaviour):
         cluster = stage.cluster
         brokers = [node for node in aim.nodes if node in cluster.brokers]
         if aim.params["what"] == CACHE and cluster.profile.kraft and brokers:
-            raise FaultError("what: cache is for ZooKeeper mode; a KRaft broker has cache and roles from one log")
+            raise FaultError(
+                "what: cache is for ZooKeeper mode; a KRaft broker has cache and roles from one log",
+                code="no_cache_in_kraft",
+            )
 
     def apply(self, stage: Stage, injury: Injury) -> None:
         """Hold them back from now on."""

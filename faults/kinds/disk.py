@@ -82,13 +82,17 @@ def _partition(cluster: Cluster, nodes: tuple[int, ...], params: Mapping[str, An
     named = str(params["partition"])
     if named:
         if named not in cluster.world.records:
-            raise FaultError(f"there is no partition {named}; there are {', '.join(cluster.world.records)}")
+            raise FaultError(
+                f"there is no partition {named}; there are {', '.join(cluster.world.records)}", code="no_partition"
+            )
         return named
     for partition in cluster.world.records:
         replicas = [cluster.brokers[node].replicas.get(partition) for node in nodes]
         if not partition.startswith("__") and all(each and each.log.leo > each.log.log_start for each in replicas):
             return partition
-    raise FaultError(f"{names(cluster, nodes)} has no record of any topic, so there is no batch to damage")
+    raise FaultError(
+        f"{names(cluster, nodes)} has no record of any topic, so there is no batch to damage", code="no_record"
+    )
 
 
 def _refuse_no_batch(cluster: Cluster, node: int, params: Mapping[str, Any]) -> None:
@@ -96,10 +100,10 @@ def _refuse_no_batch(cluster: Cluster, node: int, params: Mapping[str, Any]) -> 
     try:
         batch = cluster.harm.batch_at(node, partition, offset)
     except ModelError as error:
-        raise FaultError(f"{error}, so it has no batch to damage") from None
+        raise FaultError(f"{error}, so it has no batch to damage", code=error.code) from None
     if batch is None:
         where = "below its high watermark" if offset < 0 else f"at offset {offset}"
-        raise FaultError(f"{cluster.name_of(node)} has no record of {partition} {where}")
+        raise FaultError(f"{cluster.name_of(node)} has no record of {partition} {where}", code="no_record")
 
 
 class LostWriteback(Behaviour):

@@ -39,7 +39,9 @@ class ConnectionReset(Behaviour):
     def check(self, stage: Stage, aim: Aim) -> None:
         """Only what stands can break."""
         if not stage.cluster.wiring.connected(aim.links):
-            raise FaultError(f"{names(stage.cluster, aim.nodes)} has no connection that could be reset")
+            raise FaultError(
+                f"{names(stage.cluster, aim.nodes)} has no connection that could be reset", code="no_connection"
+            )
 
     def apply(self, stage: Stage, injury: Injury) -> None:
         """Break each."""

@@ -169,7 +169,7 @@ class Bridge(Cutting):
         among = stage.targets(asked) if asked else shuffled(stage, aim.nodes)[:1]
         if len(among) != 1 or among[0] not in aim.nodes:
             found = short_names(stage.cluster, among)
-            raise FaultError(f"bridge: the middle is one of the targets, found {found}")
+            raise FaultError(f"bridge: the middle is one of the targets, found {found}", code="middle_not_a_target")
         sides = halved(stage, [node for node in aim.nodes if node != among[0]])
         return _sided(stage, aim, *sides, {"bridge": short_names(stage.cluster, among)})
 

@@ -29,7 +29,7 @@ def refuse_down(cluster: Cluster, nodes: tuple[int, ...]) -> None:
     """Refuse with :class:`FaultError` where a process does not live any more."""
     for node in nodes:
         if cluster.state_of(node) not in _UP:
-            raise FaultError(f"{cluster.name_of(node)} is down already")
+            raise FaultError(f"{cluster.name_of(node)} is down already", code="down_already")
 
 
 class Ending(Behaviour):
@@ -83,9 +83,9 @@ class CleanShutdown(Ending):
         for node in aim.nodes:
             name = stage.cluster.name_of(node)
             if stage.cluster.state_of(node) is ProcessState.PAUSED:
-                raise FaultError(f"{name} is paused")
+                raise FaultError(f"{name} is paused", code="paused")
             if stage.cluster.lives.is_leaving(node):
-                raise FaultError(f"{name} is being closed already")
+                raise FaultError(f"{name} is being closed already", code="closing_already")
 
     def apply(self, stage: Stage, injury: Injury) -> None:
         """Ask each to end."""
@@ -112,7 +112,9 @@ class Restart(Behaviour):
         """Only what is down can be started."""
         for node in aim.nodes:
             if stage.cluster.is_up(node):
-                raise FaultError(f"{stage.cluster.name_of(node)} is not down, so it cannot be restarted")
+                raise FaultError(
+                    f"{stage.cluster.name_of(node)} is not down, so it cannot be restarted", code="not_down"
+                )
 
     def apply(self, stage: Stage, injury: Injury) -> None:
         """Start each."""
@@ -390,7 +392,10 @@ class PauseTrain(Behaviour):
         """Only what lives can be paused, and it must run between two pauses."""
         refuse_down(stage.cluster, aim.nodes)
         if aim.params["pause"] >= aim.params["every"]:
-            raise FaultError("pause_train: pause must be shorter than every, for the process runs in between")
+            raise FaultError(
+                "pause_train: pause must be shorter than every, for the process runs in between",
+                code="pause_not_shorter",
+            )
 
     def apply(self, stage: Stage, injury: Injury) -> None:
         """The first pause begins at once."""

@@ -99,7 +99,10 @@ class Procedure:
         Raises:
             FaultError: Kafka knows no way back.
         """
-        raise FaultError(f"{job.operation.title} cannot be cancelled: it was asked for, and Kafka knows no way back")
+        raise FaultError(
+            f"{job.operation.title} cannot be cancelled: it was asked for, and Kafka knows no way back",
+            code="no_way_back",
+        )
 
 
 def verdict(answer: Any) -> tuple[str, str]:
@@ -175,7 +178,7 @@ def changes(params: Mapping[str, Any]) -> tuple[AlterableConfig, ...]:
     set_ = tuple(AlterableConfig(key, plain(value), SET) for key, value in params["set"])
     reset = tuple(AlterableConfig(key, "", DELETE) for key in params["reset"])
     if not set_ and not reset:
-        raise FaultError("nothing to change: give set, reset or both")
+        raise FaultError("nothing to change: give set, reset or both", code="nothing_to_change")
     return (*set_, *reset)
 
 

@@ -22,9 +22,9 @@ class ShuttingDown(Procedure):
         """Only a process that runs hears of it."""
         broker = job.params["broker"]
         if not hands.cluster.is_up(broker):
-            raise FaultError(f"broker {broker} is down already")
+            raise FaultError(f"broker {broker} is down already", code="down_already")
         if hands.cluster.state_of(broker) is ProcessState.PAUSED:
-            raise FaultError(f"broker {broker} is paused: it would not hear of it")
+            raise FaultError(f"broker {broker} is paused: it would not hear of it", code="paused")
 
     def begin(self, hands: Hands, job: Job) -> None:
         """SIGTERM."""
@@ -56,7 +56,9 @@ class ShuttingDown(Procedure):
         """It stays down."""
         del hands
         if job.params["restart_after"] < 0:
-            raise FaultError(f"broker {job.params['broker']} has been told to stop, and nothing takes that back")
+            raise FaultError(
+                f"broker {job.params['broker']} has been told to stop, and nothing takes that back", code="no_way_back"
+            )
         job.cancelled = True
 
 

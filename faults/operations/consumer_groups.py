@@ -160,9 +160,13 @@ class Resetting(Looking):
         del hands
         given = [name for name in _SCOPES if job.params[name]]
         if strategy_of(job) is Strategy.FROM_FILE and given:
-            raise FaultError(f"reset_offsets: from_file names its partitions itself, found {given[0]} too")
+            raise FaultError(
+                f"reset_offsets: from_file names its partitions itself, found {given[0]} too", code="topics_beside_file"
+            )
         if strategy_of(job) is not Strategy.FROM_FILE and len(given) != 1:
-            raise FaultError(f"reset_offsets needs topics or all_topics, found {' and '.join(given) or 'neither'}")
+            raise FaultError(
+                f"reset_offsets needs topics or all_topics, found {' and '.join(given) or 'neither'}", code="choose_one"
+            )
 
     def begin(self, hands: Hands, job: Job) -> None:
         """Ask for its state."""

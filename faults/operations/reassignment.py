@@ -167,7 +167,10 @@ class Moving(Procedure):
     def cancel(self, hands: Hands, job: Job) -> None:
         """Take the move back, and what was throttled for it."""
         if job.stage not in ("describe", "throttle", "move", "moving"):
-            raise FaultError(f"{job.operation.title} #{job.id} is almost done: there is nothing left to take back")
+            raise FaultError(
+                f"{job.operation.title} #{job.id} is almost done: there is nothing left to take back",
+                code="almost_done",
+            )
         job.cancelled = True
 
     def _look(self, hands: Hands, job: Job, stage: str) -> None:
@@ -323,7 +326,7 @@ class Reassigning(Moving):
         """Only what makes sense."""
         del hands
         if bool(job.params["brokers"]) == job.params["cancel"]:
-            raise FaultError("reassign needs brokers to move to, or cancel, and not both")
+            raise FaultError("reassign needs brokers to move to, or cancel, and not both", code="choose_one")
 
     def plan(self, job: Job, known: MetadataResponse) -> Plan:
         """To the brokers, in their order."""

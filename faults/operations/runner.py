@@ -77,7 +77,9 @@ class Desk:
         operation = OPERATIONS.get(action.name)
         if operation is None:
             known = ", ".join(OPERATIONS)
-            raise FaultError(f"no operation {action.name!r}{nearest_operation(action.name)}; there are {known}")
+            raise FaultError(
+                f"no operation {action.name!r}{nearest_operation(action.name)}; there are {known}", code="no_operation"
+            )
         params = parameters_of(operation, action, self.cluster.brokers)
         chosen = self._chosen(str(params["operation"])) if operation.name == "cancel" else []
         cluster = self.cluster
@@ -106,7 +108,7 @@ class Desk:
             return list(self._jobs.values())
         found = [job for job in self._jobs.values() if text in (str(job.id), job.operation.name)]
         if not found:
-            raise FaultError(f"no operation {text} is under way")
+            raise FaultError(f"no operation {text} is under way", code="not_under_way")
         return found
 
     def _cancel(self, job: Job, chosen: list[Job]) -> None:

@@ -263,7 +263,9 @@ class ManualSession:
 
     def act(self, action: Action) -> str:
         """Refuse: in a manual playbook only its steps act. Raises :class:`FaultError`."""
-        raise FaultError(f"{action.name} needs time to pass; in manual stepping only the playbook's steps act")
+        raise FaultError(
+            f"{action.name} needs time to pass; in manual stepping only the playbook's steps act", code="needs_time"
+        )
 
     def finish(self) -> Result:
         """Take the steps that are left, close the books and seal the recording."""

@@ -260,14 +260,14 @@ class Session(Surface):
             FaultError: it was refused; the message says why.
         """
         if self.phase != "steps":
-            raise FaultError(f"the session is {self.phase}: nothing can be broken any more")
+            raise FaultError(f"the session is {self.phase}: nothing can be broken any more", code="steps_over")
         self._record_action(action.verb, action)
         done = perform(self.board, action, OPERATOR)
         self.cluster.emit(StepTaken(self.cluster.now_us, OPERATOR, action.target, words(action), done.error))
         self._after_act()
         self._collect()
         if done.error:
-            raise FaultError(done.error)
+            raise FaultError(done.error, code=done.code)
         return done.told(action)
 
     def hand_in(self, ingress: Ingress) -> int:
@@ -318,7 +318,7 @@ class Session(Surface):
         """
         step = self.next_step
         if self.phase != "steps" or step is None:
-            raise FaultError("no step of the playbook is left to be taken over from")
+            raise FaultError("no step of the playbook is left to be taken over from", code="no_step_left")
         self._record_action(TAKE_OVER, Action("heal", ""))
         self.reason = f"taken over by the operator before {step_of(step, self.playbook.steps)}"
         left = len(self.playbook.steps) - self.steps_taken

@@ -112,6 +112,8 @@ class Done(NamedTuple):
 
     error: str = ""
     """Why it was refused."""
+    code: str = ""
+    """The same as the code of a :class:`~faults.declarations.FaultError`."""
     number: int = 0
     """Of the operation that it began."""
     skipped: bool = False
@@ -133,7 +135,7 @@ def perform(board: FaultBoard, action: Action, by: str) -> Done:
             return Done(number=board.admin(action, by))
         board.heal(action.name)
     except FaultError as error:
-        return Done(str(error), guarded=isinstance(error, GuardError))
+        return Done(str(error), error.code, guarded=isinstance(error, GuardError))
     return Done()
 
 

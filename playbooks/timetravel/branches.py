@@ -93,7 +93,7 @@ class Otherwise:
             deed = self._left.pop(0)
             self.refused += not session.do_again(deed) and not deed.refused
         except RecordingError as error:
-            raise FaultError(str(error)) from None
+            raise FaultError(str(error), code="not_recorded") from None
         return False
 
 
@@ -111,7 +111,7 @@ LEAST_BUDGET: Final = 8 * 1024 * 1024
 
 
 class BranchError(FaultError):
-    """A branch that cannot be had; the message says why."""
+    """A branch that cannot be had; the message says why, and the code names it."""
 
 
 class Branch:
@@ -191,7 +191,7 @@ class Growing:
         try:
             return self._on(events)
         except RecordingError as error:
-            raise BranchError(str(error)) from None
+            raise BranchError(str(error), code="not_recorded") from None
 
     def _on(self, events: int) -> bool:
         session = self.branch.session
@@ -200,11 +200,16 @@ class Growing:
         if before < place.executed:
             session.advance(place.at_us, min(events, place.executed - before))
             if session.cluster.executed == before:
-                raise BranchError(f"branch {self.branch.letter}: the rerun ends before {place.at_us} us")
+                raise BranchError(
+                    f"branch {self.branch.letter}: the rerun ends before {place.at_us} us", code="rerun_ends_early"
+                )
             return False
         stand(self.branch.live, place)
         if place_of(self.branch.live) != place:
-            raise BranchError(f"branch {self.branch.letter}: the rerun never stands as it did at {place.at_us} us")
+            raise BranchError(
+                f"branch {self.branch.letter}: the rerun never stands as it did at {place.at_us} us",
+                code="rerun_differs",
+            )
         if not self._left:
             return True
         self._repeat(self._left.pop(0))
@@ -212,7 +217,7 @@ class Growing:
 
     def _repeat(self, deed: Deed) -> None:
         if not self.branch.session.do_again(deed) and not deed.refused:
-            raise BranchError(f"branch {self.branch.letter}: the rerun refuses {_told(deed)}")
+            raise BranchError(f"branch {self.branch.letter}: the rerun refuses {_told(deed)}", code="rerun_refuses")
 
 
 class Branches:
@@ -257,7 +262,7 @@ class Branches:
         last = max((number for number, deed in enumerate(deeds) if not deed.refused), default=-1)
         if last < 0:
             self._check()
-            raise BranchError("nothing to undo: nothing has been done by now")
+            raise BranchError("nothing to undo: nothing has been done by now", code="nothing_to_undo")
         place = deeds[last].place
         again = [each for each in self._all if each.undoes is here and each.untouched_at(place, last)]
         if again:
@@ -275,7 +280,9 @@ class Branches:
         """
         if self.current.undoes is None:
             self._check()
-            raise BranchError("nothing to do again: this branch was not made by undoing something")
+            raise BranchError(
+                "nothing to do again: this branch was not made by undoing something", code="nothing_to_redo"
+            )
         self.switch(self.current.undoes)
         return self.current
 
@@ -292,7 +299,7 @@ class Branches:
         try:
             playbook = playbook_with(old.live.playbook, settings)
         except (PlaybookError, SettingError) as error:
-            raise BranchError(f"{name}: {' '.join(str(error).split())}") from None
+            raise BranchError(f"{name}: {' '.join(str(error).split())}", code="wrong_settings") from None
         first = Place(old.session.timeline.first_us, 0, 0, "steps", -1)
         branch = self._begin(first, name, playbook)
         self.growing = Otherwise(branch, *old.so_far(), old.session.instant)
@@ -316,14 +323,18 @@ class Branches:
         try:
             session = _another(old.live, recorder, playbook, goes_on=recorded is not None)
         except (ModelError, RecordingError) as error:
-            raise BranchError(str(error)) from None
+            raise BranchError(str(error), code="not_started") from None
         return Branch(letter, LookingBack(session), old, place, began)
 
     def _check(self) -> None:
         if self.growing is not None:
-            raise BranchError(f"branch {self.growing.branch.letter} is on its way: one at a time")
+            raise BranchError(
+                f"branch {self.growing.branch.letter} is on its way: one at a time", code="branch_on_its_way"
+            )
         if len(self._all) > len(LETTERS):
-            raise BranchError(f"there are {len(self._all)} branches already, and no letter is left")
+            raise BranchError(
+                f"there are {len(self._all)} branches already, and no letter is left", code="no_letter_left"
+            )
 
     # -- going to them ----------------------------------------------------------------------------------------------
 

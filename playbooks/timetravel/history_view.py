@@ -69,12 +69,13 @@ class Reopened:
         if self.difference and instant.cluster.trace.count > sure:
             raise FaultError(
                 f"the rerun differs from the recording after the first {counted(sure, 'event')}, so this is another"
-                " session: branches leave it before that"
+                " session: branches leave it before that",
+                code="differs_from_recording",
             )
         if instant.phase != "steps":
             what = "settles" if instant.phase == "settling" else "has ended, and settled"
             since = f"{what} since {duration_text(instant.settles_us)}" if instant.settles_us >= 0 else "has ended"
-            raise FaultError(f"it {since}: branches leave it before that")
+            raise FaultError(f"it {since}: branches leave it before that", code="steps_over")
 
     def drain(self) -> list[Event]:
         """Trace events since the last call, in order."""
@@ -84,7 +85,7 @@ class Reopened:
 
     def act(self, action: Action) -> str:
         """Refuse. Raises :class:`FaultError`."""
-        raise FaultError(f"this is a recording: {action.name} cannot be done in it any more")
+        raise FaultError(f"this is a recording: {action.name} cannot be done in it any more", code="recording")
 
     def advance(self, until_us: int, max_events: int = 0) -> bool:
         """Run on, the operator's actions included, up to a virtual time or for so many kernel events.
@@ -238,15 +239,20 @@ class LookingBack:
     def act(self, action: Action) -> str:
         """Do what an operator asks, now. Raises :class:`FaultError`, always so in the past and in a recording."""
         if self._past is not None and self.recorded is None:
-            raise FaultError("this is the past, which stays as it was: begin a branch to act there")
+            raise FaultError("this is the past, which stays as it was: begin a branch to act there", code="past")
         return self._present.act(action)
 
     def take_over(self) -> str:
         """Drop what is left of the playbook's steps, now. Raises :class:`FaultError` as :meth:`act` does."""
         if self.recorded is not None:
-            raise FaultError("this is a recording, whose steps went as they went: begin a branch to take over there")
+            raise FaultError(
+                "this is a recording, whose steps went as they went: begin a branch to take over there",
+                code="recording",
+            )
         if self._past is not None:
-            raise FaultError("this is the past, where the steps went as they went: take over in the present")
+            raise FaultError(
+                "this is the past, where the steps went as they went: take over in the present", code="past"
+            )
         return self.timeline.take_over()
 
     def do_again(self, deed: Deed) -> bool:

@@ -592,7 +592,7 @@ class SimBridge(Branching):
             FaultError: nothing can be changed in what is looked at.
         """
         if self.session.stays_as_it_is:
-            raise FaultError("only the present of a live session can be changed")
+            raise FaultError("only the present of a live session can be changed", code="not_the_present")
         self.queued = (*self.queued, action)
 
     def _fire(self) -> None:
