@@ -18,6 +18,7 @@ from cluster_model.protocol.admin_messages import (
     ReassignablePartition,
 )
 from cluster_model.protocol.messages import MetadataResponse, PartitionState
+from cluster_model.util import CodedError
 from faults.declarations.fault import FaultError
 from faults.declarations.operation import POLL_US
 from faults.operations.base import Hands, Job, Procedure, altered, joined, verdict
@@ -29,11 +30,11 @@ Plan = dict[str, tuple[int, ...]]
 """Partition → the replicas that it is to have."""
 
 
-class PlanError(Exception):
-    """There is no such plan; ``error`` is what Kafka would answer to one."""
+class PlanError(CodedError):
+    """There is no such plan; ``error`` is what Kafka would answer to one, ``code`` names the reason."""
 
-    def __init__(self, error: str, message: str) -> None:
-        super().__init__(message)
+    def __init__(self, error: str, message: str, *, code: str) -> None:
+        super().__init__(message, code=code)
         self.error = error
 
 
@@ -45,7 +46,7 @@ def states_of(known: MetadataResponse, topic: str) -> list[PartitionState]:
     """
     found = [state for state in known.partitions if state.partition.rpartition("-")[0] == topic]
     if not found:
-        raise PlanError("UNKNOWN_TOPIC_OR_PARTITION", f"there is no topic {topic}")
+        raise PlanError("UNKNOWN_TOPIC_OR_PARTITION", f"there is no topic {topic}", code="no_topic")
     return sorted(found, key=lambda state: int(state.partition.rpartition("-")[2]))
 
 
@@ -58,7 +59,7 @@ def state_of(known: MetadataResponse, partition: str) -> PartitionState:
     for state in known.partitions:
         if state.partition == partition:
             return state
-    raise PlanError("UNKNOWN_TOPIC_OR_PARTITION", f"there is no partition {partition}")
+    raise PlanError("UNKNOWN_TOPIC_OR_PARTITION", f"there is no partition {partition}", code="no_partition")
 
 
 def settled(state: PartitionState) -> tuple[int, ...]:
@@ -77,7 +78,7 @@ def spread(states: Sequence[PartitionState], brokers: Sequence[int]) -> Plan:
         wanted = len(settled(state))
         if wanted > len(brokers):
             message = f"{state.partition} has {wanted} replicas, and only {len(brokers)} brokers are given"
-            raise PlanError("INVALID_REPLICA_ASSIGNMENT", message)
+            raise PlanError("INVALID_REPLICA_ASSIGNMENT", message, code="fewer_brokers_than_replicas")
         plan[state.partition] = tuple(brokers[(number + step) % len(brokers)] for step in range(wanted))
     return plan
 
@@ -140,7 +141,7 @@ def _least(held: Mapping[int, int], brokers: Iterable[int], taken: Collection[in
     fit = [broker for broker in sorted(brokers) if broker not in taken]
     if not fit:
         message = f"no live broker is left for another replica of {state.partition}"
-        raise PlanError("INVALID_REPLICATION_FACTOR", message)
+        raise PlanError("INVALID_REPLICATION_FACTOR", message, code="no_broker_left")
     return min(fit, key=lambda broker: held[broker])
 
 
@@ -153,7 +154,11 @@ class Moving(Procedure):
 
     def plan(self, job: Job, known: MetadataResponse) -> Plan:
         """Where everything is to go. A :class:`PlanError` ends the operation."""
-        raise PlanError("INVALID_REQUEST", f"{job.operation.name} moves nothing among {len(known.brokers)} brokers")
+        raise PlanError(
+            "INVALID_REQUEST",
+            f"{job.operation.name} moves nothing among {len(known.brokers)} brokers",
+            code="moves_nothing",
+        )
 
     def moved(self, hands: Hands, job: Job) -> None:
         """It is done, or was taken back, and the throttle is off."""
@@ -349,7 +354,7 @@ class Reassigning(Moving):
         partition = job.params["partition"]
         try:
             if not known.brokers:
-                raise PlanError("REQUEST_TIMED_OUT", "no broker told its metadata in time")
+                raise PlanError("REQUEST_TIMED_OUT", "no broker told its metadata in time", code="no_metadata")
             names = [partition] if partition else [each.partition for each in states_of(known, job.params["topic"])]
         except PlanError as wrong:
             hands.end(job, wrong.error, str(wrong))
