@@ -4,6 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from cluster_model.cluster import Cluster
 from cluster_model.protocol.events import (
@@ -143,7 +144,7 @@ def test_a_timestamp_too_far_from_the_leaders_clock_is_refused(
     board = board_of(cluster)
     action = Action("inject", "clock_skew", who, {"direction": direction})
     told = board.expect(action)
-    assert ("refused with INVALID_TIMESTAMP" in told.sentence) == refused
+    assert ("INVALID_TIMESTAMP" in told.sentence) == refused
     assert ("p" in told.clients) == (refused or who == "client(p)")
     board.inject(action)
     cluster.run(8 * SECOND)
@@ -162,12 +163,12 @@ BY_DAY = {"retention.ms": DAY // MS, "segment.bytes": 2_000}
 
 
 @pytest.mark.parametrize("kafka", ["0.11", "2.4", "2.8", "3.9", "4.0"])
-def test_a_clock_that_is_ahead_deletes_what_is_young(kafka: str) -> None:
+def test_a_clock_that_is_ahead_deletes_what_is_young(kafka: str, snapshot: SnapshotAssertion) -> None:
     cluster = small(kafka, BY_DAY)
     cluster.run(20 * SECOND)
     board = board_of(cluster)
     action = Action("inject", "clock_skew", "leader(t-0)", {"by": DAY - 12 * SECOND})
-    assert "its next look at retention.ms deletes segments of t-0" in board.expect(action).sentence
+    assert board.expect(action).sentence == snapshot
     board.inject(action)
     cluster.run(22 * SECOND)
     assert {event.by for event in of(cluster, LogStartMoved, broker=1)} == {"retention.ms"}
@@ -437,9 +438,13 @@ def test_clocks_go_back_with_their_cluster(kafka: str) -> None:
     assert (other.digest(), [batch.timestamp_us for batch in batches(other)]) == first
 
 
-def test_a_clock_that_is_right_is_no_fault() -> None:
+def test_a_clock_that_is_right_is_no_fault(snapshot: SnapshotAssertion) -> None:
     board = board_of(small("3.9"))
-    with pytest.raises(FaultError, match=r"^clock_skew needs by or drift, found neither$"):
+    with pytest.raises(FaultError) as caught:
         inject(board, "clock_skew", "broker(1)", by=0)
-    with pytest.raises(FaultError, match="clock skew is for brokers, producers and consumers"):
+    assert caught.value.code == "no_skew"
+    assert str(caught.value) == snapshot
+    with pytest.raises(FaultError) as caught:
         inject(board, "clock_skew", "controller")
+    assert caught.value.code == "wrong_kind_of_target"
+    assert str(caught.value) == snapshot

@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from cluster_model.cluster import Cluster
 from cluster_model.kernel.process import ProcessState
@@ -36,20 +37,24 @@ def refusal(board: FaultBoard, fault: str, target: str, for_us: int = -1, **para
         inject(board, fault, target, for_us, **params)
     (event,) = board.cluster.drain()
     assert isinstance(event, GuardActed)
-    assert str(refused.value) == f"refused by {event.rule}: {event.cause}"
+    assert refused.value.code == event.rule
+    assert event.rule in str(refused.value)
+    assert event.cause in str(refused.value)
     assert (event.detail, event.fault, board.active()) == ("refused", fault, active)
     assert board.cluster.digest() != before
     return event
 
 
 @pytest.mark.parametrize(("kafka", "mode"), [("3.9", "kraft"), ("2.8", "zookeeper")])
-def test_no_more_brokers_go_down_than_may(kafka: str, mode: str) -> None:
+def test_no_more_brokers_go_down_than_may(kafka: str, mode: str, snapshot: SnapshotAssertion) -> None:
     board = guarded(kafka=kafka, mode=mode, max_brokers_down=1)
     inject(board, "crash", "broker(1)")
+    causes = set()
     for fault in ("crash", "gc_pause", "partition", "power_loss"):
         event = refusal(board, fault, "broker(2)")
         assert (event.rule, event.target) == ("max_brokers_down", "broker 2")
-        assert event.cause == "2 brokers down (broker 1, broker 2), allowed is 1"
+        causes.add(event.cause)
+    assert causes == snapshot
     inject(board, "lag", "broker(2)")
     inject(board, "crash", "client(checkout)")
     board.heal("crash")
@@ -90,25 +95,28 @@ def test_losing_the_quorum_takes_no_last_replica_unless_controllers_are_brokers(
     assert len(board.active()) == 1
 
 
-def test_a_limit_of_none_refuses_the_first() -> None:
+def test_a_limit_of_none_refuses_the_first(snapshot: SnapshotAssertion) -> None:
     board = guarded(max_brokers_down=0)
-    assert refusal(board, "crash", "broker(5)").cause == "1 broker down (broker 5), allowed is none"
+    event = refusal(board, "crash", "broker(5)")
+    assert event.rule == "max_brokers_down"
+    assert event.cause == snapshot
 
 
-def test_several_at_once_are_counted_together() -> None:
+def test_several_at_once_are_counted_together(snapshot: SnapshotAssertion) -> None:
     board = guarded(max_brokers_down=2)
-    assert "3 brokers down" in refusal(board, "crash", "broker(1) + broker(2) + broker(3)").cause
+    assert refusal(board, "crash", "broker(1) + broker(2) + broker(3)").cause == snapshot
     inject(board, "crash", "broker(1) + broker(2)")
 
 
 @pytest.mark.parametrize("fault", ["crash", "gc_pause", "power_loss", "partition"])
-def test_the_last_in_sync_replica_stays(fault: str) -> None:
+def test_the_last_in_sync_replica_stays(fault: str, snapshot: SnapshotAssertion) -> None:
     board = guarded(keep_last_in_sync=True)
     inject(board, "crash", "broker(2) + broker(3)")
     board.cluster.run(12 * SECOND)
     assert board.cluster.query.isr("orders-0") == [1]
     event = refusal(board, fault, "leader(orders-0)")
-    assert (event.rule, event.cause) == ("keep_last_in_sync", "the last in-sync replica of orders-0")
+    assert event.rule == "keep_last_in_sync"
+    assert event.cause == snapshot
     inject(board, fault, "broker(5)")
 
 
@@ -123,12 +131,13 @@ def test_those_in_sync_that_are_down_already_do_not_count() -> None:
     inject(board, "crash", "broker(1)")
 
 
-def test_no_more_faults_are_active_than_may() -> None:
+def test_no_more_faults_are_active_than_may(snapshot: SnapshotAssertion) -> None:
     board = guarded(max_faults=2)
     inject(board, "lag", "broker(1)", SECOND)
     inject(board, "lag", "broker(2)")
     event = refusal(board, "lag", "broker(3)")
-    assert (event.rule, event.cause) == ("max_faults", "3 faults at once, allowed are 2")
+    assert event.rule == "max_faults"
+    assert event.cause == snapshot
     board.cluster.run(3 * SECOND)
     inject(board, "crash", "broker(3)")
     inject(board, "restart", "broker(3)")
@@ -141,17 +150,19 @@ def test_a_refusal_takes_random_draws_back() -> None:
     assert board.cluster.stream(TARGETS).position == before
 
 
-def test_what_cannot_be_done_is_no_guards_business() -> None:
+def test_what_cannot_be_done_is_no_guards_business(snapshot: SnapshotAssertion) -> None:
     board = guarded(max_brokers_down=0)
-    with pytest.raises(FaultError, match="no broker 9"):
+    with pytest.raises(FaultError) as caught:
         inject(board, "crash", "broker(9)")
+    assert caught.value.code == "no_broker"
+    assert str(caught.value) == snapshot
     assert acted(board.cluster) == []
 
 
 # -- healing ----------------------------------------------------------------------------------------------------------
 
 
-def test_a_limit_that_is_crossed_heals_everything() -> None:
+def test_a_limit_that_is_crossed_heals_everything(snapshot: SnapshotAssertion) -> None:
     board = guarded(max_brokers_down=1, on_breach=HEAL)
     guards, cluster = board.guards, board.cluster
     assert guards is not None
@@ -166,7 +177,7 @@ def test_a_limit_that_is_crossed_heals_everything() -> None:
     told = next(event for event in events if isinstance(event, GuardActed))
     assert (told.rule, told.detail, told.fault) == ("max_brokers_down", "healed", "lag, crash, gc_pause")
     assert told.target == "broker 3, broker 1, broker 2"
-    assert told.cause == "2 brokers down (broker 1, broker 2), allowed is 1"
+    assert told.cause == snapshot
     assert len([event for event in events if isinstance(event, FaultHealed)]) == 3
     assert board.active() == ()
     assert cluster.state_of(1) is cluster.state_of(2) is ProcessState.RUNNING
@@ -201,7 +212,7 @@ def test_with_on_breach_heal_nothing_is_refused() -> None:
     assert acted(board.cluster) == []
 
 
-def test_chaos_ends_for_good() -> None:
+def test_chaos_ends_for_good(snapshot: SnapshotAssertion) -> None:
     enough = [False]
     board = guarded(stop=lambda: enough[0], max_faults=5)
     guards, cluster = board.guards, board.cluster
@@ -215,9 +226,10 @@ def test_chaos_ends_for_good() -> None:
     assert (told.rule, told.detail, told.cause) == ("stop_when", "stopped", "enough holds")
     assert (board.active(), guards.stopped) == ((), True)
     enough[0] = False
-    for fault in ("lag", "restart", "crash"):
-        event = refusal(board, fault, "broker(2)") if fault != "restart" else None
-        assert event is None or event.cause == "chaos has ended: enough held at 1 s"
+    for fault in ("lag", "crash"):
+        event = refusal(board, fault, "broker(2)")
+        assert event.rule == "stop_when"
+        assert event.cause == snapshot
     saved = board.save()
     again = guarded(stop=lambda: False)
     again.load(saved)

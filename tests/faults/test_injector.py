@@ -4,6 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from cluster_model.cluster import Cluster
 from cluster_model.kernel.process import ProcessState
@@ -343,69 +344,79 @@ def test_healing_what_is_not_there_heals_nothing(cluster: Cluster, board: FaultB
 
 
 @pytest.mark.parametrize(
-    ("name", "message"),
+    ("name", "code"),
     [
-        ("99", "no active fault has number 99"),
-        ("crsh", "no fault 'crsh'; did you mean crash?; heal takes all, a fault's name or its number"),
-        ("²", "no fault '²'"),
-        ("-1", "no fault '-1'"),
-        ("", "no fault ''"),
+        ("99", "no_active_fault"),
+        ("crsh", "no_fault"),
+        ("²", "no_fault"),
+        ("-1", "no_fault"),
+        ("", "no_fault"),
     ],
 )
-def test_healing_something_unknown_is_refused(board: FaultBoard, name: str, message: str) -> None:
+def test_healing_something_unknown_is_refused(
+    board: FaultBoard, name: str, code: str, snapshot: SnapshotAssertion
+) -> None:
     with pytest.raises(FaultError) as caught:
         board.heal(name)
-    assert message in str(caught.value)
+    assert caught.value.code == code
+    assert str(caught.value) == snapshot
 
 
 # --- refusals -------------------------------------------------------------------------------------------------------
 
 REFUSALS = [
-    pytest.param("crsh", "broker(1)", {}, "no fault 'crsh'; did you mean crash?; there are crash", id="unknown fault"),
-    pytest.param("crash", "broker(9)", {}, "target 'broker(9)': no broker 9", id="unknown broker"),
-    pytest.param("crash", "leader(", {}, "target 'leader(': something is missing", id="no selector"),
-    pytest.param("crash", "", {}, "target '': empty", id="no target"),
-    pytest.param("crash", "client(admin)", {}, "crash is for brokers, nodes of the control plane, prod", id="client"),
-    pytest.param("power_loss", "client(admin)", {}, "power loss is for brokers, nodes of the control p", id="power"),
-    pytest.param("restart", "broker(1)", {}, "broker 1 is not down", id="restart of running"),
-    pytest.param("restart", "broker(4)", {}, "broker 4 is not down", id="restart of paused"),
-    pytest.param("crash", "broker(5)", {}, "broker 5 is down already", id="crash of crashed"),
-    pytest.param("power_loss", "broker(5)", {}, "broker 5 is down already", id="power loss of crashed"),
-    pytest.param("gc_pause", "broker(5)", {}, "broker 5 is down already", id="pause of crashed"),
-    pytest.param("crash", "all", {}, "broker 5 is down already", id="one of several"),
-    pytest.param("crash", "broker(1)", {"keep": 1}, "crash has no parameter 'keep'; it has torn", id="of another"),
-    pytest.param("crash", "broker(1)", {"torn": 1}, "torn takes true or false, found 1", id="number for a truth"),
-    pytest.param(
-        "restart", "broker(1)", {"keep": 1}, "restart has no parameter 'keep'; it has none", id="no parameters"
-    ),
-    pytest.param("lag", "broker(1)", {"latncy": 1}, "lag has no parameter 'latncy'; it has latency", id="misspelt"),
-    pytest.param("lag", "broker(1)", {"latency": 0}, "lag: latency takes 1 to 3600000000, found 0", id="too little"),
-    pytest.param("lag", "broker(1)", {"latency": "1s"}, "lag: latency takes 1 to", id="text for a duration"),
-    pytest.param("lag", "broker(1)", {"jitter": True}, "lag: jitter takes 0 to", id="truth for a duration"),
-    pytest.param("lag", "broker(1)", {"direction": "up"}, "direction takes both, out, in, found 'up'", id="choice"),
-    pytest.param("lag", "broker(1)", {"to": "broker(1)"}, "lag needs two different ends", id="lag to itself"),
-    pytest.param("partition", "broker(1)", {"to": "broker(1)"}, "two different ends", id="cut from itself"),
-    pytest.param("lag", "broker(1)", {"to": "rack(z)"}, "target 'rack(z)': no rack 'z'", id="lag to nobody"),
-    pytest.param("power_loss", "broker(1)", {"keep": -2}, "keep takes -1 to", id="keep below everything"),
+    pytest.param("crsh", "broker(1)", {}, "no_fault", id="unknown fault"),
+    pytest.param("crash", "broker(9)", {}, "no_broker", id="unknown broker"),
+    pytest.param("crash", "leader(", {}, "incomplete", id="no selector"),
+    pytest.param("crash", "", {}, "empty", id="no target"),
+    pytest.param("crash", "client(admin)", {}, "wrong_kind_of_target", id="client"),
+    pytest.param("power_loss", "client(admin)", {}, "wrong_kind_of_target", id="power"),
+    pytest.param("restart", "broker(1)", {}, "not_down", id="restart of running"),
+    pytest.param("restart", "broker(4)", {}, "not_down", id="restart of paused"),
+    pytest.param("crash", "broker(5)", {}, "down_already", id="crash of crashed"),
+    pytest.param("power_loss", "broker(5)", {}, "down_already", id="power loss of crashed"),
+    pytest.param("gc_pause", "broker(5)", {}, "down_already", id="pause of crashed"),
+    pytest.param("crash", "all", {}, "down_already", id="one of several"),
+    pytest.param("crash", "broker(1)", {"keep": 1}, "no_parameter", id="of another"),
+    pytest.param("crash", "broker(1)", {"torn": 1}, "wrong_value", id="number for a truth"),
+    pytest.param("restart", "broker(1)", {"keep": 1}, "no_parameter", id="no parameters"),
+    pytest.param("lag", "broker(1)", {"latncy": 1}, "no_parameter", id="misspelt"),
+    pytest.param("lag", "broker(1)", {"latency": 0}, "wrong_value", id="too little"),
+    pytest.param("lag", "broker(1)", {"latency": "1s"}, "wrong_value", id="text for a duration"),
+    pytest.param("lag", "broker(1)", {"jitter": True}, "wrong_value", id="truth for a duration"),
+    pytest.param("lag", "broker(1)", {"direction": "up"}, "wrong_value", id="choice"),
+    pytest.param("lag", "broker(1)", {"to": "broker(1)"}, "one_end", id="lag to itself"),
+    pytest.param("partition", "broker(1)", {"to": "broker(1)"}, "one_end", id="cut from itself"),
+    pytest.param("lag", "broker(1)", {"to": "rack(z)"}, "no_rack", id="lag to nobody"),
+    pytest.param("power_loss", "broker(1)", {"keep": -2}, "wrong_value", id="keep below everything"),
 ]
 
 
-def test_a_partition_needs_somebody_on_the_other_side() -> None:
+def test_a_partition_needs_somebody_on_the_other_side(snapshot: SnapshotAssertion) -> None:
     cluster = Cluster.build(replace(busy_cluster().spec, controllers=1), 0)
-    with pytest.raises(FaultError, match="two different ends"):
+    with pytest.raises(FaultError) as caught:
         inject(board_of(cluster), "partition", "brokers + clients + client(admin) + controller", SECOND)
+    assert caught.value.code == "one_end"
+    assert str(caught.value) == snapshot
 
 
-@pytest.mark.parametrize(("name", "target", "params", "message"), REFUSALS)
+@pytest.mark.parametrize(("name", "target", "params", "code"), REFUSALS)
 def test_the_impossible_is_refused_and_nothing_has_changed(
-    cluster: Cluster, board: FaultBoard, name: str, target: str, params: dict[str, Any], message: str
+    cluster: Cluster,
+    board: FaultBoard,
+    name: str,
+    target: str,
+    params: dict[str, Any],
+    code: str,
+    snapshot: SnapshotAssertion,
 ) -> None:
     inject(board, "crash", "broker(5)")
     inject(board, "gc_pause", "broker(4)")
     before = cluster.digest(), board.active(), cluster.next_event_us(), board.save()
     with pytest.raises(FaultError) as caught:
         inject(board, name, target, SECOND, **params)
-    assert message in str(caught.value)
+    assert caught.value.code == code
+    assert str(caught.value) == snapshot
     assert (cluster.digest(), board.active(), cluster.next_event_us(), board.save()) == before
     untouched = busy_cluster()
     untouched.run(SECOND)
@@ -417,13 +428,19 @@ def test_the_impossible_is_refused_and_nothing_has_changed(
     assert cluster.digest() == untouched.digest()
 
 
-def test_a_refusal_takes_its_random_draws_back(cluster: Cluster, board: FaultBoard) -> None:
+def test_a_refusal_takes_its_random_draws_back(
+    cluster: Cluster, board: FaultBoard, snapshot: SnapshotAssertion
+) -> None:
     inject(board, "crash", "broker(5)")
     position = cluster.stream("targets").position
-    with pytest.raises(FaultError, match="is not down"):
+    with pytest.raises(FaultError) as caught:
         inject(board, "restart", "random(2, isr(orders-0))")
-    with pytest.raises(FaultError, match="two different ends"):
+    assert caught.value.code == "not_down"
+    assert str(caught.value) == snapshot
+    with pytest.raises(FaultError) as caught:
         inject(board, "lag", "broker(1)", to="random(broker(1))")
+    assert caught.value.code == "one_end"
+    assert str(caught.value) == snapshot
     assert cluster.stream("targets").position == position
     inject(board, "gc_pause", "random(isr(orders-0))")
     assert cluster.stream("targets").position == position + 1
@@ -465,22 +482,22 @@ def test_active_faults_say_what_they_are(cluster: Cluster, board: FaultBoard) ->
 
 
 @pytest.mark.parametrize(
-    ("fault", "node", "line"),
+    ("fault", "node"),
     [
-        ("restart", 1, "broker 1 is up: nothing to restart"),
-        ("restart", 5, "broker 5 recovers, registers, catches up"),
-        ("crash", 5, "broker 5 is down already"),
-        ("lag", 1, "broker 1 leads 1 partition; acks=all waits for it while it is in an ISR"),
-        ("partition", 1, "broker 1 leads 1 partition; new leaders after its session of 3 s"),
-        ("partition", 2_000, "checkout hears and is heard by nobody; records wait until delivery.timeout.ms"),
-        ("crash", 1, "broker 1 leads 1 partition; new leaders after its session of 3 s"),
+        ("restart", 1),
+        ("restart", 5),
+        ("crash", 5),
+        ("lag", 1),
+        ("partition", 1),
+        ("partition", 2_000),
+        ("crash", 1),
     ],
 )
 def test_what_is_expected_of_a_fault_is_one_line_from_the_state_of_things(
-    cluster: Cluster, board: FaultBoard, fault: str, node: int, line: str
+    cluster: Cluster, board: FaultBoard, fault: str, node: int, snapshot: SnapshotAssertion
 ) -> None:
     inject(board, "crash", "broker(5)")
-    assert board.expectation(fault, node) == line
+    assert board.expectation(fault, node) == snapshot
 
 
 def test_a_key_that_cannot_mean_the_node_strikes_what_the_fault_is_for(cluster: Cluster, board: FaultBoard) -> None:
@@ -497,10 +514,12 @@ def test_a_key_that_cannot_mean_the_node_strikes_what_the_fault_is_for(cluster: 
     }  # fmt: skip
 
 
-def test_an_expectation_warns_of_min_insync_replicas(cluster: Cluster, board: FaultBoard) -> None:
+def test_an_expectation_warns_of_min_insync_replicas(
+    cluster: Cluster, board: FaultBoard, snapshot: SnapshotAssertion
+) -> None:
     inject(board, "crash", "broker(3)")
     cluster.run(8 * SECOND)
-    assert board.expectation("crash", 2).endswith("; without it 2 would be under min.insync.replicas")
+    assert board.expectation("crash", 2) == snapshot
 
 
 def test_every_fault_has_an_expectation_for_every_node(cluster: Cluster, board: FaultBoard) -> None:

@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from cluster_model.client_factory import LETTERS
 from cluster_model.cluster import Cluster
@@ -226,32 +227,40 @@ def test_a_storm_breaks_connections_at_its_pace_until_it_is_healed() -> None:
     assert len(set(refused)) >= 5
 
 
-def test_only_what_stands_can_be_reset() -> None:
+def test_only_what_stands_can_be_reset(snapshot: SnapshotAssertion) -> None:
     cluster = busy_cluster()
     board = board_of(cluster)
-    with pytest.raises(FaultError, match=r"^admin has no connection that could be reset$"):
+    with pytest.raises(FaultError) as caught:
         inject(board, "connection_reset", "client(admin)")
-    with pytest.raises(FaultError, match="needs two different ends"):
+    assert caught.value.code == "no_connection"
+    assert str(caught.value) == snapshot
+    with pytest.raises(FaultError) as caught:
         inject(board, "connection_reset", "broker(1)", to="broker(1)")
+    assert caught.value.code == "one_end"
+    assert str(caught.value) == snapshot
 
 
 @pytest.mark.parametrize(
-    ("fault", "params", "says"),
+    ("fault", "params", "code"),
     [
-        ("loss", {"percent": 0}, "loss: percent takes 1 to 1000000, found 0"),
-        ("loss", {"percent": 100 * PERCENT + 1}, "percent takes 1 to 1000000"),
-        ("bandwidth", {"rate": 0}, "bandwidth: rate takes 1 to"),
-        ("bandwidth", {"shared": 1}, "bandwidth: shared takes true or false, found 1"),
-        ("slow_responses", {"delay": 0}, "slow_responses: delay takes 1 to"),
-        ("slow_close", {"direction": "up"}, "direction takes both, out, in, found 'up'"),
-        ("reset_storm", {"every": 5 * MS}, "reset_storm: every takes 10000 to"),
-        ("connection_reset", {"direction": "out"}, "connection_reset has no parameter 'direction'"),
+        ("loss", {"percent": 0}, "wrong_value"),
+        ("loss", {"percent": 100 * PERCENT + 1}, "wrong_value"),
+        ("bandwidth", {"rate": 0}, "wrong_value"),
+        ("bandwidth", {"shared": 1}, "wrong_value"),
+        ("slow_responses", {"delay": 0}, "wrong_value"),
+        ("slow_close", {"direction": "up"}, "wrong_value"),
+        ("reset_storm", {"every": 5 * MS}, "wrong_value"),
+        ("connection_reset", {"direction": "out"}, "no_parameter"),
     ],
 )
-def test_what_makes_no_sense_is_refused(fault: str, params: dict[str, Any], says: str) -> None:
+def test_what_makes_no_sense_is_refused(
+    fault: str, params: dict[str, Any], code: str, snapshot: SnapshotAssertion
+) -> None:
     board = board_of(busy_cluster())
-    with pytest.raises(FaultError, match=says):
+    with pytest.raises(FaultError) as caught:
         inject(board, fault, "broker(1)", **params)
+    assert caught.value.code == code
+    assert str(caught.value) == snapshot
 
 
 # --- answers --------------------------------------------------------------------------------------------------------
@@ -362,35 +371,27 @@ def test_when_nobody_is_told_of_a_reset_all_find_out_long_before_the_news(kafka:
 # --- what is expected -----------------------------------------------------------------------------------------------
 
 
-TWICE = (
-    "broker 1: 100% of the responses come twice, and whoever gets one so closes the connection; 1 partition led there"
-)
-
-
 @pytest.mark.parametrize(
-    ("fault", "params", "sentence"),
+    ("fault", "params"),
     [
-        ("bandwidth", {}, "broker 1: each link carries 3 Mbit/s; 1 partition led there"),
-        ("bandwidth", {"rate": 1_000_001, "shared": True},
-         "broker 1: all links of a direction together carry 1000001 bytes/s; 1 partition led there"),
-        ("loss", {"percent": 25_000},
-         "broker 1: 2.5% of the packets are sent again after 200 ms or more; 1 partition led there"),
-        ("connection_reset", {"to": "broker(2)"},
-         "broker 1: connections to 1 other process break; 1 partition led there"),
-        ("reset_storm", {"to": "broker(2)"},
-         "broker 1: connections to 1 other process break; 1 partition led there"),
-        ("slow_close", {}, "broker 1: the end of a connection is heard of 60 s late; 1 partition led there"),
-        ("slow_responses", {"delay": 400 * MS},
-         "broker 1: requests are taken in time and answered 400 ms late; 1 partition led there"),
-        ("duplicate_responses", {"percent": 100 * PERCENT}, TWICE),
+        ("bandwidth", {}),
+        ("bandwidth", {"rate": 1_000_001, "shared": True}),
+        ("loss", {"percent": 25_000}),
+        ("connection_reset", {"to": "broker(2)"}),
+        ("reset_storm", {"to": "broker(2)"}),
+        ("slow_close", {}),
+        ("slow_responses", {"delay": 400 * MS}),
+        ("duplicate_responses", {"percent": 100 * PERCENT}),
     ],
-)  # fmt: skip
-def test_a_fault_says_what_it_would_do_and_who_would_notice(fault: str, params: dict[str, Any], sentence: str) -> None:
+)
+def test_a_fault_says_what_it_would_do_and_who_would_notice(
+    fault: str, params: dict[str, Any], snapshot: SnapshotAssertion
+) -> None:
     cluster = busy_cluster()
     board = board_of(cluster)
     cluster.run(9 * SECOND)
     found = board.expect(Action("inject", fault, "broker(1)", params))
-    assert found.sentence == sentence
+    assert found.sentence == snapshot
     assert found.clients == ("checkout",)
     assert (found.leaders_moved, found.offline, found.under_min_isr) == ((), (), ())
     assert board.expect(Action("inject", fault, "broker(5)", {})).clients == ()

@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from cluster_model.cluster import Cluster
 from cluster_model.protocol.events import FaultInjected
@@ -205,7 +206,8 @@ def test_links_go_down_and_up_by_their_times(cluster: Cluster, board: FaultBoard
     inject(board, "flapping", "broker(3)", down=300 * MS, up=500 * MS)
     assert (3, 2_000) in cuts(cluster)
     assert (2, 1) not in cuts(cluster)
-    assert [view.detail for view in board.active()] == ["down=300000 up=500000 direction=both now=down"]
+    (view,) = board.active()
+    assert view.detail.split() == ["down=300000", "up=500000", "direction=both", "now=down"]
     changes = flaps(cluster, 4 * SECOND)
     start, each = SECOND, 800 * MS
     assert (
@@ -345,29 +347,36 @@ def test_chance_comes_out_the_same_in_any_slices_and_from_a_keyframe() -> None:
 
 
 @pytest.mark.parametrize(
-    ("fault", "target", "params", "message"),
+    ("fault", "target", "params", "code"),
     [
-        ("majority_ring", "random(4, all)", {}, "majority ring takes 5 nodes or more, found broker"),
-        ("bridge", "1 + 2", {}, "bridge takes 3 nodes or more, found broker 1, broker 2"),
-        ("bridge", "1 + 2 + 3", {"bridge": "4"}, "bridge: the middle is one of the targets, found broker4"),
-        ("bridge", "all", {"bridge": "rack(a)"}, "bridge: the middle is one of the targets, found broker1,broker4"),
-        ("bridge", "all", {"bridge": "broker(9)"}, "no broker 9"),
-        ("halves", "leader(orders-0)", {}, "halves takes 2 nodes or more, found broker 1"),
-        ("isolate", "1", {"to": "1"}, "isolate needs two different ends"),
-        ("flapping", "1", {"to": "1"}, "flapping needs two different ends"),
-        ("flapping", "1", {"down": MS}, "flapping: down takes 10000 to"),
-        ("flapping", "1", {"random": 1}, "flapping: random takes true or false, found 1"),
-        ("halves", "all", {"direction": "up"}, "direction takes both, out, in, found 'up'"),
-        ("halves", "link(1, 2)", {}, "strikes nodes, not links"),
+        ("majority_ring", "random(4, all)", {}, "too_few_targets"),
+        ("bridge", "1 + 2", {}, "too_few_targets"),
+        ("bridge", "1 + 2 + 3", {"bridge": "4"}, "middle_not_a_target"),
+        ("bridge", "all", {"bridge": "rack(a)"}, "middle_not_a_target"),
+        ("bridge", "all", {"bridge": "broker(9)"}, "no_broker"),
+        ("halves", "leader(orders-0)", {}, "too_few_targets"),
+        ("isolate", "1", {"to": "1"}, "one_end"),
+        ("flapping", "1", {"to": "1"}, "one_end"),
+        ("flapping", "1", {"down": MS}, "wrong_value"),
+        ("flapping", "1", {"random": 1}, "wrong_value"),
+        ("halves", "all", {"direction": "up"}, "wrong_value"),
+        ("halves", "link(1, 2)", {}, "not_for_links"),
     ],
 )
 def test_what_cannot_be_is_refused_and_draws_nothing(
-    cluster: Cluster, board: FaultBoard, fault: str, target: str, params: dict[str, Any], message: str
+    cluster: Cluster,
+    board: FaultBoard,
+    fault: str,
+    target: str,
+    params: dict[str, Any],
+    code: str,
+    snapshot: SnapshotAssertion,
 ) -> None:
     before = cluster.digest(), board.save(), cluster.stream("targets").position
     with pytest.raises(FaultError) as caught:
         inject(board, fault, target, **params)
-    assert message in str(caught.value)
+    assert caught.value.code == code
+    assert str(caught.value) == snapshot
     assert (cluster.digest(), board.save(), cluster.stream("targets").position) == before
 
 
@@ -392,12 +401,12 @@ def test_a_shape_does_what_was_expected_of_it(shape: str, target: str, seed: int
         assert leaders_and_isrs(cluster) == before
 
 
-def test_a_key_asks_for_the_usual_target_of_what_takes_many(cluster: Cluster, board: FaultBoard) -> None:
+def test_a_key_asks_for_the_usual_target_of_what_takes_many(
+    cluster: Cluster, board: FaultBoard, snapshot: SnapshotAssertion
+) -> None:
     position = cluster.stream("targets").position
     lines = {name: board.expectation(name, 1) for name in ("halves", "bridge", "majority_ring")}
-    for line in lines.values():
-        assert line.startswith("broker 1, broker 2, broker 3, broker 4, broker 5: ")
-        assert line.endswith("no leader moves")
+    assert lines == snapshot
     assert cluster.stream("targets").position == position
     cluster.crash(5)
-    assert board.expectation("flapping", 1).endswith("requests wait 2 s, less than a session of 3 s: no leader moves")
+    assert board.expectation("flapping", 1) == snapshot

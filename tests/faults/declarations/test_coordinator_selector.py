@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from cluster_model.cluster import Cluster
 from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, GroupSpec, ProducerSpec, TopicSpec
@@ -56,26 +57,32 @@ def test_another_one_takes_over() -> None:
     assert resolve("coordinator(billing) + random(1, coordinator(billing))", cluster) == [after]
 
 
-def test_there_is_nobody_while_nobody_leads() -> None:
+def test_there_is_nobody_while_nobody_leads(snapshot: SnapshotAssertion) -> None:
     cluster = cluster_of()
     cluster.run(SECOND)
     for broker in cluster.brokers:
         cluster.crash(broker)
     cluster.run(20 * SECOND)
-    with pytest.raises(SelectorError, match=r"coordinator\(billing\) means nobody right now"):
+    with pytest.raises(SelectorError) as caught:
         resolve("coordinator(billing)", cluster)
+    assert caught.value.code == "nobody"
+    assert str(caught.value) == snapshot
 
 
-def test_a_group_that_is_not_there_is_refused_with_those_that_are() -> None:
-    with pytest.raises(SelectorError, match=r"no group 'biling'; there are \['billing', 'audits'") as caught:
+def test_a_group_that_is_not_there_is_refused_with_those_that_are(snapshot: SnapshotAssertion) -> None:
+    with pytest.raises(SelectorError) as caught:
         resolve("broker(1) + coordinator(biling)", cluster_of())
+    assert caught.value.code == "no_group"
+    assert str(caught.value) == snapshot
     assert caught.value.column == 24
 
 
-def test_without_the_topic_there_is_none() -> None:
+def test_without_the_topic_there_is_none(snapshot: SnapshotAssertion) -> None:
     """With fewer brokers than it wants replicas the topic is not made (KIP-115)."""
-    with pytest.raises(SelectorError, match="group 'billing' has no coordinator: there is no topic __consumer_offsets"):
+    with pytest.raises(SelectorError) as caught:
         resolve("coordinator(billing)", busy_cluster())
+    assert caught.value.code == "no_coordinator"
+    assert str(caught.value) == snapshot
 
 
 def test_how_it_is_written() -> None:
@@ -108,8 +115,12 @@ def test_that_of_a_producer_leads_the_partition_of_its_transactional_id() -> Non
     assert len({resolve(f"transaction_coordinator(p{number})", cluster)[0] for number in range(1, 6)}) > 1
 
 
-def test_only_a_producer_with_an_id_has_one() -> None:
-    with pytest.raises(SelectorError, match=r"no producer 'p0' with a transactional\.id; there are \['p1', "):
+def test_only_a_producer_with_an_id_has_one(snapshot: SnapshotAssertion) -> None:
+    with pytest.raises(SelectorError) as caught:
         resolve("transaction_coordinator(p0)", transactional())
-    with pytest.raises(SelectorError, match=r"which needs transaction\.state\.log"):
+    assert caught.value.code == "no_transactional_producer"
+    assert str(caught.value) == snapshot
+    with pytest.raises(SelectorError) as caught:
         resolve("transaction_coordinator(p1)", transactional(brokers=2))
+    assert caught.value.code == "no_coordinator"
+    assert str(caught.value) == snapshot
