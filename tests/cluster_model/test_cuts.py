@@ -86,11 +86,11 @@ def test_a_connection_is_given_up_when_its_oldest_message_has_waited_too_long(wo
     assert world.seen(A) == []
     world.run(SECOND + GIVEN_UP_US)
     assert world.seen(A) == [(SECOND + GIVEN_UP_US, "reset", B)]
-    world.send(A, B, "on a new connection")
+    world.send(A, B, "anew")
     world.run(40 * SECOND)
     world.network.mend(A, B, 1)
     world.run(90 * SECOND)
-    assert words(world, B) == ["on a new connection"]
+    assert words(world, B) == ["anew"]
     assert words(world, A) == ["reset"]
 
 

@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from cluster_model.cluster import Cluster
 from cluster_model.protocol.errors import ModelError
@@ -111,9 +112,11 @@ def test_without_a_topic_records_are_skipped_and_there_is_no_other_producer() ->
     assert [each.name for each in desk.cluster.view().producers] == ["p"]
 
 
-def test_a_topic_that_is_not_there_is_refused() -> None:
-    with pytest.raises(ModelError, match="no topic 'letters'"):
+def test_a_topic_that_is_not_there_is_refused(snapshot: SnapshotAssertion) -> None:
+    with pytest.raises(ModelError) as caught:
         Desk(dead_letter="letters")
+    assert caught.value.code == "no_topic"
+    assert str(caught.value) == snapshot
 
 
 def test_the_commit_waits_for_the_letter() -> None:
@@ -187,7 +190,9 @@ def test_a_crash_while_the_letter_is_under_way_leaves_it_unknown_and_in_the_topi
     assert desk.books() == [len(expected) + 1, len(expected), 0, 1, 0]
 
 
-def test_a_letter_that_cannot_be_sent_has_its_record_read_again_and_nothing_is_lost() -> None:
+def test_a_letter_that_cannot_be_sent_has_its_record_read_again_and_nothing_is_lost(
+    snapshot: SnapshotAssertion,
+) -> None:
     # Without retries (the default up to 2.0) the first refusal is told to the application.
     desk = Desk(kafka="2.0", retries=1, retry_pause_us=20 * MS)
     desk.run(5 * SECOND)
@@ -196,7 +201,7 @@ def test_a_letter_that_cannot_be_sent_has_its_record_read_again_and_nothing_is_l
     desk.run(40 * SECOND)
     again = [(event.partition, event.log_offset) for event in desk.of(RecordsAbandoned)]
     assert again != []
-    assert {event.by for event in desk.of(RecordsAbandoned)} == {"dead letter not sent"}
+    assert {event.by for event in desk.of(RecordsAbandoned)} == snapshot
     cluster.restart(3)
     desk.run(60 * SECOND)
     desk.ended(80 * SECOND)

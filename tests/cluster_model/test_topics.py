@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from cluster_model.cluster import Cluster
 from cluster_model.protocol.errors import KafkaError, ModelError
@@ -40,11 +41,15 @@ def books(desk: Desk) -> tuple[int, int, int]:
 
 
 @MODES
-def test_a_topic_made_while_the_cluster_runs_is_like_any_other(kafka: str, mode: str | None) -> None:
+def test_a_topic_made_while_the_cluster_runs_is_like_any_other(
+    kafka: str, mode: str | None, snapshot: SnapshotAssertion
+) -> None:
     at = desk(kafka, mode)
     at.run(2)
-    with pytest.raises(ModelError, match="no partition 'late-0'"):
+    with pytest.raises(ModelError) as caught:
         at.cluster.query.leo("late-0")
+    assert caught.value.code == "no_partition"
+    assert "'late-0'" in str(caught.value)
     at.create("late", (2, 3, 4), (4, 1, 2))
     at.run(2)
     assert [event.partition for event in of(at, PartitionCreated)] == ["late-0", "late-1"]
@@ -53,8 +58,10 @@ def test_a_topic_made_while_the_cluster_runs_is_like_any_other(kafka: str, mode:
     assert (view["late-1"].leader, view["late-1"].isr, view["late-1"].under_replicated) == (4, (4, 1, 2), False)
     assert [replica.status for replica in view["late-0"].replicas] == ["leader", "in_sync", "in_sync"]
     assert at.replica("late-0", 3).leader == 2
-    with pytest.raises(ModelError, match="there is a topic 'late' already"):
+    with pytest.raises(ModelError) as caught:
         at.create("late", (1,))
+    assert caught.value.code == "topic_exists"
+    assert str(caught.value) == snapshot
     assert books(at) == (0, 0, 0)
 
 
@@ -159,7 +166,7 @@ def test_a_broker_that_holds_no_replica_says_so_if_it_knows_the_partition() -> N
     assert at.cluster.brokers[3].delete_records("orders-0", 1) is KafkaError.UNKNOWN_TOPIC_OR_PARTITION
 
 
-def test_added_partitions_get_their_share_of_a_producers_records() -> None:
+def test_added_partitions_get_their_share_of_a_producers_records(snapshot: SnapshotAssertion) -> None:
     at = desk(producer={"metadata.max.age.ms": 500, "client.version": "2.3"})  # It sends to all in turn.
     at.run(2)
     at.add("orders", (2, 3, 4), (3, 4, 1))
@@ -168,8 +175,10 @@ def test_added_partitions_get_their_share_of_a_producers_records() -> None:
     ends = [at.cluster.query.leo(f"orders-{index}") for index in range(3)]
     assert ends[1] > 100
     assert abs(ends[1] - ends[2]) <= 2
-    with pytest.raises(ModelError, match="no topic 'nothing'"):
+    with pytest.raises(ModelError) as caught:
         at.add("nothing", (1,))
+    assert caught.value.code == "no_topic"
+    assert str(caught.value) == snapshot
     assert books(at) == (0, 0, 0)
 
 
@@ -449,11 +458,13 @@ def test_keyframes_restore_the_partitions_and_replicas_of_their_instant(kafka: s
         at.cluster.load(unpack(packed)[0])
 
 
-def test_a_keyframe_with_a_partition_that_never_was_is_refused() -> None:
+def test_a_keyframe_with_a_partition_that_never_was_is_refused(snapshot: SnapshotAssertion) -> None:
     at = desk()
     at.create("late", (1, 2))
     keyframe = at.cluster.save()
-    with pytest.raises(ValueError, match="a partition late-0, which there never was"):
+    with pytest.raises(ValueError, match="late-0") as caught:
         Cluster.build(spec_of(), 3).load(keyframe)
-    with pytest.raises(ValueError, match="a partition late-0, which there never was"):
+    assert str(caught.value) == snapshot
+    with pytest.raises(ValueError, match="late-0") as caught:
         Cluster.build(spec_of(), 3).twin().load(keyframe)
+    assert str(caught.value) == snapshot

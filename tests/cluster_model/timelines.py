@@ -126,6 +126,15 @@ class Watched:
         self._note()
         return "".join(f"{at / SECOND:10.6f}  {line}\n" for at, line in self.messages)
 
+    def passed(self, source: str, target: str, message: str) -> bool:
+        """Whether a message that begins so went from one process to another by now."""
+        return f"{source} > {target}: {message}" in self.text()
+
+    def told(self, *words: str) -> list[str]:
+        """The lines of events so far that hold these words."""
+        self._note()
+        return [line.strip() for _at, line in self.messages if set(words) <= set(line.split())]
+
 
 def said(message: Any) -> str:
     """A message in one line, empty for one that is left out."""

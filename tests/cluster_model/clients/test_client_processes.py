@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from cluster_model.cluster import Cluster
 from cluster_model.kernel.process import ProcessState
@@ -274,12 +275,14 @@ def test_a_group_without_a_coordinator_reads_from_the_start_again() -> None:
     assert cluster.query.reread("g") > 400
 
 
-@pytest.mark.parametrize("node", [M0, 4_000, 99])
-def test_only_processes_that_run_can_end_in_order(node: int) -> None:
+@pytest.mark.parametrize(("node", "code"), [(M0, "not_running"), (4_000, "no_shutdown"), (99, "not_running")])
+def test_only_processes_that_run_can_end_in_order(node: int, code: str, snapshot: SnapshotAssertion) -> None:
     cluster = cluster_of(group={})
     cluster.crash(M0)
-    with pytest.raises(ModelError, match=r"is not a running process|cannot be shut down"):
+    with pytest.raises(ModelError) as caught:
         cluster.shutdown(node)
+    assert caught.value.code == code
+    assert str(caught.value) == snapshot
 
 
 @pytest.mark.parametrize(

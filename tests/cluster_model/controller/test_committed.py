@@ -1,5 +1,7 @@
 """The committed state: what a change becomes, and partitions that come and go."""
 
+from syrupy.assertion import SnapshotAssertion
+
 from cluster_model.controller.committed_state import Committed
 from cluster_model.controller.rules.partition_change import LEADER, Change
 from cluster_model.protocol.configs import TopicConfig
@@ -28,12 +30,11 @@ def test_what_is_as_it_was_is_not_told() -> None:
     assert told(Change(START, "nothing")) == []
 
 
-def test_an_election_is_told_before_the_isr() -> None:
+def test_an_election_is_told_before_the_isr(snapshot: SnapshotAssertion) -> None:
     change = Change(START._replace(leader=2, leader_epoch=1, partition_epoch=1, isr=(2, 3)), "broker 1 fenced")
-    assert told(change) == [
-        "leader_elected partition=t-0 leader=2 leader_epoch=1 partition_epoch=1 isr=2,3 clean=True by=broker 1 fenced",
-        "isr_changed partition=t-0 leader=2 leader_epoch=1 partition_epoch=1 isr=2,3 previous_isr=1,2,3 by=controller",
-    ]
+    lines = told(change)
+    assert [line.split()[0] for line in lines] == ["leader_elected", "isr_changed"]
+    assert lines == snapshot
 
 
 def test_a_leader_epoch_that_only_an_isr_raised_is_no_election() -> None:
@@ -47,21 +48,17 @@ def test_a_leader_that_was_elected_again_is() -> None:
     assert [line.split()[0] for line in lines] == ["leader_elected"]
 
 
-def test_everything_else_that_changes_is_told_too() -> None:
+def test_everything_else_that_changes_is_told_too(snapshot: SnapshotAssertion) -> None:
     offline = START._replace(leader=NOBODY, leader_epoch=1, partition_epoch=1, isr=(), elr=(1, 2), last_known=1)
     unclean = START._replace(
         leader=3, leader_epoch=2, partition_epoch=2, isr=(3,), recovering=True, replicas=(3, 4), adding=(4,)
     )
-    assert told(Change(offline, "x"), Change(unclean, "y", clean=False)) == [
-        "partition_offline partition=t-0 leader_epoch=1 partition_epoch=1",
-        "isr_changed partition=t-0 leader_epoch=1 partition_epoch=1 previous_isr=1,2,3 by=controller",
-        "elr_changed partition=t-0 leader_epoch=1 partition_epoch=1 elr=1,2 last_known=1",
-        "leader_elected partition=t-0 leader=3 leader_epoch=2 partition_epoch=2 isr=3 clean=False by=y",
-        "isr_changed partition=t-0 leader=3 leader_epoch=2 partition_epoch=2 isr=3 by=controller",
-        "elr_changed partition=t-0 leader=3 leader_epoch=2 partition_epoch=2 isr=3",
-        "recovery_changed partition=t-0 leader=3 leader_epoch=2 partition_epoch=2 recovering=True",
-        "assignment_changed partition=t-0 leader=3 leader_epoch=2 partition_epoch=2 replicas=3,4 adding=4",
-    ]
+    lines = told(Change(offline, "x"), Change(unclean, "y", clean=False))
+    assert [line.split()[0] for line in lines] == [
+        "partition_offline", "isr_changed", "elr_changed", "leader_elected", "isr_changed", "elr_changed",
+        "recovery_changed", "assignment_changed",
+    ]  # fmt: skip
+    assert lines == snapshot
 
 
 def test_partitions_come_and_go_and_come_back() -> None:

@@ -3,6 +3,7 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from syrupy.assertion import SnapshotAssertion
 
 from cluster_model.kernel.event_loop import LANES, Kernel, Payload
 
@@ -63,11 +64,12 @@ def test_each_kind_goes_to_its_own_handler_with_its_target() -> None:
     assert log.seen == [(1, 1, 42, ("x",)), (2, 0, 43, ("y",))]
 
 
-def test_the_past_is_closed() -> None:
+def test_the_past_is_closed(snapshot: SnapshotAssertion) -> None:
     log = Log()
     log.kernel.run_until(10)
-    with pytest.raises(ValueError, match="event for 9 us submitted at 10 us"):
+    with pytest.raises(ValueError, match="9 us") as caught:
         log.kernel.schedule(9, 0, 0, ())
+    assert str(caught.value) == snapshot
     assert log.kernel.pending == 0
     log.kernel.schedule(10, 0, 0, ())
     assert log.kernel.next_at() == 10
@@ -114,13 +116,14 @@ def test_an_ordinary_event_that_a_lane_brings_on_leaves_over_what_is_over() -> N
     assert reached[2] < LANES
 
 
-def test_advance_refuses_to_pass_a_pending_event() -> None:
+def test_advance_refuses_to_pass_a_pending_event(snapshot: SnapshotAssertion) -> None:
     log = Log()
     log.kernel.schedule(10, 0, 0, ())
     log.kernel.advance(9)
     assert log.kernel.now == 9
-    with pytest.raises(ValueError, match="an event is due at 10 us"):
+    with pytest.raises(ValueError, match="10 us") as caught:
         log.kernel.advance(10)
+    assert str(caught.value) == snapshot
     assert log.kernel.now == 9
 
 

@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from cluster_model.broker.partition.partition import Leadership
 from cluster_model.checker.liveness.deadlines import Bounds
@@ -67,7 +68,9 @@ def test_a_preferred_leader_is_unjudged_only_where_another_replica_leads_at_the_
 # -- the clock ---------------------------------------------------------------------------------------------------------
 
 
-def test_what_is_overdue_says_since_when_and_how_long_it_may_take(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_overdue_says_since_when_and_how_long_it_may_take(
+    monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion
+) -> None:
     monkeypatch.setattr(ReplicationControl, "gone", lambda _self, _broker, _by: [])
     cluster = later(build(), 5)
     bound = Bounds.of(cluster.spec).leader_us
@@ -77,7 +80,7 @@ def test_what_is_overdue_says_since_when_and_how_long_it_may_take(monkeypatch: p
     assert event.bound_us == bound
     assert 5 * SECOND <= event.since_us <= 5 * SECOND + 100_000
     assert event.since_us + bound <= event.at_us <= event.since_us + bound + 2 * SECOND
-    assert event.detail == "broker 1, which leads, is gone, and broker 2, which lives, may lead"
+    assert event.detail == snapshot
     assert 10 * SECOND <= bound <= 11 * SECOND, "a session of nine seconds and one for the work"
 
 
@@ -164,7 +167,7 @@ def test_a_rewound_checker_knows_what_was_owed(monkeypatch: pytest.MonkeyPatch) 
     assert twin.checker.liveness.save() == cluster.checker.liveness.save()
 
 
-def test_a_fetcher_that_goes_on_by_itself_is_told_at_once() -> None:
+def test_a_fetcher_that_goes_on_by_itself_is_told_at_once(snapshot: SnapshotAssertion) -> None:
     cluster = later(build("3.3"), 5)
     FaultBoard(cluster).inject(Action("inject", "stale_metadata", "broker(3)"))
     cluster.crash(2)
@@ -174,18 +177,19 @@ def test_a_fetcher_that_goes_on_by_itself_is_told_at_once() -> None:
     following.failed = False
     later(cluster, 3)
     (event,) = [event for event in late(cluster) if event.property == "fetcher-resumes"]
-    assert event.detail == "broker 3 had given it up in epoch 0, and fetches again without a newer one"
+    assert event.broker == 3
+    assert event.detail == snapshot
 
 
-def test_an_epoch_cache_that_differs_where_something_was_written_is_overdue() -> None:
+def test_an_epoch_cache_that_differs_where_something_was_written_is_overdue(snapshot: SnapshotAssertion) -> None:
     cluster = later(build(), 5)
     cluster.world.replicas[P][3].log.epochs.entries = ((7, 0),)
     (event,) = late(quiet(cluster))
     assert (event.property, event.broker) == ("convergence", 3)
-    assert "another epoch at offset 0" in event.detail
+    assert event.detail == snapshot
 
 
-def test_a_deposed_leader_that_keeps_a_produce_is_overdue() -> None:
+def test_a_deposed_leader_that_keeps_a_produce_is_overdue(snapshot: SnapshotAssertion) -> None:
     cluster = later(build(acks="all"), 5)
     purgatory = cluster.brokers[1].purgatory
     cluster.pause(3)
@@ -196,7 +200,7 @@ def test_a_deposed_leader_that_keeps_a_produce_is_overdue() -> None:
     later(cluster, 5)
     found = [event for event in late(cluster) if event.property == "parked-requests"]
     assert found
-    assert all("the broker leads no more" in event.detail for event in found)
+    assert {event.detail for event in found} == snapshot
 
 
 @pytest.mark.parametrize(
@@ -222,7 +226,7 @@ def test_bounds_are_whole_and_grow_with_what_they_are_made_of(kafka: str, mode: 
 # -- stuck, not overdue ------------------------------------------------------------------------------------------------
 
 
-def test_the_last_in_sync_replica_down_is_stuck_until_it_is_back() -> None:
+def test_the_last_in_sync_replica_down_is_stuck_until_it_is_back(snapshot: SnapshotAssertion) -> None:
     cluster = later(build(), 5)
     for broker in (3, 2, 1):
         cluster.crash(broker)
@@ -231,13 +235,8 @@ def test_the_last_in_sync_replica_down_is_stuck_until_it_is_back() -> None:
     cluster.restart(3)
     later(cluster, 60)
     assert cluster.query.leader(P) == -1
-    assert why(cluster) == [
-        (
-            P,
-            "nobody leads: nobody of its ISR [1] is up, and unclean.leader.election.enable is off",
-            "broker 1 back, or an unclean election of broker 2, 3 with what it lacks lost",
-        )
-    ]
+    assert [partition for partition, *_rest in why(cluster)] == [P]
+    assert why(cluster) == snapshot
     cluster.restart(1)
     later(cluster, 60)
     assert cluster.query.leader(P) != -1
@@ -251,7 +250,7 @@ def acked_all(kafka: str, mode: str, minimum: int) -> Cluster:
     return Cluster.build(ClusterSpec(kafka, mode, tuple(map(BrokerSpec, (1, 2, 3))), (topic,), (producer,)), 7)
 
 
-def test_too_few_in_sync_replicas_refuse_acks_all_until_one_is_back() -> None:
+def test_too_few_in_sync_replicas_refuse_acks_all_until_one_is_back(snapshot: SnapshotAssertion) -> None:
     cluster = later(acked_all("3.9", "kraft", 2), 5)
     for broker in (3, 2):
         cluster.crash(broker)
@@ -259,13 +258,8 @@ def test_too_few_in_sync_replicas_refuse_acks_all_until_one_is_back() -> None:
     before = cluster.query.acked()
     later(cluster, 20)
     assert cluster.query.acked() == before
-    assert why(cluster) == [
-        (
-            P,
-            "acks=all is refused (NOT_ENOUGH_REPLICAS): min.insync.replicas is 2, and of 3 replicas 1 are up",
-            "broker 2 or 3 back and in sync, or a lower min.insync.replicas",
-        )
-    ]
+    assert [partition for partition, *_rest in why(cluster)] == [P]
+    assert why(cluster) == snapshot
     cluster.restart(2)
     later(cluster, 60)
     assert cluster.query.acked() > before
@@ -276,16 +270,17 @@ def test_too_few_in_sync_replicas_refuse_acks_all_until_one_is_back() -> None:
 @pytest.mark.parametrize(
     ("kafka", "mode", "refused"), [("3.6", "kraft", True), ("2.8", "zookeeper", True), ("3.7", "kraft", False)]
 )
-def test_more_in_sync_replicas_than_there_are_were_asked_for_up_to_3_6(kafka: str, mode: str, refused: bool) -> None:
+def test_more_in_sync_replicas_than_there_are_were_asked_for_up_to_3_6(
+    kafka: str, mode: str, refused: bool, snapshot: SnapshotAssertion
+) -> None:
     cluster = later(acked_all(kafka, mode, 4), 20)
     assert (cluster.query.acked() == 0) is refused
-    assert [each[1].split(":")[0] for each in why(cluster)] == (
-        ["acks=all is refused, always (NOT_ENOUGH_REPLICAS)"] if refused else []
-    )
+    assert ["NOT_ENOUGH_REPLICAS" in each[1] for each in why(cluster)] == ([True] if refused else [])
+    assert why(cluster) == snapshot
     assert late(quiet(cluster)) == []
 
 
-def test_a_lost_quorum_elects_nobody_and_leaves_dead_followers_in_the_isr() -> None:
+def test_a_lost_quorum_elects_nobody_and_leaves_dead_followers_in_the_isr(snapshot: SnapshotAssertion) -> None:
     cluster = later(build(acks="all"), 5)
     controllers = cluster.plane.controllers()
     for controller in controllers[:2]:
@@ -296,10 +291,7 @@ def test_a_lost_quorum_elects_nobody_and_leaves_dead_followers_in_the_isr() -> N
     later(cluster, 60)
     assert (cluster.query.isr(P), cluster.query.acked()) == ([1, 2, 3], before)
     assert [partition for partition, *_rest in why(cluster)] == ["", P]
-    assert "nobody is elected, no ISR changes, leaders go on" in why(cluster)[0][1]
-    assert why(cluster)[1][1] == (
-        "acks=all waits in vain: broker 3 is down and in the ISR, and no controller can take it out"
-    )
+    assert why(cluster) == snapshot
     for controller in controllers[:2]:
         cluster.restart(controller)
     later(cluster, 60)

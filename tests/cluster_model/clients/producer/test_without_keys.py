@@ -6,6 +6,7 @@ from itertools import pairwise
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from syrupy.assertion import SnapshotAssertion
 
 from cluster_model.clients.producer.partitioners import (
     PartitionerConfig,
@@ -366,9 +367,10 @@ def test_a_records_own_partition_always_wins(
         ((4, 0, 0), "UniformStickyPartitioner"), ((4, 0, 0), "DefaultPartitioner"), ((3, 9, 0), "com.example.Mine"),
     ],
 )  # fmt: skip
-def test_a_class_that_the_version_lacks_is_refused(version: Version, name: str) -> None:
-    with pytest.raises(ValueError, match="has no"):
+def test_a_class_that_the_version_lacks_is_refused(version: Version, name: str, snapshot: SnapshotAssertion) -> None:
+    with pytest.raises(ValueError, match=name) as caught:
         partitioner_of(version, PartitionerConfig(name), stream())
+    assert str(caught.value) == snapshot
 
 
 @pytest.mark.parametrize(

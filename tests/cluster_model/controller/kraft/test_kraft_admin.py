@@ -108,7 +108,9 @@ def test_a_topic_made_again_under_its_name_is_another_one_also_to_who_was_away()
     assert sorted(watched.cluster.world.replicas["again-0"]) == [1, 2]
     assert "gone-0" not in watched.cluster.world.replicas
     for name in ("again-0", "gone-0"):
-        assert f"replica_deleted partition={name} broker=3 log_offset=0 end_offset=0 by=stray" in watched.text()
+        assert watched.told(
+            "replica_deleted", f"partition={name}", "broker=3", "log_offset=0", "end_offset=0", "by=stray"
+        )
 
 
 def test_partitions_are_added_where_the_topic_ended_and_never_taken_away() -> None:

@@ -52,7 +52,7 @@ def test_without_it_a_fast_restart_waits_for_its_own_old_session() -> None:
     watched.cluster.restart(1)
     watched.run(15)
     text = watched.text()
-    assert "recovery_finished broker=1 clean=True" in text
+    assert watched.told("recovery_finished", "broker=1", "clean=True")
     assert "BrokerRegistration: DUPLICATE_BROKER_REGISTRATION" in text
     assert watched.cluster.query.isr(P) == [1, 2, 3]
 

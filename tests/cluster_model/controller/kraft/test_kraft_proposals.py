@@ -9,7 +9,7 @@ from cluster_model.protocol.messages import AlterPartitionRequest
 from tests.cluster_model.timelines import ADMIN, Watched
 
 P = "orders-0"
-ASKED = f"broker 1 > controller 1001: AlterPartition {P} (1, 2) at 0/0"
+ASKED = f"AlterPartition {P} (1, 2) at 0/0"
 
 
 def asked_to_shrink(kafka: str = "3.9") -> Watched:
@@ -17,7 +17,7 @@ def asked_to_shrink(kafka: str = "3.9") -> Watched:
     watched = Watched(kafka, config={"replica.lag.time.max.ms": 2_000}, produce=True)
     watched.run(5)
     watched.cluster.pause(3)
-    while ASKED not in watched.text():
+    while not watched.passed("broker 1", "controller 1001", ASKED):
         watched.run(0.001)
         assert watched.cluster.now_us < 12_000_000
     return watched
@@ -32,7 +32,7 @@ def said_to_new(watched: Watched) -> list[str]:
 def shrinks(watched: Watched) -> list[int]:
     """Partition epochs that the ISR 1, 2 was committed with."""
     text = [line for _at, line in watched.messages if "isr_changed" in line]
-    assert all("isr=1,2 previous_isr=1,2,3 by=leader" in line for line in text)
+    assert all({"isr=1,2", "previous_isr=1,2,3", "by=leader"} <= set(line.split()) for line in text)
     return [watched.cluster.world.records[P].state.partition_epoch for _line in text]
 
 
@@ -43,9 +43,11 @@ def test_a_controller_that_crashes_with_it_leaves_it_to_the_next(kafka: str) -> 
     watched.run(6)
     asked, answered = said_to_new(watched)
     new = watched.cluster.plane.active()
-    assert asked == ASKED.replace("1001", str(new))
+    assert asked.split(": ") == [f"broker 1 > controller {new}", ASKED]
     epoch = int(kafka == "3.3")
-    assert answered == f"controller {new} > broker 1: AlterPartition: {P} NONE (1, 2) at {epoch}/1"
+    who, what, outcome = answered.split(": ")
+    assert (who, what) == (f"controller {new} > broker 1", "AlterPartition")
+    assert outcome.split() == [P, "NONE", "(1,", "2)", "at", f"{epoch}/1"]
     assert shrinks(watched) == [1]
 
 
@@ -56,7 +58,7 @@ def test_a_controller_that_stood_still_says_that_it_is_none_any_more() -> None:
     assert said_to_new(watched) == [], "the connection stands, so the broker waits"
     watched.cluster.resume(1001)
     watched.run(2)
-    assert "controller 1001 > broker 1: AlterPartition: NOT_CONTROLLER" in watched.text()
+    assert watched.passed("controller 1001", "broker 1", "AlterPartition: NOT_CONTROLLER")
     asked, answered = said_to_new(watched)
     assert asked.endswith(f"AlterPartition {P} (1, 2) at 0/0")
     assert answered.endswith(f"{P} NONE (1, 2) at 0/1")

@@ -1,6 +1,7 @@
 """Unclean elections in KRaft mode, allowed only once nobody leads: by the next event, and by a timer since 3.9."""
 
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from cluster_model.protocol.admin_messages import AlterableConfig, AlterConfigsResource, IncrementalAlterConfigsRequest
 from cluster_model.protocol.config_defs import ConfigValue
@@ -34,7 +35,9 @@ def allow_unclean(watched: Watched, type_: str, name: str, value: str = "true") 
 
 
 @pytest.mark.parametrize("kafka", ["3.3", "3.8"])
-def test_before_3_9_the_next_broker_that_comes_back_brings_the_unclean_election(kafka: str) -> None:
+def test_before_3_9_the_next_broker_that_comes_back_brings_the_unclean_election(
+    kafka: str, snapshot: SnapshotAssertion
+) -> None:
     """Also one that has no replica of the partition."""
     watched = leaderless(kafka)
     allow_unclean(watched, "topic", "orders")
@@ -45,11 +48,14 @@ def test_before_3_9_the_next_broker_that_comes_back_brings_the_unclean_election(
     watched.run(4)
     assert watched.cluster.query.leader(P) == 2
     assert watched.cluster.world.records[P].state.recovering
-    assert "isr=2 clean=False by=broker 3 is back" in watched.text()
+    (elected,) = watched.told("leader_elected", f"partition={P}", "isr=2", "clean=False")
+    assert elected == snapshot
 
 
 @pytest.mark.parametrize(("type_", "name"), [("topic", "orders"), ("broker", "")])
-def test_the_timer_goes_by_its_interval_and_by_what_is_allowed_for_the_topic_or_for_all(type_: str, name: str) -> None:
+def test_the_timer_goes_by_its_interval_and_by_what_is_allowed_for_the_topic_or_for_all(
+    type_: str, name: str, snapshot: SnapshotAssertion
+) -> None:
     watched = leaderless("3.9", unclean_leader_election_interval_ms=20_000)
     allow_unclean(watched, type_, name)
     watched.run(4.9)
@@ -57,7 +63,8 @@ def test_the_timer_goes_by_its_interval_and_by_what_is_allowed_for_the_topic_or_
     assert watched.cluster.query.leader(P) == NOBODY
     watched.run(0.2)
     assert watched.cluster.query.leader(P) == 2
-    assert "isr=2 clean=False by=unclean election timer" in watched.text()
+    (elected,) = watched.told("leader_elected", f"partition={P}", "isr=2", "clean=False")
+    assert elected == snapshot
 
 
 def test_the_timer_elects_nobody_where_the_topic_forbids_it_or_nobody_lives() -> None:

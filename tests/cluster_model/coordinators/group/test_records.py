@@ -1,6 +1,7 @@
 """Records of ``__consumer_offsets`` as text, and what a group's offsets do with commits."""
 
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from cluster_model.coordinators.group.group_metadata import (
     GroupOffsets,
@@ -53,9 +54,10 @@ def test_the_cleaner_sees_a_key_and_whether_it_is_a_tombstone() -> None:
     assert seen.deletes == {1, 4}
 
 
-def test_a_strangers_record_is_refused() -> None:
-    with pytest.raises(ValueError, match="no record of a group"):
+def test_a_strangers_record_is_refused(snapshot: SnapshotAssertion) -> None:
+    with pytest.raises(ValueError, match="group") as caught:
         decode('[9,"g"]=[]')
+    assert str(caught.value) == snapshot
 
 
 def at(offset: int, committed_us: int = 0, expires_us: int = -1) -> OffsetAndMetadata:

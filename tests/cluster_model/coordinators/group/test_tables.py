@@ -1,6 +1,7 @@
 """The tool's tables: columns, the order of rows, what is missing, what is negative."""
 
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from cluster_model.coordinators.group.consumer_groups_tool import (
     aligned,
@@ -28,44 +29,22 @@ STABLE = DescribedGroup(
 )  # fmt: skip
 
 
-def test_members_with_most_come_first_and_what_nobody_has_last() -> None:
+def test_members_with_most_come_first_and_what_nobody_has_last(snapshot: SnapshotAssertion) -> None:
     committed = {"t-2": 5, "t-9": 12, "x-1": 3, "x-0": 0, "u-0": -1}
     ends = {"t-2": 7, "t-9": 10, "t-10": 4, "u-0": 8, "x-1": 3, "u-1": 6}
     lines = aligned(offset_table(STABLE, committed, ends, named))
-    assert lines == [
-        "GROUP  TOPIC  PARTITION  CURRENT-OFFSET  LOG-END-OFFSET  LAG  CONSUMER-ID  HOST        CLIENT-ID",
-        "g      u      0          -               8               -    c-id         /host-3000  c",
-        "g      t      9          12              10              -2   c-id         /host-3000  c",
-        "g      t      10         -               4               -    c-id         /host-3000  c",
-        "g      t      2          5               7               2    a-id         /host-3000  a",
-        "g      u      1          -               6               -    d-id         /host-3000  d",
-        "g      x      0          0               -               -    -            -           -",
-        "g      x      1          3               3               0    -            -           -",
-    ]
+    assert lines == snapshot
     assert partitions_of(STABLE, committed) == ["u-0", "t-9", "t-10", "t-2", "u-1", "x-0", "x-1"]
 
 
-def test_members_and_static_ones() -> None:
-    assert aligned(member_table(STABLE, named, verbose=True)) == [
-        "GROUP  CONSUMER-ID  HOST        CLIENT-ID  #PARTITIONS  ASSIGNMENT",
-        "g      c-id         /host-3000  c          3            t(9,10), u(0)",
-        "g      a-id         /host-3000  a          1            t(2)",
-        "g      d-id         /host-3000  d          1            u(1)",
-        "g      b-id         /host-3000  b          0            -",
-    ]
+def test_members_and_static_ones(snapshot: SnapshotAssertion) -> None:
+    assert aligned(member_table(STABLE, named, verbose=True)) == snapshot
     static = STABLE._replace(members=(member("a", "t-0", instance="i"), member("b")))
-    assert aligned(member_table(static, named, verbose=False)) == [
-        "GROUP  CONSUMER-ID  GROUP-INSTANCE-ID  HOST        CLIENT-ID  #PARTITIONS",
-        "g      a-id         i                  /host-3000  a          1",
-        "g      b-id         -                  /host-3000  b          0",
-    ]
+    assert aligned(member_table(static, named, verbose=False)) == snapshot
 
 
-def test_state() -> None:
-    assert aligned(state_table(STABLE, 2, named)) == [
-        "GROUP  COORDINATOR (ID)  ASSIGNMENT-STRATEGY  STATE   #MEMBERS",
-        "g      host-2 (2)        range                Stable  4",
-    ]
+def test_state(snapshot: SnapshotAssertion) -> None:
+    assert aligned(state_table(STABLE, 2, named)) == snapshot
     empty = DescribedGroup("g", 0, "Empty")
     assert state_table(empty, -1, named)[1] == ("g", "-", "-", "Empty", "0")
 
@@ -76,16 +55,9 @@ def test_groups_are_listed_by_name() -> None:
 
 
 @pytest.mark.parametrize(
-    ("state", "words"),
-    [
-        ("Stable", ""),
-        ("Empty", "Consumer group 'g' has no active members."),
-        ("PreparingRebalance", "Warning: Consumer group 'g' is rebalancing."),
-        ("CompletingRebalance", "Warning: Consumer group 'g' is rebalancing."),
-        ("Assigning", "Warning: Consumer group 'g' is rebalancing."),
-        ("Reconciling", "Warning: Consumer group 'g' is rebalancing."),
-        ("Dead", "Error: Consumer group 'g' does not exist."),
-    ],
+    "state", ["Stable", "Empty", "PreparingRebalance", "CompletingRebalance", "Assigning", "Reconciling", "Dead"]
 )
-def test_what_the_tool_says_of_a_state(state: str, words: str) -> None:
-    assert warning(DescribedGroup("g", 0, state)) == words
+def test_what_the_tool_says_of_a_state(state: str, snapshot: SnapshotAssertion) -> None:
+    words = warning(DescribedGroup("g", 0, state))
+    assert bool(words) == (state != "Stable")
+    assert words == snapshot
