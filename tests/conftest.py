@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import settings
 
+from tests.support.breadth import EVENING
 from tests.support.costs import Meter, costly
 from tests.support.golden import golden_file, has_golden, renewing
 from tests.support.lanes import Lanes, longest_first
@@ -63,6 +64,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """What takes long is for `make test`, not for the everyday loop, and is shared out there."""
     if config.option.update_snapshots:
         items[:] = filter(has_golden, items)
+    if not EVENING:
+        late = [item for item in items if item.get_closest_marker("evening")]
+        config.hook.pytest_deselected(items=late)
+        items[:] = [item for item in items if item not in set(late)]
     known = costly()
     mark_costly(items, known)
     if config.getoption("--lanes"):
