@@ -1,3 +1,4 @@
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -5,8 +6,15 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from tests.cli.running import Typed
+from playbooks.version import VERSION
+from tests.cli.running import ROOT, Steady, Typed
 from tui.cli.main import app
+
+
+@pytest.fixture(autouse=True)
+def width_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lines are as wide as in a pipe, whatever the terminal of who runs the tests."""
+    monkeypatch.delenv("COLUMNS", raising=False)
 
 
 @pytest.fixture
@@ -26,3 +34,22 @@ def typed(here: Path) -> Callable[..., Typed]:
         return Typed(done.exit_code, done.stdout, done.stderr)
 
     return run
+
+
+@pytest.fixture
+def steady(tmp_path_factory: pytest.TempPathFactory) -> Steady:
+    """Makes a text the same at every run, on every machine and in every release, as golden files need it."""
+    changing = {
+        rf"{re.escape(str(tmp_path_factory.getbasetemp()))}/[^/\s]+": "<tmp>",
+        re.escape(str(ROOT)): "<floodmark>",
+        r"\b\d{8}T\d{6}-(\S+?-s\d+)-[0-9a-f]{4}\b": r"<time>-\1-<salt>",  # the id of a session
+        r"\b[0-9a-f]{32}\b": "<digest>",
+        rf"\bfloodmark {re.escape(VERSION)}\b": "floodmark <version>",
+    }
+
+    def without(text: str) -> str:
+        for pattern, name in changing.items():
+            text = re.sub(pattern, name, text)
+        return text
+
+    return without

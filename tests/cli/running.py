@@ -3,7 +3,7 @@
 import os
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,6 +18,10 @@ class Typed:
     code: int
     out: str
     err: str
+
+
+Steady = Callable[[str], str]
+"""What a command printed, without what is another at every run."""
 
 
 def floodmark(*words: str | Path, cwd: Path, env: Mapping[str, str] | None = None) -> Typed:

@@ -5,10 +5,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from playbooks.session_format import session_files
 from playbooks.session_format.filesystem import Disk
-from tests.cli.running import Typed
+from tests.cli.running import Steady, Typed
 from tests.support.playbooks import CRASH, MANUAL
 from tests.support.sessions import unseal
 
@@ -30,13 +31,15 @@ def torn(session: Path, keep: int) -> Path:
     return session
 
 
-def test_a_session_is_sent_and_comes_back(typed: Type, here: Path, session: Path) -> None:
+def test_a_session_is_sent_and_comes_back(
+    typed: Type, here: Path, session: Path, steady: Steady, snapshot: SnapshotAssertion
+) -> None:
     session_id = session.name.removeprefix(session_files.DIRECTORY_PREFIX)
     done = typed("export", session_id, "--bundle")
     assert (done.code, done.out) == (0, f"{session_id}.floodmark\n")
     again = typed("export", session, "--bundle", "-o", f"{session_id}.floodmark")
     assert (again.code, again.out) == (2, "")
-    assert "is there already; --force writes over it" in again.err
+    assert steady(again.err) == snapshot
     assert typed("export", session, "--bundle", "--force").code == 0
     came = typed("import", f"{session_id}.floodmark", "--out", "theirs")
     assert (came.code, came.out) == (0, f"theirs/{session.name}\n")
@@ -55,44 +58,49 @@ def test_commands_that_take_a_session_take_its_bundle(typed: Type, session: Path
     assert typed("diff", "one.floodmark", session).code == 0
 
 
-def test_what_is_no_bundle_is_one_clear_error(typed: Type, here: Path) -> None:
+def test_what_is_no_bundle_is_one_clear_error(typed: Type, here: Path, snapshot: SnapshotAssertion) -> None:
     (here / "evil.floodmark").write_text("not at all")
-    for words in (("replay", "evil.floodmark"), ("import", "evil.floodmark"), ("report", "evil.floodmark")):
-        done = typed(*words)
+    told = {}
+    for words in ("replay evil.floodmark", "import evil.floodmark", "report evil.floodmark", "import absent.floodmark"):
+        done = typed(*words.split())
         assert (done.code, done.out) == (2, "")
-        assert "evil.floodmark is no whole bundle" in done.err
-    assert "there is no such file" in typed("import", "absent.floodmark").err
+        told[words] = done.err
+    assert told == snapshot
     assert typed("export", "absent", "--bundle").code == 2
 
 
-def test_a_torn_session_is_recovered(typed: Type, session: Path) -> None:
+def test_a_torn_session_is_recovered(typed: Type, session: Path, steady: Steady, snapshot: SnapshotAssertion) -> None:
     torn(session, 20_000)
-    assert "not sealed" in typed("replay", session).err
+    before = typed("replay", session)
     done = typed("recover", session.name)
     assert (done.code, done.out) == (0, f"sessions/{session.name}\n")
-    assert "verdict inconclusive" in done.err
-    assert "of half a line moved to a file beside its log" in done.err
     replayed = typed("replay", session, "--json")
-    assert json.loads(replayed.out)["digest"]
-    assert "recovered" in replayed.err
+    manifest = session_files.read_manifest(session)
+    assert manifest is not None
+    assert (manifest.status, manifest.verdict) == ("recovered", "inconclusive")
+    assert json.loads(replayed.out)["digest"] == manifest.digest
     again = typed("recover", session)
     assert again.code == 2
-    assert "is sealed already, with status recovered" in again.err
+    told = {"torn": before.err, "recovered": done.err, "replayed": replayed.err, "again": again.err}
+    assert {when: steady(text) for when, text in told.items()} == snapshot
 
 
-def test_recovering_says_what_cannot_be(typed: Type, session: Path, here: Path) -> None:
+def test_recovering_says_what_cannot_be(
+    typed: Type, session: Path, here: Path, steady: Steady, snapshot: SnapshotAssertion
+) -> None:
     typed("export", session, "--bundle", "-o", "one.floodmark")
-    assert "a bundle, which is never changed" in typed("recover", "one.floodmark").err
+    bundle = typed("recover", "one.floodmark")
     empty = here / "sessions" / "session_id=empty"
     empty.mkdir()
-    assert "nothing is recorded in it yet" in typed("recover", empty).err
+    nothing = typed("recover", empty)
     torn(session, 20_000)
     events = session / session_files.EVENTS
     events.write_bytes(events.read_bytes().replace(b'"at_us":', b'"at_us":7', 1))
     done = typed("recover", empty, session)
-    assert done.code == 2
-    assert "is left as it is" in done.err
+    assert (bundle.code, nothing.code, done.code) == (2, 2, 2)
     assert typed("recover", session).code == 1
+    told = {"a bundle": bundle.err, "an empty folder": nothing.err, "that and changed events": done.err}
+    assert {what: steady(text) for what, text in told.items()} == snapshot
 
 
 @pytest.mark.parametrize(("fsync", "few"), [("never", True), ("always", False)])

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
+from syrupy.assertion import SnapshotAssertion
 
 from playbooks.errors import PlaybookError, Problem, lines_of
 from playbooks.parser.document.includes import playbooks_under
@@ -24,26 +25,25 @@ BAD = CLUSTER + "steps:\n  - {at: 1s, inject: crash, taget: broker(1)}\n"
 LINE = BAD.count("\n")
 
 
-def test_a_mistake_is_shown_in_its_line(typed: Type, here: Path) -> None:
+def test_a_mistake_is_shown_in_its_line(typed: Type, here: Path, snapshot: SnapshotAssertion) -> None:
     (here / "bad.yaml").write_text(BAD)
+    shown = []
     for words in (("check", "bad.yaml"), ("run", "bad.yaml"), ("run", "--dry-run", "bad.yaml")):
         done = typed(*words)
         assert (done.code, done.out) == (2, "")
         lines = done.err.splitlines()
-        at = lines.index(
-            f"error: bad.yaml:{LINE}:29: steps[1].taget: found an unknown key 'taget' (did you mean 'target'?)"
-        )
-        assert lines[at + 1 : at + 3] == [
-            f"{LINE:>5} |   - {{at: 1s, inject: crash, taget: broker(1)}}",
-            "      |                             ^",
-        ]
+        place = f"error: bad.yaml:{LINE}:29: steps[1].taget: "
+        (at,) = (number for number, line in enumerate(lines) if line.startswith(place))
+        shown.append(lines[at : at + 3])
+    assert shown[0] == snapshot
+    assert shown == [shown[0]] * 3
 
 
-def test_what_a_setting_broke_is_shown_as_it_was_set(typed: Type, here: Path) -> None:
+def test_what_a_setting_broke_is_shown_as_it_was_set(typed: Type, here: Path, snapshot: SnapshotAssertion) -> None:
     (here / "small.yaml").write_text(CLUSTER)
     done = typed("run", "small.yaml", "--set", "producers.checkout.rate=much")
-    assert (done.code, "(with --set producers.checkout.rate=much)" in done.err) == (2, True)
-    assert 'rate: "much", config' in done.err
+    assert (done.code, done.out) == (2, "")
+    assert done.err == snapshot
 
 
 def test_a_pipe_gets_neither_colours_nor_raw_control_characters(here: Path) -> None:
@@ -54,25 +54,19 @@ def test_a_pipe_gets_neither_colours_nor_raw_control_characters(here: Path) -> N
     assert "\x9b" not in done.err
 
 
-def test_a_file_that_is_no_utf_8_is_shown_with_its_bytes(typed: Type, here: Path) -> None:
+def test_a_file_that_is_no_utf_8_is_shown_with_its_bytes(typed: Type, here: Path, snapshot: SnapshotAssertion) -> None:
     (here / "latin.yaml").write_bytes(b"floodmark: 1\r\nname: caf\xe9\r\n")
-    lines = typed("check", "latin.yaml").err.splitlines()
-    assert lines == [
-        "error: latin.yaml:2:10: found the byte 0xe9, allowed is UTF-8 text",
-        "    2 | name: caf\\xe9",
-        "      |          ^",
-    ]
+    done = typed("check", "latin.yaml")
+    assert done.code == 2
+    assert done.err == snapshot
 
 
-def test_a_mistake_of_a_fragment_is_shown_in_its_line_of_the_fragment(typed: Type, here: Path) -> None:
+def test_a_mistake_of_a_fragment_is_shown_in_its_line_of_the_fragment(
+    typed: Type, here: Path, snapshot: SnapshotAssertion
+) -> None:
     (here / "part.yaml").write_text("floodmark: 1\nfragment: part\nsteps:\n  - {inject: crash, target: broker(9)}\n")
     (here / "whole.yaml").write_text(CLUSTER + "include: part.yaml\n")
-    lines = typed("check", "whole.yaml").err.splitlines()
-    assert lines[0].startswith("error: part.yaml:4:36: steps[1].target: found broker 9")
-    assert lines[1:3] == [
-        "    4 |   - {inject: crash, target: broker(9)}",
-        "      | " + " " * 35 + "^",
-    ]
+    assert typed("check", "whole.yaml").err.splitlines()[:3] == snapshot
 
 
 def test_a_missing_file_has_no_line_to_show(typed: Type, here: Path) -> None:
@@ -96,7 +90,9 @@ def folder(here: Path) -> Path:
     return whole
 
 
-def test_a_folder_is_checked_with_all_that_is_in_it_but_what_is_hidden(typed: Type, here: Path) -> None:
+def test_a_folder_is_checked_with_all_that_is_in_it_but_what_is_hidden(
+    typed: Type, here: Path, snapshot: SnapshotAssertion
+) -> None:
     folder(here)
     done = typed("check", "chaos")
     assert (done.code, done.out) == (2, "")
@@ -104,12 +100,9 @@ def test_a_folder_is_checked_with_all_that_is_in_it_but_what_is_hidden(typed: Ty
         "chaos/a.yml",
         "chaos/b.yaml",
     ]
-    assert "error: chaos/more/deep/worse.yaml:1:12: floodmark: " in done.err
     assert "hidden" not in done.err
     assert "notes" not in done.err
-    told = sum(line.startswith("error: ") for line in done.err.splitlines())
-    assert done.err.splitlines()[-1].startswith("checked 5 files: 2 sound, 1 sound fragment, ")
-    assert done.err.splitlines()[-1].endswith(f"{told} mistakes in 2 files")
+    assert done.err == snapshot
 
 
 def test_mistakes_as_a_document(typed: Type, here: Path) -> None:
@@ -129,11 +122,11 @@ def test_mistakes_as_a_document(typed: Type, here: Path) -> None:
     assert (sound.code, json.loads(sound.out), sound.err) == (0, [], "")
 
 
-def test_a_folder_without_playbooks_is_a_mistake(typed: Type, here: Path) -> None:
+def test_a_folder_without_playbooks_is_a_mistake(typed: Type, here: Path, snapshot: SnapshotAssertion) -> None:
     (here / "empty").mkdir()
     done = typed("check", "empty")
     assert done.code == 2
-    assert "empty:1:1: found a folder without playbooks, allowed is one with files .yaml or .yml in it" in done.err
+    assert done.err == snapshot
 
 
 def test_a_file_named_twice_is_checked_once(typed: Type, here: Path) -> None:
