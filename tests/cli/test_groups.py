@@ -5,6 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from tests.cli.running import Typed
 
@@ -73,32 +74,28 @@ def test_members_and_state(typed: Type, recorded: Path) -> None:
     assert (state[0], state[-2:]) == ("g", ["Stable", "2"])
 
 
-@pytest.mark.parametrize(
-    ("at", "words", "code"),
-    [
-        ("1s", "Warning: Consumer group 'g' is rebalancing.", 0),
-        ("26s", "Consumer group 'g' has no active members.", 0),
-    ],
-)
+@pytest.mark.parametrize("at", ["1s", "26s"])
 def test_what_the_tool_says_of_the_state_goes_to_people(
-    typed: Type, recorded: Path, at: str, words: str, code: int
+    typed: Type, recorded: Path, at: str, snapshot: SnapshotAssertion
 ) -> None:
     done = typed("groups", recorded, "g", "--at", at)
-    assert (done.code, done.err.strip()) == (code, words)
+    assert done.code == 0
+    assert done.err == snapshot
 
 
 @pytest.mark.parametrize(
-    ("words", "message"),
+    "words",
     [
-        (("gee",), "no group 'gee'; there are g and late"),
-        (("late", "--at", "5s"), "no group 'late'; there are g"),
-        (("alone",), "group 'alone' has no coordinator: its members are given their partitions"),
-        (("g", "--at", "3"), "--at takes a duration such as 250us"),
-        (("g", "--members", "--state"), "found --members and --state together, allowed is one of them"),
-        (("g", "--at", "27.5s"), "which is to coordinate group 'g', is down"),
+        ("gee",),
+        ("late", "--at", "5s"),
+        ("alone",),
+        ("g", "--at", "3"),
+        ("g", "--members", "--state"),
+        ("g", "--at", "27.5s"),
     ],
+    ids=" ".join,
 )
-def test_bad_input_is_2(typed: Type, recorded: Path, words: tuple[str, ...], message: str) -> None:
+def test_bad_input_is_2(typed: Type, recorded: Path, words: tuple[str, ...], snapshot: SnapshotAssertion) -> None:
     done = typed("groups", recorded, *words)
     assert (done.code, done.out) == (2, "")
-    assert message in done.err
+    assert done.err == snapshot

@@ -37,7 +37,7 @@ async def shown(app):
     async with app.run_test(size=(120, 40)) as pilot:
         while not app.frames:
             await pilot.pause(0.02)
-        print('painted, with', len(app.stylesheet.rules) > 100, 'rules')
+        print(len(app.stylesheet.rules))
 
 screen = ScreenChoice("unicode", "dark", 1.0, Settings())
 asyncio.run(shown(live_app(Session.start(choose("sandbox", None, {}).playbook, open_ended=True), screen)))
@@ -119,8 +119,8 @@ def hostile(tmp_path: Path) -> Path:
     for name in (*ROOMS, "tests"):
         if name != "faults":
             (tmp_path / name).mkdir()
-            (tmp_path / name / "__init__.py").write_text(f"raise SystemExit('{name} is not what was meant')\n")
-    (tmp_path / "faults.py").write_text("raise SystemExit('faults is not what was meant')\n")
+            (tmp_path / name / "__init__.py").write_text(f"raise SystemExit('{name}-is-not-meant')\n")
+    (tmp_path / "faults.py").write_text("raise SystemExit('faults-is-not-meant')\n")
     (tmp_path / "crash.yaml").write_text(CRASH)
     return tmp_path
 
@@ -150,7 +150,7 @@ def test_playbooks_run_where_rooms_have_other_owners(installed: Installed, hosti
     """Several at a time: each in a process of its own, which must not find what lies here either."""
     done = installed.run("floodmark", "run", "crash.yaml", "kip-101-loss", "-j", "2", cwd=hostile)
     assert done.returncode in (0, 1), done.stderr
-    assert "not what was meant" not in done.stdout + done.stderr
+    assert "is-not-meant" not in done.stdout + done.stderr
     (session, *_others) = sorted((hostile / "sessions").iterdir())
     again = installed.run("floodmark", "replay", str(session), cwd=hostile)
     assert again.returncode == 0, again.stderr
@@ -162,7 +162,7 @@ def test_it_starts_itself_again_without_looking_here(installed: Installed, hosti
     done = installed.run("python", "-P", "-c", code, cwd=hostile)
     assert (done.returncode, done.stdout) == (0, f"floodmark {VERSION}\n"), done.stderr
     trapped = installed.run("python", "-m", "tui.cli.main", "--version", cwd=hostile)
-    assert "not what was meant" in trapped.stderr, "the folder is no trap, and the test shows nothing"
+    assert "is-not-meant" in trapped.stderr, "the folder is no trap, and the test shows nothing"
 
 
 @pytest.mark.spark
@@ -190,7 +190,7 @@ def test_a_report_is_made_where_rooms_have_other_owners_and_there_is_no_java(
 
 def test_the_screen_finds_its_styles(installed: Installed, hostile: Path) -> None:
     done = installed.run("python", "-P", "-c", SCREEN, cwd=hostile)
-    assert done.stdout == "painted, with True rules\n", done.stderr
+    assert int(done.stdout) > 100, done.stderr
 
 
 def test_nothing_is_left_but_what_the_user_made(installed: Installed, hostile: Path, wheel: Path) -> None:

@@ -3,18 +3,18 @@
 import json
 from collections.abc import Callable
 
+from syrupy.assertion import SnapshotAssertion
+
 from playbooks.parser.key_reference import schema
 from tests.cli.running import Typed
 
 Type = Callable[..., Typed]
 
 
-def test_keys_lists_a_place_and_what_is_below_it(typed: Type) -> None:
+def test_keys_lists_a_place_and_what_is_below_it(typed: Type, snapshot: SnapshotAssertion) -> None:
     done = typed("keys", "cluster")
     assert done.code == 0
-    assert "kafka" in done.out
-    assert "a release line such as 3.9" in done.out
-    assert done.out.splitlines()[-1] == "more: floodmark keys cluster.brokers | cluster.network | cluster.disk"
+    assert done.out == snapshot
 
 
 def test_keys_of_the_whole_file_is_what_is_told_unasked(typed: Type) -> None:
@@ -22,10 +22,10 @@ def test_keys_of_the_whole_file_is_what_is_told_unasked(typed: Type) -> None:
     assert {"floodmark", "topics", "steps", "expect"} <= {line.split(" ")[0] for line in done.out.splitlines()}
 
 
-def test_an_unknown_place_names_the_nearest(typed: Type) -> None:
+def test_an_unknown_place_names_the_nearest(typed: Type, snapshot: SnapshotAssertion) -> None:
     done = typed("keys", "producer")
     assert (done.code, done.out) == (2, "")
-    assert "did you mean 'producers'?" in done.err
+    assert done.err.partition(";")[0] == snapshot
 
 
 def test_keys_as_json(typed: Type) -> None:

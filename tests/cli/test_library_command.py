@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from cluster_model.protocol.versions import PROFILE_VERSIONS
 from playbooks.library.bundled import FRAGMENTS, fragment_names, names, path_of
@@ -62,13 +63,13 @@ def test_a_version_chooses_together_with_a_tag(typed: Type, kafka: str) -> None:
     assert sorted(listed(both)) == [name for name in wanted if "loss" in playbook_of(name).tags]
 
 
-def test_what_nothing_fits_is_an_empty_list(typed: Type) -> None:
+def test_what_nothing_fits_is_an_empty_list(typed: Type, snapshot: SnapshotAssertion) -> None:
     done = typed("library", "--tag", "elr", "--kafka", "0.9")
     fitting = [name for name in names() if "elr" in playbook_of(name).tags and "0.9" in playbook_of(name).profiles]
     assert sorted(listed(done.out)) == fitting
     none = typed("library", "--tag", "kraft", "--kafka", "0.8.2")
     assert (none.code, none.out) == (0, "")
-    assert "no bundled playbook" in none.err
+    assert none.err == snapshot
     assert json.loads(typed("library", "--tag", "kraft", "--kafka", "0.8.2", "--json").out) == []
 
 
@@ -82,22 +83,25 @@ def test_a_fragment_is_printed_as_it_is(typed: Type) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    "words",
     [
-        (["leader-crush"], "did you mean 'leader-crash'?"),
-        (["leader-crush", "--yaml"], "did you mean 'leader-crash'?"),
-        (["--tag", "lose"], "did you mean 'loss'?"),
-        (["--kafka", "0.8"], "--kafka: found '0.8', allowed is 0.8.2"),
-        (["leader-crash", "--tag", "loss"], "found a name and --tag together"),
-        (["leader-crash", "--kafka", "3.9"], "found a name and --kafka together"),
-        (["--yaml"], "--yaml: found no name"),
-        (["leader-crash", "--yaml", "--json"], "found --yaml and --json together"),
+        ["leader-crush"],
+        ["leader-crush", "--yaml"],
+        ["--tag", "lose"],
+        ["--kafka", "0.8"],
+        ["leader-crash", "--tag", "loss"],
+        ["leader-crash", "--kafka", "3.9"],
+        ["--yaml"],
+        ["leader-crash", "--yaml", "--json"],
     ],
+    ids=" ".join,
 )
-def test_what_is_wrong_is_told_and_nothing_is_printed(typed: Type, words: list[str], told: str) -> None:
+def test_what_is_wrong_is_told_and_nothing_is_printed(
+    typed: Type, words: list[str], snapshot: SnapshotAssertion
+) -> None:
     done = typed("library", *words)
     assert (done.code, done.out) == (2, "")
-    assert told in done.err
+    assert done.err == snapshot
 
 
 @pytest.mark.parametrize("name", names())
@@ -119,7 +123,7 @@ def test_the_list_fits_80_columns(typed: Type) -> None:
     assert [line for line in typed("library").out.splitlines() if len(line) > WIDTH] == []
 
 
-def test_the_document_of_one_is_complete(typed: Type) -> None:
+def test_the_document_of_one_is_complete(typed: Type, snapshot: SnapshotAssertion) -> None:
     document: dict[str, Any] = json.loads(typed("library", "power-cut-elr", "--json").out)
     playbook = playbook_of("power-cut-elr")
     assert document["theme"] == "durability"
@@ -127,19 +131,16 @@ def test_the_document_of_one_is_complete(typed: Type) -> None:
     assert document["profiles"] == list(playbook.profiles)
     assert document["yaml"] == playbook.source
     assert [step["when"] for step in document["steps"]] == ["at 40s", "at 50s", "at 55s", "at 80s"]
-    assert document["steps"][2]["what"] == "inject power_loss on broker(1)"
+    assert [step["what"] for step in document["steps"]] == snapshot
     assert document["expectations"][-1]["kind"] == "eventually"
     assert document["commands"][0] == "floodmark run power-cut-elr"
     assert set(document["tags"]) <= {*THEMES, *TAGS}
     assert set(document["profiles"]) <= set(PROFILE_VERSIONS)
 
 
-def test_steps_are_told_with_when_they_act() -> None:
+def test_steps_are_told_with_when_they_act(snapshot: SnapshotAssertion) -> None:
     told = timeline(loads(CRASH, "small.yaml"))
-    assert told[0] == ("at 2s", "inject crash on leader(orders-0) for 3s")
-    assert told[1][0] == "when leader(orders-0) == 2, within 20s"
-    assert told[2] == ("5s of quiet", "producers stop, faults are healed, and then the verdict")
-    assert len(told) == 3
+    assert told == snapshot
     by_hand = timeline(loads(MANUAL, "hand.yaml"))
     assert [when for when, _what in by_hand if when] == [str(number) for number in range(1, 7)]
 

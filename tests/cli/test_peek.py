@@ -5,6 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from playbooks.session_format import session_files
 from tests.cli.running import Typed
@@ -30,18 +31,13 @@ def session(typed: Type, here: Path) -> Path:
     return session_files.sessions_under(here / "sessions")[0]
 
 
-def test_a_record_is_told_in_words(typed: Type, session: Path) -> None:
+def test_a_record_is_told_in_words(typed: Type, session: Path, snapshot: SnapshotAssertion) -> None:
     done = typed("peek", session, "orders-0", 17)
     assert done.code == 0
-    lines = done.out.splitlines()
-    assert lines[0] == "orders-0 offset 17, leader epoch 0"
-    told = dict(line.strip().split(maxsplit=1) for line in lines[1:-1])
-    assert told["producer"].startswith("checkout, its record 17 in orders-0, counted from 0")
-    assert told["acks"] == "all, acknowledged"
+    told = dict(line.strip().split(maxsplit=1) for line in done.out.splitlines()[1:-1])
     assert told["key"].startswith("key-")
     assert json.loads(told["value"])["n"] == 17
-    assert told["size"] == "200B, in a batch of 1 record, 200B"
-    assert lines[-1].split(maxsplit=2) == ["held", "by", "brokers 1, 2 and 3"]
+    assert done.out == snapshot
 
 
 def test_a_session_goes_by_its_id_and_comes_out_as_a_document(typed: Type, session: Path) -> None:
@@ -51,38 +47,35 @@ def test_a_session_goes_by_its_id_and_comes_out_as_a_document(typed: Type, sessi
     assert done.code == 0
     documents = json.loads(done.out)
     assert [document["offset"] for document in documents] == [17, 18, 19]
-    assert documents[0]["holders"] == [1, 2, 3]
-    assert json.loads(documents[0]["value"]).keys() == {"id", "n"}
+    document = documents[0]
+    assert (document["client"], document["number"], document["acks"], document["acked"]) == ("checkout", 17, -1, True)
+    assert (document["record_bytes"], document["batch_records"], document["holders"]) == (200, 1, [1, 2, 3])
+    assert json.loads(document["value"]).keys() == {"id", "n"}
 
 
-def test_it_can_be_looked_at_as_it_was(typed: Type, session: Path) -> None:
+def test_it_can_be_looked_at_as_it_was(typed: Type, session: Path, snapshot: SnapshotAssertion) -> None:
     done = typed("peek", session, "orders-0", 100, "--at", "1s")
     assert done.code == 1
     assert done.out == ""
-    assert "nothing was written at offset 100 of orders-0, which goes up to " in done.err
+    assert done.err == snapshot
     assert typed("peek", session, "orders-0", 100, "--at", "3s").code == 0
 
 
-def test_who_says_nothing_about_contents_is_told_so(typed: Type, session: Path) -> None:
+def test_who_says_nothing_about_contents_is_told_so(typed: Type, session: Path, snapshot: SnapshotAssertion) -> None:
     documents = json.loads(typed("peek", session, "orders-0", 0, "--records", 200, "--json").out)
     (number,) = [document["offset"] for document in documents if document["client"] == "silent"][:1]
-    assert "the playbook does not say" in typed("peek", session, "orders-0", number).out
+    lines = typed("peek", session, "orders-0", number).out.splitlines()
+    assert [line for line in lines if line.split()[0] == "value"] == snapshot
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (("orders-7", 1), "no partition 'orders-7'; there are orders-0 (did you mean 'orders-0'?)"),
-        (("orders-0", 1, "--at", "3"), "--at takes a duration such as 250us"),
-    ],
-)
-def test_bad_input_is_2(typed: Type, session: Path, words: tuple[str | int, ...], message: str) -> None:
-    done = typed("peek", session, *words)
+@pytest.mark.parametrize("words", ["orders-7 1", "orders-0 1 --at 3"])
+def test_bad_input_is_2(typed: Type, session: Path, words: str, snapshot: SnapshotAssertion) -> None:
+    done = typed("peek", session, *words.split())
     assert (done.code, done.out) == (2, "")
-    assert message in done.err
+    assert done.err == snapshot
 
 
-def test_no_session_is_2(typed: Type, here: Path) -> None:
+def test_no_session_is_2(typed: Type, here: Path, snapshot: SnapshotAssertion) -> None:
     done = typed("peek", "nowhere", "orders-0", 1)
     assert done.code == 2
-    assert "no session nowhere" in done.err
+    assert done.err == snapshot

@@ -7,13 +7,14 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from cluster_model.protocol.events import GuardActed, StepTaken
 from playbooks.engine.session import Session
 from playbooks.parser.loader import loads
 from playbooks.recording.recorder import Recorder, RecordingError
 from playbooks.session_format import session_files
-from tests.cli.running import Typed
+from tests.cli.running import Steady, Typed
 from tests.support.playbooks import CLUSTER, CRASH, MANUAL
 from tui.cli.runs import run as run_module
 from tui.cli.runs.driving import Driving, progress
@@ -44,17 +45,14 @@ def test_exit_codes_tell_the_verdict(typed: Type, here: Path, name: str, code: i
     assert len(sessions(here)) == 1
 
 
-def test_refused_steps_are_told_without_plain(typed: Type) -> None:
-    done = typed("run", "hand.yaml")
-    assert "refused  1 step: step 4 append (NOT_LEADER_OR_FOLLOWER)" in done.err.splitlines()
+def test_refused_steps_are_told_without_plain(typed: Type, snapshot: SnapshotAssertion) -> None:
+    assert [line for line in typed("run", "hand.yaml").err.splitlines() if line.startswith("refused")] == snapshot
     assert not any(line.startswith("refused") for line in typed("run", "crash.yaml").err.splitlines())
 
 
-def test_of_very_many_refusals_only_the_first_are_told() -> None:
+def test_of_very_many_refusals_only_the_first_are_told(snapshot: SnapshotAssertion) -> None:
     steps = [StepTaken(0, f"step {number}", "", "admin elect_leaders x=1", "NOT_CONTROLLER") for number in range(1, 11)]
-    told = refusal_words(steps)
-    assert told.startswith("10 steps: step 1 elect_leaders (NOT_CONTROLLER), step 2")
-    assert told.endswith("step 8 elect_leaders (NOT_CONTROLLER), and 2 more")
+    assert refusal_words(steps) == snapshot
 
 
 def test_the_sandbox_runs_without_a_screen_under_load(typed: Type) -> None:
@@ -62,20 +60,19 @@ def test_the_sandbox_runs_without_a_screen_under_load(typed: Type) -> None:
     assert (done.code, json.loads(done.out)["ledger"]["sent"]) == (0, 4000)
 
 
-def test_what_was_never_asked_is_not_called_failed(typed: Type) -> None:
+def test_what_was_never_asked_is_not_called_failed(typed: Type, snapshot: SnapshotAssertion) -> None:
     done = typed("run", "sandbox", "--until", "1s")
     assert (done.code, "FAILED" in done.err) == (3, False)
-    assert "unasked  eventually: under_replicated() == 0 since heal  (nothing was healed, so it" in done.err
+    assert [line for line in done.err.splitlines() if line.startswith("unasked")] == snapshot
 
 
-def test_progress_says_what_the_session_is_at(here: Path) -> None:
+def test_progress_says_what_the_session_is_at(here: Path, snapshot: SnapshotAssertion) -> None:
     session = Session.start(loads((here / "waits.yaml").read_text(), "waits.yaml"))
     told = [progress(session)]
     while session.advance(session.cluster.now_us + 500_000):
         told.append(progress(session))
-    assert told[0] == "small: 0.000s, before step 1 of 1, which waits for leader(orders-0) == 3"
-    assert "small: 1.500s, settling" in told
-    assert progress(Session.start(loads(CLUSTER, "load.yaml"))) == "small: 0.000s, load without steps"
+    told.append(progress(Session.start(loads(CLUSTER, "load.yaml"))))
+    assert told == snapshot
 
 
 def test_json_is_one_document_and_nothing_else(typed: Type, here: Path) -> None:
@@ -94,7 +91,7 @@ def test_the_same_seed_gives_the_same_digest_and_another_another(typed: Type) ->
     assert digests[0] == digests[1] != digests[2]
 
 
-def test_several_playbooks_make_a_table_a_list_and_the_worst_code(typed: Type) -> None:
+def test_several_playbooks_make_a_table_a_list_and_the_worst_code(typed: Type, snapshot: SnapshotAssertion) -> None:
     done = typed("run", "crash.yaml", "waits.yaml", "fails.yaml", "--json", "--jobs", "1")
     assert done.code == 1
     assert [document["verdict"] for document in json.loads(done.out)] == ["pass", "inconclusive", "fail"]
@@ -106,13 +103,13 @@ def test_several_playbooks_make_a_table_a_list_and_the_worst_code(typed: Type) -
         ("small-(2)", "inconclusive"),
         ("small-(3)", "fail"),
     ]
-    assert lines[-1] == "3 playbooks: 1 pass, 1 fail, 1 inconclusive"
+    assert lines[-1] == snapshot
 
 
-def test_inconclusive_alone_is_3_and_tells_why(typed: Type) -> None:
+def test_inconclusive_alone_is_3_and_tells_why(typed: Type, snapshot: SnapshotAssertion) -> None:
     done = typed("run", "crash.yaml", "--until", "3s")
     assert done.code == 3
-    assert "INCONCLUSIVE: cut off at 3s, before step 2 of 2" in done.err
+    assert [line for line in done.err.splitlines() if line.startswith("INCONCLUSIVE")] == snapshot
 
 
 def test_out_and_the_environment_choose_where_sessions_go(
@@ -156,50 +153,47 @@ def test_show_prints_the_table_as_plain_lines_in_a_pipe(typed: Type) -> None:
     assert lines[head + 1].split() == ["1", "leader", "1", "0", "0@0", "1,2", "0:m0"]
 
 
-def test_junit_has_a_case_per_expectation(typed: Type, here: Path) -> None:
+def test_junit_has_a_case_per_expectation(typed: Type, here: Path, snapshot: SnapshotAssertion) -> None:
     typed("run", "crash.yaml", "fails.yaml", "waits.yaml", "--jobs", "1", "--junit", here / "results.xml")
     suites = ElementTree.parse(here / "results.xml").getroot()
     names = [suite.get("name") for suite in suites]
     assert names == ["small", "small (2)", "small (3)"]
     counts = [tuple(suite.get(key) for key in ("tests", "failures", "errors", "skipped")) for suite in suites]
     assert counts == [("3", "0", "0", "0"), ("2", "1", "0", "0"), ("2", "0", "1", "1")]
-    failure = suites[1].find("testcase/failure")
+    failure, error = suites[1].find("testcase/failure"), suites[2].find("testcase/error")
     assert failure is not None
-    assert (failure.get("message") or "").startswith("acked() is ")
-    error = suites[2].find("testcase/error")
     assert error is not None
-    assert "which never held" in (error.get("message") or "")
+    assert {each.tag: each.get("message") for each in (failure, error)} == snapshot
 
 
 BAD = [
-    (("nothing-like-it",), "no such file, and no bundled playbook"),
-    (("leader-crush",), "did you mean 'leader-crash'?"),
-    (("missing.yaml",), "missing.yaml:1:1: cannot be read: No such file or directory"),
-    (("broken.yaml",), "broken.yaml:1:1: "),
-    (("crash.yaml", "--until", "soon"), "--until: found 'soon', allowed is a duration"),
-    (("crash.yaml", "--set", "x"), "--set takes key=value"),
-    (("crash.yaml", "--set", "producers.nobody.rate=1/s"), "there is no 'nobody' here, only checkout"),
-    (("crash.yaml", "--set", "cluster.kafka=3.99"), "found '3.99', allowed is one of"),
-    (("crash.yaml", "--set", "cluster.kafka=3.99"), "(with --set cluster.kafka=3.99)"),
-    (("hand.yaml", "--until", "5s"), "--until: hand.yaml: time stands still in a manual playbook"),
-    (("crash.yaml", "--junit", "no/such/dir.xml"), "--junit: cannot write no/such/dir.xml: no such directory"),
-    (("crash.yaml", "broken.yaml"), "broken.yaml:1:1: "),
-    (("crash.yaml", "--seed", "-1"), "--seed"),
-    (("crash.yaml", "--frobnicate"), "No such option"),
-    ((), "Missing argument"),
+    "nothing-like-it",
+    "leader-crush",
+    "missing.yaml",
+    "broken.yaml",
+    "crash.yaml --until soon",
+    "crash.yaml --set x",
+    "crash.yaml --set producers.nobody.rate=1/s",
+    "crash.yaml --set cluster.kafka=3.99",
+    "hand.yaml --until 5s",
+    "crash.yaml --junit no/such/dir.xml",
+    "crash.yaml broken.yaml",
+    "crash.yaml --seed -1",
+    "crash.yaml --frobnicate",
+    "",
 ]
 
 
-@pytest.mark.parametrize(("words", "message"), BAD)
+@pytest.mark.parametrize("words", BAD)
 def test_bad_input_is_2_with_one_message_and_nothing_written(
-    typed: Type, here: Path, words: tuple[str, ...], message: str
+    typed: Type, here: Path, words: str, snapshot: SnapshotAssertion
 ) -> None:
     (here / "broken.yaml").write_text("- a\n- b\n")
-    done = typed("run", *words, "--json")
+    done = typed("run", *words.split(), "--json")
     assert done.code == 2
-    assert message in done.err
     assert "Traceback" not in done.err
     assert done.out == ""
+    assert done.err == snapshot
     assert not (here / "sessions").exists()
 
 
@@ -208,33 +202,40 @@ def test_a_file_wins_over_a_bundled_name(typed: Type, here: Path) -> None:
     assert json.loads(typed("run", "leader-crash", "--json").out)["playbook"] == "by-hand"
 
 
-def test_sessions_that_cannot_be_written_are_one_error(typed: Type, here: Path) -> None:
+def test_sessions_that_cannot_be_written_are_one_error(typed: Type, here: Path, snapshot: SnapshotAssertion) -> None:
     (here / "sessions").write_text("in the way")
     done = typed("run", "hand.yaml")
     assert done.code == 2
-    assert "cannot record a session under sessions: " in done.err
+    assert done.err == snapshot
 
 
 def test_an_internal_error_keeps_the_session_and_names_its_account(
-    typed: Type, here: Path, monkeypatch: pytest.MonkeyPatch
+    typed: Type, here: Path, monkeypatch: pytest.MonkeyPatch, steady: Steady, snapshot: SnapshotAssertion
 ) -> None:
+    mistake = ZeroDivisionError("a mistake of ours")
+
     def explode(self: Driving, *_args: object) -> None:
-        raise ZeroDivisionError("a mistake of ours")
+        raise mistake
 
     monkeypatch.setattr(Driving, "_print", explode)
     done = typed("run", "crash.yaml", "--json")
     assert (done.code, done.out) == (70, "")
-    assert "internal error: ZeroDivisionError: a mistake of ours" in done.err
     assert "Traceback" not in done.err
     (session,) = sessions(here)
-    assert f"account  {session.relative_to(here) / 'crash.log'}" in done.err
-    assert "a mistake of ours" in (session / session_files.CRASH_LOG).read_text()
+    assert done.err.splitlines()[-1].endswith(f" {session.relative_to(here) / 'crash.log'}")
+    assert steady(done.err) == snapshot
+    assert str(mistake) in (session / session_files.CRASH_LOG).read_text()
     assert (session / session_files.EVENTS).stat().st_size > 0
     assert not (session / session_files.MANIFEST).exists()
 
 
+def stopped(err: str) -> str:
+    """The line that says so, before the tables of all that was to run."""
+    return next(line for line in err.splitlines() if line.startswith("stopped"))
+
+
 def test_an_interrupted_run_is_130_and_keeps_what_it_has(
-    typed: Type, here: Path, monkeypatch: pytest.MonkeyPatch
+    typed: Type, here: Path, monkeypatch: pytest.MonkeyPatch, steady: Steady, snapshot: SnapshotAssertion
 ) -> None:
     def interrupt(self: Driving, *_args: object) -> None:
         raise KeyboardInterrupt
@@ -243,11 +244,12 @@ def test_an_interrupted_run_is_130_and_keeps_what_it_has(
     done = typed("run", "crash.yaml", "hand.yaml", "--jobs", "1")
     assert done.code == 130
     (session,) = sessions(here)
-    assert f"stopped; what was recorded so far: {session.relative_to(here)}" in done.err
+    assert stopped(done.err).endswith(f" {session.relative_to(here)}")
+    assert steady(stopped(done.err)) == snapshot
 
 
 def test_an_interrupted_run_whose_last_events_cannot_be_kept_is_130_as_well(
-    typed: Type, monkeypatch: pytest.MonkeyPatch
+    typed: Type, monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion
 ) -> None:
     def interrupt(self: Driving, *_args: object) -> None:
         raise KeyboardInterrupt
@@ -259,7 +261,7 @@ def test_an_interrupted_run_whose_last_events_cannot_be_kept_is_130_as_well(
     monkeypatch.setattr(Recorder, "close", full)
     done = typed("run", "crash.yaml", "hand.yaml", "--jobs", "1")
     assert done.code == 130
-    assert "stopped; its last events could not be recorded: the disk is full" in done.err
+    assert stopped(done.err) == snapshot
     assert "internal error" not in done.err
 
 
@@ -267,38 +269,32 @@ def test_codes_cover_every_verdict() -> None:
     assert sorted(run_module.CODES.values()) == [0, 1, 3]
 
 
-def test_time_is_not_told_where_it_stands_still(typed: Type) -> None:
-    by_hand = typed("run", "lost-tail-same-epoch").err
-    assert "known    log-matching: orders-0: brokers 1 and 2" in by_hand
-    assert re.search(r"digest   \w+  \(\d+ events\)$", by_hand, re.MULTILINE)
-    timed = typed("run", "leader-crash").err
-    assert re.search(r"digest   \w+  \(\d+ events, 40\.000s of cluster time\)$", timed, re.MULTILINE)
+def test_time_is_not_told_where_it_stands_still(typed: Type, steady: Steady, snapshot: SnapshotAssertion) -> None:
+    told = [typed("run", name).err.splitlines() for name in ("lost-tail-same-epoch", "leader-crash")]
+    assert [[steady(line) for line in lines if line.startswith(("known", "digest"))] for lines in told] == snapshot
 
 
 def test_what_nobody_answered_is_told_where_there_is_any(typed: Type) -> None:
     cut = typed("run", "leader-crash", "--until", "7s").err
-    found = re.search(r"ledger   (\d+) sent, (\d+) acked, 0 failed, 0 unknown, (\d+) unanswered, 0 acked lost", cut)
-    assert found, cut
-    sent, acked, unanswered = map(int, found.groups())
-    assert sent == acked + unanswered
-    assert unanswered > 100
+    (ledger,) = (line for line in cut.splitlines() if line.startswith("ledger"))
+    counts = {name: int(count) for count, name in re.findall(r"(\d+) ([a-z ]+)", ledger)}
+    assert list(counts)[:6] == ["sent", "acked", "failed", "unknown", "unanswered", "acked lost"]
+    assert (counts["failed"], counts["unknown"], counts["acked lost"]) == (0, 0, 0)
+    assert counts["sent"] == counts["acked"] + counts["unanswered"]
+    assert counts["unanswered"] > 100
     assert "unanswered" not in typed("run", "leader-crash").err
 
 
-def test_what_the_guards_did_is_printed(typed: Type, here: Path) -> None:
+def test_what_the_guards_did_is_printed(typed: Type, here: Path, snapshot: SnapshotAssertion) -> None:
     steps = "steps:\n  - {at: 1s, inject: crash, target: broker(1)}\n"
     (here / "guarded.yaml").write_text(CLUSTER + "settle: 1s\nguards: {max_brokers_down: 0}\n" + steps)
     done = typed("run", "guarded.yaml")
     assert done.code == 0
-    assert (
-        "guard    1.000s max_brokers_down refused crash on broker 1: 1 broker down (broker 1), allowed is none"
-        in done.err.splitlines()
-    )
+    assert [line for line in done.err.splitlines() if line.startswith("guard")] == snapshot
 
 
-def test_of_many_deeds_of_guards_the_first_are_printed() -> None:
+def test_of_many_deeds_of_guards_the_first_are_printed(snapshot: SnapshotAssertion) -> None:
     acted = [GuardActed(at, "stop_when", "stopped", "", "", "enough") for at in range(11)]
     lines = guard_lines(acted)
     assert len(lines) == 9
-    assert lines[0] == "0.000s stop_when stopped: enough"
-    assert lines[-1] == "and 3 more"
+    assert lines == snapshot

@@ -2,6 +2,7 @@
 
 import pytest
 import yaml
+from syrupy.assertion import SnapshotAssertion
 
 from playbooks.parser.settings import SettingError, apply_settings, parse_setting
 
@@ -79,25 +80,25 @@ def test_settings_are_made_in_order() -> None:
 
 
 @pytest.mark.parametrize(
-    ("setting", "message"),
+    "setting",
     [
-        ("nothing", "takes key=value"),
-        ("=3", "takes key=value"),
-        ("a..b=3", "takes key=value"),
-        ("producers.nobody.rate=1/s", "there is no 'nobody' here, only checkout or audit"),
-        ("producers.chekout.rate=1/s", "did you mean 'checkout'?"),
-        ("steps.9.at=1s", "only elements 1 to 2"),
-        ("seed.deeper=1", "inside a single value"),
-        ("topics=3", "a whole block"),
-        ("cluster=3", "a whole block"),
-        ("text=x", "several lines"),
-        ("seed=[1", "'[1' is not a YAML value"),
+        "nothing",
+        "=3",
+        "a..b=3",
+        "producers.nobody.rate=1/s",
+        "producers.chekout.rate=1/s",
+        "steps.9.at=1s",
+        "seed.deeper=1",
+        "topics=3",
+        "cluster=3",
+        "text=x",
+        "seed=[1",
     ],
 )
-def test_what_cannot_be_set_is_told(setting: str, message: str) -> None:
+def test_what_cannot_be_set_is_told(setting: str, snapshot: SnapshotAssertion) -> None:
     with pytest.raises(SettingError) as caught:
         changed(setting)
-    assert message in str(caught.value)
+    assert str(caught.value) == snapshot
 
 
 @pytest.mark.parametrize("typed", ["'[1, 2]'", '"@octocat"', "'010'", '"a: b"'])
