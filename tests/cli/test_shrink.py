@@ -51,7 +51,7 @@ def test_it_goes_on_where_its_budget_ended(typed: Type, here: Path, snapshot: Sn
     written = (here / f"{SOURCE}-shrunk.yaml").read_text().splitlines()
     ended = [line for line in first.out.splitlines() if line.startswith("shrunk ")]
     comments = [line for line in written if line.startswith("# ")]
-    assert {"to go on": first.err.splitlines()[-1], "ended": ended, "in the playbook": comments} == snapshot
+    assert {"to go on": first.err.splitlines()[-1], "ended": ended, "in the playbook": comments[-1]} == snapshot
     assert typed("check", f"{SOURCE}-shrunk.yaml").code == 0
     assert typed("shrink", SOURCE, *SHORT).code == 2
     assert typed("shrink", SOURCE, *SHORT, "--resume").code == 0

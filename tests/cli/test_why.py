@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from rich.console import Console
+from syrupy.assertion import SnapshotAssertion
 
 from cluster_model.checker.root_cause.findings import LOST, SKIPPED, Finding, Place
 from faults.declarations.fault import Action
@@ -18,7 +19,7 @@ from playbooks.engine.session_runner import start_session
 from playbooks.library.bundled import path_of
 from playbooks.parser.loader import load, loads
 from playbooks.recording.recorder import Recorder
-from tests.cli.running import Typed
+from tests.cli.running import Steady, Typed
 from tests.playbooks.diagnosis.test_point_of_no_return import TAIL
 from tui.cli.runs.why import print_why
 from tui.output.result import print_findings
@@ -26,18 +27,11 @@ from tui.output.result import print_findings
 Type = Callable[..., Typed]
 
 
-def test_a_playbook_is_explained_on_stdout(typed: Type) -> None:
+def test_a_playbook_is_explained_on_stdout(typed: Type, snapshot: SnapshotAssertion) -> None:
     done = typed("why", "kip-101-loss")
     assert done.code == 0
-    assert "finding 1    lost: " in done.out
-    assert "no return    step 26, append" in done.out
-    assert "until then   stopping broker 1 and an unclean election of broker 3" in done.out
-    assert "warned by    step 17 (broker 3 went down), 7 steps before" in done.out
-    assert "without an unclean election: step 24, elect" in done.out
-    assert "kafka 0.11 (KIP-101" in done.out
-    assert "\n      --set cluster.kafka=0.11\n" in done.out
     assert max(map(len, done.out.splitlines())) <= 110
-    assert "would not have helped: " in done.out
+    assert done.out == snapshot
 
 
 def test_the_document_has_the_set_of_actions_and_every_remedy(typed: Type) -> None:
@@ -56,47 +50,41 @@ def test_the_same_twice(typed: Type) -> None:
     assert typed("why", "unclean-election", "--json").out == typed("why", "unclean-election", "--json").out
 
 
-def test_a_setting_that_mends_it_leaves_nothing_to_explain(typed: Type) -> None:
+def test_a_setting_that_mends_it_leaves_nothing_to_explain(typed: Type, snapshot: SnapshotAssertion) -> None:
     done = typed("why", "kip-101-loss", "--set", "cluster.kafka=0.11")
     assert done.code == 0
-    assert "nothing to explain" in done.out
+    assert done.out == snapshot
     assert json.loads(typed("why", "kip-101-loss", "--set", "cluster.kafka=0.11", "--json").out)["findings"] == []
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    "words",
     [
-        (("no-such-thing",), "no such file, and no bundled playbook"),
-        (("kip-101-loss", "--finding", "7"), "there is no finding 7"),
-        (("kip-101-loss", "--set", "nonsense"), "--set takes key=value"),
-        (("kip-101-loss", "--set", "cluster.kafka=9.9"), "9.9"),
-        (("kip-101-loss", "--at", "3s"), "--at is for sessions"),
+        "no-such-thing",
+        "kip-101-loss --finding 7",
+        "kip-101-loss --set nonsense",
+        "kip-101-loss --set cluster.kafka=9.9",
+        "kip-101-loss --at 3s",
     ],
 )
-def test_bad_input_is_one_error(typed: Type, words: tuple[str, ...], told: str) -> None:
-    done = typed("why", *words)
+def test_bad_input_is_one_error(typed: Type, words: str, steady: Steady, snapshot: SnapshotAssertion) -> None:
+    done = typed("why", *words.split())
     assert (done.code, done.out) == (2, "")
-    assert told in done.err
     assert "Traceback" not in done.err
+    assert steady(done.err) == snapshot
 
 
-@pytest.mark.parametrize(
-    ("words", "told"),
-    [
-        (("--at", "noon"), "--at: found 'noon', allowed is "),
-        (("--at", "2s", "--finding", "1"), "there is no finding 1 by then, the session has none"),
-    ],
-)
+@pytest.mark.parametrize("words", ["--at noon", "--at 2s --finding 1"])
 def test_a_running_session_is_explained_only_as_far_as_it_went(
-    typed: Type, tmp_path: Path, words: tuple[str, ...], told: str
+    typed: Type, tmp_path: Path, words: str, snapshot: SnapshotAssertion
 ) -> None:
     session = Session.start(loads(TAIL, "tail.yaml"), recorder=Recorder(tmp_path, live=True), open_ended=True)
     session.advance(15_000_000)
     assert session.recorder is not None
     session.recorder.flush()
-    done = typed("why", session.recorder.path, *words)
+    done = typed("why", session.recorder.path, *words.split())
     assert (done.code, done.out) == (2, "")
-    assert told in done.err
+    assert done.err == snapshot
 
 
 def test_a_session_by_hand_is_explained_behind_its_verdict(typed: Type, here: Path) -> None:
@@ -133,13 +121,15 @@ def test_nothing_is_said_where_nothing_was_lost(typed: Type, here: Path) -> None
     assert "why" not in done.err
 
 
-def test_asked_for_it_is_said_where_nothing_was_lost(typed: Type, here: Path) -> None:
+def test_asked_for_it_is_said_where_nothing_was_lost(typed: Type, here: Path, snapshot: SnapshotAssertion) -> None:
     done = typed("run", "kip-101-scenario-1-3.9", "--out", here / "kept", "--why", "--json")
-    assert "nothing to explain" in done.err
+    assert [line for line in done.err.splitlines() if line.startswith("nothing ")] == snapshot
     assert json.loads(done.out)["why"]["findings"] == []
 
 
-def test_findings_have_the_numbers_of_the_result_and_the_point_is_looked_for_in_losses() -> None:
+def test_findings_have_the_numbers_of_the_result_and_the_point_is_looked_for_in_losses(
+    snapshot: SnapshotAssertion,
+) -> None:
     lost = Finding(LOST, "", "gone", (Place("o-0", "p", 0, 1, 0, 0, 1, committed=False),), ())
     skipped = replace(lost, kind=SKIPPED)
     result = replace(start_session(load(path_of("kip-101-loss"))).finish(), findings=(skipped, lost))
@@ -147,7 +137,7 @@ def test_findings_have_the_numbers_of_the_result_and_the_point_is_looked_for_in_
     console = Console(file=io.StringIO(), width=60, force_terminal=True, color_system=None, soft_wrap=True)
     print_why(console, Why(result, (Explained(1, skipped, None, ()),), by_hand=True))
     out = console.file.getvalue()  # type: ignore[attr-defined]
-    assert "not looked for: only for losses" in out
+    assert out == snapshot
 
 
 @pytest.mark.parametrize("columns", [60, 80, 100])
