@@ -133,7 +133,7 @@ def test_the_document_of_one_is_complete(typed: Type, snapshot: SnapshotAssertio
     assert [step["when"] for step in document["steps"]] == ["at 40s", "at 50s", "at 55s", "at 80s"]
     assert [step["what"] for step in document["steps"]] == snapshot
     assert document["expectations"][-1]["kind"] == "eventually"
-    assert document["commands"][0] == "floodmark run power-cut-elr"
+    assert document["commands"][0].split() == ["floodmark", "run", "power-cut-elr"]
     assert set(document["tags"]) <= {*THEMES, *TAGS}
     assert set(document["profiles"]) <= set(PROFILE_VERSIONS)
 
