@@ -6,9 +6,19 @@ from tests.tui.fake_views import session as sandbox
 from tui.app import FloodmarkApp
 from tui.session.session_controller import SimBridge
 from tui.terminal.frame_clock import StepClock
+from tui.viewmodel.timeline.event_feed import Feed
+from tui.widgets.panes import Pane
 
 FRAME_S = 1 / 16
 """A sixteenth: a binary fraction, so that frames add up to whole seconds exactly."""
+
+
+def in_feed(event):
+    """The words of an event's line in the feed, whatever they are."""
+    feed = Feed()
+    feed.take([event])
+    (line,) = feed.lines(1)
+    return line.text
 
 
 class Driver:
@@ -43,6 +53,25 @@ class Driver:
     def text(self):
         strips = self.app.screen._compositor.render_strips()
         return "\n".join("".join(segment.text for segment in strip) for strip in strips)
+
+    def shown(self, selector):
+        """The lines of a widget as they are painted, without blank ones."""
+        region = self.app.screen.query_one(selector).content_region
+        lines = [line[region.x : region.right].strip() for line in self.text().split("\n")[region.y : region.bottom]]
+        return [line for line in lines if line]
+
+    def sheet(self):
+        """Which sheet is open, and whom it is about as its title says; nothing while none is open."""
+        screen = self.app.screen
+        for pane in screen.query(Pane):
+            if pane.id in ("whichkey-pane", "operations-pane") and pane.display:
+                name = screen.target_words()
+                if screen.sheet is screen.operations:
+                    name = f"{screen.partition_name()}, b{screen.broker_id()}"
+                title = self.text().split("\n")[pane.region.y]
+                assert f" {name} " in title, title
+                return pane.id.removesuffix("-pane"), name
+        return None
 
     def toasts(self):
         return [each.message for each in self.app._notifications]

@@ -34,20 +34,17 @@ def rows(width):
     return ["".join(text for text, _role in (*row.pieces, (" ", ""), row.end)).rstrip() for row in built]
 
 
-def test_every_client_has_its_numbers():
+def test_every_client_has_its_numbers(snapshot):
     told = rows(78)
-    assert told[0].split() == ["producer", "sent", "acked", "failed", "unkn.", "retry", "refus.", "queue", "rate"]
+    assert told == snapshot
     assert told[1].split() == ["●", "checkout", "200", "0", "0", "0", "0", "0", "9"]
     assert told[2].split() == ["◔", "clicks", "acks=1", "300k", "280", "2", "5", "9", "6", "0", "200/s"]
-    assert told[3:5] == ["    refused B 3, C 2 and 1 kinds more", "    gave up X 7"]
-    assert told[6].split() == ["group", "read", "again", "lag", "gen.", "rebal.", "idle", "commit", "rate"]
     assert told[7].split() == ["◔", "billing", "(2)", "150", "12", "12", "-", "3", "1.5s", "0"]
     assert told[8].split() == ["billing/0", "150", "12", "no", "partitions", "0"]
     assert told[9].split() == ["billing/1", "0", "0", "OffsetOutOfRangeException", "0"]
-    assert told[10:] == ["    truncated under it 1, reset 2, skipped 6", "    not committed CommitFailedException 4"]
 
 
-def test_how_transactions_and_processes_ended_is_told():
+def test_how_transactions_and_processes_ended_is_told(snapshot):
     made = books()
     ledger = made.producer("ledger")
     ledger.sent, ledger.aborted, ledger.failure, ledger.interceptor_failures = 20, 7, "PRODUCER_FENCED", 3
@@ -56,14 +53,7 @@ def test_how_transactions_and_processes_ended_is_told():
     made.group("billing").member("billing/1").abandoned = 4
     view = fake_views.view()
     built = side_panes.build(summed_up(made, view), view, {}, 78).rows
-    told = ["".join(text for text, _role in row.pieces).strip() for row in built]
-    place = next(number for number, line in enumerate(told) if line.startswith("◔ ledger"))
-    assert told[place + 1 : place + 4] == [
-        "ended with PRODUCER_FENCED",
-        "4 transactions, 2 committed, 1 aborted, 1 without an end, 7 records aborted",
-        "killed 2, an interceptor threw at 3",
-    ]
-    assert "truncated under it 1, reset 2, skipped 6, unprocessed 4, killed 1, closed 1" in told
+    assert ["".join(text for text, _role in row.pieces).strip() for row in built] == snapshot
 
 
 def test_numbers_stand_below_their_headings():
@@ -74,20 +64,22 @@ def test_numbers_stand_below_their_headings():
         assert [told[1][end] for end in ends] == [" "] * 3
 
 
-def test_a_window_says_how_many_lines_follow():
+def test_a_window_says_how_many_lines_follow(snapshot):
     view = fake_views.view()
     built = side_panes.build(summed_up(books(), view), view, {}, 78).rows
     top = side_panes.window(built, 0, 5)
-    assert (len(top), top[4].pieces[0][0][:-2]) == (5, f"and {len(built) - 4} lines more")
+    assert len(top) == 5
+    assert str(len(built) - 4) in top[4].pieces[0][0].split()
+    assert top[4].pieces[0][0] == snapshot
     last = side_panes.last_window(built, 5)
     assert side_panes.window(built, last, 5) == built[-5:]
     assert side_panes.window(built, 0, 50) == built
 
 
-def test_nobody_at_all_is_told_too():
+def test_nobody_at_all_is_told_too(snapshot):
     view = fake_views.view(producers=(), groups=())
     (row,) = side_panes.build(summed_up(ClientBooks(), view), view, {}, 78).rows
-    assert row.pieces[0][0] == "no producers and no groups: the playbook of this session has none"
+    assert row.pieces[0][0] == snapshot
 
 
 @pytest.mark.parametrize("size", SIZES)
