@@ -9,6 +9,9 @@ from tui.terminal.frame_clock import StepClock
 from tui.viewmodel.timeline.event_feed import Feed
 from tui.widgets.panes import Pane
 
+SHEETS = {"whichkey-pane": "faults", "operations-pane": "operations"}
+"""Id of the pane of a sheet → what stands on it."""
+
 FRAME_S = 1 / 16
 """A sixteenth: a binary fraction, so that frames add up to whole seconds exactly."""
 
@@ -61,16 +64,16 @@ class Driver:
         return [line for line in lines if line]
 
     def sheet(self):
-        """Which sheet is open, and whom it is about as its title says; nothing while none is open."""
+        """Which sheet is open, and whom it is about, as its title says too; None while none is open."""
         screen = self.app.screen
         for pane in screen.query(Pane):
-            if pane.id in ("whichkey-pane", "operations-pane") and pane.display:
+            if pane.id in SHEETS and pane.display:
                 name = screen.target_words()
-                if screen.sheet is screen.operations:
+                if SHEETS[pane.id] == "operations":
                     name = f"{screen.partition_name()}, b{screen.broker_id()}"
                 title = self.text().split("\n")[pane.region.y]
                 assert f" {name} " in title, title
-                return pane.id.removesuffix("-pane"), name
+                return SHEETS[pane.id], name
         return None
 
     def toasts(self):

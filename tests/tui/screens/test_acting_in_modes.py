@@ -14,6 +14,7 @@ from tui.keybindings.keymap import KEYS
 from tui.screens.base import ActingMode
 from tui.screens.fault_forms import FaultForm
 from tui.screens.time_travel import GrowingScreen
+from tui.viewmodel.help import MODES, SHEET
 from tui.viewmodel.timeline.timeline_rows import stop_at
 
 ACTING = {"2": "log", "3": "clients", "4": "timeline"}
@@ -55,12 +56,12 @@ async def test_in_the_log_a_fault_strikes_the_broker_of_the_replica_under_the_cu
         await driver.seconds(1)
         await driver.press("2", "down", "f")
         assert isinstance(driver.app.screen, ActingMode)
-        assert "Inject a fault on b2" in driver.text()
+        assert driver.sheet() == ("faults", "b2")
         assert "Expected now" in driver.text()
         await driver.press("c")
         assert struck(driver) == [("crash", "broker 2")]
         assert isinstance(driver.app.screen, ActingMode)
-        assert "Inject a fault" not in driver.text()
+        assert driver.sheet() is None
         await driver.press("H")
         assert struck(driver) == []
 
@@ -69,9 +70,9 @@ async def test_in_the_log_the_sheet_aims_elsewhere_and_escape_leaves_only_the_sh
     async with driving() as driver:
         await driver.seconds(1)
         await driver.press("2", "f", "right")
-        assert "Inject a fault on b2" in driver.text()
+        assert driver.sheet() == ("faults", "b2")
         await driver.press("escape")
-        assert "Inject a fault" not in driver.text()
+        assert driver.sheet() is None
         assert isinstance(driver.app.screen, ActingMode)
 
 
@@ -79,7 +80,8 @@ async def test_in_the_log_operations_are_for_its_partition_and_replica():
     async with driving() as driver:
         await driver.seconds(1)
         await driver.press("2", "tab", "down", "a")
-        assert "Administer orders-1, b" in driver.text()
+        kind, name = driver.sheet()
+        assert (kind, name.split(", ")[0]) == ("operations", "orders-1")
         await driver.press("m")
         assert driver.bridge.view.operations or driver.toasts()
 
@@ -99,7 +101,7 @@ async def test_the_form_opens_over_the_log_and_closes_its_sheet():
         await driver.press("enter")
         assert isinstance(driver.app.screen, ActingMode)
         assert len(struck(driver)) == 1
-        assert "Inject a fault" not in driver.text()
+        assert driver.sheet() is None
 
 
 async def test_the_right_button_in_the_log_opens_the_sheet_on_that_replica():
@@ -110,16 +112,16 @@ async def test_the_right_button_in_the_log_opens_the_sheet_on_that_replica():
         lanes = [at for at, row in enumerate(screen.microscope.rows) if getattr(row, "broker", -1) == 3]
         await driver.pilot.mouse_down(screen.microscope, offset=(30, lanes[0]), button=3)
         await driver.pilot.pause()
-        assert "Inject a fault on b3" in driver.text()
+        assert driver.sheet() == ("faults", "b3")
 
 
-async def test_without_any_partition_the_log_says_that_nothing_is_selected():
+async def test_without_any_partition_the_log_says_that_nothing_is_selected(snapshot):
     made = fake_views.playbook(clients=False)
     bare = replace(made, spec=replace(made.spec, topics=()))
     async with driving(session=Session.start(bare, open_ended=True)) as driver:
         await driver.press("2", "f")
-        assert any("nothing is selected" in each for each in driver.toasts())
-        assert "Inject a fault" not in driver.text()
+        assert driver.toasts() == snapshot
+        assert driver.sheet() is None
 
 
 # -- clients --------------------------------------------------------------------------------------------------------
@@ -129,12 +131,12 @@ async def test_among_clients_a_fault_strikes_the_producer_the_member_or_the_whol
     async with driving() as driver:
         await driver.seconds(1)
         await driver.press("3", "f")
-        assert "Inject a fault on checkout" in driver.text()
+        assert driver.sheet() == ("faults", "checkout")
         await driver.press("l")
         places = driver.app.screen._built().places
         group = next(at for at, each in enumerate(places) if each.group)
         await driver.press(*["down"] * group, "f")
-        assert f"Inject a fault on all of {places[group].name}" in driver.text()
+        assert driver.sheet() == ("faults", f"all of {places[group].name}")
         await driver.press("l")
         await driver.press("down", "f", "c")
         members = [each.name for each in places if each.name.startswith(f"{places[group].name}/")]
@@ -164,7 +166,7 @@ async def test_a_click_selects_a_client_and_the_right_button_opens_the_sheet():
         assert driver.app.screen.place.name == driver.app.screen._built().places[1].name
         await driver.pilot.click(table, offset=(10, 1), button=3)
         await driver.pilot.pause()
-        assert "Inject a fault on checkout" in driver.text()
+        assert driver.sheet() == ("faults", "checkout")
 
 
 async def test_operations_among_clients_are_for_the_topic_of_the_client():
@@ -172,13 +174,14 @@ async def test_operations_among_clients_are_for_the_topic_of_the_client():
         await driver.seconds(1)
         await driver.press("3", "down", "a")
         producer = driver.bridge.view.producers[1]
-        assert f"Administer {producer.topic}-0, b1" in driver.text()
+        assert driver.sheet() == ("operations", f"{producer.topic}-0, b1")
 
 
-async def test_with_no_clients_the_table_says_that_none_is_selected():
+async def test_with_no_clients_the_table_says_that_none_is_selected(snapshot):
     async with driving(session=session(clients=False)) as driver:
         await driver.press("3", "f")
-        assert "no client is selected: there are none here" in driver.toasts()
+        assert driver.sheet() is None
+        assert driver.toasts() == snapshot
 
 
 # -- timeline -------------------------------------------------------------------------------------------------------
@@ -189,7 +192,7 @@ async def test_a_fault_at_a_mark_goes_there_first_and_begins_a_branch():
         screen, mark = await at_the_crash(driver)
         await driver.press("f")
         assert driver.bridge.view.now_us == mark
-        assert "Inject a fault on b2" in driver.text()
+        assert driver.sheet() == ("faults", "b2")
         await driver.press("r")
         await grown(driver)
         assert len(driver.bridge.branches) == 2
@@ -228,12 +231,12 @@ async def test_a_typed_fault_at_a_mark_strikes_in_its_past():
         assert isinstance(driver.app.screen, ActingMode)
 
 
-async def test_without_a_mark_it_is_about_the_instant_on_the_screen_and_says_so():
+async def test_without_a_mark_it_is_about_the_instant_on_the_screen_and_says_so(snapshot):
     async with driving() as driver:
         await driver.seconds(2)
         await driver.press("4", "f")
-        assert any("no mark is selected" in each for each in driver.toasts())
-        assert "Inject a fault on b1" in driver.text()
+        assert driver.toasts() == snapshot
+        assert driver.sheet() == ("faults", "b1")
         await driver.press("c")
         assert struck(driver) == [("crash", "broker 1")]
         assert len(driver.bridge.branches) == 1
@@ -251,7 +254,7 @@ async def test_the_right_button_on_a_mark_opens_the_sheet_there():
         )
         await driver.pilot.pause()
         assert driver.bridge.view.now_us == stop.at_us
-        assert "Inject a fault on b2" in driver.text()
+        assert driver.sheet() == ("faults", "b2")
 
 
 # -- all of them ----------------------------------------------------------------------------------------------------
@@ -273,12 +276,12 @@ async def test_every_key_that_acts_works_in_every_acting_mode(mode):
 
 
 @pytest.mark.parametrize("mode", ACTING)
-async def test_the_help_of_an_acting_mode_tells_what_is_struck(mode):
+async def test_the_help_of_an_acting_mode_tells_what_is_struck(mode, snapshot):
     async with driving() as driver:
         await driver.press(mode, "question_mark")
-        assert "f H u w" in driver.text()
+        assert [line for line in driver.shown("#help") if line.startswith("f H")] == snapshot
         await driver.press("escape", "f", "question_mark")
-        assert "the sheet of faults" in driver.text()
+        assert driver.shown("#help")[0] == SHEET.title
 
 
 async def test_the_palette_of_a_mode_offers_faults_on_what_is_selected():
@@ -307,7 +310,7 @@ async def test_faults_operations_and_lines_work_on_the_pages_of_playbooks_and_of
         page = driver.app.screen
         assert isinstance(page, ActingMode)
         await driver.press("f")
-        assert "Inject a fault on b2" in driver.text()
+        assert driver.sheet() == ("faults", "b2")
         await driver.press("right", "c")
         assert struck(driver) == [("crash", "broker 3")]
         assert driver.app.screen is page
@@ -315,7 +318,8 @@ async def test_faults_operations_and_lines_work_on_the_pages_of_playbooks_and_of
         assert isinstance(driver.app.screen, FaultForm)
         await driver.press("escape", "escape", "H", "a")
         assert struck(driver) == []
-        assert "Administer orders-0" in driver.text()
+        kind, name = driver.sheet()
+        assert (kind, name.split(", ")[0]) == ("operations", "orders-0")
         await driver.press("escape", "colon", *"crash b1", "enter")
         assert struck(driver) == [("crash", "broker 1")]
         assert driver.app.screen is page
@@ -331,20 +335,18 @@ async def test_where_two_branches_are_compared_the_one_on_the_screen_is_struck()
         await driver.pilot.pause()
         await driver.press("f")
         leader = driver.bridge.view.partitions[0].leader
-        assert f"Inject a fault on b{leader}" in driver.text()
+        assert driver.sheet() == ("faults", f"b{leader}")
         await driver.press("c")
         await grown(driver)
         assert struck(driver) == [("crash", f"broker {leader}")]
         assert driver.bridge.branches.current.letter == "B"
         await driver.press("question_mark")
-        assert "Here: two branches side by side" in driver.text()
+        assert driver.shown("#help")[0] == MODES["compare"].title
 
 
-async def test_what_cannot_be_broken_yet_says_so():
+async def test_what_cannot_be_broken_yet_says_so(snapshot):
     async with driving() as driver:
         driver.bridge.view = replace(driver.bridge.view, brokers=(), controllers=())
         await driver.press("5", "f", "C")
-        assert driver.toasts()[-2:] == [
-            "there is no broker yet that could be broken: let time go on first",
-            "there is no controller that could be broken: let time go on first",
-        ]
+        assert driver.sheet() is None
+        assert driver.toasts()[-2:] == snapshot

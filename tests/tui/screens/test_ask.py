@@ -25,28 +25,27 @@ async def until(driver, condition):
     raise AssertionError(driver.text())
 
 
-async def test_the_broker_under_the_cursor_is_what_the_prompt_begins_with(tmp_path):
+async def test_the_broker_under_the_cursor_is_what_the_prompt_begins_with(tmp_path, snapshot):
     session = recorded(tmp_path)
     async with driving((80, 24), session=session) as driver:
         driver.app.recorder = session.recorder
         await driver.seconds(1)
         await driver.press("right", "s")
         assert isinstance(driver.app.screen, AskScreen)
-        assert "Is it safe to" in driver.text()
-        assert "restart broker(2)" in driver.text()
-        assert "enter: ask" in driver.text()
+        assert driver.app.screen._prompt.value == "restart broker(2)"
+        assert driver.shown("#ask") == snapshot
         await driver.press("escape")
         assert not isinstance(driver.app.screen, AskScreen)
 
 
-async def test_the_answer_stands_below_it_and_time_goes_on_meanwhile(tmp_path, monkeypatch):
+async def test_the_answer_stands_below_it_and_time_goes_on_meanwhile(tmp_path, monkeypatch, snapshot):
     asked, go = [], asyncio.Event()
 
     async def put(text, path, at_us, recorder, tell):
         asked.append((text, path, at_us))
-        tell("asking: 1 of 10 seeds")
+        tell("1 of 10")
         await go.wait()
-        return Reply(1, ("stalls writes 6 s at worst", "  why         orders-0 had too few in sync"))
+        return Reply(1, ("stalls writes", "  why         orders-0"))
 
     monkeypatch.setattr("tui.screens.finding.put_question", put)
     session = recorded(tmp_path)
@@ -54,15 +53,15 @@ async def test_the_answer_stands_below_it_and_time_goes_on_meanwhile(tmp_path, m
         driver.app.recorder = session.recorder
         await driver.seconds(2)
         await driver.press("s", *"; heal all", "enter")
-        assert asked == [("restart broker(1); heal all", session.recorder.path, 2_000_000)]
-        assert "asking: 1 of 10 seeds" in driver.text()
+        ((question, *about),) = asked
+        assert question.split("; ") == ["restart broker(1)", "heal all"]
+        assert about == [session.recorder.path, 2_000_000]
+        meanwhile = driver.shown("#ask")
         await driver.seconds(1)
         assert session.cluster.now_us == 3_000_000
         go.set()
-        await until(
-            driver, lambda: "at 2.000 s: stalls writes 6 s" in driver.text() or "stalls writes 6 s" in driver.text()
-        )
-        assert "too few in sync" in driver.text()
+        await until(driver, lambda: "stalls writes" in driver.text())
+        assert [meanwhile, driver.shown("#ask")] == snapshot
 
 
 async def test_escape_stops_asking_before_it_leaves(tmp_path, monkeypatch):
@@ -88,23 +87,21 @@ async def test_escape_stops_asking_before_it_leaves(tmp_path, monkeypatch):
         assert not isinstance(driver.app.screen, AskScreen)
 
 
-async def test_what_is_not_recorded_cannot_be_asked_about():
+async def test_what_is_not_recorded_cannot_be_asked_about(snapshot):
     async with driving((80, 24)) as driver:
         await driver.press("s")
         assert not isinstance(driver.app.screen, AskScreen)
-        assert "not being recorded" in driver.toasts()[0]
+        assert driver.toasts() == snapshot
 
 
-@pytest.mark.parametrize(
-    ("text", "code", "words"), [("restrt broker(2)", 2, "did you mean"), ("heal all", 0, "safe over 1 seed")]
-)
-async def test_another_process_answers(tmp_path, monkeypatch, text, code, words):
+@pytest.mark.parametrize(("text", "code"), [("restrt broker(2)", 2), ("heal all", 0)])
+async def test_another_process_answers(tmp_path, monkeypatch, text, code, snapshot):
     monkeypatch.setattr(background_tasks, "SEEDS", 1)
     session = recorded(tmp_path)
     session.advance(1_234_567)
     reply = await put_question(text, session.recorder.path, 1_234_567, session.recorder, lambda told: None)
     assert reply.code == code, reply.lines
-    assert words in reply.lines[0]
+    assert reply.lines[0].replace(str(tmp_path), "<tmp>") == snapshot
     assert list(tmp_path.glob("*.yaml")) == []
 
 

@@ -42,26 +42,28 @@ def test_what_is_filled_in_is_read_as_a_playbook_is():
 
 
 @pytest.mark.parametrize(
-    ("changed", "field", "words"),
+    ("changed", "field"),
     [
-        ({"latency": "300"}, "latency", "found '300', allowed is a duration such as"),
-        ({"latency": "2h"}, "latency", "found '2h'"),
-        ({"direction": "up"}, "direction", "found 'up'"),
-        ({"target": "b9"}, "target", "found broker 9, allowed are the cluster's brokers 1, 2 or 3"),
-        ({"target": ""}, "", "target"),
-        ({"for": "long"}, "for", "found 'long', allowed is a duration"),
+        ({"latency": "300"}, "latency"),
+        ({"latency": "2h"}, "latency"),
+        ({"direction": "up"}, "direction"),
+        ({"target": "b9"}, "target"),
+        ({"target": ""}, ""),
+        ({"for": "long"}, "for"),
     ],
+    ids=lambda each: str(each) if isinstance(each, dict) else "",
 )
-def test_what_is_wrong_names_its_field(changed, field, words):
+def test_what_is_wrong_names_its_field(changed, field, snapshot):
     with pytest.raises(FieldError) as caught:
         read_fields(LAG, filled(LAG) | changed, PLACE)
-    assert (caught.value.field, words in str(caught.value)) == (field, True)
+    assert caught.value.field == field
+    assert str(caught.value) == snapshot
 
 
-def test_every_field_says_what_it_takes():
+def test_every_field_says_what_it_takes(snapshot):
     for fault in CATALOGUE.values():
         assert all(each.words for each in fields(fault, ""))
-    assert next(each for each in fields(LAG, "") if each.name == "latency").words.startswith("1us to 1h: ")
+    assert next(each for each in fields(LAG, "") if each.name == "latency").words == snapshot
 
 
 # -- waiting ------------------------------------------------------------------------------------------------------
@@ -79,7 +81,7 @@ def waiting(*actions):
 CRASH, LATER = Action("inject", "crash", "broker(1)"), Action("inject", "lag", "broker(2)", for_us=1_000_000)
 
 
-def test_what_waits_is_done_at_the_instant_at_which_time_stood_and_in_order():
+def test_what_waits_is_done_at_the_instant_at_which_time_stood_and_in_order(snapshot):
     bridge, clock = waiting(CRASH, LATER, CRASH)
     clock.tick(5)
     bridge.frame()
@@ -89,7 +91,7 @@ def test_what_waits_is_done_at_the_instant_at_which_time_stood_and_in_order():
     bridge.frame()
     assert [(each.name, each.since_us) for each in bridge.view.faults] == [("crash", 0), ("lag", 0)]
     assert [good for _text, good in bridge.fired] == [True, True, False]
-    assert bridge.fired[2][0].startswith("refused: inject crash on broker(1): ")
+    assert [text for text, _good in bridge.fired] == snapshot
     assert bridge.queued == ()
 
 
@@ -112,22 +114,21 @@ def test_it_comes_to_the_same_as_acting_then():
     assert queued.session.cluster.digest() == acted.session.cluster.digest()
 
 
-def test_nothing_waits_in_the_past():
+def test_nothing_waits_in_the_past(snapshot):
     bridge, _clock = waiting()
     while bridge.session.cluster.now_us == 0:
         bridge.step()
     bridge.to_time(0)
     assert bridge.session.in_past
-    with pytest.raises(FaultError, match="only the present"):
+    with pytest.raises(FaultError) as caught:
         bridge.queue(CRASH)
+    assert str(caught.value) == snapshot
+    assert bridge.queued == ()
 
 
-def test_what_waits_is_listed_and_counted():
+def test_what_waits_is_listed_and_counted(snapshot):
     rows = side_panes.faults(fake_views.view(), 10, (CRASH, LATER))
-    assert ["".join(text for text, _role in row.pieces) for row in rows] == [
-        "‖ crash on broker(1)",
-        "‖ lag on broker(2) for 1s",
-    ]
+    assert ["".join(text for text, _role in row.pieces) for row in rows] == snapshot
     running = status_bar.Running("sandbox", 7, True, False, False, 1.0, 1.0, queued=2)
     told = "".join(text for text, _role in status_bar.build(fake_views.view(), running, 80).fields)
     still = status_bar.Running("sandbox", 7, True, False, False, 1.0, 1.0)
@@ -151,11 +152,11 @@ async def test_the_form(size, golden):
         golden(f"form-{size}", driver.text())
 
 
-async def test_a_fault_is_set_up_queued_taken_back_and_injected():
+async def test_a_fault_is_set_up_queued_taken_back_and_injected(snapshot):
     async with driving((80, 24)) as driver:
         await driver.press("f", "space")
         assert driver.bridge.queued == ()
-        assert any("so nothing waits" in each for each in driver.toasts())
+        assert driver.toasts() == snapshot
         await driver.press("escape", "space", "f")
         mark(driver, "gc_pause")
         await driver.press("space", "space", "backspace")
@@ -164,7 +165,7 @@ async def test_a_fault_is_set_up_queued_taken_back_and_injected():
         mark(driver, "lag")
         await driver.press("enter", "backspace", "9", "enter")
         assert isinstance(driver.app.screen, FaultForm)
-        assert "for: found '9'" in driver.text()
+        assert driver.shown("#form-page") == snapshot
         await driver.press("s", "ctrl+n")
         assert driver.bridge.queued[1] == Action("inject", "lag", "broker(1)", for_us=9_000_000)
         await driver.press("enter", "down", *["backspace"] * 5, *"1s", "enter")

@@ -4,11 +4,12 @@ from pathlib import Path
 
 import pytest
 
+from cluster_model.protocol.events import NodeDown
 from faults.declarations.fault import Action
 from playbooks.engine.session import Session
 from playbooks.recording.recorder import Recorder
 from tests.support.playbooks import timed
-from tests.tui.driving import driving
+from tests.tui.driving import driving, in_feed
 from tests.tui.test_opening import opened, recorded  # noqa: F401 - a fixture
 from tui.screens.finding import AskScreen
 from tui.screens.main_keys import BEGINNING, PAST, PRESENT
@@ -20,6 +21,7 @@ from tui.terminal.format import InstantError, instant_us
 
 SECOND = 1_000_000
 SIZES = [(80, 24), (120, 40)]
+CRASHED = in_feed(NodeDown(0, "broker 1", 1, "crash"))
 
 
 class Stage:
@@ -71,30 +73,31 @@ async def test_an_event_back_and_on_again(stage, size):
 
 
 @pytest.mark.parametrize("size", SIZES)
-async def test_notable_events_back_and_on_again(stage, size):
+async def test_notable_events_back_and_on_again(stage, size, snapshot):
     async with stage.open(size) as driver:
         await crashed(driver)
         times = []
-        while "nothing notable happened before this" not in driver.toasts():
+        while len(times) < 2 or times[-1] != times[-2]:
             await driver.press("<")
             times.append(driver.bridge.view.now_us)
+        assert driver.toasts()[-1] == snapshot
         assert times == sorted(times, reverse=True)
         assert times[0] >= 2 * SECOND >= times[-1]
-        assert "b1 crashed" in driver.text()
+        assert CRASHED in driver.text()
         driver.app.clear_notifications()
         await driver.press("{")
-        assert "b1 crashed" not in driver.text()
+        assert CRASHED not in driver.text()
         await driver.press(">")
-        assert "b1 crashed" in driver.text()
+        assert CRASHED in driver.text()
         assert driver.bridge.view.now_us == times[-1]
 
 
-async def test_searching_on_past_the_last_notable_event_is_the_present(stage):
+async def test_searching_on_past_the_last_notable_event_is_the_present(stage, snapshot):
     async with stage.open() as driver:
         await crashed(driver, 6)
         await driver.press("<", ">")
         assert not driver.bridge.session.in_past
-        assert driver.toasts()[-1] == "nothing notable from there to the present"
+        assert driver.toasts()[-1] == snapshot
         assert "00:06.000" in top(driver)
         assert "PAUSED" in top(driver)
 
@@ -114,13 +117,13 @@ async def test_seconds_back_and_on(stage):
         assert "‖ PAUSED" in top(driver)
 
 
-async def test_to_the_beginning_and_back_to_the_present(stage):
+async def test_to_the_beginning_and_back_to_the_present(stage, snapshot):
     async with stage.open() as driver:
         await crashed(driver)
         before = driver.text().split("\n")[1:]
         await driver.press("home")
         assert "PAST 00:00.000 of 00:05.000" in top(driver)
-        assert "nothing rare has happened yet" in driver.text()
+        assert driver.shown("#feed")[0] == snapshot
         await driver.press("{")
         assert driver.toasts()[-1] == BEGINNING
         await driver.press("backspace")
@@ -132,21 +135,21 @@ async def test_to_the_beginning_and_back_to_the_present(stage):
 
 
 @pytest.mark.parametrize("size", SIZES)
-async def test_to_a_time_that_is_typed(stage, size):
+async def test_to_a_time_that_is_typed(stage, size, snapshot):
     async with stage.open(size) as driver:
         await crashed(driver)
         await driver.press("ctrl+g")
         assert isinstance(driver.app.screen, GotoScreen)
-        assert "a time from 00:00.000 to 00:05.000: 12.5s, 1m or 00:12.5" in driver.text()
+        said = [driver.shown("#goto")]
         await driver.press(*"2.5", "enter")
-        assert "found '2.5', allowed is a time from 00:00.000 to 00:05.000" in driver.text()
+        said.append(driver.shown("#goto"))
         await driver.press("s", "enter")
         assert not isinstance(driver.app.screen, GotoScreen)
         assert "PAST 00:02.5" in top(driver)
         await driver.press("ctrl+g", "escape")
         assert driver.bridge.view.now_us == 2_500_000
         await driver.press("ctrl+g", *"1m", "enter")
-        assert "1m is not there yet: allowed is" in driver.text()
+        assert [*said, driver.shown("#goto")] == snapshot
 
 
 @pytest.mark.parametrize(
@@ -158,16 +161,17 @@ def test_times_that_can_be_typed(text, at_us):
 
 
 @pytest.mark.parametrize("text", ["", "12", "12.5", "soon", "00:61", "-1s", "1m30s", "１s", "0.0000001s", "99999h"])
-def test_times_that_cannot(text):
-    with pytest.raises(InstantError, match=r"allowed is a time from 00:01\.000 to 00:02\.000, such as"):
+def test_times_that_cannot(text, snapshot):
+    with pytest.raises(InstantError) as caught:
         instant_us(text, SECOND, 2 * SECOND)
+    assert str(caught.value) == snapshot
 
 
-def test_times_that_are_not_there():
-    with pytest.raises(InstantError, match=r"3s is not there yet: allowed"):
-        instant_us("3s", SECOND, 2 * SECOND)
-    with pytest.raises(InstantError, match=r"0s is not there: allowed"):
-        instant_us("0s", SECOND, 2 * SECOND)
+@pytest.mark.parametrize("text", ["3s", "0s"])
+def test_times_that_are_not_there(text, snapshot):
+    with pytest.raises(InstantError) as caught:
+        instant_us(text, SECOND, 2 * SECOND)
+    assert str(caught.value) == snapshot
 
 
 async def test_the_past_is_played_and_goes_on_where_it_ends(stage):
@@ -184,21 +188,23 @@ async def test_the_past_is_played_and_goes_on_where_it_ends(stage):
 
 
 @pytest.mark.parametrize("size", SIZES)
-async def test_what_is_done_in_the_past_of_a_recording_leaves_it_as_it_was(size, recorded):  # noqa: F811
+async def test_what_is_done_in_the_past_of_a_recording_leaves_it_as_it_was(size, recorded, snapshot):  # noqa: F811
     async with opened(recorded, size) as driver:
         await crashed(driver)
         faults = [fault.name for fault in driver.bridge.view.faults]
         await driver.press("{", "{", "{", "{")
         assert driver.bridge.view.faults == ()
         await driver.press("f", "l")
-        assert driver.toasts()[-1] == "branch B begins here: inject lag on broker(1)"
+        assert driver.bridge.branches.current.letter == "B"
+        said = [driver.toasts()[-1]]
         assert [fault.name for fault in driver.bridge.view.faults] == ["lag"]
         await driver.press("b", "up", "enter")
         assert [fault.name for fault in driver.bridge.view.faults] == faults
         await driver.press("T")
-        assert "begin a branch to take over there" in driver.toasts()[-1]
+        said.append(driver.toasts()[-1])
         await driver.press("U")
-        assert driver.toasts()[-1].startswith("nothing to do again")
+        assert [*said, driver.toasts()[-1]] == snapshot
+        assert len(driver.bridge.branches) == 2
 
 
 async def test_standing_in_the_past_paints_nothing(stage):
@@ -228,7 +234,7 @@ async def test_the_log_follows_its_end_where_it_was_shorter_than_what_is_looked_
 # -- pages -----------------------------------------------------------------------------------------------------------
 
 
-async def test_a_record_is_that_of_the_instant(stage):
+async def test_a_record_is_that_of_the_instant(stage, snapshot):
     async with stage.open() as driver:
         await driver.seconds(3)
         newest = driver.bridge.view.partitions[0].leo
@@ -237,7 +243,7 @@ async def test_a_record_is_that_of_the_instant(stage):
         shown = driver.app.screen.log_offset
         assert 0 < shown < newest - 1
         await driver.press("right")
-        assert "nothing was written here so far" in driver.text()
+        assert driver.shown("#record")[1] == snapshot
         await driver.press("escape", "backspace", "p")
         assert driver.app.screen.log_offset == newest - 1
 
@@ -259,7 +265,7 @@ async def test_keys_of_time_work_on_the_page_of_clients(stage):
         assert not driver.bridge.session.in_past
 
 
-async def test_a_question_is_about_the_instant_and_says_so(tmp_path, monkeypatch):
+async def test_a_question_is_about_the_instant_and_says_so(tmp_path, monkeypatch, snapshot):
     asked = []
 
     async def put(text, path, at_us, recorder, tell):
@@ -272,13 +278,14 @@ async def test_a_question_is_about_the_instant_and_says_so(tmp_path, monkeypatch
         driver.app.recorder = session.recorder
         await driver.seconds(3)
         await driver.press("s")
-        assert "not about the present" not in driver.text()
+        of_the_present = driver.shown("#ask")
         await driver.press("escape", "{", "s")
         assert isinstance(driver.app.screen, AskScreen)
-        assert "about 2.0s, the instant on the screen, and not about the present" in driver.text()
+        of_the_past = driver.shown("#ask")
+        assert [line for line in of_the_past if line in of_the_present] == of_the_present
         await driver.press("enter")
         assert asked == [2 * SECOND]
-        assert "at 2.0s: safe" in driver.text()
+        assert [of_the_past, driver.shown("#ask")] == snapshot
 
 
 async def test_a_question_about_a_recording_finds_it(recorded, monkeypatch):  # noqa: F811
@@ -298,7 +305,7 @@ async def test_a_question_about_a_recording_finds_it(recorded, monkeypatch):  # 
 # -- the end ---------------------------------------------------------------------------------------------------------
 
 
-async def test_the_end_of_a_recording_stays_its_end(recorded):  # noqa: F811
+async def test_the_end_of_a_recording_stays_its_end(recorded, snapshot):  # noqa: F811
     async with opened(recorded, speed=10.0) as driver:
         await driver.seconds(4)
         assert "AT END" in top(driver)
@@ -311,7 +318,7 @@ async def test_the_end_of_a_recording_stays_its_end(recorded):  # noqa: F811
         assert driver.bridge.ended
         assert "AT END" in top(driver)
         assert driver.bridge.view.now_us == end
-        assert driver.toasts().count("end of the recording") == 1
+        assert driver.toasts() == snapshot
 
 
 async def test_a_session_left_in_the_past_seals_as_one_that_was_not(tmp_path):
