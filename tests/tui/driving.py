@@ -63,6 +63,11 @@ class Driver:
         lines = [line[region.x : region.right].strip() for line in self.text().split("\n")[region.y : region.bottom]]
         return [line for line in lines if line]
 
+    def happened(self, kind):
+        """The events of a kind so far, of those that have a line in the feed."""
+        found = self.bridge.happened(0, self.bridge.view.now_us, 10_000)
+        return [each for each in found if each.kind == kind]
+
     def sheet(self):
         """Which sheet is open, and whom it is about, as its title says too; None while none is open."""
         screen = self.app.screen

@@ -20,11 +20,11 @@ def begun(tmp_path: Path) -> Recorder:
 
 def test_a_recording_that_cannot_go_on_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(self: Recorder) -> None:
-        raise RecordingError("the disk is full")
+        raise RecordingError("disk full")
 
     recorder = begun(tmp_path)
     monkeypatch.setattr(Recorder, "flush", full)
-    assert asyncio.run(export_beside(recorder)) == ("the disk is full", False)
+    assert asyncio.run(export_beside(recorder)) == ("disk full", False)
 
 
 def test_a_process_that_cannot_be_started_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -88,35 +88,36 @@ def test_other_commands(text, found):
 
 
 @pytest.mark.parametrize(
-    ("text", "words"),
+    "text",
     [
-        ("", "found nothing, allowed is a fault, an operation, heal, go, speed or what a key does"),
-        ("crsh b1", "found 'crsh', which is no command (did you mean 'crash'?); see: floodmark faults"),
-        ("crash b9", "target: found broker 9, allowed are the cluster's brokers 1, 2 or 3"),
-        ("crash nobody", "target: "),
-        ("lag b1 latancy=3s", "latancy: found an unknown key 'latancy' (did you mean 'latency'?)"),
-        ("lag b1 latency=30", "latency: found '30', allowed is a duration"),
-        ("crash (b1", "found '(' without its end"),
-        ("crash b1 at=", "at: "),
-        ("after 3s crash b1", "found 'after', which is no command"),
-        ("crash b1; after 3s crash broker(2)", "found after or when, allowed is what is done at once"),
-        ("crash b1;", "found no action, allowed is one such as restart broker(2)"),
-        ("go 2m", "go: 2m is not there yet"),
-        ("go", "go: found ''"),
-        ("speed", "speed: found nothing, allowed is a number from 0.1 to 1000"),
-        ("speed 5000", "speed: found 5000, allowed"),
-        ("speed ٣", "speed: found '٣', allowed"),
-        ("quit now", "found 'now' behind quit, allowed is nothing"),
-        ("play on", "found 'on' behind play, allowed is nothing"),
-        ("crash \x1b[0m", "found a character that is not printed"),
-        ("x" * 3_000, "which is no command"),
+        "",
+        "crsh b1",
+        "crash b9",
+        "crash nobody",
+        "lag b1 latancy=3s",
+        "lag b1 latency=30",
+        "crash (b1",
+        "crash b1 at=",
+        "after 3s crash b1",
+        "crash b1; after 3s crash broker(2)",
+        "crash b1;",
+        "go 2m",
+        "go",
+        "speed",
+        "speed 5000",
+        "speed ٣",
+        "quit now",
+        "play on",
+        "crash \x1b[0m",
+        "x" * 3_000,
     ],
+    ids=lambda text: ascii(text[:40]),
 )
-def test_what_is_wrong_is_told_on_one_line(text, words):
+def test_what_is_wrong_is_told_on_one_line(text, snapshot):
     with pytest.raises(TypedError) as caught:
         read_line(text, PLACE)
-    assert words in str(caught.value)
     assert "\n" not in str(caught.value)
+    assert str(caught.value) == snapshot
 
 
 def test_a_topic_that_was_created_since_can_be_spoken_of():
@@ -160,13 +161,10 @@ def test_what_can_be_typed_next_comes_from_the_registry_and_the_cluster(text, wo
     assert found == words
 
 
-def test_what_is_being_typed_is_explained():
+def test_what_is_being_typed_is_explained(snapshot):
     view = fake_views.view()
     assert hints("gc_pause b1", view).about == CATALOGUE["gc_pause"].summary
-    assert "200ms unless given" in hints("lag b1 latency=", view).about
-    assert hints("lag b1 nothing=", view).about == "no parameter nothing"
-    assert hints("go 1", view).about == "TIME to a time of the session, such as 12.5s or 1m"
-    assert hints("quit", view).about == "quit: seal the session, name it and its report"
+    assert [hints(typed, view).about for typed in ("lag b1 latency=", "lag b1 nothing=", "go 1", "quit")] == snapshot
 
 
 @pytest.mark.parametrize(
@@ -204,12 +202,12 @@ async def test_the_line_of_commands(size, golden):
         golden(f"command-{size}", driver.text())
 
 
-async def test_a_line_is_done_a_wrong_one_is_kept_and_earlier_ones_come_back():
+async def test_a_line_is_done_a_wrong_one_is_kept_and_earlier_ones_come_back(snapshot):
     async with driving((80, 24)) as driver:
         await driver.seconds(1)
         await driver.press("colon", *"gc_", "tab", *"b9 8s", "enter")
         assert isinstance(driver.app.screen, CommandScreen)
-        assert "found broker 9" in driver.text()
+        assert driver.shown("#command-page")[0] == snapshot
         assert ":gc_pause b9 8s" in driver.text()
         await driver.press(*["backspace"] * 4, *"2 8s", "enter")
         assert not isinstance(driver.app.screen, CommandScreen)
@@ -219,7 +217,7 @@ async def test_a_line_is_done_a_wrong_one_is_kept_and_earlier_ones_come_back():
         assert ":speed 5" in driver.text()
         await driver.press(*["backspace"] * 7, *"heal 7", "enter")
         assert isinstance(driver.app.screen, CommandScreen)
-        assert "refused: " in driver.text()
+        assert driver.shown("#command-page")[0] == snapshot
         await driver.press("backspace", "1", "enter")
         assert driver.bridge.view.faults == ()
         await driver.press("colon", *"help", "enter")

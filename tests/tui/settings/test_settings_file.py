@@ -56,64 +56,46 @@ def test_what_a_file_says_is_in_force(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("text", "problem"),
+    "text",
     [
-        ('[screen]\n\ntheme = "lihgt"', ':3: screen.theme: found \'lihgt\', allowed is "dark", "light" or "ansi"'),
-        ("[screen]\nspeed = true", ":2: screen.speed: found true, allowed is a number from 0.1 to 1000"),
-        ("[screen]\nspeed = 0", ":2: screen.speed: found 0, allowed is a number from 0.1 to 1000"),
-        ("[screen]\nspeed = nan", ":2: screen.speed: found nan, allowed is a number from 0.1 to 1000"),
-        ("[screen]\nfps = 30", ':2: screen.fps: found 30, allowed is "auto", "4", "8", "15" or "30"'),
-        ("[screen]\nautopause = 1", ":2: screen.autopause: found 1, allowed is true or false"),
-        ("[screen]\nglyphs = [1]", ':2: screen.glyphs: found a list, allowed is "auto", "unicode" or "ascii"'),
-        (
-            "[screen]\nteme = 1",
-            (
-                ":2: screen.teme: unknown, allowed are theme, glyphs, speed, autopause, fps and hints"
-                " (did you mean 'theme'?)"
-            ),
-        ),
-        ("screen = 1", ":1: screen: found 1, allowed is a table [screen]"),
-        ("[key]\npause = 1", ":1: key: unknown, allowed are [screen] and [keys] (did you mean 'keys'?)"),
-        ('[keys]\npaus = "p"', ":2: keys.paus: unknown, allowed is the id of an action (did you mean 'pause'?)"),
-        (
-            '[keys]\npause = "alt+x"',
-            f":2: keys.pause: found 'alt+x', allowed is {keymap.ALLOWED}",
-        ),
-        (
-            '[keys]\npause = "Escape"',
-            f":2: keys.pause: found 'Escape', allowed is {keymap.ALLOWED}; that key means the same everywhere",
-        ),
-        (
-            '[keys]\npause = ["p", "ctrl+m"]',
-            f":2: keys.pause: found 'ctrl+m', allowed is {keymap.ALLOWED}; terminals do not pass that key on",
-        ),
-        ("[keys]\npause = []", f":2: keys.pause: found an empty list, allowed is {keymap.ALLOWED}"),
-        (
-            '[keys]\nheal = "x"\npause = "f"',
-            ":3: keys.pause: found 'f', which is the key of fault already; allowed is one that is free",
-        ),
-        ("theme = ", ": is no TOML: Invalid value (at end of document); nothing in it is in force"),
+        '[screen]\n\ntheme = "lihgt"',
+        "[screen]\nspeed = true",
+        "[screen]\nspeed = 0",
+        "[screen]\nspeed = nan",
+        "[screen]\nfps = 30",
+        "[screen]\nautopause = 1",
+        "[screen]\nglyphs = [1]",
+        "[screen]\nteme = 1",
+        "screen = 1",
+        "[key]\npause = 1",
+        '[keys]\npaus = "p"',
+        '[keys]\npause = "alt+x"',
+        '[keys]\npause = "Escape"',
+        '[keys]\npause = ["p", "ctrl+m"]',
+        "[keys]\npause = []",
+        '[keys]\nheal = "x"\npause = "f"',
+        "theme = ",
     ],
 )
-def test_what_is_wrong_is_one_line_and_the_rest_is_in_force(tmp_path, text, problem):
+def test_what_is_wrong_is_one_line_and_the_rest_is_in_force(tmp_path, text, snapshot):
     settings, problems = read(tmp_path, text)
-    assert problems == [problem]
+    (problem,) = problems
+    assert "\n" not in problem
+    assert problem == snapshot
     assert settings == Settings(keys={"heal": ("x",)} if "heal" in text else {})
 
 
-@pytest.mark.parametrize(
-    ("raw", "words"), [(b"\xff\xfe", "no UTF-8"), (b"#" * ((1 << 20) + 1), "more than 1048576 bytes")]
-)
-def test_what_is_no_text_is_told(tmp_path, raw, words):
+@pytest.mark.parametrize("raw", [b"\xff\xfe", b"#" * ((1 << 20) + 1)], ids=["no text", "too long"])
+def test_what_is_no_text_is_told(tmp_path, raw, snapshot):
     path = tmp_path / "config.toml"
     path.write_bytes(raw)
     (problem,) = read_settings(path).problems
-    assert words in problem
+    assert problem.removeprefix(f"{path}") == snapshot
 
 
-def test_a_directory_in_its_place_is_told(tmp_path):
+def test_a_directory_in_its_place_is_told(tmp_path, snapshot):
     (problem,) = read_settings(tmp_path).problems
-    assert "cannot be read: Is a directory" in problem
+    assert problem.removeprefix(f"{tmp_path}") == snapshot
 
 
 def test_the_example_says_nothing_and_with_its_comments_taken_off_all_defaults(tmp_path):
@@ -200,11 +182,12 @@ def test_however_little_there_is_the_result_says_it(before, after):
     "text",
     ['screen = {theme = "dark"}\n', '[screen]\ntheme = """\ndark"""\n', "x = [\n", "screen = 5\n"],
 )
-def test_what_cannot_be_changed_by_line_stays_as_it_is(tmp_path, text):
+def test_what_cannot_be_changed_by_line_stays_as_it_is(tmp_path, text, snapshot):
     path = tmp_path / "config.toml"
     path.write_text(text)
-    with pytest.raises(WritingError, match="stays as it is"):
+    with pytest.raises(WritingError) as caught:
         write(path, {"theme": "light"})
+    assert str(caught.value).replace(str(tmp_path), "<tmp>") == snapshot
     assert path.read_text() == text
     assert list(tmp_path.iterdir()) == [path]
 
@@ -222,12 +205,13 @@ def test_a_link_stays_one_and_so_do_the_permissions(tmp_path):
     assert sorted(each.name for each in tmp_path.iterdir()) == ["a", "dotfiles.toml"]
 
 
-def test_a_folder_that_is_not_there_is_made_and_one_that_cannot_be_is_told(tmp_path):
+def test_a_folder_that_is_not_there_is_made_and_one_that_cannot_be_is_told(tmp_path, snapshot):
     write(tmp_path / "new" / "config.toml", {"speed": 2.0})
     assert read_settings(tmp_path / "new" / "config.toml").settings.speed == 2
     (tmp_path / "file").write_text("")
-    with pytest.raises(WritingError, match="cannot be written"):
+    with pytest.raises(WritingError) as caught:
         write(tmp_path / "file" / "config.toml", {"speed": 2.0})
+    assert str(caught.value).replace(str(tmp_path), "<tmp>") == snapshot
 
 
 def test_every_option_takes_its_default():
