@@ -1,7 +1,6 @@
 import asyncio
 import os
 import pty
-import re
 import signal
 import subprocess
 import sys
@@ -13,6 +12,7 @@ import pytest
 from cluster_model.protocol.events import InvariantViolated
 from playbooks.engine.session import Session
 from playbooks.recording.recorder import Recorder, RecordingError
+from playbooks.session_format.session_files import read_manifest
 from tests.tui.driving import driving
 from tests.tui.fake_views import playbook, session
 from tui import launcher, screen_choice
@@ -34,36 +34,36 @@ def opened(playbook_path=None, **more):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "words"),
+    "arguments",
     [
-        ({"glyphs": "emoji"}, "--glyphs: found 'emoji', allowed are auto, unicode and ascii"),
-        ({"speed": 0.0}, "--speed: found 0, allowed are 0.1 to 1000"),
-        ({"speed": float("nan")}, "--speed: found nan, allowed are 0.1 to 1000"),
-        ({"playbook_path": "sandbx"}, "did you mean 'sandbox'?"),
-        ({"playbook_path": "kip-101-scenario-1-3.9"}, "a manual playbook stands still"),
+        {"glyphs": "emoji"},
+        {"speed": 0.0},
+        {"speed": float("nan")},
+        {"playbook_path": "sandbx"},
+        {"playbook_path": "kip-101-scenario-1-3.9"},
     ],
+    ids=str,
 )
-def test_bad_input_is_one_line_and_two(arguments, words, terminal, capsys, tmp_path):
+def test_bad_input_is_one_line_and_two(arguments, terminal, capsys, tmp_path, snapshot):
     assert opened(out=tmp_path / "sessions", **arguments) == 2
     out, err = capsys.readouterr()
     assert out == ""
-    assert words in err
-    assert "Traceback" not in err
+    assert err.replace(str(ROOT), "<floodmark>") == snapshot
     assert not (tmp_path / "sessions").exists()
 
 
-def test_without_a_terminal_it_says_what_to_use_instead(monkeypatch, capsys, tmp_path):
+def test_without_a_terminal_it_says_what_to_use_instead(monkeypatch, capsys, tmp_path, snapshot):
     monkeypatch.setattr(sys.stdin, "isatty", lambda: False, raising=False)
     assert opened(out=tmp_path) == 2
-    assert "needs a terminal; without one use: floodmark run" in capsys.readouterr().err
+    assert capsys.readouterr().err == snapshot
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_directory_that_cannot_be_written_is_told_before_the_screen_opens(terminal, capsys, tmp_path):
+def test_a_directory_that_cannot_be_written_is_told_before_the_screen_opens(terminal, capsys, tmp_path, snapshot):
     blocked = tmp_path / "file"
     blocked.write_text("")
     assert opened(out=blocked) == 2
-    assert "cannot record a session under" in capsys.readouterr().err
+    assert capsys.readouterr().err.replace(str(tmp_path), "<tmp>") == snapshot
 
 
 class FakeApp:
@@ -82,15 +82,12 @@ def with_app(monkeypatch, **more):
     monkeypatch.setattr(launcher, "live_app", lambda session, *_: FakeApp(lambda: session.advance(2_000_000), **more))
 
 
-def test_leaving_seals_the_session_and_names_it_with_its_report(monkeypatch, terminal, capsys, tmp_path):
+def test_leaving_seals_the_session_and_names_it_with_its_report(monkeypatch, terminal, capsys, tmp_path, snapshot):
     with_app(monkeypatch)
     assert opened(out=tmp_path, seed=5) == 0
-    verdict, path, report, export = capsys.readouterr().out.splitlines()
     (directory,) = tmp_path.iterdir()
-    assert re.match(r"sandbox, seed 5: pass, no acknowledged record lost of \d+, 12.0s of cluster time$", verdict)
-    assert path == f"session  {directory}"
-    assert report == f"report   floodmark report {directory}"
-    assert export == f"export   floodmark export {directory}"
+    assert read_manifest(directory).verdict == "pass"
+    assert capsys.readouterr().out.replace(str(directory), "<session>") == snapshot
     assert (directory / "manifest.json").exists()
 
 
@@ -101,18 +98,18 @@ def test_a_signal_seals_all_the_same_and_shows_in_the_exit_code(monkeypatch, ter
     assert (directory / "manifest.json").exists()
 
 
-def told_torn(err, directory, at="2.0s"):
-    """However a session is left: where it is, that it has no verdict, and the command for its report."""
+def told_torn(err, directory):
+    """However a session is left: that it has no verdict, where it is, and the commands to read and to mend it."""
     lines = [line.rstrip() for line in err.splitlines()]
-    assert f"sandbox, seed 1: no verdict, not sealed, {at} of cluster time" in lines
     assert lines.count(f"session  {directory}") == 1
-    assert f"report   floodmark report {directory}" in lines
-    assert f"recover  floodmark recover {directory}" in lines
+    return [line.replace(str(directory), "<session>") for line in lines[-4:]]
 
 
 @pytest.mark.parametrize("where", ["on the screen", "while it is sealed"])
-def test_a_full_disk_is_told_with_what_is_left_of_the_session(where, monkeypatch, terminal, capsys, tmp_path):
-    full = RecordingError("no space left on device")
+def test_a_full_disk_is_told_with_what_is_left_of_the_session(
+    where, monkeypatch, terminal, capsys, tmp_path, snapshot
+):  # fmt: skip
+    full = RecordingError("disk full")
     if where == "on the screen":
         with_app(monkeypatch, failure=full)
     else:
@@ -121,24 +118,25 @@ def test_a_full_disk_is_told_with_what_is_left_of_the_session(where, monkeypatch
     assert opened(out=tmp_path) == 2
     (directory,) = tmp_path.iterdir()
     err = capsys.readouterr().err
-    assert "no space left on device" in err
+    assert "disk full" in err
     assert "Traceback" not in err
-    told_torn(err, directory, "2.0s" if where == "on the screen" else "12.0s")
+    assert told_torn(err, directory) == snapshot
 
 
-def test_an_error_inside_keeps_the_session_and_is_no_traceback(monkeypatch, terminal, capsys, tmp_path):
-    with_app(monkeypatch, failure=RuntimeError("a wheel came off"))
+def test_an_error_inside_keeps_the_session_and_is_no_traceback(monkeypatch, terminal, capsys, tmp_path, snapshot):
+    with_app(monkeypatch, failure=RuntimeError("wheel off"))
     assert opened(out=tmp_path) == 70
     out, err = capsys.readouterr()
     (directory,) = tmp_path.iterdir()
-    assert "internal error: RuntimeError: a wheel came off" in err
-    told_torn(err, directory)
+    (failed,) = [line.rstrip() for line in err.splitlines() if "RuntimeError" in line]
+    assert "wheel off" in failed
+    assert [failed.replace(str(directory), "<session>"), *told_torn(err, directory)] == snapshot
     assert "Traceback" not in out + err
-    assert "a wheel came off" in (directory / "crash.log").read_text()
+    assert "wheel off" in (directory / "crash.log").read_text()
     assert (directory / "events.jsonl").exists()
 
 
-def test_interrupted_sealing_leaves_a_readable_session(monkeypatch, terminal, capsys, tmp_path):
+def test_interrupted_sealing_leaves_a_readable_session(monkeypatch, terminal, capsys, tmp_path, snapshot):
     def interrupt(_session):
         raise KeyboardInterrupt
 
@@ -146,17 +144,16 @@ def test_interrupted_sealing_leaves_a_readable_session(monkeypatch, terminal, ca
     monkeypatch.setattr(Session, "finish", interrupt)
     assert opened(out=tmp_path) == 130
     (directory,) = tmp_path.iterdir()
-    told_torn(capsys.readouterr().err, directory, "12.0s")
+    assert told_torn(capsys.readouterr().err, directory) == snapshot
     lines = (directory / "events.jsonl").read_text().splitlines()
     assert lines
     assert all(line.endswith("}") for line in lines)
 
 
-def test_farewell_tells_losses_violations_and_why():
+def test_farewell_tells_losses_violations_and_why(snapshot):
     live = session(orders=1, payments=1, settle_us=0)
     live.advance(1_000_000)
     result = live.finish()
-    assert "pass, no acknowledged record lost" in farewell(result)
     bad = replace(
         result,
         verdict="inconclusive",
@@ -164,9 +161,7 @@ def test_farewell_tells_losses_violations_and_why():
         ledger=replace(result.ledger, acked_lost=3),
         violations=(InvariantViolated(0, "x", "orders-0", 1, "", ""),),
     )
-    text = farewell(bad)
-    assert "inconclusive (cut off), 3 acknowledged records lost" in text
-    assert "1 invariant violations" in text
+    assert [farewell(each).splitlines()[0] for each in (result, bad)] == snapshot
 
 
 async def test_an_error_in_a_frame_leaves_the_screen_with_the_error_in_hand(monkeypatch):
@@ -174,7 +169,7 @@ async def test_an_error_in_a_frame_leaves_the_screen_with_the_error_in_hand(monk
         driver.app._keep_errors = True
 
         def broken():
-            raise RuntimeError("a wheel came off")
+            raise RuntimeError("wheel off")
 
         monkeypatch.setattr(driver.bridge, "look", broken)
         driver.app.simulate_key("right_square_bracket")

@@ -67,35 +67,33 @@ async def test_an_offset_is_shown_under_the_microscope_and_one_that_is_not_there
         assert not any("offset" in text_of(hit) for hit in hits)
 
 
-async def test_settings_stand_with_their_values_and_open_a_form_that_lets_through_what_they_take():
+async def test_settings_stand_with_their_values_and_open_a_form_that_lets_through_what_they_take(snapshot):
     async with driving(session=session(orders=1, payments=1)) as driver:
         await driver.seconds(1)
         hits = await found(driver, SettingsProvider, "min.insync.replicas")
         assert text_of(hits[0]).startswith("setting ")
         orders = next(hit for hit in hits if text_of(hit) == "setting orders min.insync.replicas = 2")
-        assert "its own" in orders.help
         orders.command()
         await driver.pilot.pause()
         form = driver.app.screen
         assert isinstance(form, ValueForm)
-        for told in ("Topic orders: min.insync.replicas", "now: 2", "takes: 1 or more", "as it is now"):
-            assert told in driver.text()
+        said = [orders.help, driver.shown("#value")]
         await driver.press("backspace", "0")
-        assert "min.insync.replicas takes 1 to" in driver.text()
+        said.append(driver.shown("#value-page"))
         await driver.press("enter")
         assert driver.app.screen is form, "what it does not take is not let through"
         await driver.press("backspace", "1")
-        assert "can be set" in driver.text()
+        said.append(driver.shown("#value-page"))
         await driver.press("enter")
         assert driver.app.screen is driver.main
-        assert driver.toasts()[-1].endswith("u: undo")
+        assert [*said, driver.toasts()[-1]] == snapshot
         await driver.seconds(1)
         hits = await found(driver, SettingsProvider, "min.insync.replicas")
         assert "setting orders min.insync.replicas = 1" in [text_of(hit) for hit in hits]
         assert driver.bridge.view.partitions[0].min_isr == 1
 
 
-async def test_brokers_that_differ_are_told_one_by_one_and_what_is_read_at_the_start_says_so():
+async def test_brokers_that_differ_are_told_one_by_one_and_what_is_read_at_the_start_says_so(snapshot):
     async with driving(session=session(orders=1, payments=1)) as driver:
         await driver.seconds(1)
         segments = [text_of(hit) for hit in await found(driver, SettingsProvider, "setting brokers log.segment.bytes")]
@@ -111,9 +109,8 @@ async def test_brokers_that_differ_are_told_one_by_one_and_what_is_read_at_the_s
         assert "Broker 2: log.segment.bytes" in driver.text()
         await driver.press("escape")
         hits = await found(driver, SettingsProvider, "replica.lag.time.max.ms")
-        assert "read-only" in hits[0].help
         await chosen(driver, hits)
-        assert driver.toasts()[-1].startswith("replica.lag.time.max.ms is read when a broker starts")
+        assert [hits[0].help, driver.toasts()[-1]] == snapshot
 
 
 async def test_playbooks_are_started_by_name_and_those_by_hand_are_not_offered():
@@ -126,13 +123,13 @@ async def test_playbooks_are_started_by_name_and_those_by_hand_are_not_offered()
         assert driver.app.wish.text == "acks-1-lost-tail"
 
 
-async def test_violations_are_gone_to(monkeypatch):
+async def test_violations_are_gone_to(monkeypatch, snapshot):
     async with driving(session=session(orders=1, payments=1)) as driver:
         await driver.seconds(2)
         broken = Broken(SECOND, "HighWatermarkMonotonic", "orders-0", "it fell from 9 to 3")
         monkeypatch.setattr(type(driver.bridge.chronicle), "broken", lambda *_: (broken,))
         hits = await found(driver, ViolationProvider, "violation")
-        assert [text_of(hit) for hit in hits] == ["go 00:01.000 violation: HighWatermarkMonotonic of orders-0"]
+        assert [text_of(hit) for hit in hits] == snapshot
         await chosen(driver, hits)
         assert driver.bridge.view.now_us == SECOND
 
@@ -147,12 +144,12 @@ async def test_the_look_is_changed_by_name():
         assert (kept.theme, kept.glyphs) == ("light", "ascii")
 
 
-async def test_a_setting_of_the_screen_has_a_form_is_kept_at_once_and_undone():
+async def test_a_setting_of_the_screen_has_a_form_is_kept_at_once_and_undone(snapshot):
     async with driving() as driver:
         await chosen(driver, await found(driver, ViewProvider, "setting of the screen speed"))
-        assert "takes: a number from 0.1 to 1000" in driver.text()
+        said = [driver.shown("#value")]
         await driver.press("backspace", *"fast", "enter")
-        assert "found fast, allowed is a number from 0.1 to 1000" in " ".join(driver.text().split())
+        said.append(driver.shown("#value-page"))
         await driver.press(*["backspace"] * 4, "5", "enter")
         assert driver.bridge.speed == 5
         assert read_settings().settings.speed == 5
@@ -162,31 +159,27 @@ async def test_a_setting_of_the_screen_has_a_form_is_kept_at_once_and_undone():
         await driver.press("enter")
         assert driver.app.look.theme == read_settings().settings.theme == "light"
         hits = await found(driver, ViewProvider, "undo setting")
-        assert text_of(hits[0]) == "undo setting of the screen: theme = dark again"
+        said.append(text_of(hits[0]))
         await chosen(driver, hits)
         assert driver.app.look.theme == read_settings().settings.theme == "dark"
         await driver.press("S", "u")
         assert driver.bridge.speed == read_settings().settings.speed == 1
         await driver.press("u")
-        assert "no setting was changed since the start" in driver.text()
+        assert driver.app.screen._said[0] in driver.text()
+        assert [*said, driver.app.screen._said[0]] == snapshot
 
 
 @pytest.mark.parametrize("size", SIZES)
-async def test_five_useful_things_are_shown_before_anything_is_typed(size):
+async def test_five_useful_things_are_shown_before_anything_is_typed(size, snapshot):
     async with driving(SIZES[size], session=session(orders=1, payments=1)) as driver:
         await driver.seconds(1)
-        told = [text_of(hit) for hit in await discovered(driver)]
-        assert told == [
-            "the log of orders-0", "setting orders min.insync.replicas = 2", "crash b1", "GC pause b1", "isolation b1",
-        ]  # fmt: skip
+        healthy = [text_of(hit) for hit in await discovered(driver)]
         await driver.press("f", "c")
         told = [text_of(hit) for hit in await discovered(driver)]
-        assert told == [
-            "restart b1", "heal all faults", "the log of orders-0", "setting orders min.insync.replicas = 2",
-            "the timeline",
-        ]  # fmt: skip
+        assert (len(healthy), len(told)) == (5, 5)
+        assert [healthy, told] == snapshot
         await driver.press("ctrl+p")
         await driver.pilot.pause(0.3)
-        assert "1 restart b1" in driver.text()
+        assert f"1 {told[0]}" in driver.text()
         await driver.press("escape", "2")
         assert [text_of(hit) for hit in await discovered(driver)] == told

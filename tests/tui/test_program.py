@@ -99,10 +99,10 @@ def test_the_welcome_page_can_be_come_back_to(monkeypatch):
     assert seen == [(WELCOME, None), (PLAYBOOK, Wish(WELCOME))]
 
 
-def test_without_a_terminal_the_welcome_page_says_what_to_use(monkeypatch, capsys):
+def test_without_a_terminal_the_welcome_page_says_what_to_use(monkeypatch, capsys, snapshot):
     monkeypatch.setattr(screen_choice, "has_terminal", lambda: False)
     assert perform(Wish(WELCOME), Asked(None, None, None, 1.0)) == 2
-    assert "needs a terminal; without one use: floodmark run" in capsys.readouterr().err
+    assert capsys.readouterr().err == snapshot
 
 
 def test_from_the_welcome_page_to_a_session_on_a_real_terminal(tmp_path):

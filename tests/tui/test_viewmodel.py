@@ -233,51 +233,33 @@ def said(rows):
     return ["".join(text for text, _role in (*row.pieces, row.end)) for row in rows]
 
 
-def test_faults_tell_the_time_left_and_how_to_heal_them():
+def test_faults_tell_the_time_left_and_how_to_heal_them(snapshot):
     rows = side_panes.faults(fake_views.troubled())
-    assert said(rows) == [
-        "▾ lag broker 3 latency 200ms [heal]",
-        "▾ gc pause broker 2 18.2s [heal]",
-        "▾ crash broker 1 [heal]",
-    ]
     assert [row.fault for row in rows] == [3, 2, 1]
-    assert said(side_panes.faults(fake_views.troubled(), 2))[1] == "and 2 more"
+    assert [said(rows), said(side_panes.faults(fake_views.troubled(), 2))] == snapshot
 
 
-def test_an_empty_board_says_how_to_fill_it():
-    assert said(side_panes.faults(fake_views.view())) == ["no faults active, press f"]
+def test_an_empty_board_says_how_to_fill_it(snapshot):
+    assert said(side_panes.faults(fake_views.view())) == snapshot
 
 
-def test_clients_tell_their_books_and_keep_their_lines():
+def test_clients_tell_their_books_and_keep_their_lines(snapshot):
     books = ClientBooks()
     text = said(side_panes.clients(fake_views.view(), {"checkout": 199.6, "billing": 300.0}, books))
-    assert text == [
-        "● checkout acks=all200/s",
-        "  sent 200 acked 190 queued 9",
-        "  no error",
-        "◔ clicks acks=1",
-        "  sent 300 acked 280 failed 2 unknown 5",
-        "  refused 3 NOT_LEADER_OR_FOLLOWER",
-        "● billing lag 12300/s",
-        "  2 members",
-    ]
     books.producer("clicks").retries = 4
     books.group("billing").rebalances = 7
     view = fake_views.view()
     without = said(side_panes.clients(view, {}, books))
-    assert without[5] == "  retries 4 NOT_LEADER_OR_FOLLOWER"
-    assert without[7] == "  2 members no coordinator rebalances 7"
     view = replace(view, groups=(replace(view.groups[0], generation=5, members=1),))
-    assert said(side_panes.clients(view, {}, books))[7] == "  1 member generation 5 rebalances 7"
-    assert len(said(side_panes.clients(view, {}, books))) == len(text)
+    coordinated = said(side_panes.clients(view, {}, books))
+    assert len(coordinated) == len(without) == len(text)
+    assert [text, without, coordinated] == snapshot
 
 
-def test_the_replica_under_the_cursor_tells_what_it_believes():
+def test_the_replica_under_the_cursor_tells_what_it_believes(snapshot):
     text = said(side_panes.replica(fake_views.view(), 0, 0))
-    assert text[1].endswith("epoch 3/5")
-    assert text[-1] == "believes leader b1 epoch 3 ISR 1,2,3"
     assert side_panes.replica(fake_views.view(), 99, 0) == ()
-    assert "no replica of orders-0" in said(side_panes.replica(fake_views.view(brokers=4), 0, 3))[1]
+    assert [text, said(side_panes.replica(fake_views.view(brokers=4), 0, 3))] == snapshot
 
 
 def test_rates_are_per_virtual_second_over_the_last_two():
@@ -396,10 +378,8 @@ def test_names_are_cut_to_a_few():
 
 def test_parameters_are_told_in_units_and_without_those_that_do_nothing():
     assert formats.parameters("lag", "latency=250000 jitter=0 direction=both") == "latency 250ms"
-    assert (
-        formats.parameters("lag", "latency=2000000 jitter=5000 direction=out")
-        == "latency 2s, jitter 5ms, direction out"
-    )
+    told = formats.parameters("lag", "latency=2000000 jitter=5000 direction=out")
+    assert told.split(", ") == ["latency 2s", "jitter 5ms", "direction out"]
     assert formats.parameters("unheard of", "x=1") == "x=1"
 
 
@@ -426,6 +406,7 @@ def test_the_glyph_set_follows_the_terminal_unless_asked(asked, term, encoding, 
     assert glyphs.choose(asked, {"TERM": term}, encoding) == chosen
 
 
-def test_an_unknown_glyph_set_is_refused_with_what_is_allowed():
-    with pytest.raises(ValueError, match="found 'emoji', allowed are auto, unicode and ascii"):
+def test_an_unknown_glyph_set_is_refused_with_what_is_allowed(snapshot):
+    with pytest.raises(ValueError) as caught:  # noqa: PT011 - its whole message is compared
         glyphs.choose("emoji")
+    assert str(caught.value) == snapshot
