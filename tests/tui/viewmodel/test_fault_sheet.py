@@ -109,23 +109,14 @@ def test_what_does_not_fit_the_target_is_dim():
     assert styles[0] != styles[1]
 
 
-def test_where_there_is_room_each_kind_of_thing_has_its_line():
+def test_where_there_is_room_each_kind_of_thing_has_its_line(snapshot):
     told = [row for row in built(SIZES["120x40"]).rows if isinstance(row, TextRow) and row.label.strip()]
-    assert [(row.label.strip(), row.text) for row in told[1:]] == [
-        ("brokers down", "broker 1, broker 2"),
-        ("another leader", "orders-1, orders-2"),
-        ("no leader", "orders-3"),
-        ("smaller ISR", "orders-5"),
-        ("under min ISR", "orders-4"),
-        ("clients hit", "checkout, billing/0"),
-        ("coordinators", "of billing, of the transactions of till · control plane another controller"),
-    ]
+    assert [(row.label.strip(), row.text) for row in told] == snapshot
 
 
-def test_where_there_is_little_the_rest_shares_a_line():
+def test_where_there_is_little_the_rest_shares_a_line(snapshot):
     told = [row for row in built(SIZES["80x24"]).rows if isinstance(row, TextRow) and row.label.strip()]
-    assert [row.label.strip() for row in told] == ["Expected now:", "another leader", "no leader", "smaller ISR"]
-    assert told[3].text.startswith("orders-5 · under min ISR orders-4 · clients hit checkout")
+    assert [(row.label.strip(), row.text) for row in told] == snapshot
 
 
 async def test_the_screen_dims_what_is_not_for_the_node_aimed_at():

@@ -70,13 +70,12 @@ def test_the_word_of_a_cell_is_about_what_is_amiss():
 
 
 @pytest.mark.parametrize("size", SIZES)
-async def test_a_word_is_explained_once_and_that_is_kept(tmp_path, size):
+async def test_a_word_is_explained_once_and_that_is_kept(tmp_path, size, snapshot):
     path = tmp_path / "folder" / "seen"
     async with hinted(SeenWords(path), SIZES[size]) as driver:
         await rest_on(driver, "ISR")
-        assert driver.toasts() == [
-            f"ISR: {term('ISR').meaning} (?, g: all words; S: no more of these)",
-        ]
+        assert term("ISR").meaning in driver.toasts()[0]
+        assert driver.toasts() == snapshot
         await rest_on(driver, "HW")
         await rest_on(driver, "ISR")
         assert len(driver.toasts()) == 2
