@@ -67,39 +67,25 @@ def test_asking_changes_nothing():
     assert asked.finish().to_json() == left_alone.finish().to_json()
 
 
-def test_what_is_decided_and_what_is_open_are_told_apart():
+def test_what_is_decided_and_what_is_open_are_told_apart(snapshot):
     early, late = live(EXPECTING, SECOND // 2), live(EXPECTING, 4 * SECOND)
-    assert section(so_far(early), "Verdict")[1:] == [
-        f"{glyphs.LAGGING} acked_lost() == 0  (open, now: yes)",
-        f"{glyphs.LAGGING} now() < 1s  (open, now: yes)",
-        f"{glyphs.LAGGING} always: now() < 3s  (open)",
-        f"{glyphs.LAGGING} eventually: now() > 1s within 2s  (open)",
-    ]
-    verdict = section(so_far(late), "Verdict")
-    assert verdict[0].startswith("FAIL so far at 00:04.000: no acknowledged record is lost or missing")
-    assert verdict[2] == f"{glyphs.LAGGING} now() < 1s  (open, now: no)"
-    assert verdict[3].startswith(f"{glyphs.DOWN} always: now() < 3s  (did not hold at 3")
-    assert verdict[4].startswith(f"{glyphs.OK} eventually: now() > 1s within 2s  (held at 1")
+    begun, verdict = section(so_far(early), "Verdict"), section(so_far(late), "Verdict")
+    assert [line[0] for line in begun[1:]] == [glyphs.LAGGING] * 4
+    assert [line[0] for line in verdict[2:5]] == [glyphs.LAGGING, glyphs.DOWN, glyphs.OK]
+    assert [begun, verdict] == snapshot
     assert so_far(late).failed
     assert not so_far(early).failed
     assert OPEN not in "".join(verdict)
 
 
-def test_a_session_without_expectations_and_without_harm_says_so():
+HEADINGS = (
+    "Verdict", "Not served", "Findings  0", "Safety", "Promises of time", "What clients could see", "The full report"
+)  # fmt: skip
+
+
+def test_a_session_without_expectations_and_without_harm_says_so(snapshot):
     quiet = so_far(live(timed(), SECOND))
-    assert section(quiet, "Verdict") == [
-        "not failed so far at 00:01.000: no acknowledged record is lost or missing",
-        "the playbook expects nothing: only what is broken by itself counts",
-    ]
-    for heading, words in {
-        "Not served": "every partition could be written all the time",
-        "Findings  0": "nothing went wrong with any record",
-        "Safety": "no rule of the protocol was broken",
-        "Promises of time": "nothing is overdue",
-        "What clients could see": "nothing out of order",
-        "The full report": "this session is not being recorded: there is none",
-    }.items():
-        assert section(quiet, heading) == [words]
+    assert {heading: section(quiet, heading) for heading in HEADINGS} == snapshot
     assert "On the way" not in lines(quiet)
 
 
@@ -120,37 +106,31 @@ def test_how_long_partitions_could_not_be_written(told):
     assert out[1].count(" to ") == len(told.result.unavailable.partitions[0].spans)
 
 
-def test_findings_are_numbered_as_the_autopsy_numbers_them(told):
+def test_findings_are_numbered_as_the_autopsy_numbers_them(told, snapshot):
     page = report_page.build(told, "", 100, 2)
     assert len(page.findings) == len(told.result.findings) == 2
     heads = ["".join(text for text, _role in page.rows[place].pieces) for place in page.findings]
-    assert heads[0].startswith(" 1 24 acknowledged records of orders-0 are gone")
-    assert heads[1].startswith(f"{glyphs.MARKER}2 ")
+    assert [head[:3] for head in heads] == [" 1 ", f"{glyphs.MARKER}2 "]
+    assert heads == snapshot
 
 
-def test_broken_rules_stand_before_those_that_this_version_is_known_for(told):
+def test_broken_rules_stand_before_those_that_this_version_is_known_for(told, snapshot):
     known = events.InvariantViolated(2 * SECOND, "hw-monotonic", "orders-0", 1, "it fell", "", known="mended in 9.9")
     broken = events.InvariantViolated(3 * SECOND, "one-leader", "orders-1", 1, "there were two", "a split")
-    assert section(with_result(told, violations=(known, broken)), "Safety") == [
-        f"{glyphs.LOST} broken one-leader at 3.000s: orders-1: there were two (a split)",
-        f"{glyphs.LOST} known hw-monotonic at 2.000s: orders-0: it fell (mended in 9.9)",
-    ]
+    assert section(with_result(told, violations=(known, broken)), "Safety") == snapshot
 
 
-def test_what_is_overdue_and_who_is_stuck(told):
+def test_what_is_overdue_and_who_is_stuck(told, snapshot):
     late = events.LivenessOverdue(20 * SECOND, "leader-elected", "orders-0", -1, "nobody leads", 8 * SECOND, SECOND, "")
     stuck = Stuck("orders-1", "its last replica is down", "broker 2 comes back")
-    promises = section(with_result(told, overdue=(late,), stuck=(stuck,)), "Promises of time")
-    assert promises[0].startswith(
-        f"{glyphs.LAGGING} overdue leader-elected: orders-0: nobody leads, since 12s, bound 1s"
-    )
-    assert promises[1].startswith(f"{glyphs.PAUSED} stuck orders-1: its last replica is down; released by broker 2")
+    assert section(with_result(told, overdue=(late,), stuck=(stuck,)), "Promises of time") == snapshot
 
 
-def test_of_many_lines_the_rest_is_counted(told):
+def test_of_many_lines_the_rest_is_counted(told, snapshot):
     one = events.InvariantViolated(SECOND, "x", "orders-0", 1, "y", "")
     safety = section(with_result(told, violations=(one,) * (MOST + 3)), "Safety")
-    assert (len(safety), safety[-1]) == (MOST + 1, "and 3 more violations")
+    assert len(safety) == MOST + 1
+    assert safety[-1] == snapshot
 
 
 def test_the_commands_stand_whole_however_long_the_path_is(told):
@@ -200,19 +180,22 @@ async def test_a_finding_is_chosen_and_opened(lost):  # noqa: F811
         await driver.press("escape")
         assert driver.app.screen is screen
         await driver.press(*["pagedown"] * 9)
-        assert "there is none" in driver.text()
+        (unrecorded,) = section(lost.session.so_far(), "The full report")
+        assert unrecorded.strip() in driver.text()
 
 
-async def test_it_tells_of_the_instant_that_is_looked_at(lost):  # noqa: F811
+async def test_it_tells_of_the_instant_that_is_looked_at(lost, snapshot):  # noqa: F811
     async with over(lost, mode="6") as driver:
         assert "as of 00:45.000" in driver.text()
         lost.to_time(4 * SECOND)
         driver.app.screen.present()
         await driver.pilot.pause()
         assert "as of 00:04.000" in driver.text()
-        assert "nothing went wrong with any record" in driver.text()
+        assert lost.session.so_far().result.findings == ()
+        (nothing,) = section(lost.session.so_far(), "Findings  0")
+        assert nothing.strip() in driver.text()
         await driver.press("right", "enter")
-        assert driver.toasts()[-1] == "there is no finding so far"
+        assert driver.toasts()[-1] == snapshot
 
 
 async def test_it_is_made_anew_no_more_often_than_it_can_be_read():
@@ -227,7 +210,7 @@ async def test_it_is_made_anew_no_more_often_than_it_can_be_read():
         assert f"as of 00:0{driver.bridge.view.now_us / SECOND:.3f}" in driver.text()
 
 
-async def test_the_recording_is_named(tmp_path):
+async def test_the_recording_is_named(tmp_path, snapshot):
     session = Session.start(loads(TAIL, "tail.yaml"), recorder=Recorder(tmp_path, live=True), open_ended=True)
     async with driving((120, 40), session=session) as driver:
         driver.app.recorder = session.recorder
@@ -235,5 +218,5 @@ async def test_the_recording_is_named(tmp_path):
         flat = driver.text().replace("\n", "").replace("│", "").replace(" ", "")
         assert f"floodmarkreport{session.recorder.path}" in flat
         await driver.press("e")
-        assert driver.toasts()[-1] == "making a playbook of the session so far"
+        assert driver.toasts()[-1] == snapshot
         driver.app.workers.cancel_all()

@@ -32,24 +32,22 @@ def test_every_rare_kind_has_plain_words(kind):
     assert feed.notable == 1
 
 
-def test_what_comes_with_every_batch_is_no_line():
+def test_what_comes_with_every_batch_is_no_line(snapshot):
     feed = Feed()
     feed.take([sample(kind) for kind in sorted(DATA_KINDS)])
     assert feed.notable == 0
-    assert texts(feed) == ["nothing rare has happened yet"]
+    assert texts(feed) == snapshot
 
 
 def elected(partition, at_us=10, leader=2):
     return events.LeaderElected(at_us, partition, leader, 4, 7, (2, 3), True, "broker 1 fenced")
 
 
-def test_equal_events_of_one_moment_are_one_line_that_names_the_partitions():
+def test_equal_events_of_one_moment_are_one_line_that_names_the_partitions(snapshot):
     feed = Feed()
     feed.take([elected("orders-0"), elected("orders-3"), elected("orders-1", leader=3), elected("orders-4")])
-    assert texts(feed) == [
-        "b2 elected for orders-0, orders-3, orders-4, epoch 4 (broker 1 fenced)",
-        "b3 elected for orders-1, epoch 4 (broker 1 fenced)",
-    ]
+    assert len(texts(feed)) == 2
+    assert texts(feed) == snapshot
     assert feed.notable == 4
 
 
@@ -67,10 +65,10 @@ def test_an_unclean_election_is_an_alarm():
     assert line.text.startswith("UNCLEAN: ")
 
 
-def test_an_isr_change_names_who_left_and_who_came_back():
+def test_an_isr_change_names_who_left_and_who_came_back(snapshot):
     feed = Feed()
     feed.take([events.IsrChanged(10, "orders-0", 1, 4, 7, (1, 3), (1, 2), "leader")])
-    assert texts(feed) == ["ISR −b2 +b3 on orders-0, now {1,3}"]
+    assert texts(feed) == snapshot
 
 
 def test_long_words_go_on_below_and_the_newest_win():
@@ -92,7 +90,7 @@ def test_old_lines_are_let_go():
     assert feed.notable == KEEP + 50
 
 
-def test_steps_of_the_playbook_are_told_and_what_the_operator_did_is_not_told_twice():
+def test_steps_of_the_playbook_are_told_and_what_the_operator_did_is_not_told_twice(snapshot):
     feed = Feed()
     feed.take(
         [
@@ -100,48 +98,32 @@ def test_steps_of_the_playbook_are_told_and_what_the_operator_did_is_not_told_tw
             events.StepTaken(20, "step 2", "", "elect leaders of orders-0", "NOT_CONTROLLER"),
         ]
     )
-    assert texts(feed) == ["step 2: elect leaders of orders-0, refused: NOT_CONTROLLER"]
+    assert len(texts(feed)) == 1
+    assert texts(feed) == snapshot
 
 
-@pytest.mark.parametrize(
-    ("detail", "text"),
-    [
-        ("crash", "b3 crashed"),
-        ("power_loss", "b3 lost power, its page cache is gone"),
-        ("shutdown", "b3 shut down cleanly"),
-        ("out_of_memory", "b3 ran out of memory and exited"),
-        ("exit: its log is too long", "b3 ended itself: its log is too long"),
-    ],
-)
-def test_a_broker_that_is_gone_is_told_with_how(detail, text):
+@pytest.mark.parametrize("detail", ["crash", "power_loss", "shutdown", "out_of_memory", "exit: its log is too long"])
+def test_a_broker_that_is_gone_is_told_with_how(detail, snapshot):
     feed = Feed()
     feed.take([events.NodeDown(1, "broker 3", 3, detail)])
-    assert texts(feed) == [text]
+    assert texts(feed) == snapshot
 
 
-def test_commits_that_fail_again_and_again_are_one_line_for_a_while():
+def test_commits_that_fail_again_and_again_are_one_line_for_a_while(snapshot):
     feed = Feed()
     for tick in range(5):
         feed.take([CommitFailed(tick * 100_000, "g/0", "g", "RetriableCommitFailedException", "auto")])
         feed.take([CommitFailed(tick * 100_000, "g/1", "g", "RetriableCommitFailedException", "auto")])
     said = [line.text for line in feed.lines(10)]
-    assert said == [f"g/{member} cannot commit (auto): RetriableCommitFailedException" for member in (0, 1)]
+    assert len(said) == 2
+    assert said == snapshot
 
 
 @pytest.mark.parametrize(
-    ("detail", "fault", "target", "line"),
-    [
-        ("refused", "power_loss", "broker 1", "guard max_faults refused power loss on broker 1: too much"),
-        (
-            "healed",
-            "crash, lag",
-            "broker 1, broker 2",
-            "guard max_faults healed crash, lag on broker 1, broker 2: too much",
-        ),
-        ("stopped", "", "", "guard max_faults stopped the chaos: too much"),
-    ],
+    ("detail", "fault", "target"),
+    [("refused", "power_loss", "broker 1"), ("healed", "crash, lag", "broker 1, broker 2"), ("stopped", "", "")],
 )
-def test_what_a_guard_did_is_a_line(detail, fault, target, line):
+def test_what_a_guard_did_is_a_line(detail, fault, target, snapshot):
     feed = Feed()
     feed.take([events.GuardActed(5, "max_faults", detail, fault, target, "too much")])
-    assert texts(feed)[-1] == line
+    assert texts(feed) == snapshot
