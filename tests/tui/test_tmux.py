@@ -10,7 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from cluster_model.protocol.events import NodeDown
 from playbooks.session_format import session_files
+from tests.tui.driving import in_feed
+from tui.welcome import HEADER
 
 ROOT = Path(__file__).resolve().parents[2]
 PATIENCE_S = 60
@@ -78,12 +81,12 @@ def start(terminal, sessions):
 def test_a_person_crashes_a_leader_and_sees_a_new_one(terminal, tmp_path):
     sessions = tmp_path / "sessions"
     start(terminal, sessions)
-    terminal.wait("a whole Kafka cluster in this terminal", "Sandbox")
+    terminal.wait(*(text for text, _role in HEADER), "Sandbox")
     terminal.keys("s")
     terminal.wait("▶ LIVE", "Partitions × brokers", "^q quit")
     terminal.wait("orders-0 · epoch 0 · leader b1")
     terminal.keys("f", "c")
-    terminal.wait("✕ b1", "b1 crashed")
+    terminal.wait("✕ b1", in_feed(NodeDown(0, "broker 1", 1, "crash")))
     terminal.keys("]", "]")
     # The five lines of events roll on faster than a busy machine is looked at: what stays is waited for.
     text = terminal.wait("orders-0 · epoch 1 · leader b", "fenced b1")
