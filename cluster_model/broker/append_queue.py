@@ -44,6 +44,11 @@ from cluster_model.protocol.versions import Profile
 
 TIMER: Final = "disk"
 
+DIRECTORIES_FAILED: Final = "all log directories have failed"
+"""Why a broker halts whose only log directory is offline (KIP-112)."""
+DIRECTORY_ERROR: Final = "I/O error on its log directory"
+"""Why a broker of before KIP-112 halts."""
+
 _CHECKPOINTS: Final = ("checkpoint", "recovery_points", "log_starts")
 """Periodic tasks that write a new file each time."""
 
@@ -334,7 +339,7 @@ class Writes:
         if not self._disk.halted:
             self._disk.halted = True
             since_kip_112 = self._profile.number >= (1, 0, 0)
-            why = "all log directories have failed" if since_kip_112 else "I/O error on its log directory"
+            why = DIRECTORIES_FAILED if since_kip_112 else DIRECTORY_ERROR
             self._port.exit(f"exit: {why}: {reason}")
 
     def task_fails(self, name: str) -> bool:

@@ -2,6 +2,7 @@
 
 import pytest
 
+from cluster_model.broker.partition.replication_rules import DIVERGING_EPOCH
 from tests.playbooks.test_incidents import SECOND, Incident, seeds
 
 MS = 1_000
@@ -48,7 +49,7 @@ def test_an_expired_session_moves_controller_and_leadership_within_100_ms(seed: 
     (back,) = incident.of("broker_registered", broker=1)
     assert elected.at_us + 100 * MS < back.at_us < 11.1 * SECOND
     (cut,) = incident.of("truncated")
-    assert (cut.broker, cut.rule) == (1, "diverging epoch in fetch")
+    assert (cut.broker, cut.rule) == (1, DIVERGING_EPOCH)
     # All that clicks was promised by the deposed leader, 200 a second until it had registered again.
     expected = (cut.at_us - elected.at_us) * 200 // SECOND
     assert abs(result.ledger.acked_lost - expected) < 10

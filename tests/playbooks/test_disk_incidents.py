@@ -4,6 +4,8 @@ from typing import Any
 
 import pytest
 
+from cluster_model.broker.append_queue import DIRECTORIES_FAILED, DIRECTORY_ERROR
+from cluster_model.broker.storage.disk import FULL
 from cluster_model.protocol.events import TraceEvent
 from tests.playbooks.test_incidents import SECOND, Incident
 from tests.support.breadth import some
@@ -59,9 +61,9 @@ def test_acks_all_is_as_slow_as_a_followers_disk_until_the_isr_is_rid_of_it(seed
     ("kafka", "mode", "why"),
     some(
         [
-            ("3.9", "kraft", "all log directories have failed"),
-            ("2.8", "zookeeper", "all log directories have failed"),
-            ("0.11", "zookeeper", "I/O error on its log directory"),
+            ("3.9", "kraft", DIRECTORIES_FAILED),
+            ("2.8", "zookeeper", DIRECTORIES_FAILED),
+            ("0.11", "zookeeper", DIRECTORY_ERROR),
         ],
         2,
     ),
@@ -72,7 +74,7 @@ def test_a_full_disk_ends_the_leader_and_loses_nothing(kafka: str, mode: str, wh
     assert (query.acked_lost(), query.failed(), query.unknown(), query.violations()) == (0, 0, 0, 0)
     assert query.sent() == query.acked() == 12_000
     down = incident.of("node_down", broker=1)
-    assert {event.detail for event in down} == {f"exit: {why}: no space left on device"}
+    assert {event.detail for event in down} == {f"exit: {why}: {FULL}"}
     assert [event.at_us for event in down[1:]] == [40 * SECOND]
     assert [event.at_us for event in incident.of("node_up", broker=1)] == [40 * SECOND, 60 * SECOND]
     # 200 records a second of 1 KiB each, half of them to the partition that it follows: 2 MiB last for 10.24 s.

@@ -10,11 +10,13 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from cluster_model.checker.root_cause.finding_text import PROMISE
 from cluster_model.checker.root_cause.findings import BY_CODE, CAUSES, KINDS, Finding, Place
 from docs.generate.reference_pages import cause_page
 from playbooks.engine.session_runner import start_session
+from playbooks.errors import PlaybookError
 from playbooks.library import bundled
 from playbooks.parser.loader import load, loads
 from playbooks.parser.settings import apply_settings
@@ -173,7 +175,6 @@ def test_the_arithmetic_of_an_unclean_election_is_in_its_one_finding() -> None:
     assert finding.count == 8
     assert sum(place.count for place in finding.places if place.acks == -1) == 3
     assert finding.committed == 3
-    assert finding.sentence.startswith("8 records")
 
 
 def test_the_published_page_is_made_from_the_list_of_causes() -> None:
@@ -182,14 +183,17 @@ def test_the_published_page_is_made_from_the_list_of_causes() -> None:
     assert all(set(cause.kinds) <= set(KINDS) for cause in CAUSES)
 
 
-def test_conditions_count_findings_and_refuse_a_cause_that_there_is_not() -> None:
+def test_conditions_count_findings_and_refuse_a_cause_that_there_is_not(snapshot: SnapshotAssertion) -> None:
     text = load(bundled.path_of("kip-101-loss")).source
     asked = text.replace(
         "expect:", "expect:\n  - findings() == 1\n  - findings(hw-truncation) == 1\n  - findings(disk-loss) == 0"
     )
     assert Told(asked, "asked.yaml").result.verdict == "pass"
-    with pytest.raises(Exception, match="found the cause 'hw-truncatio'"):
+    with pytest.raises(PlaybookError) as caught:
         loads(text.replace("expect:", "expect:\n  - findings(hw-truncatio) == 1"), "asked.yaml")
+    (problem,) = caught.value.problems
+    assert problem.key == "expect[1]"
+    assert problem.message == snapshot
 
 
 # -- one cause, one finding, over partitions ---------------------------------------------------------------------------
@@ -215,7 +219,7 @@ expect:
 """
 
 
-def test_one_zone_lost_is_one_finding_over_many_partitions() -> None:
+def test_one_zone_lost_is_one_finding_over_many_partitions(snapshot: SnapshotAssertion) -> None:
     told = Told(ZONE, "zone.yaml")
     tails = [each for each in told.findings if each.cause == "unreplicated-tail"]
     assert told.wrong == []
@@ -223,10 +227,9 @@ def test_one_zone_lost_is_one_finding_over_many_partitions() -> None:
     assert tail.count == told.result.ledger.acked_lost > 100
     assert len(tail.partitions) == 8
     assert set(tail.clients) == {"clicks", "views"}
-    assert "in 8 partitions" in tail.sentence
-    assert "broker 1 crashed (step 2)" in tail.sentence
-    assert "7 other partitions" in tail.sentence
-    assert "with acks=1 and ISR [1, 2, 3]; " in tail.sentence
+    assert {place.acks for place in tail.places} == {1}
+    assert ("node_down", 1) in {(link.event_kind, link.broker) for link in tail.chain}
+    assert tail.sentence == snapshot
 
 
 # -- of the right kind, and none where none belongs --------------------------------------------------------------------
@@ -310,80 +313,80 @@ def _one_less(places: tuple[Place, ...]) -> tuple[Place, ...]:
     return (replace(places[0], count=places[0].count - 1), *places[1:])
 
 
-BREAKAGES: dict[str, tuple[Breaking, str]] = {
-    "a cut that another broker made": (
-        lambda each: _changed(each, _link(each, "truncated"), broker=3), "did not cut what it is said to have cut"),
-    "a cut by a broker that is no replica": (
-        lambda each: _changed(each, _link(each, "truncated"), broker=9), "no replica of"),
-    "no election": (lambda each: _without(each, "leader_elected"), "without any leader_elected"),
-    "no promise": (lambda each: _without(each, PROMISE), "0 promises"),
-    "two promises": (lambda each: replace(each, chain=(each.chain[0], *each.chain)), "2 promises"),
-    "an ISR that never stood": (
-        lambda each: _changed(
-            each, _link(each, PROMISE), words=each.chain[_link(each, PROMISE)].words.replace("[1, 2, 3]", "[1, 2]")
-        ),
-        "did not stand behind"),
-    "times that go back": (
-        lambda each: replace(
-            _changed(each, 0, at_us=9), chain=(replace(each.chain[0], at_us=9), *each.chain[1:])), "back in time"),
-    "the promise behind the drop": (
-        lambda each: replace(each, chain=(*each.chain[1:], each.chain[0])), "stands in front of the promise"),
-    "an end that drops nothing": (
-        lambda each: replace(each, chain=(*each.chain, replace(each.chain[0], event_kind="node_up"))), "ends by"),
-    "one record less": (lambda each: replace(each, places=_one_less(each.places)), "and the sentence says"),
-    "a cause that there is not": (lambda each: replace(each, cause="bad-luck"), "no cause"),
-    "a cause of something else": (lambda each: replace(each, cause="reset-latest"), "explains no"),
-}  # fmt: skip
+BREAKAGES: dict[str, Breaking] = {
+    "a cut that another broker made": lambda each: _changed(each, _link(each, "truncated"), broker=3),
+    "a cut by a broker that is no replica": lambda each: _changed(each, _link(each, "truncated"), broker=9),
+    "no election": lambda each: _without(each, "leader_elected"),
+    "no promise": lambda each: _without(each, PROMISE),
+    "two promises": lambda each: replace(each, chain=(each.chain[0], *each.chain)),
+    "an ISR that never stood": lambda each: _changed(
+        each, _link(each, PROMISE), words=each.chain[_link(each, PROMISE)].words.replace("[1, 2, 3]", "[1, 2]")
+    ),
+    "times that go back": lambda each: replace(
+        _changed(each, 0, at_us=9), chain=(replace(each.chain[0], at_us=9), *each.chain[1:])
+    ),
+    "the promise behind the drop": lambda each: replace(each, chain=(*each.chain[1:], each.chain[0])),
+    "an end that drops nothing": lambda each: replace(
+        each, chain=(*each.chain, replace(each.chain[0], event_kind="node_up"))
+    ),
+    "one record less": lambda each: replace(each, places=_one_less(each.places)),
+    "a cause that there is not": lambda each: replace(each, cause="bad-luck"),
+    "a cause of something else": lambda each: replace(each, cause="reset-latest"),
+}
 
 
 @pytest.mark.parametrize("name", BREAKAGES)
-def test_a_broken_chain_is_caught(name: str) -> None:
+def test_a_broken_chain_is_caught(name: str, snapshot: SnapshotAssertion) -> None:
     told = told_of("acks-1-lost-tail" if name.startswith(("an ISR", "a cut that")) else "last-replica-standing")
     assert told.wrong == []
-    breaking, said = BREAKAGES[name]
-    broken = breaking(told.findings[0])
+    broken = BREAKAGES[name](told.findings[0])
     wrong = told.audit((broken, *told.findings[1:]))
-    assert any(said in each for each in wrong), wrong
+    assert wrong != []
+    assert wrong == snapshot
 
 
-def test_a_last_isr_that_did_not_stand_behind_the_promise_is_caught() -> None:
+def test_a_last_isr_that_did_not_stand_behind_the_promise_is_caught(snapshot: SnapshotAssertion) -> None:
     told = told_of("unclean-election-arithmetic")
     words = told.findings[0].chain[0].words
-    assert words.endswith("ISR [1, 2], later [1]")
     broken = _changed(told.findings[0], 0, words=words.replace("later [1]", "later [1, 3]"))
-    assert told.audit((broken,)) == ["ISR [1, 3] did not stand behind orders-0-9"]
+    assert words != broken.chain[0].words
+    assert (words, told.audit((broken,))) == snapshot
 
 
-def test_two_causes_merged_into_one_or_one_split_into_two_is_caught() -> None:
+def test_two_causes_merged_into_one_or_one_split_into_two_is_caught(snapshot: SnapshotAssertion) -> None:
     told = told_of("last-replica-standing")
     one, other = told.findings
     merged = replace(one, places=(*one.places, *other.places))
-    assert any("the sentence says" in each for each in told.audit((merged,)))
+    wrong = {"merged": told.audit((merged,))}
     (place,) = one.places
     halves = tuple(
         replace(one, sentence=one.sentence.replace("2 records", "1 record"), places=(part,))
         for part in (replace(place, count=1), replace(place, count=1, log_offset=place.log_offset + 1))
     )
-    assert any("two findings are one" in each for each in told.audit((*halves, other)))
-    lost = told.audit((one,))
-    assert any("and the ledger has" in each for each in lost)
+    wrong["split"] = told.audit((*halves, other))
+    wrong["left out"] = told.audit((one,))
+    assert [] not in wrong.values()
+    assert wrong == snapshot
 
 
-def test_one_record_in_two_places_is_caught() -> None:
+def test_one_record_in_two_places_is_caught(snapshot: SnapshotAssertion) -> None:
     told = told_of("last-replica-standing")
     one = told.findings[0]
     twice = replace(one, places=(*one.places, *one.places), sentence=one.sentence.replace("2 records", "4 records"))
-    assert any("in two places" in each for each in told.audit((twice,)))
+    wrong = told.audit((twice,))
+    assert wrong != []
+    assert wrong == snapshot
 
 
 # -- how they are printed, and that they come back ---------------------------------------------------------------------
 
 
-def test_the_middle_of_a_long_chain_is_counted() -> None:
+def test_the_middle_of_a_long_chain_is_counted(snapshot: SnapshotAssertion) -> None:
     link = told_of("kip-101-loss").findings[0].chain[0]
     lines = chain_lines([link] * 30, timed=True)
     assert len(lines) == LINKS_SHOWN + 1
-    assert any("18 more" in line for line in lines)
+    (counted,) = set(lines) - {lines[0]}
+    assert counted == snapshot
 
 
 def test_what_is_missing_is_a_finding_before_it_is_lost_and_none_when_it_is_back() -> None:

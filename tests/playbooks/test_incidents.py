@@ -4,7 +4,9 @@ from typing import Any
 
 import pytest
 
+from cluster_model.broker.partition.replication_rules import DIVERGING_EPOCH
 from cluster_model.checker.root_cause.findings import UNEXPLAINED
+from cluster_model.controller.rules.partition_change import LAST_KNOWN
 from cluster_model.protocol.events import TraceEvent
 from playbooks.engine.session import Session
 from playbooks.library import bundled
@@ -75,7 +77,7 @@ def test_a_clean_election_of_the_last_replica_makes_everybody_lose_what_it_had_l
     (elected,) = incident.of("leader_elected", partition="orders-0")
     assert (lost.broker, offline.isr, elected.leader, elected.clean) == (1, (1,), 1, True)
     assert elected.at_us > 75 * SECOND
-    cut = incident.of("truncated", partition="orders-0", rule="diverging epoch in fetch")
+    cut = incident.of("truncated", partition="orders-0", rule=DIVERGING_EPOCH)
     assert sorted(event.broker for event in cut) == [2, 3]
     assert {event.log_offset for event in cut} == {lost.log_offset}
     assert min(event.end_offset for event in cut) - lost.log_offset > 1_500
@@ -104,11 +106,11 @@ def test_who_led_last_leads_once_all_that_were_eligible_have_stopped_uncleanly(s
     (lost,) = incident.of("truncated", partition="orders-0", rule="power loss")
     (elected,) = incident.of("leader_elected", partition="orders-0")
     assert (lost.broker, elected.leader, elected.clean) == (1, 1, False)
-    assert elected.by == "broker 1 is back, the last known leader"
+    assert elected.by.split(", ") == ["broker 1 is back", LAST_KNOWN]
     # Broker 2 was back, and not fenced, for half a minute: it had all of it, and was not eligible any more.
     registered = [event.at_us for event in incident.of("broker_registered", broker=2)]
     assert registered[-1] < elected.at_us - 20 * SECOND
-    cut = incident.of("truncated", partition="orders-0", rule="diverging epoch in fetch")
+    cut = incident.of("truncated", partition="orders-0", rule=DIVERGING_EPOCH)
     assert {event.broker: event.log_offset for event in cut} == {2: 0, 3: 0}
     (finding,) = result.findings
     assert (finding.cause, finding.count) == ("last-known-leader", result.ledger.acked_lost)

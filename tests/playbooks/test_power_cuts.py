@@ -4,6 +4,9 @@ from typing import Any
 
 import pytest
 
+from cluster_model.broker.partition.replication_rules import DIVERGING_EPOCH, LEADER_IS_SHORTER
+from cluster_model.checker.root_cause.findings import POWER_LOSS_UNFLUSHED
+from cluster_model.log.crash_recovery import POWER_LOSS
 from tests.playbooks.test_incidents import SECOND, Incident
 from tests.support.breadth import some
 
@@ -50,7 +53,8 @@ def test_the_disk_of_the_elected_replica_decides(kafka: str, seed: int) -> None:
     others = [event.log_offset for broker, event in cut.items() if broker != leader]
     assert len({*others, cut[leader].log_offset}) == 3
     assert {loss.acks for loss in result.losses} == {-1}
-    assert all("in a power loss, not yet on disk" in loss.cause for loss in result.losses)
+    assert all(POWER_LOSS in loss.cause for loss in result.losses)
+    assert {finding.cause for finding in result.findings} == {POWER_LOSS_UNFLUSHED}
 
 
 @seeds
@@ -71,7 +75,7 @@ def test_the_last_to_be_fenced_is_elected_however_much_it_has(seed: int) -> None
 @seeds
 def test_a_replica_that_had_more_gives_it_up(seed: int) -> None:
     """In ZooKeeper mode broker 1 leads again, with the shortest log; since 0.11 the others are told where to cut."""
-    for kafka, rule in (("2.8", "diverging epoch in fetch"), ("0.10.2", "out of range, leader is shorter")):
+    for kafka, rule in (("2.8", DIVERGING_EPOCH), ("0.10.2", LEADER_IS_SHORTER)):
         incident = Incident("power-cut-all", seed, **{"cluster.kafka": kafka, "cluster.mode": "zookeeper"})
         incident.finish()
         left = _ends(incident)
@@ -122,7 +126,7 @@ def test_only_elr_knows_who_stopped_in_order_with_everything(seed: int) -> None:
     incident = Incident("power-cut-elr", seed)
     result = incident.finish()
     (lost,) = incident.of("truncated", partition="orders-0", rule="power loss")
-    again = incident.of("truncated", partition="orders-0", rule="diverging epoch in fetch")
+    again = incident.of("truncated", partition="orders-0", rule=DIVERGING_EPOCH)
     (elected,) = incident.of("leader_elected", partition="orders-0")
     assert (lost.broker, elected.leader, elected.clean) == (1, 1, True)
     # Brokers 2 and 3 had flushed up to when they stopped, and cut it off: broker 3 ten seconds of records earlier.

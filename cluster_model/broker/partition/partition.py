@@ -16,6 +16,8 @@ from cluster_model.broker.partition.append_validation import NONE, judge, usual_
 from cluster_model.broker.partition.fetch_sessions import FetchSession, FetchSessions
 from cluster_model.broker.partition.producer_state import ProducerMemory
 from cluster_model.broker.partition.replication_rules import (
+    DIVERGING_EPOCH,
+    LEADER_IS_SHORTER,
     LONG_AGO,
     UNKNOWN_LEO,
     Remote,
@@ -196,7 +198,7 @@ class Following:
                 return Outcome.GO_ON
             return self._refused(KafkaError(data.error), asked.current_leader_epoch)
         if data.diverging is not None:
-            self._truncate_by(now, *data.diverging, "diverging epoch in fetch")
+            self._truncate_by(now, *data.diverging, DIVERGING_EPOCH)
             self.truncating = False
             return Outcome.GO_ON
         records = data.records
@@ -268,7 +270,7 @@ class Following:
             )
             return Outcome.EXIT
         else:
-            replica.truncate(offset, now, "out of range, leader is shorter")
+            replica.truncate(offset, now, LEADER_IS_SHORTER)
         return Outcome.GO_ON
 
     def save(self) -> tuple[Any, ...]:

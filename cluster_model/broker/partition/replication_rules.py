@@ -16,6 +16,12 @@ UNKNOWN_LEO: Final = -1
 LONG_AGO: Final = -(1 << 62)
 """Time of what never happened: further back than any lag time reaches."""
 
+DIVERGING_EPOCH: Final = "diverging epoch in fetch"
+"""``rule`` of a cut that a fetch's answer told the follower to make (KIP-595)."""
+
+LEADER_IS_SHORTER: Final = "out of range, leader is shorter"
+"""``rule`` of a cut down to the end of the leader's log, beyond which the follower had asked."""
+
 
 class Remote:
     """What a leader knows of one follower (``kafka.cluster.Replica``). Times are when the fetch was being served."""
