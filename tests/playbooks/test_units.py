@@ -3,6 +3,7 @@ from fractions import Fraction
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from syrupy.assertion import SnapshotAssertion
 
 from playbooks.units import (
     BYTES,
@@ -36,26 +37,11 @@ def test_durations_are_exact_microseconds(text: str, us: int) -> None:
     assert duration_us(text) == us
 
 
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("5", "a number alone has no unit"),
-        ("", "a duration such as"),
-        ("5 s", "a duration such as"),
-        ("-5s", "a duration such as"),
-        ("5sec", "a duration such as"),
-        ("5S", "a duration such as"),
-        ("1e3s", "a duration such as"),
-        (".5s", "a duration such as"),
-        ("٥s", "a duration such as"),
-        ("0.5us", "finer than a microsecond"),
-        ("10001h", "longer than 10000h"),
-        ("5s\n", "a duration such as"),
-    ],
-)
-def test_other_texts_are_no_durations(text: str, said: str) -> None:
-    with pytest.raises(UnitError, match=said):
+@pytest.mark.parametrize("text", ["5", "", "5 s", "-5s", "5sec", "5S", "1e3s", ".5s", "٥s", "0.5us", "10001h", "5s\n"])
+def test_other_texts_are_no_durations(text: str, snapshot: SnapshotAssertion) -> None:
+    with pytest.raises(UnitError) as caught:
         duration_us(text)
+    assert str(caught.value) == snapshot
 
 
 @settings(deadline=None)
