@@ -7,16 +7,17 @@ from random import Random
 
 import pytest
 from rich.console import Console
+from syrupy.assertion import SnapshotAssertion
 
 from cluster_model.checker.anomalies.definitions import KINDS
 from cluster_model.checker.anomalies.operations import OK
 from docs.generate.reference_pages import anomaly_page
 from playbooks.engine.session import Session
-from playbooks.errors import PlaybookError
 from playbooks.model.playbook import Playbook
 from playbooks.parser.loader import loads
 from playbooks.results.result import Result
 from tests.support.breadth import many
+from tests.support.mistakes import keys, messages, mistakes_of
 from tests.support.playbooks import CLUSTER
 from tui.output.result import print_anomalies
 
@@ -142,14 +143,15 @@ expect:
 )
 
 
-def test_conditions_ask_for_anomalies() -> None:
+def test_conditions_ask_for_anomalies(snapshot: SnapshotAssertion) -> None:
     _session, result = run(loads(LOSSY, "lossy.yaml"))
     assert result.verdict == "pass"
     assert {each.reason for each in result.anomalies if each.name == "unseen"} == {"acks=1"}
     never = LOSSY.replace('anomalies("unseen") > 0', 'anomalies("unseen") == 0')
     assert run(loads(never, "lossy.yaml"))[1].verdict == "fail"
-    with pytest.raises(PlaybookError, match=r"did you mean .lost-write"):
-        loads(LOSSY.replace("unseen", "lost-wriet"), "lossy.yaml")
+    problems = mistakes_of(lambda: loads(LOSSY.replace("unseen", "lost-wriet"), "lossy.yaml"))
+    assert keys(problems) == ["expect[2]"]
+    assert messages(problems) == snapshot
 
 
 def test_markers_of_transactions_take_no_memory() -> None:
