@@ -1,5 +1,7 @@
 """What the bundled incidents of transactions come to, in numbers: before KIP-890, with its first part, and with all."""
 
+import re
+
 import pytest
 
 from tests.playbooks.test_incidents import SECOND, Incident
@@ -37,14 +39,12 @@ def test_a_late_batch_opens_a_transaction_without_an_end_unless_the_leader_asks(
     ended = [(event.operation, event.error, event.detail) for event in found.of("admin_answered")]
     if forever:
         assert ended == []
-    elif hangs:
-        assert ended[1:] == [
-            ("find_hanging", "", "1 hanging transaction"),
-            ("abort_transaction", "", f"producer 2000: aborted what was open from offset {stuck} on"),
-        ]
     else:
-        told = ("abort_transaction", "INVALID_REQUEST", "no transaction hangs in orders-0")
-        assert ended[1:] == [("find_hanging", "", "0 hanging transactions"), told]
+        _rolled, (*found_some, number), (*aborted, told) = ended
+        assert found_some == ["find_hanging", ""]
+        assert number.split()[0] == ("1" if hangs else "0")
+        assert aborted == ["abort_transaction", "" if hangs else "INVALID_REQUEST"]
+        assert [int(each) for each in re.findall(r"\b\d\d+", told)] == ([2000, stuck] if hangs else [])
     read = {event.client: 0 for event in found.of("records_read")}
     for event in found.of("records_read"):
         read[event.client] += event.count

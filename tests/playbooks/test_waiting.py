@@ -3,6 +3,7 @@
 import re
 
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from playbooks.engine.session import Session
 from playbooks.model.playbook import Playbook
@@ -20,13 +21,15 @@ def run(playbook: Playbook) -> Result:
     return Session.start(playbook).finish()
 
 
-def test_waiting_in_vain_for_a_broker_that_only_the_seed_placed_says_where_it_put_the_partition() -> None:
+def test_waiting_in_vain_for_a_broker_that_only_the_seed_placed_says_where_it_put_the_partition(
+    snapshot: SnapshotAssertion,
+) -> None:
     seeded = CLUSTER.replace("placement: [[1, 2, 3]]", "replication: 3")
     steps = "- when: {}\n  within: 2s\n  heal: all"
     result = run(timed(steps.format("isr(orders-0) == [7]"), cluster=seeded))
     placed = Session.start(timed(cluster=seeded)).cluster.query.replicas("orders-0")
-    hint = f"orders-0 was placed on {list(placed)} by the seed; placement: [[1, 2, 3]] fixes it"
-    assert result.reason.endswith(f"which never held: isr(orders-0) is [1, 2, 3]; {hint}")
+    assert f"{list(placed)} by the seed" in result.reason
+    assert result.reason == snapshot
     result = run(timed(steps.format("len(isr(orders-0)) == 7"), cluster=seeded))
     assert "by the seed" not in result.reason, "no broker is named, so it does not matter where they are"
 
@@ -43,10 +46,13 @@ def test_waiting_in_vain_for_a_broker_that_only_the_seed_placed_says_where_it_pu
         ("leader(fixed-0) == 7", []),
     ],
 )
-def test_only_partitions_that_the_seed_placed_are_told_where_brokers_are_named(condition: str, told: list[str]) -> None:
+def test_only_partitions_that_the_seed_placed_are_told_where_brokers_are_named(
+    condition: str, told: list[str], snapshot: SnapshotAssertion
+) -> None:
     topics = "topics:\n  - {name: orders, partitions: 2, replication: 3}\n  - {name: fixed, placement: [[1, 2, 3]]}\n"
     text = QUIET + topics
     result = run(timed(f"- when: {condition}\n  within: 1s\n  heal: all", cluster=text))
     assert result.verdict == "inconclusive"
-    assert re.findall(r"(\S+) was placed on", result.reason) == told
-    assert result.reason.count("placement: [[1, 2, 3], ...] fixes it") == len(told)
+    assert re.findall(r"(\S+) was placed", result.reason) == told
+    assert result.reason.count("placement:") == len(told)
+    assert result.reason == snapshot
