@@ -88,6 +88,9 @@ def _cut(text: str) -> str:
     return text if len(words) <= 2 * FEW else f"{', '.join(words[:FEW])} and {len(words) - FEW} more"
 
 
+ANYTHING: Final = "a text, a list or a mapping"
+"""What a value may be of which nothing else is known."""
+
 _PLAIN: Final[Mapping[type[Kind], str]] = {
     Truth: "true or false",
     BrokerId: "the id of a broker",
@@ -113,7 +116,7 @@ def _by_schema(kind: Kind) -> str:
     if "enum" in schema:
         return listed(map(str, schema["enum"]))
     names = {"array": "a list", "object": "a mapping", "string": "a text", "number": "a number"}
-    return names.get(str(schema.get("type")), "a text, a list or a mapping")
+    return names.get(str(schema.get("type")), ANYTHING)
 
 
 def inner(kind: Kind) -> Iterator[Record]:

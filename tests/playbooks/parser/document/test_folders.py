@@ -4,9 +4,10 @@ import os
 from pathlib import Path
 
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
-from playbooks.errors import PlaybookError
 from playbooks.parser.document.includes import playbooks_under, walk
+from tests.support.mistakes import messages, mistakes_of
 from tests.support.playbooks import MANUAL
 
 
@@ -44,20 +45,20 @@ def test_links_to_files_are_followed_and_to_folders_not(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("names", "text", "message"),
-    [
-        ((), "", "found no playbooks; allowed is a folder with .yaml or .yml files"),
-        (("x.yaml",), "fragment: x\n", "found no playbooks, only 1 fragment;"),
-    ],
+    ("names", "text"), [((), ""), (("x.yaml",), "fragment: x\n")], ids=["empty", "only a fragment"]
 )
-def test_a_folder_without_playbooks_is_refused(tmp_path: Path, names: tuple[str, ...], text: str, message: str) -> None:
+def test_a_folder_without_playbooks_is_refused(
+    tmp_path: Path, names: tuple[str, ...], text: str, snapshot: SnapshotAssertion
+) -> None:
     put(tmp_path, *names, text=text)
-    with pytest.raises(PlaybookError) as refused:
-        playbooks_under(tmp_path)
-    assert message in str(refused.value)
+    (problem,) = mistakes_of(lambda: playbooks_under(tmp_path))
+    assert problem.path == str(tmp_path)
+    assert problem.message == snapshot
 
 
-def test_every_folder_that_cannot_be_read_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_folder_that_cannot_be_read_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion
+) -> None:
     put(tmp_path, "a.yaml", "b/b.yaml", "c/c.yaml")
     scandir = os.scandir
 
@@ -69,8 +70,6 @@ def test_every_folder_that_cannot_be_read_is_told(tmp_path: Path, monkeypatch: p
     monkeypatch.setattr(os, "scandir", closed)
     files, problems = walk(tmp_path)
     assert files == [tmp_path / "a.yaml"]
-    assert [(each.path, each.message) for each in problems] == [
-        (str(tmp_path / name), "cannot be read: Permission denied") for name in ("b", "c")
-    ]
-    with pytest.raises(PlaybookError, match="cannot be read"):
-        playbooks_under(tmp_path)
+    assert [each.path for each in problems] == [str(tmp_path / name) for name in ("b", "c")]
+    assert messages(problems) == snapshot
+    assert mistakes_of(lambda: playbooks_under(tmp_path)) == tuple(problems)

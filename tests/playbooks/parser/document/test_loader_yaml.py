@@ -1,6 +1,6 @@
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
-from playbooks.errors import PlaybookError
 from playbooks.parser.document.yaml_source import (
     MAX_ALIASES,
     MAX_BYTES,
@@ -11,18 +11,13 @@ from playbooks.parser.document.yaml_source import (
     compose,
     decode,
 )
+from tests.support.mistakes import messages, mistakes_of, places
 
 
 def read(text: str) -> Node:
     node, problems = compose(text, "f.yaml")
     assert problems == []
     return node
-
-
-def refused(text: str) -> str:
-    with pytest.raises(PlaybookError) as caught:
-        compose(text, "f.yaml")
-    return str(caught.value)
 
 
 def test_places_of_keys_and_values() -> None:
@@ -62,35 +57,42 @@ def test_aliases_stand_for_their_anchors() -> None:
     assert root.get("a") == root.get("b")
 
 
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("a: *x\n", "f.yaml:1:4: found the alias 'x', but nothing before it has that anchor"),
-        ("&x [*x]\n", "inside what it stands for"),
-        ("a: &x 1\nb: [" + "*x, " * (MAX_ALIASES + 1) + "]\n", f"more than {MAX_ALIASES} aliases"),
-        ("a: &x " + "[" * 30 + "]" * 30 + "\nb: " + "[" * 20 + "*x" + "]" * 20 + "\n", "nested deeper than 40"),
-        ("[" * 50_000, "nested deeper than 40"),
-        ("- a\n" * 60_000, "more than 50000 values"),
-        ("? [a]\n: b\n", "found a list as a key"),
-        ('a: "\\ud800"\n', "half of a surrogate pair"),
-        ('a: "\\U99999999"\n', "escape or number out of range"),
-        ("%YAML " + "9" * 5000 + ".1\n---\na\n", "escape or number out of range"),
-        ("a: \x00\n", "f.yaml:1:4: found a character that YAML does not allow"),
-        ("a: [1\n", "not YAML"),
-        ("a: !!str b\n", "found the tag"),
-        ("a: !mine b\n", "found the tag '!mine'"),
-        ("--- a\n--- b\n", "second document"),
-        ("", "found an empty file"),
-        ("x" * (MAX_BYTES + 1), "the most allowed"),
-    ],
-)
-def test_what_is_refused(text: str, said: str) -> None:
-    assert said in refused(text)
+REFUSED = {
+    "an alias without an anchor": ("a: *x\n", "f.yaml:1:4"),
+    "an alias inside its anchor": ("&x [*x]\n", "f.yaml:1:5"),
+    "too many aliases": ("a: &x 1\nb: [" + "*x, " * (MAX_ALIASES + 1) + "]\n", "f.yaml:2:805"),
+    "too deep by an alias": (
+        "a: &x " + "[" * 30 + "]" * 30 + "\nb: " + "[" * 20 + "*x" + "]" * 20 + "\n",
+        "f.yaml:2:24",
+    ),
+    "too deep": ("[" * 50_000, "f.yaml:1:42"),
+    "too many values": ("- a\n" * 60_000, "f.yaml:50000:3"),
+    "a list as a key": ("? [a]\n: b\n", "f.yaml:1:3"),
+    "half a surrogate pair": ('a: "\\ud800"\n', "f.yaml:1:4"),
+    "an escape out of range": ('a: "\\U99999999"\n', "f.yaml:1:7"),
+    "a number out of range": ("%YAML " + "9" * 5000 + ".1\n---\na\n", "f.yaml:1:7"),
+    "a control character": ("a: \x00\n", "f.yaml:1:4"),
+    "an open list": ("a: [1\n", "f.yaml:2:1"),
+    "a tag of YAML's": ("a: !!str b\n", "f.yaml:1:4"),
+    "a tag": ("a: !mine b\n", "f.yaml:1:4"),
+    "a second document": ("--- a\n--- b\n", "f.yaml:2:1"),
+    "nothing": ("", "f.yaml:1:1"),
+    "too many bytes": ("x" * (MAX_BYTES + 1), "f.yaml:1:1"),
+}
 
 
-def test_bytes_that_are_no_utf8_are_refused_at_their_place() -> None:
-    with pytest.raises(PlaybookError, match=r"^f:2:4: found the byte 0xff, allowed is UTF-8 text$"):
-        decode("ä: b\nö: ".encode() + b"\xff", "f")
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_is_refused(name: str, snapshot: SnapshotAssertion) -> None:
+    text, place = REFUSED[name]
+    problems = mistakes_of(lambda: compose(text, "f.yaml"))
+    assert places(problems) == [place]
+    assert messages(problems) == snapshot
+
+
+def test_bytes_that_are_no_utf8_are_refused_at_their_place(snapshot: SnapshotAssertion) -> None:
+    problems = mistakes_of(lambda: decode("ä: b\nö: ".encode() + b"\xff", "f"))
+    assert places(problems) == ["f:2:4"]
+    assert messages(problems) == snapshot
 
 
 def test_a_byte_order_mark_is_not_part_of_the_text() -> None:
