@@ -2,8 +2,9 @@
 
 import contextlib
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from functools import partial
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any, Final, Protocol
@@ -63,7 +64,14 @@ FORMAT: Final = 1
 
 
 class CampaignError(Exception):
-    """A directory that cannot be gone on with; the message says why."""
+    """A directory that cannot be gone on with; the message says why, ``code`` names the reason for programs."""
+
+    def __init__(self, message: str, *, code: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+    def __reduce__(self) -> tuple[Callable[..., "CampaignError"], tuple[Any, ...]]:
+        return partial(type(self), code=self.code), self.args
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,21 +136,27 @@ def open_campaign(path: Path, work: Work, name: str, *, rows: bool = True) -> Ca
     """
     head = head_of(work, name)
     if has_scheme(str(path)):
-        raise CampaignError(f"{path}: found a path with a scheme, allowed is a directory on a disk")
+        raise CampaignError(
+            f"{path}: found a path with a scheme, allowed is a directory on a disk", code="path_with_scheme"
+        )
     try:
         path.mkdir(parents=True, exist_ok=True)
         before: dict[str, Any] = {}
         if (path / CAMPAIGN).is_file():
             before = _same(path, head)
         elif any(path.iterdir()):
-            raise CampaignError(f"{path}: found a directory with other files, allowed is a new one or a campaign's")
+            raise CampaignError(
+                f"{path}: found a directory with other files, allowed is a new one or a campaign's", code="other_files"
+            )
         campaign = Campaign(path, head, {}, _kept(path, before))
         if rows:
             campaign.rows |= rows_kept(path)
             campaign.close()
         campaign.keep({name: before[name] for name in before if name not in {*head, "kept"}})
     except OSError as error:
-        raise CampaignError(f"{path}: a campaign cannot be kept there: {error.strerror or error}") from None
+        raise CampaignError(
+            f"{path}: a campaign cannot be kept there: {error.strerror or error}", code="cannot_be_kept"
+        ) from None
     return campaign
 
 
@@ -153,7 +167,7 @@ def read_head(path: Place) -> dict[str, Any]:
     except (OSError, ValueError):
         found = None
     if not isinstance(found, dict) or found.get("format") != FORMAT:
-        raise CampaignError(f"{path / CAMPAIGN}: found no file of a campaign")
+        raise CampaignError(f"{path / CAMPAIGN}: found no file of a campaign", code="no_campaign")
     return found
 
 
@@ -173,15 +187,17 @@ def _same(path: Path, head: dict[str, Any]) -> dict[str, Any]:
     try:
         found = json.loads((path / CAMPAIGN).read_text(encoding="utf-8"))
     except ValueError:
-        raise CampaignError(f"{path / CAMPAIGN}: found a file that is not of a campaign") from None
+        raise CampaignError(f"{path / CAMPAIGN}: found a file that is not of a campaign", code="no_campaign") from None
     if not isinstance(found, dict):
-        raise CampaignError(f"{path / CAMPAIGN}: found a file that is not of a campaign")
+        raise CampaignError(f"{path / CAMPAIGN}: found a file that is not of a campaign", code="no_campaign")
     found.setdefault("kind", STORM)
     for name, value in head.items():
         if name != "path" and found.get(name) != value:
             shown = "" if name == "text" else f" ({found.get(name)!r}, not {value!r})"
             what = f"the campaign of another {name.replace('_', ' ')}{shown}"
-            raise CampaignError(f"{path}: found {what}, allowed is one's own; --out names another directory")
+            raise CampaignError(
+                f"{path}: found {what}, allowed is one's own; --out names another directory", code=f"another_{name}"
+            )
     return found
 
 

@@ -183,7 +183,9 @@ def write_plan(folder: Path, work: Work) -> None:
     try:
         put_in_place(folder / PLAN, json.dumps(work.document(), indent=1, ensure_ascii=False) + "\n")
     except OSError as error:
-        raise CampaignError(f"{folder}: a campaign cannot be kept there: {error.strerror or error}") from None
+        raise CampaignError(
+            f"{folder}: a campaign cannot be kept there: {error.strerror or error}", code="cannot_be_kept"
+        ) from None
 
 
 def read_plan(folder: Place) -> Work:

@@ -141,7 +141,9 @@ class GridPlan:
         try:
             result = replace(result_of(row.result), session=session)
         except msgspec.MsgspecError:
-            raise CampaignError(f"{self.path}: found a row of run {row.run} that holds no result") from None
+            raise CampaignError(
+                f"{self.path}: found a row of run {row.run} that holds no result", code="no_result"
+            ) from None
         return Outcome(job, result, "", row.code, session)
 
     def frame(self) -> Frame:
@@ -189,7 +191,9 @@ class GridPlan:
             return before
         outcome = perform(self.job(run, campaign.path / SESSIONS), lambda _progress: None)
         if outcome.result is None:
-            raise CampaignError(f"{campaign.path}: run {run} cannot be recorded: {outcome.error}")
+            raise CampaignError(
+                f"{campaign.path}: run {run} cannot be recorded: {outcome.error}", code="cannot_be_recorded"
+            )
         kept = campaign.kept[run] = Kept(run, None, Path(outcome.session))
         return kept
 

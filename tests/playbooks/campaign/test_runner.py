@@ -1,9 +1,11 @@
 """A campaign: the same rows however the work is spread or stopped; groups, coverage, and what is no surprise."""
 
 import json
+import pickle
 from pathlib import Path
 
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from cluster_model.checker.root_cause.findings import DUPLICATE, LOST, Finding
 from playbooks.campaign.run_rows import Found, Row, coverage_of, groups_of
@@ -50,19 +52,26 @@ def test_the_first_that_finds_is_the_last_that_counts(tmp_path: Path) -> None:
     assert come.groups
 
 
-def test_another_campaign_is_not_gone_on_with(tmp_path: Path) -> None:
+def test_another_campaign_is_not_gone_on_with(tmp_path: Path, snapshot: SnapshotAssertion) -> None:
     open_campaign(tmp_path, plan(), "small")
     open_campaign(tmp_path, plan(), "small")
-    with pytest.raises(CampaignError, match="the campaign of another seed"):
+    with pytest.raises(CampaignError) as seed:
         open_campaign(tmp_path, plan(seed=2), "small")
-    with pytest.raises(CampaignError, match="the campaign of another text"):
+    with pytest.raises(CampaignError) as other_text:
         open_campaign(tmp_path, plan(text(acks="1")), "small")
+    assert (seed.value.code, other_text.value.code) == ("another_seed", "another_text")
+    assert [str(each.value).replace(str(tmp_path), "<tmp>") for each in (seed, other_text)] == snapshot
 
 
-def test_a_directory_of_something_else_is_left_alone(tmp_path: Path) -> None:
+def test_a_directory_of_something_else_is_left_alone(tmp_path: Path, snapshot: SnapshotAssertion) -> None:
     (tmp_path / "letter.txt").write_text("dear")
-    with pytest.raises(CampaignError, match="other files"):
+    with pytest.raises(CampaignError) as refused:
         open_campaign(tmp_path, plan(), "small")
+    assert refused.value.code == "other_files"
+    assert str(refused.value).replace(str(tmp_path), "<tmp>") == snapshot
+    assert [each.name for each in tmp_path.iterdir()] == ["letter.txt"]
+    again = pickle.loads(pickle.dumps(refused.value))
+    assert (again.code, str(again)) == (refused.value.code, str(refused.value))
 
 
 def _row(run: int, *found: tuple[str, str], coverage: dict[str, dict[str, int]] | None = None) -> Row:

@@ -83,12 +83,14 @@ def test_its_own_steps_stay_where_that_is_asked_for() -> None:
 
 
 def test_an_error_inside_is_what_a_run_comes_to(monkeypatch: pytest.MonkeyPatch) -> None:
+    why = "a wheel came off"
+
     def broken(*_: object) -> None:
-        raise ZeroDivisionError("a wheel came off")
+        raise ZeroDivisionError(why)
 
     monkeypatch.setattr("playbooks.campaign.workloads.fuzz_workload.drive", broken)
     row = plan().row(5)
-    assert row.error.startswith("ZeroDivisionError: a wheel came off (broken, line")
+    assert row.error.startswith(f"ZeroDivisionError: {why} (broken, line")
     assert [each.key for each in row.found] == ["error:ZeroDivisionError"]
     assert Row.of_line(row.line()) == row
 
