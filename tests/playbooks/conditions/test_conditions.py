@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from syrupy.assertion import SnapshotAssertion
 
 from cluster_model.inspection.condition_functions import Query
 from cluster_model.protocol.errors import ModelError
@@ -140,57 +141,57 @@ def test_the_type_is_known_before_anything_runs(text: str, kind: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "column", "said"),
+    ("text", "column"),
     [
-        ("acked_lst() == 0", 1, "did you mean 'acked_lost'"),
-        ("frobnicate() == 0", 1, "known are leader, isr"),
-        ("leo()", 1, "allowed is leo(partition, [broker])"),
-        ("leo(a-0, 1, 2)", 1, "found 3 arguments"),
-        ("sent(a, b)", 1, "found 2 arguments, allowed is sent([producer])"),
-        ("len()", 1, "allowed is len(a list)"),
-        ("len(5)", 5, "allowed is a list"),
-        ("leader(1)", 8, "allowed is the name of a partition"),
-        ("up(orders-0)", 4, "allowed is a broker's id"),
-        ("1 = 1", 3, "write == to compare"),
-        ("1 == 1 && true", 8, "write and"),
-        ("true || true", 6, "write or"),
-        ("!true", 1, "write not"),
-        ("1 +", 4, "ends in the middle"),
-        ("(1", 3, "ends in the middle"),
-        ("1 2", 3, "cannot stand here"),
-        ("", 1, "found nothing"),
-        ("   ", 1, "found nothing"),
-        ("1.5 == 1", 1, "whole numbers"),
-        ("5x", 1, "whole numbers"),
-        ("leader(2024-a-0)", 13, "found text beside -"),
-        ("'open", 1, "ends on the line"),
-        ("now() > 5", 9, "write a time with its unit"),
-        ("5s * 5s", 6, "allowed is a number * a number"),
-        ("1 + 5s", 5, "found a number + a time"),
-        ("a - 1", 1, "belongs to the name"),
-        ("true + 1", 1, "found a boolean"),
-        ("1 and true", 1, "allowed is a boolean"),
-        ("not 1", 5, "allowed is a boolean"),
-        ("-true", 2, "allowed is a number or a time"),
-        ("a < b", 1, "found text beside <"),
-        ("1 in 2", 6, "allowed is a list"),
-        ("a in [1]", 1, "looked for in a list of numbers"),
-        ("isr(a-0) == 1", 13, "a list of numbers compared with a number"),
-        ("[[1]] == [1]", 10, "compared with"),
-        ("in == 1", 1, "a word of the language"),
-        ("0.1us == 1s", 1, "finer than a microsecond"),
-        ("not " * 60 + "true", 205, "more than 50 operations"),
-        ("+".join(["1"] * 60), 1, "more than 50 operations"),
-        ("1" * 2001, 1, "found 2001 characters"),
-        ("__import__('os')", 1, "does not exist"),
-        ("(1).real", 4, "found '.'"),
+        ("acked_lst() == 0", 1),
+        ("frobnicate() == 0", 1),
+        ("leo()", 1),
+        ("leo(a-0, 1, 2)", 1),
+        ("sent(a, b)", 1),
+        ("len()", 1),
+        ("len(5)", 5),
+        ("leader(1)", 8),
+        ("up(orders-0)", 4),
+        ("1 = 1", 3),
+        ("1 == 1 && true", 8),
+        ("true || true", 6),
+        ("!true", 1),
+        ("1 +", 4),
+        ("(1", 3),
+        ("1 2", 3),
+        ("", 1),
+        ("   ", 1),
+        ("1.5 == 1", 1),
+        ("5x", 1),
+        ("leader(2024-a-0)", 13),
+        ("'open", 1),
+        ("now() > 5", 9),
+        ("5s * 5s", 6),
+        ("1 + 5s", 5),
+        ("a - 1", 1),
+        ("true + 1", 1),
+        ("1 and true", 1),
+        ("not 1", 5),
+        ("-true", 2),
+        ("a < b", 1),
+        ("1 in 2", 6),
+        ("a in [1]", 1),
+        ("isr(a-0) == 1", 13),
+        ("[[1]] == [1]", 10),
+        ("in == 1", 1),
+        ("0.1us == 1s", 1),
+        pytest.param("not " * 60 + "true", 205, id="not-60-times"),
+        pytest.param("+".join(["1"] * 60), 1, id="plus-60-times"),
+        pytest.param("1" * 2001, 1, id="2001-digits"),
+        ("__import__('os')", 1),
+        ("(1).real", 4),
     ],
 )
-def test_what_is_wrong_is_said_with_its_column(text: str, column: int, said: str) -> None:
+def test_what_is_wrong_is_said_with_its_column(text: str, column: int, snapshot: SnapshotAssertion) -> None:
     with pytest.raises(ConditionError) as caught:
         parse(text)
-    assert said in caught.value.message
     assert caught.value.column == column
+    assert caught.value.message == snapshot
 
 
 def test_columns_count_from_where_the_condition_stands() -> None:
@@ -199,21 +200,25 @@ def test_columns_count_from_where_the_condition_stands() -> None:
     assert caught.value.column == 22
 
 
-def test_division_by_zero_is_a_sentence_with_a_place() -> None:
+def test_division_by_zero_is_a_sentence_with_a_place(snapshot: SnapshotAssertion) -> None:
     condition = parse("sent() / missing() > 1", 3, 11)
-    with pytest.raises(EvaluationError, match="division by zero") as caught:
+    with pytest.raises(EvaluationError) as caught:
         condition.holds(QUERY)
     assert caught.value.column == 20
+    assert caught.value.message == snapshot
 
 
 def test_a_name_the_cluster_does_not_know_is_a_sentence() -> None:
-    with pytest.raises(EvaluationError, match="no partition orders-9"):
-        parse("leader(orders-9) == 1").holds(Answers(leader=ModelError("no partition orders-9", code="no_partition")))
+    unknown = ModelError("no partition orders-9")
+    with pytest.raises(EvaluationError) as caught:
+        parse("leader(orders-9) == 1").holds(Answers(leader=unknown))
+    assert caught.value.message == str(unknown)
 
 
-def test_only_a_boolean_holds() -> None:
-    with pytest.raises(EvaluationError, match="is a number"):
+def test_only_a_boolean_holds(snapshot: SnapshotAssertion) -> None:
+    with pytest.raises(EvaluationError) as caught:
         parse("sent()").holds(QUERY)
+    assert caught.value.message == snapshot
 
 
 def test_conditions_survive_pickling() -> None:
@@ -285,11 +290,12 @@ def test_every_function_that_playbooks_are_promised_is_there() -> None:
     assert not set(ALSO) & set(ALL)
 
 
-def test_state_is_the_state_of_a_group() -> None:
+def test_state_is_the_state_of_a_group(snapshot: SnapshotAssertion) -> None:
     assert parse('state(billing) == "Stable"').holds(Answers(group_state="Stable"))
     assert [(use.kind, use.name) for use in parse('state(billing) == "Stable"').uses] == [("group", "billing")]
-    with pytest.raises(ConditionError, match="did you mean 'state'"):
+    with pytest.raises(ConditionError) as caught:
         parse('stete(billing) == "Stable"')
+    assert caught.value.message == snapshot
 
 
 @pytest.mark.parametrize(
@@ -309,7 +315,7 @@ def test_there_is_one_name_for_each_function() -> None:
     assert all(name == function.name for name, function in ALL.items())
 
 
-def test_why_a_condition_has_no_value_is_told() -> None:
+def test_why_a_condition_has_no_value_is_told(snapshot: SnapshotAssertion) -> None:
     class Query:
         def acked(self) -> int:
             return 5
@@ -317,7 +323,4 @@ def test_why_a_condition_has_no_value_is_told() -> None:
         def failed(self) -> int:
             return 0
 
-    assert explain(parse("acked() / failed() > 2"), Query()) == (
-        "acked() is 5, failed() is 0, division by zero: the value after / was 0"
-    )
-    assert explain(parse("acked() > 2"), Query()) == "acked() is 5"
+    assert [explain(parse(text), Query()) for text in ("acked() / failed() > 2", "acked() > 2")] == snapshot
