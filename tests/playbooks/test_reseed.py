@@ -8,13 +8,13 @@ from hypothesis import strategies as st
 
 from playbooks.engine.replay import replay
 from playbooks.engine.session import Session
-from playbooks.errors import PlaybookError
 from playbooks.export.playbook_writer import export
 from playbooks.model.playbook import Playbook
 from playbooks.parser.loader import loads
 from playbooks.recording.reader import read_session
 from playbooks.recording.recorder import Recorder
 from playbooks.timetravel.timeline import Timeline
+from tests.support.mistakes import keys, mistakes_of
 from tests.support.playbooks import timed
 
 SECOND = 1_000_000
@@ -99,11 +99,10 @@ def test_a_recording_replays_and_its_export_keeps_the_step(tmp_path_factory: pyt
 
 @pytest.mark.parametrize("value", ["-1", "now", "1.5", "[1]", "{}", "", "99999999999999999999999"])
 def test_what_is_no_seed_is_refused(value: str) -> None:
-    with pytest.raises(PlaybookError, match="reseed"):
-        timed(f"- {{at: 1s, reseed: {value}}}")
+    assert keys(mistakes_of(lambda: timed(f"- {{at: 1s, reseed: {value}}}"))) == ["steps[1].reseed"]
 
 
 def test_a_step_by_hand_has_none() -> None:
-    text = "floodmark: 1\nname: a\nstepping: manual\ntopics: [{name: o, partitions: 1}]\nsteps: [{reseed: 1}]\n"
-    with pytest.raises(PlaybookError, match="reseed"):
-        loads(text, "x.yaml")
+    topics = "topics: [{name: o, partitions: 1, replication: 1}]\n"
+    text = f"floodmark: 1\nname: a\nstepping: manual\n{topics}steps: [{{reseed: 1}}]\n"
+    assert keys(mistakes_of(lambda: loads(text, "x.yaml"))) == ["steps[1].reseed"]

@@ -160,9 +160,7 @@ def test_a_grid_with_an_axis_of_seeds_keeps_them(tmp_path: Path) -> None:
     assert [case.seed for case in cases_of(path)] == [5, 5]
 
 
-@pytest.mark.parametrize(
-    "options", [("--floodmark-set", "x"), ("--floodmark-seed", "-1")], ids=" ".join
-)
+@pytest.mark.parametrize("options", [("--floodmark-set", "x"), ("--floodmark-seed", "-1")], ids=" ".join)
 def test_bad_options_are_usage_errors(inside: Any, options: tuple[str, ...], snapshot: SnapshotAssertion) -> None:
     done = inside(*options, a__floodmark__yaml=PLAYBOOK)
     assert done.ret == pytest.ExitCode.USAGE_ERROR
