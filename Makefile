@@ -10,7 +10,7 @@ export SPARK_LOCAL_IP ?= 127.0.0.1
 # What is compiled to bytecode is kept: reading the sources of program and tests again costs every process seconds.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help setup demo test test-fast test-thorough test-evening test-spark goldens lint lint-style lint-layout lint-types format bench compiled bench-compiled lock clean
+.PHONY: help setup demo test test-fast test-thorough test-evening test-spark goldens mutants lint lint-style lint-layout lint-types format bench compiled bench-compiled lock clean
 
 help:
 	@echo "make demo       two histories and a live crash, with their report (no set-up needed first)"
@@ -19,6 +19,7 @@ help:
 	@echo "make test-thorough  what the everyday loop leaves out"
 	@echo "make test-evening  as make test, with every seed, schedule and version of the wide sweeps"
 	@echo "make goldens    write anew what the tests know of texts, screens and tables, and print what changed"
+	@echo "make mutants    how many small changes of the model the tests notice (hours)"
 	@echo "make bench      speed of the kernel and of the whole model"
 	@echo "make compiled   the same model compiled to C, about twice as fast, in build/compiled (needs a C compiler)"
 	@echo "make setup      only build .venv from requirements.lock"
@@ -60,6 +61,16 @@ goldens: $(READY)
 	@$(BIN)/python -m pytest --snapshot-update -n auto -q
 	@git --no-pager diff --unified=0 -- tests ':!*.py'
 	@git status --short -- tests ':!*.py'
+
+# A mutant is a small change of the model's source that some test should notice. An interrupted run goes on where it was.
+MUTANTS := build/mutation
+mutants: $(READY)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation --editable '.[mutation]'
+	@mkdir -p $(MUTANTS)
+	@test -s $(MUTANTS)/sample.json || $(BIN)/python -m tests.mutation sample > $(MUTANTS)/sample.json
+	@test -s .coverage || $(BIN)/python -m pytest -q -n auto -p tests.mutation.reach --cov --cov-context=test --cov-report=
+	@$(BIN)/python -m pytest -q -p tests.mutation.run --mutants $(MUTANTS)/sample.json --outcomes $(MUTANTS)/outcomes.jsonl
+	@$(BIN)/python -m tests.mutation table $(MUTANTS)/outcomes.jsonl
 
 test-spark: $(READY)
 	$(BIN)/python -m pytest -m spark
