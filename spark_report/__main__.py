@@ -48,7 +48,7 @@ def _meant(path: Path | Address) -> Path | Address:
     try:
         return find_session(str(path), sessions_root())
     except BundleError as error:
-        raise ReportError(str(error)) from error
+        raise ReportError(str(error), code=error.code) from error
     except SessionError:
         return path
 

@@ -40,13 +40,16 @@ def warm(stage: Callable[[str], None]) -> jvm.Warm:
     """
     root = jvm.spark_cache_folder(os.environ)
     if root is None:
-        raise ReportError("no folder for the cache: set HOME or XDG_CACHE_HOME to an absolute path")
+        raise ReportError(
+            "no folder for the cache: set HOME or XDG_CACHE_HOME to an absolute path", code="no_cache_folder"
+        )
     with tempfile.TemporaryDirectory(prefix="floodmark-warm-") as scratch:
         found, note = jvm.search_java(Path(scratch), oldest=jvm.OLDEST_CACHE_JAVA)
         if os.environ.get("JAVA_HOME") and found.origin != "JAVA_HOME":
             raise ReportError(
                 f"JAVA_HOME is no Java {jvm.OLDEST_CACHE_JAVA} or newer, and only such a one can keep a cache: "
-                f"unset it to use Java {found.version} from {found.origin}"
+                f"unset it to use Java {found.version} from {found.origin}",
+                code="java_too_old",
             )
         file, part = jvm.cache_file(note, os.environ), jvm.partial_cache_file(root)
         try:
@@ -54,10 +57,12 @@ def warm(stage: Callable[[str], None]) -> jvm.Warm:
             stage(f"starting Spark on Java {found.version} from {found.origin}")
             _train(Training(found, part), Path(scratch), stage)
             if file is None or not part.exists():
-                raise JobError(f"Java {found.version} from {found.origin} ended without writing its cache")
+                raise JobError(
+                    f"Java {found.version} from {found.origin} ended without writing its cache", code="no_cache_written"
+                )
             return jvm.keep_cache(part, file, note)
         except OSError as error:
-            raise ReportError(f"{root}: cannot write the cache there: {error.strerror}") from error
+            raise ReportError(f"{root}: cannot write the cache there: {error.strerror}", code="unwritable") from error
         finally:
             for left in root.glob(f"{part.stem}*"):
                 left.unlink(missing_ok=True)
@@ -78,7 +83,9 @@ def _written(started: Started, stage: Callable[[str], None]) -> None:
     """Wait for the JVM, which writes its cache when Spark is through with it."""
     process: subprocess.Popen[bytes] | None = started.jvm
     if process is None or process.stdin is None:
-        raise ReportError("a cache is made by a Spark of its own; run it without spark-submit")
+        raise ReportError(
+            "a cache is made by a Spark of its own; run it without spark-submit", code="not_its_own_spark"
+        )
     process.stdin.close()
     stage("the JVM writes its cache; this takes about as long again")
     give_up, tell = time.monotonic() + _DUMP_SECONDS, time.monotonic() + _TELL_SECONDS

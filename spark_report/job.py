@@ -164,7 +164,7 @@ def _baseline(path: Somewhere) -> str:
     try:
         return look_at(path).session_id
     except LayoutError as error:
-        raise ReportError(f"--baseline: {error}") from error
+        raise ReportError(f"--baseline: {error}", code=error.code) from error
 
 
 def default_out(sessions: Sequence[Recorded]) -> Path:
@@ -203,7 +203,9 @@ def _written(directory: Path, story: Story, formats: Sequence[str], target: Path
     try:
         return _write(directory, story, formats)
     except OSError as error:
-        raise ReportError(f"{target}: cannot write the report there: {error.strerror or error}") from error
+        raise ReportError(
+            f"{target}: cannot write the report there: {error.strerror or error}", code="unwritable"
+        ) from error
 
 
 def _write(directory: Path, story: Story, formats: Sequence[str]) -> list[str]:

@@ -96,10 +96,10 @@ class Side:
                         told(size)
                     yield _head(path, number, line), line
         except OSError as error:
-            raise SessionError(f"cannot read {path}: {error.strerror}") from None
+            raise SessionError(f"cannot read {path}: {error.strerror}", code="unreadable") from None
         seal = self.manifest.files.get(session_files.EVENTS) if self.manifest else None
         if seal is not None and (seal.bytes, seal.sha256) != (self.size, digest.hexdigest()):
-            raise SessionError(f"{path} has changed since the session was sealed")
+            raise SessionError(f"{path} has changed since the session was sealed", code="content_changed")
 
     def event(self, line: Line) -> dict[str, Any]:
         """All of an event, as it was recorded.
@@ -113,7 +113,8 @@ class Side:
             json.dumps(found, ensure_ascii=False).encode()
         except (ValueError, RecursionError):
             raise SessionError(
-                f"{self.path / session_files.EVENTS}:{head.seq + 1}: not an event: it is no sound JSON"
+                f"{self.path / session_files.EVENTS}:{head.seq + 1}: not an event: it is no sound JSON",
+                code="not_an_event",
             ) from None
         return dict(found)
 
@@ -125,23 +126,24 @@ def open_side(path: Path) -> Side:
         SessionError: a file is missing, is not what it should be, or has changed since it was sealed.
     """
     if not (path / session_files.START).is_file():
-        raise SessionError(session_files.why_no_session(path))
+        why = session_files.why_no_session(path)
+        raise SessionError(str(why), code=why.code)
     try:
         start, manifest = session_files.read_start(path), session_files.read_manifest(path)
         whole = manifest is not None and not manifest.recovered
         result = session_files.read_object(path / session_files.RESULT) if whole else None
         fragments = session_files.read_fragments(path)
     except session_files.LayoutError as error:
-        raise SessionError(str(error)) from None
+        raise SessionError(str(error), code=error.code) from None
     if manifest is not None:
         for name in (session_files.PLAYBOOK, session_files.START, session_files.RESULT, session_files.FRAGMENTS):
             seal = manifest.files.get(name)
             if seal is not None and hashlib.sha256(_bytes(path / name)).hexdigest() != seal.sha256:
-                raise SessionError(f"{path / name} has changed since the session was sealed")
+                raise SessionError(f"{path / name} has changed since the session was sealed", code="content_changed")
     try:
         playbook = _bytes(path / session_files.PLAYBOOK).decode()
     except UnicodeDecodeError:
-        raise SessionError(f"{path / session_files.PLAYBOOK} is not text in UTF-8") from None
+        raise SessionError(f"{path / session_files.PLAYBOOK} is not text in UTF-8", code="not_utf8") from None
     notes: list[str] = []
     if whole and manifest is not None:
         last_us = manifest.virtual_us
@@ -159,9 +161,11 @@ def _head(path: Path, number: int, line: bytes) -> Head:
     try:
         head = _DECODER.decode(line)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise SessionError(f"{path}:{number + 1}: not an event: {error}") from None
+        raise SessionError(f"{path}:{number + 1}: not an event: {error}", code="not_an_event") from None
     if head.seq != number:
-        raise SessionError(f"{path}:{number + 1}: expected event {number}, found {head.seq}: events are missing")
+        raise SessionError(
+            f"{path}:{number + 1}: expected event {number}, found {head.seq}: events are missing", code="events_missing"
+        )
     return head
 
 
@@ -173,7 +177,7 @@ def _last_us(path: Path, notes: list[str]) -> int:
             file.seek(max(0, size - TAIL_BYTES))
             tail = file.read()
     except OSError as error:
-        raise SessionError(f"cannot read {path}: {error.strerror}") from None
+        raise SessionError(f"cannot read {path}: {error.strerror}", code="unreadable") from None
     end = tail.rfind(b"\n") + 1
     if end < len(tail):
         notes.append(f"{path.name} ends in the middle of a line; {counted(len(tail) - end, 'byte')} left out")
@@ -181,21 +185,21 @@ def _last_us(path: Path, notes: list[str]) -> int:
     try:
         return _DECODER.decode(tail[begin:end]).at_us if end else -1
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise SessionError(f"{path}: its last line is not an event: {error}") from None
+        raise SessionError(f"{path}: its last line is not an event: {error}", code="not_an_event") from None
 
 
 def _size(path: Path) -> int:
     try:
         return path.stat().st_size
     except OSError as error:
-        raise SessionError(f"cannot read {path}: {error.strerror}") from None
+        raise SessionError(f"cannot read {path}: {error.strerror}", code="unreadable") from None
 
 
 def _bytes(path: Path) -> bytes:
     try:
         return path.read_bytes()
     except OSError as error:
-        raise SessionError(f"cannot read {path}: {error.strerror}") from None
+        raise SessionError(f"cannot read {path}: {error.strerror}", code="unreadable") from None
 
 
 # Sums over the events of a session, for what no result has, and for torn sessions.
@@ -366,7 +370,9 @@ def outcome(left: Side, right: Side, tallies: tuple[Tally, Tally]) -> list[Secti
         return _outcome(left, right, tallies)
     except (AttributeError, KeyError, TypeError, ValueError):
         names = " or ".join(str(side.path / session_files.RESULT) for side in (left, right) if side.result is not None)
-        raise SessionError(f"{names}: found something else, expected what floodmark run --json prints") from None
+        raise SessionError(
+            f"{names}: found something else, expected what floodmark run --json prints", code="not_a_result"
+        ) from None
 
 
 def _outcome(left: Side, right: Side, tallies: tuple[Tally, Tally]) -> list[Section]:

@@ -212,7 +212,8 @@ def begin(recorded: Recorded, progress: Progress = lambda done, total: None) -> 
     playbook = playbook_of(recorded)
     if not recorded.count:
         raise SessionError(
-            f"{recorded.path / session_files.EVENTS} holds no whole event: there is nothing to compare with"
+            f"{recorded.path / session_files.EVENTS} holds no whole event: there is nothing to compare with",
+            code="no_whole_event",
         )
     session = start_session(
         playbook, seed=recorded.start.seed, until_us=recorded.until_us, open_ended=recorded.start.live
@@ -412,7 +413,10 @@ def recover(path: Path, progress: Progress = lambda done, total: None, disk: Dis
     disk = disk or Disk()
     recorded = read_session(path)
     if recorded.manifest is not None:
-        raise SessionError(f"{path} is sealed already, with status {recorded.manifest.status}: nothing to recover")
+        raise SessionError(
+            f"{path} is sealed already, with status {recorded.manifest.status}: nothing to recover",
+            code="sealed_already",
+        )
     session = run_to_the_last(recorded, progress)
     reason = f"the recording ends at {seconds(recorded.last_us)}: its process died"
     result = session.finish() if session.phase == "ended" else session.standing(reason)
@@ -425,7 +429,7 @@ def recover(path: Path, progress: Progress = lambda done, total: None, disk: Dis
             path, replace(result, session=str(path)), survey, wall_end=wall(), status="recovered", disk=disk
         )
     except OSError as error:
-        raise RecordingError(f"cannot seal the session in {path}: {error.strerror}") from error
+        raise RecordingError(f"cannot seal the session in {path}: {error.strerror}", code="cannot_seal") from error
     return Recovered(path, recorded.count, recorded.last_us, dropped, manifest)
 
 

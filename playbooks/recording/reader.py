@@ -12,7 +12,7 @@ from faults.declarations import Action, Value, Verb, frozen
 from playbooks.errors import counted, listed
 from playbooks.session_format import session_files
 from playbooks.session_format.filesystem import put_in_place
-from playbooks.session_format.session_files import SessionError
+from playbooks.session_format.session_files import CodedError, SessionError
 
 _ACTION_VERBS: Final = ("inject", "heal", "admin", "settle", "take_over", "wire")
 
@@ -78,14 +78,15 @@ def read_session(path: Path) -> Recorded:
         SessionError: a file is missing, is not what it should be, or has changed since it was sealed.
     """
     if not (path / session_files.START).is_file():
-        raise SessionError(f"{session_files.why_no_session(path)}{_sessions_inside(path)}")
+        why = session_files.why_no_session(path)
+        raise SessionError(f"{why}{_sessions_inside(path)}", code=why.code)
     try:
         start = session_files.read_start(path)
         manifest = session_files.read_manifest(path)
         until_us = session_files.read_object(path / session_files.START).get("until_us", -1)
         fragments = session_files.read_fragments(path)
     except session_files.LayoutError as error:
-        raise SessionError(str(error)) from None
+        raise SessionError(str(error), code=error.code) from None
     if manifest is not None:
         _check_seal(path, manifest)
     notes = _of_another_version(start)
@@ -136,12 +137,15 @@ def _check_seal(path: Path, manifest: session_files.Manifest) -> None:
     ):
         seal = manifest.files.get(name)
         if seal is None:
-            raise SessionError(f"{path / session_files.MANIFEST}: files: {name} is missing")
+            raise SessionError(f"{path / session_files.MANIFEST}: files: {name} is missing", code="seal_missing")
         data = _bytes(path / name)
         if len(data) != seal.bytes:
-            raise SessionError(f"{path / name} has {len(data)} bytes, it had {seal.bytes} when the session was sealed")
+            raise SessionError(
+                f"{path / name} has {len(data)} bytes, it had {seal.bytes} when the session was sealed",
+                code="size_changed",
+            )
         if hashlib.sha256(data).hexdigest() != seal.sha256:
-            raise SessionError(f"{path / name} has changed since the session was sealed")
+            raise SessionError(f"{path / name} has changed since the session was sealed", code="content_changed")
 
 
 def _check_events(path: Path, events: bytes) -> tuple[int, int]:
@@ -153,9 +157,12 @@ def _check_events(path: Path, events: bytes) -> tuple[int, int]:
         try:
             head = decoder.decode(line)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            raise SessionError(f"{path}:{number + 1}: not an event: {error}") from None
+            raise SessionError(f"{path}:{number + 1}: not an event: {error}", code="not_an_event") from None
         if head.seq != number:
-            raise SessionError(f"{path}:{number + 1}: expected event {number}, found {head.seq}: events are missing")
+            raise SessionError(
+                f"{path}:{number + 1}: expected event {number}, found {head.seq}: events are missing",
+                code="events_missing",
+            )
     return number + 1, head.at_us if head else -1
 
 
@@ -166,9 +173,11 @@ def _actions(path: Path, notes: list[str]) -> tuple[RecordedAction, ...]:
         try:
             action = decoder.decode(line)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            raise SessionError(f"{path}:{number}: not an action: {error}") from None
+            raise SessionError(f"{path}:{number}: not an action: {error}", code="not_an_action") from None
         if action.verb not in _ACTION_VERBS:
-            raise SessionError(f"{path}:{number}: verb {action.verb!r}; there are {', '.join(_ACTION_VERBS)}")
+            raise SessionError(
+                f"{path}:{number}: verb {action.verb!r}; there are {', '.join(_ACTION_VERBS)}", code="unknown_verb"
+            )
         found.append(action)
     return tuple(found)
 
@@ -187,16 +196,16 @@ def _text(path: Path) -> str:
     try:
         return _bytes(path).decode()
     except UnicodeDecodeError:
-        raise SessionError(f"{path} is not text in UTF-8") from None
+        raise SessionError(f"{path} is not text in UTF-8", code="not_utf8") from None
 
 
 def _bytes(path: Path) -> bytes:
     try:
         return path.read_bytes()
     except FileNotFoundError:
-        raise SessionError(f"{path.parent} is no session: it has no {path.name}") from None
+        raise SessionError(f"{path.parent} is no session: it has no {path.name}", code="file_missing") from None
     except OSError as error:
-        raise SessionError(f"cannot read {path}: {error.strerror}") from None
+        raise SessionError(f"cannot read {path}: {error.strerror}", code="unreadable") from None
 
 
 # A span of a recording on its own: its events as lines, as they stand in ``events.jsonl``.
@@ -205,7 +214,7 @@ def _bytes(path: Path) -> bytes:
 SUFFIX: Final = ".jsonl"
 
 
-class CutError(Exception):
+class CutError(CodedError):
     """A span that cannot be cut out; the message says why."""
 
 
@@ -231,13 +240,13 @@ def cut_out(session: Path, start_us: int, end_us: int, target: Path) -> int:
     try:
         lines = _lines(events, start_us, end_us)
     except OSError as error:
-        raise CutError(f"{events}: cannot be read: {error.strerror}") from None
+        raise CutError(f"{events}: cannot be read: {error.strerror}", code="unreadable") from None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise CutError(f"{events}: holds a line that is no event: {error}") from None
+        raise CutError(f"{events}: holds a line that is no event: {error}", code="not_an_event") from None
     try:
         put_in_place(target, "".join(lines))
     except OSError as error:
-        raise CutError(f"{target}: cannot be written: {error.strerror}") from None
+        raise CutError(f"{target}: cannot be written: {error.strerror}", code="unwritable") from None
     return len(lines)
 
 

@@ -38,7 +38,7 @@ from playbooks.recording.event_codec import encode
 from playbooks.results.result import Checked, Findings, Result, conclude
 from playbooks.session_format import session_files
 from playbooks.session_format.filesystem import Disk, Fsync, put, write_whole
-from playbooks.session_format.session_files import CRASH_LOG
+from playbooks.session_format.session_files import CRASH_LOG, CodedError
 from playbooks.version import VERSION
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ SYNC_SECONDS: Final = 1.0
 """How long what is written may wait for the disk, with ``fsync=INTERVAL``."""
 
 
-class RecordingError(Exception):
+class RecordingError(CodedError):
     """The session cannot be written: the message says where and why."""
 
 
@@ -127,7 +127,9 @@ class Recorder:
             self._disk.sync_directory(self.parent)
         except OSError as error:
             self._let_go()
-            raise RecordingError(f"cannot record a session under {self.parent}: {error.strerror}") from error
+            raise RecordingError(
+                f"cannot record a session under {self.parent}: {error.strerror}", code="cannot_begin"
+            ) from error
         self._flushed_at = self._synced_at = self._clock()
 
     def write(self, events: Sequence[Event]) -> None:
@@ -150,7 +152,7 @@ class Recorder:
     def flush(self) -> None:
         """Hand everything taken so far to the operating system; raises :class:`RecordingError`."""
         if self.failure:
-            raise RecordingError(self.failure)
+            raise RecordingError(self.failure, code="cannot_go_on")
         written, size, waiting = self._progress
         while waiting:
             batch = waiting[:FLUSH_EVENTS]
@@ -171,7 +173,7 @@ class Recorder:
         replayed. Requests of real clients are too many for that; they go to the disk with the events, and before them.
         """
         if self.failure:
-            raise RecordingError(self.failure)
+            raise RecordingError(self.failure, code="cannot_go_on")
         self._put(self._actions_fd, msgspec.json.encode(line) + b"\n")
         if not at_once:
             self._unsynced = self._loose = True
@@ -190,12 +192,12 @@ class Recorder:
 
         self.close()
         if self.failure:
-            raise RecordingError(self.failure)
+            raise RecordingError(self.failure, code="cannot_go_on")
         try:
             seal(self.path, result, survey, wall_end=wall(), disk=self._disk)
         except OSError as error:
             raise RecordingError(
-                f"cannot seal the session in {self.path}: {error.strerror}; its events can be read"
+                f"cannot seal the session in {self.path}: {error.strerror}; its events can be read", code="cannot_seal"
             ) from error
 
     def crash(self, text: str) -> Path:
@@ -291,7 +293,7 @@ class Recorder:
             kept = f"the first {counted(self._progress[0], 'event')} can be read"
             self.failure = f"cannot go on recording in {self.path}: {error.strerror}{full}; {kept}"
             self._cut_to_whole_lines()
-            raise RecordingError(self.failure) from error
+            raise RecordingError(self.failure, code="cannot_go_on") from error
 
     def _cut_to_counted(self) -> None:
         """Take away what an interrupt left that came between a write and its being counted."""

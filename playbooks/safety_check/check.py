@@ -249,7 +249,8 @@ def prepare(
         found = standing.rest()
         if not found:
             raise StartPointError(
-                f"{standing.path}: nothing is still to be done; ask about an action, as in 'restart broker(2)'"
+                f"{standing.path}: nothing is still to be done; ask about an action, as in 'restart broker(2)'",
+                code="nothing_left_to_do",
             )
     lasting_us, why = _horizon(session, horizon_us)
     return Question(text, Plan(tuple([_limited(step, lasting_us) for step in found]), lasting_us), why)

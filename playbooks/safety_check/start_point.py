@@ -17,7 +17,7 @@ from playbooks.model.playbook import Playbook, Step, Trigger
 from playbooks.parser.loader import loads
 from playbooks.recording.event_codec import decode
 from playbooks.recording.reader import Recorded, RecordedAction
-from playbooks.session_format.session_files import SessionError
+from playbooks.session_format.session_files import CodedError, SessionError
 from playbooks.units import duration_text
 
 WARM_US: Final = 10_000_000
@@ -32,7 +32,7 @@ Tell = Callable[[str], None]
 """Called with how far it is."""
 
 
-class StartPointError(Exception):
+class StartPointError(CodedError):
     """There is no such place to ask at; the message says what there is."""
 
 
@@ -85,7 +85,10 @@ class StartPoint:
         session.drain()
         wanted = {"at_us": self.at_us, "executed": self.executed, "steps": self.steps}
         if session.position() != wanted or session.cluster.digest() != self.digest:
-            raise StartPointError(f"{self.path} does not come to the same state again at {duration_text(self.at_us)}")
+            raise StartPointError(
+                f"{self.path} does not come to the same state again at {duration_text(self.at_us)}",
+                code="another_state",
+            )
         return session
 
     def rest(self) -> tuple[Step, ...]:
@@ -133,7 +136,9 @@ def of_playbook(playbook: Playbook, seed: int, at: At, tell: Tell = lambda text:
         reach(bare, *acted[0], 0)
         return _stood(playbook, seed, (), [], bare)
     if first and playbook.steps:
-        raise StartPointError(f"{playbook.path}: its first step never acts; --at says where to ask")
+        raise StartPointError(
+            f"{playbook.path}: its first step never acts; --at says where to ask", code="first_step_never_acts"
+        )
     _go(session, wanted, tell)
     return _stood(playbook, seed, (), acted, session)
 
@@ -150,7 +155,7 @@ def of_session(recorded: Recorded, at: At, tell: Tell = lambda text: None) -> St
     comparison = begin(recorded, lambda done, total: tell(f"running it again: {done} of {total} events"))
     session = comparison.session
     if not isinstance(session, Session):
-        raise SessionError(f"{recorded.path} was stepped by hand: time stands still in it")
+        raise SessionError(f"{recorded.path} was stepped by hand: time stands still in it", code="stepped_by_hand")
     acted = _watched(session)
     if at == At():
         actions = _to_the_usual(recorded, comparison)
@@ -253,13 +258,17 @@ def _within(recorded: Recorded, at: At) -> None:
 def _beyond(at: At, settles_us: int) -> StartPointError:
     found = duration_text(at.us) if at.us >= 0 else f"{at.executed} events"
     return StartPointError(
-        f"--at: found {found}, allowed is before {duration_text(settles_us)}, when the session begins to settle"
+        f"--at: found {found}, allowed is before {duration_text(settles_us)}, when the session begins to settle",
+        code="after_the_steps",
     )
 
 
 def _not_too_far(at: At) -> None:
     if at.us > LATEST_US:
-        raise StartPointError(f"--at: found {duration_text(at.us)}, allowed is {duration_text(LATEST_US)} or earlier")
+        raise StartPointError(
+            f"--at: found {duration_text(at.us)}, allowed is {duration_text(LATEST_US)} or earlier",
+            code="too_far_ahead",
+        )
 
 
 def _stood(
@@ -269,7 +278,8 @@ def _stood(
     if session.phase != "steps":
         raise StartPointError(
             f"--at: the session is {session.phase} at {duration_text(cluster.now_us)};"
-            " allowed is an instant before that"
+            " allowed is an instant before that",
+            code="after_the_steps",
         )
     return StartPoint(
         text=playbook.source,
@@ -288,4 +298,6 @@ def _stood(
 
 def _refuse_manual(playbook: Playbook) -> None:
     if playbook.spec.manual:
-        raise StartPointError(f"{playbook.path}: it is stepped by hand, and time stands still in it")
+        raise StartPointError(
+            f"{playbook.path}: it is stepped by hand, and time stands still in it", code="stepped_by_hand"
+        )

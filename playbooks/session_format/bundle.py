@@ -56,9 +56,10 @@ def write_bundle(session: Path, file: Path, *, force: bool = False, disk: Disk |
     """
     disk = disk or Disk()
     if not (session / session_files.START).is_file():
-        raise BundleError(session_files.why_no_session(session))
+        why = session_files.why_no_session(session)
+        raise BundleError(str(why), code=why.code)
     if file.exists() and not force:
-        raise BundleError(f"{file} exists already; it is only written over when forced")
+        raise BundleError(f"{file} exists already; it is only written over when forced", code="file_exists")
     temporary = file.with_name(f".{file.name}.{secrets.token_hex(4)}.tmp")
     try:
         contents = _contents(session)
@@ -69,13 +70,13 @@ def write_bundle(session: Path, file: Path, *, force: bool = False, disk: Disk |
         with temporary.open("rb") as whole:
             digest = hashlib.file_digest(whole, "sha256").hexdigest()
         if file.exists() and not force:
-            raise BundleError(f"{file} exists already; it is only written over when forced")
+            raise BundleError(f"{file} exists already; it is only written over when forced", code="file_exists")
         disk.rename(temporary, file)
         disk.sync_directory(file.parent)
     except OSError as error:
-        raise BundleError(f"cannot write {file}: {error.strerror or error}") from error
+        raise BundleError(f"cannot write {file}: {error.strerror or error}", code="unwritable") from error
     except session_files.LayoutError as error:
-        raise BundleError(str(error)) from None
+        raise BundleError(str(error), code=error.code) from None
     finally:
         temporary.unlink(missing_ok=True)
     return digest
@@ -103,7 +104,7 @@ def open_bundle(file: Path, into: Path) -> Path:
             contents = _checked_contents(file, bundle)
             target = session_files.directory_of(into, contents["session_id"])
             if target.exists():
-                raise BundleError(f"{file}: its session is there already: {target}")
+                raise BundleError(f"{file}: its session is there already: {target}", code="session_exists")
             temporary = into / f".{target.name}.{secrets.token_hex(4)}.tmp"
             try:
                 temporary.mkdir(parents=True)
@@ -116,9 +117,9 @@ def open_bundle(file: Path, into: Path) -> Path:
             Disk().sync_directory(into)
             return target
     except _LIES as error:
-        raise BundleError(f"{file} is no whole bundle: {error or type(error).__name__}") from None
+        raise BundleError(f"{file} is no whole bundle: {error or type(error).__name__}", code="not_whole") from None
     except OSError as error:
-        raise BundleError(f"{file}: cannot be opened: {error.strerror or error}") from None
+        raise BundleError(f"{file}: cannot be opened: {error.strerror or error}", code="unreadable") from None
 
 
 # -- packing --------------------------------------------------------------------------------------------------------
@@ -130,12 +131,13 @@ def _contents(session: Path) -> dict[str, Any]:
     manifest = session_files.read_manifest(session)
     if not _SESSION_ID.fullmatch(start.session_id):
         raise BundleError(
-            f"{session / session_files.START}: session_id: found {start.session_id!r:.80}, not a session's id"
+            f"{session / session_files.START}: session_id: found {start.session_id!r:.80}, not a session's id",
+            code="bad_session_id",
         )
     names = sorted(session_files.files_in(session), key=lambda name: (name != session_files.MANIFEST, name))
     for name in names:
         if not _NAME.fullmatch(name):
-            raise BundleError(f"{session / name}: a name that cannot be in a bundle")
+            raise BundleError(f"{session / name}: a name that cannot be in a bundle", code="bad_file_name")
     return {
         "floodmark_bundle": BUNDLE_FORMAT,
         "session_id": start.session_id,
@@ -154,7 +156,10 @@ def _pack(session: Path, contents: dict[str, Any], out: IO[bytes]) -> None:
             with (session / name).open("rb") as source, bundle.open(_member(name), "w", force_zip64=True) as packed:
                 shutil.copyfileobj(source, packed, _BLOCK)
             if bundle.getinfo(name).file_size != seal["bytes"]:
-                raise BundleError(f"{session / name} changed while it was packed: somebody still writes to the session")
+                raise BundleError(
+                    f"{session / name} changed while it was packed: somebody still writes to the session",
+                    code="changed_while_packed",
+                )
 
 
 def _member(name: str) -> zipfile.ZipInfo:
@@ -178,57 +183,70 @@ def _checked_contents(file: Path, bundle: zipfile.ZipFile) -> dict[str, Any]:
     """What the bundle holds, after all that can be known before unpacking has been looked at."""
     members = bundle.infolist()
     if not members or members[0].filename != CONTENTS:
-        raise BundleError(f"{file} is no bundle: its first member is not {CONTENTS}")
+        raise BundleError(f"{file} is no bundle: its first member is not {CONTENTS}", code="not_a_bundle")
     if len(members) > MOST_FILES:
-        raise BundleError(f"{file} holds {len(members)} files, allowed are {MOST_FILES}")
+        raise BundleError(f"{file} holds {len(members)} files, allowed are {MOST_FILES}", code="too_many_files")
     for member in members:
         _check_member(file, member)
     names = [member.filename for member in members]
     if len({name.lower() for name in names}) < len(names):
         twice = next(name for name in names if [other.lower() for other in names].count(name.lower()) > 1)
-        raise BundleError(f"{file} holds {twice} twice")
+        raise BundleError(f"{file} holds {twice} twice", code="file_twice")
     total = sum(member.file_size for member in members)
     allowed = min(MOST_BYTES, FREE_BYTES + MOST_RATIO * file.stat().st_size)
     if total > allowed:
-        raise BundleError(f"{file} would unpack to {total} bytes, allowed are {allowed} for a file of its size")
+        raise BundleError(
+            f"{file} would unpack to {total} bytes, allowed are {allowed} for a file of its size", code="too_large"
+        )
     contents = _read_contents(file, bundle, members[0])
     _compare_names(file, contents["files"], names[1:])
     sizes = {member.filename: member.file_size for member in members}
     for name, seal in contents["files"].items():
         if seal["bytes"] != sizes[name]:
-            raise BundleError(f"{file}: {name} has {sizes[name]} bytes, {CONTENTS} says {seal['bytes']}")
+            raise BundleError(
+                f"{file}: {name} has {sizes[name]} bytes, {CONTENTS} says {seal['bytes']}", code="size_changed"
+            )
     return contents
 
 
 def _check_member(file: Path, member: zipfile.ZipInfo) -> None:
     name = member.filename
     if not _NAME.fullmatch(name) or len(name) > 200:
-        raise BundleError(f"{file}: {name!r:.80} is no name for a file of a session")
+        raise BundleError(f"{file}: {name!r:.80} is no name for a file of a session", code="bad_file_name")
     kind = stat.S_IFMT(member.external_attr >> 16)
     if kind not in (0, stat.S_IFREG):
-        raise BundleError(f"{file}: {name} is no plain file")
+        raise BundleError(f"{file}: {name} is no plain file", code="not_a_plain_file")
     if member.flag_bits & 0x1 or member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-        raise BundleError(f"{file}: {name} is encrypted, or packed in a way that bundles are not")
+        raise BundleError(
+            f"{file}: {name} is encrypted, or packed in a way that bundles are not", code="packed_otherwise"
+        )
 
 
 def _read_contents(file: Path, bundle: zipfile.ZipFile, member: zipfile.ZipInfo) -> dict[str, Any]:
     if member.file_size > MOST_CONTENTS:
-        raise BundleError(f"{file}: {CONTENTS} has {member.file_size} bytes, allowed are {MOST_CONTENTS}")
+        raise BundleError(
+            f"{file}: {CONTENTS} has {member.file_size} bytes, allowed are {MOST_CONTENTS}", code="too_large"
+        )
     try:
         with bundle.open(member) as source:
             found = json.loads(source.read(MOST_CONTENTS + 1))
     except (ValueError, RecursionError) as error:
-        raise BundleError(f"{file}: {CONTENTS} is not JSON: {error}") from None
+        raise BundleError(f"{file}: {CONTENTS} is not JSON: {error}", code="not_json") from None
     number = found.get("floodmark_bundle") if isinstance(found, dict) else None
     if type(number) is not int:
-        raise BundleError(f"{file} is no bundle: {CONTENTS} has no floodmark_bundle")
+        raise BundleError(f"{file} is no bundle: {CONTENTS} has no floodmark_bundle", code="not_a_bundle")
     if number > BUNDLE_FORMAT:
-        raise BundleError(f"{file}: a bundle of format {number}, this floodmark reads up to {BUNDLE_FORMAT}")
+        raise BundleError(
+            f"{file}: a bundle of format {number}, this floodmark reads up to {BUNDLE_FORMAT}", code="later_format"
+        )
     session_id, files = found.get("session_id"), found.get("files")
     if not isinstance(session_id, str) or not _SESSION_ID.fullmatch(session_id):
-        raise BundleError(f"{file}: {CONTENTS}: session_id: found {session_id!r:.80}, expected the id of a session")
+        raise BundleError(
+            f"{file}: {CONTENTS}: session_id: found {session_id!r:.80}, expected the id of a session",
+            code="bad_session_id",
+        )
     if not isinstance(files, dict) or not all(_is_seal(seal) for seal in files.values()):
-        raise BundleError(f"{file}: {CONTENTS}: files: expected the size and SHA-256 of every file")
+        raise BundleError(f"{file}: {CONTENTS}: files: expected the size and SHA-256 of every file", code="wrong_type")
     return dict(found)
 
 
@@ -239,10 +257,10 @@ def _is_seal(seal: object) -> bool:
 def _compare_names(file: Path, told: dict[str, Any], there: list[str]) -> None:
     missing = sorted(told.keys() - set(there))
     if missing:
-        raise BundleError(f"{file}: {missing[0]:.80} is missing, {CONTENTS} names it")
+        raise BundleError(f"{file}: {missing[0]:.80} is missing, {CONTENTS} names it", code="file_missing")
     foreign = [name for name in there if name not in told]
     if foreign:
-        raise BundleError(f"{file}: {foreign[0]} is not named in {CONTENTS}")
+        raise BundleError(f"{file}: {foreign[0]} is not named in {CONTENTS}", code="file_not_listed")
 
 
 def _unpack(file: Path, bundle: zipfile.ZipFile, name: str, seal: dict[str, Any], target: Path) -> None:
@@ -253,11 +271,13 @@ def _unpack(file: Path, bundle: zipfile.ZipFile, name: str, seal: dict[str, Any]
         for block in _blocks(source):
             left -= len(block)
             if left < 0:
-                raise BundleError(f"{file}: {name} is longer than the {seal['bytes']} bytes that {CONTENTS} says")
+                raise BundleError(
+                    f"{file}: {name} is longer than the {seal['bytes']} bytes that {CONTENTS} says", code="size_changed"
+                )
             digest.update(block)
             out.write(block)
     if left or digest.hexdigest() != seal["sha256"]:
-        raise BundleError(f"{file}: {name} is not what was packed: its SHA-256 differs")
+        raise BundleError(f"{file}: {name} is not what was packed: its SHA-256 differs", code="content_changed")
 
 
 def _blocks(source: IO[bytes]) -> Iterator[bytes]:
@@ -271,7 +291,7 @@ def _check_session(file: Path, directory: Path, session_id: str) -> None:
         found = session_files.read_start(directory).session_id
         manifest = session_files.read_manifest(directory)
     except session_files.LayoutError as error:
-        raise BundleError(f"{file}: {str(error).replace(f'{directory}{os.sep}', '')}") from None
+        raise BundleError(f"{file}: {str(error).replace(f'{directory}{os.sep}', '')}", code=error.code) from None
     for known in (found, session_id if manifest is None else manifest.session_id):
         if known != session_id:
-            raise BundleError(f"{file}: holds session {known}, {CONTENTS} says {session_id}")
+            raise BundleError(f"{file}: holds session {known}, {CONTENTS} says {session_id}", code="another_session")

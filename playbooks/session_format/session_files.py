@@ -10,9 +10,10 @@ The recorder writes these and the report reads them, so this page imports nothin
 import json
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO, Final, Literal, Protocol, Self, TypeVar
 
@@ -103,7 +104,18 @@ def has_scheme(text: str) -> bool:
     return _SCHEME.match(text) is not None
 
 
-class LayoutError(ValueError):
+class CodedError(Exception):
+    """An error with a ``code``: a short name of the reason, such as ``file_missing``; the message is for a person."""
+
+    def __init__(self, message: str, *, code: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+    def __reduce__(self) -> tuple[Callable[..., Self], tuple[Any, ...], dict[str, Any]]:
+        return partial(type(self), code=self.code), self.args, self.__dict__
+
+
+class LayoutError(CodedError, ValueError):
     """A file of a session is absent or is not what it should be; the message names the file and what is wrong."""
 
 
@@ -245,7 +257,7 @@ def files_in(directory: Path) -> list[str]:
     return sorted(names)
 
 
-def why_no_session(directory: Place) -> str:
+def why_no_session(directory: Place) -> LayoutError:
     """What a directory without ``start.json`` is: one in which nothing is recorded yet, or none of ours."""
     early = {PLAYBOOK, EVENTS, ACTIONS}
     try:
@@ -257,10 +269,13 @@ def why_no_session(directory: Place) -> str:
             for path in inside
         )
     except OSError as error:
-        return f"{directory} cannot be read: {error.strerror}"
+        return LayoutError(f"{directory} cannot be read: {error.strerror}", code="unreadable")
     if empty:
-        return f"{directory}: nothing is recorded in it yet: it has no {START}, which comes before the first event"
-    return f"{directory} is no session: it has no {START}"
+        return LayoutError(
+            f"{directory}: nothing is recorded in it yet: it has no {START}, which comes before the first event",
+            code="nothing_recorded",
+        )
+    return LayoutError(f"{directory} is no session: it has no {START}", code="file_missing")
 
 
 def read_start(directory: Place) -> Start:
@@ -321,7 +336,9 @@ def _head(path: Place, found: Mapping[str, Any]) -> dict[str, Any]:
     number = _take(path, found, "format", int)
     if number > FORMAT:
         by = found.get("tool_version", "unknown")
-        raise LayoutError(f"{path}: recorded by floodmark {by} in format {number}, this one reads up to {FORMAT}")
+        raise LayoutError(
+            f"{path}: recorded by floodmark {by} in format {number}, this one reads up to {FORMAT}", code="later_format"
+        )
     numbers = {name: _take(path, found, name, int) for name in ("format", "schema_version", "seed")}
     texts = ("tool_version", "session_id", "playbook", "title", "profile", "wall_start")
     return {**numbers, **{name: _take(path, found, name, str) for name in texts}}
@@ -332,20 +349,23 @@ def read_object(path: Place) -> dict[str, Any]:
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        raise LayoutError(f"{path}: not found") from None
+        raise LayoutError(f"{path}: not found", code="file_missing") from None
     except (OSError, UnicodeDecodeError) as error:
-        raise LayoutError(f"{path}: cannot be read: {error}") from None
+        raise LayoutError(
+            f"{path}: cannot be read: {error}",
+            code=("not_utf8" if isinstance(error, UnicodeDecodeError) else "unreadable"),
+        ) from None
     except json.JSONDecodeError as error:
-        raise LayoutError(f"{path}:{error.lineno}:{error.colno}: not JSON: {error.msg}") from None
+        raise LayoutError(f"{path}:{error.lineno}:{error.colno}: not JSON: {error.msg}", code="not_json") from None
     except RecursionError:
-        raise LayoutError(f"{path}: not a session's file: nested too deeply") from None
+        raise LayoutError(f"{path}: not a session's file: nested too deeply", code="nested_too_deeply") from None
     if not isinstance(found, dict):
-        raise LayoutError(f"{path}: found {_json_name(found)}, expected an object")
+        raise LayoutError(f"{path}: found {_json_name(found)}, expected an object", code="wrong_type")
     try:
         json.dumps(found, ensure_ascii=False).encode()
     except UnicodeEncodeError:
         # JSON can spell half of a surrogate pair, which no file or column can hold afterwards.
-        raise LayoutError(f"{path}: holds a text that is not Unicode") from None
+        raise LayoutError(f"{path}: holds a text that is not Unicode", code="not_unicode") from None
     return found
 
 
@@ -368,11 +388,13 @@ def _texts(path: Place, found: Mapping[str, Any]) -> dict[str, str]:
 
 def _topic(path: Place, found: object) -> TopicStart:
     if not isinstance(found, dict):
-        raise LayoutError(f"{path}: topics: found {_json_name(found)}, expected an object")
+        raise LayoutError(f"{path}: topics: found {_json_name(found)}, expected an object", code="wrong_type")
     assignment = _take(path, found, "assignment", dict)
     for partition, brokers in assignment.items():
         if not isinstance(brokers, list) or not all(_is(broker, int) for broker in brokers):
-            raise LayoutError(f"{path}: topics: assignment of {partition}: expected a list of broker ids")
+            raise LayoutError(
+                f"{path}: topics: assignment of {partition}: expected a list of broker ids", code="wrong_type"
+            )
     return TopicStart(
         name=_take(path, found, "name", str),
         partitions=_take(path, found, "partitions", int),
@@ -385,16 +407,16 @@ def _topic(path: Place, found: object) -> TopicStart:
 
 def _file_seal(path: Place, name: str, found: object) -> FileSeal:
     if not isinstance(found, dict):
-        raise LayoutError(f"{path}: files: {name}: found {_json_name(found)}, expected an object")
+        raise LayoutError(f"{path}: files: {name}: found {_json_name(found)}, expected an object", code="wrong_type")
     return FileSeal(sha256=_take(path, found, "sha256", str), bytes=_take(path, found, "bytes", int))
 
 
 def _take(path: Place, found: Mapping[str, Any], key: str, wanted: type[_T]) -> _T:
     if key not in found:
-        raise LayoutError(f"{path}: {key} is missing")
+        raise LayoutError(f"{path}: {key} is missing", code="key_missing")
     value = found[key]
     if not _is(value, wanted):
-        raise LayoutError(f"{path}: {key}: found {_json_name(value)}, expected {_NAMES[wanted]}")
+        raise LayoutError(f"{path}: {key}: found {_json_name(value)}, expected {_NAMES[wanted]}", code="wrong_type")
     return value  # type: ignore[no-any-return]
 
 
@@ -458,7 +480,7 @@ FINAL_READ_COLUMNS: Final[dict[str, str]] = {
 # Errors of reading a session, each one sentence.
 
 
-class SessionError(Exception):
+class SessionError(CodedError):
     """Not a session that can be read; the message says which file, what was found and what was expected."""
 
 

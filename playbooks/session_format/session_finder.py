@@ -33,8 +33,12 @@ def find_session(text: str, root: Path) -> Path:
         if is_bundle(Path(text)):
             return open_bundle(Path(text), _scratch())
     if Path(text).exists():
-        raise SessionError(f"{text} is a file; a session is a directory with a {session_files.START} in it")
-    raise SessionError(f"no session {text}: there is no such directory, and none of that id under {root}")
+        raise SessionError(
+            f"{text} is a file; a session is a directory with a {session_files.START} in it", code="not_a_directory"
+        )
+    raise SessionError(
+        f"no session {text}: there is no such directory, and none of that id under {root}", code="no_such_session"
+    )
 
 
 def _scratch() -> Path:

@@ -16,6 +16,7 @@ from faults.declarations import Action
 from playbooks.engine.session import Session
 from playbooks.engine.session_runner import reach, repeat
 from playbooks.recording.reader import RecordedAction
+from playbooks.session_format.session_files import CodedError
 
 NEAREST: Final = 5_000
 """Kernel events between two keyframes at first."""
@@ -24,7 +25,7 @@ MOST: Final = 48
 FOREVER: Final = 1 << 62
 
 
-class ForkError(ValueError):
+class ForkError(CodedError, ValueError):
     """An instant that the session never comes to; the message says how far it goes."""
 
 
@@ -90,7 +91,7 @@ class Forks:
             ForkError: it never comes so far.
         """
         if executed < 0:
-            raise ForkError(f"no instant after {executed} events")
+            raise ForkError(f"no instant after {executed} events", code="before_the_start")
         session = self._load(bisect_right(self._frames, executed, key=lambda frame: frame.executed) - 1)
         for acted in self._actions[self._acted :]:
             if acted.executed >= executed:
@@ -98,7 +99,9 @@ class Forks:
             self._repeat(acted)
         self._run_events(executed)
         if session.cluster.executed != executed:
-            raise ForkError(f"no instant after {executed} events: it ends after {session.cluster.executed}")
+            raise ForkError(
+                f"no instant after {executed} events: it ends after {session.cluster.executed}", code="after_the_end"
+            )
         if self._frames[-1].executed != executed:
             self._take()  # more than one thing is often tried at a place
         session.drain()
@@ -113,7 +116,7 @@ class Forks:
             ForkError: it has ended by then.
         """
         if at_us < 0:
-            raise ForkError(f"no instant at {at_us} us")
+            raise ForkError(f"no instant at {at_us} us", code="before_the_start")
         session = self._load(bisect_right(self._frames, at_us, key=lambda frame: frame.at_us) - 1)
         for acted in self._actions[self._acted :]:
             if acted.at_us > at_us:
@@ -123,7 +126,7 @@ class Forks:
             self._on(at_us, FOREVER)
         session.advance(at_us)
         if session.cluster.now_us != at_us:
-            raise ForkError(f"no instant at {at_us} us: it ends at {session.cluster.now_us}")
+            raise ForkError(f"no instant at {at_us} us: it ends at {session.cluster.now_us}", code="after_the_end")
         session.drain()
         return session
 
@@ -157,7 +160,9 @@ class Forks:
         if self._session.steps_taken == acted.steps and self._session.cluster.now_us == acted.at_us:
             repeat(self._session, acted.verb, acted.action)
         else:
-            raise ForkError(f"the rerun never stands where its operator acted, at {acted.at_us} us")
+            raise ForkError(
+                f"the rerun never stands where its operator acted, at {acted.at_us} us", code="action_not_reached"
+            )
         self._acted += 1
 
     def _run_events(self, executed: int, until_us: int = FOREVER) -> None:

@@ -30,7 +30,10 @@ class Reopened:
         self._comparison = begin(recorded)
         session = self._comparison.session
         if not isinstance(session, Session):
-            raise SessionError(f"{recorded.path} was stepped by hand: time stands still in it; use: floodmark replay")
+            raise SessionError(
+                f"{recorded.path} was stepped by hand: time stands still in it; use: floodmark replay",
+                code="stepped_by_hand",
+            )
         self.recorded = recorded
         self.over = False
         """Whether the recording is at its end, or the rerun came out differently."""

@@ -24,6 +24,7 @@ from playbooks.engine.session import SETTLE, SLICE_US, TAKE_OVER, Session
 from playbooks.engine.session_runner import reach, repeat
 from playbooks.results.client_stats import ClientBooks
 from playbooks.results.result import Result
+from playbooks.session_format.session_files import CodedError
 
 BUDGET: Final = 64 * 1024 * 1024
 """Bytes that all keyframes together may take."""
@@ -48,7 +49,7 @@ def _no_collection() -> Iterator[None]:
             gc.enable()
 
 
-class TimelineError(ValueError):
+class TimelineError(CodedError, ValueError):
     """An instant that the session has not seen; the message says what it has."""
 
 
@@ -316,7 +317,7 @@ class Timeline:
         """
         past = self._past
         if past is None:
-            raise TimelineError("nothing goes on in the past before an instant of it was sought")
+            raise TimelineError("nothing goes on in the past before an instant of it was sought", code="nothing_sought")
         left = max_events
         while True:
             acted = self._acted[self._again] if self._again < len(self._acted) else None
@@ -340,7 +341,9 @@ class Timeline:
     @staticmethod
     def _check(word: str, wanted: int, first: int, last: int, unit: str) -> None:
         if not first <= wanted <= last:
-            raise TimelineError(f"no instant {word} {wanted}{unit}: the session goes from {first} to {last}")
+            raise TimelineError(
+                f"no instant {word} {wanted}{unit}: the session goes from {first} to {last}", code="not_seen"
+            )
 
     def _loaded(self, frame: _Frame, acted: list[Deed]) -> Session:
         """The twin at a keyframe, and run on from there through these actions."""

@@ -59,7 +59,7 @@ def _keep(folder: Path, come: Come, stage: Callable[[str], None]) -> None:
     try:
         keep_first(work, campaign, come.groups, lambda number, of: stage(f"recording {number} of {of} runs"))
     except (CampaignError, RecordingError, OSError) as error:
-        raise ReportError(str(error)) from error
+        raise ReportError(str(error), code="not_kept") from error
     campaign.keep({})
 
 

@@ -301,7 +301,7 @@ class Campaign:
         try:
             self._work: Work = read_plan(wanted.folder)
         except PlanError as error:
-            raise ReportError(str(error)) from None
+            raise ReportError(str(error), code="no_plan") from None
         self.landed = Landed(wanted.folder / PARTS, Done(wanted.runs), wanted.stop_on)
         self.interrupted = False
 
@@ -376,7 +376,10 @@ class Campaign:
             self._wave(spark, pieces, seconds, slots)
             landed.look()
             if landed.done.count == before and not self.interrupted:
-                raise ReportError(f"{landed.folder}: nothing of what the executors wrote arrived; do they share it?")
+                raise ReportError(
+                    f"{landed.folder}: nothing of what the executors wrote arrived; do they share it?",
+                    code="nothing_arrived",
+                )
 
     def _wave(self, spark: "SparkSession", pieces: list[tuple[int, int]], seconds: float, slots: int) -> None:
         runs = sum(end - begin for begin, end in pieces)

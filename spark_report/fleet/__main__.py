@@ -27,7 +27,10 @@ def _run(options: Any, stage: Callable[[str], None]) -> int:
     paths: list[Path | Address] = options.paths
     for path in [*paths, *([options.baseline] if options.baseline else [])]:
         if isinstance(path, Path) and not path.is_dir():  # bad input should not wait for Arrow and Spark
-            raise ReportError(f"{path}: found no directory, expected one of a campaign or of recorded sessions")
+            raise ReportError(
+                f"{path}: found no directory, expected one of a campaign or of recorded sessions",
+                code="not_a_directory",
+            )
     out = (
         options.out
         or REPORTS

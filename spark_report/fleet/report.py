@@ -71,7 +71,9 @@ def report(
         try:
             _write(staging.path, story, formats)
         except OSError as error:
-            raise ReportError(f"{out}: cannot write the report there: {error.strerror or error}") from error
+            raise ReportError(
+                f"{out}: cannot write the report there: {error.strerror or error}", code="unwritable"
+            ) from error
         staging.publish()
     if TERMINAL in formats:
         render.show_in_terminal(console or Patient(), story)

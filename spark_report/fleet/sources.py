@@ -109,17 +109,22 @@ def look(paths: Sequence[Somewhere]) -> tuple[list[Source], list[SetAside]]:
     for path in paths:
         name = _unlike(path, [source.name for source in found])
         if isinstance(path, HadoopPath) and path.trouble:
-            raise ReportError(f"{path}: {path.trouble}")
+            raise ReportError(f"{path}: {path.trouble}", code="unreachable")
         if (path / CAMPAIGN).is_file():
             try:
                 found.append(Source(name, path, read_head(path)))
             except CampaignError as error:
-                raise ReportError(str(error)) from None
+                raise ReportError(str(error), code="no_campaign") from None
             continue
         if not path.is_dir():
-            raise ReportError(f"{path}: found no directory, expected one of a campaign or of recorded sessions")
+            raise ReportError(
+                f"{path}: found no directory, expected one of a campaign or of recorded sessions",
+                code="not_a_directory",
+            )
         if (path / PLAN).is_file():
-            raise ReportError(f"{path / CAMPAIGN}: not found, expected in the directory of a campaign")
+            raise ReportError(
+                f"{path / CAMPAIGN}: not found, expected in the directory of a campaign", code="no_campaign"
+            )
         sessions, set_aside = collect([path])
         found.append(Source(name, path, None, tuple(sessions)))
         aside += set_aside
@@ -193,9 +198,11 @@ def _cells_again(source: Source) -> dict[int, str]:
     try:
         plan = read_plan(source.path)
     except PlanError as error:
-        raise ReportError(str(error)) from None
+        raise ReportError(str(error), code="no_plan") from None
     if not isinstance(plan, GridPlan):
-        raise ReportError(f"{source.path / PLAN}: found the plan of a storm, expected that of a grid")
+        raise ReportError(
+            f"{source.path / PLAN}: found the plan of a storm, expected that of a grid", code="another_plan"
+        )
     word = str((source.head or {}).get("word") or plan.path)
     return {run: plan.again(run, word) for run in range(1, plan.grid.size + 1)}
 

@@ -103,7 +103,7 @@ def collect(paths: Iterable[Somewhere]) -> tuple[list[Recorded], list[SetAside]]
             session = kept
         found.sessions[session.session_id] = session
     if not found.sessions:
-        raise ReportError("\n".join(aside.reason for aside in found.set_aside) or "no session given")
+        raise ReportError("\n".join(aside.reason for aside in found.set_aside) or "no session given", code="no_session")
     return list(found.sessions.values()), found.set_aside
 
 
@@ -113,20 +113,23 @@ def look_at(path: Somewhere) -> Recorded:
     Raises :class:`playbooks.session_format.session_files.LayoutError` when it cannot be read.
     """
     if isinstance(path, HadoopPath) and path.trouble:
-        raise session_files.LayoutError(f"{path}: {path.trouble}")
+        raise session_files.LayoutError(f"{path}: {path.trouble}", code="unreachable")
     if not path.exists():
-        raise session_files.LayoutError(f"{path}: not found")
+        raise session_files.LayoutError(f"{path}: not found", code="no_such_session")
     if not path.is_dir():
-        raise session_files.LayoutError(f"{path}: found a file, expected the directory of a recorded session")
+        raise session_files.LayoutError(
+            f"{path}: found a file, expected the directory of a recorded session", code="not_a_directory"
+        )
     if not (path / session_files.START).exists():
-        raise session_files.LayoutError(session_files.why_no_session(path))
+        raise session_files.why_no_session(path)
     start = session_files.read_start(path)
     manifest = session_files.read_manifest(path)
     if manifest is None:
         return _torn(path, start, "no manifest: the recording was cut short", *_newer(start))
     if manifest.session_id != start.session_id:
         raise session_files.LayoutError(
-            f"{path / session_files.MANIFEST}: session_id: found {manifest.session_id}, expected {start.session_id}"
+            f"{path / session_files.MANIFEST}: session_id: found {manifest.session_id}, expected {start.session_id}",
+            code="another_session",
         )
     return _sealed(path, start, manifest)
 
@@ -156,7 +159,7 @@ def _sealed(path: Somewhere, start: session_files.Start, manifest: session_files
     problems += trouble
     if damage:
         if not (path / session_files.EVENTS).exists():
-            raise session_files.LayoutError(damage)
+            raise damage
         return _torn(
             path,
             start,
@@ -226,7 +229,7 @@ def _last_whole_line(path: Somewhere) -> tuple[int, int, int]:
             file.seek(max(0, size - _TAIL_BYTES))
             tail = file.read()
     except OSError as error:
-        raise session_files.LayoutError(f"{path}: cannot be read: {error.strerror}") from None
+        raise session_files.LayoutError(f"{path}: cannot be read: {error.strerror}", code="unreadable") from None
     end = tail.rfind(b"\n") + 1
     while end > 0:
         begin = tail.rfind(b"\n", 0, end - 1) + 1
@@ -234,7 +237,7 @@ def _last_whole_line(path: Somewhere) -> tuple[int, int, int]:
         if place is not None:
             return *place, len(tail) - end
         end = begin
-    raise session_files.LayoutError(f"{path}: holds no whole event")
+    raise session_files.LayoutError(f"{path}: holds no whole event", code="no_whole_event")
 
 
 def _place(line: bytes) -> tuple[int, int] | None:
@@ -246,34 +249,45 @@ def _place(line: bytes) -> tuple[int, int] | None:
     return (seq, at_us) if isinstance(seq, int) and isinstance(at_us, int) else None
 
 
-def _damage(path: Somewhere, manifest: session_files.Manifest) -> str:
-    """What is wrong with the sealed table; empty when it is what the manifest says."""
+def _damage(path: Somewhere, manifest: session_files.Manifest) -> session_files.LayoutError | None:
+    """What is wrong with the sealed table; None when it is what the manifest says."""
     seal = manifest.files.get(path.name)
     if seal is None:
-        return f"{path}: not named in {session_files.MANIFEST}"
+        return session_files.LayoutError(f"{path}: not named in {session_files.MANIFEST}", code="seal_missing")
     if not path.exists():
-        return f"{path}: not found"
+        return session_files.LayoutError(f"{path}: not found", code="file_missing")
     if _digest(path) != seal.sha256:
         size = path.stat().st_size
-        return f"{path}: damaged: {size} bytes that are not the {seal.bytes} sealed in {session_files.MANIFEST}"
+        return session_files.LayoutError(
+            f"{path}: damaged: {size} bytes that are not the {seal.bytes} sealed in {session_files.MANIFEST}",
+            code="content_changed",
+        )
     try:
         table = pq.ParquetFile(_opened(path))
     except (pa.ArrowException, OSError) as error:
-        return f"{path}: not a Parquet file: {str(error).splitlines()[0]}"
+        return session_files.LayoutError(
+            f"{path}: not a Parquet file: {str(error).splitlines()[0]}", code="not_parquet"
+        )
     with table:
         if table.metadata.num_rows != manifest.events:
-            return f"{path}: {table.metadata.num_rows} rows, {session_files.MANIFEST} says {manifest.events}"
+            return session_files.LayoutError(
+                f"{path}: {table.metadata.num_rows} rows, {session_files.MANIFEST} says {manifest.events}",
+                code="row_count_differs",
+            )
         return _foreign_column(path, table.schema_arrow)
 
 
-def _foreign_column(path: Somewhere, schema: Any) -> str:
+def _foreign_column(path: Somewhere, schema: Any) -> session_files.LayoutError | None:
     for name, kind in {"seq": "int", **COLUMNS}.items():
         place = schema.get_field_index(name)
         if place < 0 and name in ("seq", "at_us", "kind"):
-            return f"{path}: column {name} is missing"
+            return session_files.LayoutError(f"{path}: column {name} is missing", code="column_missing")
         if place >= 0 and schema.field(place).type != ARROW_TYPES[kind]:
-            return f"{path}: column {name}: found {schema.field(place).type}, expected {ARROW_TYPES[kind]}"
-    return ""
+            return session_files.LayoutError(
+                f"{path}: column {name}: found {schema.field(place).type}, expected {ARROW_TYPES[kind]}",
+                code="wrong_column_type",
+            )
+    return None
 
 
 def _result(path: Somewhere, manifest: session_files.Manifest) -> tuple[dict[str, Any], list[str]]:
@@ -324,7 +338,7 @@ def _digest(path: Somewhere) -> str:
         with path.open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as error:
-        raise session_files.LayoutError(f"{path}: cannot be read: {error.strerror}") from None
+        raise session_files.LayoutError(f"{path}: cannot be read: {error.strerror}", code="unreadable") from None
 
 
 ARROW_TYPES: Final[dict[str, Any]] = {

@@ -54,15 +54,21 @@ class Staging:
     def __enter__(self) -> "Staging":
         try:
             if self.target.exists() and not self.target.is_dir():
-                raise ReportError(f"{self.target}: found a file, expected a directory to write the report to")
+                raise ReportError(
+                    f"{self.target}: found a file, expected a directory to write the report to", code="not_a_directory"
+                )
             if foreign := _foreign(self.target):
-                raise ReportError(f"{foreign}: not a report of floodmark's, and it would be overwritten")
+                raise ReportError(
+                    f"{foreign}: not a report of floodmark's, and it would be overwritten", code="not_a_report"
+                )
             self.target.parent.mkdir(parents=True, exist_ok=True)
             prefix = f".{self.target.name}.floodmark-"
             self.path = self._stack.enter_context(working_directory(self.target.parent, prefix))
             _refuse_if_closed(self.target)
         except OSError as error:
-            raise ReportError(f"{self.target}: cannot write the report there: {error.strerror}") from error
+            raise ReportError(
+                f"{self.target}: cannot write the report there: {error.strerror}", code="unwritable"
+            ) from error
         return self
 
     def __exit__(
@@ -79,14 +85,18 @@ class Staging:
                     place.parent.mkdir(parents=True, exist_ok=True)
                     file.replace(place)
         except OSError as error:
-            raise ReportError(f"{error.filename}: cannot write the report there: {error.strerror}") from error
+            raise ReportError(
+                f"{error.filename}: cannot write the report there: {error.strerror}", code="unwritable"
+            ) from error
 
 
 def _refuse_if_closed(target: Path) -> None:
     """Find out that a directory is somebody else's before a report is computed for it, not after."""
     for place in (target, target / TABLES):
         if place.is_dir() and not os.access(place, os.W_OK | os.X_OK):
-            raise ReportError(f"{place}: cannot write the report there: it belongs to {_owner(place)}")
+            raise ReportError(
+                f"{place}: cannot write the report there: it belongs to {_owner(place)}", code="unwritable"
+            )
 
 
 def _owner(place: Path) -> str:

@@ -3,12 +3,14 @@
 import re
 from typing import Final
 
+from playbooks.session_format.session_files import CodedError
 
-class ReportError(Exception):
+
+class ReportError(CodedError):
     """Something the caller can put right: bad input, no Java, a directory that cannot be written. One sentence."""
 
 
-class JobError(Exception):
+class JobError(CodedError):
     """Something broke that was not the caller's doing; the message names the log that was kept."""
 
 

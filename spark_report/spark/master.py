@@ -157,7 +157,7 @@ def check_master(master: str, option: str = "--master") -> None:
             trouble = trouble or (getattr(error, "strerror", None) or str(error))
         else:
             return
-    raise ReportError(f"{option}: {masked_master(master)} cannot be reached: {trouble}")
+    raise ReportError(f"{option}: {masked_master(master)} cannot be reached: {trouble}", code="unreachable")
 
 
 def _address(master: str, text: str) -> tuple[str, int]:
@@ -182,7 +182,7 @@ def masked_master(master: str) -> str:
 
 def _malformed(master: str, option: str = "--master") -> ReportError:
     known = "local, local[N], local[*], spark://HOST:PORT, sc://HOST:PORT, yarn or k8s://URL"
-    return ReportError(f"{option}: found {masked_master(master)!r}, expected {known}")
+    return ReportError(f"{option}: found {masked_master(master)!r}, expected {known}", code="malformed_master")
 
 
 NEEDED: Final = {
@@ -242,7 +242,8 @@ def _check_installed(where: str) -> None:
     if missing:
         raise ReportError(
             f"{where}: Spark Connect needs {', '.join(missing)}, which are not installed: "
-            "python -m pip install 'floodmark[connect]'"
+            "python -m pip install 'floodmark[connect]'",
+            code="not_installed",
         )
 
 
@@ -261,14 +262,21 @@ def _check_version(where: str, url: str) -> None:
     try:
         version = _version(url)
     except PySparkException as error:
-        raise ReportError(f"{where}: found an address that is none of Spark Connect: {error}") from error
+        raise ReportError(
+            f"{where}: found an address that is none of Spark Connect: {error}", code="malformed_master"
+        ) from error
     except RpcError as error:
         said: Any = error
         why = str(said.details()).splitlines()[0] if said.details() else str(said.code())
-        raise ReportError(f"{where} does not answer as a Spark Connect server: {why}") from error
+        raise ReportError(
+            f"{where} does not answer as a Spark Connect server: {why}", code="not_a_connect_server"
+        ) from error
     ours = str(pyspark.__version__)
     if _minor(version) != _minor(ours):
-        raise ReportError(f"{where} runs Spark {version}, and here is PySpark {ours}: the first two numbers must agree")
+        raise ReportError(
+            f"{where} runs Spark {version}, and here is PySpark {ours}: the first two numbers must agree",
+            code="other_spark_version",
+        )
 
 
 def _version(url: str) -> str:

@@ -259,7 +259,10 @@ def start(
         spark_master.check_master(master, option)
     if master is not None and spark_master.is_connect(master):
         if memory is not None:
-            raise ReportError(f"--memory: found with {spark_master.masked_master(master)}, which has a heap already")
+            raise ReportError(
+                f"--memory: found with {spark_master.masked_master(master)}, which has a heap already",
+                code="memory_already_given",
+            )
         with spark_master.connect_session(master, option, _of_session(expected)) as spark:
             yield Started(spark, f"Spark Connect at {spark_master.masked_master(master)}", None)
         return
@@ -287,7 +290,9 @@ def _scratch() -> Iterator[Path]:
             parent = Path(tempfile.gettempdir())
             path = stack.enter_context(working_directory(parent, _PREFIX))
         except OSError as error:
-            raise ReportError(f"no directory for working files: {error.strerror}; TMPDIR names one") from error
+            raise ReportError(
+                f"no directory for working files: {error.strerror}; TMPDIR names one", code="no_working_directory"
+            ) from error
         yield path
 
 
@@ -308,7 +313,7 @@ def failures_told(started: Started, master: str | None) -> Iterator[None]:
         raise
     except Exception as error:
         if started.watch is not None and started.watch.starved:
-            raise ReportError(started.watch.why(master or "")) from error
+            raise ReportError(started.watch.why(master or ""), code="no_workers") from error
         raise explained(error, started, started.log, "Spark failed") from error
 
 
@@ -327,7 +332,7 @@ def explained(error: BaseException, started: Started | None, log: Path | None, w
             else f"was killed by signal {-process.returncode}"
         )
         said = f"its JVM {ended}"
-    return JobError(f"{what}: {said or first_line(error)}{where}")
+    return JobError(f"{what}: {said or first_line(error)}{where}", code="spark_failed")
 
 
 def _end_of(log: Path | None) -> str:
@@ -530,5 +535,5 @@ def _end(process: "subprocess.Popen[bytes]") -> None:
 
 def _not_started(said: str, master: str, log: Path | None) -> Exception:
     if spark_master.is_local(master):
-        return JobError(f"Spark did not start: {said}; its log is {log}")
-    return ReportError(f"--master: Spark did not start on {master}: {said}; its log is {log}")
+        return JobError(f"Spark did not start: {said}; its log is {log}", code="spark_not_started")
+    return ReportError(f"--master: Spark did not start on {master}: {said}; its log is {log}", code="spark_not_started")

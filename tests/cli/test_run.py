@@ -255,7 +255,7 @@ def test_an_interrupted_run_whose_last_events_cannot_be_kept_is_130_as_well(
         raise KeyboardInterrupt
 
     def full(self: Recorder) -> None:
-        raise RecordingError("the disk is full")
+        raise RecordingError("the disk is full", code="cannot_go_on")
 
     monkeypatch.setattr(Driving, "_print", interrupt)
     monkeypatch.setattr(Recorder, "close", full)

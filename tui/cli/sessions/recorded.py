@@ -130,7 +130,7 @@ def run_import(files: Sequence[Path], out: Path | None) -> int:
     for file in files:
         try:
             if not file.is_file():
-                raise BundleError(f"{file}: there is no such file")
+                raise BundleError(f"{file}: there is no such file", code="file_missing")
             session = open_bundle(file, out or sessions_root())
         except BundleError as error:
             complain(str(error))
@@ -267,7 +267,10 @@ def _one(text: str) -> int:
     try:
         session = find_session(text, sessions_root())
         if Path(text).is_file():
-            raise SessionError(f"{text} is a bundle, which is never changed: unpack it first, with floodmark import")
+            raise SessionError(
+                f"{text} is a bundle, which is never changed: unpack it first, with floodmark import",
+                code="is_a_bundle",
+            )
         with Telling(people()) as telling:
             done = recover(
                 session,
