@@ -2,6 +2,7 @@
 
 import json
 import random
+import re
 import shutil
 import stat
 import zipfile
@@ -11,6 +12,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from syrupy.assertion import SnapshotAssertion
 
 from playbooks.engine import replay
 from playbooks.engine.session import Session
@@ -25,6 +27,7 @@ from playbooks.session_format.session_finder import find_session
 from spark_report.input.sessions import look_at
 from tests.support.playbooks import CRASH
 from tests.support.sessions import unseal
+from tests.support.wording import said
 
 Members = list[tuple[zipfile.ZipInfo, bytes]]
 
@@ -102,25 +105,35 @@ def test_files_in_directories_go_along(recorded: Path, tmp_path: Path) -> None:
     assert (opened / "fragments" / "az-loss.yaml").read_text() == "floodmark: 1\n"
 
 
-def test_nothing_is_written_over_unless_forced(recorded: Path, bundle: Path, tmp_path: Path) -> None:
+def test_nothing_is_written_over_unless_forced(
+    recorded: Path, bundle: Path, tmp_path: Path, snapshot: SnapshotAssertion
+) -> None:
     file = tmp_path / "there.floodmark"
     file.write_text("precious")
-    with pytest.raises(BundleError, match="exists already"):
+    with pytest.raises(BundleError) as caught:
         write_bundle(recorded, file)
+    assert caught.value.code == "file_exists"
+    assert said(caught.value, file=file) == snapshot
     assert file.read_text() == "precious"
     write_bundle(recorded, file, force=True)
     assert file.read_bytes() == bundle.read_bytes()
     assert sorted(tmp_path.iterdir()) == [file]
     open_bundle(file, tmp_path / "s")
-    with pytest.raises(BundleError, match="its session is there already"):
+    with pytest.raises(BundleError) as caught:
         open_bundle(file, tmp_path / "s")
+    assert caught.value.code == "session_exists"
+    assert said(caught.value, file=file, target=tmp_path / "s" / recorded.name) == snapshot
 
 
-def test_a_session_that_is_none_and_a_place_that_is_none(recorded: Path, tmp_path: Path) -> None:
-    with pytest.raises(BundleError, match="nothing is recorded in it yet"):
+def test_a_session_that_is_none_and_a_place_that_is_none(
+    recorded: Path, tmp_path: Path, snapshot: SnapshotAssertion
+) -> None:
+    with pytest.raises(BundleError) as none:
         write_bundle(tmp_path, tmp_path / "x.floodmark")
-    with pytest.raises(BundleError, match=r"cannot write .*: No such file or directory"):
+    with pytest.raises(BundleError) as nowhere:
         write_bundle(recorded, tmp_path / "nowhere" / "x.floodmark")
+    assert (none.value.code, nowhere.value.code) == ("nothing_recorded", "unwritable")
+    assert [said(each.value, directory=tmp_path) for each in (none, nowhere)] == snapshot
     assert list(tmp_path.iterdir()) == []
 
 
@@ -170,57 +183,64 @@ def without(members: Members, name: str) -> Members:
 
 
 HARM: dict[str, tuple[Callable[[Members], Members], str]] = {
-    "path upwards": (lambda m: [*m, (plain("../evil"), b"x")], "'../evil' is no name for a file"),
-    "path upwards inside": (lambda m: [*m, (plain("a/../../evil"), b"x")], "is no name for a file"),
-    "path from the root": (lambda m: [*m, (plain("/etc/evil"), b"x")], "is no name for a file"),
-    "backslash": (lambda m: [*m, (plain("..\\evil"), b"x")], "is no name for a file"),
-    "drive": (lambda m: [*m, (plain("C:evil"), b"x")], "is no name for a file"),
-    "hidden": (lambda m: [*m, (plain(".bashrc"), b"x")], "is no name for a file"),
-    "directory": (lambda m: [*m, (plain("dir/"), b"")], "is no name for a file"),
-    "link": (lambda m: [*m, (link("result2.json"), b"/etc/passwd")], "result2.json is no plain file"),
-    "twice": (lambda m: [*m, (plain(session_files.START.upper()), b"x")], r"(?i)holds start.json twice"),
-    "not named": (lambda m: [*m, (plain("more.txt"), b"x")], "more.txt is not named in bundle.json"),
-    "missing": (lambda m: without(m, session_files.EVENTS), r"events\.jsonl is missing, bundle\.json names it"),
-    "no contents": (lambda m: m[1:], r"its first member is not bundle\.json"),
-    "empty": (lambda m: [], r"its first member is not bundle\.json"),
-    "contents not JSON": (lambda m: [(plain(bundling.CONTENTS), b"{"), *m[1:]], r"bundle\.json is not JSON"),
-    "contents deep": (lambda m: [(plain(bundling.CONTENTS), b"[" * 90_000), *m[1:]], r"bundle\.json is not JSON"),
-    "contents a list": (lambda m: [(plain(bundling.CONTENTS), b"[]"), *m[1:]], "has no floodmark_bundle"),
-    "later format": (lambda m: told(m, lambda c: c.update(floodmark_bundle=2)), "a bundle of format 2"),
-    "id upwards": (lambda m: told(m, lambda c: c.update(session_id="../../x")), "expected the id of a session"),
-    "id another": (lambda m: told(m, lambda c: c.update(session_id="another")), "says another"),
-    "files none": (lambda m: told(m, lambda c: c.update(files=[])), "expected the size and SHA-256"),
+    # what somebody makes of a bundle, and the code of the refusal
+    "path upwards": (lambda m: [*m, (plain("../evil"), b"x")], "bad_file_name"),
+    "path upwards inside": (lambda m: [*m, (plain("a/../../evil"), b"x")], "bad_file_name"),
+    "path from the root": (lambda m: [*m, (plain("/etc/evil"), b"x")], "bad_file_name"),
+    "backslash": (lambda m: [*m, (plain("..\\evil"), b"x")], "bad_file_name"),
+    "drive": (lambda m: [*m, (plain("C:evil"), b"x")], "bad_file_name"),
+    "hidden": (lambda m: [*m, (plain(".bashrc"), b"x")], "bad_file_name"),
+    "directory": (lambda m: [*m, (plain("dir/"), b"")], "bad_file_name"),
+    "link": (lambda m: [*m, (link("result2.json"), b"/etc/passwd")], "not_a_plain_file"),
+    "twice": (lambda m: [*m, (plain(session_files.START.upper()), b"x")], "file_twice"),
+    "not named": (lambda m: [*m, (plain("more.txt"), b"x")], "file_not_listed"),
+    "missing": (lambda m: without(m, session_files.EVENTS), "file_missing"),
+    "no contents": (lambda m: m[1:], "not_a_bundle"),
+    "empty": (lambda m: [], "not_a_bundle"),
+    "contents not JSON": (lambda m: [(plain(bundling.CONTENTS), b"{"), *m[1:]], "not_json"),
+    "contents deep": (lambda m: [(plain(bundling.CONTENTS), b"[" * 90_000), *m[1:]], "not_json"),
+    "contents a list": (lambda m: [(plain(bundling.CONTENTS), b"[]"), *m[1:]], "not_a_bundle"),
+    "later format": (lambda m: told(m, lambda c: c.update(floodmark_bundle=2)), "later_format"),
+    "id upwards": (lambda m: told(m, lambda c: c.update(session_id="../../x")), "bad_session_id"),
+    "id another": (lambda m: told(m, lambda c: c.update(session_id="another")), "another_session"),
+    "files none": (lambda m: told(m, lambda c: c.update(files=[])), "wrong_type"),
     "no start": (
         lambda m: told(without(m, session_files.START), lambda c: c["files"].pop(session_files.START)),  # type: ignore[attr-defined]
-        r"start\.json: not found",
+        "file_missing",
     ),
     "other bytes": (
         lambda m: [
             (info, data.replace(b"1", b"2", 1) if info.filename == session_files.EVENTS else data) for info, data in m
         ],
-        r"events\.jsonl is not what was packed",
+        "content_changed",
     ),
     "other size": (
         lambda m: [(info, data + b"x") if info.filename == session_files.EVENTS else (info, data) for info, data in m],
-        r"events\.jsonl has \d+ bytes, bundle\.json says \d+",
+        "size_changed",
     ),
     "a file that is a directory": (
         lambda m: told([*m, (plain("start.json/x"), b"x")], lambda c: c["files"].update({"start.json/x": c["files"]["start.json"] | {"bytes": 1}})),  # type: ignore[index,attr-defined] # noqa: E501
-        "cannot be opened",
+        "unreadable",
     ),
-    "bomb": (lambda m: [*m, (plain("bomb"), bytes(80 << 20))], "would unpack to"),
-    "many": (lambda m: [*m, *((plain(f"f{n}"), b"") for n in range(1_000))], "holds 10.. files, allowed are 1000"),
+    "bomb": (lambda m: [*m, (plain("bomb"), bytes(80 << 20))], "too_large"),
+    "many": (lambda m: [*m, *((plain(f"f{n}"), b"") for n in range(1_000))], "too_many_files"),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("harm", HARM)
-def test_a_bundle_made_to_do_harm_is_refused_with_one_clear_error(bundle: Path, tmp_path: Path, harm: str) -> None:
-    make, message = HARM[harm]
+def test_a_bundle_made_to_do_harm_is_refused_with_one_clear_error(
+    recorded: Path, bundle: Path, tmp_path: Path, harm: str, snapshot: SnapshotAssertion
+) -> None:
+    make, code = HARM[harm]
     file = pack(tmp_path / "evil.floodmark", make(members_of(bundle)))
-    with pytest.raises(BundleError, match=message) as caught:
+    with pytest.raises(BundleError) as caught:
         open_bundle(file, tmp_path / "deep" / "into")
+    assert caught.value.code == code
     assert "\n" not in str(caught.value)
     assert str(file) in str(caught.value)
+    session_id = recorded.name.removeprefix(session_files.DIRECTORY_PREFIX)
+    told = said(caught.value, file=file, into=tmp_path / "deep" / "into", session_id=session_id)
+    assert re.sub(r"\b\d{5,}", "N", re.sub(r"\.tmp.*", ".tmp", told)) == snapshot
     left = [path for path in tmp_path.rglob("*") if path.is_file()]
     assert left == [file]
 
@@ -237,14 +257,18 @@ def test_a_size_that_lies_is_noticed_while_unpacking(bundle: Path, tmp_path: Pat
             open_bundle(file, tmp_path / "into")
 
 
-def test_files_that_are_no_bundles(tmp_path: Path) -> None:
+def test_files_that_are_no_bundles(tmp_path: Path, snapshot: SnapshotAssertion) -> None:
     for number, data in enumerate((b"", b"PK\x03\x04", b"no zip at all", b"\0" * 5_000)):
         file = tmp_path / f"{number}.floodmark"
         file.write_bytes(data)
-        with pytest.raises(BundleError, match="is no whole bundle"):
+        with pytest.raises(BundleError) as caught:
             open_bundle(file, tmp_path / "into")
-    with pytest.raises(BundleError, match=r"cannot be opened: No such file"):
+        assert caught.value.code == "not_whole"
+        assert said(caught.value, file=file) == snapshot
+    with pytest.raises(BundleError) as caught:
         open_bundle(tmp_path / "absent.floodmark", tmp_path / "into")
+    assert caught.value.code == "unreadable"
+    assert said(caught.value, file=tmp_path / "absent.floodmark") == snapshot
 
 
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
