@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from cluster_model.protocol.group_messages import JoinGroupRequest, MemberProtocol, Subscription
 from cluster_model.protocol.messages import MetadataRequest, ProduceRequest
@@ -13,6 +14,7 @@ from playbooks.parser.loader import loads
 from playbooks.recording.event_codec import DROP, OPEN, REQUESTS, Ingress, action_of, asked, ingress_of
 from playbooks.recording.reader import read_session
 from playbooks.recording.recorder import Recorder
+from tests.support.wording import said
 
 TEXT = """
 floodmark: 1
@@ -41,7 +43,9 @@ def test_every_request_that_may_come_is_a_tuple_with_a_correlation() -> None:
     assert all(kind._fields[0] == "correlation" for kind in REQUESTS.values())
 
 
-def test_a_visited_session_replays_to_the_same_digest_and_is_no_playbook(tmp_path: Path) -> None:
+def test_a_visited_session_replays_to_the_same_digest_and_is_no_playbook(
+    tmp_path: Path, snapshot: SnapshotAssertion
+) -> None:
     session = Session.start(loads(TEXT, "visited.yaml"), recorder=Recorder(tmp_path, live=True), open_ended=True)
     session.hand_in(Ingress(OPEN))
     tokens = []
@@ -62,5 +66,6 @@ def test_a_visited_session_replays_to_the_same_digest_and_is_no_playbook(tmp_pat
     assert ledger.acked_lost == 0
     recorded = read_session(session.recorder.path)  # type: ignore[union-attr]
     assert replay(recorded).digest == result.digest
-    with pytest.raises(ExportError, match="real clients took part"):
+    with pytest.raises(ExportError) as caught:
         export(recorded)
+    assert said(caught.value, session=recorded.path) == snapshot

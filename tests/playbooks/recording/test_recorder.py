@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from cluster_model.protocol.events import COLUMNS, FIELDS, BrokerFenced, Event, HwAdvanced
 from playbooks.engine.session import Session
@@ -21,6 +22,7 @@ from playbooks.recording.seal import ORDER, SCHEMA, scenario_digest
 from playbooks.session_format import session_files
 from playbooks.session_format.filesystem import Disk
 from tests.support.playbooks import CRASH, timed
+from tests.support.wording import said
 
 ROOT = Path(__file__).parents[3]
 
@@ -143,10 +145,12 @@ def test_two_sessions_of_one_second_have_two_directories(tmp_path: Path) -> None
     assert len(paths) == 20
 
 
-def test_an_unusable_parent_is_one_clear_error(tmp_path: Path) -> None:
+def test_an_unusable_parent_is_one_clear_error(tmp_path: Path, snapshot: SnapshotAssertion) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(RecordingError, match=r"cannot record a session under .*file: "):
+    with pytest.raises(RecordingError) as caught:
         begun(tmp_path / "file", Clock())
+    assert caught.value.code == "cannot_begin"
+    assert said(caught.value, parent=tmp_path / "file") == snapshot
 
 
 def test_a_crash_keeps_the_events_and_its_account(tmp_path: Path) -> None:
@@ -219,7 +223,9 @@ def test_what_somebody_puts_beside_a_session_makes_no_other_scenario_of_it(tmp_p
     assert scenario_digest(recorder.path, start) != before
 
 
-def test_a_file_whose_size_cannot_be_told_ends_the_recording_as_any_failure_of_the_disk(tmp_path: Path) -> None:
+def test_a_file_whose_size_cannot_be_told_ends_the_recording_as_any_failure_of_the_disk(
+    tmp_path: Path, snapshot: SnapshotAssertion
+) -> None:
     class Broken(Disk):
         def size(self, fd: int) -> int:
             raise OSError(errno.EIO, "Input/output error")
@@ -228,6 +234,8 @@ def test_a_file_whose_size_cannot_be_told_ends_the_recording_as_any_failure_of_t
     recorder = Recorder(tmp_path, disk=Broken())
     recorder.begin(playbook, 5, Session.start(playbook).cluster.view())
     recorder.write([data_event(0)])
-    with pytest.raises(RecordingError, match=r"cannot go on recording in .*: Input/output error"):
+    with pytest.raises(RecordingError) as caught:
         recorder.flush()
+    assert caught.value.code == "cannot_go_on"
+    assert said(caught.value, session=recorder.path) == snapshot
     assert recorder.failure

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from syrupy.assertion import SnapshotAssertion
 
 from playbooks.engine.session import Session
 from playbooks.library.bundled import path_of
@@ -244,9 +245,9 @@ def test_the_sums_count_all_spans_and_only_the_first_are_kept(times: int) -> Non
     assert line.spans == tuple((10 * n, 10 * n + 3) for n in range(min(times, SPANS_KEPT)))
 
 
-def test_the_words() -> None:
+def test_the_words(snapshot: SnapshotAssertion) -> None:
     rows = numbered([refused(SECOND), acked(10 * SECOND), refused(11 * SECOND), acked(14_200_000)])
-    assert outage_words(entered(rows, 20 * SECOND)) == ["checkout acks=all 12.2 s over 2 spans, longest 9 s"]
+    assert outage_words(entered(rows, 20 * SECOND)) == snapshot
     assert outage_words(entered(numbered([refused(5), acked(5)]), 9)) == []
     assert [short_seconds(us) for us in (0, 1, 40_000, 99_999, 100_000, 9_149_999)] == [
         "0 s", "1 ms", "40 ms", "100 ms", "0.1 s", "9.1 s",

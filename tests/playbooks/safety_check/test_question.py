@@ -3,6 +3,7 @@
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from syrupy.assertion import SnapshotAssertion
 
 from playbooks.errors import PlaybookError
 from playbooks.model.playbook import Step
@@ -23,98 +24,80 @@ def told(step: Step) -> str:
 
 
 @pytest.mark.parametrize(
-    ("text", "steps"),
+    "text",
     [
-        ("restart broker(2)", ["inject bounce on broker(2)"]),
-        ("restart broker(2) for 9s", ["inject bounce on broker(2) down=9s"]),
-        ("crash leader(orders-0) for 10s", ["inject crash on leader(orders-0) for 10s"]),
-        ("kill-broker broker(1)", ["inject crash on broker(1)"]),
-        ("gc_pause on broker(1) + broker(2) if any", ["inject gc_pause on broker(1) + broker(2) if any"]),
-        ("elect_leaders orders-0", ["admin elect_leaders partition=orders-0"]),
-        ("elect-leaders orders-0 unclean=true", ["admin elect_leaders partition=orders-0 unclean=true"]),
-        ("shutdown broker(2) restart_after=5s", ["admin shutdown broker=2 restart_after=5s"]),
-        ("decommission 3", ["admin decommission broker=3"]),
-        ("reassign orders-0 brokers=[3,2,1]", ["admin reassign partition=orders-0 brokers=[3,2,1]"]),
-        ("reassign orders brokers=[3, 2, 1]", ["admin reassign topic=orders brokers=[3,2,1]"]),
-        ("rolling_restart 3,1 wait=none", ["admin rolling_restart brokers=[3,1] wait=none"]),
-        (
-            "alter_topic_config orders set={min.insync.replicas: 1}",
-            ["admin alter_topic_config topic=orders set={min.insync.replicas: 1}"],
-        ),
-        ("create_topic new partitions=2; delete_topic new", None),
-        ("heal", ["heal all"]),
-        ("heal crash", ["heal crash"]),
-        ("quorum_loss", ["inject quorum_loss"]),
-        (
-            "crash broker(1); after 10s restart broker(1)",
-            ["inject crash on broker(1)", "after 10s inject restart on broker(1)"],
-        ),
-        (
-            "crash broker(1) for 5s then after 10s: restart broker(1)",
-            ["inject crash on broker(1) for 5s", "after 10s inject bounce on broker(1)"],
-        ),
-        (
-            "restart broker(1); when under_replicated() == 0 restart broker(2)",
-            [
-                "inject bounce on broker(1)",
-                "when faults(bounce) == 0 and (under_replicated() == 0) inject bounce on broker(2)",
-            ],
-        ),
-        (
-            "when isr(orders-0) == [1, 2, 3] within 20s: lag broker(1) latency=10ms",
-            ["when isr(orders-0) == [1, 2, 3] within 20s inject lag on broker(1) latency=10ms"],
-        ),
-        (
-            "elect_leaders; when leader(orders-0) == 1 crash broker(1)",
-            ["admin elect_leaders", "when operations() == 0 and (leader(orders-0) == 1) inject crash on broker(1)"],
-        ),
+        "restart broker(2)",
+        "restart broker(2) for 9s",
+        "crash leader(orders-0) for 10s",
+        "kill-broker broker(1)",
+        "gc_pause on broker(1) + broker(2) if any",
+        "elect_leaders orders-0",
+        "elect-leaders orders-0 unclean=true",
+        "shutdown broker(2) restart_after=5s",
+        "decommission 3",
+        "reassign orders-0 brokers=[3,2,1]",
+        "reassign orders brokers=[3, 2, 1]",
+        "rolling_restart 3,1 wait=none",
+        "alter_topic_config orders set={min.insync.replicas: 1}",
+        "create_topic new partitions=2; delete_topic new",
+        "heal",
+        "heal crash",
+        "quorum_loss",
+        "crash broker(1); after 10s restart broker(1)",
+        "crash broker(1) for 5s then after 10s: restart broker(1)",
+        "restart broker(1); when under_replicated() == 0 restart broker(2)",
+        "when isr(orders-0) == [1, 2, 3] within 20s: lag broker(1) latency=10ms",
+        "elect_leaders; when leader(orders-0) == 1 crash broker(1)",
     ],
-)  # fmt: skip
-def test_what_it_stands_for(text: str, steps: list[str] | None) -> None:
-    assert steps is None or read(text) == steps
-    assert len(read(text)) == text.count(";") + text.count(" then ") + 1
+)
+def test_what_it_stands_for(text: str, snapshot: SnapshotAssertion) -> None:
+    steps = read(text)
+    assert steps == snapshot
+    assert len(steps) == text.count(";") + text.count(" then ") + 1
 
 
 def test_who_is_down_is_only_started() -> None:
-    assert read("restart broker(2)", "broker(2)") == ["inject restart on broker(2)"]
+    (step,) = read_question("restart broker(2)", FACTS, lambda target: target == "broker(2)")
+    assert (step.verb, step.name, step.target) == ("inject", "restart", "broker(2)")
 
 
 @pytest.mark.parametrize(
-    ("text", "column", "words"),
+    ("text", "column"),
     [
-        ("", 1, "no action"),
-        ("  ;", 3, "no action"),
-        ("restrt broker(2)", 1, "did you mean 'restart'"),
-        ("restart brokr(2)", 9, "did you mean 'broker'"),
-        ("restart broker(9)", 16, "broker 9"),
-        ("crash broker(1); elect_leaders order-0", 32, "orders"),
-        ("crash", 1, "target"),
-        ("crash broker(1) for", 17, "behind 'for'"),
-        ("crash broker(1) for x", 21, "duration"),
-        ("crash broker(1) broker(2)", None, "target"),
-        ("crash broker(1) foo=1", 21, "unknown key 'foo'"),
-        ("crash broker(1) torn=true torn=true", 32, "twice"),
-        ("crash broker(1))", 16, "opening bracket"),
-        ("when under_replicated( == 0 restart broker(2)", 22, "without its end"),
-        ("when foo() == 0 restart broker(2)", 6, "'foo'"),
-        ("when under_replicated() restart broker(2)", 6, "a number"),
-        ("when leader(nope-0) == 1 restart broker(2)", 13, "nope"),
-        ("when under_replicated() == 0", 1, "no action"),
-        ("at 30s crash broker(1)", 1, "after 10s"),
-        ("after crash broker(1)", 7, "duration"),
-        ("elect_leaders orders-0 for 10s", 28, "'for'"),
-        ("heal crsh", 6, "did you mean 'crash'"),
-        ("alter_topic_config orders set={min.insync.replicas: [}", 54, "bracket"),
-        ("alter_topic_config orders set={a: &x 1, b: *y}", None, ""),
-        ("crash\nbroker(1)", 6, "printed"),
-        ("x" * 3_000, 1, "3000 characters"),
+        ("", 1),
+        ("  ;", 3),
+        ("restrt broker(2)", 1),
+        ("restart brokr(2)", 9),
+        ("restart broker(9)", 16),
+        ("crash broker(1); elect_leaders order-0", 32),
+        ("crash", 1),
+        ("crash broker(1) for", 17),
+        ("crash broker(1) for x", 21),
+        ("crash broker(1) broker(2)", None),
+        ("crash broker(1) foo=1", 21),
+        ("crash broker(1) torn=true torn=true", 32),
+        ("crash broker(1))", 16),
+        ("when under_replicated( == 0 restart broker(2)", 22),
+        ("when foo() == 0 restart broker(2)", 6),
+        ("when under_replicated() restart broker(2)", 6),
+        ("when leader(nope-0) == 1 restart broker(2)", 13),
+        ("when under_replicated() == 0", 1),
+        ("at 30s crash broker(1)", 1),
+        ("after crash broker(1)", 7),
+        ("elect_leaders orders-0 for 10s", 28),
+        ("heal crsh", 6),
+        ("alter_topic_config orders set={min.insync.replicas: [}", 54),
+        ("alter_topic_config orders set={a: &x 1, b: *y}", None),
+        ("crash\nbroker(1)", 6),
+        ("x" * 3_000, 1),
     ],
+    ids=lambda given: str(given)[:60],
 )
-def test_what_is_wrong_with_it(text: str, column: int | None, words: str) -> None:
+def test_what_is_wrong_with_it(text: str, column: int | None, snapshot: SnapshotAssertion) -> None:
     with pytest.raises(PlaybookError) as caught:
         read(text)
     (problem,) = caught.value.problems
-    assert words in problem.message or words in problem.key
+    assert (problem.key, problem.message) == snapshot
     assert "\n" not in str(problem)
     if column is not None:
         assert (problem.line, problem.column) == (1, column), problem.message
@@ -147,5 +130,6 @@ def test_a_file_of_steps() -> None:
     assert [step.verb for step in read_list(text, "x.yaml", FACTS, 7)] == ["inject", "heal"]
     assert [step.index for step in read_list(f"steps:\n{text}", "x.yaml", FACTS, 7)] == [7, 8]
     for bad in ("", "[]", "a: 1", "- {inject: crsh}", "- 5", "- {inject: crash, target: broker(9)}"):
-        with pytest.raises(PlaybookError, match=r"x\.yaml"):
+        with pytest.raises(PlaybookError) as caught:
             read_list(bad, "x.yaml", FACTS)
+        assert {problem.path for problem in caught.value.problems} == {"x.yaml"}
