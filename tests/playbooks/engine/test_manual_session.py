@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from cluster_model.protocol.events import StepTaken
 from faults.declarations.fault import Action, FaultError
@@ -36,17 +37,13 @@ def test_a_run_passes_when_every_state_and_answer_is_as_told() -> None:
     assert (result.virtual_us, result.profile) == (0, "3.9-kraft")
 
 
-def test_a_wrong_state_names_broker_field_found_and_expected() -> None:
+def test_a_wrong_state_names_broker_field_found_and_expected(snapshot: SnapshotAssertion) -> None:
     result = run(
         MANUAL.replace("{1: {leo: 1, hw: 0}}", "{1: {leo: 2, hw: 0, log: [[0, m9]]}, controller: {leader: 2}}")
     )
     assert result.verdict == "fail"
     wrong = result.expectations[0]
-    assert wrong.text.startswith("state after step 3, append broker=1")
-    assert wrong.detail == (
-        "broker 1: leo is 1, expected 2; broker 1: log is [[0, 'm0']], expected [[0, 'm9']]; "
-        "controller: leader is 1, expected 2"
-    )
+    assert [wrong.text, wrong.detail] == snapshot
 
 
 @pytest.mark.parametrize(
@@ -72,10 +69,11 @@ def test_a_step_that_was_expected_to_be_refused_and_was_not_fails() -> None:
     assert result.expectations[1].detail == "accepted"
 
 
-def test_a_step_that_makes_no_sense_is_told_and_makes_the_run_inconclusive() -> None:
+def test_a_step_that_makes_no_sense_is_told_and_makes_the_run_inconclusive(snapshot: SnapshotAssertion) -> None:
     deliver = "deliver: {broker: 2, partition: orders-0}"
     result = run(MANUAL.replace(deliver, deliver.replace("}", ", epoch: 7}")))
-    assert result.reason.startswith("step 2, deliver broker=2 partition=orders-0 epoch=7, makes no sense: ")
+    assert result.verdict == "inconclusive"
+    assert result.reason == snapshot
 
 
 def test_steps_can_be_taken_one_at_a_time_with_the_same_digest() -> None:
@@ -114,16 +112,18 @@ def test_states_of_several_partitions_are_told_apart() -> None:
 
 
 @pytest.mark.parametrize(
-    ("right", "wrong", "said"),
+    ("right", "wrong"),
     [
-        ("then: {2: {leo: 2}}", "then: {2: {leo: 0}}", "orders-1 broker 2: leo is 2, expected 0"),
-        ("3: {leo: 0}", "3: {leo: 1}", "orders-1 broker 3: leo is 0, expected 1"),
-        ("controller: {leader: 2}", "controller: {leader: 1}", "orders-1 controller: leader is 2, expected 1"),
+        ("then: {2: {leo: 2}}", "then: {2: {leo: 0}}"),
+        ("3: {leo: 0}", "3: {leo: 1}"),
+        ("controller: {leader: 2}", "controller: {leader: 1}"),
     ],
 )
-def test_a_wrong_state_names_its_partition_where_there_are_several(right: str, wrong: str, said: str) -> None:
+def test_a_wrong_state_names_its_partition_where_there_are_several(
+    right: str, wrong: str, snapshot: SnapshotAssertion
+) -> None:
     result = run(TWO.replace(right, wrong))
-    assert [each.detail for each in result.expectations if not each.ok] == [said]
+    assert [each.detail for each in result.expectations if not each.ok] == snapshot
 
 
 def test_show_tells_every_partition() -> None:
@@ -137,20 +137,13 @@ def test_show_tells_every_partition() -> None:
     ]
 
 
-def test_without_events_there_is_a_row_for_each_step() -> None:
+def test_without_events_there_is_a_row_for_each_step(snapshot: SnapshotAssertion) -> None:
     session = ManualSession.start(loads(MANUAL, "m.yaml"))
     session.finish()
     rows = session.table.rows
-    assert [row.event for row in rows] == [
-        "deliver broker=1",
-        "deliver broker=2",
-        "append broker=1 acks=1 names=[m0]",
-        "append broker=2",
-        "fetch follower=2",
-    ]
     assert rows[2].state["orders-0"]["1"]["leo"] == 1
-    assert rows[2].notes == ("broker 1 acknowledges offset 0 (acks=1)",)
-    assert rows[3].notes[0] == "append broker=2: NOT_LEADER_OR_FOLLOWER"
+    assert "NOT_LEADER_OR_FOLLOWER" in rows[3].notes[0]
+    assert [(row.event, row.notes) for row in rows] == snapshot
 
 
 def test_a_row_keeps_no_more_of_a_log_than_a_cell_can_show() -> None:
@@ -191,34 +184,32 @@ def test_a_step_and_an_expectation_may_be_for_some_versions(versions: str, there
     assert [each.text for each in playbook.expectations][1:] == ["leo(orders-0, 1) == 1"] * there
 
 
-def test_steps_are_counted_as_in_the_file_whatever_the_version() -> None:
+def test_steps_are_counted_as_in_the_file_whatever_the_version(snapshot: SnapshotAssertion) -> None:
     text = MANUAL.replace("  - append: {broker: 1,", "  - show:\n    kafka: 2.0\n  - append: {broker: 1,")
     assert [step.index for step in loads(text, "m.yaml").steps] == [0, 1, 3, 4, 5, 6]
-    assert run(text).expectations[0].text.startswith("state after step 4, append")
+    assert run(text).expectations[0].text == snapshot
 
 
-def test_show_hands_over_the_table() -> None:
+def test_show_hands_over_the_table(snapshot: SnapshotAssertion) -> None:
     session = ManualSession.start(loads(MANUAL, "m.yaml"))
     tables: list[Shown] = []
     session.on_show = tables.append
     session.finish()
     assert [shown.step.index for shown in tables] == [5]
-    rows = show_rows(tables[0].state)
-    assert rows[0] == ("1", "leader", "1", "0", "0@0", "1,2", "0:m0")
-    assert rows[1] == ("2", "follower", "1", "0", "0@0", "", "0:m0")
-    assert rows[2] == ("controller", "leader 1, epoch 0", "", "", "", "1,2", "")
+    assert show_rows(tables[0].state) == snapshot
 
 
-def test_always_is_looked_at_after_every_step() -> None:
+def test_always_is_looked_at_after_every_step(snapshot: SnapshotAssertion) -> None:
     result = run(MANUAL + "  - always: leo(orders-0, 2) == 0\n")
     assert result.verdict == "fail"
-    assert result.expectations[-1].detail.endswith("leo(orders-0, 2) is 1")
+    assert result.expectations[-1].detail == snapshot
 
 
-def test_no_fault_can_be_injected_by_hand() -> None:
+def test_no_fault_can_be_injected_by_hand(snapshot: SnapshotAssertion) -> None:
     session = ManualSession.start(loads(MANUAL, "m.yaml"))
-    with pytest.raises(FaultError, match="only the playbook's steps act"):
+    with pytest.raises(FaultError) as caught:
         session.act(Action("inject", "crash", "broker(1)"))
+    assert str(caught.value) == snapshot
 
 
 def test_it_is_recorded_like_any_other(tmp_path: Path) -> None:

@@ -177,12 +177,15 @@ def test_a_difference_names_the_first_event_its_time_its_field_and_both_lines(
     assert was.replace('"at_us":9', '"at_us":').replace("recorded", "replayed") == now
 
 
-def test_another_version_is_named_in_the_error(session: Path) -> None:
+def test_another_version_is_named_in_the_error(session: Path, snapshot: SnapshotAssertion) -> None:
     torn(session, 1 << 30)
     start = session / session_files.START
     start.write_text(start.read_text().replace('"tool_version": "', '"tool_version": "0.0.1-'))
     changed_line(session, 3, b'"at_us":', b'"at_us":9')
-    assert re.search(r"\(recorded by floodmark 0\.0\.1-.*, replayed by", difference(session)[0])
+    first = difference(session)[0]
+    assert f"0.0.1-{VERSION}, " in first
+    at = first.index(" (")
+    assert said(first[at:], version=VERSION) == snapshot
 
 
 def doctored(session: Path, doctor: Callable[[list[dict[str, Any]]], object]) -> Path:

@@ -7,12 +7,14 @@ import time
 from pathlib import Path
 
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from playbooks.engine import worker_pool
 from playbooks.engine.worker_pool import NOT_RUN, Job, Outcome, Progress, run_all
 from playbooks.errors import worst
 from playbooks.session_format import session_files
 from tests.support.playbooks import CLUSTER, CRASH, MANUAL
+from tests.support.wording import said
 
 ENDLESS = CLUSTER + "settle: 1s\nsteps:\n  - at: 100000s\n    heal: all\n"
 FAILING = CLUSTER + "settle: 1s\nsteps:\n  - at: 1s\n    heal: all\nexpect:\n  - acked() == 0\n"
@@ -67,27 +69,31 @@ def test_after_the_outcome_that_stops_it_nothing_more_begins() -> None:
     assert outcomes[2].error == "not begun"
 
 
-def test_a_place_that_cannot_be_written_is_bad_input(tmp_path: Path) -> None:
+def test_a_place_that_cannot_be_written_is_bad_input(tmp_path: Path, snapshot: SnapshotAssertion) -> None:
     (tmp_path / "file").write_text("")
     (outcome,) = run_all([job(MANUAL, tmp_path / "file")])
     assert (outcome.code, outcome.result) == (2, None)
-    assert outcome.error.startswith("cannot record a session under ")
+    assert said(outcome.error, place=tmp_path / "file") == snapshot
 
 
-def test_an_internal_error_keeps_session_and_account(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_internal_error_keeps_session_and_account(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion
+) -> None:
     def explode(*_what: object) -> None:
         raise ZeroDivisionError("a mistake of ours")
 
     monkeypatch.setattr("playbooks.engine.worker_pool.stage", explode)
     outcome, after = run_all([job(MANUAL, tmp_path), job(BROKEN, tmp_path)], workers=1)
     assert (outcome.code, after.code) == (70, 2)
-    assert outcome.error == "internal error: ZeroDivisionError: a mistake of ours"
+    assert outcome.error == snapshot
     assert "ZeroDivisionError" in Path(outcome.account).read_text()
     assert Path(outcome.account).parent == Path(outcome.session)
 
 
 @pytest.mark.thorough
-def test_a_killed_worker_takes_only_its_own_job_with_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_killed_worker_takes_only_its_own_job_with_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion
+) -> None:
     killed: list[int] = []
     dead: list[worker_pool._Worker] = []
     death = worker_pool._Worker.death
@@ -112,8 +118,9 @@ def test_a_killed_worker_takes_only_its_own_job_with_it(tmp_path: Path, monkeypa
     outcomes = run_all(jobs, workers=2, on_progress=kill)
     assert killed
     assert [each.code for each in outcomes] == [70, 0, 0, 0]
-    error = "internal error: endless.yaml: its process was killed by SIGKILL (out of memory?) before the session ended"
-    assert outcomes[0].error == error
+    error = outcomes[0].error
+    assert "SIGKILL" in error
+    assert error == snapshot
     assert error in Path(outcomes[0].account).read_text()
     assert Path(outcomes[0].account).parent == Path(outcomes[0].session)
     (worker,) = dead
@@ -124,7 +131,9 @@ def test_a_killed_worker_takes_only_its_own_job_with_it(tmp_path: Path, monkeypa
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("workers", [1, 2])
-def test_ctrl_c_stops_all_and_keeps_what_was_recorded(tmp_path: Path, workers: int) -> None:
+def test_ctrl_c_stops_all_and_keeps_what_was_recorded(
+    tmp_path: Path, workers: int, snapshot: SnapshotAssertion
+) -> None:
     pid = os.getpid()
     seen: set[int] = set()
 
@@ -137,7 +146,7 @@ def test_ctrl_c_stops_all_and_keeps_what_was_recorded(tmp_path: Path, workers: i
     outcomes = run_all([job(ENDLESS, tmp_path)] * 3, workers=workers, on_progress=interrupt)
     assert [each.code for each in outcomes] == [130, 130, 130]
     for each in outcomes[:workers]:
-        assert each.error == f"stopped; what was recorded so far: {each.session}"
+        assert said(each.error, session=each.session) == snapshot
         assert (Path(each.session) / session_files.EVENTS).read_bytes().count(b"\n") > 100
     assert len(session_files.sessions_under(tmp_path)) == workers
     assert outcomes[2].error == "not begun"

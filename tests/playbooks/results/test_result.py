@@ -1,5 +1,6 @@
 """The document that a run prints, and how a verdict comes about."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -194,7 +195,7 @@ def test_violations_and_losses_come_with_their_cause(snapshot: SnapshotAssertion
     durable = found["acks-all-durability"]
     assert durable["cause"] == result.losses[0].cause
     assert (durable["offset"], durable["end_offset"], durable["leader_epoch"]) == (1, 2, 0)
-    assert {"0.10.2:", "KIP-101", "0.11"} <= set(durable["known"].split())
+    assert {"KIP-101"} < set(re.findall(r"KIP-\d+", durable["known"]))
     assert [durable["cause"], durable["known"]] == snapshot
     losses = result.to_json()["losses"]
     check(losses, SHAPE["losses"])

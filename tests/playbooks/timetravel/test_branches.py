@@ -134,7 +134,7 @@ def test_a_branch_that_does_nothing_else_goes_as_the_other_one_went(back_us):
     assert digest(branches.current.live) == digest(wanted)
 
 
-def test_a_branch_begins_in_the_present_too(snapshot):
+def test_a_branch_begins_in_the_present_too():
     branches = lived()
     branches.fork()
     assert grown(branches) == ""
