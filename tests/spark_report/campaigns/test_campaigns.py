@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from playbooks.campaign.parquet_rows import batch_of, rows_in
 from playbooks.campaign.run_rows import coverage_of, groups_of, totals_of
@@ -26,10 +27,12 @@ from playbooks.campaign.workloads.grid_workload import GridPlan, Varying, plan_o
 from playbooks.engine.worker_pool import run_all
 from playbooks.model.playbook import Axis, Grid
 from playbooks.parser.loader import load
+from playbooks.version import VERSION
 from spark_report.campaigns.job import Campaign, Done, Landed, Wanted, dealt, how_many, pack, worker
 from spark_report.spark.errors import ReportError
 from tests.playbooks.fuzz.small import text
 from tests.support.playbooks import CRASH
+from tests.support.wording import said
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -52,7 +55,9 @@ def plan_at(folder: Path) -> Plan:
 
 
 @pytest.mark.spark
-def test_spark_comes_to_the_rows_of_this_machine(spark: "SparkSession", tmp_path: Path) -> None:
+def test_spark_comes_to_the_rows_of_this_machine(
+    spark: "SparkSession", tmp_path: Path, snapshot: SnapshotAssertion
+) -> None:
     folder = tmp_path / "c"
     plan = plan_at(folder)
     told: list[str] = []
@@ -68,7 +73,7 @@ def test_spark_comes_to_the_rows_of_this_machine(spark: "SparkSession", tmp_path
     assert rows == [plan.row(run) for run in range(1, RUNS + 1)]
     assert any(row.error for row in rows)
     assert not all(row.error for row in rows)
-    assert any("cannot be read; its runs are done again" in line for line in told)
+    assert [said(line, file=first[0]) for line in told if first[0].name in line] == snapshot
     assert any(line.startswith(f"{RUNS - 2 + torn} runs in ") for line in told), told
     assert come.totals == totals_of(rows)
     assert come.groups == groups_of(rows)
@@ -114,13 +119,15 @@ def grid_at(folder: Path) -> tuple[Varying, GridPlan]:
 
 
 @pytest.mark.spark
-def test_a_grid_comes_to_the_rows_of_this_machine(spark: "SparkSession", tmp_path: Path) -> None:
+def test_a_grid_comes_to_the_rows_of_this_machine(
+    spark: "SparkSession", tmp_path: Path, snapshot: SnapshotAssertion
+) -> None:
     folder, cells = tmp_path / "spark", BROKEN.size
     varying, plan = grid_at(folder)
     told: list[str] = []
     Campaign(Wanted(folder, 3, spark=spark), told.append).run(lambda _spark, _come: None)  # as if it had been stopped
     come = Campaign(Wanted(folder, cells, spark=spark), told.append).run(lambda _spark, _come: None)
-    assert any(line == f"3 of {cells} runs are there already" for line in told)
+    assert [line for line in told if line.startswith(f"3 of {cells} ")] == snapshot
     assert any(line.startswith(f"{cells - 3} runs in ") for line in told)
     rows = rows_kept(folder)
     local = open_campaign(tmp_path / "local", plan, "small")
@@ -131,10 +138,10 @@ def test_a_grid_comes_to_the_rows_of_this_machine(spark: "SparkSession", tmp_pat
     assert [rows[run].code for run in range(1, cells + 1)] == [each.code for each in outcomes]
     assert [rows[run].code for run in (5, 6, 7, 8)] == [2, 2, 2, 2]
     assert "acks takes 0, 1, all" in rows[5].error
-    _is_ranked(spark, folder, tmp_path / "fleet")
+    _is_ranked(spark, folder, tmp_path / "fleet", snapshot)
 
 
-def _is_ranked(spark: "SparkSession", folder: Path, out: Path) -> None:
+def _is_ranked(spark: "SparkSession", folder: Path, out: Path, snapshot: SnapshotAssertion) -> None:
     """The fleet report of a grid: its settings apart from their seeds, each with a command of its own."""
     from spark_report.fleet.report import report  # noqa: PLC0415 - imports PySpark
 
@@ -142,7 +149,7 @@ def _is_ranked(spark: "SparkSession", folder: Path, out: Path) -> None:
     document = json.loads((out / "fleet.json").read_text())
     (fleet,) = document["fleets"]
     assert (fleet["runs"], fleet["errors"]) == (8, 4)
-    assert fleet["what"].startswith("small over a grid, seed 3, ")
+    assert said(fleet["what"], version=VERSION) == snapshot
     ranked = document["tables"]["fleet_settings"]
     assert sorted(row["settings"] for row in ranked) == ["acks=1 kafka=2.0", "acks=1 kafka=3.9"]
     assert [(row["rank"], row["runs"]) for row in ranked] == [(1, 2), (2, 2)]
@@ -167,10 +174,10 @@ def test_a_machine_that_dies_costs_no_run(workers: str, tmp_path: Path) -> None:
         time.sleep(0.05)
     before = running("CoarseGrainedExecutorBackend")
     os.kill(before[0], signal.SIGKILL)
-    _out, said = job.communicate(timeout=500)
-    assert job.returncode == 0, said
+    _out, told = job.communicate(timeout=500)
+    assert job.returncode == 0, told
     assert len(before) == 2
-    (tasks,) = [int(line.split(" runs in ")[1].split()[0]) for line in said.splitlines() if " tasks on " in line]
+    (tasks,) = [int(line.split(" runs in ")[1].split()[0]) for line in told.splitlines() if " tasks on " in line]
     assert len(landed) < tasks
     assert rows_kept(folder) == {run: plan.row(run) for run in range(1, cells + 1)}
     assert (folder / "fleet" / "fleet.html").is_file()
@@ -211,12 +218,14 @@ def test_runs_come_back_from_a_file_as_they_were(tmp_path: Path) -> None:
     assert take_come(tmp_path) is None
 
 
-def test_a_folder_without_a_plan_is_refused_in_a_line(tmp_path: Path) -> None:
-    with pytest.raises(ReportError, match=r"plan\.json: cannot be read"):
+def test_a_folder_without_a_plan_is_refused_in_a_line(tmp_path: Path, snapshot: SnapshotAssertion) -> None:
+    with pytest.raises(ReportError) as refused:
         Campaign(Wanted(tmp_path, 1), lambda _line: None)
+    assert refused.value.code == "no_plan"
     (tmp_path / "plan.json").write_text("[]")
-    with pytest.raises(PlanError, match="holds no plan"):
+    with pytest.raises(PlanError) as foreign:
         read_plan(tmp_path)
+    assert [said(each.value, folder=tmp_path) for each in (refused, foreign)] == snapshot
 
 
 def test_an_executor_does_the_runs_of_its_shares(tmp_path: Path) -> None:

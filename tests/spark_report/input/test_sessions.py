@@ -1,15 +1,21 @@
 """What is whole, what is incomplete and what is set aside, before Spark has started."""
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
+from cluster_model.protocol.events import SCHEMA_VERSION
 from playbooks.session_format import session_files
+from playbooks.session_format.session_files import LayoutError
+from playbooks.version import VERSION
 from spark_report.input.sessions import collect, look_at
 from spark_report.spark.errors import ReportError
 from tests.support.sessions import leader_crash, reseal, tear, write_session
+from tests.support.wording import said
 
 
 @pytest.fixture
@@ -44,105 +50,120 @@ class TestWhole:
 
 
 class TestIncomplete:
-    def test_a_torn_session_is_read_up_to_its_last_whole_line(self, session: Path) -> None:
+    def test_a_torn_session_is_read_up_to_its_last_whole_line(self, session: Path, snapshot: SnapshotAssertion) -> None:
         tear(session)
         found = look_at(session)
         assert found.source == "jsonl"
         assert found.last_seq == len(leader_crash()) - 2
-        assert found.problems[0] == "no manifest: the recording was cut short"
-        assert "bytes of a broken line, left out" in found.problems[1]
+        assert found.problems == snapshot
 
     def test_a_torn_line_that_happens_to_be_whole_json_still_counts_as_torn(self, session: Path) -> None:
         # A line counts once its newline is there: before that, more of it may have been on its way.
         tear(session, bytes_off=1)
         assert look_at(session).last_seq == len(leader_crash()) - 2
 
-    def test_a_damaged_table_is_replaced_by_the_live_log(self, session: Path) -> None:
+    def test_a_damaged_table_is_replaced_by_the_live_log(self, session: Path, snapshot: SnapshotAssertion) -> None:
         table = session / session_files.EVENTS_PARQUET
         table.write_bytes(table.read_bytes()[:-100])
         found = look_at(session)
         assert found.source == "jsonl"
-        assert "events.parquet: damaged" in found.problems[0]
-        assert found.problems[0].endswith("read from events.jsonl instead")
+        assert re.sub(r"\d{3,}", "N", said(found.problems[0], session=session)) == snapshot
 
-    def test_a_result_changed_afterwards_is_told(self, session: Path) -> None:
+    def test_a_result_changed_afterwards_is_told(self, session: Path, snapshot: SnapshotAssertion) -> None:
         edit(session / session_files.RESULT, verdict="pass")
-        assert look_at(session).problems == (f"{session / session_files.RESULT}: changed after it was sealed",)
+        assert [said(each, session=session) for each in look_at(session).problems] == snapshot
 
-    def test_a_session_sealed_afterwards_says_so(self, session: Path) -> None:
+    def test_a_session_sealed_afterwards_says_so(self, session: Path, snapshot: SnapshotAssertion) -> None:
         edit(session / session_files.MANIFEST, status="recovered")
-        assert look_at(session).problems == ("its status is recovered: it was sealed afterwards",)
+        assert look_at(session).problems == snapshot
 
-    def test_a_result_without_a_ledger_is_not_trusted(self, session: Path) -> None:
+    def test_a_result_without_a_ledger_is_not_trusted(self, session: Path, snapshot: SnapshotAssertion) -> None:
         edit(session / session_files.RESULT, ledger={"sent": "many"})
         reseal(session, session_files.RESULT)
         found = look_at(session)
         assert found.result == {}
-        assert found.problems == (f"{session / session_files.RESULT}: ledger: expected an object of whole numbers",)
+        assert [said(each, session=session) for each in found.problems] == snapshot
+
+
+def refused(session: Path) -> LayoutError:
+    """Why a session cannot be looked at, which is what a report of nothing else says."""
+    with pytest.raises(LayoutError) as refusal:
+        look_at(session)
+    with pytest.raises(ReportError) as report:
+        collect([session])
+    assert report.value.code == "no_session"
+    assert str(report.value) == str(refusal.value)
+    return refusal.value
 
 
 class TestSetAside:
     @pytest.mark.parametrize(
-        ("make", "reason"),
+        ("make", "code"),
         [
-            (lambda path: None, "not found"),
-            (lambda path: path.write_text("x"), "found a file, expected the directory of a recorded session"),
-            (lambda path: path.mkdir(), "nothing is recorded in it yet: it has no start.json"),
+            (lambda path: None, "no_such_session"),
+            (lambda path: path.write_text("x"), "not_a_directory"),
+            (lambda path: path.mkdir(), "nothing_recorded"),
         ],
+        ids=["absent", "file", "empty"],
     )
-    def test_a_foreign_path_is_named(self, tmp_path: Path, make: object, reason: str) -> None:
+    def test_a_foreign_path_is_named(
+        self, tmp_path: Path, make: object, code: str, snapshot: SnapshotAssertion
+    ) -> None:
         path = tmp_path / "foreign"
         make(path)  # type: ignore[operator]
-        with pytest.raises(ReportError, match=f"foreign: {reason}"):
-            collect([path])
+        refusal = refused(path)
+        assert refusal.code == code
+        assert said(refusal, path=path) == snapshot
 
     @pytest.mark.parametrize(
-        ("text", "reason"),
+        ("text", "code"),
         [
-            ("{", r"start\.json:1:2: not JSON"),
-            ("[]", r"start\.json: found a list, expected an object"),
-            ("{}", r"start\.json: schema_version is missing"),
-            ('{"schema_version": true}', r"start\.json: schema_version: found true or false, expected a whole number"),
-            ('{"schema_version": 1, "tool_version": "\\ud800"}', r"start\.json: holds a text that is not Unicode"),
+            ("{", "not_json"),
+            ("[]", "wrong_type"),
+            ("{}", "key_missing"),
+            ('{"schema_version": true}', "wrong_type"),
+            ('{"schema_version": 1, "tool_version": "\\ud800"}', "not_unicode"),
         ],
     )
-    def test_a_start_that_is_none_is_named_with_what_is_wrong(self, session: Path, text: str, reason: str) -> None:
+    def test_a_start_that_is_none_is_named_with_what_is_wrong(
+        self, session: Path, text: str, code: str, snapshot: SnapshotAssertion
+    ) -> None:
         (session / session_files.START).write_text(text, encoding="utf-8")
-        with pytest.raises(ReportError, match=reason):
-            collect([session])
+        refusal = refused(session)
+        assert refusal.code == code
+        assert said(refusal, session=session) == snapshot
 
-    def test_a_session_from_a_newer_floodmark(self, session: Path) -> None:
+    def test_a_session_from_a_newer_floodmark(self, session: Path, snapshot: SnapshotAssertion) -> None:
         edit(session / session_files.START, format=99)
-        with pytest.raises(ReportError, match=r"in format 99, this one reads up to 1"):
-            collect([session])
+        refusal = refused(session)
+        assert refusal.code == "later_format"
+        assert said(refusal, session=session, version=VERSION) == snapshot
 
-    def test_a_session_of_a_newer_schema_is_read_and_said(self, session: Path) -> None:
+    def test_a_session_of_a_newer_schema_is_read_and_said(self, session: Path, snapshot: SnapshotAssertion) -> None:
         edit(session / session_files.START, schema_version=99)
         (found,), aside = collect([session])
         assert not aside
-        assert any("with schema version 99, this one knows" in problem for problem in found.problems)
+        assert [said(each, version=VERSION, known=SCHEMA_VERSION) for each in found.problems] == snapshot
 
-    def test_events_of_unknown_kinds_are_counted_and_said(self, session: Path) -> None:
+    def test_events_of_unknown_kinds_are_counted_and_said(self, session: Path, snapshot: SnapshotAssertion) -> None:
         edit(session / session_files.MANIFEST, kinds={"appended": 5, "weather_changed": 2, "moon_rose": 1})
         found = look_at(session)
-        said = "3 events of kinds that this floodmark does not know are left out: 1 moon_rose, 2 weather_changed"
-        assert said in found.problems
+        assert found.problems == snapshot
         log = session / session_files.EVENTS
         seq = log.read_bytes().count(b"\n")
         tear(session, 0)
         with log.open("a") as file:
             file.write(f'{{"seq":{seq},"kind":"moon_rose","at_us":99000000}}\n')
-        assert (
-            "1 events of kinds that this floodmark does not know are left out: 1 moon_rose" in look_at(session).problems
-        )
+        assert look_at(session).problems == snapshot
 
-    def test_a_damaged_table_without_a_live_log(self, session: Path) -> None:
+    def test_a_damaged_table_without_a_live_log(self, session: Path, snapshot: SnapshotAssertion) -> None:
         (session / session_files.EVENTS).unlink()
         (session / session_files.EVENTS_PARQUET).write_bytes(b"PAR1 not really")
-        with pytest.raises(ReportError, match=r"events\.parquet: damaged"):
-            collect([session])
+        refusal = refused(session)
+        assert refusal.code == "content_changed"
+        assert re.sub(r"\d{3,}", "N", said(refusal, session=session)) == snapshot
 
-    def test_a_table_with_a_foreign_column_type(self, session: Path) -> None:
+    def test_a_table_with_a_foreign_column_type(self, session: Path, snapshot: SnapshotAssertion) -> None:
         import pyarrow as pa  # noqa: PLC0415
         import pyarrow.parquet as pq  # noqa: PLC0415
 
@@ -150,30 +171,36 @@ class TestSetAside:
         rows = look_at(session).last_seq + 1
         pq.write_table(pa.table({"seq": ["x"] * rows}), session / session_files.EVENTS_PARQUET)
         reseal(session, session_files.EVENTS_PARQUET)
-        with pytest.raises(ReportError, match=r"events\.parquet: column seq: found string, expected int64"):
-            collect([session])
+        refusal = refused(session)
+        assert refusal.code == "wrong_column_type"
+        assert said(refusal, session=session) == snapshot
 
-    def test_a_torn_session_without_one_whole_line(self, session: Path) -> None:
+    def test_a_torn_session_without_one_whole_line(self, session: Path, snapshot: SnapshotAssertion) -> None:
         tear(session)
         (session / session_files.EVENTS).write_text('{"seq": 0, "ki', encoding="utf-8")
-        with pytest.raises(ReportError, match=r"events\.jsonl: holds no whole event"):
-            collect([session])
+        refusal = refused(session)
+        assert refusal.code == "no_whole_event"
+        assert said(refusal, session=session) == snapshot
 
-    def test_the_rest_is_still_reported(self, tmp_path: Path, session: Path) -> None:
+    def test_the_rest_is_still_reported(self, tmp_path: Path, session: Path, snapshot: SnapshotAssertion) -> None:
         found, set_aside = collect([tmp_path / "missing", session])
         assert [one.path for one in found] == [session]
-        assert [aside.reason for aside in set_aside] == [f"{tmp_path / 'missing'}: not found"]
+        assert [aside.path for aside in set_aside] == [tmp_path / "missing"]
+        assert said(set_aside[0].reason, path=tmp_path / "missing") == snapshot
 
-    def test_a_copy_of_a_session_is_not_counted_twice(self, tmp_path: Path, session: Path) -> None:
+    def test_a_copy_of_a_session_is_not_counted_twice(
+        self, tmp_path: Path, session: Path, snapshot: SnapshotAssertion
+    ) -> None:
         copy = write_session(tmp_path / "copy", leader_crash())
         found, set_aside = collect([session, copy])
         assert [one.path for one in found] == [session]
-        assert set_aside[0].reason == f"{copy}: the same session as {session}"
+        assert set_aside[0].path == copy
+        assert said(set_aside[0].reason, copy=copy, session=session) == snapshot
 
     @pytest.mark.parametrize("harm", [tear, damage, tear_further])
     @pytest.mark.parametrize("backwards", [False, True])
     def test_of_two_copies_the_better_one_is_reported(
-        self, tmp_path: Path, session: Path, harm: Callable[[Path], None], backwards: bool
+        self, tmp_path: Path, session: Path, harm: Callable[[Path], None], backwards: bool, snapshot: SnapshotAssertion
     ) -> None:
         copy = write_session(tmp_path / "copy", leader_crash())
         if harm is tear_further:
@@ -181,4 +208,5 @@ class TestSetAside:
         harm(copy)
         found, set_aside = collect([copy, session] if backwards else [session, copy])
         assert [one.path for one in found] == [session]
-        assert [aside.reason for aside in set_aside] == [f"{copy}: the same session as {session}"]
+        assert [aside.path for aside in set_aside] == [copy]
+        assert said(set_aside[0].reason, copy=copy, session=session) == snapshot

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from spark_report.model.report import SessionStory, headline, overall, sentences, tone
 from tests.spark_report.stories import SPAN, story
@@ -17,41 +18,42 @@ def loss(count: int, *, committed: bool) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("losses", "said"),
+    "losses",
     [
-        ([], "No acknowledged record was lost."),
-        ([loss(1, committed=False)], "1 acknowledged record was lost."),
-        ([loss(1, committed=True)], "1 acknowledged record was lost; it was committed: somebody may have read it."),
-        ([loss(3, committed=True)], "3 acknowledged records were lost; all of them were committed:"),
-        ([loss(3, committed=True), loss(2, committed=False)], "5 acknowledged records were lost, 3 of them committed:"),
+        [],
+        [loss(1, committed=False)],
+        [loss(1, committed=True)],
+        [loss(3, committed=True)],
+        [loss(3, committed=True), loss(2, committed=False)],
     ],
+    ids=["none", "one", "a committed one", "three committed", "three of five committed"],
 )
-def test_the_headline_says_what_was_lost(tmp_path: Path, losses: list[dict[str, Any]], said: str) -> None:
-    assert said in headline(story(tmp_path, losses=losses).sessions[0])
+def test_the_headline_says_what_was_lost(
+    tmp_path: Path, losses: list[dict[str, Any]], snapshot: SnapshotAssertion
+) -> None:
+    assert headline(story(tmp_path, losses=losses).sessions[0]) == snapshot
 
 
-def test_a_failure_says_which_part_failed(tmp_path: Path) -> None:
+def test_a_failure_says_which_part_failed(tmp_path: Path, snapshot: SnapshotAssertion) -> None:
     checked = [{"at_us": 1, "seq": 1, "rule": "r", "ok": ok, "detail": ""} for ok in (True, False, True)]
-    assert headline(story(tmp_path, expectations=checked).sessions[0]).startswith("FAIL: 1 of 3 expectations failed.")
+    assert headline(story(tmp_path, expectations=checked).sessions[0]) == snapshot
 
 
-def test_events_that_disagree_with_the_result_alarm(tmp_path: Path) -> None:
+def test_events_that_disagree_with_the_result_alarm(tmp_path: Path, snapshot: SnapshotAssertion) -> None:
     term = {"source": "result.json", "name": "acked_lost", "partition": "", "found": 2, "told": 0}
     row = {"source": "ledger.parquet", "name": "sent", "partition": "orders-0", "found": 7, "told": 1_200}
     one = story(tmp_path, disagreements=[term, row]).sessions[0]
     assert tone(one) == "alarm"
-    said = sentences(one)
-    assert "Its result.json says 0 acked lost, its events say 2." in said
-    assert "Its ledger.parquet says 1,200 sent of orders-0, its events say 7." in said
+    assert [each for each in sentences(one) if each.startswith("Its ")] == snapshot
     many = story(tmp_path / "many", disagreements=[{**row, "partition": f"orders-{n}"} for n in range(7)]).sessions[0]
     assert sum("ledger.parquet" in each for each in sentences(many)) == 5
-    assert "2 more disagreements in the table of disagreements." in sentences(many)
+    assert [each for each in sentences(many) if each.startswith("2 more")] == snapshot
 
 
-def test_holes_in_the_events_make_a_session_incomplete(tmp_path: Path) -> None:
+def test_holes_in_the_events_make_a_session_incomplete(tmp_path: Path, snapshot: SnapshotAssertion) -> None:
     one = story(tmp_path, counts=[{"events": 1980, "last_seq": 1982, "gapless": False}]).sessions[0]
     assert one.status == "incomplete"
-    assert one.problems == ("its events have holes: 1,980 read of 1,983",)
+    assert one.problems == snapshot
 
 
 def damaged(tmp_path: Path, **changed: Any) -> SessionStory:
@@ -89,36 +91,31 @@ def test_an_expectation_was_decided_when_the_result_says_so(tmp_path: Path) -> N
         assert one.decided_us(one.tables["expectations"][0]) == 9
 
 
-def test_causes_come_first_and_once(tmp_path: Path) -> None:
+def test_causes_come_first_and_once(tmp_path: Path, snapshot: SnapshotAssertion) -> None:
     one = story(tmp_path, losses=[loss(1, committed=False), loss(2, committed=False)]).sessions[0]
-    assert sentences(one)[:2] == ["Why: it died.", "1 fault: orders-0 on orders-0 from 0.000 s to 0.000 s."]
+    assert sentences(one)[:2] == snapshot
 
 
-def test_the_worst_outage_is_told_with_its_beginning_and_end(tmp_path: Path) -> None:
+def test_the_worst_outage_is_told_with_its_beginning_and_end(tmp_path: Path, snapshot: SnapshotAssertion) -> None:
     spans = [
         {**SPAN, "scope": "partition", "partition": name, "client": "", "acks": None, "duration_us": length}
         for name, length in (("orders-0", 1_000), ("orders-1", 700), ("orders-1", 800))
     ]
     told = sentences(story(tmp_path, unavailability=spans).sessions[0])
-    assert "orders-1 had no serving leader for 1.5 ms in 2 intervals; it began as b and ended as e." in told
+    assert [each for each in told if each.startswith("orders-")] == snapshot
 
 
-def test_several_sessions_are_counted_by_verdict(tmp_path: Path) -> None:
-    assert overall(story(tmp_path, sessions=2)) == (
-        "alarm",
-        "2 sessions: 2 failed. 2 acknowledged records lost.",
-    )
+def test_several_sessions_are_counted_by_verdict(tmp_path: Path, snapshot: SnapshotAssertion) -> None:
+    mood, told = overall(story(tmp_path, sessions=2))
+    assert mood == "alarm"
+    assert told == snapshot
 
 
-def test_the_story_tells_who_took_over_as_controller(tmp_path: Path) -> None:
+def test_the_story_tells_who_took_over_as_controller(tmp_path: Path, snapshot: SnapshotAssertion) -> None:
     row = {"seq": 3, "broker": -1, "leader_epoch": 2}
     changes = [{**row, "at_us": at, "node": f"controller {1000 + at}"} for at in range(1, 6)]
-    said = sentences(story(tmp_path / "one", controllers=changes[:1]).sessions[0])
-    assert "The controller changed 1 time: controller 1001 at 0.000 s in epoch 2." in said
-    assert any(
-        sentence.startswith("The controller changed 5 times") and sentence.endswith(", and 2 more.")
-        for sentence in sentences(story(tmp_path / "many", controllers=changes).sessions[0])
-    )
-    assert not any(
-        "controller changed" in each for each in sentences(story(tmp_path / "none", controllers=[]).sessions[0])
-    )
+    rows = {"one": changes[:1], "many": changes, "none": []}
+    told = {name: sentences(story(tmp_path / name, controllers=each).sessions[0]) for name, each in rows.items()}
+    found = {name: [each for each in said if "controller changed" in each] for name, said in told.items()}
+    assert {name: len(each) for name, each in found.items()} == {"one": 1, "many": 1, "none": 0}
+    assert found == snapshot
