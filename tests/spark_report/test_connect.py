@@ -20,6 +20,7 @@ import pyspark
 import pytest
 from pyspark.sql.connect import proto
 from pyspark.sql.connect.proto import base_pb2_grpc as service
+from syrupy.assertion import SnapshotAssertion
 
 from benchmarks.standalone import connect_server
 from playbooks.campaign.store import rows_kept
@@ -29,6 +30,7 @@ from spark_report.spark.errors import ReportError
 from tests.spark_report.campaigns.test_campaigns import RUNS, plan_at, running
 from tests.spark_report.conftest import Known, tables_of
 from tests.support.sessions import leader_crash, write_session
+from tests.support.wording import said
 
 ROOT = Path(__file__).parents[2]
 MOUNT = "spark.hadoop.fs.viewfs.mounttable.lab.link./there"
@@ -59,20 +61,21 @@ def server(known: Known) -> Iterator[str]:
 
 
 @pytest.mark.spark
-def test_a_server_comes_to_the_tables_of_this_machine(known: Known, server: str, tmp_path: Path) -> None:
+def test_a_server_comes_to_the_tables_of_this_machine(
+    known: Known, server: str, tmp_path: Path, snapshot: SnapshotAssertion
+) -> None:
     """Over sessions that both see on a disk, and over those that only the server can reach."""
     there, out = "viewfs://lab/there", tmp_path / "out"
     paths = (f"{there}/session_id=one", known.sessions / "session_id=three", f"{there}/session_id=torn", "nosuch://h/x")
     done = typed("spark_report", *paths, "--out", out, "--format", "json", SPARK_REMOTE=f"{server}/;user_id=somebody")
     assert done.returncode == 0, done.stderr
-    assert f"is up (Spark Connect at {server})" in done.stderr
+    up = next(line for line in done.stderr.splitlines() if server in line)
+    assert said(up[up.index("(") :], server=server) == snapshot
     tables = tables_of(out, known.sessions, there)
     aside = [row for row in tables["quarantine"] if row["what"] == "directory"]
     tables["quarantine"] = [row for row in tables["quarantine"] if row not in aside]
     assert tables == known.tables
-    assert [row["reason"] for row in aside] == [
-        "nosuch://h/x: cannot be read: Spark has no file system of the scheme nosuch"
-    ]
+    assert [row["reason"] for row in aside] == snapshot
 
 
 @pytest.mark.spark
@@ -81,19 +84,21 @@ def test_a_server_comes_to_the_rows_of_this_machine(server: str, tmp_path: Path)
     plan = plan_at(folder)
     ran = typed("spark_report.campaigns", folder, "--runs", str(RUNS), "--quiet", "--master", server)
     assert ran.returncode == 0, ran.stderr
-    assert "tasks on 2 cores" in ran.stderr
+    assert " on 2 cores" in ran.stderr
     assert rows_kept(folder) == {run: plan.row(run) for run in range(1, RUNS + 1)}
     assert json.loads((folder / "fleet" / "fleet.json").read_text())["fleets"][0]["runs"] == RUNS
 
 
 @pytest.mark.spark
-def test_a_server_that_dies_is_one_line_and_leaves_the_earlier_report(server: str, tmp_path: Path) -> None:
+def test_a_server_that_dies_is_one_line_and_leaves_the_earlier_report(
+    server: str, tmp_path: Path, snapshot: SnapshotAssertion
+) -> None:
     """It is the last test that has this server."""
     recorded, out = write_session(tmp_path, leader_crash()), tmp_path / "out"
     out.mkdir()
     earlier = '{\n "schema_version": 1,\n "headline": "earlier"}'
     (out / "report.json").write_text(earlier)
-    said = []
+    printed = []
     process = subprocess.Popen(
         [sys.executable, "-m", "spark_report", recorded, "--out", out, "--format", "json", "--master", server],
         cwd=ROOT,
@@ -102,15 +107,14 @@ def test_a_server_that_dies_is_one_line_and_leaves_the_earlier_report(server: st
     )
     assert process.stderr is not None
     for line in process.stderr:
-        said.append(line)
+        printed.append(line)
         if "elections, ISR" in line:
             break
     (java,) = running("SparkConnectServer")
     os.kill(java, signal.SIGKILL)
-    said += process.stderr.readlines()
+    printed += process.stderr.readlines()
     assert process.wait() == 70
-    told = "internal error: Spark failed: the server of Spark Connect does not answer any more\n"
-    assert [line for line in said if not line.startswith("[")] == [told]
+    assert [line for line in printed if not line.startswith("[")] == snapshot
     assert (out / "report.json").read_text() == earlier
 
 
@@ -158,11 +162,15 @@ def recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 class TestRefused:
     """One line and exit code 2, before anything is asked of Spark."""
 
-    def test_where_nobody_listens(self, recorded: Path, capsys: pytest.CaptureFixture[str]) -> None:
-        said = refused(capsys, recorded, "--master", "sc://127.0.0.1:1/;token=secret")
-        assert said == "error: --master: sc://127.0.0.1:1 cannot be reached: Connection refused"
+    def test_where_nobody_listens(
+        self, recorded: Path, capsys: pytest.CaptureFixture[str], snapshot: SnapshotAssertion
+    ) -> None:
+        line = refused(capsys, recorded, "--master", "sc://127.0.0.1:1/;token=secret")
+        assert line == snapshot
 
-    def test_where_something_else_listens(self, recorded: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def test_where_something_else_listens(
+        self, recorded: Path, capsys: pytest.CaptureFixture[str], snapshot: SnapshotAssertion
+    ) -> None:
         with socket.create_server(("127.0.0.1", 0)) as server:
 
             def hang_up() -> None:
@@ -172,47 +180,54 @@ class TestRefused:
 
             threading.Thread(target=hang_up, daemon=True).start()
             url = f"sc://127.0.0.1:{server.getsockname()[1]}"
-            said = refused(capsys, recorded, "--master", f"{url}/;user_id=me")
+            line = refused(capsys, recorded, "--master", f"{url}/;user_id=me")
             server.shutdown(socket.SHUT_RDWR)
-        assert said.startswith(f"error: --master: {url} does not answer as a Spark Connect server: ")
+        about, _colon, why = said(line, url=url).rpartition(" server: ")
+        assert about == snapshot
+        assert why
 
     def test_another_version(
-        self, recorded: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+        self,
+        recorded: Path,
+        capsys: pytest.CaptureFixture[str],
+        monkeypatch: pytest.MonkeyPatch,
+        snapshot: SnapshotAssertion,
     ) -> None:
         servicer = _Server("3.5.9")
         with serving(servicer) as url:
             monkeypatch.setenv("SPARK_REMOTE", url)
-            said = refused(capsys, recorded)
-        versions = f"runs Spark 3.5.9, and here is PySpark {pyspark.__version__}: the first two numbers must agree"
-        assert said == f"error: SPARK_REMOTE: {url} {versions}"
+            line = refused(capsys, recorded)
+        assert said(line, url=url, ours=pyspark.__version__) == snapshot
         assert len(servicer.released) == 1
 
     def test_without_the_libraries(
-        self, recorded: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+        self,
+        recorded: Path,
+        capsys: pytest.CaptureFixture[str],
+        monkeypatch: pytest.MonkeyPatch,
+        snapshot: SnapshotAssertion,
     ) -> None:
         monkeypatch.setattr(master, "_has", lambda module: module == "grpc")
         with socket.create_server(("127.0.0.1", 0)) as server:
             url = f"sc://127.0.0.1:{server.getsockname()[1]}"
-            said = refused(capsys, recorded, "--master", url)
-        missing = "grpcio-status, googleapis-common-protos, zstandard"
-        assert said == (
-            f"error: --master: {url}: Spark Connect needs {missing}, which are not installed: "
-            "python -m pip install 'floodmark[connect]'"
-        )
+            line = refused(capsys, recorded, "--master", url)
+        assert said(line, url=url) == snapshot
 
-    def test_a_heap(self, recorded: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def test_a_heap(self, recorded: Path, capsys: pytest.CaptureFixture[str], snapshot: SnapshotAssertion) -> None:
         with serving(_Server(pyspark.__version__)) as url:
-            said = refused(capsys, recorded, "--master", url, "--memory", "2g")
-        assert said == f"error: --memory: found with {url}, which has a heap already"
+            line = refused(capsys, recorded, "--master", url, "--memory", "2g")
+        assert said(line, url=url) == snapshot
 
     @pytest.mark.parametrize(
         "url",
         ["sc:", "sc://", "sc://h:0", "sc://h:70000", "sc://h/x", "sc://h;token=secret", "sc://h:1x/;token=secret"],
     )
-    def test_what_is_no_address(self, url: str) -> None:
-        with pytest.raises(ReportError, match=r"--master: found 'sc:.*', expected .* sc://HOST:PORT") as told:
+    def test_what_is_no_address(self, url: str, snapshot: SnapshotAssertion) -> None:
+        with pytest.raises(ReportError) as told:
             master.check_master(url)
+        assert told.value.code == "malformed_master"
         assert "secret" not in str(told.value)
+        assert str(told.value) == snapshot
 
 
 def test_an_address_without_a_port_has_that_of_spark() -> None:

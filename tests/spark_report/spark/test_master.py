@@ -4,14 +4,13 @@ import socket
 from pathlib import Path
 
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from spark_report import __main__ as command
 from spark_report.spark import master as masters
 from spark_report.spark import session
 from spark_report.spark.errors import JobError, ReportError, first_line
 from tests.support.sessions import leader_crash, write_session
-
-FORMS = "expected local, local[N], local[*], spark://HOST:PORT, sc://HOST:PORT, yarn or k8s://URL"
 
 
 @pytest.mark.parametrize("master", ["local", "local[2]", "local[*]", "local[*, 3]", "yarn", "k8s://https://h:6443"])
@@ -23,10 +22,12 @@ def test_masters_that_spark_knows_are_left_to_it(master: str) -> None:
     "master",
     ["", "locale", "local[0]", "local[x]", "spark://", "spark://h", "spark://h:0", "spark://h:70000", "h:7077"],
 )
-def test_a_malformed_master_is_named_with_the_forms_there_are(master: str) -> None:
+def test_a_malformed_master_is_named_with_the_forms_there_are(master: str, snapshot: SnapshotAssertion) -> None:
     with pytest.raises(ReportError) as refused:
         masters.check_master(master)
-    assert str(refused.value) == f"--master: found {master!r}, {FORMS}"
+    assert refused.value.code == "malformed_master"
+    assert repr(master) in str(refused.value)
+    assert str(refused.value) == snapshot
 
 
 def test_one_of_several_masters_is_enough() -> None:
@@ -35,21 +36,23 @@ def test_one_of_several_masters_is_enough() -> None:
 
 
 def test_a_master_that_nobody_answers_for_is_one_line_and_exit_code_2(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], snapshot: SnapshotAssertion
 ) -> None:
     recorded = write_session(tmp_path, leader_crash())
     arguments = [str(recorded), "--out", str(tmp_path / "out"), "--master", "spark://127.0.0.1:1"]
     assert command.main(arguments) == 2
     last = capsys.readouterr().err.splitlines()[-1]
-    assert last == "error: --master: spark://127.0.0.1:1 cannot be reached: Connection refused"
+    assert last == snapshot
     assert not (tmp_path / "out").exists()
 
 
-def test_a_master_on_which_spark_does_not_start_is_named() -> None:
-    refused = session._not_started("no", "spark://h:7077", Path("l"))
-    assert isinstance(refused, ReportError)
-    assert str(refused) == "--master: Spark did not start on spark://h:7077: no; its log is l"
-    assert isinstance(session._not_started("no", "local[*]", Path("l")), JobError)
+def test_a_master_on_which_spark_does_not_start_is_named(snapshot: SnapshotAssertion) -> None:
+    there = session._not_started("no", "spark://h:7077", Path("l"))
+    here = session._not_started("no", "local[*]", Path("l"))
+    assert isinstance(there, ReportError)
+    assert isinstance(here, JobError)
+    assert (there.code, here.code) == ("spark_not_started", "spark_not_started")
+    assert [str(there), str(here)] == snapshot
 
 
 def test_of_a_java_exception_one_line_is_told() -> None:

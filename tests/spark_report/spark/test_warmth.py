@@ -7,11 +7,14 @@ import sys
 from dataclasses import asdict
 from pathlib import Path
 
+import pyspark
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from spark_report import aot_cache
 from spark_report.spark import jvm, session
 from tests.spark_report.spark.test_java import fake_java
+from tests.support.wording import said
 
 
 @pytest.fixture
@@ -137,15 +140,19 @@ class TestPlace:
 
 class TestCommand:
     def test_status_tells_what_there_is_and_clear_removes_it(
-        self, tmp_path: Path, environment: dict[str, str], capsys: pytest.CaptureFixture[str]
+        self,
+        tmp_path: Path,
+        environment: dict[str, str],
+        capsys: pytest.CaptureFixture[str],
+        snapshot: SnapshotAssertion,
     ) -> None:
         assert aot_cache.main(["status"]) == 1
-        assert capsys.readouterr().err.startswith("cold: `floodmark spark warm`")
+        assert capsys.readouterr().err == snapshot
         file = make(fake_java(tmp_path / "a", "25"), environment)
         (file.parent / ".part-1.aot").write_bytes(b"left behind")
         assert aot_cache.main(["status"]) == 0
         told = capsys.readouterr().out
-        assert told.startswith(f"{file}  0 MB  fits: Java 25 from PATH, PySpark ")
+        assert said(told.splitlines()[0], file=file, pyspark=pyspark.__version__, prefix=sys.prefix) == snapshot
         assert aot_cache.main(["clear"]) == 0
         assert list(file.parent.iterdir()) == []
 
@@ -155,12 +162,13 @@ class TestCommand:
         environment: dict[str, str],
         monkeypatch: pytest.MonkeyPatch,
         capsys: pytest.CaptureFixture[str],
+        snapshot: SnapshotAssertion,
     ) -> None:
         home, other = fake_java(tmp_path / "a", "17"), fake_java(tmp_path / "b", "25")
         monkeypatch.setenv("JAVA_HOME", str(home))
         monkeypatch.setenv("PATH", f"{other / 'bin'}{os.pathsep}{os.environ['PATH']}")
         assert aot_cache.main(["warm"]) == 2
-        assert "error: JAVA_HOME is no Java 25 or newer" in capsys.readouterr().err
+        assert said(capsys.readouterr().err, home=home, other=other) == snapshot
         assert asdict(jvm.describe_cache(home, 17, "x", has_vector=True))["java_stamp"]
         assert jvm.spark_cache_folder(environment) is not None
 
