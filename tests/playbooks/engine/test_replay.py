@@ -324,8 +324,8 @@ def test_a_playbook_that_is_none_is_told_with_its_place(session: Path) -> None:
     (session / session_files.PLAYBOOK).write_text("floodmark: 2\n")
     with pytest.raises(PlaybookError) as caught:
         again(session)
-    (problem,) = caught.value.problems
-    assert (Path(problem.path).name, problem.line, problem.column) == (session_files.PLAYBOOK, 1, 12)
+    places = [(Path(each.path).name, each.line, each.column) for each in caught.value.problems]
+    assert (session_files.PLAYBOOK, 1, 12) in places
 
 
 @pytest.mark.parametrize(

@@ -92,9 +92,7 @@ class TestComparison:
         assert "A (baseline)" in text
         assert '<td class="n regression">+7</td>' in text
 
-    def test_a_matrix_marks_best_and_worst_and_many_sessions_have_a_list(
-        self, tmp_path: Path, snapshot: SnapshotAssertion
-    ) -> None:
+    def test_a_matrix_marks_best_and_worst_and_many_sessions_have_a_list(self, tmp_path: Path) -> None:
         lost = [{"acked_lost": count} for count in range(sections.MOST_SIDE_BY_SIDE + 1)]
         told = with_counts(story(tmp_path, sessions=len(lost)), *lost)
         assert not sections.comparison_matrix(told, compare(told))
