@@ -7,14 +7,4 @@ coded_error: what errors have in common that say why something cannot be done.
 This package imports nothing else of the model.
 """
 
-from cluster_model.util.coded_error import CodedError
-from cluster_model.util.deterministic_math import partition_for_key
-from cluster_model.util.ranges import Range, subtract, union
-
-__all__ = [
-    "CodedError",
-    "Range",
-    "partition_for_key",
-    "subtract",
-    "union",
-]
+__all__ = ["coded_error", "deterministic_math", "ranges"]

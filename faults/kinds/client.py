@@ -18,7 +18,7 @@ from cluster_model.clients.producer import ProducerConfig, TransactionalProducer
 from cluster_model.cluster import Cluster
 from cluster_model.kernel import ProcessState
 from cluster_model.spec import GroupSpec
-from cluster_model.util import partition_for_key
+from cluster_model.util.deterministic_math import partition_for_key
 from faults.declarations.fault import (
     MS,
     PERCENT,

@@ -18,7 +18,7 @@ from cluster_model.protocol.admin_messages import (
     ReassignablePartition,
 )
 from cluster_model.protocol.messages import MetadataResponse, PartitionState
-from cluster_model.util import CodedError
+from cluster_model.util.coded_error import CodedError
 from faults.declarations.fault import FaultError
 from faults.declarations.operation import POLL_US
 from faults.operations.base import Hands, Job, Procedure, altered, joined, verdict

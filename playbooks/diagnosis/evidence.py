@@ -32,7 +32,7 @@ from cluster_model.protocol.events import (
     Truncated,
     describe,
 )
-from cluster_model.util import subtract, union
+from cluster_model.util.ranges import subtract, union
 from playbooks.results.result import Result
 
 

@@ -31,6 +31,7 @@ from cluster_model.external_clients import Manners
 from cluster_model.observation import ClusterView
 from cluster_model.protocol.configs import TopicConfig
 from cluster_model.protocol.events import DATA_KINDS, SCHEMA_VERSION, Event
+from cluster_model.util.coded_error import CodedError
 from faults.declarations import Action
 from playbooks.errors import counted
 from playbooks.model.playbook import Playbook
@@ -38,7 +39,7 @@ from playbooks.recording.event_codec import encode
 from playbooks.results.result import Checked, Findings, Result, conclude
 from playbooks.session_format import session_files
 from playbooks.session_format.filesystem import Disk, Fsync, put, write_whole
-from playbooks.session_format.session_files import CRASH_LOG, CodedError
+from playbooks.session_format.session_files import CRASH_LOG
 from playbooks.version import VERSION
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 
 from cluster_model.checker.ledger import DELETED, HELD, LOST, RangeSet, RecordRange, Survey
 from cluster_model.protocol.events import COLUMNS, FIELDS, SCHEMA_VERSION
-from cluster_model.util import Range, subtract
+from cluster_model.util.ranges import Range, subtract
 from playbooks.recording.event_codec import decode
 from playbooks.results.result import Result
 from playbooks.session_format import session_files

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
+from cluster_model.util.coded_error import CodedError
 from playbooks.engine.replay import Comparison, begin, playbook_of
 from playbooks.engine.session import SETTLE, SLICE_US, TAKE_OVER, Session
 from playbooks.engine.session_runner import reach, repeat
@@ -17,7 +18,7 @@ from playbooks.model.playbook import Playbook, Step, Trigger
 from playbooks.parser.loader import loads
 from playbooks.recording.event_codec import decode
 from playbooks.recording.reader import Recorded, RecordedAction
-from playbooks.session_format.session_files import CodedError, SessionError
+from playbooks.session_format.session_files import SessionError
 from playbooks.units import duration_text
 
 WARM_US: Final = 10_000_000

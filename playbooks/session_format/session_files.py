@@ -10,12 +10,13 @@ The recorder writes these and the report reads them, so this page imports nothin
 import json
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
-from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO, Final, Literal, Protocol, Self, TypeVar
+
+from cluster_model.util.coded_error import CodedError
 
 PLAYBOOK: Final = "playbook.yaml"
 FRAGMENTS: Final = "fragments.json"
@@ -102,17 +103,6 @@ _Somewhere = TypeVar("_Somewhere", bound=Place)
 def has_scheme(text: str) -> bool:
     """Whether a path names a file system besides, as ``hdfs://namenode/sessions`` does."""
     return _SCHEME.match(text) is not None
-
-
-class CodedError(Exception):
-    """An error with a ``code``: a short name of the reason, such as ``file_missing``; the message is for a person."""
-
-    def __init__(self, message: str, *, code: str) -> None:
-        super().__init__(message)
-        self.code = code
-
-    def __reduce__(self) -> tuple[Callable[..., Self], tuple[Any, ...], dict[str, Any]]:
-        return partial(type(self), code=self.code), self.args, self.__dict__
 
 
 class LayoutError(CodedError, ValueError):

@@ -12,11 +12,11 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Final, NamedTuple
 
 from cluster_model.snapshots import Packed, pack, unpack
+from cluster_model.util.coded_error import CodedError
 from faults.declarations import Action
 from playbooks.engine.session import Session
 from playbooks.engine.session_runner import reach, repeat
 from playbooks.recording.reader import RecordedAction
-from playbooks.session_format.session_files import CodedError
 
 NEAREST: Final = 5_000
 """Kernel events between two keyframes at first."""

@@ -18,13 +18,13 @@ from typing import Final, NamedTuple
 from cluster_model.cluster import Cluster
 from cluster_model.protocol.events import Event
 from cluster_model.snapshots import Packed, pack, unpack
+from cluster_model.util.coded_error import CodedError
 from faults.declarations import Action, FaultError
 from faults.injector import FaultBoard
 from playbooks.engine.session import SETTLE, SLICE_US, TAKE_OVER, Session
 from playbooks.engine.session_runner import reach, repeat
 from playbooks.results.client_stats import ClientBooks
 from playbooks.results.result import Result
-from playbooks.session_format.session_files import CodedError
 
 BUDGET: Final = 64 * 1024 * 1024
 """Bytes that all keyframes together may take."""

@@ -3,7 +3,7 @@
 import re
 from typing import Final
 
-from playbooks.session_format.session_files import CodedError
+from cluster_model.util.coded_error import CodedError
 
 
 class ReportError(CodedError):

@@ -106,8 +106,8 @@ def told_torn(err, directory):
 
 
 @pytest.mark.parametrize("where", ["on the screen", "while it is sealed"])
-def test_a_full_disk_is_told_with_what_is_left_of_the_session(where, monkeypatch, terminal, capsys, tmp_path):
-    full = RecordingError("no space left on device", code="cannot_go_on")
+def test_a_full_disk_is_told_with_what_is_left_of_the_session(where, monkeypatch, terminal, capsys, tmp_path, snapshot):
+    full = RecordingError("disk full", code="cannot_go_on")
     if where == "on the screen":
         with_app(monkeypatch, failure=full)
     else:

@@ -20,7 +20,7 @@ def begun(tmp_path: Path) -> Recorder:
 
 def test_a_recording_that_cannot_go_on_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(self: Recorder) -> None:
-        raise RecordingError("the disk is full", code="cannot_go_on")
+        raise RecordingError("disk full", code="cannot_go_on")
 
     recorder = begun(tmp_path)
     monkeypatch.setattr(Recorder, "flush", full)
