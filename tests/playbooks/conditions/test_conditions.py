@@ -209,7 +209,7 @@ def test_division_by_zero_is_a_sentence_with_a_place(snapshot: SnapshotAssertion
 
 
 def test_a_name_the_cluster_does_not_know_is_a_sentence() -> None:
-    unknown = ModelError("no partition orders-9")
+    unknown = ModelError("no partition orders-9", code="no_partition")
     with pytest.raises(EvaluationError) as caught:
         parse("leader(orders-9) == 1").holds(Answers(leader=unknown))
     assert caught.value.message == str(unknown)

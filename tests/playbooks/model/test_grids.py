@@ -103,7 +103,10 @@ def test_a_cell_that_breaks_is_a_row_with_its_error(
     assert row.error == snapshot(name="row")
     assert [found.key for found in row.found] == ["error:PlaybookError"]
     assert bad.row(2).code in (0, 1)
-    for error, code in ((ModelError("no such broker"), 2), (ZeroDivisionError("a wheel came off"), 70)):
+    for error, code in (
+        (ModelError("no such broker", code="no_broker"), 2),
+        (ZeroDivisionError("a wheel came off"), 70),
+    ):
 
         def raised(*_: object, error: Exception = error, **__: object) -> None:
             raise error
