@@ -40,6 +40,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if config.getoption("--measure"):
         config.pluginmanager.register(Meter())
     if config.getoption("--quick"):
+        config.option.warn_unused_snapshots = True  # those of the tests that are left out
         config.pluginmanager.register(Loop())
 
 
