@@ -1,9 +1,11 @@
 """A small busy cluster for faults to strike: five brokers in three racks, a producer, and a group of two."""
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Final
 
 from cluster_model.cluster import Cluster
 from cluster_model.protocol.versions import parse_version
+from cluster_model.snapshots import Keyframe
 from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, GroupSpec, ProducerSpec, TopicSpec
 from faults.declarations.fault import Action
 from faults.injector import FaultBoard
@@ -43,6 +45,43 @@ def busy_cluster(seed: int = 7, *, kafka: str = "3.9", mode: str | None = None) 
         config=CONFIG,
     )
     return Cluster.build(spec, seed)
+
+
+_KEPT: Final[dict[str, tuple[Cluster, Keyframe]]] = {}
+"""What :func:`begun` gave last."""
+
+
+def begun(until_us: int, build: Callable[..., Cluster], **how: Any) -> tuple[Cluster, FaultBoard]:
+    """A cluster at that time, drained, with an empty board.
+
+    Asked for the same again, it is the same cluster, gone back to that time: two of a kind cannot be used at once.
+    """
+    key = f"{until_us} {build.__qualname__} {how}"
+    if key in _KEPT:
+        cluster, keyframe = _KEPT.pop(key)
+        cluster.load(keyframe)
+    else:
+        cluster = build(**how)
+        cluster.run(until_us)
+        cluster.drain()
+        keyframe = cluster.save()
+    _KEPT[key] = cluster, keyframe
+    for oldest in [*_KEPT][:-4]:
+        del _KEPT[oldest]
+    return cluster, board_of(cluster)
+
+
+def until(cluster: Cluster, wanted: Callable[[], bool], most_us: int, step_us: int = SECOND) -> None:
+    """Run step by step until it is so, at most so long: whoever calls asserts that it is."""
+    end = cluster.now_us + most_us
+    while cluster.now_us < end and not wanted():
+        cluster.run(min(end, cluster.now_us + step_us))
+
+
+def until_well(cluster: Cluster, wrong: Callable[[Cluster], list[str]], most_us: int = 60 * SECOND) -> None:
+    """Run until nothing is wrong, at most so long, and then as long as it takes for that to be lost again."""
+    until(cluster, lambda: not wrong(cluster), most_us)
+    cluster.run(cluster.now_us + 10 * SECOND)
 
 
 def board_of(cluster: Cluster) -> FaultBoard:

@@ -11,7 +11,7 @@ from cluster_model.spec.cluster_spec import TransactionPlan
 from faults.declarations.fault import Action, FaultError
 from faults.injector import FaultBoard
 from tests.faults.client_rigs import CHECKOUT, client_cluster, whole
-from tests.faults.rigs import SECOND, board_of, inject
+from tests.faults.rigs import SECOND, begun, board_of, inject, until_well
 from tests.support.breadth import some
 
 TARGET = "client(checkout)"
@@ -19,10 +19,7 @@ PLAIN = {"acks": "all", "enable.idempotence": False, "retries": 100, "max.in.fli
 
 
 def started(**how: Any) -> tuple[Cluster, FaultBoard]:
-    cluster = client_cluster(**how)
-    cluster.run(10 * SECOND)
-    cluster.drain()
-    return cluster, board_of(cluster)
+    return begun(10 * SECOND, client_cluster, **how)
 
 
 @pytest.mark.parametrize("count", [1, 4])
@@ -240,11 +237,11 @@ def test_records_of_a_second_process_have_keys_in_a_compacted_topic() -> None:
 @pytest.mark.parametrize(("kafka", "mode"), [("3.9", "kraft"), ("2.8", "zookeeper")])
 def test_all_is_well_after_lost_answers(kafka: str, mode: str) -> None:
     cluster, board = started(kafka=kafka, mode=mode)
-    inject(board, "lost_ack", TARGET, 10 * SECOND, count=1_000)
-    cluster.run(30 * SECOND)
+    inject(board, "lost_ack", TARGET, 6 * SECOND, count=1_000)
+    cluster.run(20 * SECOND)
     assert board.active() == ()
     cluster.stop_producers()
-    cluster.run(50 * SECOND)
+    until_well(cluster, whole, 30 * SECOND)
     assert whole(cluster) == []
 
 

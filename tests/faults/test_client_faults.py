@@ -12,7 +12,7 @@ from faults.catalogue import CATALOGUE
 from faults.declarations.fault import FaultError
 from faults.declarations.targets import resolve
 from faults.injector import FaultBoard
-from tests.faults.rigs import MS, SECOND, board_of, inject
+from tests.faults.rigs import MS, SECOND, begun, board_of, inject
 from tests.support.breadth import met
 
 CHECKOUT, BILLING_0, BILLING_1 = 2_000, 3_000, 3_001
@@ -37,10 +37,7 @@ def a_cluster(**group: object) -> Cluster:
 @pytest.fixture
 def cluster() -> Cluster:
     """Its groups are stable."""
-    cluster = a_cluster()
-    cluster.run(10 * SECOND)
-    cluster.drain()
-    return cluster
+    return begun(10 * SECOND, a_cluster)[0]
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from cluster_model.protocol.events import ConsumerFailed, FaultHealed, NodeDown
 from faults.declarations.fault import Action, FaultError
 from faults.injector import FaultBoard
 from tests.faults.client_rigs import BILLING_0, BILLING_1, BILLING_2, MODERN, client_cluster, whole
-from tests.faults.rigs import SECOND, board_of, inject
+from tests.faults.rigs import SECOND, begun, inject, until_well
 from tests.support.breadth import many, met
 
 ALL = "members(billing)"
@@ -24,17 +24,14 @@ STATIC = {"instances": ("desk", "till", "shop")}
 
 
 def started(**how: Any) -> tuple[Cluster, FaultBoard]:
-    cluster = client_cluster(**how)
-    cluster.run(12 * SECOND)
-    cluster.drain()
-    return cluster, board_of(cluster)
+    return begun(12 * SECOND, client_cluster, **how)
 
 
 def settle(cluster: Cluster, board: FaultBoard) -> None:
     board.heal("all")
-    cluster.run(cluster.now_us + many(20, 60) * SECOND)
+    cluster.run(cluster.now_us + many(5, 60) * SECOND)
     cluster.stop_producers()
-    cluster.run(cluster.now_us + 60 * SECOND)
+    until_well(cluster, whole)
 
 
 @pytest.mark.parametrize(("how", "protocol"), met(["leave", "restart"], PROTOCOLS))
@@ -50,6 +47,8 @@ def test_a_storm_rebalances_again_and_again_until_it_is_over(protocol: str, how:
     # Who leaves and comes back at once is one rebalance; of who is killed the group knows when its session is over.
     assert rebalances >= (7 if how == "leave" else 3)
     board.heal("all")
+    cluster.run(60 * SECOND)
+    cluster.stop_producers()
     cluster.run(105 * SECOND)
     calm = cluster.query.generation("billing")
     cluster.run(135 * SECOND)
@@ -63,6 +62,7 @@ def test_gaps_may_be_drawn() -> None:
     def times(seed: int) -> list[int]:
         cluster, board = started(seed=seed)
         inject(board, "rejoin_storm", ALL, gaps="random")
+        cluster.stop_producers()
         cluster.run(112 * SECOND)
         return [event.at_us for event in cluster.drain() if isinstance(event, NodeDown)]
 

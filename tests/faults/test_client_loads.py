@@ -15,7 +15,7 @@ from cluster_model.util.deterministic_math import partition_for_key
 from faults.declarations.fault import PERCENT, Action, FaultError
 from faults.injector import FaultBoard
 from tests.faults.client_rigs import CHECKOUT, client_cluster, whole
-from tests.faults.rigs import MS, SECOND, board_of, inject
+from tests.faults.rigs import MS, SECOND, begun, board_of, inject, until_well
 from tests.support.breadth import met
 
 TARGET = "client(checkout)"
@@ -29,9 +29,7 @@ def made(cluster: Cluster, until_us: int) -> int:
 
 
 def started(**how: Any) -> tuple[Cluster, FaultBoard]:
-    cluster = client_cluster(**how)
-    cluster.run(10 * SECOND)
-    return cluster, board_of(cluster)
+    return begun(10 * SECOND, client_cluster, **how)
 
 
 @pytest.mark.parametrize(
@@ -291,10 +289,10 @@ def test_a_hot_key_outlives_the_process() -> None:
 )
 def test_all_is_well_after_it(kafka: str, mode: str, fault: str) -> None:
     cluster, board = started(kafka=kafka, mode=mode)
-    inject(board, fault, TARGET, 10 * SECOND)
-    cluster.run(30 * SECOND)
+    inject(board, fault, TARGET, 4 * SECOND)
+    cluster.run(18 * SECOND)
     assert board.active() == ()
     cluster.stop_producers()
-    cluster.run(50 * SECOND)
+    until_well(cluster, whole, 20 * SECOND)
     assert whole(cluster) == []
     assert cluster.is_up(CHECKOUT)

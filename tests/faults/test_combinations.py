@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 
 from faults.catalogue import CATALOGUE
 from faults.declarations.fault import Action, FaultError
-from faults.injector import FaultBoard
-from tests.faults.rigs import unsettled
+from tests.faults.rigs import begun, unsettled
 from tests.faults.whole import (
     OWN,
     PLANES,
@@ -18,8 +17,8 @@ from tests.faults.whole import (
     action_of,
     elsewhere,
     fits_plane,
-    healed,
     ledger_faults,
+    settle,
     whole_cluster,
 )
 from tests.support.breadth import many
@@ -55,9 +54,7 @@ def _names(plane: str, *, damaging: bool) -> tuple[str, ...]:
 
 
 def _survives(plane: str, blows: list[Strike], *, promises: bool) -> None:
-    cluster = whole_cluster(plane)
-    board = FaultBoard(cluster)
-    cluster.run(8 * SECOND)
+    cluster, board = begun(10 * SECOND, whole_cluster, plane=plane)
     landed = 0
     for action, then_us in blows:
         try:
@@ -67,7 +64,9 @@ def _survives(plane: str, blows: list[Strike], *, promises: bool) -> None:
             assert board.active() is not None
         cluster.run(cluster.now_us + then_us)
     assume(landed)
-    healed(cluster, board, 5 * SECOND)
+    cluster.run(cluster.now_us + 5 * SECOND)
+    board.heal("all")
+    settle(cluster, board)
     assert board.active() == ()
     if promises:
         assert unsettled(cluster) == []

@@ -22,7 +22,7 @@ from cluster_model.protocol.events import (
 from cluster_model.spec.cluster_spec import FIRST_CONTROLLER, FIRST_ZOOKEEPER
 from faults.declarations.fault import Action, FaultError
 from faults.injector import FaultBoard
-from tests.faults.rigs import MS, SECOND, board_of, busy_cluster, inject, unsettled
+from tests.faults.rigs import MS, SECOND, begun, board_of, busy_cluster, inject, unsettled, until_well
 from tests.support.breadth import met
 
 MODES = [("3.3", "kraft"), ("3.9", "kraft"), ("4.0", "kraft"), ("0.11", "zookeeper"), ("2.4", "zookeeper"),
@@ -33,10 +33,7 @@ EXPIRY = Action("inject", "session_expiry", "leader(orders-0)")
 
 def started(kafka: str, mode: str, seed: int = 7) -> tuple[Cluster, FaultBoard]:
     """Two seconds into its life."""
-    cluster = busy_cluster(seed, kafka=kafka, mode=mode)
-    cluster.run(2 * SECOND)
-    cluster.drain()
-    return cluster, board_of(cluster)
+    return begun(2 * SECOND, busy_cluster, seed=seed, kafka=kafka, mode=mode)
 
 
 def run_for(cluster: Cluster, us: int) -> list[TraceEvent]:
@@ -54,9 +51,9 @@ def of(events: list[TraceEvent], kind: type[TraceEvent], **fields: Any) -> list[
 
 def settled(cluster: Cluster, board: FaultBoard) -> list[str]:
     board.heal("all")
-    cluster.run(cluster.now_us + 10 * SECOND)
+    cluster.run(cluster.now_us + 5 * SECOND)
     cluster.stop_producers()
-    cluster.run(cluster.now_us + 60 * SECOND)
+    until_well(cluster, unsettled)
     return unsettled(cluster)
 
 
@@ -275,7 +272,7 @@ def until_followed(kafka: str, mode: str, *faults: dict[str, Any], heal_at: int 
     if heal_at:
         cluster.run(2 * SECOND + heal_at)
         board.heal(str(numbers[0]))
-    events = run_for(cluster, 30 * SECOND)
+    events = run_for(cluster, 6 * SECOND)
     return int(of(events, BecameFollower, partition="orders-0", broker=3, leader=2)[0].at_us) - 2 * SECOND
 
 

@@ -9,7 +9,7 @@ from cluster_model.protocol.events import NodeDown
 from faults.declarations.fault import FaultError
 from faults.injector import FaultBoard
 from tests.faults.disks import MIB, coordinated, told
-from tests.faults.rigs import MS, SECOND, board_of, busy_cluster, inject, unsettled
+from tests.faults.rigs import MS, SECOND, board_of, busy_cluster, inject, unsettled, until_well
 from tests.support.breadth import met
 
 # --- convergence ----------------------------------------------------------------------------------------------------
@@ -44,9 +44,9 @@ def test_the_cluster_is_whole_again_after(history: str, era: tuple[str, str]) ->
         cluster.run(cluster.now_us + 400 * MS)
     cluster.run(cluster.now_us + 9 * SECOND)
     assert board.heal("all") == len(HISTORIES[history])
-    cluster.run(cluster.now_us + 15 * SECOND)
+    cluster.run(cluster.now_us + 5 * SECOND)
     cluster.stop_producers()
-    cluster.run(cluster.now_us + 40 * SECOND)
+    until_well(cluster, unsettled)
     cluster.close()
     assert unsettled(cluster) == []
     if era[0] == "3.9":  # acks=all by default
@@ -64,9 +64,9 @@ def test_disks_of_every_era_fail_and_are_mended(kafka: str, snapshot: SnapshotAs
     inject(board, "slow_disk", "broker(2)", 9 * SECOND, latency=150 * MS)
     cluster.run(9 * SECOND)
     assert [event.detail for event in told(cluster, NodeDown)] == snapshot
-    cluster.run(30 * SECOND)
+    cluster.run(16 * SECOND)
     cluster.stop_producers()
-    cluster.run(80 * SECOND)
+    until_well(cluster, unsettled)
     assert (board.active(), unsettled(cluster)) == ((), [])
 
 

@@ -22,7 +22,7 @@ from cluster_model.spec.cluster_spec import FIRST_CONTROLLER
 from faults.catalogue import CATALOGUE
 from faults.declarations.fault import FaultError
 from faults.injector import FaultBoard
-from tests.faults.rigs import MS, SECOND, board_of, busy_cluster, inject, unsettled
+from tests.faults.rigs import MS, SECOND, board_of, busy_cluster, inject, unsettled, until_well
 from tests.support.breadth import met
 
 VOTERS = tuple(range(FIRST_CONTROLLER, FIRST_CONTROLLER + 3))
@@ -83,9 +83,9 @@ def test_the_cluster_is_whole_again_after(cluster: Cluster, board: FaultBoard, h
     cluster.run(cluster.now_us + 9 * SECOND)
     assert board.heal("all") >= 1
     assert board.active() == ()
-    cluster.run(cluster.now_us + 12 * SECOND)
+    cluster.run(cluster.now_us + 4 * SECOND)
     cluster.stop_producers()
-    cluster.run(cluster.now_us + 30 * SECOND)
+    until_well(cluster, unsettled)
     cluster.close()
     assert unsettled(cluster) == []
     if not any(name == "power_loss" for name, _target, _params in HISTORIES[history]):
@@ -102,9 +102,9 @@ def test_clusters_of_every_era_recover(kafka: str, mode: str | None) -> None:
     inject(board, "crash", "leader(orders-0)", 8 * SECOND)
     inject(board, "gc_pause", "leader(orders-1)", 9 * SECOND)
     inject(board, "lag", "broker(3)", 5 * SECOND, latency=300 * MS)
-    cluster.run(30 * SECOND)
+    cluster.run(14 * SECOND)
     cluster.stop_producers()
-    cluster.run(70 * SECOND)
+    until_well(cluster, unsettled)
     assert (board.active(), unsettled(cluster)) == ((), [])
 
 

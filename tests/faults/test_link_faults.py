@@ -13,7 +13,7 @@ from cluster_model.snapshots import pack, unpack
 from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, GroupSpec, ProducerSpec, TopicSpec
 from faults.declarations.fault import PERCENT, Action, FaultError
 from tests.faults.client_rigs import BILLING_0, client_cluster
-from tests.faults.rigs import MS, SECOND, board_of, busy_cluster, inject, unsettled
+from tests.faults.rigs import MS, SECOND, begun, board_of, busy_cluster, inject, unsettled
 from tests.support.breadth import met, some
 
 CHECKOUT = 2_000
@@ -57,7 +57,7 @@ def test_a_busy_cluster_is_whole_again_and_nothing_acknowledged_is_lost(
     board = board_of(cluster)
     cluster.run(4 * SECOND)
     inject(board, fault, target, 9 * SECOND, **params)
-    cluster.run(45 * SECOND)
+    cluster.run(20 * SECOND)
     settle(cluster)
     assert cluster.query.acked() > 100
     assert cluster.network.troubles.any is False
@@ -71,9 +71,9 @@ def test_a_cluster_that_hears_late_of_the_end_of_a_leader_goes_on_by_its_own_tim
     cluster = busy_cluster(kafka=kafka, mode=mode)
     board = board_of(cluster)
     cluster.run(4 * SECOND)
-    inject(board, "slow_close", "broker(1)", 30 * SECOND, delay=20 * SECOND)
+    inject(board, "slow_close", "broker(1)", 25 * SECOND, delay=20 * SECOND)
     inject(board, stop, "broker(1)", 8 * SECOND)
-    cluster.run(60 * SECOND)
+    cluster.run(30 * SECOND)
     settle(cluster)
     assert cluster.query.acked() > 100
 
@@ -97,8 +97,8 @@ def stream_of(config: dict[str, Any], **network: int) -> Cluster:
 
 def acked_bytes_a_second(cluster: Cluster) -> int:
     before = cluster.query.acked()
-    cluster.run(cluster.now_us + 10 * SECOND)
-    return (cluster.query.acked() - before) * 10
+    cluster.run(cluster.now_us + 4 * SECOND)
+    return (cluster.query.acked() - before) * 25
 
 
 def test_what_is_acknowledged_is_bound_by_the_rate_of_the_link() -> None:
@@ -107,10 +107,9 @@ def test_what_is_acknowledged_is_bound_by_the_rate_of_the_link() -> None:
     cluster.run(5 * SECOND)
     free = acked_bytes_a_second(cluster)
     assert 900_000 < free < 1_100_000
-    inject(board, "bandwidth", "client(p)", 20 * SECOND, rate=200_000, direction="out")
-    cluster.run(cluster.now_us + 10 * SECOND)
+    inject(board, "bandwidth", "client(p)", 8 * SECOND, rate=200_000, direction="out")
+    cluster.run(cluster.now_us + 4 * SECOND)
     assert 150_000 < acked_bytes_a_second(cluster) <= 200_000
-    cluster.run(cluster.now_us + 60 * SECOND)
     settle(cluster)
 
 
@@ -156,9 +155,7 @@ def test_links_are_struck_by_their_ends_and_direction(
 @pytest.mark.parametrize("loaded", [False, True])
 def test_two_clients_of_one_process_have_one_network_card(loaded: bool) -> None:
     """What the application writes waits behind what its consumer asks for, and the other way round."""
-    cluster = client_cluster(group={"to": "bills", "commit": "sync"})
-    board = board_of(cluster)
-    cluster.run(10 * SECOND)
+    cluster, board = begun(5 * SECOND, client_cluster, group={"to": "bills", "commit": "sync"})
     consumer, own = BILLING_0, BILLING_0 + LETTERS
     number = inject(board, "bandwidth", "client(billing/0)", 10 * SECOND, rate=5_000, shared=True)
     if loaded:
@@ -167,7 +164,7 @@ def test_two_clients_of_one_process_have_one_network_card(loaded: bool) -> None:
     assert {source for source, _target in found} >= {consumer, own}
     for (source, _target), lines in found.items():
         assert lines == [Line(1 if source in (consumer, own) else 2, consumer, -1, number)]
-    cluster.run(60 * SECOND)
+    cluster.run(21 * SECOND)
     assert troubled(cluster) == {}
 
 

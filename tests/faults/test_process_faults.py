@@ -20,7 +20,7 @@ from cluster_model.protocol.events import (
 from faults.declarations.fault import FaultError
 from faults.injector import FaultBoard
 from faults.kinds.process import LOOK_US
-from tests.faults.rigs import MS, SECOND, backlog, board_of, busy_cluster, inject, unsettled
+from tests.faults.rigs import MS, SECOND, backlog, board_of, busy_cluster, inject, unsettled, until_well
 from tests.support.breadth import met
 
 RUNNING, PAUSED, DOWN, OFF = ProcessState.RUNNING, ProcessState.PAUSED, ProcessState.DOWN, ProcessState.OFF
@@ -35,9 +35,9 @@ def told(cluster: Cluster, *kinds: type[TraceEvent]) -> list[Any]:
 
 def settle(cluster: Cluster, board: FaultBoard) -> None:
     board.heal("all")
-    cluster.run(cluster.now_us + 12 * SECOND)
+    cluster.run(cluster.now_us + 5 * SECOND)
     cluster.stop_producers()
-    cluster.run(cluster.now_us + 40 * SECOND)
+    until_well(cluster, unsettled)
     cluster.close()
 
 
@@ -197,6 +197,7 @@ def test_a_train_may_have_an_end(cluster: Cluster, board: FaultBoard) -> None:
 
 def test_a_random_train_is_drawn_around_its_means_for_each_process(cluster: Cluster, board: FaultBoard) -> None:
     inject(board, "pause_train", "broker(5) + client(checkout)", pause=20 * MS, every=100 * MS, random=True)
+    cluster.stop_producers()
     cluster.run(61 * SECOND)
     events = told(cluster, NodePaused, NodeResumed)
     times = {name: [event.at_us for event in events if event.node == name] for name in ("broker 5", "checkout")}

@@ -215,7 +215,7 @@ def test_the_isr_sheds_a_follower_that_cannot_keep_up() -> None:
     board = board_of(cluster)
     cluster.run(SECOND)
     inject(board, "slow_disk", "broker(3)", throughput=1_024)
-    cluster.run(90 * SECOND)
+    cluster.run(30 * SECOND)
     left = [event for event in told(cluster, IsrChanged) if 3 not in event.isr]
     assert {event.partition for event in left} == {"orders-0", "orders-1"}
     assert cluster.query.isr("orders-0") == [1, 2]
@@ -233,18 +233,18 @@ def test_groups_and_transactions_go_on_over_slow_disks(kafka: str, mode: str | N
     cluster.run(5 * SECOND)
     before = cluster.query.committed("billing", "orders-0")
     inject(board, "slow_disk", "brokers", latency=40 * MS)
-    cluster.run(20 * SECOND)
+    cluster.run(12 * SECOND)
     assert cluster.query.committed("billing", "orders-0") > before
     inject(board, "crash", "broker(1)", 6 * SECOND)
-    cluster.run(40 * SECOND)
+    cluster.run(24 * SECOND)
     board.heal("all")
-    cluster.run(60 * SECOND)
+    cluster.run(30 * SECOND)
     cluster.stop_producers()
-    cluster.run(110 * SECOND)
+    cluster.run(80 * SECOND)
     cluster.close()
     query = cluster.query
     assert (query.lag("billing"), query.violations(), query.under_replicated()) == (0, 0, 0)
-    assert query.acked() > 3_000
+    assert query.acked() > 1_500
 
 
 class Keeper:

@@ -12,6 +12,7 @@ from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, GroupSpec, 
 from faults.declarations.fault import Action, Fault
 from faults.declarations.targets import selector_of
 from faults.injector import FaultBoard
+from tests.faults.rigs import begun, unsettled, until_well
 
 MS: Final = 1_000
 SECOND: Final = 1_000_000
@@ -88,13 +89,13 @@ def whole_cluster(plane: str = "kraft", seed: int = 7) -> Cluster:
             TopicSpec("sent", 2, 3, ((2, 1, 5), (5, 3, 2))),
         ),
         producers=(
-            ProducerSpec("checkout", "orders", 110 * MS, keys=1_000, config={"enable.idempotence": True, **patient}),
+            ProducerSpec("checkout", "orders", 220 * MS, keys=1_000, config={"enable.idempotence": True, **patient}),
             ProducerSpec(
-                "ledger", "orders", 100 * MS, keys=1_000, config={"transactional.id": "ledger", **patient},
-                transactions=TransactionPlan(10),
+                "ledger", "orders", 200 * MS, keys=1_000, config={"transactional.id": "ledger", **patient},
+                transactions=TransactionPlan(5),
             ),
             ProducerSpec(
-                "sensor", "orders", 120 * MS, keys=1_000, config={"acks": "1", "enable.idempotence": False, **patient}
+                "sensor", "orders", 240 * MS, keys=1_000, config={"acks": "1", "enable.idempotence": False, **patient}
             ),
         ),
         groups=(
@@ -122,9 +123,7 @@ def action_of(fault: Fault, target: str = "", for_us: int = -1) -> Action:
 
 def struck(plane: str, fault: Fault, target: str = "", seed: int = 7) -> tuple[Cluster, FaultBoard]:
     """Ten seconds in, the fault has just been injected; ``restart`` finds somebody who is down."""
-    cluster = whole_cluster(plane, seed)
-    board = FaultBoard(cluster)
-    cluster.run(10 * SECOND)
+    cluster, board = begun(10 * SECOND, whole_cluster, plane=plane, seed=seed)
     action = action_of(fault, target)
     if fault.name == "restart":
         (node,) = board.targets(action.target)
@@ -135,21 +134,14 @@ def struck(plane: str, fault: Fault, target: str = "", seed: int = 7) -> tuple[C
     return cluster, board
 
 
-def healed(cluster: Cluster, board: FaultBoard, after_us: int, settle_us: int = 120 * SECOND) -> None:
-    """Let it last, heal everything, stop making records, and wait until all should be well."""
-    cluster.run(cluster.now_us + after_us)
-    board.heal("all")
-    settle(cluster, board, settle_us)
-
-
-def settle(cluster: Cluster, board: FaultBoard, settle_us: int = 120 * SECOND) -> None:
-    """Healed: let those who are down start again, stop making records, and wait until all should be well."""
-    cluster.run(cluster.now_us + 8 * SECOND)
+def settle(cluster: Cluster, board: FaultBoard, most_us: int = 120 * SECOND) -> None:
+    """Healed: let those who are down start again, stop making records, and wait until all is well and stays so."""
+    cluster.run(cluster.now_us + 6 * SECOND)
     for node in cluster.nodes():
         if not cluster.is_up(node):
             board.inject(Action("inject", "restart", _selector(cluster, node)))
     cluster.stop_producers()
-    cluster.run(cluster.now_us + settle_us)
+    until_well(cluster, lambda cluster: unsettled(cluster) + ledger_faults(cluster), most_us)
 
 
 def _selector(cluster: Cluster, node: int) -> str:
