@@ -22,7 +22,7 @@ from cluster_model.protocol.events import (
 from cluster_model.spec.cluster_spec import FIRST_CONTROLLER, FIRST_ZOOKEEPER
 from faults.declarations.fault import Action, FaultError
 from faults.injector import FaultBoard
-from tests.faults.rigs import MS, SECOND, begun, board_of, busy_cluster, inject, unsettled, until_well
+from tests.faults.rigs import MS, SECOND, begun, board_of, busy_cluster, inject, unsettled, until, until_well
 from tests.support.breadth import met
 
 MODES = [("3.3", "kraft"), ("3.9", "kraft"), ("4.0", "kraft"), ("0.11", "zookeeper"), ("2.4", "zookeeper"),
@@ -272,8 +272,14 @@ def until_followed(kafka: str, mode: str, *faults: dict[str, Any], heal_at: int 
     if heal_at:
         cluster.run(2 * SECOND + heal_at)
         board.heal(str(numbers[0]))
-    events = run_for(cluster, 6 * SECOND)
-    return int(of(events, BecameFollower, partition="orders-0", broker=3, leader=2)[0].at_us) - 2 * SECOND
+    found: list[Any] = []
+
+    def followed() -> bool:
+        found.extend(of(run_for(cluster, 0), BecameFollower, partition="orders-0", broker=3, leader=2))
+        return bool(found)
+
+    until(cluster, followed, 30 * SECOND)
+    return int(found[0].at_us) - 2 * SECOND
 
 
 @pytest.mark.parametrize("kafka", ["3.3", "3.9", "4.0"])
