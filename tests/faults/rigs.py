@@ -81,7 +81,7 @@ def until(cluster: Cluster, wanted: Callable[[], bool], most_us: int, step_us: i
 def until_well(cluster: Cluster, wrong: Callable[[Cluster], list[str]], most_us: int = 60 * SECOND) -> None:
     """Run until nothing is wrong, at most so long, and then as long as it takes for that to be lost again."""
     until(cluster, lambda: not wrong(cluster), most_us)
-    cluster.run(cluster.now_us + 10 * SECOND)
+    cluster.run(cluster.now_us + 6 * SECOND)
 
 
 def board_of(cluster: Cluster) -> FaultBoard:

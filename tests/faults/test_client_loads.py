@@ -35,19 +35,19 @@ def started(**how: Any) -> tuple[Cluster, FaultBoard]:
 @pytest.mark.parametrize(
     ("fault", "params", "count"),
     [
-        ("rate_change", {}, 1_500),
-        ("rate_change", {"rate": 250 * PERCENT}, 1_250),
-        ("rate_change", {"rate": 10 * PERCENT}, 50),
+        ("rate_change", {}, 600),
+        ("rate_change", {"rate": 250 * PERCENT}, 500),
+        ("rate_change", {"rate": 10 * PERCENT}, 20),
         ("rate_change", {"rate": 0}, 0),
-        ("traffic_spike", {}, 5_000),
+        ("traffic_spike", {}, 2_000),
     ],
 )
 def test_a_steady_producer_makes_so_many_more_or_fewer(fault: str, params: dict[str, int], count: int) -> None:
     cluster, board = started()
     inject(board, fault, TARGET, **params)
-    assert made(cluster, 20 * SECOND) == count
+    assert made(cluster, 14 * SECOND) == count
     board.heal(fault)
-    assert made(cluster, 30 * SECOND) == 500
+    assert made(cluster, 18 * SECOND) == 200
 
 
 def test_two_changes_multiply_and_each_heals_for_itself() -> None:
@@ -62,18 +62,15 @@ def test_two_changes_multiply_and_each_heals_for_itself() -> None:
 
 
 def test_a_rate_that_changes_with_time_is_changed_as_a_whole() -> None:
-    minute = 60 * SECOND
-    profile = RateProfile(
-        (Stretch(minute, 0, 3_600_000_000 * 200), Stretch(-1, 3_600_000_000 * 60, 3_600_000_000 * 60))
-    )
+    an_hour = 3_600_000_000
+    profile = RateProfile((Stretch(20 * SECOND, 0, an_hour * 60), Stretch(-1, an_hour * 20, an_hour * 20)))
     cluster, board = started(producer={"profile": profile})
     inject(board, "rate_change", TARGET)
-    # A ramp from 0 to 200 a second in 60 s has made 10/3 * t^2 / 2 by t: 667 of them between 10 s and 20 s.
-    assert abs(made(cluster, 20 * SECOND) - 3 * 500) <= 2
-    cluster.run(70 * SECOND)
-    assert abs(made(cluster, 80 * SECOND) - 3 * 600) <= 2
+    # A ramp from 0 to 60 a second in 20 s has made 3 * t^2 / 2 by t: 450 of them between 10 s and 20 s.
+    assert abs(made(cluster, 20 * SECOND) - 3 * 450) <= 2
+    assert abs(made(cluster, 30 * SECOND) - 3 * 200) <= 2
     board.heal("all")
-    assert abs(made(cluster, 90 * SECOND) - 600) <= 2
+    assert abs(made(cluster, 40 * SECOND) - 200) <= 2
 
 
 def test_in_a_closed_loop_as_many_more_are_in_flight() -> None:
@@ -148,7 +145,7 @@ def test_other_producers_draw_as_ever() -> None:
         if fault:
             inject(board_of(cluster), "traffic_spike", TARGET)
             inject(board_of(cluster), "hot_key", TARGET)
-        cluster.run(15 * SECOND)
+        cluster.run(8 * SECOND)
         sent = [event for event in cluster.drain() if isinstance(event, RecordsSent) and event.client == "other"]
         return [(event.at_us, event.partition, event.count) for event in sent]
 

@@ -98,7 +98,7 @@ def test_promises_are_kept_under_any_mix(plane: str, data: st.DataObject) -> Non
 
 
 @pytest.mark.thorough
-@_budget(many(4, 40))
+@_budget(many(2, 40))
 @given(st.data())
 @pytest.mark.parametrize("plane", list(PLANES))
 def test_promises_are_kept_under_many_mixes(plane: str, data: st.DataObject) -> None:
@@ -107,7 +107,7 @@ def test_promises_are_kept_under_many_mixes(plane: str, data: st.DataObject) -> 
 
 
 @pytest.mark.thorough
-@_budget(many(3, 25))
+@_budget(many(2, 25))
 @given(st.data())
 @pytest.mark.parametrize("plane", ["kraft", "zookeeper"])
 def test_books_are_settled_whatever_disks_lose(plane: str, data: st.DataObject) -> None:

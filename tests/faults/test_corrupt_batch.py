@@ -67,7 +67,7 @@ def test_damage_to_a_follower_is_not_noticed_and_nothing_is_missing(kafka: str, 
     (event,) = told.of(BatchDamaged)
     hw = lines(told, 3).hw
     assert (event.partition, event.broker, event.end_offset, event.detail) == ("orders-0", 3, hw, "value")
-    told.run(30)
+    told.run(15)
     told.end()
     assert unsettled(told.cluster) == []
     assert told.of(CorruptBatchFound) == []
@@ -138,7 +138,7 @@ def test_a_follower_asks_again_for_ever_and_stays_out_of_the_isr(
     kafka: str, mode: str, snapshot: SnapshotAssertion
 ) -> None:
     told = behind(kafka=kafka, mode=mode)
-    told.run(60)
+    told.run(30)
     (found,) = told.of(CorruptBatchFound)
     (damaged,) = told.of(BatchDamaged)
     assert (found.partition, found.broker, found.log_offset) == ("orders-0", 3, damaged.log_offset)
@@ -174,7 +174,7 @@ def test_before_0_10_2_the_thread_ends_and_all_that_it_fetched_stands_still(snap
     inject(told.board, "corrupt_batch", "broker(1)", partition="a-0")
     told.run(21)
     told.board.heal("crash")
-    told.run(70)
+    told.run(40)
     (found,) = told.of(CorruptBatchFound)
     assert found.by == "follower"
     assert found.detail == snapshot
@@ -186,7 +186,7 @@ def test_before_0_10_2_the_thread_ends_and_all_that_it_fetched_stands_still(snap
     inject(newer.board, "corrupt_batch", "broker(1)", partition="a-0")
     newer.run(21)
     newer.board.heal("crash")
-    newer.run(70)
+    newer.run(40)
     assert newer.cluster.query.isr("a-0") == [1, 2]
     assert sorted(newer.cluster.query.isr("b-0")) == [1, 2, 3]
 
@@ -198,7 +198,7 @@ def test_an_answer_that_is_cut_to_size_carries_the_damage_too() -> None:
     told.run(20)
     inject(told.board, "corrupt_batch", "broker(1)", partition="a-0")
     told.board.heal("crash")
-    told.run(60)
+    told.run(35)
     (damaged,) = told.of(BatchDamaged)
     # An answer holds five batches, and is appended as a whole or not at all.
     assert 0 <= damaged.log_offset - lines(told, 3, "a-0").log.leo < 5
@@ -241,15 +241,15 @@ def _one_leader(kafka: str, **config: Any) -> Cluster:
 @ERAS
 def test_an_operator_has_another_lead_and_wipes_the_damaged_copy(kafka: str, mode: str) -> None:
     told = behind(kafka=kafka, mode=mode)
-    told.run(40)
+    told.run(25)
     inject(told.board, "crash", "broker(1)")
-    told.run(60)
+    told.run(48)
     assert told.cluster.query.leader("orders-0") == 2
     assert told.cluster.query.missing() == 0
     told.cluster.disk_loss(1)
     told.board.heal("all")
-    told.run(110)
-    told.end(settle=60)
+    told.run(65)
+    told.end()
     assert lines(told, 1).damages == ()
     assert unsettled(told.cluster) == []
     told.cluster.close()
@@ -280,7 +280,7 @@ def test_a_start_that_recovers_ends_the_log_at_the_damage_and_fetches_the_rest()
     (cut,) = told.of(Truncated)
     assert found.log_offset == cut.log_offset <= 30 < before
     assert (cut.broker, cut.rule) == (3, "corrupt batch")
-    told.run(50)
+    told.run(30)
     told.end()
     assert unsettled(told.cluster) == []
     assert lines(told, 3).damages == ()
@@ -389,7 +389,7 @@ def test_the_cleaner_leaves_the_log_alone_or_ends(kafka: str, goes_on: bool, sna
     told = Told(Cluster.build(spec, 5))
     told.run(3)
     inject(told.board, "corrupt_batch", "broker(1)", partition="a-0", what="length")
-    told.run(90)
+    told.run(45)
     (found,) = told.of(CorruptBatchFound)
     assert (found.partition, found.by) == ("a-0", "cleaner")
     assert found.detail == snapshot
@@ -458,7 +458,7 @@ def test_it_goes_back_with_a_keyframe() -> None:
 
     def on() -> tuple[str, int, tuple[Any, ...]]:
         inject(told.board, "crash", "broker(1)", for_us=10 * SECOND)
-        told.run(60)
+        told.run(45)
         return told.cluster.digest(), told.cluster.query.missing(), lines(told, 1).damages
 
     first = on()
@@ -478,8 +478,8 @@ def test_slices_change_nothing(step: int) -> None:
             told.cluster.run(min(12 * SECOND, told.cluster.now_us + step))
         inject(told.board, "corrupt_batch", "broker(1)", partition="orders-0")
         told.board.heal("all")
-        while told.cluster.now_us < 40 * SECOND:
-            told.cluster.run(min(40 * SECOND, told.cluster.now_us + step))
+        while told.cluster.now_us < 25 * SECOND:
+            told.cluster.run(min(25 * SECOND, told.cluster.now_us + step))
         return told.cluster.digest()
 
     assert digest(step) == digest(60 * SECOND)
@@ -487,6 +487,6 @@ def test_slices_change_nothing(step: int) -> None:
 
 def test_the_isr_is_told_of_nothing_but_the_lag() -> None:
     told = behind()
-    told.run(60)
+    told.run(30)
     again = [event for event in told.of(IsrChanged, partition="orders-0") if event.at_us > 16 * SECOND]
     assert again == []

@@ -10,7 +10,7 @@ from cluster_model.protocol.events import FaultInjected
 from faults.declarations.fault import Action, FaultError
 from faults.injector import FaultBoard
 from faults.kinds.partition import neighbours
-from tests.faults.rigs import MS, SECOND, board_of, busy_cluster, inject, unsettled
+from tests.faults.rigs import MS, SECOND, board_of, busy_cluster, inject, unsettled, until_well
 from tests.faults.test_expecting import leaders_and_isrs, seen, told
 from tests.support.breadth import met
 
@@ -287,7 +287,7 @@ def test_short_pauses_cost_no_leader_and_long_ones_do_again_and_again() -> None:
         cluster.run(40 * SECOND)
         cluster.stop_producers()
         board.heal("all")
-        cluster.run(70 * SECOND)
+        until_well(cluster, unsettled)
         found[down] = (cluster.query.epoch("orders-0"), cluster.query.leader("orders-0"))
         assert (unsettled(cluster), cluster.query.acked_lost()) == ([], 0)
     assert found[2] == (0, 1)
@@ -316,9 +316,9 @@ def test_the_cluster_is_whole_after_each_shape(kafka: str, mode: str, shape: str
     cluster.run(14 * SECOND)
     board.heal("all")
     assert cuts(cluster) == set()
-    cluster.run(26 * SECOND)
+    cluster.run(20 * SECOND)
     cluster.stop_producers()
-    cluster.run(70 * SECOND)
+    until_well(cluster, unsettled)
     assert (unsettled(cluster), cluster.query.acked_lost()) == ([], 0)
 
 

@@ -9,7 +9,7 @@ from cluster_model.controller.kraft.metadata import MetadataLoader, Record
 from cluster_model.controller.zookeeper.controller_requests import Obedience
 from cluster_model.protocol.events import BecameFollower, TraceEvent
 from faults.injector import FaultBoard
-from tests.faults.rigs import MS, SECOND, board_of, busy_cluster, inject, unsettled
+from tests.faults.rigs import MS, SECOND, board_of, busy_cluster, inject, unsettled, until_well
 
 modes = pytest.mark.parametrize(
     ("kafka", "mode", "what"), [("3.9", "kraft", "all"), ("2.8", "zookeeper", "all"), ("2.8", "zookeeper", "cache")]
@@ -40,9 +40,9 @@ def knows(cluster: Cluster, broker: int = 3, partition: str = "orders-0") -> int
 
 def settled(cluster: Cluster, board: FaultBoard) -> list[str]:
     board.heal("all")
-    cluster.run(cluster.now_us + 10 * SECOND)
+    cluster.run(cluster.now_us + 5 * SECOND)
     cluster.stop_producers()
-    cluster.run(cluster.now_us + 60 * SECOND)
+    until_well(cluster, unsettled)
     return unsettled(cluster)
 
 

@@ -136,7 +136,7 @@ def struck(plane: str, fault: Fault, target: str = "", seed: int = 7) -> tuple[C
 
 def settle(cluster: Cluster, board: FaultBoard, most_us: int = 120 * SECOND) -> None:
     """Healed: let those who are down start again, stop making records, and wait until all is well and stays so."""
-    cluster.run(cluster.now_us + 6 * SECOND)
+    cluster.run(cluster.now_us + 4 * SECOND)
     for node in cluster.nodes():
         if not cluster.is_up(node):
             board.inject(Action("inject", "restart", _selector(cluster, node)))
