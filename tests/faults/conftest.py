@@ -4,16 +4,13 @@ import pytest
 
 from cluster_model.cluster import Cluster
 from faults.injector import FaultBoard
-from tests.faults.rigs import SECOND, board_of, busy_cluster
+from tests.faults.rigs import SECOND, begun, board_of, busy_cluster
 
 
 @pytest.fixture
 def cluster() -> Cluster:
     """The busy cluster, a second into its life."""
-    cluster = busy_cluster()
-    cluster.run(SECOND)
-    cluster.drain()
-    return cluster
+    return begun(SECOND, busy_cluster)[0]
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ from cluster_model.protocol.events import (
 )
 from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, GroupSpec, ProducerSpec, TopicSpec
 from faults.declarations.fault import Action, FaultError
-from tests.faults.rigs import MS, SECOND, board_of, busy_cluster, inject, unsettled
+from tests.faults.rigs import MS, SECOND, begun, board_of, busy_cluster, inject, unsettled
 
 ERAS = pytest.mark.parametrize(("kafka", "mode"), [("3.9", "kraft"), ("2.8", "zookeeper"), ("0.10.2", "zookeeper")])
 
@@ -48,9 +48,7 @@ class Told:
 
 
 def busy(second: float = 5, **era: Any) -> Told:
-    told = Told(busy_cluster(**era))
-    told.run(second)
-    return told
+    return Told(begun(int(second * SECOND), busy_cluster, **era)[0])
 
 
 def lines(told: Told, broker: int, partition: str = "orders-0") -> Any:

@@ -9,7 +9,7 @@ from cluster_model.protocol.events import NodeDown
 from faults.declarations.fault import FaultError
 from faults.injector import FaultBoard
 from tests.faults.disks import MIB, coordinated, told
-from tests.faults.rigs import MS, SECOND, board_of, busy_cluster, inject, unsettled, until_well
+from tests.faults.rigs import MS, SECOND, begun, board_of, busy_cluster, inject, unsettled, until_well
 from tests.support.breadth import met
 
 # --- convergence ----------------------------------------------------------------------------------------------------
@@ -36,9 +36,7 @@ HISTORIES: dict[str, list[tuple[str, str, dict[str, Any]]]] = {
 
 @pytest.mark.parametrize(("era", "history"), met([(("3.9", "kraft"),), (("2.8", "zookeeper"),)], HISTORIES))
 def test_the_cluster_is_whole_again_after(history: str, era: tuple[str, str]) -> None:
-    cluster = busy_cluster(kafka=era[0], mode=era[1])
-    board = board_of(cluster)
-    cluster.run(SECOND)
+    cluster, board = begun(SECOND, busy_cluster, kafka=era[0], mode=era[1])
     for name, target, params in HISTORIES[history]:
         inject(board, name, target, **params)
         cluster.run(cluster.now_us + 400 * MS)

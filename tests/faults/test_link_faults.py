@@ -53,9 +53,7 @@ def settle(cluster: Cluster, most_s: int = 60) -> None:
 def test_a_busy_cluster_is_whole_again_and_nothing_acknowledged_is_lost(
     fault: str, target: str, params: dict[str, Any], kafka: str, mode: str
 ) -> None:
-    cluster = busy_cluster(kafka=kafka, mode=mode)
-    board = board_of(cluster)
-    cluster.run(4 * SECOND)
+    cluster, board = begun(4 * SECOND, busy_cluster, kafka=kafka, mode=mode)
     inject(board, fault, target, 9 * SECOND, **params)
     cluster.run(20 * SECOND)
     settle(cluster)
@@ -68,9 +66,7 @@ def test_a_busy_cluster_is_whole_again_and_nothing_acknowledged_is_lost(
 def test_a_cluster_that_hears_late_of_the_end_of_a_leader_goes_on_by_its_own_timeouts(
     kafka: str, mode: str, stop: str
 ) -> None:
-    cluster = busy_cluster(kafka=kafka, mode=mode)
-    board = board_of(cluster)
-    cluster.run(4 * SECOND)
+    cluster, board = begun(4 * SECOND, busy_cluster, kafka=kafka, mode=mode)
     inject(board, "slow_close", "broker(1)", 25 * SECOND, delay=20 * SECOND)
     inject(board, stop, "broker(1)", 8 * SECOND)
     cluster.run(30 * SECOND)
@@ -384,9 +380,7 @@ def test_when_nobody_is_told_of_a_reset_all_find_out_long_before_the_news(kafka:
 def test_a_fault_says_what_it_would_do_and_who_would_notice(
     fault: str, params: dict[str, Any], snapshot: SnapshotAssertion
 ) -> None:
-    cluster = busy_cluster()
-    board = board_of(cluster)
-    cluster.run(9 * SECOND)
+    _cluster, board = begun(9 * SECOND, busy_cluster)
     found = board.expect(Action("inject", fault, "broker(1)", params))
     assert found.sentence == snapshot
     assert found.clients == ("checkout",)

@@ -10,7 +10,7 @@ from cluster_model.protocol.events import AdminAnswered, AdminProgress, Partitio
 from cluster_model.protocol.messages import NOBODY
 from faults.declarations.fault import Action, Value
 from faults.injector import FaultBoard
-from tests.faults.rigs import MS, SECOND, board_of, busy_cluster, inject
+from tests.faults.rigs import MS, SECOND, begun, board_of, busy_cluster, inject
 from tests.support.breadth import met, some
 
 MODES = ("kraft", "zookeeper")
@@ -20,10 +20,9 @@ class Rig:
     """A busy cluster of five brokers, two seconds old."""
 
     def __init__(self, mode: str) -> None:
-        self.cluster: Cluster = busy_cluster(mode=mode)
-        self.board: FaultBoard = board_of(self.cluster)
-        self.cluster.run(2 * SECOND)
-        self.cluster.drain()
+        self.cluster: Cluster
+        self.board: FaultBoard
+        self.cluster, self.board = begun(2 * SECOND, busy_cluster, mode=mode)
 
     def begin(self, name: str, **params: Value) -> int:
         return self.board.admin(Action("admin", name, "", params))

@@ -20,7 +20,7 @@ from cluster_model.protocol.events import (
 from faults.declarations.fault import FaultError
 from faults.injector import FaultBoard
 from faults.kinds.process import LOOK_US
-from tests.faults.rigs import MS, SECOND, backlog, board_of, busy_cluster, inject, unsettled, until_well
+from tests.faults.rigs import MS, SECOND, backlog, begun, board_of, busy_cluster, inject, unsettled, until_well
 from tests.support.breadth import met
 
 RUNNING, PAUSED, DOWN, OFF = ProcessState.RUNNING, ProcessState.PAUSED, ProcessState.DOWN, ProcessState.OFF
@@ -46,9 +46,7 @@ def settle(cluster: Cluster, board: FaultBoard) -> None:
 
 @pytest.mark.parametrize(("fault", "target", "kafka", "mode"), met(product(FAULTS, KINDS), CLUSTERS))
 def test_every_kind_of_process_is_struck_and_all_is_whole_again(kafka: str, mode: str, fault: str, target: str) -> None:
-    cluster = busy_cluster(kafka=kafka, mode=mode)
-    board = board_of(cluster)
-    cluster.run(2 * SECOND)
+    cluster, board = begun(2 * SECOND, busy_cluster, kafka=kafka, mode=mode)
     inject(board, fault, target, **({"thrash": 3 * SECOND} if fault == "out_of_memory" else {}))
     cluster.run(11 * SECOND)
     settle(cluster, board)

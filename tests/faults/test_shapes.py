@@ -10,7 +10,7 @@ from cluster_model.protocol.events import FaultInjected
 from faults.declarations.fault import Action, FaultError
 from faults.injector import FaultBoard
 from faults.kinds.partition import neighbours
-from tests.faults.rigs import MS, SECOND, board_of, busy_cluster, inject, unsettled, until_well
+from tests.faults.rigs import MS, SECOND, begun, board_of, busy_cluster, inject, unsettled, until_well
 from tests.faults.test_expecting import leaders_and_isrs, seen, told
 from tests.support.breadth import met
 
@@ -308,9 +308,7 @@ SHAPES: dict[str, tuple[str, dict[str, Any]]] = {
 
 @pytest.mark.parametrize(("shape", "kafka", "mode"), met(SHAPES, [("3.9", "kraft"), ("2.8", "zookeeper")]))
 def test_the_cluster_is_whole_after_each_shape(kafka: str, mode: str, shape: str) -> None:
-    cluster = busy_cluster(kafka=kafka, mode=mode)
-    board = board_of(cluster)
-    cluster.run(SECOND)
+    cluster, board = begun(SECOND, busy_cluster, kafka=kafka, mode=mode)
     target, params = SHAPES[shape]
     inject(board, shape, target if mode == "kraft" else target.replace("controllers", "zookeepers"), **params)
     cluster.run(14 * SECOND)
