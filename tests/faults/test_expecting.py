@@ -142,7 +142,7 @@ def test_a_broker_that_is_heard_and_does_not_hear_keeps_its_session(
     assert found == Expectation(found.sentence)
     assert found.sentence == snapshot
     inject(board, "partition", "broker(1)", to=to, direction="in")
-    cluster.run(60 * SECOND)
+    cluster.run(40 * SECOND)
     assert told(found) == seen(cluster, before)
 
 
@@ -288,5 +288,5 @@ def test_the_last_in_sync_replica_takes_its_partition_with_it_unless_anybody_may
     found = expected(board, "crash", "broker(1)")
     assert (found.leaders_moved, found.offline) == ((("orders-0",), ()) if unclean else ((), ("orders-0",)))
     inject(board, "crash", "broker(1)")
-    cluster.run(60 * SECOND)
+    cluster.run(40 * SECOND)
     assert told(found) == seen(cluster, before)

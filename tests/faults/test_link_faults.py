@@ -401,7 +401,7 @@ def test_whose_partitions_are_led_elsewhere_notices_nothing() -> None:
 # --- the same again -------------------------------------------------------------------------------------------------
 
 
-def tell(cluster: Cluster, since: int = 0, until: int = 40) -> None:
+def tell(cluster: Cluster, since: int = 0, until: int = 30) -> None:
     """A story with all of them, or its part between two seconds, on a board of its own."""
     board = board_of(cluster)
     board.load(cluster_boards.pop(cluster, board.save()))
