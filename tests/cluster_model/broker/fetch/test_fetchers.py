@@ -67,13 +67,15 @@ def test_correlations_tell_thread_and_life() -> None:
 # --- in a cluster -----------------------------------------------------------------------------------------------------
 
 
-def cluster(fetchers: int, *, partitions: int = 12, kafka: str = "3.9", acks: str = "all") -> Cluster:
+def cluster(
+    fetchers: int, *, partitions: int = 12, kafka: str = "3.9", acks: str = "all", each_us: int = 10_000
+) -> Cluster:
     spec = ClusterSpec(
         kafka,
         "kraft" if kafka == "3.9" else "zookeeper",
         (BrokerSpec(1), BrokerSpec(2), BrokerSpec(3)),
         (TopicSpec("orders", partitions, 3, ((1, 2, 3),) * partitions),),
-        (ProducerSpec("p", "orders", 10_000, 12, config={"acks": acks}, keys=1_000),),
+        (ProducerSpec("p", "orders", each_us, 12, config={"acks": acks}, keys=1_000),),
         network=NetworkSpec(500, 200),
         config={"num.replica.fetchers": fetchers},
     )
@@ -121,18 +123,20 @@ def test_each_thread_has_one_request_under_way_and_a_session_of_its_own(
 
 @pytest.mark.parametrize(("fetchers", "kafka"), met([1, 3], ["0.9", "2.0", "2.6", "3.9"]))
 def test_replication_is_the_same_through_crashes_and_pauses(kafka: str, fetchers: int) -> None:
-    found = cluster(fetchers, kafka=kafka)
-    found.run(3 * SECOND)
+    found = cluster(fetchers, partitions=6, kafka=kafka, each_us=60_000)
+    found.run(SECOND)
     found.crash(2)
-    found.run(30 * SECOND)
+    found.run(22 * SECOND)
+    assert all(len(found.query.isr(name)) == 2 for name in found.world.records)
     found.restart(2)
-    found.run(40 * SECOND)
+    found.run(30 * SECOND)
     found.pause(3)
-    found.run(45 * SECOND)
+    found.run(35 * SECOND)
     found.resume(3)
-    found.run(60 * SECOND)
+    found.run(40 * SECOND)
     found.stop_producers()
-    found.run(110 * SECOND)
+    found.run(45 * SECOND)
+    assert found.query.leo("orders-0") > 100
     for name in found.world.records:
         replicas = found.world.replicas[name].values()
         assert len({replica.log.leo for replica in replicas}) == 1
