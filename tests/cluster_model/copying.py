@@ -14,7 +14,7 @@ Covered = dict[str, list[int]]
 
 
 def spec(kafka: str = "3.9", *, fast: bool = False, more: tuple[ProducerSpec, ...] = (), **group: Any) -> ClusterSpec:
-    """200 records a second on two partitions, copied by two members, and a careful reader of the copies.
+    """100 records a second on two partitions, by key, copied by two members, and a careful reader of the copies.
 
     With ``fast`` sessions and intervals are short.
     """
@@ -30,7 +30,7 @@ def spec(kafka: str = "3.9", *, fast: bool = False, more: tuple[ProducerSpec, ..
             TopicSpec("in", 2, 3, ((1, 2, 3), (2, 3, 1)), {"min.insync.replicas": 2}),
             TopicSpec("out", 2, 3, ((3, 1, 2), (1, 3, 2)), {"min.insync.replicas": 2}),
         ),
-        (ProducerSpec("source", "in", 10 * MS, 2, config={"acks": "all"}), *more),
+        (ProducerSpec("source", "in", 40 * MS, 4, config={"acks": "all"}, keys=50), *more),
         (
             GroupSpec("copier", ("in",), **{
                 "members": 2, "processing_us": MS, "commit": "transaction", "to": "out", "config": given, **group,
