@@ -155,8 +155,8 @@ def test_a_coordinator_that_moves_is_followed_without_a_rebalance() -> None:
 
 def test_slow_processing_loses_the_membership_and_comes_back() -> None:
     config: dict[str, ConfigValue] = {"max.poll.interval.ms": 6_000, "session.timeout.ms": 6_000}
-    cluster = Cluster.build(spec(members=1, processing_us=40_000, config=config, commit="sync"), 1)
-    cluster.run(60 * SECOND)
+    cluster = Cluster.build(spec(members=1, processing_us=40_000, each_us=10_000, config=config, commit="sync"), 1)
+    cluster.run(40 * SECOND)
     events = cluster.drain()
     assert of(events, PartitionsLost)
     assert {event.error for event in of(events, CommitFailed)} == {"CommitFailedException"}
