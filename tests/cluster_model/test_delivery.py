@@ -74,7 +74,7 @@ class Run:
         network = NetworkSpec(6_000, 2_000)
         self.cluster = Cluster.build(ClusterSpec(kafka, None, brokers, (orders,), (producer,), network=network), 3)  # type: ignore[arg-type]
         self.board = FaultBoard(self.cluster)
-        self.cluster.run(2 * SECOND)
+        self.cluster.run(3 * SECOND)
 
     def inject(self, name: str, target: str, for_ms: int = -1, **params: Any) -> "Run":
         self.board.inject(Action("inject", name, target, params, for_ms * 1_000))

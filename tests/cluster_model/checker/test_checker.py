@@ -23,14 +23,14 @@ from tests.cluster_model.test_cluster import SECOND, finish, inject, small
 
 def failover(kafka: str = "3.9", acks: str = "all") -> Cluster:
     """A leader that crashes and returns, with records that one follower is slow to get."""
-    cluster = Cluster.build(small(kafka, None, acks), 7)
+    cluster = Cluster.build(small(kafka, None, acks, each_us=20_000), 7)
     board = FaultBoard(cluster)
     cluster.run(3 * SECOND)
     inject(board, "lag", "broker(2)", 40, latency=400_000, to="broker(1)")
     cluster.run(6 * SECOND)
     inject(board, "crash", "broker(1)", 20)
-    cluster.run(40 * SECOND)
-    finish(cluster, board, 40)
+    cluster.run(28 * SECOND)
+    finish(cluster, board, 20)
     return cluster
 
 
@@ -172,7 +172,7 @@ def test_followers_that_keep_what_the_leader_lacks_are_seen_when_they_count(monk
 
 
 def test_acks_0_records_that_reached_nobody_are_lost_in_the_end() -> None:
-    cluster = Cluster.build(small(acks="0"), 7)
+    cluster = Cluster.build(small(acks="0", each_us=40_000), 7)
     board = FaultBoard(cluster)
     cluster.run(3 * SECOND)
     inject(board, "crash", f"leader({P})", 20)
@@ -191,8 +191,8 @@ def test_every_lost_record_has_one_sentence(snapshot: SnapshotAssertion) -> None
     board = FaultBoard(cluster)
     cluster.run(5 * SECOND)
     inject(board, "gc_pause", f"leader({P})", 20)
-    cluster.run(40 * SECOND)
-    finish(cluster, board)
+    cluster.run(30 * SECOND)
+    finish(cluster, board, 10)
     events = cluster.drain()
     lost = [event for event in events if isinstance(event, RecordsLost)]
 
@@ -220,7 +220,7 @@ def test_a_missing_record_may_come_back() -> None:
 
 
 def test_healing_by_hand_and_by_time_leave_the_same_books() -> None:
-    by_hand = Cluster.build(small(), 7)
+    by_hand = Cluster.build(small(each_us=40_000), 7)
     board = FaultBoard(by_hand)
     by_hand.run(5 * SECOND)
     board.inject(Action("inject", "gc_pause", "broker(2)"))
@@ -228,7 +228,7 @@ def test_healing_by_hand_and_by_time_leave_the_same_books() -> None:
     board.heal("gc_pause")
     by_hand.run(20 * SECOND)
 
-    by_time = Cluster.build(small(), 7)
+    by_time = Cluster.build(small(each_us=40_000), 7)
     board = FaultBoard(by_time)
     by_time.run(5 * SECOND)
     inject(board, "gc_pause", "broker(2)", 4)
@@ -239,7 +239,7 @@ def test_healing_by_hand_and_by_time_leave_the_same_books() -> None:
 
 def test_leadership_and_followers_agree_about_committed_records() -> None:
     """Strong ISR: whatever is below a leader's HW is on every member of the committed ISR, at every moment."""
-    cluster = Cluster.build(small("3.9", None, "1"), 3)
+    cluster = Cluster.build(small("3.9", None, "1", each_us=25_000), 3)
     board = FaultBoard(cluster)
     checked = 0
 
@@ -258,7 +258,7 @@ def test_leadership_and_followers_agree_about_committed_records() -> None:
     inject(board, "gc_pause", f"leader({P})", 15)
     cluster.run(8 * SECOND, stop=strong)
     inject(board, "crash", "broker(3)", 5)
-    cluster.run(40 * SECOND, stop=strong)
+    cluster.run(30 * SECOND, stop=strong)
     assert checked > 1_000
 
 

@@ -152,7 +152,7 @@ def test_what_a_deposed_leader_shows_is_committed() -> None:
 
 def interrupted() -> Cluster:
     """A leader that does not answer for longer than a producer waits, and has what it was sent."""
-    cluster = Cluster.build(small("3.9", None, "1"), 7)
+    cluster = Cluster.build(small("3.9", None, "1", each_us=100_000), 7)
     board = FaultBoard(cluster)
     for spec in cluster.producers.values():
         assert spec.acks == 1

@@ -29,7 +29,7 @@ def entries(ledger: Ledger) -> int:
 
 
 def quiet(seconds: int) -> Cluster:
-    cluster = Cluster.build(small(), 7)
+    cluster = Cluster.build(small(each_us=20_000), 7)
     cluster.run(seconds * SECOND)
     cluster.stop_producers()
     cluster.run((seconds + 5) * SECOND)
@@ -45,13 +45,13 @@ def test_a_clean_run_ten_times_as_long_keeps_no_more() -> None:
 @pytest.mark.parametrize("acks", ["1", "all"])
 def test_a_failover_costs_as_much_however_long_the_run(acks: str) -> None:
     def failed_over(before: int) -> Cluster:
-        cluster = Cluster.build(small(acks=acks), 7)
+        cluster = Cluster.build(small(acks=acks, each_us=20_000), 7)
         board = FaultBoard(cluster)
         cluster.run(before * SECOND)
         inject(board, "crash", f"leader({P})", 20)
-        cluster.run((before + 60) * SECOND)
+        cluster.run((before + 30) * SECOND)
         cluster.stop_producers()
-        cluster.run((before + 65) * SECOND)
+        cluster.run((before + 35) * SECOND)
         return cluster
 
     short, long = failed_over(5), failed_over(40)

@@ -39,7 +39,7 @@ def build(
     """One partition on three brokers, the first of them leads; elections are clean."""
     named = {key.replace("_", "."): value for key, value in config.items()}
     topic = TopicSpec("orders", 1, 3, (placed,), {"unclean.leader.election.enable": False})
-    producer = ProducerSpec("checkout", "orders", 50_000, config={"acks": acks})
+    producer = ProducerSpec("checkout", "orders", 200_000, config={"acks": acks})
     groups = (GroupSpec("billing", ("orders",), readers),) if readers else ()
     brokers = tuple(map(BrokerSpec, (1, 2, 3)))
     spec = ClusterSpec(kafka, mode, brokers, (topic,), (producer,), groups, config=named)
