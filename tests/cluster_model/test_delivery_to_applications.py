@@ -64,9 +64,12 @@ class Story:
         return sum(each.read for each in self.cluster.consumers.values())
 
     def finish(self, second: float) -> "Story":
+        """Let them come to the end, and a while longer."""
         self.until(second)
         self.cluster.stop_producers()
-        return self.until(second + 90)
+        end = round((second + 90) * SECOND)
+        self.cluster.run(end, stop=lambda: self.cluster.query.lag("g") == 0)
+        return self.until(min(second + 90, self.cluster.now_us / SECOND + 10))
 
     def of(self, kind: type[Any]) -> list[Any]:
         return [event for event in self.events if isinstance(event, kind)]

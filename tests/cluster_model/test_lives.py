@@ -309,17 +309,17 @@ def test_who_is_no_process_of_its_own_is_not_shut_down(node: int, code: str, sna
 @pytest.mark.parametrize("node", [1, 1001, 1002, PRODUCER, MEMBER])
 def test_what_is_to_start_again_starts_the_moment_it_has_ended(node: int) -> None:
     cluster = build()
-    cluster.run(10 * SECOND)
+    cluster.run(6 * SECOND)
     cluster.drain()
     cluster.shutdown(node)
     if cluster.lives.is_leaving(node):
         cluster.lives.start_again(node)
-    cluster.run(40 * SECOND)
+    cluster.run(20 * SECOND)
     down, up = told(cluster, NodeDown, NodeUp)
     assert (down.kind, up.kind) == ("node_down", "node_up")
     assert down.at_us == up.at_us  # type: ignore[attr-defined]
     cluster.shutdown(node)
-    cluster.run(80 * SECOND)
+    cluster.run(40 * SECOND, stop=lambda: cluster.state_of(node) is ProcessState.DOWN)
     assert cluster.state_of(node) is ProcessState.DOWN
 
 

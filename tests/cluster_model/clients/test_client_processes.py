@@ -298,8 +298,8 @@ def test_clients_of_every_era_come_back(kafka: str, mode: str) -> None:
     cluster.run(12 * SECOND)
     for node in (P, M0, M1):
         cluster.restart(node)
-    cluster.run(40 * SECOND)
+    cluster.run(28 * SECOND)
     cluster.stop_producers()
-    cluster.run(60 * SECOND)
+    cluster.run(40 * SECOND)
     assert (cluster.query.lag("g"), cluster.query.passed_over("g"), cluster.query.violations()) == (0, 0, 0)
     assert balanced(cluster)

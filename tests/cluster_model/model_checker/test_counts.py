@@ -24,12 +24,14 @@ def test_two_epochs_where_brokers_are_alike(kafka: str, fingerprints: bool) -> N
     assert seen.pairs == (6_713 * 6_712 // 2 if fingerprints else 0)
 
 
+@pytest.mark.evening
 @pytest.mark.thorough
 def test_three_epochs() -> None:
     seen = explored(3)
     assert (seen.distinct, seen.depth, seen.broken) == (737_794, 25, {})
 
 
+@pytest.mark.evening
 @pytest.mark.thorough
 def test_three_epochs_where_brokers_are_alike() -> None:
     seen = explored(3, symmetry=True)

@@ -146,7 +146,7 @@ def build(kafka: str, mode: str, brokers: int = 3, *, clients: bool = True, tran
     members: dict[str, ConfigValue] = {"auto.offset.reset": "earliest"}
     spec = ClusterSpec(
         kafka, mode, tuple(BrokerSpec(each) for each in range(1, brokers + 1)), (TopicSpec("orders", 2, 1),),
-        (ProducerSpec("p", "orders", 20_000, config=ids),),
+        (ProducerSpec("p", "orders", 50_000, config=ids),),
         (GroupSpec("g", ("orders",), 2, config=members, coordinated=True),) if clients else (),
         config=FEW,
     )  # fmt: skip
@@ -200,20 +200,20 @@ def operation(cluster: Cluster, name: str, seconds: int = 65, **params: Any) -> 
 def test_clients_work_on_after_their_topics_were_deleted(kafka: str, mode: str) -> None:
     # A producer whose transactional id is forgotten can go on since 2.5 (KIP-360).
     cluster = build(kafka, mode, transactional=Profile.of(kafka, mode).number >= (2, 5, 0))
-    cluster.run(10 * SECOND)
+    cluster.run(6 * SECOND)
     before = sum(consumer.read for consumer in cluster.consumers.values())
     cluster.drain()
     topics = (OFFSETS, TRANSACTIONS) if replicas(cluster, TRANSACTIONS) else (OFFSETS,)
     cluster.admin.ask(7_000, DeleteTopicsRequest(0, topics))
-    cluster.run(60 * SECOND)
+    cluster.run(26 * SECOND)
     events = cluster.drain()
     assert replicas(cluster, OFFSETS) == [3] * 4
     assert replicas(cluster, TRANSACTIONS) == [3] * (3 if len(topics) == 2 else 0)
     assert [each for each in events if isinstance(each, GroupRebalanced)]
     assert cluster.query.group_state("g") == "Stable"
     assert cluster.query.members("g") == 2
-    assert sum(consumer.read for consumer in cluster.consumers.values()) > before + 500
-    assert cluster.query.lag("g") < 500
+    assert sum(consumer.read for consumer in cluster.consumers.values()) > before + 200
+    assert cluster.query.lag("g") < 150
 
 
 @pytest.mark.parametrize(("kafka", "mode"), PLANES)
@@ -224,13 +224,13 @@ def test_clients_have_the_topics_made_that_a_cluster_was_formed_without(
     monkeypatch.setattr("cluster_model.cluster.with_internal_topics", lambda spec: spec)
     cluster = build(kafka, mode)
     assert (replicas(cluster, OFFSETS), replicas(cluster, TRANSACTIONS)) == ([], [])
-    cluster.run(30 * SECOND)
+    cluster.run(15 * SECOND)
     assert replicas(cluster, OFFSETS) == [3] * 4
     assert replicas(cluster, TRANSACTIONS) == [3] * 3 * Profile.of(kafka, mode).transactions
     for name, record in formed.committed.records.items():
         assert cluster.committed.records[name].topic == record.topic
     assert cluster.query.group_state("g") == "Stable"
-    assert sum(consumer.read for consumer in cluster.consumers.values()) > 1_000
+    assert sum(consumer.read for consumer in cluster.consumers.values()) > 150
 
 
 @pytest.mark.parametrize(("kafka", "mode"), PLANES)

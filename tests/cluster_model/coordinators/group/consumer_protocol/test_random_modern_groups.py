@@ -138,10 +138,10 @@ def _parsed(name: str) -> TopicPartition:
 
 
 @pytest.mark.parametrize("kafka", ["3.9", "4.1"])
-@pytest.mark.parametrize("seed", some(range(10), 4))
+@pytest.mark.parametrize("seed", some(range(10), 3))
 def test_no_partition_is_ever_two_members_and_all_comes_out_even(kafka: str, seed: int) -> None:
     storm = Storm(kafka, seed)
-    for _ in range(50):
+    for _ in range(30):
         storm.step()
     storm.calm()
     group = storm.talk.group
@@ -153,7 +153,7 @@ def test_no_partition_is_ever_two_members_and_all_comes_out_even(kafka: str, see
     members = [Member(each, ("orders",), owned=tuple(map(_parsed, share))) for each, share in group.target.items()]
     again = UniformAssignor().assign(members, Topics({"orders": PARTITIONS}))
     assert {each: tuple(map(str, share)) for each, share in again.items()} == group.target
-    assert storm.moves >= 5
+    assert storm.moves >= 3
 
 
 def test_zombies_were_among_them() -> None:
