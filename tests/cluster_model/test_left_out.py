@@ -48,7 +48,7 @@ def compare(seed: int, spec: ClusterSpec, plan: list[Step]) -> tuple[int, int]:
     return left_out.executed, naive.executed
 
 
-@settings(max_examples=many(6, 20))
+@settings(max_examples=many(4, 20))
 @given(seed=st.integers(0, 1 << 30))
 def test_idle_exchanges_are_left_out_without_a_trace(seed: int) -> None:
     few, most = compare(seed, *drawn(seed))
@@ -101,7 +101,7 @@ def test_a_sleeper_that_lost_count_would_be_seen(monkeypatch: pytest.MonkeyPatch
         compare(0, CALM, [Step(7 * SECOND + 123, 0, "crash", 2, 1, 0), Step(9 * SECOND, 0, "nothing", 1, 2, 0)])
 
 
-@settings(max_examples=many(4, 8))
+@settings(max_examples=many(3, 8))
 @given(seed=st.integers(0, 1 << 30), place=st.integers(0, 99))
 def test_keyframes_of_sleepers_change_nothing_and_go_on_as_the_first_time(seed: int, place: int) -> None:
     spec, plan = drawn(seed)

@@ -8,8 +8,8 @@ from tests.support.breadth import many
 
 pytestmark = pytest.mark.thorough
 
-SCHEDULES = many(1_000, 4_000)
-PARTED_BY_KIP_101 = many(552, 2_316)
+SCHEDULES = many(250, 4_000)
+PARTED_BY_KIP_101 = many(135, 2_316)
 """Of that many; exact, because a schedule's draws come from its number alone."""
 STEPS = 30
 

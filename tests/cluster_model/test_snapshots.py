@@ -79,7 +79,7 @@ class Run:
         for gap_ms, action in schedule:
             at_us += gap_ms * MS
             self.waiting.append((at_us, action))
-        self.end_us = at_us + 9 * SECOND
+        self.end_us = at_us + 5 * SECOND
         self.done = 0
 
     def go(self, executed: int = 1 << 60) -> "Run":
@@ -224,6 +224,7 @@ _TREES = st.recursive(
 )
 
 
+@settings(max_examples=many(40, settings.default.max_examples))
 @given(_TREES)
 def test_columns_become_rows_again(tree: Any) -> None:
     assert repr(rows(columns(tree))) == repr(tree)

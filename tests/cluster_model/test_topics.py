@@ -435,14 +435,14 @@ def test_the_same_is_done_twice_in_the_same_way(kafka: str, mode: str | None) ->
 def test_keyframes_restore_the_partitions_and_replicas_of_their_instant(kafka: str, mode: str | None) -> None:
     at = desk(kafka, mode)
     kept = []
-    for until in (1, 3.5, 7, 9.5, 11, 13.5, 16):
+    for until in (3.5, 7, 11, 13.5):
         busy(at, until)
         kept.append((seen(at), pack(at.cluster.save())))
     busy(at)
     expected = seen(at)
 
     twin = Desk(at.cluster.twin())
-    for place in (6, 0, 3, 5, 1, 4, 2):
+    for place in (3, 0, 2, 1):
         before, packed = kept[place]
         twin.cluster.load(unpack(packed)[0])
         assert seen(twin) == before

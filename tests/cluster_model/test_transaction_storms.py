@@ -98,7 +98,7 @@ def spec(seed: int, kafka: str) -> ClusterSpec:
         patience = {"delivery.timeout.ms": random.choice([4_000, 120_000])}
         plan = TransactionPlan(random.choice([1, 7, 30]), random.choice([0, 300 * MS]), random.choice([0, 3]))
         return ProducerSpec(
-            name, "t", 20 * MS, transactions=plan, config={"transactional.id": whose, **timeouts, **patience}, **more
+            name, "t", 30 * MS, transactions=plan, config={"transactional.id": whose, **timeouts, **patience}, **more
         )  # type: ignore[arg-type]
 
     return replace(
@@ -113,7 +113,7 @@ def spec(seed: int, kafka: str) -> ClusterSpec:
 
 
 @pytest.mark.parametrize("kafka", ["4.0", "4.1"])
-@pytest.mark.parametrize("seed", range(many(5, 12)))
+@pytest.mark.parametrize("seed", range(many(2, 12)))
 def test_a_reader_of_committed_data_sees_whole_transactions_in_order_or_nothing(seed: int, kafka: str) -> None:
     storm = Watched(Cluster.build(spec(seed, kafka), seed), Random(f"storm {seed}"))
     storm.run(3 * SECOND)

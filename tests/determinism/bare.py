@@ -43,9 +43,9 @@ def cluster_of(kafka: str) -> tuple[Cluster, FaultBoard]:
         brokers=(BrokerSpec(1, "a"), BrokerSpec(2, "b"), BrokerSpec(3, "c")),
         topics=(TopicSpec("orders", 2, 3, ((1, 2, 3), (2, 3, 1)), {"unclean.leader.election.enable": True}),),
         producers=(
-            ProducerSpec("checkout", "orders", 30_000, 3, config={"acks": "all"}),
-            ProducerSpec("audit", "orders", 50_000, 1, config={"acks": "1"}),
-            ProducerSpec("metrics", "orders", 70_000, 2, config={"acks": "0"}),
+            ProducerSpec("checkout", "orders", 90_000, 3, config={"acks": "all"}),
+            ProducerSpec("audit", "orders", 90_000, 1, config={"acks": "1"}),
+            ProducerSpec("metrics", "orders", 90_000, 2, config={"acks": "0"}),
         ),
         groups=(GroupSpec("billing", ("orders",), 2, 500),),
     )

@@ -84,7 +84,7 @@ def build(name: str) -> Cluster:
         (TopicSpec("t", 6, 3, config=topic),),
         (
             ProducerSpec(
-                "p", "t", 20_000, 3, config={"acks": "1"}, **(AROUND_SENDING if name == "around sending" else {})
+                "p", "t", 60_000, 3, config={"acks": "1"}, **(AROUND_SENDING if name == "around sending" else {})
             ),
         ),
         groups,

@@ -37,8 +37,8 @@ topics:
   - {{name: bills, partitions: 3, replication: 2}}
 clients:
   producers:
-    - {{name: checkout, topic: orders, rate: 40/s, config: {{acks: all}}}}
-    - {{name: audit, topic: bills, rate: 20/s, config: {{acks: "1"}}}}
+    - {{name: checkout, topic: orders, rate: 12/s, config: {{acks: all}}}}
+    - {{name: audit, topic: bills, rate: 6/s, config: {{acks: "1"}}}}
   groups:
     - {{name: billing, topics: [orders, bills], members: 2}}
 steps:

@@ -18,7 +18,7 @@ from tests.cluster_model.controller.zookeeper.rigs import ADMIN, SECOND, Asker, 
 from tests.support.breadth import some
 
 MS = 1_000
-PRODUCERS = (ProducerSpec("p", "orders", 50_000, 1, config={"acks": "all"}),)
+PRODUCERS = (ProducerSpec("p", "orders", 200_000, 1, config={"acks": "all"}),)
 PLACEMENT = ((2, 3, 1), (3, 4, 2), (1, 2, 3))
 
 
@@ -71,7 +71,7 @@ def whole(cluster: Cluster, until: int) -> Cluster:
 
 def sliced(cluster: Cluster, until: int) -> Cluster:
     while cluster.now_us < until:
-        cluster.run(min(until, cluster.now_us + 7_777))
+        cluster.run(min(until, cluster.now_us + 17_777))
     return cluster
 
 
