@@ -17,7 +17,7 @@ from faults.injector import FaultBoard
 SECOND = 1_000_000
 END_US = 60 * SECOND
 VERSIONS = ("0.8.2", "0.10.2", "1.1", "2.0", "2.5", "2.8", "3.3", "3.9", "4.1")
-SLICES = {"event": (1 << 60, 1), "slice": (8_000, 0)}
+SLICES = {"event": (1 << 60, 1), "slice": (23_000, 0)}
 
 FAULTS = (
     (2, Action("inject", "lag", "random(broker(1))", {"latency": 40_000, "jitter": 30_000}, 20 * SECOND)),

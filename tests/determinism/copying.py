@@ -7,7 +7,7 @@ from cluster_model.cluster import Cluster
 from tests.cluster_model.copying import M0, SECOND, spec
 
 END = 14 * SECOND
-STEPS = {"whole": END, "slice": 8_000}
+STEPS = {"whole": END, "slice": 23_000}
 FEATURES = {"2.4": "transaction", "3.9": "transaction", "4.1": "transaction", "3.5": "sync"}
 
 

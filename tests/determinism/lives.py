@@ -8,8 +8,8 @@ from cluster_model.cluster import Cluster
 from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, GroupSpec, NetworkSpec, ProducerSpec, TopicSpec
 
 SECOND = 1_000_000
-END = 50 * SECOND
-STEPS = {"whole": END, "slice": 8_000}
+END = 40 * SECOND
+STEPS = {"whole": END, "slice": 23_000}
 
 LIVES: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
     "dynamic": ("3.9", {}, {}),
@@ -33,8 +33,8 @@ def build(name: str) -> Cluster:
         (BrokerSpec(1), BrokerSpec(2), BrokerSpec(3)),
         (TopicSpec("t", 4, 3), *([TopicSpec("dead", 2, 3)] if "dead_letter" in group else [])),
         (
-            ProducerSpec("p", "t", 20_000, 3, config={"acks": "all", "linger.ms": 30}, **producer),
-            ProducerSpec("q", "t", 30_000, 1, config={"acks": "1"}),
+            ProducerSpec("p", "t", 60_000, 3, config={"acks": "all", "linger.ms": 30}, **producer),
+            ProducerSpec("q", "t", 60_000, 1, config={"acks": "1"}),
         ),
         (GroupSpec("g", ("t",), 2, 1_000, **{"config": {"auto.offset.reset": "earliest"}, **group}),),
         NetworkSpec(500, 300),

@@ -55,11 +55,11 @@ steps:
   - {{at: 62s, admin: delete_records, partition: orders-1, before: 50}}
   - {{at: 64s, admin: elect_leaders}}
   - {{at: 66s, inject: crash, target: controller, for: 5s}}
-  - {{at: 100s, inject: gc_pause, target: "random(2, {quorum})", for: 12s}}
-  - {{at: 125s, admin: shutdown, broker: 3, restart_after: 1s}}
-  - {{at: 155s, admin: delete_topic, topic: fresh}}
-  - {{at: 160s, admin: rolling_restart, brokers: [4, 2]}}
-  - {{at: 240s, admin: decommission, broker: 4}}
+  - {{at: 80s, inject: gc_pause, target: "random(2, {quorum})", for: 12s}}
+  - {{at: 100s, admin: shutdown, broker: 3, restart_after: 1s}}
+  - {{at: 125s, admin: delete_topic, topic: fresh}}
+  - {{at: 128s, admin: rolling_restart, brokers: [4, 2]}}
+  - {{at: 190s, admin: decommission, broker: 4}}
 settle: 20s
 """
 
@@ -91,7 +91,7 @@ def run(plane: str, slices: str) -> tuple[Session, list[Event], str]:
 def rewound(session: Session) -> Session:
     """The session, after its past was looked at in between."""
     timeline = Timeline(session, nearest=300, bytes_per_event=1)
-    for second in (7, 31, 67, 104, 170, 245):
+    for second in (7, 31, 67, 84, 135, 195):
         timeline.advance(second * SECOND)
         timeline.seek_time((second - 3) * SECOND)
     return session

@@ -8,7 +8,7 @@ from faults.declarations.fault import Fault, FaultError
 from faults.injector import FaultBoard
 from tests.faults.whole import SECOND, action_of, whole_cluster
 
-STEPS = {"whole": 3_600 * SECOND, "slice": 8_000, "odd": 1_234_567}
+STEPS = {"whole": 3_600 * SECOND, "slice": 23_000, "odd": 1_234_567}
 
 
 def digest(plane: str, fault: Fault, step: int) -> str:
@@ -20,22 +20,22 @@ def digest(plane: str, fault: Fault, step: int) -> str:
         while cluster.now_us < until:
             cluster.run(min(until, cluster.now_us + step))
 
-    run_to(5 * SECOND)
+    run_to(4 * SECOND)
     action = action_of(fault)
     if fault.name == "restart":
         board.inject(action_of(CATALOGUE["crash"], "broker(5)"))
         action = action_of(fault, "broker(5)")
-        run_to(7 * SECOND)
+        run_to(6 * SECOND)
     board.inject(action)
-    run_to(10 * SECOND)
+    run_to(8 * SECOND)
     refused = ""
     try:
         board.inject(action)
     except FaultError as error:
         refused = str(error)
-    run_to(13 * SECOND)
+    run_to(10 * SECOND)
     board.heal("all")
-    run_to(18 * SECOND)
+    run_to(14 * SECOND)
     return f"{cluster.digest()} {cluster.executed} {refused}"
 
 

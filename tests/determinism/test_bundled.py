@@ -7,9 +7,14 @@ import pytest
 
 from playbooks.library.bundled import names
 from tests.determinism import elsewhere as other
-from tests.support.breadth import some
+from tests.support.breadth import EVENING
 
-NAMES = tuple(some(names(), 10))
+CHEAP = (
+    "ack-lost", "hw-two-rounds-3.9", "kip-320-unfenced-follower", "power-loss-divergence", "rolling-restart-waiting",
+    "zone-loss-matrix",
+)  # fmt: skip
+"""Stepped by hand, unattended, an administrator's: what clients and control planes do the other files here compare."""
+NAMES = tuple(names()) if EVENING else CHEAP
 
 
 def elsewhere(slices: str, hash_seed: str, *flags: str) -> dict[str, str]:
@@ -28,7 +33,7 @@ def digests() -> tuple[dict[str, str], dict[str, str]]:
 
 
 def test_there_are_playbooks_to_compare() -> None:
-    assert len(NAMES) >= 10
+    assert set(CHEAP) <= set(NAMES) <= set(names())
 
 
 @pytest.mark.parametrize("name", NAMES)

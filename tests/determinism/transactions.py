@@ -2,13 +2,14 @@
 
 import json
 import sys
+from dataclasses import replace
 
 from cluster_model.cluster import Cluster
 from cluster_model.spec.cluster_spec import TransactionPlan
 from tests.cluster_model.transacting import MS, SECOND, producer, spec
 
-END = 30 * SECOND
-STEPS = {"whole": END, "slice": 8_000}
+END = 26 * SECOND
+STEPS = {"whole": END, "slice": 23_000}
 FEATURES = ("0.11", "2.6", "3.5", "3.9", "4.1")
 
 
@@ -19,7 +20,8 @@ def build(kafka: str) -> Cluster:
         producer("new", "tx", TransactionPlan(0, 300 * MS), start_us=8 * SECOND),
         producer("lazy", "other", TransactionPlan(10, hang=5), {"transaction.timeout.ms": 6_000}, send="sync"),
     )
-    return Cluster.build(spec(kafka, producers), 11)
+    slower = [replace(each, interval_us=30 * MS) for each in producers]
+    return Cluster.build(spec(kafka, slower), 11)
 
 
 def digest(kafka: str, step: int) -> str:
