@@ -5,7 +5,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.architecture.tree import modules, room_of
+from tests.architecture.tree import nodes, parsed
+
+pytestmark = pytest.mark.xdist_group("architecture")
 
 SET_TYPES = ("set", "frozenset", "Set", "AbstractSet", "MutableSet")
 SET_METHODS = ("union", "intersection", "difference", "symmetric_difference")
@@ -14,17 +16,11 @@ ORDER_TAKING = ("list", "tuple", "iter", "enumerate", "zip", "map", "filter", "r
 
 
 def model() -> Iterator[tuple[str, ast.Module]]:
-    for name, tree in modules().items():
-        if room_of(name) in ("cluster_model", "faults"):
-            yield name, tree
+    yield from parsed("cluster_model", "faults").items()
 
 
-def calls_of(tree: ast.AST, *names: str) -> list[int]:
-    return [
-        node.lineno
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in names
-    ]
+def calls_of(tree: ast.Module, *names: str) -> list[int]:
+    return [node.lineno for node in nodes(tree, ast.Call) if isinstance(node.func, ast.Name) and node.func.id in names]
 
 
 @pytest.mark.parametrize("function", ["hash", "id", "open", "print", "input", "eval", "exec", "float", "repr"])
@@ -35,46 +31,37 @@ def test_no_call_whose_answer_depends_on_the_process(function: str) -> None:
 
 def likenesses(tree: ast.Module) -> list[ast.expr]:
     """How alike two names must be for a hint in an error message: a float that no decision hangs on."""
-    return [node.value for node in ast.walk(tree) if isinstance(node, ast.keyword) and node.arg == "cutoff"]
+    return [node.value for node in nodes(tree, ast.keyword) if node.arg == "cutoff"]
 
 
 def test_no_float_anywhere() -> None:
     found = [
         f"{name}:{node.lineno}"
         for name, tree in model()
-        for node in ast.walk(tree)
+        for node in nodes(tree, ast.BinOp, ast.Constant)
         if (isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div))
         or (isinstance(node, ast.Constant) and isinstance(node.value, float) and node not in likenesses(tree))
     ]
     assert found == []
 
 
-class SetNames(ast.NodeVisitor):
+def set_names(tree: ast.Module) -> set[str]:
     """Names and attributes of a module that hold sets, by what is assigned to them or by their annotation."""
-
-    def __init__(self) -> None:
-        self.found: set[str] = set()
-
-    def visit_ClassDef(self, node: ast.ClassDef) -> None:
+    found = {
+        name for node in nodes(tree, ast.AnnAssign) if is_set_type(node.annotation) for name in names_of(node.target)
+    }
+    found |= {node.arg for node in nodes(tree, ast.arg) if node.annotation is not None and is_set_type(node.annotation)}
+    for node in nodes(tree, ast.ClassDef):
         for entry in node.body:
             if isinstance(entry, ast.AnnAssign) and is_set_type(entry.annotation):
-                self.found |= {f".{name}" for name in names_of(entry.target)}
-        self.generic_visit(node)
-
-    def visit_AnnAssign(self, node: ast.AnnAssign) -> None:
-        if is_set_type(node.annotation):
-            self.found |= names_of(node.target)
-        self.generic_visit(node)
-
-    def visit_Assign(self, node: ast.Assign) -> None:
-        if is_set(node.value, self.found):
-            for target in node.targets:
-                self.found |= names_of(target)
-        self.generic_visit(node)
-
-    def visit_arg(self, node: ast.arg) -> None:
-        if node.annotation is not None and is_set_type(node.annotation):
-            self.found.add(node.arg)
+                found |= {f".{name}" for name in names_of(entry.target)}
+    known = -1
+    while len(found) > known:  # again and again, for names that hold what later names hold
+        known = len(found)
+        for assigned in nodes(tree, ast.Assign):
+            if is_set(assigned.value, found):
+                found |= {name for target in assigned.targets for name in names_of(target)}
+    return found
 
 
 def names_of(node: ast.expr) -> set[str]:
@@ -100,15 +87,18 @@ def is_set(node: ast.expr, known: set[str]) -> bool:
     return bool(names_of(node) & known)
 
 
-def ordered_uses(tree: ast.AST, known: set[str]) -> Iterator[int]:
+TAKING = (ast.For, ast.AsyncFor, ast.ListComp, ast.DictComp, ast.GeneratorExp, ast.Call, ast.Starred)
+
+
+def ordered_uses(tree: ast.Module, known: set[str]) -> Iterator[int]:
     """Lines where the order of a set could get out."""
     free = {
         id(argument)
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ORDER_FREE
+        for node in nodes(tree, ast.Call)
+        if isinstance(node.func, ast.Name) and node.func.id in ORDER_FREE
         for argument in node.args
     }
-    for node in ast.walk(tree):
+    for node in nodes(tree, *TAKING):
         iterated: list[ast.expr] = []
         if isinstance(node, (ast.For, ast.AsyncFor)):
             iterated = [node.iter]
@@ -126,10 +116,7 @@ def ordered_uses(tree: ast.AST, known: set[str]) -> Iterator[int]:
 
 
 def offences(tree: ast.Module) -> list[int]:
-    names = SetNames()
-    names.visit(tree)
-    names.visit(tree)  # again, for names that hold what later names hold
-    return list(ordered_uses(tree, names.found))
+    return list(ordered_uses(tree, set_names(tree)))
 
 
 def test_no_iteration_over_a_set() -> None:

@@ -2,10 +2,13 @@
 
 import subprocess
 import sys
+from functools import cache
 
 import pytest
 
 from tests.architecture.tree import ROOMS, ROOT, imports, module_of, modules, room_of
+
+pytestmark = pytest.mark.xdist_group("architecture")
 
 BELOW = {
     "cluster_model": (),
@@ -24,12 +27,14 @@ REPORT_MAY_USE = (
 )
 CAMPAIGNS = ("spark_report.campaigns", "spark_report.fleet")
 """Parts of the report that run playbooks, or read what a storm has kept."""
+HEAVY = {"pyspark", "py4j", "spark_report"}
 WALL_CLOCK_AND_CHANCE = {"time", "os", "random", "threading", "asyncio", "datetime", "secrets", "uuid", "socket", "sys"}
 
 
-def uses() -> list[tuple[str, str, int]]:
+@cache
+def uses() -> tuple[tuple[str, str, int], ...]:
     """(module, what it imports, line) over the whole product."""
-    return [(name, imported, line) for name, tree in modules().items() for imported, line in imports(tree)]
+    return tuple((name, imported, line) for name, tree in modules().items() for imported, line in imports(tree))
 
 
 def test_there_is_something_in_every_room() -> None:
@@ -119,17 +124,20 @@ def reachable(*begin: str) -> dict[str, str]:
 
 
 def test_no_spark_within_reach_of_the_screen() -> None:
-    heavy = {name: by for name, by in reachable("tui").items() if room_of(name) in ("pyspark", "py4j", "spark_report")}
+    heavy = {name: by for name, by in reachable("tui").items() if room_of(name) in HEAVY}
     assert heavy == {}
 
 
-@pytest.mark.parametrize("room", ["cluster_model", "faults", "gateway", "playbooks", "tui"])
-def test_importing_a_whole_room_loads_no_spark(room: str) -> None:
-    names = [name for name in modules() if room_of(name) == room and not name.endswith("__main__")]
-    program = "import sys, importlib\n" + "".join(f"importlib.import_module({name!r})\n" for name in names)
-    program += "print(sorted({m.partition('.')[0] for m in sys.modules} & {'pyspark', 'py4j', 'spark_report'}))"
+def test_importing_a_whole_room_loads_no_spark() -> None:
+    """One room after the other in one process, the lower first: the first that shows something has loaded it."""
+    rooms = ("cluster_model", "faults", "playbooks", "gateway", "tui")
+    program = "import sys, importlib\n"
+    for room in rooms:
+        names = [name for name in modules() if room_of(name) == room and not name.endswith("__main__")]
+        program += "".join(f"importlib.import_module({name!r})\n" for name in names)
+        program += f"print({room!r}, *sorted({{m.partition('.')[0] for m in sys.modules}} & {HEAVY!r}))\n"
     done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"
+    assert done.stdout.splitlines() == list(rooms)
 
 
 def test_a_short_command_does_not_pay_for_what_it_does_not_use() -> None:

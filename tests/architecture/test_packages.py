@@ -8,8 +8,13 @@ import ast
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
+from functools import cache
 
-from tests.architecture.tree import imports, module_of, modules, package_of, packages, room_of
+import pytest
+
+from tests.architecture.tree import imported_by, imports, module_of, modules, package_of, packages, room_of
+
+pytestmark = pytest.mark.xdist_group("architecture")
 
 MOST_MODULES = 15
 """Modules in one package, its ``__init__`` not counted."""
@@ -22,7 +27,8 @@ MODEL_ORDER = (
 ``""`` is ``cluster_model`` itself, with the whole cluster in it."""
 
 
-def uses() -> list[tuple[str, str, str, int]]:
+@cache
+def uses() -> tuple[tuple[str, str, str, int], ...]:
     """(module, module it imports, what it imports from it, line) for all imports within the product."""
     found = []
     for name, tree in modules().items():
@@ -30,7 +36,7 @@ def uses() -> list[tuple[str, str, str, int]]:
             module = module_of(imported)
             if module in modules() and module != name:
                 found.append((name, module, imported.removeprefix(module).removeprefix("."), line))
-    return found
+    return tuple(found)
 
 
 def graph() -> dict[str, set[str]]:
@@ -72,7 +78,7 @@ def test_modules_import_each_other_in_no_circle_when_they_are_loaded() -> None:
     for name, tree in modules().items():
         for node in tree.body:
             if isinstance(node, ast.Import | ast.ImportFrom):
-                arrows[name] |= {module_of(imported) for imported, _ in imports(ast.Module([node], []))}
+                arrows[name] |= {module_of(imported) for imported, _ in imported_by(node)}
     own = {
         name: {each for each in found if each in modules() and each not in packages()} for name, found in arrows.items()
     }
