@@ -9,57 +9,57 @@ from syrupy.assertion import SnapshotAssertion
 
 from playbooks.engine.session import Session
 from playbooks.recording.recorder import Recorder
-from tests.cli.running import Steady, Typed, floodmark
+from tests.cli.running import Steady, Typed
 from tests.support.playbooks import CLUSTER, timed
+
+Type = Callable[..., Typed]
 
 ONE_COPY = CLUSTER.replace("[[1, 2, 3]], config: {min.insync.replicas: 2}", "[[1]]").replace("small", "alone")
 QUICK = ("--seeds", "1", "--for", "8s", "--at", "2s", "-j", "1")
 
 
 @pytest.fixture
-def here(tmp_path: Path) -> Path:
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("FLOODMARK_SESSIONS", raising=False)
     (tmp_path / "alone.yaml").write_text(f"{ONE_COPY}settle: 1s\n", encoding="utf-8")
     return tmp_path
 
 
-def ask(here: Path, *words: str | Path) -> Typed:
-    typed = floodmark("ask", *words, cwd=here)
-    assert "Traceback" not in typed.err
-    return typed
-
-
-def test_an_unsafe_answer_leaves_a_witness_that_comes_to_the_same(here: Path, snapshot: SnapshotAssertion) -> None:
-    typed = ask(here, "alone.yaml", *QUICK, "restart broker(1)")
-    assert typed.code == 1, typed.err
-    assert floodmark("run", "alone-witness.yaml", "--out", here / "s", cwd=here).code == 0
+def test_an_unsafe_answer_leaves_a_witness_that_comes_to_the_same(
+    typed: Type, here: Path, snapshot: SnapshotAssertion
+) -> None:
+    done = typed("ask", "alone.yaml", *QUICK, "restart broker(1)")
+    assert done.code == 1, done.err
+    assert typed("run", "alone-witness.yaml", "--out", "s").code == 0
     before = (here / "alone-witness.yaml").read_bytes()
-    again = ask(here, "alone.yaml", *QUICK, "restart broker(1)")
-    assert (again.code, again.out) == (1, typed.out)
-    refused = ask(here, "alone.yaml", *QUICK, "restart broker(1)", "--witness", "alone-witness.yaml")
+    again = typed("ask", "alone.yaml", *QUICK, "restart broker(1)")
+    assert (again.code, again.out) == (1, done.out)
+    refused = typed("ask", "alone.yaml", *QUICK, "restart broker(1)", "--witness", "alone-witness.yaml")
     assert (refused.code, refused.out) == (2, "")
     assert (here / "alone-witness.yaml").read_bytes() == before
-    forced = ask(here, "alone.yaml", *QUICK, "restart broker(1)", "--force", "--json")
+    forced = typed("ask", "alone.yaml", *QUICK, "restart broker(1)", "--force", "--json")
     document = json.loads(forced.out)
     assert (forced.code, document["verdict"], document["witness"]) == (1, "stalls", "alone-witness.yaml")
     assert document["write_stall_us"]["worst"] > document["stall_threshold_us"]
-    told = {"answer": typed.out, "witness": typed.err, "again": again.err, "in the way": refused.err}
+    told = {"answer": done.out, "witness": done.err, "again": again.err, "in the way": refused.err}
     assert told == snapshot
 
 
-def test_a_safe_answer_leaves_nothing(here: Path, snapshot: SnapshotAssertion) -> None:
-    typed = ask(here, "alone.yaml", *QUICK, "lag broker(1) latency=1ms", "--json")
-    assert typed.code == 0, typed.err
-    document = json.loads(typed.out)
+def test_a_safe_answer_leaves_nothing(typed: Type, here: Path, snapshot: SnapshotAssertion) -> None:
+    done = typed("ask", "alone.yaml", *QUICK, "lag broker(1) latency=1ms", "--json")
+    assert done.code == 0, done.err
+    document = json.loads(done.out)
     assert (document["verdict"], document["seeds"], document["witness"]) == ("safe", 1, "")
     assert not document["of"].endswith(",")
     assert document["steps"] == snapshot
     assert [each.name for each in here.iterdir()] == ["alone.yaml"]
 
 
-def test_a_refused_action_is_neither(here: Path, snapshot: SnapshotAssertion) -> None:
-    typed = ask(here, "alone.yaml", *QUICK, "crash broker(1); gc_pause broker(1)", "--stall", "1h")
-    assert typed.code == 3, typed.err
-    assert typed.out.splitlines()[1:3] == snapshot
+def test_a_refused_action_is_neither(typed: Type, here: Path, snapshot: SnapshotAssertion) -> None:
+    done = typed("ask", "alone.yaml", *QUICK, "crash broker(1); gc_pause broker(1)", "--stall", "1h")
+    assert done.code == 3, done.err
+    assert done.out.splitlines()[1:3] == snapshot
 
 
 @pytest.mark.parametrize(
@@ -82,33 +82,26 @@ def test_a_refused_action_is_neither(here: Path, snapshot: SnapshotAssertion) ->
     ],
     ids=" ".join,
 )
-def test_bad_input_is_one_clear_error(
-    here: Path,
-    typed: Callable[..., Typed],
-    words: tuple[str, ...],
-    monkeypatch: pytest.MonkeyPatch,
-    snapshot: SnapshotAssertion,
-) -> None:
-    monkeypatch.chdir(here)
+def test_bad_input_is_one_clear_error(typed: Type, words: tuple[str, ...], snapshot: SnapshotAssertion) -> None:
     found = typed("ask", *words)
     assert (found.code, found.out) == (2, ""), found.err
     assert found.err.startswith("error: ")
     assert found.err == snapshot
 
 
-def test_a_caret_shows_where(here: Path) -> None:
-    typed = ask(here, "alone.yaml", "heal; restrt broker(1)")
-    line, caret = typed.err.splitlines()[1:3]
+def test_a_caret_shows_where(typed: Type) -> None:
+    done = typed("ask", "alone.yaml", "heal; restrt broker(1)")
+    line, caret = done.err.splitlines()[1:3]
     assert line[caret.index("^")] == "r"
 
 
-def test_a_recorded_session(here: Path, steady: Steady, snapshot: SnapshotAssertion) -> None:
+def test_a_recorded_session(typed: Type, here: Path, steady: Steady, snapshot: SnapshotAssertion) -> None:
     session = Session.start(timed(settle="1s"), recorder=Recorder(here / "sessions", live=True), open_ended=True)
     session.advance(3_000_000)
     session.finish()
     assert session.recorder is not None
-    typed = ask(here, session.recorder.session_id, "heal all", *QUICK[:4], "-j", "1")
-    assert typed.code == 0, typed.err
-    assert steady(typed.out.splitlines()[0]) == snapshot
-    assert ask(here, session.recorder.path, "heal", "--seed", "4").code == 2
-    assert ask(here, session.recorder.path, "heal", "--at", "1h").code == 2
+    done = typed("ask", session.recorder.session_id, "heal all", *QUICK[:4], "-j", "1")
+    assert done.code == 0, done.err
+    assert steady(done.out.splitlines()[0]) == snapshot
+    assert typed("ask", session.recorder.path, "heal", "--seed", "4").code == 2
+    assert typed("ask", session.recorder.path, "heal", "--at", "1h").code == 2
