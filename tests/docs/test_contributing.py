@@ -1,18 +1,25 @@
 """The recipes for those who add something do what they say: taken from the page, put into a copy, looked for there."""
 
+import importlib
 import json
 import os
 import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from tests.architecture.tree import ROOMS
 from tests.support.playbooks import CLUSTER
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "contributing.md").read_text(encoding="utf-8")
@@ -129,10 +136,34 @@ def test_what_the_recipes_add_is_there(copy: Path) -> None:
     assert python(copy, "-c", LOOK) == "found\n"
 
 
+@contextmanager
+def imported_from(copy: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Imports of the rooms find the copy's; afterwards all that was imported before is there again."""
+
+    def ours() -> list[str]:
+        return [name for name in sys.modules if name.partition(".")[0] in ROOMS]
+
+    before = {name: sys.modules.pop(name) for name in ours()}
+    try:
+        with monkeypatch.context() as patched:
+            patched.syspath_prepend(str(copy))
+            yield
+    finally:
+        for name in ours():
+            del sys.modules[name]
+        sys.modules.update(before)
+
+
 @pytest.mark.spark
-def test_the_report_has_the_table_of_the_recipe(copy: Path) -> None:
+def test_the_report_has_the_table_of_the_recipe(
+    copy: Path, spark: "SparkSession", monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On the Spark of the other tests, which knows nothing of modules."""
     python(copy, "-m", "tui.cli.main", "run", "hums.yaml", "--out", "sessions")
-    python(copy, "-m", "spark_report", "sessions", "--out", "report", "--format", "markdown,json")
+    with imported_from(copy, monkeypatch):
+        job = importlib.import_module("spark_report.job")
+        assert Path(job.__file__ or "").is_relative_to(copy)
+        job.run([copy / "sessions"], out=copy / "report", formats=("markdown", "json"), spark=spark)
     found = json.loads((copy / "report" / "report.json").read_text(encoding="utf-8"))["tables"]["hums"]
     assert [(row["target"], row["hummed_us"]) for row in found] == [("broker 1", 1_000_000)]
     assert "Humming disks" in (copy / "report" / "report.md").read_text(encoding="utf-8")

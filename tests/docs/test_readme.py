@@ -7,11 +7,17 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from typer.testing import CliRunner
 
+from tests.cli.running import report_here
+from tests.support.breadth import EVENING
 from tui.cli.main import app
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 ROOT = Path(__file__).parents[2]
 README = ROOT / "README.md"
@@ -56,6 +62,8 @@ def commands(page: Path) -> Iterator[Line]:
             yield Line(command.strip(), int(code[1]) if code else 0, printed, int(steps[1]) if steps else 0)
 
 
+FEWER = ("--runs 20", "--runs 2")
+"""As many runs of a storm as it says, and as many as show how it ends."""
 TYPED = list(commands(README))
 MADE = [line for line in TYPED if line.command.startswith("make ")]
 RUN = [line for line in TYPED if line not in MADE and line.command != SCREEN]
@@ -91,6 +99,13 @@ def type_in(clone: Path, command: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+def here(clone: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Work there, with one core: nothing has a process of its own then."""
+    monkeypatch.chdir(clone)
+    monkeypatch.delenv("FLOODMARK_SESSIONS", raising=False)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _pid: {0}, raising=False)
+
+
 def type_here(command: str) -> tuple[int, str]:
     """The same without a process: a shell makes words of the command, and the program is given them right here."""
     made = subprocess.run(["sh", "-c", f"printf '%s\\0' {command}"], capture_output=True, text=True, check=True)
@@ -104,6 +119,7 @@ def test_the_readme_tells_something_to_type() -> None:
     assert len(MADE) >= 2
     assert len(RUN) >= 6
     assert any(line.command == SCREEN for line in TYPED)
+    assert sum(FEWER[0] in line.command for line in RUN) == 1
 
 
 @pytest.mark.parametrize("line", MADE, ids=str)
@@ -116,10 +132,9 @@ def test_make_targets_exist(line: Line) -> None:
 
 @pytest.mark.parametrize("line", [line for line in RUN if not is_slow(line)], ids=str)
 def test_commands_end_as_the_page_says(clone: Path, line: Line, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(clone)
-    monkeypatch.delenv("FLOODMARK_SESSIONS", raising=False)
-    monkeypatch.setattr(os, "sched_getaffinity", lambda _pid: {0}, raising=False)  # with one core, no other processes
-    code, printed = type_here(line.command)
+    here(clone, monkeypatch)
+    command = line.command if EVENING else line.command.replace(*FEWER)
+    code, printed = type_here(command)
     assert code == line.code, printed
     printed = printed.replace("\u00a0", " ")
     assert [each for each in line.told if each not in printed] == []
@@ -129,11 +144,16 @@ def test_commands_end_as_the_page_says(clone: Path, line: Line, monkeypatch: pyt
 
 @pytest.mark.spark
 @pytest.mark.parametrize("line", [line for line in RUN if is_slow(line)], ids=str)
-def test_reports_end_as_the_page_says(clone: Path, line: Line) -> None:
+def test_reports_end_as_the_page_says(
+    clone: Path, line: Line, spark: "SparkSession", monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On the Spark of the other tests: that it gets a process of its own is tested with what is installed."""
+    here(clone, monkeypatch)
+    report_here(monkeypatch, spark)
     if not (clone / "sessions").exists():
-        type_in(clone, f"{SCREEN} run first.yaml")
-    done = type_in(clone, line.command)
-    assert done.returncode == line.code, done.stderr
+        type_here(f"{SCREEN} run first.yaml")
+    code, printed = type_here(line.command)
+    assert code == line.code, printed
     assert (clone / "reports/first/report.html").is_file()
 
 
