@@ -117,10 +117,10 @@ def on_a_terminal(words: tuple[str, ...], cwd: Path, env: dict[str, str]) -> str
     return written.decode()
 
 
-def test_colours_are_for_terminals_that_want_them(tmp_path: Path) -> None:
+def test_colours_are_for_terminals_that_want_them(typed: Type, tmp_path: Path) -> None:
     assert "\x1b[" in on_a_terminal(("faults",), tmp_path, {})
     assert "\x1b[3" not in on_a_terminal(("faults",), tmp_path, {"NO_COLOR": "1"})
-    assert "\x1b[" not in floodmark("faults", cwd=tmp_path).out
+    assert "\x1b[" not in typed("faults").out
 
 
 def test_hash_seeds_do_not_matter(crash: Path) -> None:

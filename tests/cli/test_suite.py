@@ -1,4 +1,4 @@
-"""Several playbooks as a suite, typed at the real command line."""
+"""Several playbooks as a suite: typed right here, and as processes where it is about workers, signals or terminals."""
 
 import json
 import os
@@ -6,7 +6,9 @@ import re
 import signal
 import subprocess
 import time
+from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -21,6 +23,8 @@ from tui.cli.runs.suite import HEADS, fitting
 
 pytestmark = pytest.mark.thorough
 
+Run = Callable[..., Typed]
+
 ENV = {**os.environ, "PYTHONPATH": str(ROOT)}
 FAILING = CLUSTER + "settle: 1s\nsteps:\n  - at: 1s\n    heal: all\nexpect:\n  - acked() == 0\n  - acked() > 0\n"
 WAITING = CLUSTER + "settle: 1s\nsteps:\n  - when: leader(orders-0) == 3\n    within: 1s\n    heal: all\n"
@@ -34,8 +38,9 @@ def named(text: str, name: str, tags: str = "") -> str:
 
 
 @pytest.fixture
-def suite(tmp_path: Path) -> Path:
+def suite(here: Path) -> Path:
     """A folder with three small playbooks that pass, and one beside it for each other way to end."""
+    tmp_path = here
     (tmp_path / "suite" / "deep").mkdir(parents=True)
     for place, text in {
         "suite/crash.yaml": named(CRASH, "crash", "leader, slow"),
@@ -53,23 +58,27 @@ def suite(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def run(here: Path, *words: str | Path) -> Typed:
-    return floodmark("run", *words, cwd=here)
+@pytest.fixture
+def run(typed: Run, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Types ``floodmark run`` where one core is all there is: without ``--jobs`` there is no other process."""
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _pid: {0}, raising=False)
+    return partial(typed, "run")
 
 
 def documents(done: Typed) -> list[dict[str, object]]:
     return [each | {"session": ""} for each in json.loads(done.out)]
 
 
-def test_in_parallel_the_documents_are_the_same_as_one_after_the_other(suite: Path) -> None:
-    spread = run(suite, "suite", "fails.yaml", "--json", "--jobs", "3", "--junit", "3.xml", "--markdown", "3.md")
-    alone = run(suite, "suite", "fails.yaml", "--json", "--jobs", "1", "--junit", "1.xml", "--markdown", "1.md")
+def test_in_parallel_the_documents_are_the_same_as_one_after_the_other(run: Run, suite: Path) -> None:
+    words = ("suite", "fails.yaml", "--json", "--jobs", "2", "--junit", "2.xml", "--markdown", "2.md")
+    spread = floodmark("run", *words, cwd=suite)
+    alone = run("suite", "fails.yaml", "--json", "--jobs", "1", "--junit", "1.xml", "--markdown", "1.md")
     assert [each["playbook"] for each in documents(alone)] == ["crash", "load", "hand", "fails"]
     assert documents(spread) == documents(alone)
     assert (spread.code, alone.code) == (1, 1)
-    assert (suite / "3.md").read_text() == (suite / "1.md").read_text()
+    assert (suite / "2.md").read_text() == (suite / "1.md").read_text()
     without = []
-    for name in ("1.xml", "3.xml"):
+    for name in ("1.xml", "2.xml"):
         lines = (suite / name).read_text().splitlines()
         without.append([line for line in lines if "session:" not in line])
     assert without[0] == without[1]
@@ -86,17 +95,19 @@ def test_in_parallel_the_documents_are_the_same_as_one_after_the_other(suite: Pa
     ],
 )
 def test_the_worst_counts_and_an_inconclusive_one_hides_no_failure(
-    suite: Path, words: str, code: int, snapshot: SnapshotAssertion
+    run: Run, suite: Path, words: str, code: int, snapshot: SnapshotAssertion
 ) -> None:
-    done = run(suite, *words.split(), "--jobs", "2")
+    done = run(*words.split())
     assert (done.code, done.out) == (code, "")
     assert done.err.splitlines()[-1] == snapshot
 
 
-def test_every_problem_of_every_file_is_told_before_anything_runs(suite: Path, snapshot: SnapshotAssertion) -> None:
+def test_every_problem_of_every_file_is_told_before_anything_runs(
+    run: Run, suite: Path, snapshot: SnapshotAssertion
+) -> None:
     (suite / "empty").mkdir()
     words = ("suite", "broken.yaml", "wrong.yaml", "empty", "nobody", "--jobs", "2", "--tag", "leeder", "--until", "x")
-    done = run(suite, *words, "--baseline", "none.json", "--markdown", "no/where.md", "--json")
+    done = run(*words, "--baseline", "none.json", "--markdown", "no/where.md", "--json")
     assert (done.code, done.out) == (2, "")
     assert done.err == snapshot
     assert not (suite / "sessions").exists()
@@ -112,24 +123,24 @@ def test_every_problem_of_every_file_is_told_before_anything_runs(suite: Path, s
         "suite --jobs 0",
     ],
 )
-def test_options_that_contradict_are_bad_input(suite: Path, words: str, snapshot: SnapshotAssertion) -> None:
+def test_options_that_contradict_are_bad_input(run: Run, suite: Path, words: str, snapshot: SnapshotAssertion) -> None:
     (suite / "b.json").write_text("[]")
-    done = run(suite, *words.split())
+    done = run(*words.split())
     assert done.code == 2
     assert done.err == snapshot
 
 
-def test_settings_are_asked_only_of_what_runs(suite: Path) -> None:
+def test_settings_are_asked_only_of_what_runs(run: Run, suite: Path) -> None:
     setting = ("--set", "producers.checkout.config.acks=1")
-    assert run(suite, "suite", *setting).code == 2, "a playbook stepped by hand has no producers"
-    done = run(suite, "suite", *setting, "--tag", "slow", "--json")
+    assert run("suite", *setting).code == 2, "a playbook stepped by hand has no producers"
+    done = run("suite", *setting, "--tag", "slow", "--json")
     assert (done.code, [each["playbook"] for each in documents(done)]) == (0, ["crash"])
 
 
 def test_what_failed_is_told_with_its_cause_and_how_to_run_it_again(
-    suite: Path, steady: Steady, snapshot: SnapshotAssertion
+    run: Run, suite: Path, steady: Steady, snapshot: SnapshotAssertion
 ) -> None:
-    done = run(suite, "loses.yaml", "suite/hand.yaml", "--jobs", "2")
+    done = run("loses.yaml", "suite/hand.yaml")
     lines = done.err.splitlines()
     first = lines.index("FAIL  loses")
     assert [steady(line) for line in lines[first : first + 5]] == snapshot
@@ -137,58 +148,60 @@ def test_what_failed_is_told_with_its_cause_and_how_to_run_it_again(
     assert heads.split() == [
         *("playbook", "profile", "verdict", "acked", "lost", "duplicates", "unavailable", "time", "took", "events")
     ]
-    assert run(suite, "loses.yaml", "--seed", "3").code == 1
+    assert run("loses.yaml", "--seed", "3").code == 1
 
 
-def test_in_a_suite_a_grid_runs_once_and_so_it_does_again(suite: Path, snapshot: SnapshotAssertion) -> None:
+def test_in_a_suite_a_grid_runs_once_and_so_it_does_again(run: Run, suite: Path, snapshot: SnapshotAssertion) -> None:
     (suite / "grid.yaml").write_text(named(FAILING, "grid") + "vary: {acks: [1, all]}\n")
-    done = run(suite, "grid.yaml", "suite/hand.yaml", "--jobs", "1", "--json")
+    done = run("grid.yaml", "suite/hand.yaml", "--json")
     assert [each["playbook"] for each in documents(done)] == ["grid", "hand"]
     assert [line for line in done.err.splitlines() if line.startswith("again ")] == snapshot
-    assert run(suite, "grid.yaml", "--seed", "3", "--no-vary").code == 1
+    assert run("grid.yaml", "--seed", "3", "--no-vary").code == 1
 
 
-def test_fail_fast_begins_nothing_more(suite: Path) -> None:
-    done = run(suite, "fails.yaml", "suite", "--fail-fast", "--jobs", "1", "--json")
+def test_fail_fast_begins_nothing_more(run: Run, suite: Path) -> None:
+    done = run("fails.yaml", "suite", "--fail-fast", "--json")
     assert done.code == 1
     assert [each["verdict"] for each in documents(done)] == ["fail", "not run", "not run", "not run"]
     assert len(session_files.sessions_under(suite / "sessions")) == 1
 
 
-def test_a_worse_run_than_the_baseline_fails_even_if_all_holds(suite: Path, snapshot: SnapshotAssertion) -> None:
+def test_a_worse_run_than_the_baseline_fails_even_if_all_holds(
+    run: Run, suite: Path, snapshot: SnapshotAssertion
+) -> None:
     quiet = ("suite/crash.yaml", "suite/hand.yaml")
-    assert run(suite, *quiet, "--save-baseline", "base.json").code == 0
-    same = run(suite, *quiet, "--baseline", "base.json")
+    assert run(*quiet, "--save-baseline", "base.json").code == 0
+    same = run(*quiet, "--baseline", "base.json")
     assert same.code == 0
     kept = json.loads((suite / "base.json").read_text())
     kept["playbooks"][0]["unavailable"]["us"] -= 1
     kept["playbooks"][1]["ledger"]["acked_lost"] = 4
     (suite / "older.json").write_text(json.dumps(kept))
-    worse = run(suite, *quiet, "--baseline", "older.json", "--markdown", "-")
+    worse = run(*quiet, "--baseline", "older.json", "--markdown", "-")
     assert worse.code == 1
     lines = worse.err.splitlines()
     better = [line for line in lines if line.startswith("better ")]
     assert {"same": same.err.splitlines()[-1], "better": better, "worse": lines[-1]} == snapshot
     rows = [[cell.strip() for cell in line.split("|")] for line in worse.out.splitlines()]
     assert ["", "hand", "better", "acked lost", "4", "0", ""] in rows
-    one = run(suite, "suite/hand.yaml", "--baseline", "older.json", "--json")
+    one = run("suite/hand.yaml", "--baseline", "older.json", "--json")
     assert (one.code, json.loads(one.out)["verdict"]) == (0, "pass"), "what got better, or did not run, is no failure"
 
 
-def test_a_baseline_is_replaced_whole_or_left(suite: Path, snapshot: SnapshotAssertion) -> None:
+def test_a_baseline_is_replaced_whole_or_left(run: Run, suite: Path, snapshot: SnapshotAssertion) -> None:
     (suite / "base.json").write_text("as it was")
     (suite / "file").write_text("")
-    done = run(suite, "suite/hand.yaml", "--save-baseline", "base.json", "--out", "file/x")
+    done = run("suite/hand.yaml", "--save-baseline", "base.json", "--out", "file/x")
     assert done.code == 2
     assert [line for line in done.err.splitlines() if "--save-baseline" in line] == snapshot
     assert (suite / "base.json").read_text() == "as it was"
-    assert run(suite, "suite/hand.yaml", "--save-baseline", "base.json").code == 0
+    assert run("suite/hand.yaml", "--save-baseline", "base.json").code == 0
     assert list(json.loads((suite / "base.json").read_text())) == ["floodmark_baseline", "playbooks"]
     assert not list(suite.glob(".base*"))
 
 
-def test_the_same_name_twice_is_told_apart_and_folders_run_a_file_once(suite: Path) -> None:
-    done = run(suite, "suite/hand.yaml", "suite", "suite/deep", "suite/hand.yaml", "--json", "--junit", "j.xml")
+def test_the_same_name_twice_is_told_apart_and_folders_run_a_file_once(run: Run, suite: Path) -> None:
+    done = run("suite/hand.yaml", "suite", "suite/deep", "suite/hand.yaml", "--json", "--junit", "j.xml")
     assert [each["playbook"] for each in documents(done)] == ["hand", "crash", "load", "hand"]
     suites = ElementTree.parse(suite / "j.xml").getroot()
     assert [each.get("name") for each in suites] == ["hand", "crash", "load", "hand (2)"]
@@ -236,7 +249,7 @@ def recording(here: Path, count: int, name: str) -> None:
 
 @pytest.mark.parametrize("to_all", [True, False])
 def test_ctrl_c_stops_every_worker_and_keeps_what_was_recorded(
-    suite: Path, to_all: bool, steady: Steady, snapshot: SnapshotAssertion
+    typed: Run, suite: Path, to_all: bool, steady: Steady, snapshot: SnapshotAssertion
 ) -> None:
     process = begun(suite, "endless.yaml", "endless.yaml", "suite", "--jobs", "2", "--json", "--junit", "j.xml")
     recording(suite, 2, "endless")
@@ -253,7 +266,7 @@ def test_ctrl_c_stops_every_worker_and_keeps_what_was_recorded(
         told.add(steady(line[line.index("stopped; ") :]))
     assert [*told, lines[-1]] == snapshot
     assert not (suite / "j.xml").exists()
-    assert floodmark("replay", sessions[0], cwd=suite).code == 0
+    assert typed("replay", sessions[0]).code == 0
 
 
 def children(pid: int) -> list[int]:

@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from syrupy.assertion import SnapshotAssertion
+from typer.testing import CliRunner
 
 from playbooks.library.bundled import names
 from tests.cli.running import floodmark, report_here
+from tui.cli.main import app
 from tui.cli.runs import run as demo_module
 from tui.cli.runs.run import CHAPTERS, demo
 from tui.cli.runs.spark_jobs import Report
@@ -69,15 +70,13 @@ def test_a_report_that_fails_is_the_end_of_it(
 
 
 @pytest.mark.spark
-def test_the_whole_demo_with_spark(
-    tmp_path: Path, spark: "SparkSession", monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_whole_demo_with_spark(tmp_path: Path, spark: "SparkSession", monkeypatch: pytest.MonkeyPatch) -> None:
     """On the Spark of the other tests, which have one start in a process of its own as well."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("FLOODMARK_SESSIONS", raising=False)
     report_here(monkeypatch, spark)
-    code = demo(Path("reports/demo"))
-    look_at_the_whole(tmp_path, code, capsys.readouterr().err)
+    done = CliRunner().invoke(app, ["demo"], catch_exceptions=False)
+    look_at_the_whole(tmp_path, done.exit_code, done.stderr)
 
 
 @pytest.mark.spark
