@@ -7,20 +7,25 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
-from tests.cli.running import floodmark
-from tests.docs.test_readme import README, ROOT, blocks
+from playbooks.session_format import session_files
+from tests.cli.running import Typed
+from tests.docs.test_readme import README, ROOT, blocks, here
 from tests.support.breadth import EVENING
 from tests.support.playbooks import CRASH, MANUAL
+from tui.cli.main import app
+
+pytestmark = pytest.mark.xdist_group("test_shown")
 
 DOCS = ROOT / "docs"
 MADE = {
     "20260131T101500-leader-crash-s11-0c40": "leader-crash",
     "20260131T101600-leader-crash-s11-5e13": "leader-crash --set producers.checkout.config.acks=1",
     "20260131T101500-first-s0-f483": "first.yaml --set producers.checkout.config.acks=1",
-    "20260131T101700-exactly-once-s21-0fac": "exactly-once",
+    "20260131T101700-exactly-once-s21-0fac": "exactly-once --until 13s",
 }
-"""Session that a page speaks of → what was run; ``first.yaml`` is the README's."""
+"""Session that a page speaks of → what was run, as far as it is looked at; ``first.yaml`` is the README's."""
 ELSEWHERE = ("floodmark serve", "floodmark run --speed")
 """Answers that take their time from the clock on the wall; their own tests look at them."""
 ON_SPARK = "--engine spark"
@@ -72,9 +77,10 @@ def pattern(line: str) -> str:
     return told + re.escape(left[end:])
 
 
-@pytest.fixture
-def reader(tmp_path: Path) -> Path:
-    """Where somebody who reads the page has all that it speaks of."""
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where somebody who reads the pages has all that they speak of; sessions stay there once they are recorded."""
+    tmp_path = tmp_path_factory.mktemp("reader")
     (tmp_path / "first.yaml").write_text(blocks(README, "yaml")[0])
     (tmp_path / "chaos").mkdir()
     crash = CRASH.replace("name: small", "name: crash")
@@ -85,17 +91,36 @@ def reader(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.fixture
+def reader(whole: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    here(whole, monkeypatch)
+    monkeypatch.setenv("COLUMNS", "400")
+    return whole
+
+
+def floodmark(*words: str) -> Typed:
+    done = CliRunner().invoke(app, words, prog_name="floodmark", catch_exceptions=False)
+    return Typed(done.exit_code, done.stdout, done.stderr)
+
+
+def recorded(reader: Path, run: str) -> Path:
+    """The session of a run, which is recorded when it is first looked at."""
+    parent = reader / "recorded" / re.sub(r"\W+", "-", run)
+    if not parent.exists():
+        floodmark("run", *shlex.split(run), "--no-why", "--out", str(parent))
+    (made,) = session_files.sessions_under(parent)
+    return made
+
+
 def typed(reader: Path, shown: Shown) -> str:
     """All that the command prints, in one line, with sessions called as the page calls them."""
     command, named = shown.command, {}
     for name, run in MADE.items():
         if name in command:
-            before = set((reader / "sessions").glob("*"))
-            floodmark("run", *shlex.split(run), "--no-why", cwd=reader)
-            (made,) = set((reader / "sessions").glob("*")) - before
+            made = recorded(reader, run)
             named[made.name.removeprefix("session_id=")] = name
             command = command.replace(name, str(made))
-    done = floodmark(*shlex.split(command)[1:], cwd=reader, env={"COLUMNS": "400"})
+    done = floodmark(*shlex.split(command)[1:])
     printed = " ".join((done.out + done.err).replace("\u00a0", " ").split())
     for made, name in named.items():
         printed = printed.replace(made, name)
