@@ -58,7 +58,9 @@ def test_what_the_concepts_tell_to_run(line: Line, typed: Callable[..., Typed]) 
 @pytest.mark.thorough
 def test_the_first_commands_work_one_after_the_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     working_in(tmp_path, monkeypatch)
-    (tmp_path / "mine.yaml").write_text(blocks(BEGINNING, "yaml")[0])
+    mine = blocks(BEGINNING, "yaml")[0]
+    assert "rate: 200/s" in mine
+    (tmp_path / "mine.yaml").write_text(mine if EVENING else mine.replace("rate: 200/s", "rate: 20/s"))
     for line in FIRST:
         if EVENING or not line.command.startswith(LONG):
             code, told = type_here(line.command)

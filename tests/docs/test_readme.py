@@ -62,9 +62,12 @@ def commands(page: Path) -> Iterator[Line]:
             yield Line(command.strip(), int(code[1]) if code else 0, printed, int(steps[1]) if steps else 0)
 
 
+BOTH = f"{SCREEN} run leader-crash acks-1-lost-tail"
 SHORTER = {
     f"{SCREEN} storm storm-acks-1 --runs 20 --seed 1": (f"{SCREEN} storm storm-acks-1 --runs 2 --seed 1", 0),
     f"{SCREEN} run exactly-once": (f"{SCREEN} run exactly-once --until 22s", 3),
+    f"{BOTH} --save-baseline baseline.json": (f"{BOTH} --save-baseline baseline.json --until 6s", 3),
+    f"{BOTH} --baseline baseline.json": (f"{BOTH} --baseline baseline.json --until 6s", 3),
 }
 """What takes long → what is typed instead when it is not evening, and how it ends: with as much as the next needs."""
 TYPED = list(commands(README))
