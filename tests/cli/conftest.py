@@ -1,3 +1,4 @@
+import os
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -9,6 +10,7 @@ from typer.testing import CliRunner
 from playbooks.version import VERSION
 from tests.cli.running import ROOT, Steady, Typed
 from tui.cli.main import app
+from tui.output import console
 
 
 @pytest.fixture(autouse=True)
@@ -26,8 +28,14 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def typed(here: Path) -> Callable[..., Typed]:
-    """Types a command without starting a process; errors inside come out as they are."""
+def typed(here: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Typed]:
+    """Types a command without starting a process; errors inside come out as they are.
+
+    It has one core, so that it starts none itself unless told how many, and says nothing of what takes long: how long
+    that is is a matter of the machine.
+    """
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _pid: {0}, raising=False)
+    monkeypatch.setattr(console, "PATIENCE_S", float("inf"))
 
     def run(*words: Any) -> Typed:
         done = CliRunner().invoke(app, [str(word) for word in words], catch_exceptions=False)

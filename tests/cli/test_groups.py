@@ -15,7 +15,7 @@ ORDERS = """
 floodmark: 1
 topics: [{name: orders, placement: [[1, 2, 3], [2, 3, 1]]}]
 clients:
-  producers: [{name: checkout, topic: orders, rate: 50/s, config: {acks: all}}]
+  producers: [{name: checkout, topic: orders, rate: 10/s, config: {acks: all}}]
   groups:
     - {name: g, topics: [orders], members: 2, coordinated: true, config: {session.timeout.ms: 6000}}
     - {name: alone, topics: [orders], coordinated: false}

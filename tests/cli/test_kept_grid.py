@@ -31,8 +31,7 @@ CAMPAIGN = Path("grids/small-3")
 
 
 @pytest.fixture(autouse=True)
-def files(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tui.cli.runs.sweep.cores", lambda: 1)  # all in this process: it is quicker
+def files(here: Path) -> None:
     (here / "fails.yaml").write_text(FAILING)
     (here / "plain.yaml").write_text(CLUSTER + STEPS)
 

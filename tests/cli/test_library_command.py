@@ -20,6 +20,8 @@ from tests.support.library import playbook_of
 from tests.support.playbooks import CRASH, MANUAL
 from tui.cli.reference import library
 
+pytestmark = pytest.mark.xdist_group("test_library_command")
+
 Type = Callable[..., Typed]
 WIDTH = 80
 

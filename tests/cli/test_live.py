@@ -16,6 +16,7 @@ from playbooks.recording.reader import read_session
 from playbooks.recording.recorder import Recorder
 from playbooks.timetravel.branches import Branches
 from tests.cli.running import FLOODMARK, Steady, Typed
+from tests.support.playbooks import CLUSTER
 from tests.tui.fake_views import playbook
 from tui.cli.runs.pace import Pace
 from tui.cli.sessions.live import Living, Teller, lines_of
@@ -167,14 +168,16 @@ def test_one_event_on_and_back_and_what_there_is_nothing_of_is_refused(snapshot:
 
 
 def test_every_branch_is_sealed_and_replays(tmp_path: Path, snapshot: SnapshotAssertion) -> None:
+    (tmp_path / "small.yaml").write_text(CLUSTER + "settle: 1s\n")
+    sessions = tmp_path / "sessions"
     ran = subprocess.run(
-        [*FLOODMARK, "live", "sandbox", "--out", str(tmp_path)],
+        [*FLOODMARK, "live", tmp_path / "small.yaml", "--out", sessions],
         input="pause\ngo 1s\ncrash b1 1s\ngo 500ms\ncrash b2 1s\nquit\n",
         capture_output=True,
         text=True,
         check=True,
     )
-    paths = sorted(tmp_path.iterdir())
+    paths = sorted(sessions.iterdir())
     assert len(paths) == 2
     assert paths[1].name == f"{paths[0].name}-B"
     assert [line for line in ran.stdout.splitlines() if line.startswith("branch ")] == snapshot

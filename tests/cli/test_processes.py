@@ -74,21 +74,23 @@ def killed(tmp_path: Path, number: signal.Signals) -> tuple[int, Path]:
     return process.wait(), found[0].parent
 
 
-def test_a_killed_run_can_be_replayed_as_far_as_it_goes(tmp_path: Path, snapshot: SnapshotAssertion) -> None:
+def test_a_killed_run_can_be_replayed_as_far_as_it_goes(
+    typed: Type, tmp_path: Path, snapshot: SnapshotAssertion
+) -> None:
     code, session = killed(tmp_path, signal.SIGKILL)
     assert code == -signal.SIGKILL
     assert not (session / "manifest.json").exists()
     whole = (session / "events.jsonl").read_bytes().count(b"\n")
-    done = floodmark("replay", session, cwd=tmp_path)
+    done = typed("replay", session)
     assert done.code == 0
     # How far it went is another at every run, and so is whether its last line is whole.
     assert done.err.replace(f" {whole} events", " <so many> events").splitlines()[-2:] == snapshot
 
 
-def test_an_interrupted_run_says_where_its_recording_is(tmp_path: Path) -> None:
+def test_an_interrupted_run_says_where_its_recording_is(typed: Type, tmp_path: Path) -> None:
     code, session = killed(tmp_path, signal.SIGINT)
     assert code == 130
-    assert floodmark("replay", session, cwd=tmp_path).code == 0
+    assert typed("replay", session).code == 0
 
 
 def on_a_terminal(words: tuple[str, ...], cwd: Path, env: dict[str, str]) -> str:

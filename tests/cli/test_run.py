@@ -270,19 +270,19 @@ def test_codes_cover_every_verdict() -> None:
 
 
 def test_time_is_not_told_where_it_stands_still(typed: Type, steady: Steady, snapshot: SnapshotAssertion) -> None:
-    told = [typed("run", name).err.splitlines() for name in ("lost-tail-same-epoch", "leader-crash")]
+    told = [typed("run", name).err.splitlines() for name in ("lost-tail-same-epoch", "crash.yaml")]
     assert [[steady(line) for line in lines if line.startswith(("known", "digest"))] for lines in told] == snapshot
 
 
 def test_what_nobody_answered_is_told_where_there_is_any(typed: Type) -> None:
-    cut = typed("run", "leader-crash", "--until", "7s").err
+    cut = typed("run", "crash.yaml", "--until", "3900ms").err
     (ledger,) = (line for line in cut.splitlines() if line.startswith("ledger"))
     counts = {name: int(count) for count, name in re.findall(r"(\d+) ([a-z ]+)", ledger)}
     assert list(counts)[:6] == ["sent", "acked", "failed", "unknown", "unanswered", "acked lost"]
     assert (counts["failed"], counts["unknown"], counts["acked lost"]) == (0, 0, 0)
     assert counts["sent"] == counts["acked"] + counts["unanswered"]
     assert counts["unanswered"] > 100
-    assert "unanswered" not in typed("run", "leader-crash").err
+    assert "unanswered" not in typed("run", "crash.yaml").err
 
 
 def test_what_the_guards_did_is_printed(typed: Type, here: Path, snapshot: SnapshotAssertion) -> None:

@@ -25,8 +25,7 @@ FAILING = CLUSTER + (
 
 
 @pytest.fixture(autouse=True)
-def files(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tui.cli.runs.sweep.cores", lambda: 1)  # sessions run in this process: it is quicker
+def files(here: Path) -> None:
     for name, text in (("grid", GRID), ("fails", FAILING), ("plain", CLUSTER + STEPS)):
         (here / f"{name}.yaml").write_text(text)
 
