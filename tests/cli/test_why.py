@@ -179,7 +179,7 @@ def test_a_session_with_an_operator_is_explained_as_it_was(typed: Type, tmp_path
     session.advance(15_000_000)
     path = Path(session.finish().session)
 
-    done = typed("why", path, "--json", "--jobs", "1", "--seeds", "1")
+    done = typed("why", path, "--json", "--jobs", "1", "--seeds", "2")
     assert done.code == 0
     finding = json.loads(done.out)["findings"][0]
     # While the followers stand still they can be killed, and are then fenced before the leader that has the records.
@@ -188,5 +188,6 @@ def test_a_session_with_an_operator_is_explained_as_it_was(typed: Type, tmp_path
     assert [each["kind"] for each in clean["actions"]] == ["stop-lacking"]
     assert finding["remedies"][0]["change"] == "acks=all"
     assert finding["remedies"][0]["verdict"] == "saves"
+    assert {each["seeds"] for each in finding["remedies"]} == {0, 1, 2}
     refused = typed("why", path, "--seed", "3")
     assert (refused.code, refused.out) == (2, "")

@@ -64,7 +64,7 @@ def commands(page: Path) -> Iterator[Line]:
 
 BOTH = f"{SCREEN} run leader-crash acks-1-lost-tail"
 SHORTER = {
-    f"{SCREEN} storm storm-acks-1 --runs 20 --seed 1": (f"{SCREEN} storm storm-acks-1 --runs 2 --seed 1", 0),
+    f"{SCREEN} storm storm-acks-1 --runs 20 --seed 1": (f"{SCREEN} storm storm-acks-1 --runs 1 --seed 1", 0),
     f"{SCREEN} run exactly-once": (f"{SCREEN} run exactly-once --until 22s", 3),
     f"{BOTH} --save-baseline baseline.json": (f"{BOTH} --save-baseline baseline.json --until 6s", 3),
     f"{BOTH} --baseline baseline.json": (f"{BOTH} --baseline baseline.json --until 6s", 3),
