@@ -14,6 +14,8 @@ SHEETS = {"whichkey-pane": "faults", "operations-pane": "operations"}
 
 FRAME_S = 1 / 16
 """A sixteenth: a binary fraction, so that frames add up to whole seconds exactly."""
+COARSE = 4
+"""So many of them in one, where nobody looks in between: the longest frame that counts as long as it took."""
 
 
 def in_feed(event):
@@ -47,11 +49,24 @@ class Driver:
         await self.pilot.pause()
 
     async def seconds(self, seconds):
-        await self.frames(round(seconds / FRAME_S))
+        """Time in which nobody looks: in few long frames, and a last one of the usual length."""
+        many, rest = divmod(round(seconds / FRAME_S) - 1, COARSE)
+        for frames in [*[COARSE] * many, *[1] * (rest + 1)]:
+            self.clock.tick(FRAME_S * frames)
+            self.app.frame()
+        await self.pilot.pause()
 
     async def press(self, *keys):
         await self.pilot.press(*keys)
         await self.pilot.pause()
+
+    async def at_sizes(self, sizes):
+        """Each name of a size, while the terminal is that large."""
+        for name, size in sizes.items():
+            await self.pilot.resize_terminal(*size)
+            await self.pilot.pause()
+            await self.pilot.pause()  # what is laid out anew may lay out its own parts after that
+            yield name
 
     def text(self):
         strips = self.app.screen._compositor.render_strips()
@@ -88,7 +103,7 @@ class Driver:
 @asynccontextmanager
 async def driving(size=(120, 40), session=None, glyphs="unicode", speed=1.0):
     clock = StepClock()
-    bridge = SimBridge(session or sandbox(), clock, speed=speed)
+    bridge = SimBridge(session or sandbox(calm=True), clock, speed=speed)
     app = FloodmarkApp(bridge, playbook="sandbox", seed=7, glyphs=glyphs)
     async with app.run_test(size=size) as pilot:
         await pilot.pause()

@@ -140,19 +140,24 @@ def log(start=90, end=150):
     )
 
 
-def playbook(*, orders=6, payments=4, settle_us=1_000_000, clients=True):
-    """A sandbox of three brokers under load, without a file."""
+def playbook(*, orders=6, payments=4, settle_us=1_000_000, clients=True, calm=False):
+    """A sandbox of three brokers under load, without a file.
+
+    ``calm``: few records a second, and of Kafka's own partitions one for fifty; what nobody looks at costs little.
+    """
+    every_us = (50_000, 40_000) if calm else (5_000, 10_000)
     spec = ClusterSpec(
         kafka="3.9",
         mode="kraft",
         brokers=tuple(BrokerSpec(each) for each in (1, 2, 3)),
         topics=(TopicSpec("orders", orders, 3, config={"min.insync.replicas": 2}), TopicSpec("payments", payments, 3)),
         producers=(
-            ProducerSpec("checkout", "orders", 5_000, config={"acks": "all"}, keys=1_000),
-            ProducerSpec("clicks", "payments", 10_000, config={"acks": "1"}, keys=1_000),
+            ProducerSpec("checkout", "orders", every_us[0], config={"acks": "all"}, keys=1_000),
+            ProducerSpec("clicks", "payments", every_us[1], config={"acks": "1"}, keys=1_000),
         )
         * clients,
         groups=(GroupSpec("billing", ("orders", "payments"), 2, 2_000),) * clients,
+        config={"offsets.topic.num.partitions": 1} if calm else {},
     )
     return Playbook(
         path="sandbox.yaml",

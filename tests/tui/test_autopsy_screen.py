@@ -16,16 +16,19 @@ from tests.playbooks.diagnosis.test_point_of_no_return import TAIL
 from tests.tui.driving import Driver, driving
 from tests.tui.screens.test_ask import until
 from tui import launcher
+from tui.app import FloodmarkApp
 from tui.screen_choice import ScreenChoice
 from tui.screens.finding import AutopsyScreen
 from tui.session import background_tasks
 from tui.session.background_tasks import Explanation, explain
+from tui.session.session_controller import SimBridge
 from tui.settings.schema import Settings
 from tui.terminal.frame_clock import StepClock
 from tui.viewmodel import finding_page
 
 SIZES = {"80x24": (80, 24), "120x40": (120, 40), "200x60": (200, 60)}
 SECOND = 1_000_000
+pytestmark = pytest.mark.xdist_group("test_autopsy_screen")
 LOST_US = 45 * SECOND
 """By then the old leader of the tail is back, and has cut its log."""
 
@@ -78,13 +81,25 @@ async def test_what_is_only_missing_is_told_as_such():
         assert "★ b2 leads" in driver.text()
 
 
+@pytest.fixture(scope="module")
+def library_loss():
+    """Fifty seconds of a playbook of the library: looked at only, never moved."""
+    bridge = SimBridge(Session.start(load(path_of("acks-1-lost-tail")), open_ended=True), StepClock())
+    bridge.session.advance(50 * SECOND)
+    bridge.look()
+    return bridge
+
+
 @pytest.mark.parametrize("look", ["", "ascii", "no-color"])
-async def test_the_page(look, golden, monkeypatch):
+async def test_the_page(look, library_loss, golden, monkeypatch):
     if look == "no-color":
         monkeypatch.setenv("NO_COLOR", "1")
-    session = Session.start(load(path_of("acks-1-lost-tail")), open_ended=True)
-    async with opened(session, 50 * SECOND, glyphs="ascii" if look == "ascii" else "unicode") as driver:
-        await driver.press("right")
+    glyphs = "ascii" if look == "ascii" else "unicode"
+    app = FloodmarkApp(library_loss, playbook="acks-1-lost-tail", seed=7, glyphs=glyphs)
+    async with app.run_test(size=SIZES["120x40"]) as pilot:
+        await pilot.pause()
+        driver = Driver(pilot, app, library_loss.clock)
+        await driver.press("n", "right")
         for name, size in SIZES.items():
             await driver.pilot.resize_terminal(*size)
             await driver.pilot.pause()

@@ -19,17 +19,28 @@ from tui.widgets.line_widget import LineGrid
 LARGE = (200, 60)
 WHOLE_BYTES = 30_000
 PARTITIONS = 1_000
-DIGITS = [mode.digit for mode in MODES]
+
+
+async def into(driver, digit):
+    """Another mode, which has been painted."""
+    await driver.press(digit)
+    await driver.frames(2)
 
 
 @asynccontextmanager
-async def in_mode(digit, size=LARGE, session=None):
-    async with driving(size, session=session) as driver:
+async def in_mode(digit):
+    async with driving(LARGE) as driver:
         await driver.seconds(1)
-        await driver.press(digit)
-        await driver.frames(2)
-        await driver.pilot.pause()
+        await into(driver, digit)
         yield driver
+
+
+async def every_mode(driver):
+    """One after the other, a second after the start."""
+    await driver.seconds(1)
+    for mode in MODES:
+        await into(driver, mode.digit)
+        yield mode
 
 
 def counted(screen):
@@ -42,37 +53,38 @@ def grids_on(screen):
     return list(screen.query(LineGrid).results(LineGrid))
 
 
-@pytest.mark.parametrize("digit", DIGITS)
-async def test_a_frame_builds_no_more_strips_than_rows_changed(digit):
-    async with in_mode(digit) as driver:
-        for _ in range(20):
-            before = {grid: (grid.built, grid.dirtied) for grid in grids_on(driver.app.screen)}
-            await driver.frames(1)
-            for grid, (built, dirtied) in before.items():
-                assert grid.built - built <= grid.dirtied - dirtied + 2, grid
+async def test_a_frame_builds_no_more_strips_than_rows_changed():
+    async with driving(LARGE) as driver:
+        async for _mode in every_mode(driver):
+            for _ in range(10):
+                before = {grid: (grid.built, grid.dirtied) for grid in grids_on(driver.app.screen)}
+                await driver.frames(1)
+                for grid, (built, dirtied) in before.items():
+                    assert grid.built - built <= grid.dirtied - dirtied + 2, grid
 
 
-@pytest.mark.parametrize("digit", DIGITS)
-async def test_where_time_stands_still_nothing_is_built_and_no_frame_is_asked_for(digit):
-    async with in_mode(digit) as driver:
-        await driver.press("space")
-        await driver.pilot.pause()
-        before, frames = counted(driver.app.screen), driver.app.frames
-        for _ in range(5):
-            driver.clock.tick(1.0)
-            assert driver.app.frame() is None
-        await driver.pilot.pause()
-        assert counted(driver.app.screen) == before
-        assert driver.app.frames == frames
+async def test_where_time_stands_still_nothing_is_built_and_no_frame_is_asked_for():
+    async with driving(LARGE) as driver:
+        async for mode in every_mode(driver):
+            await driver.press("space")
+            assert driver.bridge.paused
+            before, frames = counted(driver.app.screen), driver.app.frames
+            for _ in range(5):
+                driver.clock.tick(1.0)
+                assert driver.app.frame() is None
+            await driver.pilot.pause()
+            assert counted(driver.app.screen) == before, mode.name
+            assert driver.app.frames == frames, mode.name
+            await driver.press("space")
 
 
-@pytest.mark.parametrize("digit", DIGITS)
-async def test_a_whole_picture_of_a_large_cluster_is_at_most_thirty_kilobytes(digit):
-    async with in_mode(digit, session=session_of(12, 60)) as driver:
-        update = driver.app.screen._compositor.render_update(full=True)
-        assert isinstance(update, CompositorUpdate)
-        sent = frugal(update.render_segments(driver.app.console)).encode()
-        assert 1_000 < len(sent) <= WHOLE_BYTES
+async def test_a_whole_picture_of_a_large_cluster_is_at_most_thirty_kilobytes():
+    async with driving(LARGE, session=session_of(12, 60)) as driver:
+        async for mode in every_mode(driver):
+            update = driver.app.screen._compositor.render_update(full=True)
+            assert isinstance(update, CompositorUpdate)
+            sent = frugal(update.render_segments(driver.app.console)).encode()
+            assert 1_000 < len(sent) <= WHOLE_BYTES, mode.name
 
 
 async def test_a_frame_of_a_large_cluster_sends_a_part_of_that(monkeypatch):
@@ -90,19 +102,21 @@ async def test_a_frame_of_a_large_cluster_sends_a_part_of_that(monkeypatch):
         assert 0 < sum(sent) / 10 <= WHOLE_BYTES / 2
 
 
-@pytest.mark.parametrize("digit", [mode.digit for mode in MODES if mode.where])
-async def test_what_a_mode_covers_is_not_built(digit, monkeypatch):
+async def test_what_a_mode_covers_is_not_built(monkeypatch):
     """The status bar is asked for once a frame, by the mode; the panes underneath stand still and know it."""
     asked = []
-    async with in_mode(digit) as driver:
+    async with driving(LARGE) as driver:
         main = driver.main
         rows = main.status_rows
         monkeypatch.setattr(main, "status_rows", lambda width: asked.append(width) or rows(width))
-        assert main.covered
-        before = counted(main)
-        await driver.frames(4)
-        assert len(asked) == 4
-        assert counted(main) == before
+        async for mode in every_mode(driver):
+            if mode.where:
+                assert main.covered
+                before = counted(main)
+                asked.clear()
+                await driver.frames(4)
+                assert len(asked) == 4, mode.name
+                assert counted(main) == before, mode.name
 
 
 async def test_what_was_covered_is_up_to_date_when_it_is_seen_again():

@@ -1,9 +1,8 @@
 """Whole screens as text. After a deliberate change: look at them, then ``make goldens``."""
 
-import pytest
-
 from faults.declarations.fault import Action
 from tests.tui.driving import driving
+from tests.tui.fake_views import session
 
 SIZES = {"80x24": (80, 24), "120x40": (120, 40), "200x60": (200, 60)}
 
@@ -13,17 +12,16 @@ def act(driver, name, broker):
     driver.bridge.act(Action("inject", name, f"broker({broker})"))
 
 
-@pytest.mark.parametrize("size", SIZES)
-async def test_a_healthy_cluster(size, golden):
-    async with driving(SIZES[size]) as driver:
+async def test_a_healthy_cluster(golden):
+    async with driving(session=session()) as driver:
         await driver.seconds(3)
-        golden(f"healthy-{size}", driver.text())
+        async for size in driver.at_sizes(SIZES):
+            golden(f"healthy-{size}", driver.text())
 
 
-@pytest.mark.parametrize("size", SIZES)
-async def test_after_a_leader_crash_that_lost_records(size, golden):
+async def test_after_a_leader_crash_that_lost_records(golden):
     """Slow replication, then the leader dies: acks=1 records are gone, acks=all ones are not."""
-    async with driving(SIZES[size]) as driver:
+    async with driving(session=session()) as driver:
         await driver.seconds(3)
         for broker in (1, 2, 3):
             act(driver, "lag", broker)
@@ -32,53 +30,54 @@ async def test_after_a_leader_crash_that_lost_records(size, golden):
         await driver.seconds(12)
         await driver.press(*["down"] * 7)
         assert driver.bridge.view.ledger.missing > 0
-        golden(f"lost-{size}", driver.text())
+        async for size in driver.at_sizes(SIZES):
+            golden(f"lost-{size}", driver.text())
 
 
-@pytest.mark.parametrize("size", SIZES)
-async def test_the_fault_sheet(size, golden):
-    async with driving(SIZES[size]) as driver:
+async def test_the_fault_sheet(golden):
+    async with driving(session=session()) as driver:
         await driver.seconds(3)
         await driver.press("f")
-        golden(f"sheet-{size}", driver.text())
+        async for size in driver.at_sizes(SIZES):
+            golden(f"sheet-{size}", driver.text())
 
 
-@pytest.mark.parametrize("size", SIZES)
-async def test_the_past(size, golden):
+async def test_the_past(golden):
     """Six seconds in, with a crash at three: looked at where it had just happened."""
-    async with driving(SIZES[size]) as driver:
+    async with driving(session=session()) as driver:
         await driver.seconds(3)
         act(driver, "crash", 1)
         await driver.seconds(3)
         driver.bridge.to_time(3_250_000)
         driver.main.share_out()
         await driver.press("down")
-        golden(f"past-{size}", driver.text())
+        async for size in driver.at_sizes(SIZES):
+            golden(f"past-{size}", driver.text())
 
 
 async def test_ascii(golden):
-    async with driving(SIZES["120x40"], glyphs="ascii") as driver:
+    async with driving(SIZES["120x40"], session=session(), glyphs="ascii") as driver:
         await driver.seconds(3)
         act(driver, "crash", 1)
         await driver.seconds(12)
         golden("ascii-120x40", driver.text())
 
 
-@pytest.mark.parametrize("size", SIZES)
-async def test_a_split_view_after_the_controller_died(size, golden):
+async def test_a_split_view_after_the_controller_died(golden):
     """The controller crashes, then a leader pauses: it is fenced, replaced, and knows nothing of it."""
-    async with driving(SIZES[size]) as driver:
+    async with driving(session=session()) as driver:
         await driver.seconds(1)
         driver.bridge.act(Action("inject", "crash", "controller"))
         await driver.seconds(5)
         act(driver, "gc_pause", 1)
         await driver.seconds(12)
         await driver.press("down")
-        golden(f"split-{size}", driver.text())
+        async for size in driver.at_sizes(SIZES):
+            golden(f"split-{size}", driver.text())
 
 
 async def test_a_split_view_in_ascii(golden):
-    async with driving(SIZES["120x40"], glyphs="ascii") as driver:
+    async with driving(SIZES["120x40"], session=session(), glyphs="ascii") as driver:
         await driver.seconds(1)
         act(driver, "gc_pause", 1)
         await driver.seconds(12)

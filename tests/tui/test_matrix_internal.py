@@ -4,6 +4,7 @@ from playbooks.engine.session import Session
 from playbooks.parser.loader import loads
 from tests.support.playbooks import CLUSTER
 from tests.tui.driving import driving
+from tests.tui.fake_views import session
 from tui.session.session_controller import SimBridge
 from tui.terminal.frame_clock import StepClock
 from tui.viewmodel import partition_matrix
@@ -35,7 +36,7 @@ def test_what_befalls_them_is_counted_while_they_are_out_of_sight() -> None:
 
 
 async def test_a_key_shows_and_hides_them():
-    async with driving() as driver:
+    async with driving(session=session()) as driver:
         await driver.seconds(1)
         rows = len(driver.bridge.view.partitions)
         await driver.press("up", "i")

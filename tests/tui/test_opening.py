@@ -13,8 +13,7 @@ from playbooks.engine.replay import replay
 from playbooks.engine.session import Session
 from playbooks.engine.session_runner import start_session
 from playbooks.export.playbook_writer import export
-from playbooks.library.bundled import path_of
-from playbooks.parser.loader import load, loads
+from playbooks.parser.loader import loads
 from playbooks.recording.reader import read_session
 from playbooks.recording.recorder import Recorder
 from playbooks.session_format import session_files
@@ -34,8 +33,34 @@ SECOND = 1_000_000
 CRASHED = in_feed(NodeDown(0, "broker 1", 1, "crash"))
 
 
+BOOK = """\
+floodmark: 1
+name: sandbox
+title: A small cluster under load, to be broken by hand
+seed: 1
+cluster: {brokers: 3, config: {offsets.topic.num.partitions: 1}}
+topics:
+  - {name: orders, partitions: 2, replication: 3, config: {min.insync.replicas: 2}}
+  - {name: payments, partitions: 1, replication: 3}
+clients:
+  producers:
+    - {name: checkout, topic: orders, rate: 20/s, keys: 100, records: faker:order, config: {acks: all}}
+    - {name: clicks, topic: payments, rate: 20/s, keys: 100, records: faker:click, config: {acks: 1}}
+  groups:
+    - {name: billing, topics: [orders, payments], members: 2, config: {auto.offset.reset: earliest}}
+settle: 10s
+expect:
+  - acked_lost(checkout) == 0
+  - committed_lost() == 0
+"""
+
+
+def begin(parent, **more):
+    return Session.start(loads(BOOK, "sandbox.yaml"), recorder=Recorder(parent, live=True), open_ended=True, **more)
+
+
 def record(parent):
-    session = Session.start(load(path_of("sandbox")), recorder=Recorder(parent, live=True), open_ended=True)
+    session = begin(parent)
     session.advance(2 * SECOND, 4_000)
     session.act(Action("inject", "crash", "broker(1)", {}, 4 * SECOND))
     session.act(Action("inject", "lag", "broker(2)", {}, SECOND))
@@ -250,10 +275,9 @@ def test_bad_options_are_refused(recorded, terminal, capsys, glyphs, speed):
 # -- exporting from the screen ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("size", [(80, 24), (120, 40)])
-async def test_a_key_writes_a_playbook_of_the_session_so_far(tmp_path, size, snapshot):
+async def test_a_key_writes_a_playbook_of_the_session_so_far(tmp_path, snapshot):
     session = record(tmp_path)
-    async with driving(size, session=session) as driver:
+    async with driving((80, 24), session=session) as driver:
         driver.app.recorder = session.recorder
         await driver.press("E")
         await driver.app.workers.wait_for_complete()
@@ -284,7 +308,7 @@ async def test_an_export_that_fails_says_why(tmp_path):
 
 
 async def test_what_was_done_on_the_screen_comes_to_the_same_digest(tmp_path):
-    session = Session.start(load(path_of("sandbox")), seed=4, recorder=Recorder(tmp_path, live=True), open_ended=True)
+    session = begin(tmp_path, seed=4)
     async with driving(session=session) as driver:
         await driver.seconds(2)
         await driver.press("f", "c")

@@ -2,8 +2,6 @@
 
 from contextlib import asynccontextmanager
 
-import pytest
-
 from tests.tui.driving import Driver, driving
 from tests.tui.fake_views import session
 from tui.app import FloodmarkApp
@@ -36,12 +34,12 @@ def said(driver):
     return text
 
 
-@pytest.mark.parametrize("size", SIZES)
-async def test_the_page_of_settings(size, golden, monkeypatch):
+async def test_the_page_of_settings(golden, monkeypatch):
     monkeypatch.setenv("FLOODMARK_CONFIG", "/settings/config.toml")
-    async with driving(SIZES[size]) as driver:
+    async with driving(session=session()) as driver:
         await driver.press("S", "down")
-        golden(f"settings-{size}", driver.text())
+        async for size in driver.at_sizes(SIZES):
+            golden(f"settings-{size}", driver.text())
 
 
 async def test_what_is_chosen_is_in_force_at_once_and_written_when_asked_for(tmp_path, snapshot):

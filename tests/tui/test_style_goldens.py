@@ -2,13 +2,23 @@
 
 import pytest
 
-from docs.generate.screenshots import Stage, lost
+from docs.generate import screenshots
 from tests.tui.driving import driving
+from tests.tui.fake_views import session
 from tests.tui.style_runs import runs
 from tui.terminal.theme import Look
 
 SCREENS = ("main", "log", "timeline", "autopsy")
 THEMES = ("dark", "light", "ansi")
+
+
+async def lose(driver, monkeypatch):
+    """In few long frames: nobody looks in between."""
+    monkeypatch.setattr(screenshots, "FRAME_S", 1 / 4)
+    await screenshots.lost(screenshots.Stage(driver.app, driver.clock))
+    driver.bridge.pause(True)
+    await driver.pilot.pause()
+    driver.main.action_fork()
 
 
 async def show(driver, screen):
@@ -21,11 +31,10 @@ async def show(driver, screen):
     await driver.pilot.pause()
 
 
-async def test_every_theme_on_every_showpiece(golden):
+async def test_every_theme_on_every_showpiece(golden, monkeypatch):
     """Looks are changed on the very session, so ASCII must have the colours of the glyphs that it stands for."""
-    async with driving((120, 40)) as driver:
-        await lost(Stage(driver.app, driver.clock))
-        driver.bridge.pause(True)
+    async with driving((120, 40), session=session()) as driver:
+        await lose(driver, monkeypatch)
         for theme in THEMES:
             look = Look(theme=theme)
             driver.app.set_look(look)
@@ -44,9 +53,8 @@ async def test_every_theme_on_every_showpiece(golden):
 
 async def test_without_colour(golden, monkeypatch):
     monkeypatch.setenv("NO_COLOR", "1")
-    async with driving((120, 40)) as driver:
-        await lost(Stage(driver.app, driver.clock))
-        driver.bridge.pause(True)
+    async with driving((120, 40), session=session()) as driver:
+        await lose(driver, monkeypatch)
         for screen in SCREENS:
             await show(driver, screen)
             found = runs(driver.app, driver.app.look)

@@ -31,10 +31,12 @@ def text(app):
     return "\n".join("".join(segment.text for segment in strip) for strip in strips)
 
 
-@pytest.mark.parametrize("size", SIZES)
-async def test_the_page(size, golden):
-    async with welcomed(SIZES[size]) as (app, _pilot):
-        golden(f"welcome-{size}", text(app))
+async def test_the_page(golden):
+    async with welcomed() as (app, pilot):
+        for name, size in SIZES.items():
+            await pilot.resize_terminal(*size)
+            await pilot.pause()
+            golden(f"welcome-{name}", text(app))
 
 
 async def test_in_ascii_there_is_nothing_else():

@@ -6,7 +6,7 @@ import pytest
 
 from playbooks.engine.session import Session
 from playbooks.recording.recorder import Recorder
-from tests.support.playbooks import timed
+from tests.support.playbooks import CLUSTER, timed
 from tests.tui.driving import driving
 from tui.screens.finding import AskScreen
 from tui.session import background_tasks
@@ -14,7 +14,8 @@ from tui.session.background_tasks import Reply, put_question
 
 
 def recorded(tmp_path):
-    return Session.start(timed(settle="2s"), recorder=Recorder(tmp_path, live=True), open_ended=True)
+    made = timed(settle="2s", cluster=CLUSTER.replace("rate: 100/s", "rate: 10/s"))
+    return Session.start(made, recorder=Recorder(tmp_path, live=True), open_ended=True)
 
 
 async def until(driver, condition):

@@ -145,7 +145,7 @@ def mark(driver, name):
 
 @pytest.mark.parametrize("size", SIZES)
 async def test_the_form(size, golden):
-    async with driving(SIZES[size]) as driver:
+    async with driving(SIZES[size], session=fake_views.session()) as driver:
         await driver.press("space", "f")
         mark(driver, "lag")
         await driver.press("enter")

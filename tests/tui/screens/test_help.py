@@ -64,14 +64,15 @@ def test_nothing_typed_is_everything_and_nonsense_is_nothing():
     assert found("zzz") == ()
 
 
-@pytest.mark.parametrize("size", SIZES)
-async def test_the_pages(size, golden, snapshot):
-    async with driving(SIZES[size]) as driver:
+async def test_the_pages(golden, snapshot):
+    async with driving() as driver:
         await driver.press("c", "question_mark")
-        golden(f"help-{size}", driver.text())
+        async for size in driver.at_sizes(SIZES):
+            golden(f"help-{size}", driver.text())
         await driver.press("g", *"leader")
         assert isinstance(driver.app.screen, GlossaryScreen)
-        golden(f"glossary-{size}", driver.text())
+        async for size in driver.at_sizes(SIZES):
+            golden(f"glossary-{size}", driver.text())
         await driver.press(*"zz")
         assert driver.shown("#glossary-page") == snapshot
         await driver.press("escape", "escape")

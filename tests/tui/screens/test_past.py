@@ -10,6 +10,7 @@ from playbooks.engine.session import Session
 from playbooks.recording.recorder import Recorder
 from tests.support.playbooks import timed
 from tests.tui.driving import driving, in_feed
+from tests.tui.fake_views import session as sandbox
 from tests.tui.test_opening import opened, recorded  # noqa: F401 - a fixture
 from tui.screens.finding import AskScreen
 from tui.screens.main_keys import BEGINNING, PAST, PRESENT
@@ -21,6 +22,8 @@ from tui.terminal.format import InstantError, instant_us
 
 SECOND = 1_000_000
 SIZES = [(80, 24), (120, 40)]
+BOTH = [pytest.param("live", SIZES[0], id="live"), pytest.param("recording", SIZES[1], id="recording")]
+"""Each kind of session at one size."""
 CRASHED = in_feed(NodeDown(0, "broker 1", 1, "crash"))
 
 
@@ -31,7 +34,9 @@ class Stage:
         self.kind, self.path = kind, path
 
     def open(self, size=(120, 40)):
-        return driving(size) if self.kind == "live" else opened(self.path, size)
+        if self.kind == "live":
+            return driving(size, session=sandbox(orders=2, payments=1, calm=True))
+        return opened(self.path, size)
 
 
 @pytest.fixture(params=["live", "recording"])
@@ -51,7 +56,7 @@ async def crashed(driver, seconds=5):
     await driver.seconds(seconds - 2)
 
 
-@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize(("stage", "size"), BOTH, indirect=["stage"])
 async def test_an_event_back_and_on_again(stage, size):
     async with stage.open(size) as driver:
         await crashed(driver)
@@ -72,7 +77,7 @@ async def test_an_event_back_and_on_again(stage, size):
         assert driver.bridge.session.cluster.executed == present + 1
 
 
-@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize(("stage", "size"), BOTH, indirect=["stage"])
 async def test_notable_events_back_and_on_again(stage, size, snapshot):
     async with stage.open(size) as driver:
         await crashed(driver)
@@ -94,11 +99,11 @@ async def test_notable_events_back_and_on_again(stage, size, snapshot):
 
 async def test_searching_on_past_the_last_notable_event_is_the_present(stage, snapshot):
     async with stage.open() as driver:
-        await crashed(driver, 6)
+        await crashed(driver, 5.5)
         await driver.press("<", ">")
         assert not driver.bridge.session.in_past
         assert driver.toasts()[-1] == snapshot
-        assert "00:06.000" in top(driver)
+        assert "00:05.500" in top(driver)
         assert "PAUSED" in top(driver)
 
 
@@ -134,7 +139,7 @@ async def test_to_the_beginning_and_back_to_the_present(stage, snapshot):
         assert driver.toasts()[-1] == PRESENT
 
 
-@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize(("stage", "size"), BOTH, indirect=["stage"])
 async def test_to_a_time_that_is_typed(stage, size, snapshot):
     async with stage.open(size) as driver:
         await crashed(driver)
@@ -219,8 +224,8 @@ async def test_standing_in_the_past_paints_nothing(stage):
 
 
 async def test_the_log_follows_its_end_where_it_was_shorter_than_what_is_looked_at():
-    async with driving() as driver:
-        await driver.seconds(4)
+    async with driving(session=sandbox(orders=1, payments=1)) as driver:
+        await driver.seconds(2)
         await driver.press("shift+left")
         assert driver.main.lanes.start > 10
         await driver.press("home")

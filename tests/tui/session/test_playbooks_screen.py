@@ -169,18 +169,17 @@ async def test_the_rest_is_taken_over_by_hand(tmp_path, snapshot):
     assert [each.verb for each in read_session(session.recorder.path).actions] == ["take_over", "settle"]
 
 
-@pytest.mark.parametrize("size", SIZES)
-async def test_recorded_sessions(size, golden, tmp_path, sealed):
+async def test_recorded_sessions(golden, tmp_path, sealed):
     for name in ("20260131T101500-small-s3-0001", "20260131T101600-small-s3-0002"):
         shutil.copytree(sealed, tmp_path / f"session_id={name}")
     for start in tmp_path.glob("*/start.json"):
         start.write_text(start.read_text().replace(read_session(sealed).start.wall_start, "2026-01-31T10:15:00.000"))
     (tmp_path / "session_id=20260131T101500-small-s3-0001" / "manifest.json").unlink()
-    async with driving(SIZES[size], session=crash()) as driver:
+    async with driving(session=crash()) as driver:
         driver.app.sessions = tmp_path
         await at(driver, 3, "tab", "down")
-        text = driver.text()
-        golden(f"sessions-{size}", text.replace(str(tmp_path), "/sessions").split("/sessions")[0])
+        async for size in driver.at_sizes(SIZES):
+            golden(f"sessions-{size}", driver.text().replace(str(tmp_path), "/sessions").split("/sessions")[0])
         await driver.press("up")
         assert "✓ pass" in driver.text() or "? inconclusive" in driver.text()
 

@@ -195,11 +195,11 @@ def test_every_fault_and_operation_can_be_completed_and_explained():
 # -- the screen ---------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("size", SIZES)
-async def test_the_line_of_commands(size, golden):
-    async with driving(SIZES[size]) as driver:
+async def test_the_line_of_commands(golden):
+    async with driving(session=fake_views.session()) as driver:
         await driver.press("colon", *"crash b9", "enter")
-        golden(f"command-{size}", driver.text())
+        async for size in driver.at_sizes(SIZES):
+            golden(f"command-{size}", driver.text())
 
 
 async def test_a_line_is_done_a_wrong_one_is_kept_and_earlier_ones_come_back(snapshot):

@@ -7,7 +7,7 @@ import pytest
 from cluster_model.observation.views import Run
 from faults.declarations.fault import Action
 from tests.tui.driving import FRAME_S, driving
-from tests.tui.fake_views import log, partition, replica, view
+from tests.tui.fake_views import log, partition, replica, session, view
 from tests.tui.test_paint import LOOKS, text_of
 from tui.terminal import frame_clock
 from tui.terminal.terminal import EACH_S, Title, animated
@@ -236,6 +236,8 @@ async def test_what_a_step_changes_is_bold():
         await driver.seconds(1)
         told = 0
         for _ in range(40):
+            if told:
+                break
             await driver.press("full_stop")
             rows = [row for row in driver.main.matrix.rows if isinstance(row, partition_matrix.Row)]
             told += sum(len(row.fresh) + sum(cell.fresh for cell in row.cells) for row in rows)
@@ -244,7 +246,7 @@ async def test_what_a_step_changes_is_bold():
 
 
 async def test_under_the_microscope_a_truncation_eats_cells():
-    async with driving() as driver:
+    async with driving(session=session()) as driver:
         driver.main.motion.on = True
         await driver.seconds(2)
         for broker in (1, 2, 3):
@@ -253,7 +255,8 @@ async def test_under_the_microscope_a_truncation_eats_cells():
         driver.bridge.act(Action("inject", "crash", "broker(1)"))
         await driver.seconds(4)
         driver.bridge.act(Action("heal", "lag"))
-        await driver.seconds(8)
+        while not any(each.missing for each in driver.bridge.view.partitions):
+            await driver.seconds(1)
         lost = next(at for at, each in enumerate(driver.bridge.view.partitions) if each.missing)
         driver.main.matrix.place(lost, 0)
         await driver.press("2")
@@ -291,12 +294,12 @@ async def test_without_the_focus_four_frames_a_second_are_drawn():
         await driver.seconds(1)
         before = driver.app.frames
         driver.app.on_app_blur()
-        await driver.seconds(2)
+        await driver.frames(32)
         assert driver.app.frames - before == 8
         assert driver.bridge.view.now_us > 2_500_000, "time goes on as ever"
         driver.app.on_app_focus()
         before = driver.app.frames
-        await driver.seconds(1)
+        await driver.frames(16)
         assert driver.app.frames - before == 16
 
 

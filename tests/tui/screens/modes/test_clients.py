@@ -1,7 +1,5 @@
 """The table of all clients: its rows, and the screen that it stands on."""
 
-import pytest
-
 from faults.declarations.fault import Action
 from playbooks.results.client_stats import ClientBooks, summed_up
 from tests.tui import fake_views
@@ -82,15 +80,15 @@ def test_nobody_at_all_is_told_too(snapshot):
     assert row.pieces[0][0] == snapshot
 
 
-@pytest.mark.parametrize("size", SIZES)
-async def test_c_shows_all_clients(size, golden):
-    async with driving(SIZES[size]) as driver:
+async def test_c_shows_all_clients(golden):
+    async with driving(session=fake_views.session()) as driver:
         await driver.seconds(2)
         driver.bridge.act(Action("inject", "crash", "broker(1)"))
         await driver.seconds(14)
         await driver.press("c")
         assert isinstance(driver.app.screen, ClientsScreen)
-        golden(f"clients-{size}", driver.text())
+        async for size in driver.at_sizes(SIZES):
+            golden(f"clients-{size}", driver.text())
         await driver.press("escape")
         assert not isinstance(driver.app.screen, ClientsScreen)
 
