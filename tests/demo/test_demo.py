@@ -7,9 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from syrupy.assertion import SnapshotAssertion
 from typer.testing import CliRunner
 
 from playbooks.library.bundled import names
+from playbooks.session_format.session_files import RESULT
 from tests.cli.running import floodmark, report_here
 from tui.cli.main import app
 from tui.cli.runs import run as demo_module
@@ -18,8 +20,6 @@ from tui.cli.runs.spark_jobs import Report
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-BECAUSE = "cut its log back to its high watermark 1, which was out of date"
 
 
 @pytest.fixture
@@ -88,8 +88,11 @@ def test_the_whole_demo_as_it_is_typed(tmp_path: Path) -> None:
 
 def look_at_the_whole(here: Path, code: int, told: str) -> None:
     assert code == 0, told
-    html = (here / "reports/demo/report.html").read_text()
-    assert BECAUSE in html
-    assert "the report  reports/demo/report.html" in told
+    page = html.unescape((here / "reports/demo/report.html").read_text())
+    results = [json.loads(path.read_text()) for path in here.rglob(RESULT)]
+    causes = {finding["sentence"] for result in results for finding in result["findings"]}
+    assert causes
+    assert not [cause for cause in causes if cause not in page]
+    assert " reports/demo/report.html" in told
     assert "Spark" in told
     assert "says otherwise" not in told
