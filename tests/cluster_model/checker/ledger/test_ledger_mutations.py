@@ -122,6 +122,17 @@ def test_an_acknowledgement_for_a_record_that_is_not_there_is_missing() -> None:
     assert hands.cluster.query.missing() == 1
 
 
+@pytest.mark.parametrize("acks", [0, 1])
+def test_what_a_deposed_leader_takes_is_missing_at_once(acks: int) -> None:
+    """Whether it answers, or a record was promised by being sent."""
+    hands = copied()
+    hands.lead(2, tell=(2,))
+    hands.append(1, "f", "g", acks=acks)
+    assert hands.cluster.query.missing() == 2
+    hands.append(2, "h", acks=acks)
+    assert hands.cluster.query.missing() == 2
+
+
 def test_a_high_watermark_that_runs_ahead_makes_what_is_lost_committed(monkeypatch: pytest.MonkeyPatch) -> None:
     def ahead(leader_leo: int, _needed: tuple[Remote, ...]) -> int:
         return leader_leo
