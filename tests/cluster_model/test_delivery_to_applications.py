@@ -144,7 +144,7 @@ def test_commits_that_an_application_repeats_take_the_offset_back(commit: str, g
         cluster.run(cluster.now_us + 2_000)
         found = cluster.query.committed("g", "t-0")
     assert (found < highest) is goes_back
-    story.kill().finish(60)
+    story.kill().finish(cluster.now_us / SECOND + 8)
     assert story.lost == 0
     assert story.twice >= highest - found
 

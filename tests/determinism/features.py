@@ -19,7 +19,7 @@ from cluster_model.spec.cluster_spec import (
 from cluster_model.spec.internal_topics import OFFSETS
 
 SECOND = 1_000_000
-END = 46 * SECOND
+END = 50 * SECOND
 STEPS = {"whole": END, "slice": 23_000}
 
 RACK_AWARE = {"replica.selector.class": "RackAwareReplicaSelector"}
