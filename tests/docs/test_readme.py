@@ -1,5 +1,6 @@
 """What the pages tell people to type works, in the order in which they tell it, and what they point at is there."""
 
+import itertools
 import os
 import re
 import subprocess
@@ -7,11 +8,13 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import pytest
 from typer.testing import CliRunner
 
+from playbooks.recording import recorder
 from tests.cli.running import report_here
 from tests.support.breadth import EVENING
 from tui.cli.main import app
@@ -24,6 +27,7 @@ README = ROOT / "README.md"
 PAGES = [README, *sorted((ROOT / "docs").glob("*.md"))]
 TELLING = [*PAGES, *sorted((ROOT / "docs" / "clients").glob("*.md")), ROOT / "CHANGELOG.md"]
 """All that has links."""
+SALTS = itertools.count()
 SCREEN = ".venv/bin/floodmark"
 """The command that needs a terminal; the tests of the screen open it on one."""
 
@@ -106,10 +110,14 @@ def type_in(clone: Path, command: str) -> subprocess.CompletedProcess[str]:
 
 
 def here(clone: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Work there, with one core: nothing has a process of its own then."""
+    """Work there, with one core: nothing has a process of its own then.
+
+    Sessions of the same second are named in their order, as those of somebody are who types.
+    """
     monkeypatch.chdir(clone)
     monkeypatch.delenv("FLOODMARK_SESSIONS", raising=False)
     monkeypatch.setattr(os, "sched_getaffinity", lambda _pid: {0}, raising=False)
+    monkeypatch.setattr(recorder, "secrets", SimpleNamespace(token_hex=lambda size: f"{next(SALTS):0{2 * size}x}"))
 
 
 def type_here(command: str) -> tuple[int, str]:
