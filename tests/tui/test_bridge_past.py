@@ -14,7 +14,7 @@ from tui.viewmodel.timeline.event_feed import TOLD_AGAIN, Happened, notable
 CRASH = Action("inject", "crash", "leader(orders-0)")
 SECOND = 1_000_000
 FRAME_S = 1 / 16
-NEAREST = 400
+NEAREST = 100
 
 
 @pytest.fixture(autouse=True)
@@ -32,7 +32,7 @@ def play(simulation, seconds):
 
 def lived(clock=None, **more):
     """Six seconds, with a crash at two."""
-    simulation = SimBridge(session(orders=2, payments=1), clock or StepClock(), **more)
+    simulation = SimBridge(session(orders=2, payments=1, calm=True), clock or StepClock(), **more)
     play(simulation, 2)
     simulation.act(CRASH)
     play(simulation, 4)
@@ -41,7 +41,7 @@ def lived(clock=None, **more):
 
 def at(seconds):
     """One that has only come so far, frame by frame as the other one."""
-    simulation = SimBridge(session(orders=2, payments=1), StepClock())
+    simulation = SimBridge(session(orders=2, payments=1, calm=True), StepClock())
     play(simulation, min(seconds, 2))
     if seconds >= 2:
         simulation.act(CRASH)
@@ -194,7 +194,7 @@ def test_what_is_done_in_the_past_begins_a_branch_and_the_present_is_as_it_was()
 
 def test_looks_between_deeds_change_nothing():
     def evening(looks):
-        simulation = SimBridge(session(orders=2, payments=1), StepClock())
+        simulation = SimBridge(session(orders=2, payments=1, calm=True), StepClock())
         for action in (CRASH, Action("inject", "lag", "broker(2)"), Action("heal", "all")):
             play(simulation, 1.5)
             if looks:

@@ -177,7 +177,9 @@ async def test_an_error_in_a_frame_leaves_the_screen_with_the_error_in_hand(monk
     assert driver.app.return_code == 70
 
 
+@pytest.mark.evening
 def test_the_screen_opens_without_spark_and_the_libraries_of_the_report():
+    """What a start reads is told module by module in test_start.py."""
     code = (
         "import sys\n"
         "from tui.launcher import live_app as make_app\nfrom tui.screen_choice import ScreenChoice\n"
