@@ -39,8 +39,9 @@ def pytest_configure(config: pytest.Config) -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     if config.getoption("--measure"):
         config.pluginmanager.register(Meter())
-    if config.getoption("--quick"):
+    if config.getoption("--quick") or config.getoption("--lanes"):
         config.option.warn_unused_snapshots = True  # those of the tests that are left out
+    if config.getoption("--quick"):
         config.pluginmanager.register(Loop())
 
 
