@@ -2,13 +2,13 @@
 
 import contextlib
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from functools import partial
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any, Final, Protocol
 
+from cluster_model.util.coded_error import CodedError
 from playbooks.campaign.run_rows import Row
 from playbooks.session_format.filesystem import put_in_place
 from playbooks.session_format.session_files import Place, has_scheme
@@ -63,15 +63,8 @@ SESSIONS: Final = "sessions"
 FORMAT: Final = 1
 
 
-class CampaignError(Exception):
+class CampaignError(CodedError):
     """A directory that cannot be gone on with; the message says why, ``code`` names the reason for programs."""
-
-    def __init__(self, message: str, *, code: str) -> None:
-        super().__init__(message)
-        self.code = code
-
-    def __reduce__(self) -> tuple[Callable[..., "CampaignError"], tuple[Any, ...]]:
-        return partial(type(self), code=self.code), self.args
 
 
 @dataclass(frozen=True, slots=True)
