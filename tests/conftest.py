@@ -67,9 +67,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if config.option.update_snapshots:
         items[:] = filter(has_golden, items)
     if not EVENING:
-        late = [item for item in items if item.get_closest_marker("evening")]
-        config.hook.pytest_deselected(items=late)
-        items[:] = [item for item in items if item not in set(late)]
+        config.hook.pytest_deselected(items=[item for item in items if item.get_closest_marker("evening")])
+        items[:] = [item for item in items if not item.get_closest_marker("evening")]
     known = costly()
     mark_costly(items, known)
     if config.getoption("--lanes"):
