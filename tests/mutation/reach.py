@@ -13,6 +13,7 @@ import pytest
 from coverage import CoverageData
 
 from tests.mutation.sample import ROOT, Mutant
+from tests.support.costs import cpu_seconds, name_of
 
 COSTS = ROOT / "build" / "mutation" / "costs"
 """One file a process: a line has a test case and its CPU seconds."""
@@ -29,15 +30,9 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
     return done
 
 
-def cpu_seconds() -> float:
-    """CPU time of this process and of those it has waited for."""
-    times = os.times()
-    return times.user + times.system + times.children_user + times.children_system
-
-
 def function_of(context: str) -> str:
     """The test function of a case, or of a context of the coverage: without phase, parameters and group."""
-    return context.partition("|")[0].partition("[")[0].partition("@")[0]
+    return name_of(context.partition("|")[0]).partition("@")[0]
 
 
 def costs_of(lines: Iterable[str]) -> dict[str, float]:

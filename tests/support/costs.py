@@ -65,16 +65,17 @@ class Meter:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:
-        before = _cpu_seconds()
+        before = cpu_seconds()
         done = yield
         if not any(item.get_closest_marker(name) for name in ALONE):
-            self._cases[name_of(item.nodeid)].append(_cpu_seconds() - before + CASE)
+            self._cases[name_of(item.nodeid)].append(cpu_seconds() - before + CASE)
         return done
 
     def pytest_sessionfinish(self) -> None:
         write(kept(costly(), self._cases))
 
 
-def _cpu_seconds() -> float:
+def cpu_seconds() -> float:
+    """CPU time of this process and of those it has waited for."""
     times = os.times()
     return times.user + times.system + times.children_user + times.children_system
