@@ -68,7 +68,8 @@ mutants: $(READY)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation --editable '.[mutation]'
 	@mkdir -p $(MUTANTS)
 	@test -s $(MUTANTS)/sample.json || $(BIN)/python -m tests.mutation sample > $(MUTANTS)/sample.json
-	@test -s .coverage || $(BIN)/python -m pytest -q -n auto -p tests.mutation.reach --cov --cov-context=test --cov-report=
+	@test -e $(MUTANTS)/reach/whole || { rm -rf $(MUTANTS)/reach; \
+	  $(BIN)/python -m pytest -q -n auto -p tests.mutation.reach --mutants $(MUTANTS)/sample.json && touch $(MUTANTS)/reach/whole; }
 	@$(BIN)/python -m pytest -q -p tests.mutation.run --mutants $(MUTANTS)/sample.json --outcomes $(MUTANTS)/outcomes.jsonl
 	@$(BIN)/python -m tests.mutation table $(MUTANTS)/outcomes.jsonl
 

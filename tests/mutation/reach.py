@@ -1,80 +1,189 @@
-"""Which tests come to a line of the source, and what they cost: noted in one run of the suite.
+"""Which tests come to which mutant, at what cost: ``pytest -p tests.mutation.reach --mutants SAMPLE --reach DIR``.
 
-``pytest -p tests.mutation.reach --cov --cov-context=test`` leaves ``.coverage`` and a file of costs for each process.
+The modules that the sample changes are compiled with a call before each statement that a mutant is in, which notes that
+it was come to. Of a mutant outside of functions that is so whenever a function of its module is.
 """
 
+import ast
+import builtins
 import json
 import os
+import re
+import sys
 from collections import defaultdict
 from collections.abc import Generator, Iterable
+from functools import cache
+from importlib.machinery import SourceFileLoader
 from pathlib import Path
+from types import CodeType
 
 import pytest
-from coverage import CoverageData
 
 from tests.mutation.sample import ROOT, Mutant
-from tests.support.costs import cpu_seconds, name_of
 
-COSTS = ROOT / "build" / "mutation" / "costs"
-"""One file a process: a line has a test case and its CPU seconds."""
+REACH = ROOT / "build" / "mutation" / "reach"
+"""One file a process: a line has a test case, its CPU seconds and the numbers of the mutants it comes to."""
+NOTE = "_floodmark_mutant_reached"
+_SHARED_RUN = re.compile(r"^@(?:functools\.)?(?:lru_)?cache\b|scope=\"(?:module|session)\"", re.MULTILINE)
 
 
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
-    """Note what a case costs."""
-    before = cpu_seconds()
-    done = yield
-    COSTS.mkdir(parents=True, exist_ok=True)
-    with (COSTS / f"{os.getpid()}.jsonl").open("a", encoding="utf-8") as file:
-        file.write(json.dumps([item.nodeid, round(cpu_seconds() - before, 4)]) + "\n")
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("mutation")
+    group.addoption("--mutants", type=Path, help="the sample")
+    group.addoption("--reach", type=Path, default=REACH, help="folder of what is noted")
+
+
+def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
+    """Before anything of floodmark is imported."""
+    options = early_config.known_args_namespace
+    early_config.pluginmanager.register(Noting(read_sample(options.mutants), options.reach))
+
+
+def read_sample(path: Path) -> list[Mutant]:
+    return [Mutant(*fields) for fields in json.loads(path.read_text(encoding="utf-8"))]
+
+
+class Noting:
+    """Notes what each test case comes to."""
+
+    def __init__(self, sample: list[Mutant], folder: Path) -> None:
+        self._reached: set[int] = set()
+        self._folder = folder
+        self._file = ""
+        setattr(builtins, NOTE, self._reached.add)
+        by_path: dict[str, dict[int, set[int]]] = defaultdict(lambda: defaultdict(set))
+        for number, mutant in enumerate(sample):
+            by_path[str(ROOT / mutant.path)][mutant.line].add(number)
+        usual = SourceFileLoader.get_code
+
+        def get_code(loader: SourceFileLoader, name: str) -> CodeType | None:
+            if loader.path not in by_path:
+                return usual(loader, name)
+            return noted(Path(loader.path), by_path[loader.path])
+
+        SourceFileLoader.get_code = get_code  # type: ignore[method-assign]
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:
+        """Note what a case comes to and what it costs; runs that another file made do not count."""
+        if self._file != (file := item.nodeid.partition("::")[0]):
+            self._file = file
+            forget_runs()
+        self._reached.clear()
+        before = cpu_seconds()
+        done = yield
+        self._folder.mkdir(parents=True, exist_ok=True)
+        with (self._folder / f"{os.getpid()}.jsonl").open("a", encoding="utf-8") as noted_here:
+            row = [item.nodeid, round(cpu_seconds() - before, 4), sorted(self._reached)]
+            noted_here.write(json.dumps(row) + "\n")
+        return done
+
+
+def noted(path: Path, mutants: dict[int, set[int]]) -> CodeType:
+    """A module that tells when it comes to the statements that these lines are in."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    outside: set[int] = set().union(*mutants.values())
+    for function in [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]:
+        outside -= _note_within(function, mutants)
+    for function in [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]:
+        function.body[0:0] = [] if _has_docstring(function) else _calls(outside, function.body[0])
+        function.body[1:1] = _calls(outside, function.body[0]) if _has_docstring(function) else []
+    code: CodeType = compile(ast.fix_missing_locations(tree), str(path), "exec")
+    return code
+
+
+def _note_within(function: ast.FunctionDef | ast.AsyncFunctionDef, mutants: dict[int, set[int]]) -> set[int]:
+    """Put calls before statements of a function, without those of functions within; the numbers that have one."""
+    done: set[int] = set()
+    blocks = [function.body]
+    while blocks:
+        block = blocks.pop()
+        for statement in [*block]:
+            if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+                continue
+            inner = [found for found in _blocks(statement) if found]
+            blocks += inner
+            covered = {line for each in inner for line in range(each[0].lineno, (each[-1].end_lineno or 0) + 1)}
+            own = {*range(statement.lineno, (statement.end_lineno or 0) + 1)} - covered
+            here = {number for line in own & mutants.keys() for number in mutants[line]}
+            place = next(index for index, each in enumerate(block) if each is statement)
+            block[place:place] = _calls(here, statement)
+            done |= here
     return done
 
 
-def function_of(context: str) -> str:
-    """The test function of a case, or of a context of the coverage: without phase, parameters and group."""
-    return name_of(context.partition("|")[0]).partition("@")[0]
+def _blocks(statement: ast.stmt) -> list[list[ast.stmt]]:
+    parts = [statement, *getattr(statement, "handlers", []), *getattr(statement, "cases", [])]
+    return [getattr(part, name, []) for part in parts for name in ("body", "orelse", "finalbody")]
 
 
-def costs_of(lines: Iterable[str]) -> dict[str, float]:
-    """CPU seconds of test functions, of all their cases together."""
-    found: dict[str, float] = defaultdict(float)
-    for line in lines:
-        node, seconds, *_ = json.loads(line)
-        found[function_of(node)] += seconds
-    return dict(found)
+def _calls(numbers: set[int], before: ast.stmt) -> list[ast.stmt]:
+    calls = [ast.parse(f"{NOTE}({number})").body[0] for number in sorted(numbers)]
+    for call in calls:
+        for node in ast.walk(call):
+            ast.copy_location(node, before)
+    return calls
+
+
+def _has_docstring(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    return ast.get_docstring(function, clean=False) is not None
+
+
+def forget_runs() -> None:
+    """Empty what functions of tests keep, so that each file makes its own runs."""
+    for name, module in [*sys.modules.items()]:
+        if name.startswith("tests."):
+            for value in [*vars(module).values()]:
+                getattr(value, "cache_clear", int)()
+
+
+def cpu_seconds() -> float:
+    """What this process took so far, with the processes it waited for."""
+    times = os.times()
+    return times.user + times.system + times.children_user + times.children_system
+
+
+def function_of(nodeid: str) -> str:
+    """The test function of a case: without parameters and group."""
+    return nodeid.partition("[")[0].partition("@")[0]
 
 
 class Reach:
-    """Test functions by the lines that they come to."""
+    """Test functions by the mutants that they come to."""
 
-    def __init__(self, coverage: Path, costs: dict[str, float]) -> None:
-        self._data = CoverageData(str(coverage))
-        self._data.read()
-        self._costs = costs
-        self._files = {_relative(name): name for name in self._data.measured_files()}
-        self._known: dict[str, dict[int, set[str]]] = {}
+    def __init__(self, lines: Iterable[str]) -> None:
+        self.costs: dict[str, float] = defaultdict(float)
+        """CPU seconds of test functions, of all their cases together."""
+        self._found: dict[int, set[str]] = defaultdict(set)
+        for line in lines:
+            case, seconds, numbers = json.loads(line)
+            self.costs[function_of(case)] += seconds
+            for number in numbers:
+                self._found[number].add(function_of(case))
+        self._by_file: dict[str, set[str]] = defaultdict(set)
+        for test in self.costs:
+            self._by_file[test.partition("::")[0]].add(test)
 
-    def tests(self, mutant: Mutant) -> list[str]:
-        """Names of tests, those of the package first, then the cheapest; of a line that only an import comes to: all
-        that come to the file.
+    def tests(self, number: int, mutant: Mutant) -> list[str]:
+        """Names of tests, file by file: those of the mutant's package first, then the cheapest; where the tests of a
+        file share runs, all of them.
         """
-        lines = self._lines(mutant.path)
-        found = lines.get(mutant.line) or {test for tests in lines.values() for test in tests}
+        found = self._found[number]
+        files = {test.partition("::")[0] for test in found}
+        found = found.union(*(self._by_file[file] for file in files if shares_runs(file)))
+        costs: dict[str, float] = defaultdict(float)
+        for test in found:
+            costs[test.partition("::")[0]] += self.costs[test]
         near = mutant.path.split("/")[1]
-        known = found & self._costs.keys()
-        return sorted(known, key=lambda test: (near not in test.partition("::")[0].split("/"), self._costs[test], test))
 
-    def _lines(self, path: str) -> dict[int, set[str]]:
-        if path not in self._known:
-            found: dict[int, set[str]] = defaultdict(set)
-            if path in self._files:
-                for line, contexts in self._data.contexts_by_lineno(self._files[path]).items():
-                    found[line].update(map(function_of, filter(None, contexts)))
-            self._known[path] = {line: tests for line, tests in found.items() if tests}
-        return self._known[path]
+        def rank(test: str) -> tuple[bool, float, str, float, str]:
+            file = test.partition("::")[0]
+            return near not in file.split("/"), costs[file], file, self.costs[test], test
+
+        return sorted(found, key=rank)
 
 
-def _relative(name: str) -> str:
-    """``.../cluster_model/log/x.py`` as the mutants name it, whichever checkout it was measured in."""
-    package = "cluster_model" if "/cluster_model/" in name else "playbooks"
-    return f"{package}/{name.rpartition(f'/{package}/')[2]}"
+@cache
+def shares_runs(file: str) -> bool:
+    """Whether a test there may look at a run that another one made."""
+    return bool(_SHARED_RUN.search((ROOT / file).read_text(encoding="utf-8")))

@@ -1,12 +1,13 @@
-"""Runs tests against mutants: ``pytest -p tests.mutation.run --mutants SAMPLE.json --outcomes FILE.jsonl``.
+"""Runs tests against mutants: ``pytest -p tests.mutation.run --mutants SAMPLE --reach DIR --outcomes FILE.jsonl``.
 
 All tests are collected once. For each mutant a child process is forked, gets the changed functions, and runs the tests
-that come to the changed line, until one is red. What is changed outside of functions cannot be put into a process that
+that come to it, until one is red. What is changed outside of functions cannot be put into a process that
 has imported it: such a mutant is tried in a process of its own, which reads the changed source.
 """
 
 import gc
 import json
+import math
 import os
 import re
 import select
@@ -17,6 +18,7 @@ import time
 from collections import defaultdict
 from collections.abc import Iterator
 from inspect import CO_NEWLOCALS
+from itertools import accumulate
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 from types import CodeType, FunctionType
@@ -24,7 +26,7 @@ from typing import NamedTuple
 
 import pytest
 
-from tests.mutation.reach import COSTS, Reach, costs_of, function_of
+from tests.mutation.reach import REACH, Reach, function_of, read_sample
 from tests.mutation.sample import ROOT, Mutant
 from tests.mutation.substitute import VARIABLE
 
@@ -37,11 +39,11 @@ class Outcome(NamedTuple):
 
     mutant: Mutant
     verdict: str
-    """``killed``, ``timeout``, ``survived`` or ``unreached``: no test comes to its line."""
+    """``killed``, ``timeout``, ``survived`` or ``unreached``: no test comes to it."""
     by: str
     """The first test that was red."""
     tests: int
-    """How many test functions come to its line."""
+    """How many test functions were to be tried, of those that come to it."""
     cpu_s: float
     """What these usually take."""
 
@@ -50,25 +52,24 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("mutation")
     group.addoption("--mutants", type=Path, help="the sample to be tried")
     group.addoption("--outcomes", type=Path, help="where it is noted what becomes of each")
-    group.addoption("--coverage", type=Path, default=ROOT / ".coverage", help="of a run with --cov-context=test")
-    group.addoption("--costs", type=Path, default=COSTS, help="folder of costs noted in the same run")
+    group.addoption("--reach", type=Path, default=REACH, help="folder of what a run with tests.mutation.reach noted")
+    group.addoption("--most", type=float, default=math.inf, help="CPU seconds of tests that a mutant is tried with")
     group.addoption("--children", type=int, default=os.cpu_count(), help="how many are tried at the same time")
 
 
 def pytest_runtestloop(session: pytest.Session) -> bool:
     """Instead of running the tests once, run those that matter once a mutant."""
     options = session.config.option
-    costs = costs_of(line for path in options.costs.glob("*.jsonl") for line in path.read_text("utf-8").splitlines())
-    reach = Reach(options.coverage, costs)
+    reach = Reach(line for path in options.reach.glob("*.jsonl") for line in path.read_text("utf-8").splitlines())
     items: dict[str, list[pytest.Item]] = defaultdict(list)
     for item in session.items:
         items[function_of(item.nodeid)].append(item)
-    sample = [Mutant(*fields) for fields in json.loads(options.mutants.read_text("utf-8"))]
     noted = options.outcomes.read_text("utf-8").splitlines() if options.outcomes.exists() else []
     known = {tuple(json.loads(line)["key"]) for line in noted}
-    children = Children(options.children)
+    children = Children(options.children, items, reach, options.most)
+    sample = [*enumerate(read_sample(options.mutants))]
     with options.outcomes.open("a", encoding="utf-8", buffering=1) as file:
-        for outcome in children.try_all([each for each in sample if key_of(each) not in known], reach, items, costs):
+        for outcome in children.try_all([each for each in sample if key_of(each[1]) not in known]):
             file.write(json.dumps({"key": key_of(outcome.mutant), **outcome._asdict()}) + "\n")
             mutant = outcome.mutant
             print(f"{outcome.verdict:9} {mutant.path}:{mutant.line} {mutant.operator} {outcome.by}", flush=True)
@@ -94,26 +95,33 @@ class Child(NamedTuple):
 class Children:
     """The processes that try mutants, some at a time."""
 
-    def __init__(self, most: int) -> None:
+    def __init__(self, most: int, items: dict[str, list[pytest.Item]], reach: Reach, most_cpu_s: float) -> None:
         self._most = most
+        self._items = items
+        self._reach = reach
+        self._most_cpu_s = most_cpu_s
         self._running: list[Child] = []
 
-    def try_all(
-        self, mutants: list[Mutant], reach: Reach, items: dict[str, list[pytest.Item]], costs: dict[str, float]
-    ) -> Iterator[Outcome]:
+    def try_all(self, mutants: list[tuple[int, Mutant]]) -> Iterator[Outcome]:
         """What becomes of each, in the order in which it is known."""
-        for mutant in mutants:
-            tests = [test for test in reach.tests(mutant) if test in items]
+        for number, mutant in mutants:
+            tests = self._tests(number, mutant)
             if not tests:
                 yield Outcome(mutant, "unreached", "", 0, 0.0)
                 continue
             while len(self._running) >= self._most:
                 yield from self._ended()
-            cpu_s = sum(costs[test] for test in tests)
-            chosen = [item for test in tests for item in items[test]]
+            cpu_s = sum(self._reach.costs[test] for test in tests)
+            chosen = [item for test in tests for item in self._items[test]]
             self._running.append(self._fork(mutant, chosen, len(tests), cpu_s))
         while self._running:
             yield from self._ended()
+
+    def _tests(self, number: int, mutant: Mutant) -> list[str]:
+        """Those that are here and come to a mutant, one at least and as many as there is time for."""
+        tests = [test for test in self._reach.tests(number, mutant) if test in self._items]
+        until = list(accumulate(self._reach.costs[test] for test in tests))
+        return [test for test, cpu_s in zip(tests, until, strict=True) if cpu_s <= max(self._most_cpu_s, *until[:1])]
 
     def _fork(self, mutant: Mutant, chosen: list[pytest.Item], tests: int, cpu_s: float) -> Child:
         reads, writes = os.pipe()
