@@ -10,13 +10,12 @@ export SPARK_LOCAL_IP ?= 127.0.0.1
 # What is compiled to bytecode is kept: reading the sources of program and tests again costs every process seconds.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help setup demo test test-fast test-thorough test-evening test-spark goldens mutants lint lint-style lint-layout lint-types format bench compiled bench-compiled lock clean
+.PHONY: help setup demo test test-fast test-all test-evening test-spark goldens mutants lint lint-style lint-layout lint-types format bench compiled bench-compiled lock clean
 
 help:
 	@echo "make demo       two histories and a live crash, with their report (no set-up needed first)"
 	@echo "make test       lint, types, architecture and every test"
-	@echo "make test-fast  the everyday loop: what takes no more than moments (not what tests/costly.txt lists), about a minute"
-	@echo "make test-thorough  what the everyday loop leaves out"
+	@echo "make test-fast  the everyday loop: what is not marked slow, and starts no JVM, terminal, browser or socket"
 	@echo "make test-evening  as make test, with every seed, schedule and version of the wide sweeps"
 	@echo "make goldens    write anew what the tests know of texts, screens and tables, and print what changed"
 	@echo "make mutants    how many small changes of the model the tests notice (hours)"
@@ -41,16 +40,15 @@ demo: $(READY)
 
 # All of them run, whatever becomes of one; the last line says which were red.
 test: $(READY)
-	@red=; for group in lint test-fast test-thorough; do $(MAKE) --no-print-directory --keep-going $$group || red="$$red $$group"; done; \
+	@red=; for group in lint test-all; do $(MAKE) --no-print-directory --keep-going $$group || red="$$red $$group"; done; \
 	test -z "$$red" || { echo "==> red:$$red" >&2; exit 1; }
 	@echo "==> lint and all tests are green"
 
 test-fast: $(READY)
-	$(BIN)/python -m pytest --quick -n auto --dist loadfile
+	$(BIN)/python -m pytest -m "not (slow or spark or tmux or browser or sockets)" -n auto --dist loadgroup
 
-# What the everyday loop leaves out: Spark, terminals, browsers and sockets one by one, and beside them the rest, the longest first.
-test-thorough: $(READY)
-	$(BIN)/python -m pytest --lanes -n auto --dist loadfile -m "thorough or compiled or spark or tmux or browser or sockets"
+test-all: $(READY)
+	$(BIN)/python -m pytest -n auto --dist loadgroup
 
 # Wide sweeps take a part of their seeds, schedules and versions in make test; this takes all, for hours.
 test-evening: export FLOODMARK_TESTS = evening

@@ -1,19 +1,17 @@
-"""What all rooms' tests share."""
+"""What all tests share: profiles of property tests, which tests run, in which order and beside whom."""
 
 import gc
-import os
+import re
 import signal
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import settings
 
 from tests.support.breadth import EVENING
-from tests.support.costs import Meter, costly
 from tests.support.golden import golden_file, has_golden, renewing
-from tests.support.lanes import Lanes, longest_first
-from tests.support.loop import Loop, mark_costly
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -27,52 +25,44 @@ settings.load_profile("same-everywhere")
 # For an evening: pytest --hypothesis-profile=deep
 settings.register_profile("deep", deadline=None, max_examples=2_000)
 
-
-def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--measure", action="store_true", help="note in tests/costly.txt what takes long")
-    parser.addoption("--lanes", action="store_true", help="share out by measured cost what takes long: `make test`")
-    parser.addoption("--quick", action="store_true", help="leave out what takes long: the everyday loop")
+ONE_PROCESS = ("spark", "tmux", "browser")
+"""Markers of what one process runs, one after the other: there is one JVM, one terminal and one browser at a time."""
+FOR_THE_EVENING = ("evening", "compiled")
+"""Markers of what only ``make test-evening`` runs."""
+_ALL_SLOW = re.compile(rf"^pytestmark = .*\bmark\.(?:slow|evening|{'|'.join(ONE_PROCESS)})\b", re.MULTILINE)
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    if config.option.markexpr:  # goldens of the tests that are left out are no unused ones
+        config.option.warn_unused_snapshots = True
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # so begun in the background by a shell script
         signal.signal(signal.SIGINT, signal.default_int_handler)
-    if config.getoption("--measure"):
-        config.pluginmanager.register(Meter())
-    if config.getoption("--quick") or config.getoption("--lanes"):
-        config.option.warn_unused_snapshots = True  # those of the tests that are left out
-    if config.getoption("--quick"):
-        config.pluginmanager.register(Loop())
 
 
-@pytest.hookimpl(optionalhook=True)
-def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
-    """One process more than there are cores: of those in lanes, one waits more than it works."""
-    if not config.getoption("--lanes"):
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Do not even read files whose tests are all slow when slow tests are left out."""
+    if collection_path.suffix != ".py" or "not slow" not in config.option.markexpr.replace("(", ""):
         return None
-    return (len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1) + 1
-
-
-@pytest.hookimpl(optionalhook=True)
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Lanes | None:
-    """Who deals out the lanes."""
-    if not config.getoption("--lanes"):
-        return None
-    config.option.loadscopereorder = False
-    return Lanes(config, log)
+    return True if _ALL_SLOW.search(collection_path.read_text(encoding="utf-8")) else None
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """What takes long is for `make test`, not for the everyday loop, and is shared out there."""
+    """Leave out what is for the evening, begin with what takes long, and keep together what one process runs."""
+    left_out = [item for item in items if not EVENING and any(map(item.get_closest_marker, FOR_THE_EVENING))]
     if config.option.update_snapshots:
-        items[:] = filter(has_golden, items)
-    if not EVENING:
-        config.hook.pytest_deselected(items=[item for item in items if item.get_closest_marker("evening")])
-        items[:] = [item for item in items if not item.get_closest_marker("evening")]
-    known = costly()
-    mark_costly(items, known)
-    if config.getoption("--lanes"):
-        longest_first(items, known)
+        left_out = [item for item in items if not has_golden(item)]
+    config.hook.pytest_deselected(items=left_out)
+    gone = set(map(id, left_out))
+    items[:] = sorted((item for item in items if id(item) not in gone), key=_rank)
+    for item in items:
+        for name in ONE_PROCESS:
+            if item.get_closest_marker(name):
+                item.add_marker(pytest.mark.xdist_group(name))
+
+
+def _rank(item: pytest.Item) -> int:
+    marks = (*ONE_PROCESS, *FOR_THE_EVENING, "sockets", "slow")
+    return next((rank for rank, name in enumerate(marks) if item.get_closest_marker(name)), len(marks))
 
 
 def pytest_collection_finish() -> None:
@@ -80,6 +70,13 @@ def pytest_collection_finish() -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(20_000, 20, 50)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    """Call no golden file unused, and delete none, when the tests were not run."""
+    if session.config.option.collectonly or exitstatus not in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED):
+        session.config.option.update_snapshots, session.config.option.warn_unused_snapshots = False, True
 
 
 @pytest.fixture(scope="session")

@@ -1,7 +1,6 @@
-"""Golden files: what the program prints or records, as it is known to be. ``make goldens`` writes them anew.
+"""Golden files: long texts and tables as they are known to be, a file each. ``make goldens`` writes them anew.
 
-Long texts and tables have a file each (``golden_file``); short texts are compared with ``snapshot``, which keeps those
-of a module of tests in one file below ``__snapshots__``.
+Short texts are compared with ``snapshot``, which keeps those of a module of tests in one file below ``__snapshots__``.
 """
 
 from collections.abc import Callable
@@ -9,8 +8,22 @@ from pathlib import Path
 
 import pytest
 
-GoldenFile = Callable[[Path, str], None]
-"""Compares a text with the golden file at a path, or writes the file."""
+
+class Golden(str):
+    """What a file holds. When golden files are renewed, it is equal to any text, and the file holds that afterwards."""
+
+    path: Path | None = None
+
+    def __eq__(self, text: object) -> bool:
+        if self.path:
+            self.path.parent.mkdir(exist_ok=True)
+            self.path.write_text(str(text), encoding="utf-8")
+        return self.path is not None or str.__eq__(self, text)
+
+    __hash__ = str.__hash__
+
+
+GoldenFile = Callable[[Path], Golden]
 
 
 @pytest.fixture
@@ -21,16 +34,15 @@ def renewing(pytestconfig: pytest.Config) -> bool:
 
 @pytest.fixture
 def golden_file(renewing: bool) -> GoldenFile:
-    """Compare a text with a file of its own."""
+    """What the file at a path is known to hold, to be compared with a text."""
 
-    def compare(path: Path, text: str) -> None:
-        if renewing:
-            path.parent.mkdir(exist_ok=True)
-            path.write_text(text, encoding="utf-8")
-        assert path.exists(), f"no golden file {path}: `make goldens` writes it"
-        assert text == path.read_text(encoding="utf-8")
+    def known(path: Path) -> Golden:
+        assert renewing or path.exists(), f"no golden file {path}: `make goldens` writes it"
+        golden = Golden("" if renewing else path.read_text(encoding="utf-8"))
+        golden.path = path if renewing else None
+        return golden
 
-    return compare
+    return known
 
 
 def has_golden(item: pytest.Item) -> bool:

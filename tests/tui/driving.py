@@ -108,3 +108,8 @@ async def driving(size=(120, 40), session=None, glyphs="unicode", speed=1.0):
     async with app.run_test(size=size) as pilot:
         await pilot.pause()
         yield Driver(pilot, app, clock)
+
+
+def trimmed(text: str) -> str:
+    """The text of a screen as its golden file holds it: no spaces at the ends of lines."""
+    return "".join(f"{line.rstrip()}\n" for line in text.split("\n"))

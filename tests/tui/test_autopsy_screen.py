@@ -13,7 +13,7 @@ from playbooks.recording.reader import read_session
 from playbooks.recording.recorder import Recorder
 from playbooks.timetravel.history_view import Reopened
 from tests.playbooks.diagnosis.test_point_of_no_return import TAIL
-from tests.tui.driving import Driver, driving
+from tests.tui.driving import Driver, driving, trimmed
 from tests.tui.screens.test_ask import until
 from tui import launcher
 from tui.app import FloodmarkApp
@@ -103,7 +103,7 @@ async def test_the_page(look, library_loss, golden, monkeypatch):
         for name, size in SIZES.items():
             await driver.pilot.resize_terminal(*size)
             await driver.pilot.pause()
-            golden(f"autopsy-{'ascii-' if look == 'ascii' else ''}{name}", driver.text())
+            assert trimmed(driver.text()) == golden(f"autopsy-{'ascii-' if look == 'ascii' else ''}{name}")
         if look == "no-color":
             styles = [segment.style for line in driver.app.screen._compositor.render_strips() for segment in line]
             assert not any(each and each.color and not each.color.is_default for each in styles)

@@ -1,7 +1,7 @@
 """Whole screens as text. After a deliberate change: look at them, then ``make goldens``."""
 
 from faults.declarations.fault import Action
-from tests.tui.driving import driving
+from tests.tui.driving import driving, trimmed
 from tests.tui.fake_views import session
 
 SIZES = {"80x24": (80, 24), "120x40": (120, 40), "200x60": (200, 60)}
@@ -16,7 +16,7 @@ async def test_a_healthy_cluster(golden):
     async with driving(session=session()) as driver:
         await driver.seconds(3)
         async for size in driver.at_sizes(SIZES):
-            golden(f"healthy-{size}", driver.text())
+            assert trimmed(driver.text()) == golden(f"healthy-{size}")
 
 
 async def test_after_a_leader_crash_that_lost_records(golden):
@@ -31,7 +31,7 @@ async def test_after_a_leader_crash_that_lost_records(golden):
         await driver.press(*["down"] * 7)
         assert driver.bridge.view.ledger.missing > 0
         async for size in driver.at_sizes(SIZES):
-            golden(f"lost-{size}", driver.text())
+            assert trimmed(driver.text()) == golden(f"lost-{size}")
 
 
 async def test_the_fault_sheet(golden):
@@ -39,7 +39,7 @@ async def test_the_fault_sheet(golden):
         await driver.seconds(3)
         await driver.press("f")
         async for size in driver.at_sizes(SIZES):
-            golden(f"sheet-{size}", driver.text())
+            assert trimmed(driver.text()) == golden(f"sheet-{size}")
 
 
 async def test_the_past(golden):
@@ -52,7 +52,7 @@ async def test_the_past(golden):
         driver.main.share_out()
         await driver.press("down")
         async for size in driver.at_sizes(SIZES):
-            golden(f"past-{size}", driver.text())
+            assert trimmed(driver.text()) == golden(f"past-{size}")
 
 
 async def test_ascii(golden):
@@ -60,7 +60,7 @@ async def test_ascii(golden):
         await driver.seconds(3)
         act(driver, "crash", 1)
         await driver.seconds(12)
-        golden("ascii-120x40", driver.text())
+        assert trimmed(driver.text()) == golden("ascii-120x40")
 
 
 async def test_a_split_view_after_the_controller_died(golden):
@@ -73,7 +73,7 @@ async def test_a_split_view_after_the_controller_died(golden):
         await driver.seconds(12)
         await driver.press("down")
         async for size in driver.at_sizes(SIZES):
-            golden(f"split-{size}", driver.text())
+            assert trimmed(driver.text()) == golden(f"split-{size}")
 
 
 async def test_a_split_view_in_ascii(golden):
@@ -81,4 +81,4 @@ async def test_a_split_view_in_ascii(golden):
         await driver.seconds(1)
         act(driver, "gc_pause", 1)
         await driver.seconds(12)
-        golden("split-ascii-120x40", driver.text())
+        assert trimmed(driver.text()) == golden("split-ascii-120x40")

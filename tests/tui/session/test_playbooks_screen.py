@@ -11,7 +11,7 @@ from playbooks.parser.loader import loads
 from playbooks.recording.reader import read_session
 from playbooks.recording.recorder import Recorder
 from tests.support.playbooks import CRASH
-from tests.tui.driving import driving
+from tests.tui.driving import driving, trimmed
 from tui.screens.cluster import MainScreen
 from tui.screens.modes.playbooks import PlaybooksScreen
 from tui.session.destination import PLAYBOOK, SESSION, WELCOME, Wish
@@ -51,7 +51,7 @@ def said(driver):
 async def test_the_steps_as_they_run(size, golden):
     async with driving(SIZES[size], session=crash()) as driver:
         await at(driver, 3)
-        golden(f"playbooks-{size}", driver.text())
+        assert trimmed(driver.text()) == golden(f"playbooks-{size}")
 
 
 async def test_the_mark_goes_on_with_the_steps_and_back_with_time():
@@ -179,7 +179,9 @@ async def test_recorded_sessions(golden, tmp_path, sealed):
         driver.app.sessions = tmp_path
         await at(driver, 3, "tab", "down")
         async for size in driver.at_sizes(SIZES):
-            golden(f"sessions-{size}", driver.text().replace(str(tmp_path), "/sessions").split("/sessions")[0])
+            assert trimmed(driver.text().replace(str(tmp_path), "/sessions").split("/sessions")[0]) == golden(
+                f"sessions-{size}"
+            )
         await driver.press("up")
         assert "✓ pass" in driver.text() or "? inconclusive" in driver.text()
 

@@ -12,7 +12,7 @@ from playbooks.parser.loader import loads
 from playbooks.recording.recorder import Recorder
 from tests.playbooks.diagnosis.test_point_of_no_return import TAIL
 from tests.support.playbooks import timed
-from tests.tui.driving import driving
+from tests.tui.driving import driving, trimmed
 from tests.tui.viewmodel.timeline.test_timeline import LOST_US, SIZES, lost, over  # noqa: F401 - fixtures
 from tui.screens.finding import AutopsyScreen
 from tui.screens.modes.report import ReportScreen
@@ -164,7 +164,7 @@ async def test_the_page(lost, golden, look):  # noqa: F811
             await driver.pilot.resize_terminal(*size)
             await driver.pilot.pause()
             await driver.pilot.pause()
-            golden(f"report-{look}{'-' * bool(look)}{name}", driver.text())
+            assert trimmed(driver.text()) == golden(f"report-{look}{'-' * bool(look)}{name}")
 
 
 async def test_a_finding_is_chosen_and_opened(lost):  # noqa: F811

@@ -295,7 +295,7 @@ def name_of(procedure: Callable[[str], Watched], kafka: str) -> str:
 def test_the_timeline_is_as_written_down(
     procedure: Callable[[str], Watched], kafka: str, golden_file: GoldenFile
 ) -> None:
-    golden_file(FILES / name_of(procedure, kafka), procedure(kafka).text())
+    assert procedure(kafka).text() == golden_file(FILES / name_of(procedure, kafka))
 
 
 def test_every_file_is_compared() -> None:

@@ -18,7 +18,7 @@ CASES = [(name, kafka) for name, (_story, versions) in STORIES.items() for kafka
 def test_the_timeline_is_as_written_down(name: str, kafka: str, golden_file: GoldenFile) -> None:
     story = STORIES[name][0]
     text = f"# {story.__doc__}\n# Kafka {kafka}\n{story(kafka).text()}"
-    golden_file(FILES / f"{name}@{kafka}.txt", text)
+    assert text == golden_file(FILES / f"{name}@{kafka}.txt")
 
 
 def test_every_file_is_compared() -> None:

@@ -121,7 +121,7 @@ def name_of(story: Callable[[str], Talk], kafka: str) -> str:
 
 @pytest.mark.parametrize(("story", "kafka"), CASES)
 def test_the_conversation_is_as_written_down(story: Callable[[str], Talk], kafka: str, golden_file: GoldenFile) -> None:
-    golden_file(FILES / name_of(story, kafka), story(kafka).text())
+    assert story(kafka).text() == golden_file(FILES / name_of(story, kafka))
 
 
 def test_every_file_is_compared() -> None:

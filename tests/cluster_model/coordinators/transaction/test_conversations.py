@@ -114,7 +114,7 @@ def name_of(play: Callable[[str], Talk], kafka: str) -> str:
 
 @pytest.mark.parametrize(("play", "kafka"), CASES)
 def test_conversation(play: Callable[[str], Talk], kafka: str, golden_file: GoldenFile) -> None:
-    golden_file(FILES / name_of(play, kafka), play(kafka).text())
+    assert play(kafka).text() == golden_file(FILES / name_of(play, kafka))
 
 
 def test_every_file_is_compared() -> None:

@@ -12,7 +12,7 @@ from playbooks.engine.session import Session
 from playbooks.parser.loader import loads
 from tests.playbooks.diagnosis.test_point_of_no_return import TAIL
 from tests.support.playbooks import timed
-from tests.tui.driving import Driver, driving, in_feed
+from tests.tui.driving import Driver, driving, in_feed, trimmed
 from tests.tui.viewmodel.timeline.test_feed import elected
 from tests.tui.viewmodel.timeline.test_tape import ALL, acked, down, taped
 from tui.app import FloodmarkApp
@@ -339,7 +339,7 @@ async def test_the_page(lost, golden, look):
             await driver.pilot.resize_terminal(*size)
             await driver.pilot.pause()
             await driver.pilot.pause()
-            golden(f"timeline-{look}{'-' * bool(look)}{name}", driver.text())
+            assert trimmed(driver.text()) == golden(f"timeline-{look}{'-' * bool(look)}{name}")
 
 
 async def test_a_mark_is_gone_to_and_left_again(lost, snapshot):

@@ -111,7 +111,7 @@ def name_of(story: Callable[[str], ModernTalk], kafka: str) -> str:
 def test_the_conversation_is_as_written_down(
     story: Callable[[str], ModernTalk], kafka: str, golden_file: GoldenFile
 ) -> None:
-    golden_file(FILES / name_of(story, kafka), story(kafka).text())
+    assert story(kafka).text() == golden_file(FILES / name_of(story, kafka))
 
 
 def test_every_file_is_compared() -> None:
