@@ -2,7 +2,8 @@
 
 import asyncio
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,18 @@ settle: 5s
 def playbook(kafka: str = "3.9", *, config: str = "", topic: str = "", min_isr: int = 2, clients: str = "") -> Any:
     told = PLAYBOOK.format(kafka=kafka, config=config, topic=topic, min_isr=min_isr, clients=clients)
     return loads(told, "served.yaml")
+
+
+PATIENCE_S = 120.0
+"""After which what has not happened never will, however busy the machine is."""
+
+
+def until(what: Callable[[], object], told: Callable[[], object] = lambda: "it does not happen") -> None:
+    """Wait for something to happen."""
+    deadline = time.monotonic() + PATIENCE_S
+    while not what():
+        assert time.monotonic() < deadline, told()
+        time.sleep(0.01)
 
 
 class Served:
@@ -93,6 +106,16 @@ class Served:
             return question(self.session.cluster)
 
         return asyncio.run_coroutine_threadsafe(ask(), self._loop).result(20)
+
+    def now_us(self) -> int:
+        """The time of the cluster: it goes with the wall, but stands while this process does not run."""
+        now_us: int = self.asked(lambda cluster: cluster.now_us)
+        return now_us
+
+    def let_pass(self, span_us: int) -> None:
+        """Wait until so much time of the cluster is over."""
+        end_us = self.now_us() + span_us
+        until(lambda: self.now_us() > end_us)
 
 
 @contextmanager

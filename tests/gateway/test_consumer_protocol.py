@@ -1,7 +1,6 @@
 """Stock members by the consumer protocol (KIP-848): librdkafka with ``group.protocol=consumer``."""
 
 import threading
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,12 +13,12 @@ from cluster_model.cluster import Cluster
 from cluster_model.coordinators.group.consumer_protocol.consumer_group import ModernGroup
 from playbooks.engine.replay import replay
 from playbooks.recording.reader import read_session
-from tests.gateway.hosting import Served, playbook, served
+from tests.gateway import hosting
+from tests.gateway.hosting import PATIENCE_S, Served, playbook, served
 from tests.gateway.own_history import OwnHistory
 from tests.gateway.stock import Asked, Log, Told, read_all, writer
 
 pytestmark = pytest.mark.sockets
-PATIENCE_S = 90.0
 QUICK = (
     ", broker.session.timeout.ms: 2000, broker.heartbeat.interval.ms: 500, group.consumer.heartbeat.interval.ms: 1000"
     ", group.consumer.session.timeout.ms: 20000"
@@ -28,10 +27,7 @@ LOSSES = ("lost-write", "unseen", "inconsistent-offsets", "phantom", "G1a")
 
 
 def until(what: Callable[[], bool], *members: "Member") -> None:
-    deadline = time.monotonic() + PATIENCE_S
-    while not what():
-        assert time.monotonic() < deadline, [(each.has, each.log.notices) for each in members]
-        time.sleep(0.05)
+    hosting.until(what, lambda: [(each.has, each.log.notices) for each in members])
 
 
 def share(one: "Member", two: "Member") -> bool:
@@ -170,7 +166,7 @@ def test_a_pattern_an_assignor_and_an_instance_are_the_coordinators_to_go_by() -
         assert [(each.group_id, each.type) for each in listed.valid] == [("g", ConsumerGroupType.CONSUMER)]
         had = set(one.has)
         one.stop()
-        time.sleep(3)
+        host.let_pass(3_000_000)
         assert two.has == {0, 1, 2} - had, "what a static member had waits for it"
         again = Member(host, "one", ("^ord.*",), group_remote_assignor="range", group_instance_id="i")
         until(lambda: again.has == had, again, two)

@@ -57,9 +57,9 @@ def test_time_goes_with_the_wall_whatever_is_pressed() -> None:
             assert caught.value.code == "wall_clock"
             assert str(caught.value) == WITH_THE_WALL
         before = gateway.session.cluster.now_us
-        await asyncio.sleep(0.3)
-        assert bridge.frame().delay is not None
-        assert gateway.session.cluster.now_us > before
+        while gateway.session.cluster.now_us == before:
+            await asyncio.sleep(0.01)
+            assert bridge.frame().delay is not None
         assert not bridge.paused
         assert not bridge.session.in_past
 

@@ -60,6 +60,14 @@ class Driver:
         await self.pilot.press(*keys)
         await self.pilot.pause()
 
+    async def until(self, condition):
+        """Wait for something that another task or thread does."""
+        for _ in range(6_000):
+            if condition():
+                return
+            await self.pilot.pause(0.01)
+        raise AssertionError(self.text())
+
     async def at_sizes(self, sizes):
         """Each name of a size, while the terminal is that large."""
         for name, size in sizes.items():

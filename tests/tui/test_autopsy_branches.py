@@ -9,7 +9,6 @@ from playbooks.parser.loader import loads
 from playbooks.recording.recorder import Recorder
 from tests.playbooks.diagnosis.test_point_of_no_return import TAIL
 from tests.tui.driving import driving, trimmed
-from tests.tui.screens.test_ask import until
 from tui.screens.cluster import MainScreen
 from tui.screens.finding import AutopsyScreen
 from tui.screens.time_travel import CompareScreen
@@ -64,7 +63,7 @@ async def test_a_branch_begins_at_the_marked_frame_and_what_saves_is_told(tmp_pa
     async with opened(tmp_path, monkeypatch) as driver:
         page = driver.app.screen
         await driver.press("s")
-        await until(driver, lambda: page.answered)
+        await driver.until(lambda: page.answered)
         await driver.press("right", "w")
         await arrived(driver)
         branch = driver.bridge.branches.current
@@ -91,7 +90,7 @@ async def test_a_change_is_marked_and_run_as_a_branch_beside_the_session(tmp_pat
         assert driver.toasts()[0] == snapshot
         page = driver.app.screen
         await driver.press("s")
-        await until(driver, lambda: page.answered)
+        await driver.until(lambda: page.answered)
         await driver.press("tab")
         assert "▌ ✓ acks=all" in driver.text()
         await driver.press("tab")
@@ -116,7 +115,7 @@ async def test_the_marked_change_is_brought_into_sight(tmp_path, monkeypatch, si
     async with opened(tmp_path, monkeypatch, SIZES[size]) as driver:
         page = driver.app.screen
         await driver.press("s")
-        await until(driver, lambda: page.answered)
+        await driver.until(lambda: page.answered)
         await driver.press("tab", "tab")
         assert "▌ ✕ kafka 4.1" in driver.text()
         assert trimmed(driver.text()) == golden(f"autopsy-marked-{size}")
@@ -128,7 +127,7 @@ async def test_another_finding_forgets_what_was_marked(tmp_path, monkeypatch):
     async with opened(tmp_path, monkeypatch) as driver:
         page = driver.app.screen
         await driver.press("s")
-        await until(driver, lambda: page.answered)
+        await driver.until(lambda: page.answered)
         await driver.press("tab", "n")
         assert (page.marked, page.choices) == (-1, ())
         await driver.press("enter")
@@ -149,13 +148,13 @@ async def test_a_branch_that_cannot_be_had_is_told(tmp_path, monkeypatch):
 async def test_the_session_is_copied_as_a_playbook(tmp_path, monkeypatch, snapshot):
     async with opened(tmp_path, monkeypatch) as driver:
         await driver.press("c")
-        await until(driver, lambda: driver.app.clipboard)
+        await driver.until(lambda: driver.app.clipboard)
         await driver.pilot.pause()
         assert driver.toasts() == snapshot
         assert loads(driver.app.clipboard, "copied.yaml").seed == 5
         monkeypatch.setattr(Recorder, "flush", _full)
         await driver.press("c")
-        await until(driver, lambda: driver.toasts()[-1] == "disk full")
+        await driver.until(lambda: driver.toasts()[-1] == "disk full")
 
 
 def _full(_recorder):

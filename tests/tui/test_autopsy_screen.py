@@ -14,7 +14,6 @@ from playbooks.recording.recorder import Recorder
 from playbooks.timetravel.history_view import Reopened
 from tests.playbooks.diagnosis.test_point_of_no_return import TAIL
 from tests.tui.driving import Driver, driving, trimmed
-from tests.tui.screens.test_ask import until
 from tui import launcher
 from tui.app import FloodmarkApp
 from tui.screen_choice import ScreenChoice
@@ -193,10 +192,10 @@ async def test_the_palette_finds_it_by_its_sentence():
     async with opened(tail(), SECOND) as driver:
         run_to(driver, LOST_US)
         await driver.press("ctrl+p", *"clean election")
-        await until(driver, lambda: "autopsy lost" in driver.text())
+        await driver.until(lambda: "autopsy lost" in driver.text())
         assert "[1, 2, 3]" in driver.text() or "ISR" in driver.text() or "24 acknowledged" in driver.text()
         await driver.press("enter")
-        await until(driver, lambda: isinstance(driver.app.screen, AutopsyScreen))
+        await driver.until(lambda: isinstance(driver.app.screen, AutopsyScreen))
         await driver.pilot.pause()
         assert looked_at(driver) == (1, 2, "lost")
 
@@ -259,7 +258,7 @@ async def test_what_would_have_saved_it_stands_with_its_price(tmp_path, monkeypa
         meanwhile = saved(driver)
         assert "9 runs over" in meanwhile
         go.set()
-        await until(driver, lambda: driver.app.screen.answered)
+        await driver.until(lambda: driver.app.screen.answered)
         await driver.pilot.pause()
         assert [*meanwhile, *saved(driver)] == snapshot
         assert "9 runs over" not in driver.text()
@@ -272,14 +271,15 @@ async def test_a_refusal_is_told_on_the_page(tmp_path, monkeypatch):
     monkeypatch.setattr("tui.screens.finding.explain", answer)
     async with opened(tail(Recorder(tmp_path, live=True)), 15 * SECOND) as driver:
         await driver.press("s")
-        await until(driver, lambda: "error: another digest" in driver.text())
+        await driver.until(lambda: "error: another digest" in driver.text())
 
 
 @pytest.mark.parametrize("key", ["escape", "n"])
 async def test_escape_and_another_finding_stop_asking(tmp_path, monkeypatch, key, snapshot):
-    stopped = []
+    begun, stopped = [], []
 
     async def answer(number, *_asked):
+        begun.append(number)
         try:
             await asyncio.sleep(600)
         except asyncio.CancelledError:
@@ -289,9 +289,9 @@ async def test_escape_and_another_finding_stop_asking(tmp_path, monkeypatch, key
     monkeypatch.setattr("tui.screens.finding.explain", answer)
     async with opened(tail(Recorder(tmp_path, live=True)), 15 * SECOND) as driver:
         await driver.press("s")
-        await driver.pilot.pause(0.05)
+        await driver.until(lambda: begun)
         await driver.press(key)
-        await until(driver, lambda: stopped == [1])
+        await driver.until(lambda: stopped == [1])
         assert isinstance(driver.app.screen, AutopsyScreen)
         assert saved(driver) == snapshot
         await driver.press("escape")

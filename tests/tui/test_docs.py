@@ -99,7 +99,7 @@ async def test_pictures_of_one_loss_are_as_they_were_committed(monkeypatch):
     assert "†" in committed(LOSS[0].name)
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "shot", [each for each in SHOTS if EVENING or not (each.recorded or each in LOSS)], ids=lambda shot: shot.name
 )

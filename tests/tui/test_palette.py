@@ -179,7 +179,6 @@ async def test_five_useful_things_are_shown_before_anything_is_typed(size, snaps
         assert (len(healthy), len(told)) == (5, 5)
         assert [healthy, told] == snapshot
         await driver.press("ctrl+p")
-        await driver.pilot.pause(0.3)
-        assert f"1 {told[0]}" in driver.text()
+        await driver.until(lambda: f"1 {told[0]}" in driver.text())
         await driver.press("escape", "2")
         assert [text_of(hit) for hit in await discovered(driver)] == told

@@ -152,7 +152,7 @@ async def test_the_palette_puts_the_target_under_the_cursor_first():
         await driver.press("right", "ctrl+p")
         await driver.pilot.pause()
         await driver.press(*"crash")
-        await driver.pilot.pause(0.3)
+        await driver.until(lambda: "crash b2" in driver.text() and "crash b1" in driver.text())
         text = driver.text()
         assert text.index("crash b2") < text.index("crash b1")
         assert "poll stall b2" not in text

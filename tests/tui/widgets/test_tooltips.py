@@ -1,6 +1,5 @@
 """Tooltips: exact numbers of what is pointed at, from what the screen shows."""
 
-import asyncio
 from dataclasses import replace
 
 import pytest
@@ -189,11 +188,7 @@ async def test_a_tooltip_is_shown_when_the_pointer_rests_and_in_ascii_too(monkey
         await driver.seconds(1)
         assert await hovered(driver, driver.main.matrix, lead(driver.main.matrix.rows[0].columns), 1)
         tooltip = app.screen.get_child_by_type(Tooltip)
-        for _ in range(200):
-            if tooltip.display:
-                break
-            await asyncio.sleep(0.01)
-        assert tooltip.display
+        await driver.until(lambda: tooltip.display)
         await pilot.pause()
         assert replica_told(driver, 1)[:16] in driver.text()
         assert driver.text().isascii()
