@@ -24,6 +24,7 @@ from tests.mutation.sample import ROOT, Mutant
 REACH = ROOT / "build" / "mutation" / "reach"
 """One file a process: a line has a test case, its CPU seconds and the numbers of the mutants it comes to."""
 NOTE = "_floodmark_mutant_reached"
+_CACHED = type(cache(int))
 _SHARED_RUN = re.compile(r"^@(?:functools\.)?(?:lru_)?cache\b|scope=\"(?:module|session)\"", re.MULTILINE)
 
 
@@ -134,7 +135,8 @@ def forget_runs() -> None:
     for name, module in [*sys.modules.items()]:
         if name.startswith("tests."):
             for value in [*vars(module).values()]:
-                getattr(value, "cache_clear", int)()
+                if isinstance(value, _CACHED):
+                    value.cache_clear()
 
 
 def cpu_seconds() -> float:
