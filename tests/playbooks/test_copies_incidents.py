@@ -3,21 +3,21 @@
 import pytest
 
 from cluster_model.protocol.errors import KafkaError
-from tests.playbooks.test_incidents import SECOND, Incident, seeds
+from tests.playbooks.test_incidents import SECOND, Thin, seeds
 
 
 @seeds
 def test_two_failures_stop_writers_and_lose_nothing(seed: int) -> None:
-    incident = Incident("two-failures", seed).until(79)
+    incident = Thin("two-failures", seed).until(79)
     elected = [(event.leader, event.clean) for event in incident.of("leader_elected", partition="orders-0")]
     assert elected == [(2, True)]
     assert 10 + 8 <= incident.second_of("leader_elected", partition="orders-0") <= 10 + 9.2
     stopped = incident.query.acked()
-    assert 3_990 <= stopped <= 4_005
+    assert 399 <= stopped <= 401
     # Records that were on their way may stand in the log of the last one; nobody was promised them.
     assert incident.query.leo("orders-0") >= stopped
     result = incident.finish()
-    assert (result.ledger.acked, result.ledger.acked_lost, result.ledger.duplicates) == (11_000, 0, 0)
+    assert (result.ledger.acked, result.ledger.acked_lost, result.ledger.duplicates) == (1_100, 0, 0)
     (checkout,) = result.clients.producers
     refused = dict(checkout.refused)
     assert refused.get(KafkaError.NOT_ENOUGH_REPLICAS.name, 0) > 0
@@ -29,7 +29,7 @@ def test_two_failures_stop_writers_and_lose_nothing(seed: int) -> None:
 
 @seeds
 def test_one_copy_is_available_or_keeps_its_promise_and_never_both(seed: int) -> None:
-    waits, unclean = Incident("min-isr-one-waits", seed), Incident("min-isr-one-unclean", seed)
+    waits, unclean = Thin("min-isr-one-waits", seed), Thin("min-isr-one-unclean", seed)
     kept, lost = waits.finish(), unclean.finish()
     (offline,) = waits.of("partition_offline", partition="orders-0")
     (back,) = waits.of("leader_elected", partition="orders-0")
@@ -39,13 +39,13 @@ def test_one_copy_is_available_or_keeps_its_promise_and_never_both(seed: int) ->
     assert (elected.leader in (2, 3), elected.clean) == (True, False)
     assert elected.at_us <= 49.2 * SECOND
     assert (kept.ledger.acked_lost, kept.ledger.acked) == (0, kept.ledger.sent)
-    assert lost.ledger.acked_lost == lost.ledger.committed_lost > 2_900
+    assert lost.ledger.acked_lost == lost.ledger.committed_lost > 290
     assert {loss.acks for loss in lost.losses} == {-1}
 
 
 def test_the_trap_is_sprung_by_min_insync_replicas_alone() -> None:
     """With 2 instead of 1 nothing is acknowledged by one copy: an unclean election loses nothing that was."""
-    incident = Incident("min-isr-one-unclean", 101, **{"topics.orders.config.min.insync.replicas": "2"})
+    incident = Thin("min-isr-one-unclean", 101, **{"topics.orders.config.min.insync.replicas": "2"})
     session = incident.session
     while session.advance(session.cluster.now_us + SECOND):
         session.drain()
@@ -55,7 +55,7 @@ def test_the_trap_is_sprung_by_min_insync_replicas_alone() -> None:
 
 
 def test_a_small_cluster_does_not_notice_its_spare_go() -> None:
-    incident = Incident("decommission-small", 101)
+    incident = Thin("decommission-small", 101)
     result = incident.finish()
     assert incident.of("partition_offline") == []
     assert [event.broker for event in incident.of("node_down", detail="shutdown")] == [4]
@@ -65,7 +65,7 @@ def test_a_small_cluster_does_not_notice_its_spare_go() -> None:
 @pytest.mark.thorough
 @seeds
 def test_a_large_cluster_loses_what_lay_on_its_spares_alone(seed: int) -> None:
-    incident = Incident("decommission-large", seed).until(54)
+    incident = Thin("decommission-large", seed).until(54)
     offline = {event.partition for event in incident.of("partition_offline")}
     assert offline == {"events-0", "__consumer_offsets-0"}
     assert incident.query.committed("billing", "orders-0") in (-1, 0)
@@ -74,4 +74,4 @@ def test_a_large_cluster_loses_what_lay_on_its_spares_alone(seed: int) -> None:
     assert unclean == [("events-0", 1), ("__consumer_offsets-0", 4)]
     assert {(loss.partition, loss.client) for loss in result.losses} == {("events-0", "sensors")}
     # Half a second of metadata on its way: the leader before the last, deposed, has acknowledged that much more.
-    assert 0 <= result.ledger.acked_lost - result.ledger.committed_lost <= 30
+    assert 0 <= result.ledger.acked_lost - result.ledger.committed_lost <= 3

@@ -19,8 +19,8 @@ from playbooks.engine.session_runner import start_session
 from playbooks.errors import PlaybookError
 from playbooks.library import bundled
 from playbooks.parser.loader import load, loads
-from playbooks.parser.settings import apply_settings
 from playbooks.results.result import Result
+from tests.playbooks.thinned import thinned
 from tests.support.breadth import met
 from tests.support.chain_check import audit
 from tests.support.golden import GoldenFile
@@ -125,10 +125,8 @@ SMALL = {
 class Told:
     """A session that has ended, with its findings."""
 
-    def __init__(self, text: str, path: str, **settings: str) -> None:
-        playbook = loads(text, path) if path.endswith(".yaml") else load(bundled.path_of(path))
-        if settings:
-            playbook = apply_settings(playbook, list(settings.items()))
+    def __init__(self, text: str, path: str) -> None:
+        playbook = loads(text, path) if path.endswith(".yaml") else loads(thinned(path), path)
         self.session = start_session(playbook)
         self.result: Result = self.session.finish()
         self.findings = self.result.findings
@@ -208,10 +206,10 @@ topics:
     placement: [[1, 2, 3], [1, 3, 2], [1, 2, 3], [1, 3, 2], [1, 2, 3], [1, 3, 2], [1, 2, 3], [1, 3, 2]]
 clients:
   producers:
-    - {name: clicks, topic: orders, rate: 4000/s, keys: 500, config: {acks: 1}}
-    - {name: views, topic: orders, rate: 4000/s, keys: 500, config: {acks: 1}}
+    - {name: clicks, topic: orders, rate: 400/s, keys: 500, config: {acks: 1}}
+    - {name: views, topic: orders, rate: 400/s, keys: 500, config: {acks: 1}}
 steps:
-  - {at: 2s, inject: lag, target: broker(1), latency: 30ms, to: broker(2) + broker(3)}
+  - {at: 2s, inject: lag, target: broker(1), latency: 300ms, to: broker(2) + broker(3)}
   - {at: 4s, inject: crash, target: rack(a), for: 12s}
 settle: 10s
 expect:

@@ -13,6 +13,7 @@ from playbooks.library import bundled
 from playbooks.parser.loader import loads
 from playbooks.parser.settings import apply_settings
 from playbooks.results.result import Result
+from tests.playbooks.thinned import thinned
 from tests.support.breadth import some
 from tests.support.chain_check import audit
 
@@ -24,10 +25,14 @@ class Incident:
     """A session of a bundled playbook, and what happened in it that is not every day's."""
 
     def __init__(self, name: str, seed: int, **settings: str) -> None:
-        source = apply_settings(bundled.path_of(name).read_text(encoding="utf-8"), settings)
+        source = apply_settings(self.text_of(name), settings)
         self.session = Session.start(loads(source, name), seed=seed)
         self.query = self.session.cluster.query
         self.events: list[Any] = []
+
+    def text_of(self, name: str) -> str:
+        """The playbook as it is."""
+        return bundled.path_of(name).read_text(encoding="utf-8")
 
     def until(self, second: float) -> "Incident":
         while self.session.cluster.now_us < second * SECOND and self.session.advance(
@@ -65,12 +70,19 @@ class Incident:
         return result
 
 
+class Thin(Incident):
+    """A session of a bundled playbook with a part of its records; the numbers told of it are that much smaller."""
+
+    def text_of(self, name: str) -> str:
+        return thinned(name)
+
+
 seeds = pytest.mark.parametrize("seed", some([101, 102], 1))
 
 
 @seeds
 def test_a_clean_election_of_the_last_replica_makes_everybody_lose_what_it_had_lost(seed: int) -> None:
-    incident = Incident("last-replica-power-loss", seed)
+    incident = Thin("last-replica-power-loss", seed)
     result = incident.finish()
     (lost,) = incident.of("truncated", partition="orders-0", rule="power loss")
     (offline,) = incident.of("partition_offline", partition="orders-0")
@@ -80,16 +92,16 @@ def test_a_clean_election_of_the_last_replica_makes_everybody_lose_what_it_had_l
     cut = incident.of("truncated", partition="orders-0", rule=DIVERGING_EPOCH)
     assert sorted(event.broker for event in cut) == [2, 3]
     assert {event.log_offset for event in cut} == {lost.log_offset}
-    assert min(event.end_offset for event in cut) - lost.log_offset > 1_500
+    assert min(event.end_offset for event in cut) - lost.log_offset > 150
     # The other two held all of it: everything acknowledged above the cut is what is lost, and could have been read.
     acknowledged = max(event.end_offset for event in cut)
     assert result.ledger.acked_lost == result.ledger.committed_lost
-    assert 0 <= acknowledged - lost.log_offset - result.ledger.acked_lost < 10
+    assert 0 <= acknowledged - lost.log_offset - result.ledger.acked_lost < 2
 
 
 @seeds
 def test_an_eligible_leader_replica_keeps_what_the_last_in_sync_one_lost(seed: int) -> None:
-    incident = Incident("last-replica-power-loss", seed, **{"cluster.kafka": "4.1"})
+    incident = Thin("last-replica-power-loss", seed, **{"cluster.kafka": "4.1"})
     result = incident.finish()
     (offline,) = incident.of("partition_offline", partition="orders-0")
     (elected,) = incident.of("leader_elected", partition="orders-0")
@@ -101,7 +113,7 @@ def test_an_eligible_leader_replica_keeps_what_the_last_in_sync_one_lost(seed: i
 
 @seeds
 def test_who_led_last_leads_once_all_that_were_eligible_have_stopped_uncleanly(seed: int) -> None:
-    incident = Incident("last-known-leader", seed)
+    incident = Thin("last-known-leader", seed)
     result = incident.finish()
     (lost,) = incident.of("truncated", partition="orders-0", rule="power loss")
     (elected,) = incident.of("leader_elected", partition="orders-0")
@@ -114,12 +126,12 @@ def test_who_led_last_leads_once_all_that_were_eligible_have_stopped_uncleanly(s
     assert {event.broker: event.log_offset for event in cut} == {2: 0, 3: 0}
     (finding,) = result.findings
     assert (finding.cause, finding.count) == ("last-known-leader", result.ledger.acked_lost)
-    assert finding.count >= 1_000
+    assert finding.count >= 100
 
 
 @seeds
 def test_two_lead_from_the_end_of_a_session_to_the_heal_and_only_acks_1_pays(seed: int) -> None:
-    incident = Incident("split-leader", seed).until(16.5)
+    incident = Thin("split-leader", seed).until(16.5)
     assert incident.query.leaders("orders-0") == [1]
     waiting = incident.query.acked("checkout")
     incident.until(39)
@@ -127,34 +139,34 @@ def test_two_lead_from_the_end_of_a_session_to_the_heal_and_only_acks_1_pays(see
     assert 10 + 7 <= elected <= 10 + 9.1
     assert incident.second_of("became_leader", broker=2) <= elected + 0.6
     assert incident.query.leaders("orders-0") == [1, 2]
-    assert incident.query.acked("checkout") > waiting + 1_000
+    assert incident.query.acked("checkout") > waiting + 100
     result = incident.finish()
     (cut,) = incident.of("truncated")
     assert cut.broker == 1
     assert {loss.client for loss in result.losses} == {"clicks"}
     assert {loss.acks for loss in result.losses} == {1}
-    # All that clicks was promised since the cut: 100 records a second for 30 s.
-    assert abs(result.ledger.acked_lost - 3_000) < 10
+    # All that clicks was promised since the cut: 10 records a second for 30 s.
+    assert abs(result.ledger.acked_lost - 300) < 2
     assert result.ledger.committed_lost == 0
 
 
 @seeds
 def test_a_leader_alone_is_the_isr_after_the_lag_time_and_nobody_is_elected(seed: int) -> None:
-    incident = Incident("leader-without-followers", seed).until(89)
+    incident = Thin("leader-without-followers", seed).until(89)
     (shrunk,) = incident.of("isr_changed", partition="orders-0")
     assert shrunk.isr == (1,)
     assert 10 + 30 <= shrunk.at_us / SECOND <= 10 + 45.5
-    assert incident.query.acked("checkout") < 1_005
-    assert incident.query.acked("web") > 8_850
-    assert incident.query.hw("clicks-0") - incident.query.leo("clicks-0", 2) > 7_800
+    assert incident.query.acked("checkout") <= 101
+    assert incident.query.acked("web") > 885
+    assert incident.query.hw("clicks-0") - incident.query.leo("clicks-0", 2) > 780
     result = incident.finish()
     assert incident.of("leader_elected") == []
-    assert (result.ledger.acked, result.ledger.acked_lost) == (18_000, 0)
+    assert (result.ledger.acked, result.ledger.acked_lost) == (1_800, 0)
 
 
 @seeds
 def test_a_new_controller_stands_within_seconds_and_fences_by_the_usual_session(seed: int) -> None:
-    incident = Incident("controller-crash", seed)
+    incident = Thin("controller-crash", seed)
     incident.finish()
     (changed,) = incident.of("controller_changed")
     assert 10 + 1.5 <= changed.at_us / SECOND <= 10 + 5
@@ -165,12 +177,12 @@ def test_a_new_controller_stands_within_seconds_and_fences_by_the_usual_session(
 
 @seeds
 def test_without_a_quorum_nothing_is_decided_and_leaders_serve_on(seed: int) -> None:
-    incident = Incident("quorum-lost", seed).until(59.9)
+    incident = Thin("quorum-lost", seed).until(59.9)
     decided = ("leader_elected", "isr_changed", "partition_offline", "broker_fenced", "controller_changed")
     assert [event for event in incident.events if event.kind in decided] == []
     assert incident.query.under_replicated() == incident.query.offline_partitions() == 0
-    assert incident.query.acked("checkout") < 1_205
-    assert incident.query.acked("clicks") > 60 * 20 + 40 * 40 - 150
+    assert incident.query.acked("checkout") <= 201
+    assert incident.query.acked("clicks") > 10 * 20 + 40 * 20 // 3 - 25
     incident.finish()
     assert 60 <= incident.second_of("controller_changed") <= 65
     # A new controller gives every broker a session of its own, the dead one too.
@@ -185,11 +197,11 @@ def test_without_a_quorum_nothing_is_decided_and_leaders_serve_on(seed: int) -> 
 def test_without_an_ensemble_no_session_ends_and_with_it_a_whole_one_begins(
     kafka: str, session: int, seed: int
 ) -> None:
-    incident = Incident("ensemble-lost", seed, **{"cluster.kafka": kafka}).until(59.9)
+    incident = Thin("ensemble-lost", seed, **{"cluster.kafka": kafka}).until(59.9)
     decided = ("leader_elected", "isr_changed", "partition_offline", "broker_fenced", "controller_changed")
     assert [event for event in incident.events if event.kind in decided] == []
-    assert incident.query.acked("checkout") < 1_205
-    assert incident.query.acked("clicks") > 60 * 20 + 40 * 40 - 150
+    assert incident.query.acked("checkout") <= 201
+    assert incident.query.acked("clicks") > 10 * 20 + 40 * 20 // 3 - 25
     incident.until(99)
     # Leaders write their ISRs as soon as there is somebody to write to; sessions end at ticks of 2 s.
     assert 60 <= incident.second_of("isr_changed", partition="orders-0") <= 62
@@ -200,7 +212,7 @@ def test_without_an_ensemble_no_session_ends_and_with_it_a_whole_one_begins(
 
 @seeds
 def test_with_zookeeper_two_lead_from_the_end_of_a_session_to_the_heal(seed: int) -> None:
-    incident = Incident("split-leader-zookeeper", seed).until(22)
+    incident = Thin("split-leader-zookeeper", seed).until(22)
     assert incident.query.leaders("orders-0") == [2]
     waiting = incident.query.acked("checkout")
     incident.until(49)
@@ -213,18 +225,18 @@ def test_with_zookeeper_two_lead_from_the_end_of_a_session_to_the_heal(seed: int
     assert incident.query.leaders("orders-0") == [2, 3]
     # It could write no smaller ISR: the one decision about it is the controller's.
     assert [event.by for event in incident.of("isr_changed")] == ["controller"]
-    assert incident.query.acked("checkout") > waiting + 1_500
+    assert incident.query.acked("checkout") > waiting + 150
     result = incident.finish()
     assert incident.second_of("broker_registered", broker=2) > 50
     (cut,) = incident.of("truncated")
     assert (cut.broker, cut.at_us > 50 * SECOND) == (2, True)
     assert {(loss.client, loss.acks) for loss in result.losses} == {("clicks", 1)}
-    assert abs(result.ledger.acked_lost - 4_000) < 10
+    assert abs(result.ledger.acked_lost - 400) < 2
 
 
 @seeds
 def test_with_zookeeper_a_controller_is_succeeded_when_its_session_ends(seed: int) -> None:
-    incident = Incident("controller-crash-zookeeper", seed)
+    incident = Thin("controller-crash-zookeeper", seed)
     incident.finish()
     fenced = incident.second_of("broker_fenced", broker=1)
     assert 10 + 18 - 6 <= fenced <= 10 + 18 + 2.1
@@ -238,7 +250,7 @@ def test_with_zookeeper_a_controller_is_succeeded_when_its_session_ends(seed: in
 
 @seeds
 def test_what_a_zone_takes_with_it_is_a_matter_of_placement(seed: int) -> None:
-    incident = Incident("zone-loss", seed).until(69)
+    incident = Thin("zone-loss", seed).until(69)
     cluster = incident.session.cluster
     racks = {broker.id: broker.rack for broker in cluster.spec.brokers}
     records = cluster.world.records
@@ -255,12 +267,12 @@ def test_what_a_zone_takes_with_it_is_a_matter_of_placement(seed: int) -> None:
     assert [event.leader for event in incident.of("leader_elected", partition="payments-0")] == [4, 2]
     result = incident.finish()
     assert {loss.partition for loss in result.losses} == {"carts-0"}
-    assert abs(result.ledger.acked_lost - 20 * 10) < 40
+    assert abs(result.ledger.acked_lost - 10 * 10) < 20
 
 
 @seeds
 def test_a_rolling_restart_that_waits_moves_leaderships_and_undercuts_nothing(seed: int) -> None:
-    incident = Incident("rolling-restart-waiting", seed)
+    incident = Thin("rolling-restart-waiting", seed)
     incident.finish()
     down = [(event.broker, event.detail) for event in incident.of("node_down")]
     assert down == [(1, "shutdown"), (2, "shutdown"), (3, "shutdown")]
@@ -273,7 +285,7 @@ def test_a_rolling_restart_that_waits_moves_leaderships_and_undercuts_nothing(se
 
 @seeds
 def test_a_rolling_restart_that_does_not_wait_leaves_nobody_who_may_lead(seed: int) -> None:
-    incident = Incident("rolling-restart-blind", seed).until(14)
+    incident = Thin("rolling-restart-blind", seed).until(14)
     assert {len(incident.query.isr(f"orders-{number}")) for number in range(3)} == {1}
     incident.finish()
     offline = incident.of("partition_offline")
@@ -286,7 +298,7 @@ def test_a_rolling_restart_that_does_not_wait_leaves_nobody_who_may_lead(seed: i
 
 @seeds
 def test_a_move_gets_what_the_throttle_leaves_beside_the_replicas_in_sync(seed: int) -> None:
-    incident = Incident("reassignment-throttled", seed).until(69)
+    incident = Thin("reassignment-throttled", seed).until(69)
     # 200 kB/s for each of two followers are above 100 kB/s already.
     assert incident.query.leo("orders-0", 4) == 0
     incident.finish()
@@ -302,7 +314,7 @@ def test_a_dead_leader_is_waited_for_unless_others_are_eligible() -> None:
     """Since 4.1 broker 2 may lead a partition that broker 3 has left in order, so the outage is shorter."""
     outages = []
     for kafka in ("3.9", "4.1"):
-        incident = Incident("rolling-restart-blind", 104, **{"cluster.kafka": kafka})
+        incident = Thin("rolling-restart-blind", 104, **{"cluster.kafka": kafka})
         incident.finish()
         offline = incident.of("partition_offline", partition="orders-0")[0].at_us
         back = next(event for event in incident.of("leader_elected", partition="orders-0") if event.at_us > offline)
@@ -313,12 +325,12 @@ def test_a_dead_leader_is_waited_for_unless_others_are_eligible() -> None:
 
 @seeds
 def test_a_leader_that_wakes_as_a_zombie_keeps_no_promise_of_acks_1_and_breaks_none_of_acks_all(seed: int) -> None:
-    incident = Incident("zombie-leader", seed).until(29.9)
+    incident = Thin("zombie-leader", seed).until(29.9)
     (elected,) = incident.of("leader_elected", partition="orders-0")
     assert 17 <= elected.at_us / SECOND <= 20
     assert elected.leader != 1
     before = incident.query.acked("clicks")
-    assert 990 <= before < 1_010  # what it had acknowledged before it slept: nobody answers for it since
+    assert 99 <= before <= 101  # what it had acknowledged before it slept: nobody answers for it since
     result = incident.finish()
     (cut,) = incident.of("truncated", partition="orders-0", broker=1)
     lost = incident.of("records_lost", client="clicks")
@@ -326,6 +338,6 @@ def test_a_leader_that_wakes_as_a_zombie_keeps_no_promise_of_acks_1_and_breaks_n
     assert {event.leader_epoch for event in lost} == {0}
     assert all(cut.log_offset <= event.log_offset < cut.end_offset for event in lost)
     assert 30 <= cut.at_us / SECOND < 31
-    assert (incident.query.acked("checkout"), incident.query.duplicates("checkout")) == (3_000, 0)
+    assert (incident.query.acked("checkout"), incident.query.duplicates("checkout")) == (300, 0)
     (checkout,) = [each for each in result.clients.producers if each.name == "checkout"]
     assert dict(checkout.refused)["NOT_LEADER_OR_FOLLOWER"] > 0

@@ -10,18 +10,19 @@ from syrupy.assertion import SnapshotAssertion
 from playbooks.campaign.workloads.grid_workload import Varying, run_jobs
 from playbooks.engine.worker_pool import run_all
 from playbooks.library import bundled
-from playbooks.parser.loader import load
+from playbooks.parser.loader import load, loads
 from playbooks.results.sweep_matrix import Group, Matrix, advice
+from tests.playbooks.thinned import thinned
 
 NAMES = tuple(name for name in bundled.names() if name.endswith("-matrix"))
 SECOND = 1_000_000
 
 
 def ran(name: str) -> Matrix:
-    """The matrix of a bundled grid."""
-    playbook = load(bundled.path_of(name))
+    """The matrix of a bundled grid, of fewer records."""
+    playbook = loads(thinned(name), name)
     assert playbook.grid is not None
-    matrix, _outcomes = run_jobs(Varying(playbook, playbook.grid, playbook.seed, {}), partial(run_all, workers=2))
+    matrix, _outcomes = run_jobs(Varying(playbook, playbook.grid, playbook.seed, {}), partial(run_all, workers=1))
     return matrix
 
 
@@ -50,13 +51,13 @@ def test_the_grids_are_small() -> None:
 def acks(matrix: Matrix) -> None:
     for least in ("1", "2"):
         nobody, one, everybody = (at(matrix, acks=level, min=least) for level in ("0", "1", "all"))
-        assert lost(nobody)[0] > 500 > lost(one)[0] > 0 == lost(everybody)[0]
+        assert lost(nobody)[0] > 50 > lost(one)[0] > 0 == lost(everybody)[0]
         assert nobody.total("unavailable_us") == 0 < everybody.total("unavailable_us")
     assert matrix.telling == ("acks",)
 
 
 def split_leader(matrix: Matrix) -> None:
-    assert lost(at(matrix, acks="1", min="2"))[0] > 1400
+    assert lost(at(matrix, acks="1", min="2"))[0] > 140
     assert lost(at(matrix, acks="all", min="2")) == (0, 0)
     assert matrix.front == (True, True, True, True)
     assert matrix.telling == ("acks",)
@@ -65,7 +66,7 @@ def split_leader(matrix: Matrix) -> None:
 def min_isr(matrix: Matrix) -> None:
     """Never both available and safe: the one row without a loss that did not wait is the one that had refused."""
     trap = at(matrix, min="1", unclean="true")
-    assert trap.total("committed_lost") > 200
+    assert trap.total("committed_lost") > 20
     for least in ("1", "2"):
         waits = at(matrix, min=least, unclean="false")
         assert lost(waits) == (0, 0)
@@ -77,7 +78,7 @@ def min_isr(matrix: Matrix) -> None:
 def power_cut(matrix: Matrix) -> None:
     losses = [lost(group)[0] for group in matrix.groups]
     assert sorted(losses)[:3] == [0, 0, 0]
-    assert lost(at(matrix, flush="1000000", steps="all"))[0] > 2500
+    assert lost(at(matrix, flush="1000000", steps="all"))[0] > 250
 
 
 def zone_loss(matrix: Matrix) -> None:
@@ -85,7 +86,7 @@ def zone_loss(matrix: Matrix) -> None:
     out = {p: at(matrix, topics=p, min="2").total("unavailable_us") for p in (spread, two, both)}
     assert out[spread] < 11 * SECOND < 40 * SECOND < min(out[two], out[both])
     assert at(matrix, topics=two, min="1").total("rejected") == 0 < at(matrix, topics=two, min="2").total("rejected")
-    assert lost(at(matrix, topics=both, min="2"))[0] > 100
+    assert lost(at(matrix, topics=both, min="2"))[0] > 20
 
 
 def retry(matrix: Matrix) -> None:
@@ -116,7 +117,7 @@ def partitions_added(matrix: Matrix) -> None:
     nothing_is_lost_nor_stops(matrix)
     results = [row.result for row in matrix.rows]
     unread = [result.ledger.acked - result.clients.groups[0].read for result in results if result is not None]
-    assert 200 < unread[0] < 3000 < unread[1]
+    assert 50 < unread[0] < 750 < unread[1]
     assert unread[2:] == [0, 0]
 
 

@@ -7,7 +7,7 @@ import pytest
 from cluster_model.broker.partition.replication_rules import DIVERGING_EPOCH, LEADER_IS_SHORTER
 from cluster_model.checker.root_cause.findings import POWER_LOSS_UNFLUSHED
 from cluster_model.log.crash_recovery import POWER_LOSS
-from tests.playbooks.test_incidents import SECOND, Incident
+from tests.playbooks.test_incidents import SECOND, Incident, Thin
 from tests.support.breadth import some
 
 seeds = pytest.mark.parametrize("seed", some([101, 102], 1))
@@ -30,7 +30,7 @@ everywhere = pytest.mark.parametrize(
 
 
 def _cut(name: str, seed: int, kafka: str) -> Incident:
-    return Incident(name, seed, **{"cluster.kafka": kafka, "cluster.mode": VERSIONS[kafka]})
+    return Thin(name, seed, **{"cluster.kafka": kafka, "cluster.mode": VERSIONS[kafka]})
 
 
 def _ends(incident: Incident) -> dict[int, Any]:
@@ -47,9 +47,9 @@ def test_the_disk_of_the_elected_replica_decides(kafka: str, seed: int) -> None:
     leader = incident.query.leader("orders-0")
     # Everything acknowledged was on all three: what is lost is the rest of what the leader had left.
     acknowledged = min(event.end_offset for event in cut.values())
-    assert 0 <= acknowledged - cut[leader].log_offset - result.ledger.acked_lost <= 5
+    assert 0 <= acknowledged - cut[leader].log_offset - result.ledger.acked_lost <= 1
     # That is what was written in the last 30 s, and since the checkpoint before, 5 s at most.
-    assert 30 * 200 <= acknowledged - cut[leader].log_offset <= 35 * 200 + 5
+    assert 30 * 20 <= acknowledged - cut[leader].log_offset <= 35 * 20 + 1
     others = [event.log_offset for broker, event in cut.items() if broker != leader]
     assert len({*others, cut[leader].log_offset}) == 3
     assert {loss.acks for loss in result.losses} == {-1}
@@ -60,7 +60,7 @@ def test_the_disk_of_the_elected_replica_decides(kafka: str, seed: int) -> None:
 @seeds
 def test_the_last_to_be_fenced_is_elected_however_much_it_has(seed: int) -> None:
     for kafka, clean in (("3.9", True), ("4.1", False)):
-        incident = Incident("power-cut-all", seed, **{"cluster.kafka": kafka})
+        incident = Thin("power-cut-all", seed, **{"cluster.kafka": kafka})
         incident.finish()
         fenced = [event.broker for event in incident.of("broker_fenced") if event.at_us < 80 * SECOND]
         (elected,) = [
@@ -76,7 +76,7 @@ def test_the_last_to_be_fenced_is_elected_however_much_it_has(seed: int) -> None
 def test_a_replica_that_had_more_gives_it_up(seed: int) -> None:
     """In ZooKeeper mode broker 1 leads again, with the shortest log; since 0.11 the others are told where to cut."""
     for kafka, rule in (("2.8", DIVERGING_EPOCH), ("0.10.2", LEADER_IS_SHORTER)):
-        incident = Incident("power-cut-all", seed, **{"cluster.kafka": kafka, "cluster.mode": "zookeeper"})
+        incident = Thin("power-cut-all", seed, **{"cluster.kafka": kafka, "cluster.mode": "zookeeper"})
         incident.finish()
         left = _ends(incident)
         again = {event.broker: event for event in incident.of("truncated", partition="orders-0", rule=rule)}
@@ -85,16 +85,16 @@ def test_a_replica_that_had_more_gives_it_up(seed: int) -> None:
             assert (event.log_offset, event.end_offset) == (left[1].log_offset, left[broker].log_offset)
 
 
-@pytest.mark.parametrize(("seed", "messages"), some([(101, 1), (101, 100), (102, 1_000)], 2))
+@pytest.mark.parametrize(("seed", "messages"), some([(101, 1), (101, 10), (102, 100)], 2))
 def test_a_flush_bounds_what_is_lost(seed: int, messages: int) -> None:
-    incident = Incident("power-cut-all", seed, **{"topics.orders.config.flush.messages": str(messages)})
+    incident = Thin("power-cut-all", seed, **{"topics.orders.config.flush.messages": str(messages)})
     incident.until(139)
     leader = incident.query.leader("orders-0")
-    end = _ends(incident)[leader].log_offset if leader in _ends(incident) else 11_999
+    end = _ends(incident)[leader].log_offset if leader in _ends(incident) else 1_199
     assert end % messages == 0
     lost = incident.query.missing()
     assert lost < messages
-    assert 0 <= 11_999 - end - lost <= 5
+    assert 0 <= 1_199 - end - lost <= 1
 
 
 @everywhere
@@ -106,7 +106,7 @@ def test_flushed_before_it_counts_nothing_is_lost(kafka: str, seed: int) -> None
     rules = {event.rule for event in incident.of("truncated")}
     assert rules == ({"high watermark"} if kafka == "0.10.2" else set())
     assert (result.ledger.acked_lost, result.ledger.committed_lost) == (0, 0)
-    assert result.ledger.acked >= 15_990
+    assert result.ledger.acked >= 1_590
 
 
 @everywhere
@@ -115,26 +115,27 @@ def test_one_that_goes_dark_is_made_good_by_the_others(kafka: str, seed: int) ->
     result = incident.finish()
     (cut,) = incident.of("truncated", partition="orders-0", broker=1)
     assert (cut.log_offset, cut.rule) == (0, "power loss")
-    assert cut.end_offset >= 11_990
+    assert cut.end_offset >= 1_199
     assert incident.second_of("leader_elected", partition="orders-0", leader=2) < 85
     assert (result.ledger.acked_lost, result.ledger.committed_lost) == (0, 0)
-    assert incident.query.leo("orders-0", 1) == incident.query.leo("orders-0", 3) > 17_000
+    assert incident.query.leo("orders-0", 1) == incident.query.leo("orders-0", 3) > 1_700
 
 
 @seeds
 def test_only_elr_knows_who_stopped_in_order_with_everything(seed: int) -> None:
-    incident = Incident("power-cut-elr", seed)
+    incident = Thin("power-cut-elr", seed)
     result = incident.finish()
     (lost,) = incident.of("truncated", partition="orders-0", rule="power loss")
     again = incident.of("truncated", partition="orders-0", rule=DIVERGING_EPOCH)
+    again.sort(key=lambda event: event.broker)
     (elected,) = incident.of("leader_elected", partition="orders-0")
     assert (lost.broker, elected.leader, elected.clean) == (1, 1, True)
     # Brokers 2 and 3 had flushed up to when they stopped, and cut it off: broker 3 ten seconds of records earlier.
     assert [(event.broker, event.log_offset) for event in again] == [(2, lost.log_offset), (3, lost.log_offset)]
-    assert 1_950 < again[0].end_offset - again[1].end_offset < 2_050
+    assert 195 < again[0].end_offset - again[1].end_offset < 205
     assert result.ledger.acked_lost == again[0].end_offset - lost.log_offset
 
-    newer = Incident("power-cut-elr", seed, **{"cluster.kafka": "4.1"})
+    newer = Thin("power-cut-elr", seed, **{"cluster.kafka": "4.1"})
     result = newer.finish()
     (elected,) = newer.of("leader_elected", partition="orders-0")
     assert (elected.leader, elected.clean) == (2, True)
@@ -147,4 +148,4 @@ def test_only_elr_knows_who_stopped_in_order_with_everything(seed: int) -> None:
 @pytest.mark.thorough
 @pytest.mark.parametrize("kafka", some(["3.3", "3.6"], 1))
 def test_eligible_replicas_or_not_holds_under_other_versions(kafka: str) -> None:
-    Incident("power-cut-elr", 103, **{"cluster.kafka": kafka}).finish()
+    Thin("power-cut-elr", 103, **{"cluster.kafka": kafka}).finish()

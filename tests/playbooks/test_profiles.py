@@ -13,7 +13,8 @@ from playbooks.model.playbook import Playbook
 from playbooks.parser.document.field_types import ranges_text
 from playbooks.parser.loader import loads
 from playbooks.parser.settings import apply_settings
-from tests.support.breadth import some
+from tests.playbooks.thinned import thinned
+from tests.support.breadth import EVENING, some
 from tests.support.library import playbook_of
 from tests.support.mistakes import keys, messages, mistakes_of
 
@@ -72,7 +73,7 @@ def test_playbooks_pass_under_the_versions_they_name(profile: str) -> None:
     kafka, _, mode = profile.partition("-")
     names = tried()[profile]
     for name in some(names[::-1], 1 + len(names) // 20):
-        text = bundled.path_of(name).read_text(encoding="utf-8")
+        text = bundled.path_of(name).read_text(encoding="utf-8") if EVENING else thinned(name)
         playbook = loads(apply_settings(text, {"cluster.kafka": kafka, "cluster.mode": mode}), name)
         assert playbook.spec.profile.name == profile
         result = start_session(playbook).finish()

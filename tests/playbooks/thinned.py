@@ -29,10 +29,10 @@ THINNED: dict[str, tuple[int, dict[str, str]]] = {
     "ensemble-lost": (6, {}),
     "exactly-once": (10, {"processing: 4ms": "processing: 40ms"}),
     "follower-partitioned": (10, {}),
-    "full-disk": (10, {"bytes: 1KiB": "bytes: 10KiB"}),
-    "guarded": (5, {}),
+    "full-disk": (10, {"free: 2MiB": "free: 205KiB"}),
+    "guarded": (5, {"stop_when: lag(billing) > 4000": "stop_when: lag(billing) > 800"}),
     "hanging-transaction": (5, {}),
-    "hot-key": (10, {"processing: 8ms": "processing: 80ms"}),
+    "hot-key": (10, {"processing: 8ms": "processing: 80ms", "ms: 1000,": "ms: 1000, max.poll.records: 50,"}),
     "idle-follower-paused": (10, {}),
     "instance-id-claimed-twice": (5, {"rate: 20/s,": "rate: 20/s, keys: 600,"}),
     "last-known-leader": (10, {}),
@@ -50,7 +50,7 @@ THINNED: dict[str, tuple[int, dict[str, str]]] = {
     "power-cut-all-flushed": (10, {}),
     "power-cut-elr": (10, {}),
     "power-cut-matrix": (10, {}),
-    "power-cut-one": (10, {}),
+    "power-cut-one": (10, {"rate: 20/s,": "rate: 20/s, bytes: 2000,"}),
     "quorum-lost": (6, {}),
     "reassignment-throttled": (10, {"bytes: 4000": "bytes: 40000"}),
     "retention-matrix": (10, {}),
@@ -76,7 +76,11 @@ THINNED: dict[str, tuple[int, dict[str, str]]] = {
     "split-leader-zookeeper": (10, {}),
     "stale-metadata-zombie": (10, {}),
     "tour": (10, {}),
-    "traffic-spike": (10, {"processing: 4ms": "processing: 40ms", "processing: 1ms": "processing: 10ms"}),
+    "traffic-spike": (
+        10,
+        {"processing: 4ms": "processing: 40ms", "processing: 1ms": "processing: 10ms"}
+        | {"interval.ms: 500}": "interval.ms: 500, max.poll.records: 50}"},
+    ),
     "two-failures": (10, {}),
     "zombie-leader": (10, {}),
     "zombie-producer": (4, {"every: 200ms": "every: 800ms"}),
@@ -84,7 +88,7 @@ THINNED: dict[str, tuple[int, dict[str, str]]] = {
     "zone-loss-matrix": (5, {}),
 }
 """Playbook → by how much its rates and the numbers of records in its expectations are divided, and what else differs:
-where a record takes longer to process, or is longer, a group or a disk has as much to do as before."""
+where a record takes longer to process, or there is less room, a group or a disk has as much to do as before."""
 
 _RATE = re.compile(r"\brate: (\d+)/s")
 _PACE = re.compile(r"\+ (\d+)\) \* 1s (?=[<>] now\(\))|(?<=now\(\) \* )(\d+)")
