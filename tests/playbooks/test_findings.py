@@ -113,6 +113,8 @@ settle: 5s
 expect:
   - acked_lost() > 0
 """
+WHOLE = ("partitions-added-latest",)
+"""Told of all its records: counts of four digits."""
 SMALL = {
     "small-disks-lost": (BY_HAND.format(kafka="3.9", steps=LOST_DISKS), {("lost", "disk-loss")}),
     "small-leader-alone": (BY_HAND.format(kafka="3.9", steps=ALONE), {("lost", "min-isr-one")}),
@@ -126,7 +128,13 @@ class Told:
     """A session that has ended, with its findings."""
 
     def __init__(self, text: str, path: str) -> None:
-        playbook = loads(text, path) if path.endswith(".yaml") else loads(thinned(path), path)
+        playbook = (
+            loads(text, path)
+            if path.endswith(".yaml")
+            else load(bundled.path_of(path))
+            if path in WHOLE
+            else loads(thinned(path), path)
+        )
         self.session = start_session(playbook)
         self.result: Result = self.session.finish()
         self.findings = self.result.findings

@@ -46,6 +46,7 @@ THINNED: dict[str, tuple[int, dict[str, str]]] = {
     "min-isr-one-waits": (10, {}),
     "offsets-reset": (10, {}),
     "partitions-added-matrix": (4, {}),
+    "partitions-added-latest": (5, {"batch: 10": "batch: 10, keys: 600"}),
     "power-cut-all": (10, {}),
     "power-cut-all-flushed": (10, {}),
     "power-cut-elr": (10, {}),

@@ -4,12 +4,16 @@ That of every bundled playbook does: ``test_library.py``.
 """
 
 from pathlib import Path
+from typing import cast
 
 import pyarrow.parquet as pq
 
+from cluster_model.checker.ledger import RecordRange, Survey
+from cluster_model.protocol.events import RecordsFailed, RecordsSent
 from playbooks.engine.session_runner import start_session
 from playbooks.parser.loader import loads
 from playbooks.recording.recorder import Recorder
+from playbooks.recording.seal import rows
 from playbooks.session_format import session_files
 from playbooks.session_format.session_files import LEDGER_COLUMNS as COLUMNS
 from tests.support.adding_up import adds_up
@@ -40,3 +44,24 @@ def test_what_goes_with_its_topic_was_deleted_on_purpose(tmp_path: Path) -> None
     session = recorded(tmp_path, CLUSTER + steps)
     table = adds_up(session)
     assert {row.place for row in table if row.outcome == "acked"} == {"deleted"}
+
+
+class Standing:
+    """What is found of one client at the end of a session: the first record is in the log, and nobody was told."""
+
+    def acknowledged(self) -> list[RecordRange]:
+        return []
+
+    def standing(self, _partition: str) -> dict[str, list[tuple[int, int]]]:
+        return {"shop": [(0, 1)]}
+
+
+def test_records_that_ended_without_a_number_are_counted_together() -> None:
+    ended = [RecordsFailed(at, "shop", "orders-0", -1, count, -1, "TIMED_OUT", 1) for at, count in ((1, 2), (2, 3))]
+    (row,) = rows(ended, None)
+    assert (row.outcome, row.sequence, row.records, row.error, row.place) == ("failed", -1, 5, "TIMED_OUT", "nowhere")
+
+
+def test_one_record_that_nobody_was_told_of_is_where_it_stands() -> None:
+    (row,) = rows([RecordsSent(1, "shop", "orders-0", 0, 1, -1)], cast("Survey", Standing()))
+    assert (row.outcome, row.sequence, row.records, row.place) == ("sent", 0, 1, "held")
