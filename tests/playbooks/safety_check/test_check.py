@@ -14,8 +14,9 @@ from cluster_model.cluster import Cluster
 from faults.declarations.fault import Action
 from playbooks.engine.session import Session
 from playbooks.errors import PlaybookError
+from playbooks.library.bundled import path_of
 from playbooks.model.playbook import Playbook, Step
-from playbooks.parser.loader import loads
+from playbooks.parser.loader import changed, load, loads
 from playbooks.recording.reader import read_session
 from playbooks.recording.recorder import Recorder
 from playbooks.safety_check import check, question
@@ -24,13 +25,15 @@ from playbooks.safety_check.report import EXIT_CODES, WitnessError, headline, li
 from playbooks.safety_check.simulation import Future, Futures, Plan, Waiting, Watch, joined, length, reseeding, without
 from playbooks.safety_check.start_point import At, StartPoint, StartPointError, of_playbook, of_session
 from tests.support.breadth import some
-from tests.support.playbooks import CLUSTER, timed
+from tests.support.playbooks import CLUSTER as BUSY
+from tests.support.playbooks import timed as of_cluster
 from tests.support.wording import said
 
 S = 1_000_000
 SEEDS = (1, 2)
-SHORT = 20 * S
-LAGGING = CLUSTER.replace("config: {offsets", "config: {replica.lag.time.max.ms: 2000, offsets")
+SHORT = 12 * S
+CLUSTER = BUSY.replace("100/s", "20/s").replace("offsets.topic", "broker.session.timeout.ms: 4000, offsets.topic")
+LAGGING = CLUSTER.replace("offsets.topic", "replica.lag.time.max.ms: 2000, offsets.topic")
 ONE_COPY = CLUSTER.replace("[[1, 2, 3]], config: {min.insync.replicas: 2}", "[[1]]")
 ACKS_ONE = CLUSTER.replace("acks: all", "acks: 1")
 UNCLEAN = LAGGING.replace("min.insync.replicas: 2", "min.insync.replicas: 1, unclean.leader.election.enable: true")
@@ -39,6 +42,10 @@ WAITING = (
     "restart broker(1) down=1s; when under_replicated() == 0 restart broker(2) down=1s;"
     " when under_replicated() == 0 restart broker(3) down=1s"
 )
+
+
+def timed(steps: str = "", settle: str = "1s", cluster: str = CLUSTER) -> Playbook:
+    return of_cluster(steps, settle=settle, cluster=cluster)
 
 
 def asked(
@@ -81,11 +88,10 @@ def test_a_rolling_restart_that_waits_for_the_isr_is_safe() -> None:
 @pytest.mark.thorough
 @pytest.mark.parametrize(("name", "verdict"), [("blind", "stalls"), ("waiting", "safe")])
 def test_what_the_bundled_ones_still_do(name: str, verdict: str) -> None:
-    path = Path(__file__).parents[3] / "playbooks" / "library" / f"rolling-restart-{name}.yaml"
-    playbook = loads(path.read_text(encoding="utf-8"), str(path))
+    playbook = changed(load(path_of(f"rolling-restart-{name}")), {"producers.checkout.rate": "20/s", "settle": "1s"})
     standing = of_playbook(playbook, playbook.seed, At())
     assert standing.at_us == 10 * S
-    assert ask(standing, prepare(standing), seeds=SEEDS, workers=2).answer.verdict == verdict
+    assert ask(standing, prepare(standing, horizon_us=S), seeds=SEEDS[:1], workers=1).answer.verdict == verdict
 
 
 # -- other actions --------------------------------------------------------------------------------------------------
@@ -161,7 +167,7 @@ def broken() -> Asked:
 
 def test_what_is_broken_already_is_not_the_action_s_doing() -> None:
     effect = broken().answer.effects[0]
-    assert sum(length(spans) for spans in effect.pair.baseline.seen.writes.values()) > 15 * S
+    assert sum(length(spans) for spans in effect.pair.baseline.seen.writes.values()) > SHORT - S
     assert broken().answer.verdict == "safe"
 
 
@@ -317,7 +323,7 @@ def test_a_witness_of_rounds_and_of_an_operator(tmp_path: Path) -> None:
     assert session.recorder is not None
     recorded = read_session(session.recorder.path)
     asking = "slow_cpu broker(3) for 1s; when faults(slow_cpu) == 0 heal lag"
-    for at in (At(), At(2_500_000), At(executed=2_345), At(6 * S), At(5 * S + 1)):
+    for at in (At(), At(2_500_000), At(executed=1_234), At(6 * S), At(5 * S + 1)):
         found = of(of_session(recorded, at), asking, (4,), 1, 3 * S)
         assert found.standing.at_us <= 8 * S
         result = Session.start(loads(witness(found), "w.yaml")).finish()
@@ -411,7 +417,7 @@ def test_a_chosen_stall_is_not_called_kafka_s(snapshot: SnapshotAssertion) -> No
 @pytest.mark.thorough
 def test_processes_make_no_difference() -> None:
     one = to_json(asked(BLIND, seeds=(1, 2, 3)), "x", "")
-    assert one == to_json(asked(BLIND, seeds=(1, 2, 3), workers=3), "x", "")
+    assert one == to_json(asked(BLIND, seeds=(1, 2, 3), workers=2), "x", "")
     assert one["verdict"] == "stalls"
     assert len(one["runs"]) == 3
 
