@@ -22,7 +22,7 @@ from playbooks.export import playbook_writer
 from playbooks.export.playbook_writer import Exported, export
 from playbooks.library.bundled import path_of
 from playbooks.model.playbook import Playbook, Trigger
-from playbooks.parser.loader import load, loads
+from playbooks.parser.loader import changed, load, loads
 from playbooks.recording.event_codec import decode, encode
 from playbooks.recording.reader import read_session
 from playbooks.recording.recorder import Recorder
@@ -30,9 +30,19 @@ from playbooks.results.result import Result
 from playbooks.session_format import session_files
 from playbooks.version import VERSION
 from tests.support.breadth import many
-from tests.support.playbooks import CRASH, MANUAL, timed
+from tests.support.playbooks import CLUSTER as BUSY
+from tests.support.playbooks import CRASH as BUSY_CRASH
+from tests.support.playbooks import MANUAL
+from tests.support.playbooks import timed as of_cluster
+
+pytestmark = pytest.mark.xdist_group("test_exporting")
 
 SECOND = 1_000_000
+CLUSTER, CRASH = (text.replace("rate: 100/s", "rate: 20/s") for text in (BUSY, BUSY_CRASH))
+
+
+def timed(steps: str = "", expect: str = "", settle: str = "1s", cluster: str = CLUSTER) -> Playbook:
+    return of_cluster(steps, expect, settle, cluster)
 
 
 def exported(result: Result) -> Exported:
@@ -87,7 +97,7 @@ def test_a_session_without_an_operator_keeps_its_own_lines(tmp_path: Path, snaps
 
 def test_every_verb_of_an_operator_is_a_step(tmp_path: Path, snapshot: SnapshotAssertion) -> None:
     session = live(timed("- at: 3s\n  inject: lag\n  target: random(all)\n  for: 1s", settle="3s"), tmp_path, seed=12)
-    session.advance(1_000_000, 333)
+    session.advance(1_000_000, 100)
     session.act(Action("inject", "crash", "leader(orders-0)", {}, 2_000_000))
     session.advance(5_000_000)
     with pytest.raises(FaultError):
@@ -139,7 +149,7 @@ def test_steps_that_counted_from_the_step_before_get_their_times(tmp_path: Path,
 - inject: lag
   target: broker(1)
   for: 1s
-- when: sent() > 700
+- when: sent() > 140
   within: 30s
   heal: all
 """
@@ -303,8 +313,6 @@ def test_a_refusal_by_a_guard_stays_a_step(tmp_path: Path, snapshot: SnapshotAss
 
 
 def _guarded() -> str:
-    from tests.support.playbooks import CLUSTER  # noqa: PLC0415
-
     return CLUSTER + "guards: {max_brokers_down: 1}\n"
 
 
@@ -416,7 +424,7 @@ topics:
   - {name: orders, placement: [[1, 2, 3]]}
 clients:
   producers:
-    - {name: checkout, topic: orders, rate: 200/s, config: {acks: 1}}
+    - {name: checkout, topic: orders, rate: 50/s, config: {acks: 1}}
 settle: 5s
 """
 
@@ -434,26 +442,32 @@ def losing(parent: Path) -> Result:
     return session.finish()
 
 
-def test_losses_and_recoveries_are_found(tmp_path: Path, snapshot: SnapshotAssertion) -> None:
-    result = losing(tmp_path)
+@pytest.fixture(scope="module")
+def lost(tmp_path_factory: pytest.TempPathFactory) -> tuple[Result, Exported, Result]:
+    """The session, its playbook, and what that comes to."""
+    result = losing(tmp_path_factory.mktemp("lost"))
+    return result, *same(result)
+
+
+def test_losses_and_recoveries_are_found(lost: tuple[Result, Exported, Result], snapshot: SnapshotAssertion) -> None:
+    result, found, rerun = lost
     assert result.ledger.acked_lost > 0
-    found, rerun = same(result)
     assert f"- acked_lost() == {result.ledger.acked_lost} " in found.text
     assert "always: under_replicated" not in found.text
     assert part(found, "expect") == snapshot
     assert rerun.verdict == "pass"
 
 
-def test_what_is_found_fails_when_nothing_recovers(tmp_path: Path) -> None:
-    found = exported(losing(tmp_path))
-    assert again(found).verdict == "pass"
+def test_what_is_found_fails_when_nothing_recovers(lost: tuple[Result, Exported, Result]) -> None:
+    _result, found, rerun = lost
+    assert rerun.verdict == "pass"
     gone = found.text.replace("inject: restart", "inject: gc_pause").replace("settle: 5s", "settle: 100ms")
     rerun = start_session(loads(gone.replace("    heal: all\n", "    heal: lag\n"), "x.yaml")).finish()
     assert any("under_replicated() == 0" in each.text and not each.ok for each in rerun.expectations)
 
 
-def test_a_change_of_the_configuration_makes_what_was_found_fail(tmp_path: Path) -> None:
-    found = exported(losing(tmp_path))
+def test_a_change_of_the_configuration_makes_what_was_found_fail(lost: tuple[Result, Exported, Result]) -> None:
+    _result, found, _rerun = lost
     rerun = start_session(loads(found.text.replace("acks: 1", "acks: all"), "x.yaml")).finish()
     assert rerun.verdict == "fail"
     assert any(each.text.startswith("acked_lost() == ") and not each.ok for each in rerun.expectations)
@@ -499,7 +513,7 @@ MOVES = st.lists(
 STEPS = """
 - {at: 1s, inject: lag, target: random(all), for: 2s}
 - {after: 1500ms, inject: gc_pause, target: leader(orders-0), for: 1s}
-- {when: sent() > 300, within: 20s, inject: crash, target: random(all), for: 1s}
+- {when: sent() > 60, within: 20s, inject: crash, target: random(all), for: 1s}
 - {admin: elect_leaders, partition: orders-0}
 - {after: 1s, heal: all}
 """
@@ -524,12 +538,12 @@ def test_whatever_an_operator_does_can_be_done_again(
 
 
 @pytest.mark.thorough
-@settings(max_examples=many(20, 60), deadline=None)
+@settings(max_examples=many(6, 60), deadline=None)
 @given(moves=MOVES, seed=st.integers(0, 1_000))
 def test_whatever_is_done_in_the_sandbox_can_be_done_again(
     moves: list[Any], seed: int, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    playbook = load(path_of("sandbox"))
+    playbook = changed(load(path_of("sandbox")), {f"producers.{name}.rate": "20/s" for name in ("checkout", "clicks")})
     session = live(playbook, tmp_path_factory.mktemp("sandbox"), seed=seed)
     for pause_us, events, action in moves:
         session.advance(session.cluster.now_us + pause_us)
