@@ -12,7 +12,7 @@ from cluster_model.controller.kraft.replication_control_manager import Replicati
 from cluster_model.protocol.events import LivenessOverdue
 from playbooks.engine.session import Session
 from playbooks.library.bundled import path_of
-from playbooks.parser.loader import load, loads
+from playbooks.parser.loader import changed, load, loads
 from playbooks.results.result import Result
 from tests.support.mistakes import keys, messages, mistakes_of
 from tui.output.result import print_liveness
@@ -75,7 +75,7 @@ def test_what_is_not_yet_due_at_the_end_is_told_and_not_taken_for_kept(
 
 
 def test_an_isr_that_never_grows_does_not_pass_unseen_in_the_library(monkeypatch: pytest.MonkeyPatch) -> None:
-    playbook = load(path_of("controller-crash"))
+    playbook = changed(load(path_of("controller-crash")), {"producers.checkout.rate": "10/s"})
     sound = Session.start(playbook).finish()
     assert "isr-rejoined" not in {each.property for each in (*sound.overdue, *sound.unjudged)}
     monkeypatch.setattr(Leadership, "_maybe_expand", lambda _self, _follower, _remote: None)

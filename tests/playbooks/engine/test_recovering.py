@@ -25,9 +25,12 @@ from playbooks.session_format import session_files
 from playbooks.session_format.session_files import SessionError
 from spark_report.input.sessions import look_at
 from tests.playbooks.test_durability import Killed, Mortal
+from tests.support.breadth import many
 from tests.support.playbooks import CRASH, MANUAL, timed
 from tests.support.sessions import unseal
 from tests.support.wording import said
+
+SLOW = CRASH.replace("rate: 100/s", "rate: 20/s")
 
 
 @pytest.fixture(scope="module")
@@ -146,11 +149,11 @@ def test_wherever_it_tears_it_is_recovered_to_what_a_replay_gives(recorded: Path
     elif text == "manual":
         whole = Path(ManualSession.start(loads(MANUAL, "m.yaml"), recorder=Recorder(tmp_path)).finish().session)
     else:
-        whole = Path(Session.start(loads(CRASH, "c.yaml"), recorder=Recorder(tmp_path)).finish().session)
+        whole = Path(Session.start(loads(SLOW, "c.yaml"), recorder=Recorder(tmp_path)).finish().session)
     count = len(lines_of(whole))
     actions = [json.loads(line)["at_us"] for line in (whole / session_files.ACTIONS).read_bytes().splitlines()]
     near = [n for n, line in enumerate(lines_of(whole)) if json.loads(line)["at_us"] in actions]
-    places = {*range(1, count, max(1, count // 40)), *range(max(1, count - 12), count + 1), *near}
+    places = {*range(1, count, max(1, count // many(10, 40))), *range(max(1, count - 12), count + 1), *near}
     for place in sorted(places):
         session = torn(Path(shutil.copytree(whole, tmp_path / f"torn-{place}")), place)
         manifest = recover(session).manifest
@@ -161,7 +164,7 @@ def test_wherever_it_tears_it_is_recovered_to_what_a_replay_gives(recorded: Path
 
 
 def test_it_stops_right_after_the_event_of_the_model_that_the_last_line_belongs_to(tmp_path: Path) -> None:
-    text = CRASH.replace("brokers: 3,", "brokers: 3, network: {latency: 1ms, jitter: 0us},")
+    text = SLOW.replace("brokers: 3,", "brokers: 3, network: {latency: 1ms, jitter: 0us},")
     whole = Path(Session.start(loads(text, "c.yaml"), recorder=Recorder(tmp_path)).finish().session)
     again = Session.start(loads(text, "c.yaml"))
     seen = len(again.drain())
@@ -210,17 +213,17 @@ def test_what_cannot_be_run_again_is_left_as_it_is(session: Path) -> None:
 
 @pytest.mark.thorough
 def test_killed_on_the_way_it_can_be_done_again(session: Path, tmp_path: Path) -> None:
-    torn(session, 300, b"half of a line")
+    torn(session, 100, b"half of a line")
     for lives in range(100):
         again = Path(shutil.copytree(session, tmp_path / f"again-{lives}"))
         try:
             recover(again, disk=Mortal(lives))
         except Killed:
             left = read_session(again)
-            assert left.count == 300
-            assert (left.manifest or recover(again)).events == 300  # the last call only forces the manifest's name
+            assert left.count == 100
+            assert (left.manifest or recover(again)).events == 100  # the last call only forces the manifest's name
         else:
             assert lives > 20
             break
         assert (again / "events.torn").read_bytes() == b"half of a line"
-        assert replay.replay(read_session(again)).events == 300
+        assert replay.replay(read_session(again)).events == 100

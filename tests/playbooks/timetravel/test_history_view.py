@@ -20,7 +20,7 @@ from playbooks.timetravel.timeline import Timeline
 from tests.support.playbooks import CLUSTER
 
 SECOND = 1_000_000
-LIVE = loads(CLUSTER + "settle: 2s\n", "live.yaml")
+LIVE = loads(CLUSTER.replace("rate: 100/s", "rate: 20/s") + "settle: 2s\n", "live.yaml")
 CRASH = Action("inject", "crash", "leader(orders-0)", {}, 3 * SECOND)
 LAG = Action("inject", "lag", "broker(2)", {}, SECOND)
 OWN = {session_files.START, session_files.MANIFEST}
@@ -100,7 +100,7 @@ def seen(looking: LookingBack) -> tuple[object, ...]:
     """What the panes of a screen are made of."""
     cluster = looking.cluster
     logs = [cluster.log_view(each.name, 0, 1 << 40) for each in cluster.view().partitions]
-    records = [peek(cluster, "orders-0", offset) for offset in range(0, 400, 13)]
+    records = [peek(cluster, "orders-0", offset) for offset in range(0, 160, 5)]
     books = {name: (each.sent, each.acked, each.retries) for name, each in looking.client_books.producers.items()}
     return (cluster.digest(), cluster.view(), looking.board.active(), logs, records, books)
 
@@ -126,14 +126,14 @@ def test_logs_records_and_books_are_those_of_the_instant(plain: Path, *, opened:
 
 def test_a_jump_runs_no_more_again_than_the_widest_gap_and_keeps_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
-        "playbooks.timetravel.history_view.Timeline", partial(Timeline, nearest=150, bytes_per_event=1_000)
+        "playbooks.timetravel.history_view.Timeline", partial(Timeline, nearest=50, bytes_per_event=1_000)
     )
     looking = LookingBack(Session.start(LIVE, open_ended=True))
     lived(looking, looks=False)
     timeline = looking.timeline
     kept = timeline.kept
     assert len(kept) > 10
-    assert timeline.widest == 150
+    assert timeline.widest == 50
     for at_us in range(0, 9 * SECOND, 777_777):
         looking.to_time(at_us)
         assert timeline.replayed <= timeline.widest

@@ -2,6 +2,7 @@
 
 import gc
 import tracemalloc
+from collections.abc import Iterable
 from itertools import pairwise
 
 import pytest
@@ -18,9 +19,11 @@ from tests.support.wording import said
 
 SECOND = 1_000_000
 FOREVER = 1 << 62
-PLAYBOOK = loads(CRASH, "crash.yaml")
-LIVE = loads(CLUSTER + "settle: 2s\n", "live.yaml")
-NEAREST = 400
+PLAYBOOK = loads(CRASH.replace("rate: 100/s", "rate: 20/s"), "crash.yaml")
+LIVE = loads(CLUSTER.replace("rate: 100/s", "rate: 20/s") + "settle: 2s\n", "live.yaml")
+NEAREST = 150
+OFTEN = {"nearest": NEAREST, "bytes_per_event": 100}
+"""A keyframe for every so many events, whatever its bytes."""
 
 ACTIONS = (
     (1_000_000, Action("inject", "lag", "followers(orders-0)", {"latency": 20_000}, 4_000_000)),
@@ -36,9 +39,10 @@ LIVE_END = 20_000_000
 
 
 def play(session: Session | Timeline, until_us: int = LIVE_END) -> None:
-    """The operator's evening, or as much of it as fits."""
+    """The operator's evening, or as much of it as fits and is still to come."""
+    now_us = session.session.cluster.now_us if isinstance(session, Timeline) else session.cluster.now_us
     for at_us, action in ACTIONS:
-        if at_us <= until_us:
+        if now_us < at_us <= until_us:
             session.advance(at_us)
             try:
                 session.act(action)
@@ -48,14 +52,14 @@ def play(session: Session | Timeline, until_us: int = LIVE_END) -> None:
 
 
 def timed() -> Timeline:
-    timeline = Timeline(Session.start(PLAYBOOK), nearest=NEAREST)
+    timeline = Timeline(Session.start(PLAYBOOK), **OFTEN)
     while timeline.advance(timeline.session.cluster.now_us + 700_000):
         pass
     return timeline
 
 
 def lived(**settings: int) -> Timeline:
-    timeline = Timeline(Session.start(LIVE, open_ended=True), **{"nearest": NEAREST, **settings})
+    timeline = Timeline(Session.start(LIVE, open_ended=True), **{**OFTEN, **settings})
     play(timeline)
     return timeline
 
@@ -66,6 +70,16 @@ def state(session: Session) -> tuple[object, ...]:
     return (cluster.digest(), cluster.view(), session.position(), session.phase, session.board.active())
 
 
+def live_states(places: Iterable[int]) -> dict[int, tuple[object, ...]]:
+    """What the operator's evening stands at, at each of these instants, in one that is never left."""
+    seen = {}
+    unbroken = Session.start(LIVE, open_ended=True)
+    for at_us in sorted(set(places)):
+        play(unbroken, at_us)
+        seen[at_us] = state(unbroken)
+    return seen
+
+
 def instants(last: int, count: int) -> list[int]:
     """Somewhere, everywhere: the ends, and draws in no order."""
     draw = Stream(5, "instants")
@@ -74,27 +88,35 @@ def instants(last: int, count: int) -> list[int]:
 
 def test_any_time_of_a_timed_session_is_as_it_was() -> None:
     timeline = timed()
-    for at_us in instants(timeline.session.cluster.now_us, 30):
-        unbroken = Session.start(PLAYBOOK)
+    places = instants(timeline.session.cluster.now_us, 30)
+    seen = {}
+    unbroken = Session.start(PLAYBOOK)
+    for at_us in sorted(set(places)):
         unbroken.advance(at_us)
-        assert state(timeline.seek_time(at_us)) == state(unbroken)
+        seen[at_us] = state(unbroken)
+    for at_us in places:
+        assert state(timeline.seek_time(at_us)) == seen[at_us]
 
 
 def test_right_after_any_event_of_a_timed_session_it_is_as_it_was() -> None:
     timeline = timed()
-    for executed in instants(timeline.session.cluster.executed, 30):
-        unbroken = Session.start(PLAYBOOK)
+    places = instants(timeline.session.cluster.executed, 30)
+    seen = {}
+    unbroken = Session.start(PLAYBOOK)
+    for executed in sorted(set(places)):
         if executed:
-            unbroken.advance(FOREVER, executed)
-        assert state(timeline.seek_event(executed)) == state(unbroken)
+            unbroken.advance(FOREVER, executed - unbroken.cluster.executed)
+        seen[executed] = state(unbroken)
+    for executed in places:
+        assert state(timeline.seek_event(executed)) == seen[executed]
 
 
 def test_any_time_of_a_live_session_is_as_it_was() -> None:
     timeline = lived()
-    for at_us in (*instants(LIVE_END, 30), *(at_us for at_us, _action in ACTIONS)):
-        unbroken = Session.start(LIVE, open_ended=True)
-        play(unbroken, at_us)
-        assert state(timeline.seek_time(at_us)) == state(unbroken)
+    places = (*instants(LIVE_END, 30), *(at_us for at_us, _action in ACTIONS))
+    seen = live_states(places)
+    for at_us in places:
+        assert state(timeline.seek_time(at_us)) == seen[at_us]
 
 
 def test_right_after_any_event_of_a_live_session_it_is_as_it_was() -> None:
@@ -177,10 +199,10 @@ def test_another_deed_in_the_past_changes_nothing_of_the_present() -> None:
 
     assert past.cluster.digest() != timeline.session.cluster.digest()
     assert state(timeline.session) == before
-    for at_us in instants(LIVE_END, 8):
-        unbroken = Session.start(LIVE, open_ended=True)
-        play(unbroken, at_us)
-        assert state(timeline.seek_time(at_us)) == state(unbroken)
+    places = instants(LIVE_END, 8)
+    seen = live_states(places)
+    for at_us in places:
+        assert state(timeline.seek_time(at_us)) == seen[at_us]
     play_on = Session.start(LIVE, open_ended=True)
     play(play_on)
     for session in (play_on, timeline.session):
@@ -229,10 +251,10 @@ def test_keyframes_stay_within_their_budget_and_grow_sparse_with_age() -> None:
     assert gaps[0] >= 4 * gaps[-1]
     for start, gap in zip(places, gaps, strict=False):
         assert gap <= 50 + (now - start) // 2
-    for at_us in instants(LIVE_END, 10):
-        unbroken = Session.start(LIVE, open_ended=True)
-        play(unbroken, at_us)
-        assert state(timeline.seek_time(at_us)) == state(unbroken)
+    places_us = instants(LIVE_END, 10)
+    seen = live_states(places_us)
+    for at_us in places_us:
+        assert state(timeline.seek_time(at_us)) == seen[at_us]
         assert timeline.replayed <= timeline.widest
 
 
@@ -241,8 +263,9 @@ def test_the_bytes_counted_are_the_bytes_held() -> None:
     session.advance(SECOND)
     gc.collect()
     tracemalloc.start()
-    timeline = Timeline(session, nearest=20)
+    timeline = Timeline(session, nearest=20, bytes_per_event=200)
     timeline.advance(9 * SECOND)
+    assert timeline.keyframes > 20
     gc.collect()
     before = tracemalloc.get_traced_memory()[0]
     counted = timeline.bytes
