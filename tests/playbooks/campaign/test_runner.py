@@ -153,7 +153,7 @@ def _small(kafka: str) -> Plan:
     return plan(text(kafka, clients=GROUP), seed=39)
 
 
-@pytest.mark.parametrize(("of", "runs"), [(_safe, 8), (_small, 12)], ids=["safe", "small"])
+@pytest.mark.parametrize(("of", "runs"), [(_safe, 5), (_small, 10)], ids=["safe", "small"])
 @pytest.mark.parametrize("kafka", ["3.9", "4.1"])
 def test_nothing_surprising_where_everything_is_promised(
     of: Callable[[str], Plan], runs: int, kafka: str, tmp_path: Path

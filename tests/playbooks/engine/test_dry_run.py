@@ -1,5 +1,6 @@
 """A dry run tells before each fault what a run would then do, and does what a run does."""
 
+from functools import cache
 from typing import Any
 
 import pytest
@@ -40,9 +41,13 @@ FEW = {
 """A fifth of their records, and what is told by their number."""
 
 
+def few(name: str) -> Playbook:
+    return changed(load(bundled.path_of(name)), FEW[name])
+
+
 @pytest.mark.parametrize("name", FEW)
 def test_it_tells_the_targets_that_a_run_then_strikes(name: str) -> None:
-    playbook = changed(load(bundled.path_of(name)), FEW[name])
+    playbook = few(name)
     entries: list[Entry] = []
     done = dry_run(playbook, playbook.seed, tell=entries.append)
     told = [each for each in entries if isinstance(each, Foretold)]
@@ -97,7 +102,7 @@ def test_a_step_that_is_refused_and_steps_never_reached_are_told(snapshot: Snaps
 
 
 def test_a_dry_run_is_cut_off_as_a_run_is() -> None:
-    done = dry_run(load(bundled.path_of("guarded")), 71, until_us=13 * SECOND)
+    done = dry_run(few("guarded"), 71, until_us=13 * SECOND)
     assert [each.step for each in done.foretold] == [1, 2]
     assert [each.step for each in done.unreached] == [3, 4, 5]
     assert done.virtual_us == 13 * SECOND
@@ -110,7 +115,7 @@ FIELDS = {
 
 
 def test_the_document_has_everything_as_plain_values() -> None:
-    done = dry_run(load(bundled.path_of("guarded")), 71, until_us=31 * SECOND)
+    done = dry_run(few("guarded"), 71, until_us=31 * SECOND)
     document = done.to_json()
     outcome = {"playbook", "seed", "profile", "verdict", "virtual_us"}
     assert set(document) == {*outcome, "timeline", "steps", "unreached", "reason"}
@@ -147,6 +152,7 @@ TIMELINE = """\
 """
 
 
+@cache
 def whole(until_us: int = -1) -> DryRun:
     text = CLUSTER + "settle: 3s\nsteps:\n" + TIMELINE.replace("== 9", "== 3")
     return dry_run(loads(text + "expect:\n  - always: leader(orders-0) == 1\n", "small.yaml"), 3, until_us=until_us)

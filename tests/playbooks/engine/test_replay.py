@@ -25,8 +25,11 @@ from playbooks.session_format import session_files
 from playbooks.session_format.session_files import SessionError
 from playbooks.session_format.session_finder import find_session
 from playbooks.version import VERSION
-from tests.support.playbooks import CRASH, MANUAL, timed
+from tests.support.playbooks import CRASH as BUSY
+from tests.support.playbooks import MANUAL, timed
 from tests.support.wording import said
+
+CRASH = BUSY.replace("rate: 100/s", "rate: 20/s")
 
 
 @pytest.fixture(scope="module")

@@ -13,9 +13,11 @@ from playbooks.engine import worker_pool
 from playbooks.engine.worker_pool import NOT_RUN, Job, Outcome, Progress, run_all
 from playbooks.errors import worst
 from playbooks.session_format import session_files
-from tests.support.playbooks import CLUSTER, CRASH, MANUAL
+from tests.support.playbooks import CLUSTER, MANUAL
+from tests.support.playbooks import CRASH as BUSY
 from tests.support.wording import said
 
+CRASH = BUSY.replace("rate: 100/s", "rate: 20/s")
 ENDLESS = CLUSTER + "settle: 1s\nsteps:\n  - at: 100000s\n    heal: all\n"
 FAILING = CLUSTER + "settle: 1s\nsteps:\n  - at: 1s\n    heal: all\nexpect:\n  - acked() == 0\n"
 BROKEN = "floodmark: 1\nname: broken\n"

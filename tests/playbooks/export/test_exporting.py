@@ -538,7 +538,7 @@ def test_whatever_an_operator_does_can_be_done_again(
 
 
 @pytest.mark.thorough
-@settings(max_examples=many(6, 60), deadline=None)
+@settings(max_examples=many(4, 60), deadline=None)
 @given(moves=MOVES, seed=st.integers(0, 1_000))
 def test_whatever_is_done_in_the_sandbox_can_be_done_again(
     moves: list[Any], seed: int, tmp_path_factory: pytest.TempPathFactory

@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
+from playbooks.campaign.workloads.fuzz_workload import Plan, ranges_of
 from playbooks.fuzz.protocol_states import STATES
-from playbooks.fuzz.runner import Dice, candidates_of, cell_of, run_seed
+from playbooks.fuzz.runner import Dice, Swarm, candidates_of, cell_of, draw, run_seed
 from playbooks.library.bundled import presets
 from playbooks.model.playbook import Ranges
 from playbooks.parser.loader import loads
@@ -30,9 +31,18 @@ def test_a_spread_keeps_to_its_bounds_and_has_small_and_large_ones() -> None:
     assert dice.spread(5, 5) == 5
 
 
+def swarms_of(asked: Plan, runs: int) -> list[Swarm]:
+    """What the first runs draw, all of them over the cluster of the first."""
+    playbook, first, session = asked.begin(1)
+    assert asked.grid is None
+    found = [draw(asked.seed, run, (), ranges_of(playbook), session.cluster) for run in range(1, runs + 1)]
+    assert [found[0], found[runs - 1]] == [first, asked.begin(runs)[1]]
+    return found
+
+
 def test_options_are_within_the_ranges_and_differ_between_runs() -> None:
     asked = plan(text(storm="at_once: [2, 4], steered: 50, without: [crash]"))
-    swarms = [asked.begin(run)[1] for run in range(1, 31)]
+    swarms = swarms_of(asked, 30)
     assert all(3_000_000 <= each.chaos_us <= 6_000_000 for each in swarms)
     assert all(100_000 <= each.fault_us <= 3_000_000 for each in swarms)
     assert all(2 <= each.at_once <= 4 and each.steered == 50 for each in swarms)
@@ -44,7 +54,7 @@ def test_options_are_within_the_ranges_and_differ_between_runs() -> None:
 def test_everything_that_may_come_is_in_play_in_some_run() -> None:
     asked = plan(text(clients=GROUP))
     faults, _states = asked.frame()
-    in_play = {name for run in range(1, 121) for name, _weight in asked.begin(run)[1].faults}
+    in_play = {name for swarm in swarms_of(asked, 120) for name, _weight in swarm.faults}
     assert in_play == set(faults)
 
 

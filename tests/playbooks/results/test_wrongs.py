@@ -4,16 +4,18 @@ import pytest
 
 from playbooks.engine.session_runner import start_session
 from playbooks.library.bundled import path_of
-from playbooks.parser.loader import load, loads
+from playbooks.parser.loader import changed, load
 from playbooks.results.wrongs import KINDS, Wrong, wrongs_of
+from tests.support.playbooks import timed
 
 
-def _wrongs(name: str) -> tuple[Wrong, ...]:
-    return wrongs_of(start_session(load(path_of(name))).finish())
+def _wrongs(name: str, **settings: str) -> tuple[Wrong, ...]:
+    return wrongs_of(start_session(changed(load(path_of(name)), settings)).finish())
 
 
 def test_a_loss_is_named_by_its_kind_and_cause() -> None:
-    assert Wrong("finding", "lost/unreplicated-tail") in _wrongs("acks-1-lost-tail")
+    around = {"producers.clicks.start": "8s", "producers.clicks.stop": "12s"}
+    assert Wrong("finding", "lost/unreplicated-tail") in _wrongs("acks-1-lost-tail", **around)
 
 
 def test_nothing_is_wrong_where_nothing_was_lost() -> None:
@@ -34,8 +36,6 @@ def test_each_key_is_told_once_and_in_order() -> None:
 
 @pytest.mark.parametrize("expected", ["acked_lost() == 0", "acked_lost() == 1"])
 def test_an_expectation_that_failed_is_named_by_its_text(expected: str) -> None:
-    playbook = loads(
-        path_of("leader-crash").read_text().split("\nexpect:")[0] + f"\nexpect:\n  - {expected}\n", "x.yaml"
-    )
+    playbook = timed("- {at: 1s, inject: crash, target: leader(orders-0), for: 1s}", f"- {expected}")
     failed = [each.key for each in wrongs_of(start_session(playbook).finish())]
     assert failed == ([] if expected.endswith("0") else ["expectation:acked_lost() == 1"])

@@ -18,9 +18,11 @@ from playbooks.recording.reader import read_session
 from playbooks.session_format import session_files
 from playbooks.session_format.filesystem import Disk
 from playbooks.testing.harness import Laboratory, LaboratoryError, NeverHeldError, RefusedError
-from tests.support.playbooks import CRASH, MANUAL, timed
+from tests.support.playbooks import CRASH as BUSY
+from tests.support.playbooks import MANUAL, timed
 
 ROOT = Path(__file__).parents[3]
+CRASH = BUSY.replace("rate: 100/s", "rate: 20/s")
 
 
 def drill(**parts: Any) -> Laboratory:

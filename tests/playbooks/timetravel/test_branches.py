@@ -29,7 +29,7 @@ steps:
     target: broker(3)
 settle: 1s
 """
-LIVE = loads(CLUSTER + STEPS, "live.yaml")
+LIVE = loads(CLUSTER.replace("rate: 100/s", "rate: 20/s") + STEPS, "live.yaml")
 CRASH = Action("inject", "crash", "broker(1)", {}, 2 * SECOND)
 LAG = Action("inject", "lag", "broker(3)", {}, SECOND)
 HEAL = Action("heal", "all")

@@ -14,9 +14,9 @@ from tests.support.breadth import some
 from tests.support.playbooks import CLUSTER, CRASH
 
 SECOND = 1_000_000
-PLAYBOOK = loads(CRASH, "crash.yaml")
-LIVE = loads(CLUSTER + "settle: 2s\n", "live.yaml")
-NEAREST = 600
+PLAYBOOK = loads(CRASH.replace("rate: 100/s", "rate: 20/s"), "crash.yaml")
+LIVE = loads(CLUSTER.replace("rate: 100/s", "rate: 20/s") + "settle: 2s\n", "live.yaml")
+NEAREST = 200
 END = 9_000_000
 
 EVENING = (
@@ -62,7 +62,7 @@ def live_forks() -> Forks:
 
 
 def timed_forks(most: int = 8) -> Forks:
-    return Forks(lambda: Session.start(PLAYBOOK), nearest=400, most=most)
+    return Forks(lambda: Session.start(PLAYBOOK), nearest=150, most=most)
 
 
 def state(session: Session) -> tuple[object, ...]:
@@ -99,7 +99,7 @@ def places(last: int, count: int) -> list[int]:
 def test_whatever_forks_did_before_the_next_one_stands_where_the_session_stood(number: int) -> None:
     forks = timed_forks()
     draw = Stream(number, "strays")
-    for executed in places(3500, 7):
+    for executed in places(1500, 7):
         session = forks.at_event(executed)
         assert state(session) == state(unbroken(executed))
         stray(session, draw)
@@ -108,10 +108,10 @@ def test_whatever_forks_did_before_the_next_one_stands_where_the_session_stood(n
 def test_a_fork_that_goes_the_way_of_the_session_comes_to_its_end() -> None:
     whole = Session.start(PLAYBOOK).finish()
     forks = timed_forks()
-    stray(forks.at_event(3000), Stream(1, "strays"))
-    fork = forks.at_event(1500)
+    stray(forks.at_event(1300), Stream(1, "strays"))
+    fork = forks.at_event(700)
     assert fork.finish().digest == whole.digest
-    assert forks.at_event(2000).finish().to_json() == whole.to_json()
+    assert forks.at_event(900).finish().to_json() == whole.to_json()
 
 
 def test_a_live_session_is_forked_with_what_its_operator_had_done_by_then() -> None:
@@ -167,9 +167,9 @@ def test_calling_off_in_the_quiet_time_lets_one_act_again() -> None:
 
 def test_keyframes_stay_few_however_long_it_is() -> None:
     forks = timed_forks(most=4)
-    forks.at_event(3500)
+    forks.at_event(1500)
     assert len(forks.kept) <= 5
-    assert state(forks.at_event(1900)) == state(unbroken(1900))
+    assert state(forks.at_event(800)) == state(unbroken(800))
 
 
 @pytest.mark.parametrize(("executed", "code"), [(-1, "before_the_start"), (1 << 40, "after_the_end")])
@@ -191,7 +191,7 @@ def test_another_seed_makes_another_future_of_the_same_past() -> None:
     forks = timed_forks()
     digests = []
     for seed in (1, 1, 2):
-        session = forks.at_event(1000)
+        session = forks.at_event(400)
         before = session.cluster.view()
         session.cluster.reseed(seed)
         assert session.cluster.view() == before
@@ -204,7 +204,7 @@ def test_another_seed_is_slept_and_woken_the_same_in_slices_of_any_size() -> Non
     forks = timed_forks()
     digests = []
     for step in (7_000, 1_000_000):
-        session = forks.at_event(1000)
+        session = forks.at_event(400)
         session.cluster.reseed(5)
         start = session.cluster.now_us
         for at_us in range(start, start + 2 * SECOND, step):

@@ -30,7 +30,7 @@ OWN = {session_files.START, session_files.MANIFEST}
 def wander(looking: LookingBack) -> None:
     """Here and there in the past, on from there by pieces, and back to the present."""
     draw = Stream(3, "wander")
-    for _ in range(6):
+    for _ in range(3):
         looking.to_time(draw.below(looking.present_us))
         looking.advance(looking.cluster.now_us + draw.below(SECOND))
         looking.one_event_back()

@@ -23,10 +23,16 @@ from playbooks.parser.steps.timed_steps import MAX_STEPS
 from playbooks.results.result import Result
 from playbooks.timetravel.timeline import Timeline
 from tests.support.mistakes import keys, messages, mistakes_of
-from tests.support.playbooks import MANUAL, timed
+from tests.support.playbooks import CLUSTER, MANUAL
+from tests.support.playbooks import timed as of_cluster
 
 MS = 1_000
 S = 1_000_000
+
+
+def timed(steps: str = "", expect: str = "", settle: str = "1s") -> Playbook:
+    return of_cluster(steps, expect, settle, CLUSTER.replace("rate: 100/s", "rate: 10/s"))
+
 
 ROUNDS = timed(
     """
