@@ -19,8 +19,17 @@ from cluster_model.spec.cluster_spec import (
 from cluster_model.spec.internal_topics import OFFSETS
 
 SECOND = 1_000_000
-END = 50 * SECOND
+END = 20 * SECOND
 STEPS = {"whole": END, "slice": 23_000}
+
+SOON: dict[str, int | str | bool] = {
+    "broker.session.timeout.ms": 3_000,
+    "zookeeper.session.timeout.ms": 3_000,
+    "replica.lag.time.max.ms": 3_000,
+    "offsets.topic.num.partitions": 3,
+    "group.initial.rebalance.delay.ms": 0,
+}
+"""What is down or behind is found to be so within seconds."""
 
 RACK_AWARE = {"replica.selector.class": "RackAwareReplicaSelector"}
 
@@ -44,12 +53,12 @@ FEATURES: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
     "exits": ("0.10.2", {"unclean.leader.election.enable": False}, {}),
     "around sending": ("3.9", {}, {}),
     "time in the queue": ("2.0", {}, {}),
-    "consumer protocol": ("4.1", {"group.consumer.session.timeout.ms": 9_000, "offsets.topic.num.partitions": 3}, {}),
+    "consumer protocol": ("4.1", {"group.consumer.session.timeout.ms": 4_000}, {}),
     "handed off": ("3.9", {}, {}),
     "troubled links": ("3.9", {}, {}),
     "troubled links, ZooKeeper": ("2.8", {}, {}),
-    "offsets made again": ("4.0", {"offsets.topic.num.partitions": 3}, {}),
-    "offsets made again, ZooKeeper": ("2.7", {"offsets.topic.num.partitions": 3}, {}),
+    "offsets made again": ("4.0", {}, {}),
+    "offsets made again, ZooKeeper": ("2.7", {}, {}),
 }
 """Name → (version, broker configuration, topic configuration)."""
 
@@ -58,7 +67,7 @@ AROUND_SENDING: dict[str, Any] = {
     "serializer_fails": 40,
     "callback_us": 1_500,
     "flush_every": 90,
-    "stop_us": 45 * SECOND,
+    "stop_us": 17 * SECOND,
     "close_us": 2 * SECOND,
 }
 
@@ -89,7 +98,7 @@ def build(name: str) -> Cluster:
         ),
         groups,
         NetworkSpec(500, 300),
-        config,
+        {**SOON, **config},
     )
     return Cluster.build(spec, 11)
 
@@ -98,7 +107,7 @@ def trouble(cluster: Cluster) -> None:
     """Some of everything that faults do to links, by two of them."""
     shapes = (
         Shape(rate=90_000, loss=20_000),
-        Shape(answer_us=30_000, answer_jitter_us=20_000, repeats=2_000),
+        Shape(answer_us=30_000, answer_jitter_us=20_000, repeats=20_000),
         Shape(rate=200_000, cards=OUT | INTO, close_us=2 * SECOND),
     )
     nodes = cluster.nodes()
@@ -116,36 +125,36 @@ def digest(name: str, step: int) -> str:
         while cluster.now_us < until:
             cluster.run(min(until, cluster.now_us + step))
 
-    run_to(4 * SECOND)
+    run_to(2 * SECOND)
     if "made" in name:
         cluster.admin.ask(1, DeleteTopicsRequest(0, (OFFSETS,)))
-        run_to(6 * SECOND)
+        run_to(3 * SECOND)
     if "troubled" in name:
         trouble(cluster)
     cluster.crash(3)
-    run_to(21 * SECOND)
+    run_to(8 * SECOND)
     cluster.crash(1)
     cluster.restart(3)
-    run_to(25 * SECOND)
+    run_to(10 * SECOND)
     cluster.elect_leaders("t-0", unclean=True)
-    run_to(28 * SECOND)
+    run_to(11 * SECOND)
     if "troubled" in name:
         cluster.wiring.sever([(2, other) for other in cluster.nodes() if other != 2])
         cluster.wiring.lift(1)
     cluster.restart(1)
-    run_to(31 * SECOND)
+    run_to(12 * SECOND)
     others = [node for node in cluster.nodes() if node != 2]
     for other in others:
         cluster.cut(2, other, 1)
         cluster.cut(other, 2, 1)
-    run_to(34 * SECOND)
+    run_to(13 * SECOND)
     cluster.cut(1, 3, 2)
-    run_to(40 * SECOND)
+    run_to(16 * SECOND)
     for other in others:
         cluster.mend(2, other, 1)
         cluster.mend(other, 2, 1)
     cluster.wiring.lift(2)
-    run_to(42 * SECOND)
+    run_to(17 * SECOND)
     cluster.mend(1, 3, 2)
     run_to(END)
     reads = sum(consumer.read for consumer in cluster.consumers.values())

@@ -8,8 +8,18 @@ from cluster_model.cluster import Cluster
 from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, GroupSpec, NetworkSpec, ProducerSpec, TopicSpec
 
 SECOND = 1_000_000
-END = 40 * SECOND
+END = 19 * SECOND
 STEPS = {"whole": END, "slice": 23_000}
+
+SOON: dict[str, int | str | bool] = {
+    "broker.session.timeout.ms": 3_000,
+    "zookeeper.session.timeout.ms": 3_000,
+    "offsets.topic.num.partitions": 3,
+    "group.initial.rebalance.delay.ms": 800,
+    "group.min.session.timeout.ms": 3_000,
+}
+READS = {"auto.offset.reset": "earliest", "session.timeout.ms": 4_000, "heartbeat.interval.ms": 1_000}
+"""Who is gone is found to be so within seconds."""
 
 LIVES: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
     "dynamic": ("3.9", {}, {}),
@@ -36,9 +46,9 @@ def build(name: str) -> Cluster:
             ProducerSpec("p", "t", 60_000, 3, config={"acks": "all", "linger.ms": 30}, **producer),
             ProducerSpec("q", "t", 60_000, 1, config={"acks": "1"}),
         ),
-        (GroupSpec("g", ("t",), 2, 1_000, **{"config": {"auto.offset.reset": "earliest"}, **group}),),
+        (GroupSpec("g", ("t",), 2, 1_000, **{**group, "config": {**READS, **group.get("config", {})}}),),
         NetworkSpec(500, 300),
-        {"offsets.topic.num.partitions": 3},
+        SOON,
     )
     return Cluster.build(spec, 12)
 
@@ -51,22 +61,22 @@ def digest(name: str, step: int) -> str:
         while cluster.now_us < until:
             cluster.run(min(until, cluster.now_us + step))
 
-    run_to(9 * SECOND + 1_234)
+    run_to(3 * SECOND + 1_234)
     cluster.crash(2_000)
     cluster.shutdown(3_001) if cluster.is_up(3_001) else cluster.restart(3_001)
-    run_to(11 * SECOND)
+    run_to(4 * SECOND)
     cluster.restart(2_000)
     cluster.shutdown(2_001)
     cluster.clients.faults.stall(3_000, 1, 2 * SECOND)
-    run_to(14 * SECOND)
+    run_to(6 * SECOND)
     if not cluster.is_up(3_001):
         cluster.restart(3_001)
     cluster.restart(2_001)
-    run_to(20 * SECOND)
+    run_to(9 * SECOND)
     if cluster.is_up(3_000):
         cluster.crash(3_000)
     cluster.crash(1)
-    run_to(27 * SECOND)
+    run_to(14 * SECOND)
     cluster.clients.faults.lift(3_000, 1)
     cluster.restart(3_000)
     cluster.restart(1)

@@ -1,4 +1,4 @@
-"""``python -m tests.determinism.struck PLANE SLICE FAULT...``: a digest per fault, advanced in such slices."""
+"""``python -m tests.determinism.struck SLICE PLANE/FAULT...``: a digest per fault, advanced in such slices."""
 
 import json
 import sys
@@ -25,24 +25,25 @@ def digest(plane: str, fault: Fault, step: int) -> str:
     if fault.name == "restart":
         board.inject(action_of(CATALOGUE["crash"], "broker(5)"))
         action = action_of(fault, "broker(5)")
-        run_to(6 * SECOND)
+        run_to(5 * SECOND)
     board.inject(action)
-    run_to(8 * SECOND)
+    run_to(7 * SECOND)
     refused = ""
     try:
         board.inject(action)
     except FaultError as error:
         refused = str(error)
-    run_to(10 * SECOND)
+    run_to(9 * SECOND)
     board.heal("all")
-    run_to(14 * SECOND)
+    run_to(12 * SECOND)
     return f"{cluster.digest()} {cluster.executed} {refused}"
 
 
 def main() -> None:
-    """Print one JSON object: fault → digest."""
-    plane, slices, *names = sys.argv[1:]
-    print(json.dumps({name: digest(plane, CATALOGUE[name], STEPS[slices]) for name in names}))
+    """Print one JSON object: plane and fault → digest."""
+    slices, *struck = sys.argv[1:]
+    named = {each: each.split("/") for each in struck}
+    print(json.dumps({each: digest(plane, CATALOGUE[name], STEPS[slices]) for each, (plane, name) in named.items()}))
 
 
 if __name__ == "__main__":

@@ -7,6 +7,8 @@ import shutil
 import subprocess
 import sys
 import sysconfig
+from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -25,6 +27,15 @@ PROGRAMS = (
 """What runs the producers that inherit from the usual one: of transactions, of output and of dead letters."""
 
 
+def classes(node: ast.AST) -> Iterator[ast.ClassDef]:
+    """All below a node, wherever they stand; expressions have none."""
+    for each in ast.iter_child_nodes(node):
+        if isinstance(each, ast.ClassDef):
+            yield each
+        if isinstance(each, ast.stmt | ast.ExceptHandler | ast.match_case):
+            yield from classes(each)
+
+
 def compiled_modules() -> set[str]:
     """Dotted names of the modules that setup.py has compiled."""
     for node in ast.parse((ROOT / "setup.py").read_text(encoding="utf-8")).body:
@@ -34,6 +45,7 @@ def compiled_modules() -> set[str]:
     raise AssertionError("setup.py has no table of compiled modules")
 
 
+@cache
 def defined_in(module: str, name: str) -> str:
     """The module that defines a class, by the name it has in another module; empty for one that is not ours."""
     alias, _, attribute = name.partition(".")
@@ -54,21 +66,19 @@ def test_every_class_below_a_compiled_one_is_compiled() -> None:
     compiled = compiled_modules()
     assert compiled <= set(modules())
     for module in set(modules()) - compiled:
-        for node in ast.walk(modules()[module]):
-            if isinstance(node, ast.ClassDef):
-                bases = [ast.unparse(base).partition("[")[0] for base in node.bases]
-                if "Protocol" not in bases:  # nobody makes one of those
-                    below = [base for base in bases if defined_in(module, base) in compiled]
-                    assert not below, f"{module}.{node.name} inherits from {below[0]}, which is compiled"
+        for node in classes(modules()[module]):
+            bases = [ast.unparse(base).partition("[")[0] for base in node.bases]
+            if "Protocol" not in bases:  # nobody makes one of those
+                below = [base for base in bases if defined_in(module, base) in compiled]
+                assert not below, f"{module}.{node.name} inherits from {below[0]}, which is compiled"
 
 
 def test_no_compiled_class_is_a_frozen_dataclass() -> None:
     """A keyframe that holds one cannot be read back: what a compiled class has is set from outside."""
     for module in compiled_modules():
-        for node in ast.walk(modules()[module]):
-            if isinstance(node, ast.ClassDef):
-                frozen = [each for each in map(ast.unparse, node.decorator_list) if "frozen=True" in each]
-                assert not frozen, f"{module}.{node.name}"
+        for node in classes(modules()[module]):
+            frozen = [each for each in map(ast.unparse, node.decorator_list) if "frozen=True" in each]
+            assert not frozen, f"{module}.{node.name}"
 
 
 def compiler() -> str | None:

@@ -5,7 +5,7 @@ from functools import cache
 import pytest
 
 from tests.determinism.elsewhere import elsewhere
-from tests.determinism.features import FEATURES, STEPS, build, digest
+from tests.determinism.features import FEATURES, STEPS, digest
 from tests.support.breadth import some
 
 
@@ -28,6 +28,5 @@ def test_each_way_is_one_of_its_own() -> None:
 
 @pytest.mark.parametrize("name", FEATURES)
 def test_what_is_run_does_something(name: str) -> None:
-    cluster = build(name)
-    cluster.run(10_000_000)
-    assert sum(consumer.read for consumer in cluster.consumers.values()) > 100
+    _digest, _executed, reads, *_ends = here(name).split()
+    assert int(reads) > 900

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.determinism.bare import SLICES, VERSIONS
+from tests.determinism.bare import SLICES, VERSIONS, digest
 from tests.determinism.elsewhere import elsewhere
 from tests.support.breadth import EVENING
 
@@ -48,9 +48,10 @@ def run(python: Path, slices: str, hash_seed: str, *flags: str, versions: tuple[
     return elsewhere("bare", slices, *versions, hash_seed=hash_seed, flags=flags, python=python)
 
 
+@cache
 def here() -> dict[str, str]:
-    """The run that all others are held against."""
-    return run(Path(sys.executable), "whole", "0")
+    """The run that all others are held against, in this process."""
+    return {kafka: digest(kafka, "whole") for kafka in VERSIONS}
 
 
 def share(number: int) -> tuple[str, ...]:
@@ -68,7 +69,7 @@ def test_the_run_is_worth_comparing() -> None:
     assert len(set(here().values())) == len(VERSIONS)
     for line in here().values():
         _digest, executed, acked, lost, _violations = line.split()
-        assert int(executed) > 10_000
+        assert int(executed) > 6_000
         assert int(acked) > int(lost) > 0
 
 

@@ -24,4 +24,4 @@ def test_a_digest_is_the_same_everywhere(name: str, slices: str, hash_seed: str)
 def test_each_kind_is_one_of_its_own_and_reads() -> None:
     digests = [here(name) for name in LIVES]
     assert len(set(digests)) == len(LIVES)
-    assert all(int(each.split()[2]) > 900 for each in digests)
+    assert all(int(each.split()[2]) > 600 for each in digests)

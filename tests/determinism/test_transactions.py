@@ -32,7 +32,7 @@ def test_each_generation_is_one_of_its_own() -> None:
 def test_from_any_moment_on_a_run_goes_on_as_it_did(name: str) -> None:
     cluster = build(name)
     kept = []
-    for moment in range(1, 13):
+    for moment in some((1, 2, 4, 7, 10), 2):
         cluster.run(moment * (SECOND + 37_123))
         kept.append(pack(cluster.save()))
     cluster.run(END)
@@ -40,7 +40,7 @@ def test_from_any_moment_on_a_run_goes_on_as_it_did(name: str) -> None:
     ends = [event for event in cluster.drain() if isinstance(event, TransactionCommitted | TransactionAborted)]
     assert len(ends) > 20
     twin = cluster.twin()
-    for packed in some([*kept[:2], *kept[3::3]], 2):
+    for packed in kept:
         twin.load(unpack(packed)[0])
         twin.run(END)
         assert (twin.digest(), twin.view(), [twin.query.undone(), twin.query.leaked()]) == expected
