@@ -12,7 +12,6 @@ from typer.testing import CliRunner
 from playbooks.session_format import session_files
 from tests.cli.running import Typed
 from tests.docs.test_readme import README, ROOT, blocks, here
-from tests.support.breadth import EVENING
 from tests.support.playbooks import CRASH, MANUAL
 from tui.cli.main import app
 
@@ -151,7 +150,7 @@ def test_answers_are_as_shown(reader: Path, shown: Shown) -> None:
 
 
 @pytest.mark.thorough
-@pytest.mark.skipif(not EVENING, reason="minutes each: for an evening")
+@pytest.mark.evening
 @pytest.mark.parametrize("shown", FOR_LONG, ids=str)
 def test_answers_that_take_minutes_are_as_shown(reader: Path, shown: Shown) -> None:
     assert missing(shown, typed(reader, shown)) == []
