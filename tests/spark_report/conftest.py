@@ -12,8 +12,11 @@ import pytest
 from benchmarks.standalone import cluster
 from cluster_model.protocol.events import COLUMNS
 from spark_report.input import frames
-from spark_report.input.sessions import ARROW_TYPES
+from spark_report.input.sessions import ARROW_TYPES, Recorded
 from spark_report.job import run
+from spark_report.tables import compute
+from spark_report.tables.collect import Tables
+from tests.spark_report import played
 from tests.spark_report.random_histories import random_history
 from tests.support.sessions import Row, leader_crash, tear, write_session
 
@@ -33,6 +36,21 @@ class Known(NamedTuple):
     tables: dict[str, list[Row]]
 
 
+class Computed(NamedTuple):
+    """Sessions by the name of their playbook, and the tables over all of them."""
+
+    sessions: dict[str, Recorded]
+    tables: Tables
+
+    def rows_of(self, playbook: str) -> dict[str, list[Row]]:
+        """What the tables say of one of them."""
+        session_id = self.sessions[playbook].session_id
+        return {
+            name: [row for row in table.to_pylist() if row["session_id"] == session_id]
+            for name, table in self.tables.items()
+        }
+
+
 @pytest.fixture(scope="session")
 def known(spark: "SparkSession", tmp_path_factory: pytest.TempPathFactory) -> Known:
     """What every other way to the same sessions has to come to."""
@@ -47,6 +65,14 @@ def known(spark: "SparkSession", tmp_path_factory: pytest.TempPathFactory) -> Kn
     assert len(tables["sessions"]) == 3
     assert all(tables[name] for name in ("elections", "latency", "partition_lag"))
     return Known(sessions, tables)
+
+
+@pytest.fixture(scope="session")
+def computed_together(spark: "SparkSession", tmp_path_factory: pytest.TempPathFactory) -> Computed:
+    """Playbooks whose figures are known by other ways, played, and computed at once: one report costs what five do."""
+    parent = tmp_path_factory.mktemp("played")
+    sessions = played.played(parent)
+    return Computed(sessions, compute.compute(spark, list(sessions.values()), lambda _stage: None))
 
 
 def tables_of(out: Path, *roots: Path | str) -> Any:

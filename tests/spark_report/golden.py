@@ -6,19 +6,10 @@ session's id, is left out. A table is its columns and its rows, one a line.
 
 import json
 from collections import Counter
-from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from playbooks.engine.session import Session
-from playbooks.recording.recorder import Recorder
-from spark_report.input.sessions import Recorded, look_at
-from spark_report.tables import compute
 from spark_report.tables.collect import Tables
-from tests.support.library import playbook_of
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 GOLDEN: Final = Path(__file__).parent / "golden"
 PLAYBOOKS: Final = ("consumer-truncation", "poll-interval-loop", "session-expiry-controller")
@@ -28,24 +19,8 @@ Known = dict[str, dict[str, list[list[Any]]]]
 """Table → its columns, and its rows."""
 
 
-def played(parent: Path) -> list[Recorded]:
-    """The playbooks, each recorded with its own seed."""
-    found = []
-    for name in PLAYBOOKS:
-        result = Session.start(playbook_of(name), recorder=Recorder(parent)).finish()
-        one = look_at(Path(result.session))
-        assert isinstance(one, Recorded)
-        found.append(one)
-    return found
-
-
-def reported(spark: "SparkSession", sessions: Sequence[Recorded]) -> dict[str, Known]:
-    """Playbook → the tables of its session."""
-    tables = compute.compute(spark, sessions, lambda _stage: None)
-    return {each.start.playbook: _of_session(tables, each.session_id) for each in sessions}
-
-
-def _of_session(tables: Tables, session_id: str) -> Known:
+def known_of(tables: Tables, session_id: str) -> Known:
+    """The tables of a session, as they are kept."""
     known: Known = {}
     for name, table in tables.items():
         columns = [column for column in table.column_names if column != "session_id"]

@@ -14,7 +14,6 @@ from benchmarks.standalone import spark_home
 from spark_report.spark import jvm
 from spark_report.spark import master as masters
 from tests.spark_report.conftest import Known, tables_of
-from tests.support.breadth import some
 
 ROOT = Path(__file__).parents[2]
 PACKED = ("cluster_model", "faults", "playbooks", "spark_report")
@@ -69,8 +68,8 @@ def submitted(sessions: Path, place: Path, url: str) -> Any:
 
 
 @pytest.mark.spark
-@pytest.mark.thorough
-@pytest.mark.parametrize("way", some((by_master, submitted), 1))
+@pytest.mark.evening
+@pytest.mark.parametrize("way", [by_master, submitted])
 def test_a_standalone_cluster_comes_to_the_same_tables(
     way: Callable[[Path, Path, str], Any], known: Known, workers: str, tmp_path: Path
 ) -> None:

@@ -1,16 +1,12 @@
 """The tables of three playbooks of the library are row by row what they are known to be."""
 
 from copy import deepcopy
-from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from tests.spark_report import golden
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+from tests.spark_report.conftest import Computed
 
 MOST_SHOWN = 20
 TELLING = {
@@ -23,8 +19,9 @@ TELLING = {
 
 @pytest.mark.spark
 @pytest.mark.thorough
-def test_the_tables_are_what_they_are_known_to_be(spark: "SparkSession", tmp_path: Path, renewing: bool) -> None:
-    for playbook, found in golden.reported(spark, golden.played(tmp_path)).items():
+def test_the_tables_are_what_they_are_known_to_be(computed_together: Computed, renewing: bool) -> None:
+    for playbook in golden.PLAYBOOKS:
+        found = golden.known_of(computed_together.tables, computed_together.sessions[playbook].session_id)
         if renewing:
             golden.write(playbook, found)
         told = golden.differences(golden.read(playbook), found)

@@ -4,6 +4,8 @@ import io
 import json
 import os
 import re
+import runpy
+import signal
 import subprocess
 import sys
 import zipfile
@@ -18,9 +20,11 @@ from syrupy.assertion import SnapshotAssertion
 from playbooks.session_format import session_files
 from playbooks.session_format.bundle import write_bundle
 from spark_report import __main__ as command
+from spark_report import job
 from spark_report.input.frames import read_events
 from spark_report.input.sessions import look_at
 from spark_report.job import Outcome, default_out, run
+from spark_report.model.report import Story
 from spark_report.spark import jvm
 from spark_report.tables.registry import TABLES
 from tests.spark_report.stories import HOSTILE
@@ -241,6 +245,37 @@ class TestCommand:
 
 
 @pytest.mark.spark
+def test_under_spark_submit_the_spark_that_is_there_is_used_and_stopped(
+    spark: "SparkSession", tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The entry file, in a process that looks as if spark-submit had started it; its Spark goes on all the same."""
+    recorded, stopped, used = write_session(tmp_path, leader_crash()), [], []
+
+    def stop(self: "SparkSession") -> None:
+        stopped.append(self)
+
+    monkeypatch.setenv("PYSPARK_GATEWAY_PORT", "1")
+    monkeypatch.setattr(type(spark), "stop", stop)
+    monkeypatch.setattr(job, "_computed", lambda session, *_a: used.append((session.range(3).count(), list(stopped))))
+    monkeypatch.setattr(job, "tell", lambda *_a: Story((), (), {}))
+    monkeypatch.setattr(job, "_write", lambda *_a: ["report.html"])
+    monkeypatch.setattr(sys, "argv", ["submit.py", str(recorded), "--out", str(tmp_path / "out"), "--format", "html"])
+    before = signal.getsignal(signal.SIGTERM)
+    try:
+        with pytest.raises(SystemExit) as ended:
+            runpy.run_path(str(ROOT / "spark_report" / "submit.py"), run_name="__main__")
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    said_ = capsys.readouterr().err
+    assert ended.value.code == 0, said_
+    assert (used, stopped) == ([(3, [])], [spark])
+    assert "is up (spark-submit)" in said_
+    assert "starting Spark" not in said_
+    assert f"  {tmp_path / 'out'}/report.html\n" in said_
+
+
+@pytest.mark.spark
+@pytest.mark.evening
 def test_the_same_job_runs_under_spark_submit(tmp_path: Path) -> None:
     import pyspark  # noqa: PLC0415
 

@@ -186,7 +186,7 @@ with session.start("local[1]") as started:
 
 
 @pytest.mark.spark
-@pytest.mark.thorough
+@pytest.mark.evening
 def test_a_cache_that_is_none_is_harmless(tmp_path: Path, environment: dict[str, str]) -> None:
     found, note = jvm.search_java(tmp_path, oldest=jvm.OLDEST_CACHE_JAVA)
     file = make(Path(note.home), environment, b"not a cache at all" * 1000)

@@ -2,25 +2,17 @@
 
 import random
 from collections.abc import Iterator
-from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from cluster_model.protocol.events import DATA_KINDS, FIELDS
-from playbooks.engine.session import Session
-from playbooks.parser.loader import loads
-from playbooks.recording.recorder import Recorder
 from playbooks.results.client_stats import ClientBooks, enter
-from spark_report.input.sessions import Recorded, look_at
-from spark_report.tables import compute
 from spark_report.tables.queries import clients, progress
-from tests.spark_report.conftest import MakeFrame, told
+from tests.spark_report.conftest import Computed, MakeFrame, told
 from tests.support.sessions import Row, event
 
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 pytestmark = pytest.mark.spark
 
@@ -163,56 +155,9 @@ def test_errors(counted: Any) -> None:
     assert any(row[-1] == "commit" for row in found)
 
 
-PLAYBOOK = """\
-floodmark: 1
-name: two-members
-seed: 5
-cluster: {kafka: "3.9", brokers: 3, config: {offsets.topic.num.partitions: 3}}
-topics:
-  - {name: orders, partitions: 4, replication: 3}
-clients:
-  producers:
-    - {name: clicks, topic: orders, rate: 200/s, config: {acks: 1}}
-    - {name: checkout, topic: orders, rate: 100/s, config: {acks: all}}
-  groups:
-    - {name: billing, topics: [orders], members: 2, coordinated: true, fails: 500,
-       config: {auto.offset.reset: earliest, auto.commit.interval.ms: 1000, session.timeout.ms: 6000}}
-steps:
-  - {at: 8s, inject: crash, target: leader(orders-0), for: 12s}
-  - {at: 30s, inject: partition, target: client(billing/0), for: 12s}
-settle: 20s
-"""
-
-
-TRANSACTIONS = """\
-floodmark: 1
-name: transactions
-seed: 5
-cluster: {kafka: "4.1", brokers: 3, config: {offsets.topic.num.partitions: 3, transaction.state.log.num.partitions: 3}}
-topics:
-  - {name: orders, partitions: 4, replication: 3}
-clients:
-  producers:
-    - {name: ledger, topic: orders, rate: 100/s, config: {transactional.id: one},
-       transactions: {every: 700ms, abort: 3}}
-    - {name: heir, topic: orders, rate: 100/s, start: 12s, config: {transactional.id: one}, transactions: {every: 1s}}
-    - {name: clicks, topic: orders, rate: 300/s, config: {linger.ms: 50}, interceptors: [{name: audit, fails: 100}]}
-  groups:
-    - {name: careful, topics: [orders], members: 2, processing: 4ms,
-       config: {group.protocol: consumer, isolation.level: read_committed, auto.offset.reset: earliest}}
-steps:
-  - {at: 8010ms, inject: crash, target: client(clicks), for: 3s}
-  - {at: 14300ms, inject: crash, target: client(careful/0), for: 4s}
-settle: 70s
-"""
-
-
-def recorded(playbook: str, spark: "SparkSession", where: Path) -> tuple[dict[str, Any], dict[str, Any]]:
+def recorded(playbook: str, computed: Computed) -> tuple[dict[str, Any], dict[str, Any]]:
     """What a session's result tells of its clients, and the tables of a report on it: they agree wherever they can."""
-    result = Session.start(loads(playbook, "recorded.yaml"), recorder=Recorder(where)).finish()
-    session = look_at(Path(result.session))
-    assert isinstance(session, Recorded)
-    tables = {name: table.to_pylist() for name, table in compute.compute(spark, [session], lambda _stage: None).items()}
+    session, tables = computed.sessions[playbook], computed.rows_of(playbook)
     for row in tables["ledger"]:
         assert row["from_result"] == session.result["ledger"][row["term"]]
         assert row["agrees"] is not False
@@ -233,8 +178,8 @@ def recorded(playbook: str, spark: "SparkSession", where: Path) -> tuple[dict[st
     return told, tables
 
 
-def test_a_recorded_session_has_the_figures_of_its_result(spark: "SparkSession", tmp_path: Path) -> None:
-    told_by_result, tables = recorded(PLAYBOOK, spark, tmp_path)
+def test_a_recorded_session_has_the_figures_of_its_result(computed_together: Computed) -> None:
+    told_by_result, tables = recorded("two-members", computed_together)
     assert set(told_by_result["producers"]) == {"clicks", "checkout"}
     (group,) = tables["groups"]
     # Something of everything, or the comparison says little.
@@ -251,8 +196,8 @@ def test_a_recorded_session_has_the_figures_of_its_result(spark: "SparkSession",
     }
 
 
-def test_transactions_and_ended_processes_have_the_figures_of_the_result(spark: "SparkSession", tmp_path: Path) -> None:
-    told_by_result, tables = recorded(TRANSACTIONS, spark, tmp_path)
+def test_transactions_and_ended_processes_have_the_figures_of_the_result(computed_together: Computed) -> None:
+    told_by_result, tables = recorded("transactions", computed_together)
     ledger, heir, clicks = (told_by_result["producers"][name] for name in ("ledger", "heir", "clicks"))
     assert (ledger["failure"], heir["failure"]) == ("PRODUCER_FENCED", "")
     assert all(ledger[term] for term in ("aborted", "transactions_committed", "transactions_aborted"))
