@@ -20,10 +20,10 @@ topics:
   - {name: orders, partitions: 4, replication: 3}
 clients:
   producers:
-    - {name: clicks, topic: orders, rate: 200/s, config: {acks: 1}}
-    - {name: checkout, topic: orders, rate: 100/s, config: {acks: all}}
+    - {name: clicks, topic: orders, rate: 60/s, config: {acks: 1}}
+    - {name: checkout, topic: orders, rate: 30/s, config: {acks: all}}
   groups:
-    - {name: billing, topics: [orders], members: 2, coordinated: true, fails: 500,
+    - {name: billing, topics: [orders], members: 2, coordinated: true, fails: 200,
        config: {auto.offset.reset: earliest, auto.commit.interval.ms: 1000, session.timeout.ms: 6000}}
 steps:
   - {at: 8s, inject: crash, target: leader(orders-0), for: 12s}

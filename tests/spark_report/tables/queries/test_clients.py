@@ -13,7 +13,6 @@ from spark_report.tables.queries import clients, progress
 from tests.spark_report.conftest import Computed, MakeFrame, told
 from tests.support.sessions import Row, event
 
-
 pytestmark = pytest.mark.spark
 
 NAMES = ("t-0", "t-1", "t-2")
