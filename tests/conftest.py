@@ -46,6 +46,7 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     return True if _ALL_SLOW.search(collection_path.read_text(encoding="utf-8")) else None
 
 
+@pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out what is for the evening, begin with what takes long, and keep together what one process runs."""
     left_out = [item for item in items if not EVENING and any(map(item.get_closest_marker, FOR_THE_EVENING))]

@@ -88,7 +88,7 @@ def test_only_a_question_is_answered() -> None:
     assert is_asked({ASKS: "complete_zsh"})
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_bash_itself_completes(tmp_path: Path, typed: Callable[..., Typed]) -> None:
     (tmp_path / "bin").mkdir()
     program = tmp_path / "bin" / "floodmark"  # as a console script: its name is the one that was typed

@@ -43,7 +43,7 @@ screen = ScreenChoice("unicode", "dark", 1.0, Settings())
 asyncio.run(shown(live_app(Session.start(choose("sandbox", None, {}).playbook, open_ended=True), screen)))
 """
 
-pytestmark = pytest.mark.thorough
+pytestmark = pytest.mark.slow
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from tests.cli.test_processes import on_a_terminal
 from tests.support.playbooks import CLUSTER, CRASH, MANUAL
 from tui.cli.runs.suite import HEADS, fitting
 
-pytestmark = pytest.mark.thorough
+pytestmark = pytest.mark.slow
 
 Run = Callable[..., Typed]
 

@@ -168,7 +168,7 @@ def test_remedies_and_findings_fit_the_terminal(columns: int) -> None:
     assert "      --set topics.orders.config.unclean=false" in lines
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_a_session_with_an_operator_is_explained_as_it_was(typed: Type, tmp_path: Path) -> None:
     quiet = loads(TAIL[: TAIL.index("steps:")].replace("50/s", "20/s") + "settle: 2s\n", "live.yaml")
     session = Session.start(quiet, recorder=Recorder(tmp_path, live=True), open_ended=True)

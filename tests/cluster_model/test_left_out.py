@@ -26,7 +26,7 @@ from tests.cluster_model.shaking import (
 )
 from tests.support.breadth import many
 
-pytestmark = pytest.mark.thorough
+pytestmark = pytest.mark.slow
 
 
 def drawn(seed: int) -> tuple[ClusterSpec, list[Step]]:

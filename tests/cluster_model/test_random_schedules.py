@@ -6,7 +6,7 @@ from cluster_model.kernel.rng import Stream
 from tests.cluster_model.hands import Hands, P
 from tests.support.breadth import many
 
-pytestmark = pytest.mark.thorough
+pytestmark = pytest.mark.slow
 
 SCHEDULES = many(250, 4_000)
 PARTED_BY_KIP_101 = many(135, 2_316)

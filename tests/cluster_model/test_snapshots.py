@@ -15,7 +15,7 @@ from faults.declarations.fault import Action, FaultError
 from faults.injector import FaultBoard
 from tests.support.breadth import many
 
-pytestmark = pytest.mark.thorough
+pytestmark = pytest.mark.slow
 
 MS = 1_000
 SECOND = 1_000_000

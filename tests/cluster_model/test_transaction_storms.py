@@ -23,7 +23,7 @@ from cluster_model.spec.cluster_spec import ClusterSpec, GroupSpec, ProducerSpec
 from tests.cluster_model.storms import MS, SECOND, Storm, spec_of
 from tests.support.breadth import many
 
-pytestmark = pytest.mark.thorough
+pytestmark = pytest.mark.slow
 
 Record = tuple[str, str, int]
 READER = "reader"

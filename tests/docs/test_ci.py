@@ -18,7 +18,7 @@ def typed() -> list[str]:
     return told + [step for step in steps if step.startswith("floodmark ")]
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_every_command_of_the_page_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     here(tmp_path, monkeypatch)
     (tmp_path / "chaos").mkdir()

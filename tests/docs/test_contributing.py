@@ -131,7 +131,7 @@ def python(copy: Path, *arguments: str) -> str:
     return done.stdout
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_what_the_recipes_add_is_there(copy: Path) -> None:
     assert python(copy, "-c", LOOK) == "found\n"
 

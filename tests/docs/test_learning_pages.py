@@ -48,7 +48,7 @@ def test_there_is_something_to_type() -> None:
     assert sum(line.command.startswith(LONG) for line in FIRST) == 1
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 @pytest.mark.parametrize("line", CONCEPTS if EVENING else [BUNDLED[0]], ids=str)
 def test_what_the_concepts_tell_to_run(line: Line, typed: Callable[..., Typed]) -> None:
     program, *words = shlex.split(line.command)
@@ -56,7 +56,7 @@ def test_what_the_concepts_tell_to_run(line: Line, typed: Callable[..., Typed]) 
     assert typed(*words).code == line.code
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_the_first_commands_work_one_after_the_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     working_in(tmp_path, monkeypatch)
     mine = blocks(BEGINNING, "yaml")[0]

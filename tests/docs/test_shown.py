@@ -143,13 +143,13 @@ def test_an_answer_that_is_no_longer_given_is_seen() -> None:
     assert missing(shown, "lost 13 of 7.1s because of this and [2]") == [shown.lines[0], shown.lines[2]]
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 @pytest.mark.parametrize("shown", HERE, ids=str)
 def test_answers_are_as_shown(reader: Path, shown: Shown) -> None:
     assert missing(shown, typed(reader, shown)) == []
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 @pytest.mark.evening
 @pytest.mark.parametrize("shown", FOR_LONG, ids=str)
 def test_answers_that_take_minutes_are_as_shown(reader: Path, shown: Shown) -> None:

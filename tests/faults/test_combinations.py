@@ -97,7 +97,7 @@ def test_promises_are_kept_under_any_mix(plane: str, data: st.DataObject) -> Non
     _survives(plane, blows, promises=True)
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 @_budget(many(2, 40))
 @given(st.data())
 @pytest.mark.parametrize("plane", list(PLANES))
@@ -106,7 +106,7 @@ def test_promises_are_kept_under_many_mixes(plane: str, data: st.DataObject) -> 
     _survives(plane, blows, promises=True)
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 @_budget(many(2, 25))
 @given(st.data())
 @pytest.mark.parametrize("plane", ["kraft", "zookeeper"])

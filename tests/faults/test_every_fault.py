@@ -17,7 +17,7 @@ def _turned(targets: tuple[str, ...], by: int) -> tuple[str, ...]:
 
 
 CASES = [
-    pytest.param(plane, fault, id=f"{plane}-{fault.name}", marks=() if plane == "kraft" else pytest.mark.thorough)
+    pytest.param(plane, fault, id=f"{plane}-{fault.name}", marks=() if plane == "kraft" else pytest.mark.slow)
     for plane, usual in (("kraft", 1_000), ("zookeeper", 10), ("old", 5))
     for fault in some([each for each in CATALOGUE.values() if fits_plane(each, plane)], usual)
 ]
@@ -60,7 +60,7 @@ def test_all_is_well_after_a_fault_that_went_back_with_its_cluster(plane: str, f
     _all_is_well(cluster, board)
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 @pytest.mark.parametrize(("fault", "target"), ELSEWHERE)
 def test_all_is_well_after_a_fault_elsewhere(fault: Fault, target: str) -> None:
     cluster, board = struck("kraft", fault, target)

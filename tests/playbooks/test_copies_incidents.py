@@ -62,7 +62,7 @@ def test_a_small_cluster_does_not_notice_its_spare_go() -> None:
     assert (result.ledger.acked, result.ledger.acked_lost) == (result.ledger.sent, 0)
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 @seeds
 def test_a_large_cluster_loses_what_lay_on_its_spares_alone(seed: int) -> None:
     incident = Thin("decommission-large", seed).until(54)

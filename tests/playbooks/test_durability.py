@@ -123,7 +123,7 @@ def test_a_session_is_made_start_last_and_sealed_manifest_last(tmp_path: Path) -
     ]
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 @pytest.mark.parametrize("halves", [False, True], ids=["between calls", "within a write"])
 def test_killed_after_any_call_the_session_is_there_up_to_the_last_flush(
     tmp_path: Path, halves: bool, snapshot: SnapshotAssertion
@@ -188,7 +188,7 @@ def _without_paths(text: str, session: Path, *, state: str = "") -> str:
     return f"{state}: {told}" if state else told
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_kill_9_at_any_moment_leaves_what_was_flushed(tmp_path: Path) -> None:
     program = """
         import os

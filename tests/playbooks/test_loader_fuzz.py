@@ -229,7 +229,7 @@ def test_playbooks_with_tokens_and_lines_moved_load_or_are_refused() -> None:
     shake(2, "few")
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_many_playbooks_with_tokens_and_lines_moved_load_or_are_refused() -> None:
     shake(many(6, 60), "many")
 

@@ -143,7 +143,7 @@ def test_every_grid_is_checked() -> None:
     assert set(CHECKS) == set(NAMES)
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_a_grid_tells_its_story(name: str, snapshot: SnapshotAssertion) -> None:
     matrix = ran(name)

@@ -22,7 +22,7 @@ VERSIONS = {
 everywhere = pytest.mark.parametrize(
     ("kafka", "seed"),
     [
-        pytest.param(kafka, seed, marks=() if seed == 101 and kafka in ("3.9", "0.10.2") else pytest.mark.thorough)
+        pytest.param(kafka, seed, marks=() if seed == 101 and kafka in ("3.9", "0.10.2") else pytest.mark.slow)
         for kafka in some(list(VERSIONS), 4)
         for seed in some((101, 102), 1)
     ],
@@ -145,7 +145,7 @@ def test_only_elr_knows_who_stopped_in_order_with_everything(seed: int) -> None:
     assert recovered == {1: False, 2: True, 3: True}
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 @pytest.mark.parametrize("kafka", some(["3.3", "3.6"], 1))
 def test_eligible_replicas_or_not_holds_under_other_versions(kafka: str) -> None:
     Thin("power-cut-elr", 103, **{"cluster.kafka": kafka}).finish()

@@ -67,7 +67,7 @@ def tried() -> dict[str, list[str]]:
     return found
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 @pytest.mark.parametrize("profile", TRIED)
 def test_playbooks_pass_under_the_versions_they_name(profile: str) -> None:
     kafka, _, mode = profile.partition("-")

@@ -86,7 +86,7 @@ def test_clients_never_claim_what_the_ledger_denies(seed: int, acks: str, unclea
     check(made(seed, acks, unclean=unclean, txn=txn))
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3, 3 + many(10, 37)))
 def test_clients_never_claim_what_the_ledger_denies_thorough(seed: int) -> None:
     draw = Random(seed)

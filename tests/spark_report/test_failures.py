@@ -257,7 +257,7 @@ def test_a_cluster_without_workers_ends_the_job(
 
 
 @pytest.mark.spark
-@pytest.mark.thorough
+@pytest.mark.slow
 @pytest.mark.parametrize("victim", ["driver by TERM", "driver by KILL", "JVM by KILL"] if EVENING else ["JVM by KILL"])
 def test_a_report_that_is_killed_leaves_the_earlier_one(
     tmp_path: Path, victim: str, snapshot: SnapshotAssertion

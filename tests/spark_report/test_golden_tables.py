@@ -18,7 +18,7 @@ TELLING = {
 
 
 @pytest.mark.spark
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_the_tables_are_what_they_are_known_to_be(computed_together: Computed, renewing: bool) -> None:
     for playbook in golden.PLAYBOOKS:
         found = golden.known_of(computed_together.tables, computed_together.sessions[playbook].session_id)

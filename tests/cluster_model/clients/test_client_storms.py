@@ -105,7 +105,7 @@ class Weather:
 
 @pytest.mark.parametrize(("kafka", "mode", "assignor", "instance"), KINDS)
 @pytest.mark.parametrize(
-    "seed", [0, pytest.param(1, marks=pytest.mark.thorough), pytest.param(2, marks=pytest.mark.evening)]
+    "seed", [0, pytest.param(1, marks=pytest.mark.slow), pytest.param(2, marks=pytest.mark.evening)]
 )
 def test_what_clients_are_promised_holds_in_any_weather(
     kafka: str, mode: str, assignor: str, instance: str, seed: int

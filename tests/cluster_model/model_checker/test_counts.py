@@ -25,14 +25,14 @@ def test_two_epochs_where_brokers_are_alike(kafka: str, fingerprints: bool) -> N
 
 
 @pytest.mark.evening
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_three_epochs() -> None:
     seen = explored(3)
     assert (seen.distinct, seen.depth, seen.broken) == (737_794, 25, {})
 
 
 @pytest.mark.evening
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_three_epochs_where_brokers_are_alike() -> None:
     seen = explored(3, symmetry=True)
     assert (seen.distinct, seen.depth, seen.broken) == (123_311, 25, {})

@@ -124,7 +124,7 @@ def test_what_is_committed_stays_and_there_is_one_order(seed: int) -> None:
     check(shaken(seed))
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(1_000, 1_000 + many(50, 300)))
 def test_the_same_many_times(seed: int) -> None:
     check(shaken(seed, 150))

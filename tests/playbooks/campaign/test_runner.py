@@ -28,7 +28,7 @@ def _lines(path: Path, asked: Plan, *, workers: int = 1, runs: int = RUNS) -> st
     return (path / "runs.jsonl").read_text()
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_how_many_work_makes_no_difference(tmp_path: Path) -> None:
     asked = plan()
     assert _lines(tmp_path / "one", asked) == _lines(tmp_path / "two", asked, workers=2)

@@ -154,7 +154,7 @@ def test_right_before_the_event_it_can_be_kept_and_right_after_it_cannot(tail: t
     assert search.tried < 150
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_the_answer_is_the_same_every_time(tail: tuple[Search, NoReturn]) -> None:
     playbook = loads(FEW, "tail.yaml")
     case = Case(playbook, playbook.seed)

@@ -142,7 +142,7 @@ def test_another_digest_is_noticed(session: Path, snapshot: SnapshotAssertion) -
 
 
 @pytest.mark.parametrize("text", ["crash", "live", "manual"])
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_wherever_it_tears_it_is_recovered_to_what_a_replay_gives(recorded: Path, tmp_path: Path, text: str) -> None:
     if text == "live":
         whole = recorded
@@ -211,7 +211,7 @@ def test_what_cannot_be_run_again_is_left_as_it_is(session: Path) -> None:
     assert before == {path.name: path.read_bytes() for path in session.iterdir()}
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_killed_on_the_way_it_can_be_done_again(session: Path, tmp_path: Path) -> None:
     torn(session, 100, b"half of a line")
     undisturbed = Path(shutil.copytree(session, tmp_path / "undisturbed"))

@@ -35,7 +35,7 @@ def documents(outcomes: list[Outcome]) -> list[dict[str, object]]:
     return [each.result.to_json() | {"session": ""} for each in outcomes if each.result]
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_in_processes_all_comes_out_as_in_this_one(tmp_path: Path) -> None:
     jobs = [job(text, tmp_path) for text in (CRASH, BROKEN, FAILING, MANUAL)]
     starts: list[int] = []
@@ -92,7 +92,7 @@ def test_an_internal_error_keeps_session_and_account(
     assert Path(outcome.account).parent == Path(outcome.session)
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_a_killed_worker_takes_only_its_own_job_with_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion
 ) -> None:
@@ -131,7 +131,7 @@ def test_a_killed_worker_takes_only_its_own_job_with_it(
         worker.process.is_alive()
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [1, 2])
 def test_ctrl_c_stops_all_and_keeps_what_was_recorded(
     tmp_path: Path, workers: int, snapshot: SnapshotAssertion

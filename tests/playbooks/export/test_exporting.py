@@ -537,7 +537,7 @@ def test_whatever_an_operator_does_can_be_done_again(
     same(played(timed(STEPS, settle="1s"), moves, tmp_path_factory.mktemp("played")))
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 @settings(max_examples=many(4, 60), deadline=None)
 @given(moves=MOVES, seed=st.integers(0, 1_000))
 def test_whatever_is_done_in_the_sandbox_can_be_done_again(

@@ -159,7 +159,7 @@ def _is_ranked(spark: "SparkSession", folder: Path, out: Path, snapshot: Snapsho
 
 
 @pytest.mark.spark
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_a_machine_that_dies_costs_no_run(workers: str, tmp_path: Path) -> None:
     folder, cells = tmp_path / "c", 20
     _varying, known = grid_at(tmp_path / "known")

@@ -23,7 +23,7 @@ from tests.cluster_model.broker.partition.replica_driver import BROKERS, Protoco
 from tests.cluster_model.promises import BrokenPromiseError
 from tests.support.breadth import many, met
 
-pytestmark = pytest.mark.thorough
+pytestmark = pytest.mark.slow
 
 KRAFT_39 = Profile.of("3.9", "kraft")
 NEWEST = Profile.of("4.1")

@@ -150,7 +150,7 @@ def test_lossy_storms_break_nothing_that_is_not_known(kafka: str, mode: str) -> 
     assert storm(kafka, mode, 1).cluster.checker.invariants.unexpected == {}
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 @pytest.mark.parametrize(("kafka", "mode"), LOSSY)
 def test_many_lossy_storms_break_nothing_that_is_not_known(kafka: str, mode: str) -> None:
     lost = 0

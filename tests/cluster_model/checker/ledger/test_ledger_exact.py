@@ -171,7 +171,7 @@ def test_these_schedules_take_records_in_every_way() -> None:
 
 
 @pytest.mark.evening
-@pytest.mark.thorough
+@pytest.mark.slow
 @pytest.mark.parametrize("kafka", VERSIONS)
 def test_every_term_is_exact_after_every_event_of_many_schedules(kafka: str) -> None:
     most: dict[str, int] = {}

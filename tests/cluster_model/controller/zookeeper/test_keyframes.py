@@ -90,7 +90,7 @@ def through_twins(cluster: Cluster, until: int) -> Cluster:
 
 
 @pytest.mark.parametrize(
-    "kafka", ["1.0", "3.9", *(pytest.param(kafka, marks=pytest.mark.thorough) for kafka in some(("0.8.2", "2.5"), 1))]
+    "kafka", ["1.0", "3.9", *(pytest.param(kafka, marks=pytest.mark.slow) for kafka in some(("0.8.2", "2.5"), 1))]
 )
 def test_twins_and_slices_change_nothing(kafka: str) -> None:
     straight = play(built(kafka), whole)

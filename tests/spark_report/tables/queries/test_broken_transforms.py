@@ -24,7 +24,7 @@ from tests.support.breadth import EVENING
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-pytestmark = [pytest.mark.spark, pytest.mark.thorough]
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 SESSIONS = 8
 
