@@ -143,9 +143,8 @@ def test_what_clients_saw_is_explained_by_what_was_found() -> None:
 
 
 def _safe(kafka: str) -> Plan:
-    """The storm over a cluster that promises everything, of fewer records."""
-    playbook = changed(load(found("storm-safe")), {"producers.checkout.rate": "20/s", "cluster.kafka": kafka})
-    return plan_of(playbook, 39 if kafka == "3.9" else 41)
+    """The storm over a cluster that promises everything."""
+    return plan_of(changed(load(found("storm-safe")), {"cluster.kafka": kafka}), 39 if kafka == "3.9" else 41)
 
 
 def _small(kafka: str) -> Plan:
@@ -153,7 +152,7 @@ def _small(kafka: str) -> Plan:
     return plan(text(kafka, clients=GROUP), seed=39)
 
 
-@pytest.mark.parametrize(("of", "runs"), [(_safe, 5), (_small, 10)], ids=["safe", "small"])
+@pytest.mark.parametrize(("of", "runs"), [(_safe, 4), (_small, 8)], ids=["safe", "small"])
 @pytest.mark.parametrize("kafka", ["3.9", "4.1"])
 def test_nothing_surprising_where_everything_is_promised(
     of: Callable[[str], Plan], runs: int, kafka: str, tmp_path: Path
