@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from cluster_model.broker.partition.replication_rules import DIVERGING_EPOCH, LEADER_IS_SHORTER
-from cluster_model.checker.root_cause.findings import POWER_LOSS_UNFLUSHED
+from cluster_model.checker.root_cause.findings import POWER_LOSS_UNFLUSHED, RETRY_IN_FLIGHT
 from cluster_model.log.crash_recovery import POWER_LOSS
 from tests.playbooks.test_incidents import SECOND, Incident, Thin
 from tests.support.breadth import some
@@ -54,7 +54,9 @@ def test_the_disk_of_the_elected_replica_decides(kafka: str, seed: int) -> None:
     assert len({*others, cut[leader].log_offset}) == 3
     assert {loss.acks for loss in result.losses} == {-1}
     assert all(POWER_LOSS in loss.cause for loss in result.losses)
-    assert {finding.cause for finding in result.findings} == {POWER_LOSS_UNFLUSHED}
+    # Producers repeated what failed since 2.1, and were idempotent since 3.0: what is repeated may come behind others.
+    again = {RETRY_IN_FLIGHT} if kafka == "2.8" else set()
+    assert {finding.cause for finding in result.findings} == {POWER_LOSS_UNFLUSHED} | again
 
 
 @seeds

@@ -53,7 +53,7 @@ THINNED: dict[str, tuple[int, dict[str, str]]] = {
     "power-cut-matrix": (10, {}),
     "power-cut-one": (10, {"rate: 20/s,": "rate: 20/s, bytes: 2000,"}),
     "quorum-lost": (6, {}),
-    "reassignment-throttled": (10, {"bytes: 4000": "bytes: 40000"}),
+    "reassignment-throttled": (5, {"bytes: 4000": "bytes: 20000"}),
     "retention-matrix": (10, {}),
     "retention-overtakes-earliest": (10, {}),
     "retention-overtakes-latest": (10, {}),
