@@ -56,7 +56,7 @@ def test_make_test_runs_every_group_and_ends_by_saying_which_were_red(
     every = ["ruff check", "ruff format", "mypy", "python -m pytest"]
     assert re.findall(r"^(?:ruff \w+|mypy|python -m \w+)", asked, re.MULTILINE) == every
     assert " -m pytest" in asked
-    assert not re.search(r"pytest.* -[mk] ", asked), "all tests are run"
+    assert not re.search(r"pytest.* -[mk] ", asked)
 
 
 def test_the_everyday_loop_leaves_out_what_a_marker_names(pytestconfig: pytest.Config) -> None:
