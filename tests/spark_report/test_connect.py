@@ -29,6 +29,7 @@ from spark_report.spark import errors, master, session
 from spark_report.spark.errors import ReportError
 from tests.spark_report.campaigns.test_campaigns import RUNS, plan_at, running
 from tests.spark_report.conftest import Known, tables_of
+from tests.support.breadth import EVENING
 from tests.support.sessions import leader_crash, write_session
 from tests.support.wording import said
 
@@ -108,7 +109,7 @@ def test_a_server_that_dies_is_one_line_and_leaves_the_earlier_report(
     assert process.stderr is not None
     for line in process.stderr:
         printed.append(line)
-        if "elections, ISR" in line:
+        if ("elections, ISR" if EVENING else " is up (") in line:
             break
     (java,) = running("SparkConnectServer")
     os.kill(java, signal.SIGKILL)

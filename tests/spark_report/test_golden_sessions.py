@@ -1,20 +1,47 @@
-"""A session of every version of the schema stays reportable."""
+"""A session of every version of the schema stays reportable; one that contradicts its own events is told of.
+
+Such a session says something else of itself than its events do: in the report, and as the command ends. All are in one
+report.
+"""
 
 import io
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from rich.console import Console
 
+from playbooks.engine.session_runner import start_session
+from playbooks.parser.loader import load
+from playbooks.recording.recorder import Recorder
 from playbooks.session_format import session_files
 from playbooks.session_format.bundle import open_bundle
-from spark_report.job import run
-from tests.playbooks.session_format.test_versions import BUNDLES, NEWEST, edit, of_tomorrow, reseal
+from spark_report.job import Outcome, run
+from tests.playbooks.session_format.test_versions import BUNDLES, GOLDENS, NEWEST, edit, of_tomorrow, reseal
+from tests.support.sessions import Row
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("test_golden_sessions")]
+
+SAME = {"inconsistent-offsets", "lost-write", "unseen", "realtime-order"}
+
+
+class Reported(NamedTuple):
+    """What came of the report: its directory, its terminal; and the ids of the two sessions that were recorded now."""
+
+    outcome: Outcome
+    out: Path
+    terminal: str
+    clean: str
+    edited: str
+
+    def rows(self, table: str) -> list[Row]:
+        rows: list[Row] = pq.read_table(self.out / "tables" / f"{table}.parquet").to_pylist()
+        return rows
 
 
 def renamed(session: Path) -> Path:
@@ -25,17 +52,44 @@ def renamed(session: Path) -> Path:
     return session.rename(session_files.directory_of(session.parent, "newer"))
 
 
-@pytest.mark.spark
-def test_golden_sessions_are_reported_and_what_a_later_version_adds_is_left_out(
-    spark: "SparkSession", tmp_path: Path
-) -> None:
-    assert BUNDLES
-    parent = tmp_path / "sessions"
+def add_two_records(session: Path) -> None:
+    """To the table of a session's records, behind the back of all else that it says."""
+    table = pq.read_table(session / session_files.LEDGER)
+    rows = table.to_pylist()
+    rows[0]["records"] += 2
+    pq.write_table(pa.Table.from_pylist(rows, schema=table.schema), session / session_files.LEDGER)
+
+
+@pytest.fixture(scope="module")
+def reported(spark: "SparkSession", tmp_path_factory: pytest.TempPathFactory) -> Reported:
+    parent, recorded, out = (tmp_path_factory.mktemp(name) for name in ("sessions", "recorded", "report"))
     sessions = [open_bundle(bundle, parent / bundle.stem) for bundle in BUNDLES]
     sessions += [renamed(of_tomorrow(open_bundle(NEWEST, parent / "newer")))]
+    for _ in range(2):
+        start_session(load(GOLDENS / "playbook.yaml"), recorder=Recorder(recorded)).finish()
+    clean, edited = sorted(recorded.iterdir())
+    add_two_records(edited)
     stream = io.StringIO()
-    outcome = run(sessions, out=tmp_path / "out", spark=spark, console=Console(file=stream, width=200))
-    assert (outcome.reported, list(outcome.set_aside)) == (len(BUNDLES) + 1, [])
-    rows = pq.read_table(tmp_path / "out" / "tables" / "sessions.parquet").to_pylist()
+    outcome = run([*sessions, recorded], out=out / "out", spark=spark, console=Console(file=stream, width=300))
+    ids = (each.name.removeprefix(session_files.DIRECTORY_PREFIX) for each in (clean, edited))
+    return Reported(outcome, out / "out", stream.getvalue(), *ids)
+
+
+def test_golden_sessions_are_reported_and_what_a_later_version_adds_is_left_out(reported: Reported) -> None:
+    assert BUNDLES
+    assert (reported.outcome.reported, list(reported.outcome.set_aside)) == (len(BUNDLES) + 1 + 2, [])
+    rows = reported.rows("sessions")
+    assert len(rows) == len(BUNDLES) + 1 + 2
     assert {row["acked_lost"] for row in rows} == {19}
-    assert stream.getvalue().count("1 moon_rose") == 1
+    assert reported.terminal.count("1 moon_rose") == 1
+
+
+def test_an_edited_table_of_records_is_told(reported: Reported) -> None:
+    assert reported.outcome.contradicted == (reported.edited,)
+    told = reported.rows("disagreements")
+    assert {row["session_id"] for row in told} == {reported.edited}
+    assert {(row["source"], row["partition"]) for row in told} == {("ledger.parquet", "orders-0")}
+    assert all(row["told"] - row["found"] == 2 for row in told)
+    assert "Its ledger.parquet says" in reported.terminal
+    again = [row for row in reported.rows("anomalies") if row["session_id"] == reported.clean]
+    assert {row["anomaly"]: row["found"] for row in again if row["anomaly"] in SAME} == dict.fromkeys(SAME, 19)

@@ -8,7 +8,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,7 +23,7 @@ from playbooks.campaign.store import CampaignError, open_campaign
 from playbooks.campaign.workloads.fuzz_workload import write_plan
 from playbooks.session_format import session_files
 from spark_report import __main__ as command
-from spark_report.fleet.report import report as fleet_report
+from spark_report.fleet.sources import look, runs_of
 from spark_report.input.sessions import ARROW_TYPES, LEDGER, Recorded, SetAside, collect
 from spark_report.job import local_directory, run
 from spark_report.spark import hadoop_fs
@@ -32,7 +32,7 @@ from spark_report.spark.hadoop_fs import Address, HadoopPath, Somewhere, located
 from spark_report.spark.session import Started
 from tests.spark_report.campaigns.test_campaigns import grid_at, plan_at
 from tests.spark_report.conftest import Known, tables_of
-from tests.support.sessions import leader_crash, reseal, tear, write_session
+from tests.support.sessions import Row, leader_crash, reseal, tear, write_session
 from tests.support.wording import said
 
 if TYPE_CHECKING:
@@ -160,22 +160,29 @@ def test_a_fleet_of_them_has_the_tables_of_those_on_a_disk(
             run_campaign(campaign, work, 4, workers=1)
             write_plan(folder, work)
         spark.conf.set(f"fs.viewfs.mounttable.fleets.link./{kind}", folder.as_uri())
-    addresses = [Address(f"viewfs://fleets/{kind}") for kind in kinds]
-    tables = []
-    for way in ([tmp_path / kind for kind in kinds], located(Started(spark, "given", None), addresses)):
-        out = tmp_path / f"of-{type(way[0]).__name__}"
-        fleet_report(way, out, spark=spark, stage=lambda _line: None, formats=("json",))
-        text = (out / "fleet.json").read_text()
-        for root in (str(tmp_path), "viewfs://fleets"):
-            text = text.replace(f"{root}/", "ROOT/")
-        tables.append(json.loads(text)["tables"])
-    again = {row["fleet"]: row["again"] for row in tables[1]["fleet_findings"]}
+    there = located(Started(spark, "given", None), [Address(f"viewfs://fleets/{kind}") for kind in kinds])
+    roots = (str(tmp_path), "viewfs://fleets")
+    here = fleets(spark, [tmp_path / kind for kind in kinds], roots)
+    found = fleets(spark, there, roots)
+    again = {row["fleet"]: row["again"] for row in found[1]}
     assert set(again) == set(kinds)
     assert again["sessions"] == snapshot
-    for found in tables:
-        for row in (each for rows in found.values() for each in rows):
-            row.pop("again", None)
-    assert tables[1] == tables[0]
+    for row in (*here[1], *found[1]):
+        row.pop("again")
+    assert found == here
+
+
+def fleets(spark: "SparkSession", paths: Sequence[Somewhere], roots: Sequence[str]) -> tuple[list[str], list[Row]]:
+    """All that a report on fleets is made from: what is said of each, and their runs."""
+    sources, aside = look(paths)
+    assert aside == []
+    words = [f"{each.name} {each.words} {each.command} {each.path}" for each in sources]
+    rows = [row.asDict(recursive=True) for each in sources for row in runs_of(spark, each).collect()]
+    text = json.dumps([words, rows])
+    for root in roots:
+        text = text.replace(f"{root}/", "ROOT/")
+    told = json.loads(text)
+    return told[0], sorted(told[1], key=lambda row: (row["fleet"], row["run"]))
 
 
 @pytest.mark.spark
