@@ -26,7 +26,8 @@ settings.load_profile("same-everywhere")
 settings.register_profile("deep", deadline=None, max_examples=2_000)
 
 ONE_PROCESS = ("spark", "tmux", "browser")
-"""Markers of what one process runs, one after the other: there is one JVM, one terminal and one browser at a time."""
+"""Markers of what one process runs, one after the other: there is one JVM, one terminal and one browser at a time. Of
+all else a process runs whole files."""
 FOR_THE_EVENING = ("evening", "compiled")
 """Markers of what only ``make test-evening`` runs."""
 _ALL_SLOW = re.compile(rf"^pytestmark = .*\bmark\.(?:slow|evening|{'|'.join(ONE_PROCESS)})\b", re.MULTILINE)
@@ -48,7 +49,7 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 @pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what is for the evening, begin with what takes long, and keep together what one process runs."""
+    """Leave out what is for the evening, begin with what takes long, and have one process run what shares its runs."""
     left_out = [item for item in items if not EVENING and any(map(item.get_closest_marker, FOR_THE_EVENING))]
     if config.option.update_snapshots:
         left_out = [item for item in items if not has_golden(item)]
@@ -56,9 +57,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     gone = set(map(id, left_out))
     items[:] = sorted((item for item in items if id(item) not in gone), key=_rank)
     for item in items:
-        for name in ONE_PROCESS:
-            if item.get_closest_marker(name):
-                item.add_marker(pytest.mark.xdist_group(name))
+        group = next(filter(item.get_closest_marker, ONE_PROCESS), item.nodeid.partition("::")[0])
+        item.add_marker(pytest.mark.xdist_group(group))
 
 
 def _rank(item: pytest.Item) -> int:

@@ -7,8 +7,6 @@ import pytest
 
 from tests.architecture.tree import nodes, parsed
 
-pytestmark = pytest.mark.xdist_group("architecture")
-
 SET_TYPES = ("set", "frozenset", "Set", "AbstractSet", "MutableSet")
 SET_METHODS = ("union", "intersection", "difference", "symmetric_difference")
 ORDER_FREE = ("sorted", "sum", "any", "all", "min", "max", "len", "set", "frozenset")
@@ -23,6 +21,7 @@ def calls_of(tree: ast.Module, *names: str) -> list[int]:
     return [node.lineno for node in nodes(tree, ast.Call) if isinstance(node.func, ast.Name) and node.func.id in names]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("function", ["hash", "id", "open", "print", "input", "eval", "exec", "float", "repr"])
 def test_no_call_whose_answer_depends_on_the_process(function: str) -> None:
     found = [f"{name}:{line}" for name, tree in model() for line in calls_of(tree, function)]

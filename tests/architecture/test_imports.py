@@ -8,8 +8,6 @@ import pytest
 
 from tests.architecture.tree import ROOMS, ROOT, imports, module_of, modules, room_of
 
-pytestmark = pytest.mark.xdist_group("architecture")
-
 BELOW = {
     "cluster_model": (),
     "faults": ("cluster_model",),
@@ -128,6 +126,7 @@ def test_no_spark_within_reach_of_the_screen() -> None:
     assert heavy == {}
 
 
+@pytest.mark.slow
 def test_importing_a_whole_room_loads_no_spark() -> None:
     """One room after the other in one process, the lower first: the first that shows something has loaded it."""
     rooms = ("cluster_model", "faults", "playbooks", "gateway", "tui")

@@ -10,11 +10,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from functools import cache
 
-import pytest
-
 from tests.architecture.tree import imported_by, imports, module_of, modules, package_of, packages, room_of
-
-pytestmark = pytest.mark.xdist_group("architecture")
 
 MOST_MODULES = 15
 """Modules in one package, its ``__init__`` not counted."""

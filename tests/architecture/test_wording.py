@@ -4,6 +4,8 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 TESTS = Path(__file__).parents[1]
 SENTENCE = 4
 """So many words make a literal a sentence."""
@@ -47,6 +49,7 @@ def is_sentence(node: ast.AST) -> bool:
     return sum(any(map(str.isalpha, word)) for word in text.split()) >= SENTENCE
 
 
+@pytest.mark.slow
 def test_no_assertion_holds_a_sentence() -> None:
     found = [
         f"{path.relative_to(TESTS.parent)}:{line}: assert a code or a field, or compare the text with `snapshot`"

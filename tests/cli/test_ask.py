@@ -12,6 +12,8 @@ from playbooks.recording.recorder import Recorder
 from tests.cli.running import Steady, Typed
 from tests.support.playbooks import CLUSTER, timed
 
+pytestmark = pytest.mark.slow
+
 Type = Callable[..., Typed]
 
 ONE_COPY = CLUSTER.replace("[[1, 2, 3]], config: {min.insync.replicas: 2}", "[[1]]").replace("small", "alone")

@@ -13,6 +13,8 @@ from tests.cli.running import Steady, Typed
 from tests.support.playbooks import CRASH, MANUAL
 from tests.support.sessions import unseal
 
+pytestmark = pytest.mark.slow
+
 Type = Callable[..., Typed]
 
 

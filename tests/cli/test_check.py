@@ -46,6 +46,7 @@ def test_what_a_setting_broke_is_shown_as_it_was_set(typed: Type, here: Path, sn
     assert done.err == snapshot
 
 
+@pytest.mark.slow
 def test_a_pipe_gets_neither_colours_nor_raw_control_characters(here: Path) -> None:
     (here / "bad.yaml").write_bytes(CLUSTER.encode() + b'steps:\n  - "\xc2\x9bred"\n  - {inject: "\\e[31mred"}\n')
     done = floodmark("check", "bad.yaml", cwd=here, env={"TERM": "xterm-256color"})

@@ -55,6 +55,7 @@ def test_faults_lists_the_catalogue(typed: Type) -> None:
     assert any(line.startswith("leader(PARTITION)") for line in lines)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [*CATALOGUE, *OPERATIONS])
 def test_faults_tells_all_about_one(typed: Type, name: str) -> None:
     done = typed("faults", name)
@@ -209,6 +210,7 @@ def test_replay_of_something_else_is_1(typed: Type, session: Path, snapshot: Sna
     assert done.err == snapshot
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["nowhere", ".", "hand.yaml"])
 def test_replay_of_no_session_is_2(typed: Type, session: Path, name: str) -> None:
     done = typed("replay", name)
@@ -269,6 +271,7 @@ def test_report_ends_as_its_process_does(
     assert typed("report", session).code == shown
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", ["pdf", "html,Json", "", " , "], ids=repr)
 def test_report_in_an_unknown_format_starts_nothing(
     typed: Type, session: Path, processes: type[FakeProcess], text: str, snapshot: SnapshotAssertion

@@ -52,6 +52,7 @@ def runs(recorded: list[Path], here: Path) -> list[Path]:
     return [shutil.copytree(path, here / "s" / path.name) for path in recorded]
 
 
+@pytest.mark.slow
 def test_the_same_playbook_and_seed_is_the_same(
     typed: Type, runs: list[Path], steady: Steady, snapshot: SnapshotAssertion
 ) -> None:
@@ -201,6 +202,7 @@ def test_a_torn_session_is_compared_as_far_as_it_goes(
     assert {"notes": notes, "before any event": done.out.split("\n\n")[0].splitlines()[2:]} == snapshot
 
 
+@pytest.mark.slow
 def test_a_recovered_session_is_compared_as_far_as_it_goes(
     typed: Type, runs: list[Path], steady: Steady, snapshot: SnapshotAssertion
 ) -> None:
@@ -263,6 +265,7 @@ def _only_begun(path: Path) -> None:
         file.write_text("") if file.name == session_files.EVENTS else file.unlink()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "damage",
     [
@@ -307,6 +310,7 @@ def test_no_such_session(typed: Type, here: Path, snapshot: SnapshotAssertion) -
     assert done.err == snapshot
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("strange", ['{"clients": []}', '{"expectations": [1]}', '{"partitions": {"a": 1}}', "{}"])
 def test_a_result_that_is_none_makes_no_traceback(typed: Type, here: Path, strange: str) -> None:
     left, right = two(here, leader_crash(), leader_crash())

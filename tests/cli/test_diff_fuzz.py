@@ -14,6 +14,8 @@ from playbooks.session_format import session_files
 from playbooks.session_format.session_files import SessionError
 from tests.support.sessions import leader_crash, reseal, write_session
 
+pytestmark = pytest.mark.slow
+
 FILES = (
     session_files.START,
     session_files.EVENTS,

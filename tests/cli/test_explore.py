@@ -9,6 +9,8 @@ from syrupy.assertion import SnapshotAssertion
 
 from tests.cli.running import Steady, Typed
 
+pytestmark = pytest.mark.slow
+
 Type = Callable[..., Typed]
 
 

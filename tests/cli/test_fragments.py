@@ -54,6 +54,7 @@ def test_a_fragment_is_not_run(typed: Type, shop: Path, snapshot: SnapshotAssert
     assert done.err == snapshot
 
 
+@pytest.mark.slow
 def test_variables_are_set_and_sessions_need_no_files(typed: Type, shop: Path) -> None:
     done = typed("run", "shop.yaml", "--set", "outage=1s", "--set", "broker=3", "--json")
     assert done.code == 0

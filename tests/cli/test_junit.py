@@ -99,6 +99,7 @@ def test_what_has_no_verdict_is_an_error_with_its_account(snapshot: SnapshotAsse
     assert error.text == snapshot
 
 
+@pytest.mark.slow
 def test_it_is_the_same_every_time() -> None:
     assert junit([ended(LOSING)]) == junit([ended(LOSING)])
 

@@ -20,6 +20,8 @@ from playbooks.session_format import session_files
 from tests.cli.running import Typed
 from tests.support.playbooks import CLUSTER
 
+pytestmark = pytest.mark.slow
+
 Type = Callable[..., Typed]
 
 STEPS = "settle: 1s\nsteps:\n  - at: 1s\n    heal: all\nexpect:\n  - acked() > 0\n"

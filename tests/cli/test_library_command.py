@@ -20,8 +20,6 @@ from tests.support.library import playbook_of
 from tests.support.playbooks import CRASH, MANUAL
 from tui.cli.reference import library
 
-pytestmark = pytest.mark.xdist_group("test_library_command")
-
 Type = Callable[..., Typed]
 WIDTH = 80
 
@@ -37,6 +35,7 @@ def listed(out: str) -> list[str]:
     return re.findall(r"^  ([a-z0-9][^ ]*)", out, re.MULTILINE)
 
 
+@pytest.mark.slow
 def test_every_bundled_playbook_is_listed_once_under_its_theme(typed: Type) -> None:
     out, _, fragments = typed("library").out.partition("Fragments")
     assert sorted(listed(out)) == list(names())
@@ -106,6 +105,7 @@ def test_what_is_wrong_is_told_and_nothing_is_printed(
     assert done.err == snapshot
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", names())
 def test_all_about_one_is_told_within_80_columns(typed: Type, name: str) -> None:
     playbook = playbook_of(name)

@@ -17,6 +17,8 @@ from tests.support.playbooks import CLUSTER, CRASH, MANUAL
 from tui.cli.runs.suite import Ended
 from tui.cli.runs.summary_documents import markdown
 
+pytestmark = pytest.mark.slow
+
 FAILING = CLUSTER + "settle: 1s\nsteps:\n  - at: 1s\n    heal: all\nexpect:\n  - acked() == 0\n"
 LOSING = CRASH.replace("config: {acks: all}", "config: {acks: 0}")
 

@@ -23,6 +23,8 @@ from tests.support.playbooks import CRASH, MANUAL, timed
 from tui.cli.runs.narration import Narrating
 from tui.cli.runs.pace import FRAME_S, Pace
 
+pytestmark = pytest.mark.slow
+
 Type = Callable[..., Typed]
 
 

@@ -10,6 +10,8 @@ from syrupy.assertion import SnapshotAssertion
 from playbooks.session_format import session_files
 from tests.cli.running import Typed
 
+pytestmark = pytest.mark.slow
+
 Type = Callable[..., Typed]
 
 ORDERS = """

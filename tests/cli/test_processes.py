@@ -16,6 +16,8 @@ from tests.cli.running import FLOODMARK, ROOT, Typed, floodmark
 from tests.support.breadth import EVENING
 from tests.support.playbooks import CLUSTER, CRASH
 
+pytestmark = pytest.mark.slow
+
 Type = Callable[..., Typed]
 
 ENV = {**os.environ, "PYTHONPATH": str(ROOT)}

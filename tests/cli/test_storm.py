@@ -14,6 +14,8 @@ from tests.cli.running import Steady, Typed
 from tests.playbooks.fuzz.small import plan, text
 from tests.support.playbooks import MANUAL
 
+pytestmark = pytest.mark.slow
+
 Type = Callable[..., Typed]
 
 

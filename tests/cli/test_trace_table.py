@@ -16,6 +16,7 @@ from tui.output.result import trace_lines
 Type = Callable[..., Typed]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [80, 120])
 @pytest.mark.parametrize(("name", "kafka"), CASES)
 def test_no_line_is_wider_than_the_terminal(name: str, kafka: str, width: int) -> None:

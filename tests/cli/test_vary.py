@@ -14,6 +14,8 @@ from tests.cli.running import Typed
 from tests.support.playbooks import CLUSTER
 from tui.cli.runs.sweep import fitted
 
+pytestmark = pytest.mark.slow
+
 Type = Callable[..., Typed]
 
 STEPS = "settle: 1s\nsteps:\n  - at: 1s\n    heal: all\nexpect:\n  - acked() > 0\n"

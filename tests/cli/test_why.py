@@ -26,7 +26,8 @@ from tui.cli.main import app
 from tui.cli.runs.why import print_why
 from tui.output.result import print_findings
 
-pytestmark = pytest.mark.xdist_group("test_why")
+pytestmark = pytest.mark.slow
+
 
 Type = Callable[..., Typed]
 
@@ -168,7 +169,6 @@ def test_remedies_and_findings_fit_the_terminal(columns: int) -> None:
     assert "      --set topics.orders.config.unclean=false" in lines
 
 
-@pytest.mark.slow
 def test_a_session_with_an_operator_is_explained_as_it_was(typed: Type, tmp_path: Path) -> None:
     quiet = loads(TAIL[: TAIL.index("steps:")].replace("50/s", "20/s") + "settle: 2s\n", "live.yaml")
     session = Session.start(quiet, recorder=Recorder(tmp_path, live=True), open_ended=True)

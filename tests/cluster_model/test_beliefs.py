@@ -94,6 +94,7 @@ def test_who_is_down_believes_nothing() -> None:
     assert broker_of(cluster, 2).controller == -1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kafka", "mode"), MODES)
 def test_a_controlled_shutdown_is_seen_while_it_lasts(kafka: str, mode: str) -> None:
     cluster = running(kafka, mode)

@@ -13,6 +13,8 @@ from faults.declarations.fault import Action
 from faults.injector import FaultBoard
 from tests.support.breadth import EVENING, some
 
+pytestmark = pytest.mark.slow
+
 SECOND = 1_000_000
 P = "orders-0"
 

@@ -21,6 +21,8 @@ from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, GroupSpec, 
 from tests.cluster_model.hands import Hands
 from tests.support.breadth import EVENING, some
 
+pytestmark = pytest.mark.slow
+
 SECOND = 1_000_000
 P = "orders-0"
 COMPACT: dict[str, Any] = {"cleanup.policy": "compact", "segment.bytes": 20_000, "min.insync.replicas": 2}

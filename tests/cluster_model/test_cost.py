@@ -45,6 +45,7 @@ def served(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return count
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("partitions", [3, 60, 300])
 def test_what_a_batch_costs_does_not_depend_on_the_number_of_partitions(partitions: int, served: list[int]) -> None:
     cluster = loaded(partitions)
@@ -112,6 +113,7 @@ def test_a_batch_of_many_records_is_kept_as_one() -> None:
     assert kept[0] == kept[1]
 
 
+@pytest.mark.slow
 def test_what_a_deposed_leader_acknowledges_is_not_looked_through_again_for_every_batch(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

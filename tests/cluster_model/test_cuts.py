@@ -265,6 +265,7 @@ def test_a_follower_cut_from_its_leader_leaves_the_isr_after_the_lag_time_and_co
     assert changes == [(1, 2), (1, 2, 3)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("direction", ["requests", "answers"])
 def test_a_producer_cut_from_its_leader_times_out_by_its_own_clock(direction: str) -> None:
     cluster = cluster_of(**{"request.timeout.ms": 4_000, "delivery.timeout.ms": 60_000, "linger.ms": 0})
@@ -306,6 +307,7 @@ def tell(cluster: Cluster, since: int = 0, until: int = 80) -> None:
     cluster.run(until * SECOND)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("middle", some([7, 10, 20, 42, 47], 2))
 def test_a_keyframe_from_the_middle_of_a_cut_goes_on_as_the_first_time(middle: int) -> None:
     straight = cluster_of()
@@ -326,10 +328,12 @@ def events_of(cluster: Cluster) -> list[TraceEvent]:
     return cluster.drain()
 
 
+@pytest.mark.slow
 def test_what_is_left_out_between_others_changes_nothing_while_links_are_cut() -> None:
     assert events_of(cluster_of()) == events_of(cluster_of(naive=True))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pair", [(1, 2), (2, 1)])
 @pytest.mark.parametrize("into", range(0, 640, 15))
 def test_an_exchange_does_not_fall_asleep_over_a_cut_link_and_does_again_when_it_is_mended(

@@ -18,6 +18,8 @@ from cluster_model.protocol.events import (
 from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, GroupSpec, NetworkSpec, ProducerSpec, TopicSpec
 from tests.support.breadth import met, some
 
+pytestmark = pytest.mark.slow
+
 MS = 1_000
 SECOND = 1_000_000
 P, M0 = 2_000, 3_000

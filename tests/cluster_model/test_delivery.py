@@ -17,6 +17,8 @@ from faults.declarations.fault import Action
 from faults.injector import FaultBoard
 from tests.support.breadth import met
 
+pytestmark = pytest.mark.slow
+
 SECOND = 1_000_000
 P = "orders-0"
 CLIENT = 2_000

@@ -11,6 +11,8 @@ from cluster_model.protocol.config_defs import ConfigValue
 from cluster_model.protocol.events import CommitFailed, ConsumerFailed, Event, RecordsAbandoned, RecordsRead
 from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, GroupSpec, ProducerSpec, TopicSpec
 
+pytestmark = pytest.mark.slow
+
 SECOND = 1_000_000
 RATE = 100
 INTERVAL_S = 5

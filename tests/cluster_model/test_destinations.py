@@ -236,6 +236,7 @@ def test_a_topic_that_grows_takes_its_keys_elsewhere_from_then_on() -> None:
         assert all(partition_for_key(b"key-%d" % key, 8) == partition for key in keys)
 
 
+@pytest.mark.slow
 def test_what_keys_are_is_gone_back_on_with_everything_else() -> None:
     cluster = cluster_of(ProducerSpec("p", "t", 2_000, 3, keys=300, config={"metadata.max.age.ms": 500}), 3)
     cluster.run(2 * SECOND)
@@ -254,6 +255,7 @@ def test_what_keys_are_is_gone_back_on_with_everything_else() -> None:
         assert all(partition_for_key(b"key-%d" % key, 3) == partition for key in keys)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("producer", [
     {"keys": 50}, {"batch": 7}, {"config": {"client.version": "2.3"}}, {"config": {"client.version": "2.8"}},
     {"batch": 5, "config": {"partitioner.class": "RoundRobinPartitioner"}},
@@ -284,6 +286,7 @@ def slowed(**config: Any) -> tuple[int, ...]:
     return tuple(told[f"t-{number}"] for number in range(3))
 
 
+@pytest.mark.slow
 def test_a_slow_broker_gets_less_unless_adaptive_partitioning_is_off() -> None:
     evenly = slowed(**{"partitioner.adaptive.partitioning.enable": False})
     assert min(evenly) > 1_700
@@ -292,6 +295,7 @@ def test_a_slow_broker_gets_less_unless_adaptive_partitioning_is_off() -> None:
     assert min(by_load[1:]) > 2_500
 
 
+@pytest.mark.slow
 def test_a_leader_out_of_reach_gets_nothing_after_the_availability_timeout() -> None:
     at_once, late = (slowed(**{"partitioner.availability.timeout.ms": timeout})[0] for timeout in (20, 0))
     assert at_once < 60

@@ -140,6 +140,7 @@ def test_each_broker_has_settings_of_its_own() -> None:
     assert at.replica("base-0", 2).log.rules.segment_bytes == 1 << 30
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kafka", "given", "error"),
     [
@@ -188,6 +189,7 @@ def test_more_fetchers_share_the_partitions_anew() -> None:
     assert at.cluster.query.leo("orders-0") - at.cluster.query.leo("orders-0", 2) < 10
 
 
+@pytest.mark.slow
 def test_a_throttle_begins_and_ends() -> None:
     at = desk(config={"replica.fetch.max.bytes": 20_000})
     configure(at, "orders", leader_replication_throttled_replicas="0:1", follower_replication_throttled_replicas="*")

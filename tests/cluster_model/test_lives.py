@@ -19,6 +19,8 @@ from cluster_model.spec.cluster_spec import (
     TopicSpec,
 )
 
+pytestmark = pytest.mark.slow
+
 MS, SECOND = 1_000, 1_000_000
 VOTERS = (1001, 1002, 1003)
 PRODUCER, MEMBER = 2_000, 3_000

@@ -21,6 +21,8 @@ from cluster_model.protocol.events import (
 )
 from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, GroupSpec, NetworkSpec, ProducerSpec, TopicSpec
 
+pytestmark = pytest.mark.slow
+
 MS, SECOND = 1_000, 1_000_000
 PRODUCER, MEMBER = 2_000, 3_000
 

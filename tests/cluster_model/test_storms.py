@@ -11,6 +11,8 @@ import pytest
 from tests.cluster_model.storms import ALL, SECOND, Storm, spec_of, weather
 from tests.support.breadth import many
 
+pytestmark = pytest.mark.slow
+
 ACTS = 30
 BACK_KRAFT = 60 * SECOND
 """A broker starts (2 s), is refused until its old session has lapsed and once more for its backoff (18 s), catches up
@@ -58,7 +60,6 @@ def test_a_storm_takes_nothing_that_acks_all_promised(kafka: str, mode: str, com
 
 
 @pytest.mark.evening
-@pytest.mark.slow
 @pytest.mark.parametrize(("kafka", "mode", "combined"), PLANES)
 def test_many_storms_take_nothing_that_acks_all_promised(kafka: str, mode: str, combined: int) -> None:
     for seed in range(3, 30):
@@ -80,7 +81,6 @@ def test_old_versions_come_back_with_one_leader_an_epoch(kafka: str) -> None:
         assert found.cluster.checker.invariants.unexpected == {}, "nothing but what KIPs have mended since"
 
 
-@pytest.mark.slow
 def test_storms_find_out_who_truncates_to_the_high_watermark() -> None:
     """Up to 0.10.2 acks=all is lost in such weather (KIP-101)."""
     assert any(storm("0.10.2", "zookeeper", 0, seed).missing.get(-1, 0) for seed in range(15))

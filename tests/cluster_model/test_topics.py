@@ -40,6 +40,7 @@ def books(desk: Desk) -> tuple[int, int, int]:
     return (query.acked_lost(), query.missing(), query.violations())
 
 
+@pytest.mark.slow
 @MODES
 def test_a_topic_made_while_the_cluster_runs_is_like_any_other(
     kafka: str, mode: str | None, snapshot: SnapshotAssertion
@@ -77,6 +78,7 @@ def test_before_any_broker_has_heard_a_new_partition_has_no_log() -> None:
     )
 
 
+@pytest.mark.slow
 @MODES
 def test_producers_find_a_topic_again_that_was_made_again_and_its_log_starts_empty(
     kafka: str, mode: str | None
@@ -182,6 +184,7 @@ def test_added_partitions_get_their_share_of_a_producers_records(snapshot: Snaps
     assert books(at) == (0, 0, 0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kafka", "mode"), [("0.10.2", None), ("2.3", None), ("3.9", "zookeeper"), ("4.1", None)])
 def test_a_replica_moves_and_the_leader_keeps_what_it_knows_of_the_others(kafka: str, mode: str | None) -> None:
     at = desk(kafka, mode)
@@ -279,6 +282,7 @@ def test_a_deleted_log_is_on_disk_until_its_delay_is_over() -> None:
     assert logs.disk_bytes == at.replica("base-0", 2).log.disk_bytes
 
 
+@pytest.mark.slow
 @MODES
 def test_a_broker_that_was_down_finds_strays(kafka: str, mode: str | None) -> None:
     at = desk(kafka, mode)
@@ -423,6 +427,7 @@ def seen(at: Desk) -> tuple[Any, ...]:
     return (cluster.digest(), cluster.view(), logs, holders, [tuple(b.replicas) for b in cluster.brokers.values()])
 
 
+@pytest.mark.slow
 @MODES
 def test_the_same_is_done_twice_in_the_same_way(kafka: str, mode: str | None) -> None:
     one, other = desk(kafka, mode), desk(kafka, mode)
@@ -431,6 +436,7 @@ def test_the_same_is_done_twice_in_the_same_way(kafka: str, mode: str | None) ->
     assert seen(one) == seen(other)
 
 
+@pytest.mark.slow
 @MODES
 def test_keyframes_restore_the_partitions_and_replicas_of_their_instant(kafka: str, mode: str | None) -> None:
     at = desk(kafka, mode)

@@ -86,11 +86,13 @@ FACTS = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "kafka"), CASES)
 def test_the_table_is_as_written_down(name: str, kafka: str, golden_file: GoldenFile) -> None:
     assert as_text(name, kafka) == golden_file(FILES / f"{name}@{kafka}.txt")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "kafka"), CASES)
 def test_it_comes_to_what_the_protocol_of_that_version_comes_to(name: str, kafka: str) -> None:
     told = run(name, kafka)

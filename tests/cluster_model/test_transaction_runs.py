@@ -14,6 +14,8 @@ from cluster_model.spec.cluster_spec import GroupSpec, ProducerSpec, Transaction
 from tests.cluster_model.transacting import ANYTHING, COMMITTED, MS, SECOND, P, Run, producer, spec
 from tests.support.breadth import some
 
+pytestmark = pytest.mark.slow
+
 VERSIONS = ("0.11", "2.4", "2.6", "3.5", "3.9", "4.0")
 
 

@@ -21,6 +21,8 @@ from tui.cli.runs.spark_jobs import Report
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def requests(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Report]:

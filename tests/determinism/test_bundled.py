@@ -7,6 +7,8 @@ from tests.determinism import elsewhere as other
 from tests.determinism.driver import digest
 from tests.support.breadth import EVENING, some
 
+pytestmark = pytest.mark.slow
+
 CHEAP = (
     "ack-lost", "hw-two-rounds-3.9", "kip-320-unfenced-follower", "power-loss-divergence", "rolling-restart-waiting",
     "zone-loss-matrix",

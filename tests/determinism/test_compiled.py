@@ -16,6 +16,8 @@ import pytest
 from tests.architecture.tree import modules
 from tests.support.breadth import many, some
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 PROGRAMS = (
     ("driver", "whole", "delayed-commit"),

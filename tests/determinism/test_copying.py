@@ -9,6 +9,8 @@ from tests.determinism.copying import FEATURES, STEPS, build, digest, play
 from tests.determinism.elsewhere import elsewhere
 from tests.support.breadth import some
 
+pytestmark = pytest.mark.slow
+
 
 @cache
 def here(name: str) -> str:

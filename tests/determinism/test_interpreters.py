@@ -13,6 +13,8 @@ from tests.determinism.bare import SLICES, VERSIONS, digest
 from tests.determinism.elsewhere import elsewhere
 from tests.support.breadth import EVENING
 
+pytestmark = pytest.mark.slow
+
 OTHERS = ("3.11", "3.12", "3.13", "3.14")
 """Release lines that are looked for."""
 WAYS = [

@@ -8,6 +8,8 @@ from tests.determinism.elsewhere import elsewhere
 from tests.determinism.lives import LIVES, STEPS, digest
 from tests.support.breadth import some
 
+pytestmark = pytest.mark.slow
+
 
 @cache
 def here(name: str) -> str:

@@ -10,6 +10,8 @@ from tests.determinism.elsewhere import elsewhere
 from tests.determinism.planes import PLANES, operations, run
 from tests.support.breadth import some
 
+pytestmark = pytest.mark.slow
+
 OF_COORDINATORS = {
     "reset_offsets", "describe_group", "list_groups", "delete_group", "delete_offsets",
     "list_transactions", "describe_producers", "find_hanging", "abort_transaction",

@@ -8,6 +8,8 @@ from tests.determinism.struck import STEPS, digest
 from tests.faults.whole import fits_plane
 from tests.support.breadth import some
 
+pytestmark = pytest.mark.slow
+
 OWN = [name for name, fault in CATALOGUE.items() if fault.mode == "zookeeper"]
 STRUCK = [
     *(f"kraft/{name}" for name in some([name for name, fault in CATALOGUE.items() if fits_plane(fault, "kraft")], 24)),

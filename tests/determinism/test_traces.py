@@ -9,6 +9,8 @@ from tests.determinism.elsewhere import elsewhere
 from tests.determinism.traces import digest
 from tests.support.breadth import some
 
+pytestmark = pytest.mark.slow
+
 NAMES = {f"{name}@{kafka}": (name, kafka) for name, kafka in CASES}
 
 

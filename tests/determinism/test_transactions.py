@@ -11,6 +11,8 @@ from tests.determinism.elsewhere import elsewhere
 from tests.determinism.transactions import END, FEATURES, STEPS, build, digest
 from tests.support.breadth import some
 
+pytestmark = pytest.mark.slow
+
 
 @cache
 def here(name: str) -> str:

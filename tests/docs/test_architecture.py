@@ -112,6 +112,7 @@ def test_a_file_that_is_named_is_there(path: str) -> None:
     assert located(path).exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "path"), sorted({*named(RECORD), *named(FAULT)}))
 def test_a_function_that_is_named_is_in_its_file(name: str, path: str) -> None:
     assert name in defined(located(path))

@@ -8,6 +8,8 @@ import yaml
 from tests.docs.test_readme import ROOT, SCREEN, blocks, here, type_here
 from tests.support.playbooks import CRASH, MANUAL
 
+pytestmark = pytest.mark.slow
+
 PAGE = ROOT / "docs" / "ci.md"
 
 
@@ -18,7 +20,6 @@ def typed() -> list[str]:
     return told + [step for step in steps if step.startswith("floodmark ")]
 
 
-@pytest.mark.slow
 def test_every_command_of_the_page_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     here(tmp_path, monkeypatch)
     (tmp_path / "chaos").mkdir()

@@ -26,6 +26,7 @@ def names_in(path: Path) -> set[str]:
     return {node.name for node in tree.body if isinstance(node, functions) and node.name.startswith("test_")}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("area", AREAS, ids=lambda area: area.name)
 def test_every_test_of_an_area_is_there(area: Area) -> None:
     assert area.tests

@@ -8,6 +8,8 @@ import pytest
 from playbooks.engine.session_runner import start_session
 from playbooks.parser.loader import load, read_fragment
 
+pytestmark = pytest.mark.slow
+
 PAGE = Path(__file__).parents[2] / "docs" / "playbooks.md"
 
 

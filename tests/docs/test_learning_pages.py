@@ -15,8 +15,9 @@ from tests.docs.test_readme import here as working_in
 from tests.support.breadth import EVENING
 from tui.viewmodel.help import GLOSSARY
 
+pytestmark = pytest.mark.slow
+
 __all__ = ["here", "typed"]
-pytestmark = pytest.mark.xdist_group("test_learning_pages")
 DOCS = ROOT / "docs"
 BEGINNING = DOCS / "getting-started.md"
 CONCEPTS = list(commands(DOCS / "concepts.md"))
@@ -48,7 +49,6 @@ def test_there_is_something_to_type() -> None:
     assert sum(line.command.startswith(LONG) for line in FIRST) == 1
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("line", CONCEPTS if EVENING else [BUNDLED[0]], ids=str)
 def test_what_the_concepts_tell_to_run(line: Line, typed: Callable[..., Typed]) -> None:
     program, *words = shlex.split(line.command)
@@ -56,7 +56,6 @@ def test_what_the_concepts_tell_to_run(line: Line, typed: Callable[..., Typed]) 
     assert typed(*words).code == line.code
 
 
-@pytest.mark.slow
 def test_the_first_commands_work_one_after_the_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     working_in(tmp_path, monkeypatch)
     mine = blocks(BEGINNING, "yaml")[0]

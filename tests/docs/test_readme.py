@@ -144,6 +144,7 @@ def test_make_targets_exist(line: Line) -> None:
     assert dry.returncode == 0, dry.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("line", [line for line in RUN if not is_slow(line)], ids=str)
 def test_commands_end_as_the_page_says(clone: Path, line: Line, monkeypatch: pytest.MonkeyPatch) -> None:
     here(clone, monkeypatch)
@@ -171,6 +172,7 @@ def test_reports_end_as_the_page_says(
     assert (clone / "reports/first/report.html").is_file()
 
 
+@pytest.mark.slow
 def test_the_screen_asks_for_a_terminal(clone: Path) -> None:
     done = type_in(clone, SCREEN)
     assert done.returncode == 2
@@ -194,6 +196,7 @@ def anchors(page: Path) -> set[str]:
     return {f"{slug}-{found[:at].count(slug)}" if slug in found[:at] else slug for at, slug in enumerate(found)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", TELLING, ids=lambda page: page.name)
 def test_links_lead_to_headings_that_are_there(page: Path) -> None:
     links = re.findall(r"\]\(([^)#\s:]*)#([^)\s]+)\)", page.read_text(encoding="utf-8"))
@@ -214,6 +217,7 @@ def test_every_page_is_linked_from_the_first_page_of_the_manual() -> None:
     assert sorted(page for page in pages if f"({page}" not in text) == []
 
 
+@pytest.mark.slow
 def test_the_command_line_page_names_every_option() -> None:
     page = (ROOT / "docs/cli.md").read_text(encoding="utf-8")
     shown = subprocess.run(

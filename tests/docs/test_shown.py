@@ -15,8 +15,6 @@ from tests.docs.test_readme import README, ROOT, blocks, here
 from tests.support.playbooks import CRASH, MANUAL
 from tui.cli.main import app
 
-pytestmark = pytest.mark.xdist_group("test_shown")
-
 DOCS = ROOT / "docs"
 MADE = {
     "20260131T101500-leader-crash-s11-0c40": "leader-crash",

@@ -9,6 +9,8 @@ import pytest
 
 from playbooks.testing import pytest_plugin
 
+pytestmark = pytest.mark.slow
+
 pytest_plugins = ["pytester"]
 
 ROOT = Path(__file__).parents[2]

@@ -169,6 +169,7 @@ def test_other_tasks_of_the_log_manager_end_it_too(task: str, snapshot: Snapshot
     assert [event.detail for event in told(cluster, NodeDown)] == snapshot
 
 
+@pytest.mark.slow
 def test_a_failed_directory_ends_the_broker_at_once_and_keeps_what_it_held(
     cluster: Cluster, board: FaultBoard, snapshot: SnapshotAssertion
 ) -> None:
@@ -182,6 +183,7 @@ def test_a_failed_directory_ends_the_broker_at_once_and_keeps_what_it_held(
     assert 1 in cluster.query.isr("orders-0")
 
 
+@pytest.mark.slow
 def test_a_lost_directory_comes_back_empty(cluster: Cluster, board: FaultBoard) -> None:
     inject(board, "log_dir_failure", "broker(1)", 6 * SECOND, lost=True)
     cut = [event for event in told(cluster, Truncated) if event.rule == "disk loss"]

@@ -163,6 +163,7 @@ def test_parameters_are_found_by_name(fault: Fault) -> None:
     assert fault.param("no such thing") is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("param", PARAMS)
 def test_a_parameter_is_described_and_its_default_is_allowed(param: Param) -> None:
     assert param.doc.endswith(".")

@@ -14,6 +14,8 @@ from tests.faults.client_rigs import CHECKOUT, client_cluster, whole
 from tests.faults.rigs import SECOND, begun, board_of, inject, until_well
 from tests.support.breadth import some
 
+pytestmark = pytest.mark.slow
+
 TARGET = "client(checkout)"
 PLAIN = {"acks": "all", "enable.idempotence": False, "retries": 100, "max.in.flight.requests.per.connection": 1}
 

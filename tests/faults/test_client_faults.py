@@ -130,6 +130,7 @@ def test_a_crashed_consumer_is_missed_only_when_its_session_is_over(cluster: Clu
     assert cluster.query.members("billing") == 1
 
 
+@pytest.mark.slow
 def test_a_close_that_takes_longer_than_its_time_ends_in_a_start() -> None:
     cluster = a_cluster(processing_us=100 * MS)
     board = board_of(cluster)
@@ -160,6 +161,7 @@ def test_a_crash_ends_a_close(cluster: Cluster, board: FaultBoard, snapshot: Sna
     assert board.active() == ()
 
 
+@pytest.mark.slow
 def test_a_stall_breaks_the_poll_interval_and_healing_ends_it(cluster: Cluster, board: FaultBoard) -> None:
     inject(board, "poll_stall", "client(billing/0)", extra=20 * SECOND)
     cluster.run(cluster.now_us + 18 * SECOND)
@@ -183,6 +185,7 @@ def test_stalls_add_up_and_stay_with_the_node(cluster: Cluster, board: FaultBoar
     assert [cluster.consumers[f"billing/{number}"].handling.stall_us for number in (0, 1)] == [2 * SECOND, 0]
 
 
+@pytest.mark.slow
 def test_a_consumer_whose_application_throws_is_down_and_can_be_started() -> None:
     cluster = a_cluster(instances=("desk", "desk"))
     board = board_of(cluster)
@@ -197,6 +200,7 @@ def test_a_consumer_whose_application_throws_is_down_and_can_be_started() -> Non
     assert other.client != failed.client  # type: ignore[attr-defined]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("fault", "node"), met(CATALOGUE, [CHECKOUT, BILLING_0, 3_002, ADMIN]))
 def test_every_fault_tells_what_it_would_do_to_a_client(
     cluster: Cluster, board: FaultBoard, fault: str, node: int

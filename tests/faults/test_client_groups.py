@@ -14,6 +14,8 @@ from tests.faults.client_rigs import BILLING_0, BILLING_1, BILLING_2, MODERN, cl
 from tests.faults.rigs import SECOND, begun, inject, until_well
 from tests.support.breadth import many, met
 
+pytestmark = pytest.mark.slow
+
 ALL = "members(billing)"
 PROTOCOLS: dict[str, dict[str, Any]] = {
     "eager": {"config": {"partition.assignment.strategy": "RangeAssignor"}},

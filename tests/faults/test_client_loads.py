@@ -18,6 +18,8 @@ from tests.faults.client_rigs import CHECKOUT, client_cluster, whole
 from tests.faults.rigs import MS, SECOND, begun, board_of, inject, until_well
 from tests.support.breadth import met
 
+pytestmark = pytest.mark.slow
+
 TARGET = "client(checkout)"
 
 

@@ -24,6 +24,8 @@ from tests.faults.client_rigs import BILLING_0, BILLING_1, client_cluster, whole
 from tests.faults.rigs import MS, SECOND, begun, inject, until, until_well
 from tests.support.breadth import many, met
 
+pytestmark = pytest.mark.slow
+
 ALL = "members(billing)"
 FIRST = "client(billing/0)"
 

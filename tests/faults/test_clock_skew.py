@@ -70,6 +70,7 @@ def skewed(cluster: Cluster, target: str, by: int, at: int = 5 * SECOND, **param
 # --- timestamps -----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kafka", "mode"), [("0.11", "zookeeper"), ("2.8", "zookeeper"), ("3.9", "kraft")])
 @pytest.mark.parametrize("direction", ["ahead", "behind"])
 def test_a_producers_clock_stamps_its_records(kafka: str, mode: str, direction: str) -> None:
@@ -118,6 +119,7 @@ def test_a_leaders_clock_stamps_where_the_topic_says_log_append_time() -> None:
         assert {batch.timestamp_us - batch.appended_us for batch in late} == {off}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kafka", "topic", "who", "direction", "refused"),
     [
@@ -162,6 +164,7 @@ def test_a_timestamp_too_far_from_the_leaders_clock_is_refused(
 BY_DAY = {"retention.ms": DAY // MS, "segment.bytes": 2_000}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kafka", ["0.11", "2.4", "2.8", "3.9", "4.0"])
 def test_a_clock_that_is_ahead_deletes_what_is_young(kafka: str, snapshot: SnapshotAssertion) -> None:
     cluster = small(kafka, BY_DAY)
@@ -244,6 +247,7 @@ def test_a_lookup_by_duration_goes_by_the_consumers_clock() -> None:
     assert found[1:] == [right + 5 * SECOND, right - 5 * SECOND]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("direction", "flushed"), [("", [20, 30, 40, 50]), ("ahead", [20, 25, 35, 45]), ("behind", [20, 50])]
 )
@@ -283,6 +287,7 @@ def lonely(kafka: str, by: int, direction: str) -> float:
     return float(shrunk[0].at_us - 10 * SECOND) / SECOND
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kafka", ["0.11", "2.8"])  # Sessions are longer than the lag time there.
 def test_a_followers_lag_is_reckoned_by_the_leaders_clock(kafka: str) -> None:
     usual = lonely(kafka, 0, "")
@@ -330,6 +335,7 @@ def test_a_jump_back_gives_a_batch_longer() -> None:
     assert max(waits[False]) < 26 * SECOND
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kafka", ["2.8", "4.1"])
 def test_a_jump_ahead_uses_up_the_poll_interval_of_a_member_that_processes(kafka: str) -> None:
     left = []
@@ -412,6 +418,7 @@ def test_batches_are_looked_at_more_closely_only_once_clocks_differ() -> None:
     assert all(replica.usual_size > 0 for replica in replicas.values())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kafka", ["2.8", "4.0"])
 def test_clocks_go_back_with_their_cluster(kafka: str) -> None:
     cluster = small(kafka, BY_DAY)

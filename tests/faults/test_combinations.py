@@ -23,6 +23,8 @@ from tests.faults.whole import (
 )
 from tests.support.breadth import many
 
+pytestmark = pytest.mark.slow
+
 DAMAGING = ("power_loss", "lost_writeback", "corrupt_batch", "log_dir_failure", "disk_loss")
 """Faults that several of at once may take what acks=all had promised."""
 
@@ -97,7 +99,6 @@ def test_promises_are_kept_under_any_mix(plane: str, data: st.DataObject) -> Non
     _survives(plane, blows, promises=True)
 
 
-@pytest.mark.slow
 @_budget(many(2, 40))
 @given(st.data())
 @pytest.mark.parametrize("plane", list(PLANES))
@@ -106,7 +107,6 @@ def test_promises_are_kept_under_many_mixes(plane: str, data: st.DataObject) -> 
     _survives(plane, blows, promises=True)
 
 
-@pytest.mark.slow
 @_budget(many(2, 25))
 @given(st.data())
 @pytest.mark.parametrize("plane", ["kraft", "zookeeper"])

@@ -25,6 +25,8 @@ from faults.injector import FaultBoard
 from tests.faults.rigs import MS, SECOND, begun, board_of, busy_cluster, inject, unsettled, until, until_well
 from tests.support.breadth import met
 
+pytestmark = pytest.mark.slow
+
 MODES = [("3.3", "kraft"), ("3.9", "kraft"), ("4.0", "kraft"), ("0.11", "zookeeper"), ("2.4", "zookeeper"),
          ("2.8", "zookeeper")]  # fmt: skip
 modes = pytest.mark.parametrize(("kafka", "mode"), MODES)

@@ -20,6 +20,8 @@ from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, GroupSpec, 
 from faults.declarations.fault import Action, FaultError
 from tests.faults.rigs import MS, SECOND, begun, board_of, busy_cluster, inject, unsettled
 
+pytestmark = pytest.mark.slow
+
 ERAS = pytest.mark.parametrize(("kafka", "mode"), [("3.9", "kraft"), ("2.8", "zookeeper"), ("0.10.2", "zookeeper")])
 
 

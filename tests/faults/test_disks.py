@@ -12,6 +12,8 @@ from tests.faults.disks import MIB, coordinated, told
 from tests.faults.rigs import MS, SECOND, begun, board_of, busy_cluster, inject, unsettled, until_well
 from tests.support.breadth import met
 
+pytestmark = pytest.mark.slow
+
 # --- convergence ----------------------------------------------------------------------------------------------------
 
 HISTORIES: dict[str, list[tuple[str, str, dict[str, Any]]]] = {

@@ -10,6 +10,8 @@ from tests.faults.rigs import unsettled
 from tests.faults.whole import SECOND, elsewhere, fits_plane, ledger_faults, settle, struck
 from tests.support.breadth import some
 
+pytestmark = pytest.mark.slow
+
 
 def _turned(targets: tuple[str, ...], by: int) -> tuple[str, ...]:
     at = by % len(targets) if targets else 0
@@ -60,7 +62,6 @@ def test_all_is_well_after_a_fault_that_went_back_with_its_cluster(plane: str, f
     _all_is_well(cluster, board)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("fault", "target"), ELSEWHERE)
 def test_all_is_well_after_a_fault_elsewhere(fault: Fault, target: str) -> None:
     cluster, board = struck("kraft", fault, target)

@@ -46,6 +46,7 @@ placements = st.lists(
 ).filter(lambda rows: len({len(row) for row in rows}) == 1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("plane", PLANES)
 @settings(max_examples=25, deadline=None)
 @given(
@@ -101,6 +102,7 @@ def expected(board: FaultBoard, fault: str, target: str, for_us: int = -1, **par
     return board.expect(Action("inject", fault, target, dict(params), for_us))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("direction", ["both", "in", "out"])
 def test_a_follower_cut_from_its_leader_leaves_the_isr_and_no_leader_moves(
     board: FaultBoard, direction: str, snapshot: SnapshotAssertion
@@ -130,6 +132,7 @@ def test_a_broker_that_the_controllers_do_not_hear_is_fenced(
     assert told(found) == seen(cluster, before)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kafka", "to"), [("3.9", "controllers"), ("2.8", "zookeepers")])
 def test_a_broker_that_is_heard_and_does_not_hear_keeps_its_session(
     kafka: str, to: str, snapshot: SnapshotAssertion
@@ -214,6 +217,7 @@ def test_the_controller_alone_moves_and_a_majority_is_missed(board: FaultBoard, 
     assert (alone.controller_moves, alone.quorum_lost) == (True, False)
 
 
+@pytest.mark.slow
 def test_without_a_majority_leaders_are_gone_and_nobody_replaces_them() -> None:
     spec = replace(spec_with_readers(), combined=(1, 2, 3), topics=(TopicSpec("orders", 2, 3, ((1, 4, 5), (4, 5, 1))),))
     cluster = Cluster.build(spec, 7)
@@ -272,6 +276,7 @@ def test_coordinators_of_groups_and_transactions_are_named() -> None:
     assert board.expect(Action("inject", "crash", "coordinator(billing)")).groups == ("billing",)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unclean", [True, False])
 @pytest.mark.parametrize(("kafka", "mode"), [("3.9", "kraft"), ("2.8", "zookeeper")])
 def test_the_last_in_sync_replica_takes_its_partition_with_it_unless_anybody_may_lead(

@@ -15,6 +15,8 @@ from faults.declarations.fault import Action, FaultError, Value
 from faults.injector import FaultBoard
 from tests.support.golden import GoldenFile
 
+pytestmark = pytest.mark.slow
+
 MS, SECOND = 1_000, 1_000_000
 GOLDENS = Path(__file__).parent / "goldens"
 MEMBERS = {"session.timeout.ms": 6_000, "auto.commit.interval.ms": 1_000}

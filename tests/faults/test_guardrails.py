@@ -108,6 +108,7 @@ def test_several_at_once_are_counted_together(snapshot: SnapshotAssertion) -> No
     inject(board, "crash", "broker(1) + broker(2)")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", ["crash", "gc_pause", "power_loss", "partition"])
 def test_the_last_in_sync_replica_stays(fault: str, snapshot: SnapshotAssertion) -> None:
     board = guarded(keep_last_in_sync=True)
@@ -186,6 +187,7 @@ def test_a_limit_that_is_crossed_heals_everything(snapshot: SnapshotAssertion) -
     assert acted(cluster) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("on_breach", ["refuse", "heal"])
 def test_a_limit_that_is_crossed_by_itself_heals_too(on_breach: str) -> None:
     """The followers are cut off one by one, and then somebody else's shutdown takes the leader."""

@@ -75,6 +75,7 @@ HISTORIES: dict[str, list[tuple[str, str, dict[str, Any]]]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("history", HISTORIES)
 def test_the_cluster_is_whole_again_after(cluster: Cluster, board: FaultBoard, history: str) -> None:
     for name, target, params in HISTORIES[history]:
@@ -92,6 +93,7 @@ def test_the_cluster_is_whole_again_after(cluster: Cluster, board: FaultBoard, h
         assert cluster.query.acked_lost() == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kafka", "mode"), [("0.8.2", None), ("0.10.2", None), ("1.1", None), ("2.3", None), ("2.7", None), ("3.5", None)]
 )
@@ -108,6 +110,7 @@ def test_clusters_of_every_era_recover(kafka: str, mode: str | None) -> None:
     assert (board.active(), unsettled(cluster)) == ((), [])
 
 
+@pytest.mark.slow
 def test_faults_of_every_kind_recorded_twice_give_one_digest() -> None:
     digests = set()
     for _time in range(2):
@@ -293,6 +296,7 @@ def as_it_is(name: str) -> bool:
     return fault.lasting and not needs and fault.accepts != "producers"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("fault", "for_us"), met([name for name in CATALOGUE if as_it_is(name)], [1, 777_777, 2 * SECOND + 1])
 )
@@ -400,6 +404,7 @@ def test_a_partition_needs_somebody_on_the_other_side(snapshot: SnapshotAssertio
     assert str(caught.value) == snapshot
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "target", "params", "code"), REFUSALS)
 def test_the_impossible_is_refused_and_nothing_has_changed(
     cluster: Cluster,
@@ -533,6 +538,7 @@ def test_every_fault_has_an_expectation_for_every_node(cluster: Cluster, board: 
 # --- keyframes ------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_board_goes_back_with_its_cluster(cluster: Cluster, board: FaultBoard) -> None:
     inject(board, "gc_pause", "broker(3)", 3 * SECOND)
     lag = inject(board, "lag", "broker(1)")

@@ -16,6 +16,8 @@ from tests.faults.client_rigs import BILLING_0, client_cluster
 from tests.faults.rigs import MS, SECOND, begun, board_of, busy_cluster, inject, unsettled
 from tests.support.breadth import met, some
 
+pytestmark = pytest.mark.slow
+
 CHECKOUT = 2_000
 """Node of the producer."""
 

@@ -13,6 +13,8 @@ from faults.declarations.fault import Action
 from faults.injector import FaultBoard
 from tests.faults.rigs import MS, SECOND, board_of, busy_cluster, inject, unsettled, until_well
 
+pytestmark = pytest.mark.slow
+
 ERAS = pytest.mark.parametrize(("kafka", "mode"), [("3.9", "kraft"), ("2.8", "zookeeper"), ("0.11", "zookeeper")])
 
 

@@ -13,6 +13,8 @@ from faults.injector import FaultBoard
 from tests.faults.rigs import MS, SECOND, begun, board_of, busy_cluster, inject
 from tests.support.breadth import met, some
 
+pytestmark = pytest.mark.slow
+
 MODES = ("kraft", "zookeeper")
 
 

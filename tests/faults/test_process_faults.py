@@ -44,6 +44,7 @@ def settle(cluster: Cluster, board: FaultBoard) -> None:
 # --- every kind of process ------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("fault", "target", "kafka", "mode"), met(product(FAULTS, KINDS), CLUSTERS))
 def test_every_kind_of_process_is_struck_and_all_is_whole_again(kafka: str, mode: str, fault: str, target: str) -> None:
     cluster, board = begun(2 * SECOND, busy_cluster, kafka=kafka, mode=mode)
@@ -55,6 +56,7 @@ def test_every_kind_of_process_is_struck_and_all_is_whole_again(kafka: str, mode
         assert cluster.query.acked_lost() == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kafka", "mode"), [("2.8", "zookeeper")])
 @pytest.mark.parametrize("fault", FAULTS)
 def test_servers_of_zookeeper_are_struck_too(kafka: str, mode: str, fault: str) -> None:
@@ -123,6 +125,7 @@ def test_healing_a_bounce_starts_what_is_down_and_what_is_still_ending_as_soon_a
     assert events[0][1] == events[1][1]
 
 
+@pytest.mark.slow
 def test_who_bounces_and_is_started_by_somebody_else_bounces_no_more(cluster: Cluster, board: FaultBoard) -> None:
     inject(board, "bounce", "broker(3) + broker(5)", down=30 * SECOND, kill=True)
     inject(board, "restart", "broker(3)")
@@ -193,6 +196,7 @@ def test_a_train_may_have_an_end(cluster: Cluster, board: FaultBoard) -> None:
     assert board.active() == ()
 
 
+@pytest.mark.slow
 def test_a_random_train_is_drawn_around_its_means_for_each_process(cluster: Cluster, board: FaultBoard) -> None:
     inject(board, "pause_train", "broker(5) + client(checkout)", pause=20 * MS, every=100 * MS, random=True)
     cluster.stop_producers()
@@ -246,6 +250,7 @@ def test_a_slow_broker_answers_later_by_what_it_handles(cluster: Cluster, board:
     assert cluster.query.leader("orders-0") == 1
 
 
+@pytest.mark.slow
 def test_a_cpu_that_is_too_slow_for_what_comes_falls_behind_until_its_session_is_over(
     cluster: Cluster, board: FaultBoard
 ) -> None:
@@ -361,6 +366,7 @@ def test_healing_it_leaves_down_what_was_shut_down_meanwhile(cluster: Cluster, b
 # --- ends in order, and in the dark -----------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", ["broker(1)", "controller", "client(checkout)", "client(billing/0)"])
 def test_a_clean_shutdown_that_is_healed_before_its_end_starts_again(
     cluster: Cluster, board: FaultBoard, target: str
@@ -497,10 +503,12 @@ def play(step: int, *, stop_us: int = -1) -> tuple[Cluster, FaultBoard]:
     return cluster, board
 
 
+@pytest.mark.slow
 def test_slices_and_repetitions_make_no_difference() -> None:
     assert len({play(step)[0].digest() for step in (60 * SECOND, 60 * SECOND, 8_000, 977)}) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stop_us", [4 * SECOND + 250 * MS, 5 * SECOND + 777, 9 * SECOND])
 def test_all_of_it_goes_back_with_a_keyframe(stop_us: int) -> None:
     cluster, board = play(60 * SECOND, stop_us=stop_us)

@@ -228,6 +228,7 @@ def test_flapping_may_be_of_one_link_and_one_way(cluster: Cluster, board: FaultB
     assert cuts(cluster) == {(3, 1)}
 
 
+@pytest.mark.slow
 def test_by_chance_a_phase_lasts_up_to_twice_as_long() -> None:
     lengths: list[int] = []
     for seed in (7, 8):
@@ -277,6 +278,7 @@ def test_chance_draws_from_a_stream_for_each_fault(cluster: Cluster, board: Faul
     assert (cluster.stream("flapping/1").position, cluster.stream("flapping/2").position) == (1, 0)
 
 
+@pytest.mark.slow
 def test_short_pauses_cost_no_leader_and_long_ones_do_again_and_again() -> None:
     found = {}
     for down in (2, 7):
@@ -306,6 +308,7 @@ SHAPES: dict[str, tuple[str, dict[str, Any]]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("shape", "kafka", "mode"), met(SHAPES, [("3.9", "kraft"), ("2.8", "zookeeper")]))
 def test_the_cluster_is_whole_after_each_shape(kafka: str, mode: str, shape: str) -> None:
     cluster, board = begun(SECOND, busy_cluster, kafka=kafka, mode=mode)
@@ -320,6 +323,7 @@ def test_the_cluster_is_whole_after_each_shape(kafka: str, mode: str, shape: str
     assert (unsettled(cluster), cluster.query.acked_lost()) == ([], 0)
 
 
+@pytest.mark.slow
 def test_chance_comes_out_the_same_in_any_slices_and_from_a_keyframe() -> None:
     digests = []
     for step in (250 * SECOND, 8 * MS):
@@ -381,6 +385,7 @@ def test_what_cannot_be_is_refused_and_draws_nothing(
 # --- what is expected -----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(('seed', 'shape', 'target'), met(range(3), [
         ("isolate", "leader(orders-0)"), ("isolate", "followers(orders-1)"), ("isolate", "controllers"),
         ("halves", "brokers"), ("halves", "brokers + controllers"), ("bridge", "brokers"), ("majority_ring", "brokers"),

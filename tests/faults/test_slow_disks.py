@@ -210,6 +210,7 @@ def test_recovery_reads_as_slowly() -> None:
 # --- acks=all waits for it, acks=1 does not --------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_isr_sheds_a_follower_that_cannot_keep_up() -> None:
     cluster = busy_cluster()
     board = board_of(cluster)
@@ -224,6 +225,7 @@ def test_the_isr_sheds_a_follower_that_cannot_keep_up() -> None:
 # --- coordinators ---------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kafka", "mode"), some([("3.9", "kraft"), ("4.1", "kraft"), ("2.8", "zookeeper"), ("0.11", None)], 2)
 )

@@ -14,6 +14,8 @@ from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, GroupSpec, 
 from faults.declarations.fault import Action, FaultError
 from tests.faults.rigs import CONFIG, MS, SECOND, board_of, busy_cluster, inject, unsettled, until_well
 
+pytestmark = pytest.mark.slow
+
 ERAS = pytest.mark.parametrize(("kafka", "mode"), [("3.9", "kraft"), ("2.8", "zookeeper"), ("0.10.1", "zookeeper")])
 
 

@@ -11,6 +11,8 @@ from cluster_model.protocol.events import BecameFollower, TraceEvent
 from faults.injector import FaultBoard
 from tests.faults.rigs import MS, SECOND, board_of, busy_cluster, inject, unsettled, until_well
 
+pytestmark = pytest.mark.slow
+
 modes = pytest.mark.parametrize(
     ("kafka", "mode", "what"), [("3.9", "kraft", "all"), ("2.8", "zookeeper", "all"), ("2.8", "zookeeper", "cache")]
 )

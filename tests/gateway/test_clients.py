@@ -16,7 +16,7 @@ from playbooks.recording.reader import read_session
 from tests.gateway.hosting import PATIENCE_S, Served, playbook, served, until
 from tests.gateway.stock import LIBRARIES, Asked, reader
 
-pytestmark = pytest.mark.sockets
+pytestmark = [pytest.mark.sockets, pytest.mark.slow]
 QUIET = {"log_level": 0}
 
 

@@ -48,6 +48,7 @@ def sample(schema: Any) -> dict[str, Any]:
     return said
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("api", sorted(set(OFFERED) & set(RESPONSES)))
 def test_responses(api: int) -> None:
     low, high = OFFERED[api]
@@ -61,6 +62,7 @@ def test_responses(api: int) -> None:
         assert bytes(told.encode(header=True)) == ours, f"version {version}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("api", sorted(set(OFFERED) & set(REQUESTS)))
 def test_requests(api: int) -> None:
     low, high = OFFERED[api]

@@ -18,7 +18,7 @@ from tests.gateway.hosting import PATIENCE_S, Served, playbook, served
 from tests.gateway.own_history import OwnHistory
 from tests.gateway.stock import Asked, Log, Told, read_all, writer
 
-pytestmark = pytest.mark.sockets
+pytestmark = [pytest.mark.sockets, pytest.mark.slow]
 QUICK = (
     ", broker.session.timeout.ms: 2000, broker.heartbeat.interval.ms: 500, group.consumer.heartbeat.interval.ms: 1000"
     ", group.consumer.session.timeout.ms: 20000"

@@ -126,6 +126,7 @@ def test_a_static_member_that_left_for_now_gets_back_what_it_had() -> None:
     assert errors(group.beat("a", 1, instance_id="i")) == [E.FENCED_INSTANCE_ID]
 
 
+@pytest.mark.slow
 def test_a_member_of_the_playbook_shares_with_one_on_the_wire() -> None:
     own = "{name: g, topics: [orders], members: 1, config: {group.protocol: consumer}}"
     group = Group(clients=f"clients: {{groups: [{own}]}}")
@@ -304,6 +305,7 @@ def test_groups_of_both_protocols_are_told_apart() -> None:
 # -- the record --------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_recorded_session_comes_to_its_digest_again(tmp_path: Path) -> None:
     digests = []
     for name in ("one", "two"):

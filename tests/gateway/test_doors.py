@@ -12,7 +12,7 @@ from cluster_model.broker.control_plane_client import Listening
 from gateway.server import framed
 from tests.gateway.hosting import PATIENCE_S, Served, playbook, served, until
 
-pytestmark = pytest.mark.sockets
+pytestmark = [pytest.mark.sockets, pytest.mark.slow]
 METADATA = framed(struct.pack(">hhih", 3, 1, 9, -1) + struct.pack(">i", -1))
 
 

@@ -9,6 +9,7 @@ from gateway.protocol.codec import RequestError, read_header, read_request
 from gateway.server import FrameError, Frames, framed
 
 
+@pytest.mark.slow
 @given(st.lists(st.binary(min_size=1, max_size=40), max_size=8), st.lists(st.integers(1, 30), min_size=1, max_size=9))
 def test_frames_come_out_as_they_went_in_however_they_are_cut(payloads: list[bytes], cuts: list[int]) -> None:
     stream, frames, found, at, turn = b"".join(map(framed, payloads)), Frames(), [], 0, 0

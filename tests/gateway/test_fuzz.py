@@ -5,6 +5,7 @@ import random
 import struct
 from typing import Any
 
+import pytest
 from kio.index import load_request_schema
 from kio.serial import entity_writer
 
@@ -14,6 +15,8 @@ from gateway.protocol.record_batches import made
 from gateway.server import framed
 from tests.gateway.wire import Wire
 from tests.support.breadth import some
+
+pytestmark = pytest.mark.slow
 
 TURNS = 5
 """Steps that an answer gets: what is replicated first takes a few."""

@@ -103,6 +103,7 @@ def test_a_length_alone_takes_no_memory_and_requests_are_not_heaped_up() -> None
             each.close()
 
 
+@pytest.mark.slow
 def test_a_paused_broker_is_silent_and_a_crashed_one_is_gone() -> None:
     with served(playbook(config=", broker.session.timeout.ms: 1000, broker.heartbeat.interval.ms: 200")) as host:
         with connected(host, 2) as client:

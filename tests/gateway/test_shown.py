@@ -10,6 +10,8 @@ from tests.gateway.shown import reported, safe, unsafe
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.sockets
 def test_all_loses_nothing(tmp_path: Path) -> None:

@@ -12,6 +12,8 @@ from playbooks.engine.session import Session
 from playbooks.parser.loader import loads
 from playbooks.results.result import Result
 
+pytestmark = pytest.mark.slow
+
 SOUND = """\
 floodmark: 1
 name: broken

@@ -18,6 +18,8 @@ from tests.playbooks.diagnosis.test_point_of_no_return import TAIL
 from tests.support.playbooks import CRASH
 from tests.support.sessions import unseal
 
+pytestmark = pytest.mark.slow
+
 SECOND = 1_000_000
 LAG = Action("inject", "lag", "broker(3)", {}, SECOND)
 REFUSED = Action("inject", "crash", "broker(9)")

@@ -6,6 +6,8 @@ from tests.playbooks.results.test_client_incidents import Heard, group, producer
 from tests.playbooks.test_incidents import SECOND, Thin, seeds
 from tests.support.breadth import some
 
+pytestmark = pytest.mark.slow
+
 VERSIONS = [
     pytest.param({"cluster.kafka": kafka, "cluster.mode": mode}, id=kafka)
     for kafka, mode in (("4.1", "kraft"), ("2.4", "zookeeper"), ("1.1", "zookeeper"))

@@ -5,6 +5,8 @@ import pytest
 from cluster_model.broker.partition.replication_rules import DIVERGING_EPOCH
 from tests.playbooks.test_incidents import SECOND, Thin, seeds
 
+pytestmark = pytest.mark.slow
+
 MS = 1_000
 
 

@@ -5,6 +5,8 @@ import pytest
 from cluster_model.protocol.errors import KafkaError
 from tests.playbooks.test_incidents import SECOND, Thin, seeds
 
+pytestmark = pytest.mark.slow
+
 
 @seeds
 def test_two_failures_stop_writers_and_lose_nothing(seed: int) -> None:
@@ -62,7 +64,6 @@ def test_a_small_cluster_does_not_notice_its_spare_go() -> None:
     assert (result.ledger.acked, result.ledger.acked_lost) == (result.ledger.sent, 0)
 
 
-@pytest.mark.slow
 @seeds
 def test_a_large_cluster_loses_what_lay_on_its_spares_alone(seed: int) -> None:
     incident = Thin("decommission-large", seed).until(54)

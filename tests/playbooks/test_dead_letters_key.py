@@ -8,6 +8,8 @@ from playbooks.engine.session import Session
 from playbooks.parser.loader import loads
 from tests.support.mistakes import keys, messages, mistakes_of
 
+pytestmark = pytest.mark.slow
+
 TEXT = """floodmark: 1
 cluster: {config: {offsets.topic.num.partitions: 1}}
 topics:

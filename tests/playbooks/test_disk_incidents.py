@@ -10,6 +10,8 @@ from cluster_model.protocol.events import TraceEvent
 from tests.playbooks.test_incidents import SECOND, Thin
 from tests.support.breadth import some
 
+pytestmark = pytest.mark.slow
+
 MS = 1_000
 seeds = pytest.mark.parametrize("seed", some([101, 102, 103], 1))
 

@@ -348,6 +348,7 @@ class Full(Disk):
         return taken
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("room", [0, 1, 3_000, 30_000])
 def test_a_full_disk_is_one_clear_error_and_what_fitted_can_be_read(
     tmp_path: Path, room: int, snapshot: SnapshotAssertion

@@ -48,6 +48,7 @@ def test_a_step_acts_between_two_events_of_its_instant() -> None:
     assert places[-1][1] > EXECUTED
 
 
+@pytest.mark.slow
 @settings(max_examples=8, deadline=None)
 @given(st.lists(st.tuples(st.integers(0, SECOND), st.integers(0, 300)), max_size=8))
 def test_slices_do_not_move_it(slices: list[tuple[int, int]]) -> None:
@@ -63,6 +64,7 @@ def whole() -> str:
     return Session.start(EXACT).finish().digest
 
 
+@pytest.mark.slow
 def test_going_back_comes_by_it_again() -> None:
     timeline = Timeline(Session.start(EXACT), nearest=100)
     digests = {}

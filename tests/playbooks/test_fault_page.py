@@ -70,6 +70,7 @@ def test_the_page_says_everything_about_a_fault(fault: Fault) -> None:
         assert default_text(param) in row
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", FAULTS)
 def test_the_example_is_a_step_that_loads(fault: Fault) -> None:
     step = loaded(fault)

@@ -3,12 +3,15 @@
 from pathlib import Path
 
 import pyarrow.parquet as pq
+import pytest
 
 from cluster_model.checker.anomalies.operations import SUBSCRIBE
 from playbooks.session_format import session_files
 from playbooks.session_format.session_files import FINAL_READ_COLUMNS as COLUMNS
 from tests.playbooks.session_format.test_ledger_table import recorded
 from tests.support.playbooks import CRASH
+
+pytestmark = pytest.mark.slow
 
 
 def test_it_is_all_that_the_leaders_logs_hold_at_the_end(tmp_path: Path) -> None:

@@ -162,6 +162,7 @@ def as_text(result: Result) -> str:
     return "\n".join(lines)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [*GOLDEN, *SMALL])
 def test_sentences_and_chains(name: str, golden_file: GoldenFile) -> None:
     text, causes = SMALL[name] if name in SMALL else ("", GOLDEN[name])
@@ -225,6 +226,7 @@ expect:
 """
 
 
+@pytest.mark.slow
 def test_one_zone_lost_is_one_finding_over_many_partitions(snapshot: SnapshotAssertion) -> None:
     told = Told(ZONE, "zone.yaml")
     tails = [each for each in told.findings if each.cause == "unreplicated-tail"]
@@ -286,6 +288,7 @@ EXPECTED = {
 FAULTS = {"clean": CLEAN, "power": POWER, "unclean": UNCLEAN, "everybody": EVERYBODY}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("fault", "acks", "kafka"), met(EXPECTED, KAFKA))
 def test_findings_are_of_the_right_kind_and_none_is_where_none_belongs(fault: str, acks: str, kafka: str) -> None:
     unclean = "true" if fault == "unclean" else "false"
@@ -341,6 +344,7 @@ BREAKAGES: dict[str, Breaking] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", BREAKAGES)
 def test_a_broken_chain_is_caught(name: str, snapshot: SnapshotAssertion) -> None:
     told = told_of("acks-1-lost-tail" if name.startswith(("an ISR", "a cut that")) else "last-replica-standing")
@@ -437,6 +441,7 @@ def _entries(rounds: int) -> tuple[int, int]:
     return history.entries - len(history.deeds._steps), len(cuts)
 
 
+@pytest.mark.slow
 def test_what_is_kept_of_many_failovers_follows_what_is_in_doubt_and_not_the_length_of_the_run() -> None:
     few, cut_few = _entries(40)
     many, cut_many = _entries(120)

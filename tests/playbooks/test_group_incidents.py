@@ -7,6 +7,8 @@ import pytest
 from tests.playbooks.test_incidents import SECOND, Incident, Thin
 from tests.support.breadth import some
 
+pytestmark = pytest.mark.slow
+
 BOUNCES = ("consumer-bounce-eager", "consumer-bounce-static", "consumer-bounce-cooperative")
 
 

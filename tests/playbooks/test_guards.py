@@ -22,6 +22,8 @@ from tests.playbooks.thinned import thinned
 from tests.support.breadth import met, some
 from tests.support.playbooks import CLUSTER
 
+pytestmark = pytest.mark.slow
+
 SECOND = 1_000_000
 
 

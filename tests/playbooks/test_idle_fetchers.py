@@ -6,6 +6,8 @@ from cluster_model.cluster import Cluster
 from playbooks.engine.session import Session
 from playbooks.parser.loader import loads
 
+pytestmark = pytest.mark.slow
+
 BACK_TO_THE_FIRST = """
 floodmark: 1
 name: back-to-the-first

@@ -17,6 +17,8 @@ from tests.playbooks.thinned import thinned
 from tests.support.breadth import some
 from tests.support.chain_check import audit
 
+pytestmark = pytest.mark.slow
+
 SECOND = 1_000_000
 NOISE = {"records_sent", "records_acked", "appended", "hw_advanced", "produce_refused", "produce_retried", "consumed"}
 

@@ -31,6 +31,7 @@ def told(path: str | Path = "main.yaml") -> tuple[Problem, ...]:
     return mistakes_of(lambda: load(path))
 
 
+@pytest.mark.slow
 def test_a_playbook_with_includes_is_the_one_written_out(shop: Path) -> None:
     whole, plain = load("main.yaml"), loads(WRITTEN_OUT, "plain.yaml")
     assert alike(whole, plain)
@@ -39,6 +40,7 @@ def test_a_playbook_with_includes_is_the_one_written_out(shop: Path) -> None:
     assert start_session(whole).finish().digest == start_session(plain).finish().digest
 
 
+@pytest.mark.slow
 def test_it_is_the_same_wherever_it_lies_and_in_another_process(shop: Path) -> None:
     whole = load("main.yaml")
     assert load(shop / "main.yaml").fragments == whole.fragments
@@ -77,6 +79,7 @@ def test_places_behind_an_include_are_those_of_the_file(shop: Path) -> None:
     assert places(told()) == ["main.yaml:7:6 topics[1].nme", "main.yaml:12:11 steps[3].heal"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("file", "old", "new", "place"),
     [
@@ -224,6 +227,7 @@ def test_a_fragment_may_be_of_steps_by_hand() -> None:
     assert all(key.startswith("steps") for key in keys(mistakes_of(lambda: fragment_of(by_clock, "x.yaml"))))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", bundled.fragment_names())
 def test_bundled_fragments_are_sound_and_run(name: str) -> None:
     fragment = read_fragment(bundled.FRAGMENTS / f"{name}.yaml")

@@ -18,6 +18,8 @@ from playbooks.session_format.session_files import SessionError
 from tests.support.mistakes import mistakes_of
 from tests.support.shop import FILES, KEPT, MAIN, WRITTEN_OUT, alike, save
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:

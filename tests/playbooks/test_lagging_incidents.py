@@ -8,6 +8,8 @@ import pytest
 from tests.playbooks.test_incidents import SECOND, Incident, Thin
 from tests.support.breadth import some
 
+pytestmark = pytest.mark.slow
+
 seeds = pytest.mark.parametrize("seed", some([101, 102], 1))
 
 

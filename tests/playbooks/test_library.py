@@ -22,6 +22,8 @@ from tests.support.breadth import EVENING, many
 from tests.support.chain_check import audit
 from tests.support.library import playbook_of
 
+pytestmark = pytest.mark.slow
+
 PAIRS = ("hw-two-rounds", "kip-101-scenario-1", "kip-101-scenario-2")
 TRACES = (
     "two-round-hw", "two-round-hw-failover", "kip-101-loss", "kip-101-loss-two-brokers", "power-loss-divergence",

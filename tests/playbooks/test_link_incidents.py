@@ -5,6 +5,8 @@ import pytest
 from tests.playbooks.test_incidents import Incident, Thin
 from tests.support.breadth import some
 
+pytestmark = pytest.mark.slow
+
 PRODUCER = "clients.producers.checkout.config."
 IN_FLIGHT = PRODUCER + "max.in.flight.requests.per.connection"
 BATCH = 16_384

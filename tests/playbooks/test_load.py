@@ -160,6 +160,7 @@ settle: 5s
 """
 
 
+@pytest.mark.slow
 def test_a_run_of_it_is_the_same_in_every_slicing() -> None:
     def run(step: int, events: int) -> str:
         session = Session.start(loads(MIXED, "mixed.yaml"))
@@ -172,6 +173,7 @@ def test_a_run_of_it_is_the_same_in_every_slicing() -> None:
     assert run(100 * S, 13) == whole
 
 
+@pytest.mark.slow
 def test_going_back_and_on_again_gives_the_same() -> None:
     session = Session.start(loads(MIXED, "mixed.yaml"))
     session.advance(4 * S)

@@ -16,6 +16,8 @@ from playbooks.parser.loader import Fragment, fragment_of, load, loads
 from tests.support.breadth import many
 from tests.support.playbooks import CLUSTER
 
+pytestmark = pytest.mark.slow
+
 VARIED = """\
 floodmark: 1
 name: varied
@@ -229,7 +231,6 @@ def test_playbooks_with_tokens_and_lines_moved_load_or_are_refused() -> None:
     shake(2, "few")
 
 
-@pytest.mark.slow
 def test_many_playbooks_with_tokens_and_lines_moved_load_or_are_refused() -> None:
     shake(many(6, 60), "many")
 

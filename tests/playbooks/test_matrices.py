@@ -14,6 +14,8 @@ from playbooks.parser.loader import load, loads
 from playbooks.results.sweep_matrix import Group, Matrix, advice
 from tests.playbooks.thinned import thinned
 
+pytestmark = pytest.mark.slow
+
 NAMES = tuple(name for name in bundled.names() if name.endswith("-matrix"))
 SECOND = 1_000_000
 
@@ -143,7 +145,6 @@ def test_every_grid_is_checked() -> None:
     assert set(CHECKS) == set(NAMES)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_a_grid_tells_its_story(name: str, snapshot: SnapshotAssertion) -> None:
     matrix = ran(name)

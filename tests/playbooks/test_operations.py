@@ -83,6 +83,7 @@ def live(session: Session | Timeline) -> None:
     session.advance(12 * S)
 
 
+@pytest.mark.slow
 def test_an_operators_operations_replay_bit_for_bit(tmp_path: Path) -> None:
     session = Session.start(timed(""), recorder=Recorder(tmp_path, live=True), open_ended=True)
     live(session)
@@ -94,6 +95,7 @@ def test_an_operators_operations_replay_bit_for_bit(tmp_path: Path) -> None:
     assert [(event.operation, event.by) for event in asked] == [(action.name, "operator") for action in ACTIONS]
 
 
+@pytest.mark.slow
 def test_the_past_has_its_operations() -> None:
     session = Session.start(timed(""), open_ended=True)
     timeline = Timeline(session, nearest=200, bytes_per_event=1)

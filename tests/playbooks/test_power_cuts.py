@@ -10,6 +10,8 @@ from cluster_model.log.crash_recovery import POWER_LOSS
 from tests.playbooks.test_incidents import SECOND, Incident, Thin
 from tests.support.breadth import some
 
+pytestmark = pytest.mark.slow
+
 seeds = pytest.mark.parametrize("seed", some([101, 102], 1))
 VERSIONS = {
     "3.9": "kraft",
@@ -147,7 +149,6 @@ def test_only_elr_knows_who_stopped_in_order_with_everything(seed: int) -> None:
     assert recovered == {1: False, 2: True, 3: True}
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("kafka", some(["3.3", "3.6"], 1))
 def test_eligible_replicas_or_not_holds_under_other_versions(kafka: str) -> None:
     Thin("power-cut-elr", 103, **{"cluster.kafka": kafka}).finish()

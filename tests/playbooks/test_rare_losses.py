@@ -77,6 +77,7 @@ def test_another_record_at_the_same_offset_is_what_kip_279_is_about() -> None:
     assert not Profile.of("0.8.2").kip_279
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("settle", "led"), [("1s", False), ("40s", True)])
 def test_what_nobody_can_be_asked_for_is_not_said_to_be_lost(
     settle: str, led: bool, snapshot: SnapshotAssertion

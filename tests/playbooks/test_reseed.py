@@ -17,6 +17,8 @@ from playbooks.timetravel.timeline import Timeline
 from tests.support.mistakes import keys, mistakes_of
 from tests.support.playbooks import timed
 
+pytestmark = pytest.mark.slow
+
 SECOND = 1_000_000
 STEPS = """\
 - {at: 1s, inject: loss, target: broker(2), percent: 20%}

@@ -21,6 +21,8 @@ from tests.support.mistakes import keys, messages, mistakes_of
 from tests.support.playbooks import CLUSTER
 from tui.output.result import print_anomalies
 
+pytestmark = pytest.mark.slow
+
 DOCS = Path(__file__).parents[2] / "docs" / "anomalies.md"
 
 MADE = """\
@@ -86,7 +88,6 @@ def test_clients_never_claim_what_the_ledger_denies(seed: int, acks: str, unclea
     check(made(seed, acks, unclean=unclean, txn=txn))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3, 3 + many(10, 37)))
 def test_clients_never_claim_what_the_ledger_denies_thorough(seed: int) -> None:
     draw = Random(seed)

@@ -4,6 +4,7 @@ from contextlib import suppress
 from functools import cache
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -12,6 +13,8 @@ from playbooks.engine.session import Session
 from playbooks.parser.loader import loads
 from playbooks.results.result import Result
 from tests.support.playbooks import CRASH, timed
+
+pytestmark = pytest.mark.slow
 
 PLAYBOOK = loads(CRASH, "crash.yaml")
 LIVE = timed(

@@ -11,6 +11,8 @@ from tests.playbooks.test_incidents import SECOND, Incident, Thin
 from tests.playbooks.thinned import thinned
 from tests.support.breadth import some
 
+pytestmark = pytest.mark.slow
+
 seeds = pytest.mark.parametrize("seed", some([101, 102], 1))
 RING = range(5)
 FULL = [[1, 2, 3], [2, 3, 4], [3, 4, 5], [1, 4, 5], [1, 2, 5]]

@@ -42,6 +42,7 @@ def run(if_any: str) -> tuple[list[Event], Result]:
     return events + session.drain(), result
 
 
+@pytest.mark.slow
 def test_a_step_that_finds_nobody_is_refused_and_the_run_inconclusive(snapshot: SnapshotAssertion) -> None:
     for text in ("", ", if_any: false"):
         events, result = run(text)
@@ -85,6 +86,7 @@ def test_a_skip_is_told_by_run_by_the_screen_and_in_junit(snapshot: SnapshotAsse
     assert said == snapshot
 
 
+@pytest.mark.slow
 def test_a_dry_run_foretells_the_skip(snapshot: SnapshotAssertion) -> None:
     done = dry_run(timed(LEADERLESS % ", if_any: true"), 3)
     assert [bool(each.skipped) for each in done.foretold] == [False, True, False]

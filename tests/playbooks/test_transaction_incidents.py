@@ -7,6 +7,8 @@ import pytest
 from tests.playbooks.test_incidents import SECOND, Incident, Thin
 from tests.support.breadth import some
 
+pytestmark = pytest.mark.slow
+
 BEFORE = ("2.4", "2.8", "3.5")
 CHECKED = ("3.6", "3.9")
 EPOCHS = ("4.0", "4.1")

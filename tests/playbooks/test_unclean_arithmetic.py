@@ -7,6 +7,8 @@ from playbooks.library.bundled import path_of
 from playbooks.parser.loader import loads
 from playbooks.results.result import Result
 
+pytestmark = pytest.mark.slow
+
 VERSIONS = [
     "0.8.2",
     "0.9",

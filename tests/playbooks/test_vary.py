@@ -178,6 +178,7 @@ expect:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("acks", "kafka", "least", "texts"),
     [
@@ -214,6 +215,7 @@ def test_a_step_counts_in_some_cells_only() -> None:
     assert len(read.steps) == 1
 
 
+@pytest.mark.slow
 @given(st.lists(st.sampled_from(["1", "all", "0"]), min_size=1, max_size=3, unique=True), st.booleans(), st.booleans())
 def test_a_cell_without_its_grid_keeps_every_line(values: list[str], flow: bool, comments: bool) -> None:
     note = "  # why\n" if comments else ""
@@ -236,6 +238,7 @@ def test_axes_are_added_and_replaced() -> None:
     assert grid.with_axis(Axis("seed", ("1", "2"))).without("seed") == grid
 
 
+@pytest.mark.slow
 def test_every_cell_is_recorded_with_its_settings_and_replays_alone(tmp_path: Path) -> None:
     read = playbook("  acks: [1, all]\n  seed: [3]\n")
     assert read.grid is not None
@@ -254,6 +257,7 @@ def test_every_cell_is_recorded_with_its_settings_and_replays_alone(tmp_path: Pa
     assert levels == [{"1"}, {"all"}]
 
 
+@pytest.mark.slow
 def test_cells_differ_only_in_what_is_varied(tmp_path: Path) -> None:
     read = playbook("  acks: [1, all]\n")
     assert read.grid is not None
@@ -271,6 +275,7 @@ def test_cells_differ_only_in_what_is_varied(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.slow
 def test_an_axis_may_be_a_variable_of_the_file_or_of_a_fragment(tmp_path: Path, snapshot: SnapshotAssertion) -> None:
     (tmp_path / "load.yaml").write_text(
         "floodmark: 1\nfragment: load\nvars: {rate: 10/s}\nclients:\n  producers:\n"
@@ -328,6 +333,7 @@ def test_given_is_a_use_of_a_variable(tmp_path: Path, snapshot: SnapshotAssertio
 QUOTED = ["@octocat", "[x](..) | <b>", "[1, 2]", "010", "yes", "# no comment", "a: b", '"said"', "'", "~", "plain"]
 
 
+@pytest.mark.slow
 def test_a_text_in_quotes_stays_what_it_is() -> None:
     values = yaml.safe_dump(QUOTED, default_style='"').replace("\n- ", "\n    - ").replace("- ", "    - ", 1)
     read = playbook(
@@ -339,6 +345,7 @@ def test_a_text_in_quotes_stays_what_it_is() -> None:
     assert [cell_words(cell) for cell, _job in jobs] == [f"word={text}" for text in QUOTED]
 
 
+@pytest.mark.slow
 def test_a_text_in_quotes_stays_what_it_is_where_none_has_to_be_put_in() -> None:
     read = playbook("  steps.1.note: ['@octocat', \"[1, 2]\"]\n  acks: ['1', 'all']\n  kafka: ['3.9']\n")
     assert read.grid is not None

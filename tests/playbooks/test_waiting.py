@@ -10,6 +10,8 @@ from playbooks.model.playbook import Playbook
 from playbooks.results.result import Result
 from tests.support.playbooks import CLUSTER, timed
 
+pytestmark = pytest.mark.slow
+
 QUIET = """\
 floodmark: 1
 name: quiet

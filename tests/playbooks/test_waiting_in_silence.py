@@ -8,6 +8,8 @@ from cluster_model.protocol.events import IsrChanged
 from playbooks.engine.session import Session
 from playbooks.parser.loader import loads
 
+pytestmark = pytest.mark.slow
+
 ASKED_THE_DEAD = """
 floodmark: 1
 name: asked-the-dead

@@ -15,6 +15,8 @@ from spark_report.spark import jvm
 from spark_report.spark import master as masters
 from tests.spark_report.conftest import Known, tables_of
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 PACKED = ("cluster_model", "faults", "playbooks", "spark_report")
 

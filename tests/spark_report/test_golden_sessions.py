@@ -25,7 +25,7 @@ from tests.support.sessions import Row
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("test_golden_sessions")]
+pytestmark = pytest.mark.spark
 
 SAME = {"inconsistent-offsets", "lost-write", "unseen", "realtime-order"}
 

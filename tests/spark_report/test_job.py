@@ -72,6 +72,7 @@ def reported(spark: "SparkSession", tmp_path_factory: pytest.TempPathFactory) ->
 
 @pytest.mark.spark
 class TestReport:
+    @pytest.mark.slow
     def test_the_facts_of_a_session(self, reported: tuple[Path, str, list[str]], snapshot: SnapshotAssertion) -> None:
         rows = {
             row["session_id"]: row for row in pq.read_table(reported[0] / "tables" / "sessions.parquet").to_pylist()

@@ -47,6 +47,7 @@ def test_a_line_reaches_its_reader() -> None:
     assert stream.getvalue() == "a line\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sessions", [1, 2])
 def test_the_first_line_says_something(tmp_path: Path, sessions: int) -> None:
     stream = io.StringIO()

@@ -1,5 +1,6 @@
 """Driving the app in tests: a clock turned by hand, frames asked for, the screen as text."""
 
+import asyncio
 from contextlib import asynccontextmanager
 
 from tests.tui.fake_views import session as sandbox
@@ -14,6 +15,8 @@ SHEETS = {"whichkey-pane": "faults", "operations-pane": "operations"}
 
 FRAME_S = 1 / 16
 """A sixteenth: a binary fraction, so that frames add up to whole seconds exactly."""
+ROUNDS = 100
+"""In which what one widget tells another has come to the last."""
 COARSE = 4
 """So many of them in one, where nobody looks in between: the longest frame that counts as long as it took."""
 
@@ -46,7 +49,7 @@ class Driver:
         for _ in range(count):
             self.clock.tick(FRAME_S)
             self.app.frame()
-        await self.pilot.pause()
+        await self.settle()
 
     async def seconds(self, seconds):
         """Time in which nobody looks: in few long frames, and a last one of the usual length."""
@@ -54,10 +57,16 @@ class Driver:
         for frames in [*[COARSE] * many, *[1] * (rest + 1)]:
             self.clock.tick(FRAME_S * frames)
             self.app.frame()
-        await self.pilot.pause()
+        await self.settle()
 
     async def press(self, *keys):
         await self.pilot.press(*keys)
+        await self.settle()
+
+    async def settle(self):
+        """Until every widget has done what it was told: a pause alone takes a machine that is busy for one at rest."""
+        for _ in range(ROUNDS):
+            await asyncio.sleep(0)
         await self.pilot.pause()
 
     async def until(self, condition):
@@ -72,8 +81,8 @@ class Driver:
         """Each name of a size, while the terminal is that large."""
         for name, size in sizes.items():
             await self.pilot.resize_terminal(*size)
-            await self.pilot.pause()
-            await self.pilot.pause()  # what is laid out anew may lay out its own parts after that
+            await self.settle()
+            await self.settle()  # what is laid out anew may lay out its own parts after that
             yield name
 
     def text(self):

@@ -20,10 +20,10 @@ async def wheel(driver, widget, offset, steps, *, ctrl=False):
     kind = MouseScrollDown if steps > 0 else MouseScrollUp
     for _ in range(abs(steps)):
         await driver.pilot._post_mouse_events([kind], widget, offset, control=ctrl)
-    await driver.pilot.pause()
+    await driver.settle()
 
 
 async def right_click(driver, widget, offset):
     """Press the right button."""
     await driver.pilot.click(widget, offset=offset, button=3)
-    await driver.pilot.pause()
+    await driver.settle()

@@ -15,6 +15,8 @@ from tui.terminal import glyphs
 from tui.terminal.theme import Look
 from tui.widgets.matrix import lead
 
+pytestmark = pytest.mark.slow
+
 
 def leaders(driver):
     return {each.name: each.leader for each in driver.bridge.view.partitions}
@@ -72,7 +74,7 @@ async def test_letters_typed_in_one_go_are_not_lost():
         for key in ("f", "c"):
             driver.app.simulate_key(key)
         for _ in range(4):
-            await driver.pilot.pause()
+            await driver.settle()
         assert [fault.name for fault in driver.bridge.view.faults] == ["crash"]
 
 
@@ -166,7 +168,7 @@ async def test_a_click_on_heal_heals_one_fault():
         await driver.pilot.click(faults, offset=(2, 0))
         assert len(driver.bridge.view.faults) == 2
         await driver.pilot.click(faults, offset=(faults.size.width - 3, 0))
-        await driver.pilot.pause()
+        await driver.settle()
         assert [fault.id for fault in driver.bridge.view.faults] == [1]
 
 
@@ -235,14 +237,14 @@ async def test_the_cursor_moves_by_arrows_letters_and_mouse():
         assert driver.main.matrix.cursor == (9, 1), "Kafka's own partitions are not shown"
         columns = driver.main.matrix.rows[0].columns
         await driver.pilot.click(driver.main.matrix, offset=(lead(columns) + 2 * columns.broker, 4))
-        await driver.pilot.pause()
+        await driver.settle()
         assert driver.main.matrix.cursor == (3, 2)
 
 
 async def test_the_right_button_opens_the_sheet_on_that_cell():
     async with driving() as driver:
         await driver.pilot.mouse_down(driver.main.matrix, offset=(20, 3), button=3)
-        await driver.pilot.pause()
+        await driver.settle()
         assert driver.sheet() == ("faults", "b1")
         assert driver.main.matrix.cursor == (2, 0)
 
@@ -251,7 +253,7 @@ async def test_a_click_on_the_key_bar_presses_the_key():
     async with driving() as driver:
         bar = driver.app.screen.query_one("#keybar")
         await driver.pilot.click(bar, offset=(2, 0))
-        await driver.pilot.pause()
+        await driver.settle()
         assert driver.bridge.paused
 
 
@@ -401,7 +403,7 @@ async def test_a_frame_in_which_nothing_happened_paints_nothing():
         await driver.press("space")
         before = sum(grid.built for grid in driver.main.grids())
         driver.main.present()
-        await driver.pilot.pause()
+        await driver.settle()
         assert sum(grid.built for grid in driver.main.grids()) == before
 
 
@@ -420,7 +422,7 @@ async def test_a_new_look_paints_everything_anew():
         matrix = driver.main.matrix
         before = matrix.built
         matrix.set_look(Look(glyphs="ascii"))
-        await driver.pilot.pause()
+        await driver.settle()
         assert matrix.built == before + len(matrix.rows)
 
 

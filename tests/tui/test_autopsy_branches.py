@@ -15,6 +15,8 @@ from tui.screens.time_travel import CompareScreen
 from tui.session.background_tasks import Explanation
 from tui.viewmodel import finding_page
 
+pytestmark = pytest.mark.slow
+
 SIZES = {"80x24": (80, 24), "120x40": (120, 40), "200x60": (200, 60)}
 SECOND = 1_000_000
 
@@ -56,7 +58,7 @@ async def arrived(driver):
         if driver.bridge.growing is None and not driver.bridge.news:
             break
         driver.app.frame()
-    await driver.pilot.pause()
+    await driver.settle()
 
 
 async def test_a_branch_begins_at_the_marked_frame_and_what_saves_is_told(tmp_path, monkeypatch, snapshot):
@@ -140,7 +142,7 @@ async def test_a_branch_that_cannot_be_had_is_told(tmp_path, monkeypatch):
         page.choices = (finding_page.Choice("no such version", {"cluster.kafka": "0.1"}, 1),)
         page.marked = 0
         await driver.press("enter")
-        await driver.pilot.pause()
+        await driver.settle()
         assert driver.toasts()[-1].startswith("no such version: ")
         assert len(driver.bridge.branches) == 1
 
@@ -149,7 +151,7 @@ async def test_the_session_is_copied_as_a_playbook(tmp_path, monkeypatch, snapsh
     async with opened(tmp_path, monkeypatch) as driver:
         await driver.press("c")
         await driver.until(lambda: driver.app.clipboard)
-        await driver.pilot.pause()
+        await driver.settle()
         assert driver.toasts() == snapshot
         assert loads(driver.app.clipboard, "copied.yaml").seed == 5
         monkeypatch.setattr(Recorder, "flush", _full)

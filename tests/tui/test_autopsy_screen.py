@@ -25,9 +25,10 @@ from tui.settings.schema import Settings
 from tui.terminal.frame_clock import StepClock
 from tui.viewmodel import finding_page
 
+pytestmark = pytest.mark.slow
+
 SIZES = {"80x24": (80, 24), "120x40": (120, 40), "200x60": (200, 60)}
 SECOND = 1_000_000
-pytestmark = pytest.mark.xdist_group("test_autopsy_screen")
 LOST_US = 45 * SECOND
 """By then the old leader of the tail is back, and has cut its log."""
 
@@ -101,7 +102,7 @@ async def test_the_page(look, library_loss, golden, monkeypatch):
         await driver.press("n", "right")
         for name, size in SIZES.items():
             await driver.pilot.resize_terminal(*size)
-            await driver.pilot.pause()
+            await driver.settle()
             assert trimmed(driver.text()) == golden(f"autopsy-{'ascii-' if look == 'ascii' else ''}{name}")
         if look == "no-color":
             styles = [segment.style for line in driver.app.screen._compositor.render_strips() for segment in line]
@@ -168,7 +169,7 @@ async def test_another_size_shows_as_many_frames_as_fit():
     async with opened(tail(), size=(120, 40)) as driver:
         assert all(f"╭─ {number} " in driver.text() for number in (1, 2, 3, 4))
         await driver.pilot.resize_terminal(80, 24)
-        await driver.pilot.pause()
+        await driver.settle()
         assert "╭─ 3 " in driver.text()
         assert "╭─ 4 " not in driver.text()
 
@@ -196,7 +197,7 @@ async def test_the_palette_finds_it_by_its_sentence():
         assert "[1, 2, 3]" in driver.text() or "ISR" in driver.text() or "24 acknowledged" in driver.text()
         await driver.press("enter")
         await driver.until(lambda: isinstance(driver.app.screen, AutopsyScreen))
-        await driver.pilot.pause()
+        await driver.settle()
         assert looked_at(driver) == (1, 2, "lost")
 
 
@@ -259,7 +260,7 @@ async def test_what_would_have_saved_it_stands_with_its_price(tmp_path, monkeypa
         assert "9 runs over" in meanwhile
         go.set()
         await driver.until(lambda: driver.app.screen.answered)
-        await driver.pilot.pause()
+        await driver.settle()
         assert [*meanwhile, *saved(driver)] == snapshot
         assert "9 runs over" not in driver.text()
 

@@ -20,6 +20,8 @@ from tui.viewmodel import status_bar
 from tui.viewmodel.timeline import branches
 from tui.viewmodel.timeline.branches import Bookmark, Bookmarks
 
+pytestmark = pytest.mark.slow
+
 SECOND = 1_000_000
 SIZES = {"80x24": (80, 24), "120x40": (120, 40), "200x60": (200, 60)}
 CRASH = Action("inject", "crash", "broker(1)")
@@ -307,7 +309,7 @@ async def test_a_branch_on_its_way_is_told_and_can_be_given_up(monkeypatch, snap
         monkeypatch.setattr("tui.session.session_controller.BATCH", 100_000)
         for _ in range(8):
             driver.app.frame()
-        await driver.pilot.pause()
+        await driver.settle()
         assert isinstance(driver.app.screen, MainScreen)
         assert driver.bridge.branches.current.letter == "B"
         assert [told, driver.toasts()[-1]] == snapshot
@@ -329,7 +331,7 @@ async def test_bookmarks_are_gone_to_from_the_list_and_by_name(snapshot):
         await driver.pilot.press(*"go 00:00.5")
         await driver.pilot.app.workers.wait_for_complete()
         await driver.press("enter")
-        await driver.pilot.pause()
+        await driver.settle()
         assert driver.bridge.view.now_us == SECOND // 2
         await driver.press("ctrl+b", "d")
         assert driver.shown("#choice") == none

@@ -11,6 +11,8 @@ from tui.session.session_controller import SEEK_LIMIT_US, SimBridge
 from tui.terminal.frame_clock import SLICE_S, StepClock
 from tui.viewmodel.timeline.event_feed import TOLD_AGAIN, Happened, notable
 
+pytestmark = pytest.mark.slow
+
 CRASH = Action("inject", "crash", "leader(orders-0)")
 SECOND = 1_000_000
 FRAME_S = 1 / 16

@@ -16,6 +16,8 @@ from tui.viewmodel import partition_matrix
 from tui.widgets import matrix as paint_matrix
 from tui.widgets.line_widget import LineGrid
 
+pytestmark = pytest.mark.slow
+
 LARGE = (200, 60)
 WHOLE_BYTES = 30_000
 PARTITIONS = 1_000
@@ -72,7 +74,7 @@ async def test_where_time_stands_still_nothing_is_built_and_no_frame_is_asked_fo
             for _ in range(5):
                 driver.clock.tick(1.0)
                 assert driver.app.frame() is None
-            await driver.pilot.pause()
+            await driver.settle()
             assert counted(driver.app.screen) == before, mode.name
             assert driver.app.frames == frames, mode.name
             await driver.press("space")
@@ -175,12 +177,12 @@ async def test_scrolling_a_thousand_partitions_builds_the_rows_in_sight_and_no_o
         grid = driver.main.matrix
         await driver.press("space")
         grid.present(view)
-        await driver.pilot.pause()
+        await driver.settle()
         for _ in range(5):
             before = grid.built
             grid.cursor = (grid.cursor[0] + 40, 0)
             grid.present(view)
-            await driver.pilot.pause()
+            await driver.settle()
             assert 0 < grid.built - before <= grid.size.height
             assert len(grid.rows) <= grid.size.height
 

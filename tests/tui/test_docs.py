@@ -77,6 +77,7 @@ LOSS = [each for each in SHOTS if each.play.__name__ in ("lost", "log", "timelin
 """Pictures that begin with the same loss of records; the last one goes on from there."""
 
 
+@pytest.mark.slow
 async def test_pictures_of_one_loss_are_as_they_were_committed(monkeypatch):
     """The session is played once, in few long frames, and every picture is taken of it."""
 
@@ -113,6 +114,7 @@ async def test_every_picture_is_as_it_was_committed(shot, monkeypatch):
     assert await take(shot) == committed(shot.name)
 
 
+@pytest.mark.slow
 async def test_the_welcome_page_is_as_it_was_committed():
     assert await welcome() == committed(WELCOME)
 
@@ -123,6 +125,7 @@ def test_the_autopsy_says_what_would_have_saved_the_records(snapshot):
     assert [text for text in texts if "acks=all:" in text or "no return" in text] == snapshot
 
 
+@pytest.mark.slow
 async def test_the_story_goes_from_a_healthy_cluster_to_the_autopsy_of_a_loss(snapshot):
     told = await beats()
     texts = ["\n".join("".join(run[0] for run in line) for line in beat.lines) for beat in told]

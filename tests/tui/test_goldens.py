@@ -1,8 +1,12 @@
 """Whole screens as text. After a deliberate change: look at them, then ``make goldens``."""
 
+import pytest
+
 from faults.declarations.fault import Action
 from tests.tui.driving import driving, trimmed
 from tests.tui.fake_views import session
+
+pytestmark = pytest.mark.slow
 
 SIZES = {"80x24": (80, 24), "120x40": (120, 40), "200x60": (200, 60)}
 

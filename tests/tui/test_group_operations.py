@@ -1,8 +1,12 @@
 """The administrator's sheet for consumer groups: a letter asks, and the feed tells the table and the refusals."""
 
+import pytest
+
 from playbooks.engine.session import Session
 from playbooks.parser.loader import loads
 from tests.tui.driving import driving, in_feed
+
+pytestmark = pytest.mark.slow
 
 ORDERS = """
 floodmark: 1

@@ -2,6 +2,8 @@
 
 from contextlib import asynccontextmanager
 
+import pytest
+
 from tests.tui import fake_views
 from tests.tui.driving import Driver
 from tui.app import FloodmarkApp
@@ -35,6 +37,7 @@ def test_a_key_within_a_sentence():
     assert word_of("bookmarks", remapped({"bookmarks": ("circumflex_accent",)})) == "^"
 
 
+@pytest.mark.slow
 async def test_toasts_and_panes_tell_the_keys_of_the_user(snapshot):
     async with remapped_app() as driver:
         await driver.seconds(1)

@@ -17,6 +17,8 @@ from tui.screens.modes.log import LogScreen
 from tui.screens.record import RecordScreen
 from tui.viewmodel.log_view import TRUNCATED, TextRow, scale
 
+pytestmark = pytest.mark.slow
+
 SIZES = {"80x24": (80, 24), "120x40": (120, 40), "200x60": (200, 60)}
 
 
@@ -35,10 +37,7 @@ def small(**more):
 
 
 async def at_every_size(driver, golden, name):
-    for size, cells in SIZES.items():
-        await driver.pilot.resize_terminal(*cells)
-        await driver.pilot.pause()
-        await driver.pilot.pause()  # what is laid out anew may lay out its own parts after that
+    async for size in driver.at_sizes(SIZES):
         assert trimmed(driver.text()) == golden(f"{name}-{size}")
 
 
@@ -172,7 +171,7 @@ async def test_the_mouse_points_at_cells():
         await driver.pilot.click(scope, offset=(3, 3))
         assert scope.log_offset == 4
         scope.post_message(scope.Turned(3, zooms=False))
-        await driver.pilot.pause()
+        await driver.settle()
         assert scope.log_offset == 7
 
 

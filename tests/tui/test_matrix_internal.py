@@ -1,5 +1,7 @@
 """Kafka's own topics stay out of the matrix until asked for, and count all the same."""
 
+import pytest
+
 from playbooks.engine.session import Session
 from playbooks.parser.loader import loads
 from tests.support.playbooks import CLUSTER
@@ -8,6 +10,8 @@ from tests.tui.fake_views import session
 from tui.session.session_controller import SimBridge
 from tui.terminal.frame_clock import StepClock
 from tui.viewmodel import partition_matrix
+
+pytestmark = pytest.mark.slow
 
 
 def bridge() -> SimBridge:

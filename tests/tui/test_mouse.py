@@ -15,6 +15,8 @@ from tui.viewmodel.timeline.timeline_rows import LABEL
 from tui.widgets.matrix import lead
 from tui.widgets.panes import KeyBar, ModeBar, bar_places
 
+pytestmark = pytest.mark.slow
+
 SECOND = 1_000_000
 
 
@@ -59,13 +61,13 @@ async def test_hints_and_modes_of_the_bar_are_clicked():
         bar, screen = driver.app.screen.query_one(ModeBar), driver.app.screen
         at = driver.text().split("\n")[-1].index("v span")
         await driver.pilot.click(bar, offset=(at, 0))
-        await driver.pilot.pause()
+        await driver.settle()
         assert screen.span is not None
         await driver.pilot.click(bar, offset=(at + 3, 0))
-        await driver.pilot.pause()
+        await driver.settle()
         assert screen.span is None
         await driver.pilot.click(bar, offset=(2, 0))
-        await driver.pilot.pause()
+        await driver.settle()
         assert driver.app.screen is driver.main
 
 
@@ -74,10 +76,10 @@ async def test_both_keys_of_the_speed_are_clicked():
         bar = driver.main.query_one(KeyBar)
         start = next(start for start, _end, key in bar_places(120) if key.id == "faster")
         await driver.pilot.click(bar, offset=(start + 2, 0))
-        await driver.pilot.pause()
+        await driver.settle()
         assert driver.bridge.speed == 2.0
         await driver.pilot.click(bar, offset=(start, 0))
-        await driver.pilot.pause()
+        await driver.settle()
         assert driver.bridge.speed == 1.0
 
 
@@ -91,7 +93,7 @@ async def test_words_of_the_status_bar_are_keys(snapshot):
         async def click(word):
             line = driver.text().split("\n")[0]
             await driver.pilot.click("#status", offset=(line.index(word) + 1, 0))
-            await driver.pilot.pause()
+            await driver.settle()
 
         await click("LIVE")
         assert driver.bridge.paused
@@ -108,7 +110,7 @@ async def test_words_of_the_status_bar_are_keys(snapshot):
         while driver.bridge.growing is not None:
             await driver.frames(1)
         driver.main.present()
-        await driver.pilot.pause()
+        await driver.settle()
         await click("FORK")
         assert isinstance(driver.app.screen, BranchesScreen)
         await driver.press("escape", "4")
@@ -141,7 +143,7 @@ async def test_two_clicks_on_a_cell_open_its_log():
         await driver.seconds(1)
         columns = driver.main.matrix.rows[0].columns
         await driver.pilot.double_click(driver.main.matrix, offset=(lead(columns) + 2 * columns.broker, 2))
-        await driver.pilot.pause()
+        await driver.settle()
         assert isinstance(driver.app.screen, LogScreen)
         assert driver.main.matrix.cursor == (1, 2)
 
@@ -152,7 +154,7 @@ async def test_the_log_at_the_foot_is_pointed_at_scrolled_and_drilled_into():
         lanes = driver.main.lanes
         broker = lanes.spot(20, 3).broker
         await driver.pilot.click(lanes, offset=(20, 3))
-        await driver.pilot.pause()
+        await driver.settle()
         assert driver.bridge.view.brokers[driver.main.matrix.cursor[1]].id == broker
         await wheel(driver, lanes, (20, 2), -3)
         assert lanes.start is not None
@@ -162,7 +164,7 @@ async def test_the_log_at_the_foot_is_pointed_at_scrolled_and_drilled_into():
         assert sheet_of(driver) == f"b{lanes.spot(20, 1).broker}"
         await driver.press("escape")
         await driver.pilot.double_click(lanes, offset=(20, 2))
-        await driver.pilot.pause()
+        await driver.settle()
         assert isinstance(driver.app.screen, LogScreen)
 
 
@@ -183,7 +185,7 @@ async def test_clients_and_nodes_beside_it_are_broken_by_the_right_button():
         await driver.pilot.double_click(main.control, offset=(4, 1))
         assert driver.app.screen is main
         await driver.pilot.double_click(main.clients, offset=(4, 0))
-        await driver.pilot.pause()
+        await driver.settle()
         assert isinstance(driver.app.screen, ClientsScreen)
 
 
@@ -201,11 +203,11 @@ async def test_the_sheet_is_clicked_once_to_read_and_twice_to_act():
         )  # fmt: skip
         spot = (column * rows[line].width + 3, line)
         await driver.pilot.click(sheet, offset=spot)
-        await driver.pilot.pause()
+        await driver.settle()
         assert sheet.choices[sheet.chosen].letter == item.letter
         assert not driver.bridge.view.faults
         await driver.pilot.double_click(sheet, offset=spot)
-        await driver.pilot.pause()
+        await driver.settle()
         assert [each.name for each in driver.bridge.view.faults] == ["crash"]
         assert not sheet_of(driver)
 
@@ -224,7 +226,7 @@ async def test_in_the_log_two_clicks_go_back_to_the_record_and_ctrl_zooms():
         await wheel(driver, scope, (30, 1), -1, ctrl=True)
         assert scope.scope.zoom == zoom
         await driver.pilot.double_click(scope, offset=(20 + 5, 1))
-        await driver.pilot.pause()
+        await driver.settle()
         assert driver.bridge.session.in_past
         assert isinstance(driver.app.screen, LogScreen)
         broker = scope.spot(25, 2).broker
@@ -264,7 +266,7 @@ async def test_the_control_plane_is_broken_from_a_mode_too():
         await driver.press("4")
         at = driver.text().split("\n")[1].index("c1002")
         await driver.pilot.click("#status", offset=(at, 1))
-        await driver.pilot.pause()
+        await driver.settle()
         assert sheet_of(driver) == "c1002"
 
 
@@ -276,13 +278,13 @@ async def test_lists_are_clicked_once_to_choose_and_twice_to_take():
             await driver.frames(1)
         await driver.press("b")
         screen = driver.app.screen
-        await driver.pilot.pause()
+        await driver.settle()
         await driver.pilot.click(screen._page, offset=(4, 2))
-        await driver.pilot.pause()
+        await driver.settle()
         assert screen.chosen == 0
         assert driver.app.screen is screen
         await driver.pilot.double_click(screen._page, offset=(4, 2))
-        await driver.pilot.pause()
+        await driver.settle()
         assert driver.bridge.branches.current.letter == "main"
 
 

@@ -29,6 +29,8 @@ from tui.session.destination import SESSION, Wish
 from tui.settings.schema import Settings
 from tui.terminal.frame_clock import StepClock
 
+pytestmark = pytest.mark.slow
+
 SECOND = 1_000_000
 CRASHED = in_feed(NodeDown(0, "broker 1", 1, "crash"))
 
@@ -281,7 +283,7 @@ async def test_a_key_writes_a_playbook_of_the_session_so_far(tmp_path, snapshot)
         driver.app.recorder = session.recorder
         await driver.press("E")
         await driver.app.workers.wait_for_complete()
-        await driver.pilot.pause()
+        await driver.settle()
         (written,) = tmp_path.glob("*.yaml")
         assert driver.toasts()[-1].replace(str(written), "<playbook>") == snapshot
         assert "inject: crash" in written.read_text()
@@ -302,7 +304,7 @@ async def test_an_export_that_fails_says_why(tmp_path):
         (session.recorder.path / session_files.START).write_text("{")
         await driver.press("E")
         await driver.app.workers.wait_for_complete()
-        await driver.pilot.pause()
+        await driver.settle()
         assert driver.toasts()[-1].startswith("error: ")
         assert list(tmp_path.glob("*.yaml")) == []
 

@@ -62,6 +62,7 @@ def text_of(line):
     return "".join(segment.text for segment in line)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("look", LOOKS.values(), ids=LOOKS)
 def test_every_line_is_exactly_as_wide_as_asked(look):
     for width in range(1, 201):

@@ -13,6 +13,8 @@ from tui.screens.modes.log import LogScreen
 from tui.settings.settings_file import read_settings
 from tui.viewmodel.partition_history import Broken
 
+pytestmark = pytest.mark.slow
+
 SECOND = 1_000_000
 SIZES = {"80x24": (80, 24), "120x40": (120, 40), "200x60": (200, 60)}
 
@@ -29,7 +31,7 @@ async def discovered(driver):
 
 async def chosen(driver, hits):
     hits[0].command()
-    await driver.pilot.pause()
+    await driver.settle()
 
 
 def text_of(hit):
@@ -59,7 +61,7 @@ async def test_an_offset_is_shown_under_the_microscope_and_one_that_is_not_there
         partition = driver.bridge.view.partitions[1]
         for query in (f"{partition.name} 5", f"go {partition.name} 5", f"go to {partition.name}:5"):
             await chosen(driver, await found(driver, GoProvider, query))
-            await driver.pilot.pause()
+            await driver.settle()
             assert isinstance(driver.app.screen, LogScreen)
             assert driver.app.screen.partition.name == partition.name
             assert driver.app.screen.microscope.log_offset == 5
@@ -74,7 +76,7 @@ async def test_settings_stand_with_their_values_and_open_a_form_that_lets_throug
         assert text_of(hits[0]).startswith("setting ")
         orders = next(hit for hit in hits if text_of(hit) == "setting orders min.insync.replicas = 2")
         orders.command()
-        await driver.pilot.pause()
+        await driver.settle()
         form = driver.app.screen
         assert isinstance(form, ValueForm)
         said = [orders.help, driver.shown("#value")]
@@ -105,7 +107,7 @@ async def test_brokers_that_differ_are_told_one_by_one_and_what_is_read_at_the_s
         two = next(hit for hit in hits if text_of(hit) == "setting broker 2 log.segment.bytes = 3000")
         assert "setting broker 1 log.segment.bytes = 1073741824" in [text_of(hit) for hit in hits]
         two.command()
-        await driver.pilot.pause()
+        await driver.settle()
         assert "Broker 2: log.segment.bytes" in driver.text()
         await driver.press("escape")
         hits = await found(driver, SettingsProvider, "replica.lag.time.max.ms")

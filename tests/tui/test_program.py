@@ -78,6 +78,7 @@ def test_what_breaks_ends_the_program_whatever_was_wished_for(apps, quiet, tmp_p
     assert "none.yaml" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_only_the_tour_has_a_guide(apps, quiet, tmp_path):
     made, _wishes = apps
     perform(Wish(PLAYBOOK, str(quiet)), Asked(tmp_path, None, None, 1.0))
@@ -105,6 +106,7 @@ def test_without_a_terminal_the_welcome_page_says_what_to_use(monkeypatch, capsy
     assert capsys.readouterr().err == snapshot
 
 
+@pytest.mark.slow
 def test_from_the_welcome_page_to_a_session_on_a_real_terminal(tmp_path):
     primary, secondary = pty.openpty()
     with subprocess.Popen(

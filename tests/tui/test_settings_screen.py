@@ -2,6 +2,8 @@
 
 from contextlib import asynccontextmanager
 
+import pytest
+
 from tests.tui.driving import Driver, driving, trimmed
 from tests.tui.fake_views import session
 from tui.app import FloodmarkApp
@@ -12,6 +14,8 @@ from tui.settings.schema import Settings
 from tui.terminal.frame_clock import StepClock
 from tui.terminal.theme import Look
 from tui.widgets.line_widget import LineGrid
+
+pytestmark = pytest.mark.slow
 
 SIZES = {"80x24": (80, 24), "120x40": (120, 40), "200x60": (200, 60)}
 KEYS = {"pause": ("p",), "peek": ("space",), "quit": ("f10",), "palette": ("f2",), "slower": ("minus",)}

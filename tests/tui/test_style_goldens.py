@@ -8,6 +8,8 @@ from tests.tui.fake_views import session
 from tests.tui.style_runs import runs
 from tui.terminal.theme import Look
 
+pytestmark = pytest.mark.slow
+
 SCREENS = ("main", "log", "timeline", "autopsy")
 THEMES = ("dark", "light", "ansi")
 
@@ -17,7 +19,7 @@ async def lose(driver, monkeypatch):
     monkeypatch.setattr(screenshots, "FRAME_S", 1 / 4)
     await screenshots.lost(screenshots.Stage(driver.app, driver.clock))
     driver.bridge.pause(True)
-    await driver.pilot.pause()
+    await driver.settle()
     driver.main.action_fork()
 
 
@@ -26,9 +28,9 @@ async def show(driver, screen):
     driver.main.action_mode("cluster" if screen in ("main", "autopsy") else screen)
     if screen == "autopsy":
         driver.main.action_finding(1)
-    await driver.pilot.pause()
+    await driver.settle()
     driver.app.screen.present()  # panes have their sizes now
-    await driver.pilot.pause()
+    await driver.settle()
 
 
 async def test_every_theme_on_every_showpiece(golden, monkeypatch):
@@ -44,11 +46,11 @@ async def test_every_theme_on_every_showpiece(golden, monkeypatch):
                 assert trimmed(found) == golden(f"styles-{theme}-{screen}")
                 plain = Look(theme=theme, glyphs="ascii")
                 driver.app.set_look(plain)
-                await driver.pilot.pause()
+                await driver.settle()
                 assert driver.text().isascii(), screen
                 assert runs(driver.app, plain) == found, (theme, screen)
                 driver.app.set_look(look)
-                await driver.pilot.pause()
+                await driver.settle()
 
 
 async def test_without_colour(golden, monkeypatch):

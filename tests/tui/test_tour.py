@@ -90,9 +90,10 @@ async def shown(driver):
     """The pane is mounted by one look, and painted by the next."""
     for _ in range(3):
         driver.app.guide.look()
-        await driver.pilot.pause()
+        await driver.settle()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", SIZES)
 async def test_a_stop_of_the_tour(size, golden):
     async with driving(SIZES[size], session=session()) as driver:
@@ -145,6 +146,7 @@ async def lose_records(driver):
     await arrive(driver, 7)
 
 
+@pytest.mark.slow
 async def test_the_whole_tour_loses_a_record_and_finds_out_why(tmp_path, monkeypatch):
     async def answer(number, path, at_us, recorder, tell):
         return Explanation(FOUND)
@@ -175,12 +177,13 @@ async def test_the_whole_tour_loses_a_record_and_finds_out_why(tmp_path, monkeyp
     assert (result.verdict, result.expectations[0].ok) == ("fail", False)
 
 
+@pytest.mark.slow
 async def test_it_can_be_left_and_gone_on_with(snapshot):
     async with driving((80, 24), session=session()) as driver:
         driver.app.begin_tour()
         await shown(driver)
         await driver.press("ctrl+t")
-        await driver.pilot.pause()
+        await driver.settle()
         assert not driver.app.screen.query(CoachPane)
         assert driver.toasts()[-1] == snapshot
         await driver.press("space")

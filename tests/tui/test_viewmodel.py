@@ -305,6 +305,7 @@ def test_many_faults_stand_in_columns_and_none_is_left_out():
 # -- layout ---------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @given(
     width=st.integers(60, 260), height=st.integers(18, 100), partitions=st.integers(0, 60), replicas=st.integers(1, 7),
     clients=st.integers(1, 40), controllers=st.integers(0, 6),

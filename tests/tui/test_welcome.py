@@ -54,6 +54,7 @@ def test_all_that_is_offered_is_bundled_and_can_be_watched():
     assert welcome.TOUR == TOUR == NAME
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("keys", "name"),
     [(["enter"], "tour"), (["down", "enter"], welcome.GALLERY[0][0]), (["t"], "tour"), (["s"], "sandbox"),
@@ -105,6 +106,7 @@ async def test_sessions_that_are_not_there_and_one_that_cannot_be_read(tmp_path,
         assert [*told, unreadable] == snapshot
 
 
+@pytest.mark.slow
 def test_nothing_of_the_model_is_read_for_it():
     code = "import sys, tui.welcome\nprint([m for m in sys.modules if m.startswith(('cluster_model', 'playbooks'))])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

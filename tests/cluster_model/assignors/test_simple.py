@@ -196,6 +196,7 @@ def test_when_racks_matter() -> None:
 # Any group.
 
 
+@pytest.mark.slow
 @given(different(), clusters())
 def test_every_partition_has_one_owner_who_wants_it(members: list[Member], topics: Topics) -> None:
     for assignor in (*CLIENT_ASSIGNORS.values(), *SERVER_ASSIGNORS.values()):
@@ -205,6 +206,7 @@ def test_every_partition_has_one_owner_who_wants_it(members: list[Member], topic
         assert {name: again[name] for name in assignment} == assignment, assignor.name
 
 
+@pytest.mark.slow
 @given(different(), clusters())
 def test_range_is_even_within_each_topic_and_consecutive_without_racks(members: list[Member], topics: Topics) -> None:
     for known in (topics, Topics(topics.sizes)):
@@ -223,6 +225,7 @@ def test_range_is_even_within_each_topic_and_consecutive_without_racks(members: 
                 assert dealt == list(range(len(dealt)))
 
 
+@pytest.mark.slow
 @given(different(), clusters())
 def test_round_robin_is_even_where_all_want_the_same(members: list[Member], topics: Topics) -> None:
     same = [each._replace(topics=("t0", "t1", "t2")) for each in members]

@@ -471,6 +471,7 @@ def with_claims(draw: st.DrawFn, groups: st.SearchStrategy[list[Member]]) -> lis
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 @given(st.one_of(with_claims(same()), with_claims(different())), clusters())
 def test_whatever_members_claim_the_result_is_valid(members: list[Member], topics: Topics) -> None:
     assignment = STICKY.assign(members, topics)
@@ -480,17 +481,20 @@ def test_whatever_members_claim_the_result_is_valid(members: list[Member], topic
     assert {name: again[name] for name in assignment} == assignment
 
 
+@pytest.mark.slow
 @given(with_claims(same()), clusters())
 def test_with_one_subscription_sizes_differ_by_one_at_most(members: list[Member], topics: Topics) -> None:
     sizes = [len(share) for share in STICKY.assign(members, topics).values()]
     assert max(sizes) - min(sizes) <= 1
 
 
+@pytest.mark.slow
 @given(different(), clusters())
 def test_a_fresh_group_is_even(members: list[Member], topics: Topics) -> None:
     assert is_even(members, STICKY.assign(members, topics))
 
 
+@pytest.mark.slow
 @given(same(), clusters(), st.data())
 def test_members_lose_nothing_but_what_evenness_asks_for(
     members: list[Member], topics: Topics, data: st.DataObject
@@ -513,6 +517,7 @@ def test_members_lose_nothing_but_what_evenness_asks_for(
             assert kept == len(each.owned)
 
 
+@pytest.mark.slow
 @given(different(), clusters())
 def test_nothing_changes_when_nothing_changed(members: list[Member], topics: Topics) -> None:
     for assignor in BOTH:
@@ -533,6 +538,7 @@ def owning(draw: st.DrawFn) -> tuple[list[Member], Topics]:
     return [*changed, *(Member(name, draw(st.sampled_from([TOPICS, ("t0",)]))) for name in joined)], topics
 
 
+@pytest.mark.slow
 @given(owning())
 def test_cooperative_never_gives_what_another_one_has(group: tuple[list[Member], Topics]) -> None:
     members, topics = group
@@ -546,6 +552,7 @@ def test_cooperative_never_gives_what_another_one_has(group: tuple[list[Member],
         assert set(assignment[each.id]) == set(eager[each.id]) - held_back
 
 
+@pytest.mark.slow
 @given(owning())
 def test_a_cooperative_group_comes_to_rest_and_then_has_everything(group: tuple[list[Member], Topics]) -> None:
     members, topics = group

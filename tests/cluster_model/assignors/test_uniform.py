@@ -198,6 +198,7 @@ def with_targets(draw: st.DrawFn, groups: st.SearchStrategy[list[Member]]) -> tu
     return [each._replace(owned=parts(" ".join(owned[each.id]))) for each in members], topics
 
 
+@pytest.mark.slow
 @given(st.one_of(with_targets(same()), with_targets(different())))
 def test_the_result_is_valid_and_does_not_depend_on_order(group: tuple[list[Member], Topics]) -> None:
     members, topics = group
@@ -207,6 +208,7 @@ def test_the_result_is_valid_and_does_not_depend_on_order(group: tuple[list[Memb
     assert {name: again[name] for name in assignment} == assignment
 
 
+@pytest.mark.slow
 @given(with_targets(same()))
 def test_with_one_subscription_the_first_get_one_more_and_keep_what_they_can(
     group: tuple[list[Member], Topics],
@@ -221,18 +223,21 @@ def test_with_one_subscription_the_first_get_one_more_and_keep_what_they_can(
         assert len(set(wanted) & set(assignment[each.id])) == min(len(wanted), len(assignment[each.id]))
 
 
+@pytest.mark.slow
 @given(with_targets(different()))
 def test_with_different_subscriptions_it_is_even(group: tuple[list[Member], Topics]) -> None:
     members, topics = group
     assert is_even(members, UNIFORM.assign(members, topics))
 
 
+@pytest.mark.slow
 @given(st.one_of(same(), different()), clusters())
 def test_nothing_changes_when_nothing_changed(members: list[Member], topics: Topics) -> None:
     first = UNIFORM.assign(members, topics)
     assert UNIFORM.assign(after(members, first, 1), topics) == first
 
 
+@pytest.mark.slow
 @given(different(), clusters())
 def test_racks_do_not_matter(members: list[Member], topics: Topics) -> None:
     assert UNIFORM.assign(members, topics) == UNIFORM.assign(members, Topics(topics.sizes))

@@ -12,6 +12,8 @@ from cluster_model.protocol.events import RecordsAcked, RecordsRead
 from cluster_model.protocol.messages import FetchRequest, FetchResponse
 from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, GroupSpec, NetworkSpec, ProducerSpec, TopicSpec
 
+pytestmark = pytest.mark.slow
+
 SECOND = 1_000_000
 BATCH = 1_000
 """Bytes."""

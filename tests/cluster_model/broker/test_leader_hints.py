@@ -96,6 +96,7 @@ def sent(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int, int, object]]:
     return noted
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kafka", "told"), [("3.6", False), ("3.7", True), ("4.1", True)])
 def test_a_former_leader_names_its_successor(kafka: str, told: bool, sent: list[tuple[int, int, int, object]]) -> None:
     cluster = cluster_of(kafka)

@@ -131,6 +131,7 @@ def test_the_message_carries_the_epoch_of_its_record_and_the_leaders_own_at_the_
     assert (nothing.log_offset, nothing.leader_epoch) == (-1, -1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("policy", "at_the_start"), [("earliest", True), ("latest", False)])
 def test_a_consumer_whose_position_is_gone_is_sent_to_an_end(policy: str, at_the_start: bool) -> None:
     topic = TopicSpec("t", 1, 3, ((1, 2, 3),), {"segment.bytes": 20_000})

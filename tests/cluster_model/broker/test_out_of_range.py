@@ -256,6 +256,7 @@ def test_else_it_cuts_its_log_and_follows(kafka: str, mode: str, asked: list[tup
         assert (source, question.replica, question.timestamp_us) == (1, 1, LATEST)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kafka", "mode"), [("1.1", "zookeeper"), ("2.6", "zookeeper"), ("3.9", "kraft")])
 def test_a_follower_behind_the_leaders_start_asks_twice(
     kafka: str, mode: str, asked: list[tuple[int, ListOffsetsRequest]]

@@ -12,6 +12,8 @@ from cluster_model.broker.replica_manager import Touched
 from cluster_model.cluster import Cluster
 from tests.cluster_model.shaking import act, advance, drawn_plan, drawn_spec
 
+pytestmark = pytest.mark.slow
+
 LEADERSHIP = 15
 REMOTES = 4
 """Places in what replicas and leaderships save."""

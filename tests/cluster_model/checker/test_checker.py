@@ -38,12 +38,14 @@ def broken(cluster: Cluster) -> set[str]:
     return set(cluster.checker.invariants.violations)
 
 
+@pytest.mark.slow
 def test_the_sound_model_breaks_nothing() -> None:
     cluster = failover()
     assert broken(cluster) == set()
     assert cluster.query.acked_lost() == 0
 
 
+@pytest.mark.slow
 def test_a_leader_that_commits_alone_loses_acknowledged_records(monkeypatch: pytest.MonkeyPatch) -> None:
     def alone(leader_leo: int, _needed: tuple[Remote, ...]) -> int:
         return leader_leo
@@ -55,6 +57,7 @@ def test_a_leader_that_commits_alone_loses_acknowledged_records(monkeypatch: pyt
     assert cluster.query.acked_lost() > 0
 
 
+@pytest.mark.slow
 def test_a_high_watermark_by_the_fastest_follower_loses_acknowledged_records(monkeypatch: pytest.MonkeyPatch) -> None:
     def fastest(leader_leo: int, needed: tuple[Remote, ...]) -> int:
         return min(leader_leo, max((remote.leo for remote in needed), default=leader_leo))
@@ -171,6 +174,7 @@ def test_followers_that_keep_what_the_leader_lacks_are_seen_when_they_count(monk
     assert "acks-all-durability" in hands.broken()
 
 
+@pytest.mark.slow
 def test_acks_0_records_that_reached_nobody_are_lost_in_the_end() -> None:
     cluster = Cluster.build(small(acks="0", each_us=40_000), 7)
     board = FaultBoard(cluster)
@@ -186,6 +190,7 @@ def test_acks_0_records_that_reached_nobody_are_lost_in_the_end() -> None:
     assert ledger.acked_lost >= ledger.sent - appended > 0
 
 
+@pytest.mark.slow
 def test_every_lost_record_has_one_sentence(snapshot: SnapshotAssertion) -> None:
     cluster = Cluster.build(small(acks="1"), 7)
     board = FaultBoard(cluster)
@@ -219,6 +224,7 @@ def test_a_missing_record_may_come_back() -> None:
     assert (query.missing(), query.acked_lost()) == (0, 0)
 
 
+@pytest.mark.slow
 def test_healing_by_hand_and_by_time_leave_the_same_books() -> None:
     by_hand = Cluster.build(small(each_us=40_000), 7)
     board = FaultBoard(by_hand)
@@ -237,6 +243,7 @@ def test_healing_by_hand_and_by_time_leave_the_same_books() -> None:
     assert by_hand.view().ledger == by_time.view().ledger
 
 
+@pytest.mark.slow
 def test_leadership_and_followers_agree_about_committed_records() -> None:
     """Strong ISR: whatever is below a leader's HW is on every member of the committed ISR, at every moment."""
     cluster = Cluster.build(small("3.9", None, "1", each_us=25_000), 3)

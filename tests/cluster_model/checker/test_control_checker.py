@@ -89,6 +89,7 @@ def test_old_versions_are_known_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
     assert hands.cluster.checker.invariants.unexpected == {}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sound", [True, False])
 def test_an_eligible_leader_replica_that_lacks_what_is_committed_is_seen(
     sound: bool, snapshot: SnapshotAssertion
@@ -115,6 +116,7 @@ def test_an_eligible_leader_replica_that_lacks_what_is_committed_is_seen(
 # -- who counts --------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kafka", "mode"), [("3.9", "kraft"), ("2.8", "zookeeper")])
 def test_a_leader_that_does_not_count_whom_it_proposed_is_seen(
     kafka: str, mode: str, monkeypatch: pytest.MonkeyPatch

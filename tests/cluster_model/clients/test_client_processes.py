@@ -132,6 +132,7 @@ def test_an_application_that_resends_makes_duplicates_of_what_was_written(resend
     assert balanced(cluster)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "load",
     [
@@ -219,6 +220,7 @@ def test_an_answer_to_the_former_process_is_none_to_the_next() -> None:
 # --- consumers ------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_killed_member_starts_at_what_is_committed() -> None:
     config = {"session.timeout.ms": 10_000, "auto.offset.reset": "earliest"}
     cluster = cluster_of(group={"members": 1, "config": config})
@@ -236,6 +238,7 @@ def test_a_killed_member_starts_at_what_is_committed() -> None:
     assert cluster.consumers["g/0"].read == cluster.query.read("g")
 
 
+@pytest.mark.slow
 def test_a_static_member_that_returns_in_time_makes_no_rebalance() -> None:
     config = {"group.instance.id": "desk", "auto.offset.reset": "earliest"}
     cluster = cluster_of(group={"config": config})
@@ -251,6 +254,7 @@ def test_a_static_member_that_returns_in_time_makes_no_rebalance() -> None:
         assert (cluster.query.generation("g"), cluster.query.members("g")) == (1, 2)
 
 
+@pytest.mark.slow
 def test_a_consumer_that_ends_in_order_finishes_what_is_in_its_hands() -> None:
     cluster = cluster_of(group={"members": 1, "processing_us": 30 * MS, "config": {"auto.offset.reset": "earliest"}})
     cluster.run(10 * SECOND)
@@ -285,6 +289,7 @@ def test_only_processes_that_run_can_end_in_order(node: int, code: str, snapshot
     assert str(caught.value) == snapshot
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kafka", "mode"), [("0.8.2", "zookeeper"), ("0.10.2", "zookeeper"), ("2.0", "zookeeper"), ("4.1", "kraft")]
 )

@@ -21,6 +21,8 @@ from cluster_model.spec.cluster_spec import ProducerSpec
 from tests.cluster_model.copying import M0, M1, OUT, SECOND, Copying
 from tests.support.breadth import some
 
+pytestmark = pytest.mark.slow
+
 MODERN = {"group.protocol": "consumer"}
 
 

@@ -103,6 +103,7 @@ def test_what_a_paused_application_missed_is_not_made_up_for() -> None:
     assert len(times) == 101
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("limit", "batch"), [(1, 1), (10, 1), (10, 5), (11, 5)])
 def test_no_more_than_so_many_records_are_outstanding(limit: int, batch: int) -> None:
     found = events(build(batch, loop=ClosedLoop(limit)), SECOND)
@@ -145,6 +146,7 @@ def test_with_acks_0_time_goes_on() -> None:
     assert len(times) == 3 * (SECOND // AT_ONCE_US + 1)
 
 
+@pytest.mark.slow
 def test_a_closed_loop_outlives_failures() -> None:
     cluster = build(brokers=1, loop=ClosedLoop(4))
     events(cluster, SECOND)
@@ -167,6 +169,7 @@ def test_a_closed_loop_goes_on_when_its_topic_comes_back() -> None:
     assert len(times) > 50
 
 
+@pytest.mark.slow
 def test_a_keyframe_keeps_what_was_settled_and_has_no_successor_yet() -> None:
     cluster = build(3, loop=ClosedLoop(6), acks="1")
     events(cluster, SECOND)
@@ -179,6 +182,7 @@ def test_a_keyframe_keeps_what_was_settled_and_has_no_successor_yet() -> None:
     assert events(cluster, 2 * SECOND) == first
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("send", ["sync", "async"])
 def test_a_closed_loop_goes_on_after_waiting_for_memory(send: str) -> None:
     config = {"batch.size": 1_000, "buffer.memory": 3_000, "max.block.ms": 500}

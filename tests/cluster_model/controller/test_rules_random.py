@@ -15,6 +15,8 @@ from cluster_model.protocol.events import Event, IsrChanged, LeaderElected, Part
 from cluster_model.protocol.messages import NOBODY, AlterPartitionRequest, PartitionState
 from cluster_model.protocol.versions import Profile
 
+pytestmark = pytest.mark.slow
+
 P = "t-0"
 BROKERS = (1, 2, 3, 4)
 

@@ -314,6 +314,7 @@ def test_a_slow_side_keeps_no_exchange_asleep(node: int) -> None:
     assert any(one.asleep for one in exchanges)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("node", [1, 2, 1001])
 def test_what_is_left_out_around_it_changes_nothing(node: int) -> None:
     found = []

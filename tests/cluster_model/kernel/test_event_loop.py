@@ -163,6 +163,7 @@ def test_loading_restores_the_sequence_so_that_new_ties_fall_the_same_way() -> N
     assert [seen[3] for seen in log.seen] == [("old",), ("new",)]
 
 
+@pytest.mark.slow
 @given(st.lists(st.integers(0, 40), max_size=30), st.lists(st.integers(0, 15), max_size=10))
 def test_slices_of_any_size_give_the_same_history(times: list[int], slices: list[int]) -> None:
     whole, sliced = Log(), Log()

@@ -584,6 +584,7 @@ STEPS = st.lists(
 )
 
 
+@pytest.mark.slow
 @given(st.integers(0, 1 << 20), STEPS)
 def test_every_message_arrives_once_and_in_order_or_its_connection_broke_and_both_ends_were_told(
     seed: int, steps: list[tuple[str, tuple[int, int], int, dict[str, int]]]

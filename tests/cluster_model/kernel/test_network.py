@@ -304,6 +304,7 @@ def test_nothing_overtakes_when_lag_ends(world: World) -> None:
     assert [(at, detail[1]) for at, _what, detail in world.seen(B)] == [(1_000, "slow"), (1_000, "would be quick")]
 
 
+@pytest.mark.slow
 @given(st.integers(0, 1000), st.integers(0, 500), st.lists(st.integers(0, 120), min_size=1, max_size=25))
 def test_each_link_is_first_in_first_out_however_large_its_jitter(seed: int, jitter: int, gaps: list[int]) -> None:
     world = World(jitter=jitter, seed=seed)

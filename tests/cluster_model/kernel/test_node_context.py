@@ -131,6 +131,7 @@ def test_an_alarm_goes_back_with_the_kernel(network: Network, sleeper: Sleeper) 
     assert sleeper.rings == [40, 40]
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(st.integers(0, 50), st.integers(0, 80)), min_size=1, max_size=20))
 def test_no_wish_is_ever_forgotten(wishes: list[tuple[int, int]]) -> None:
     """After a wish for a time, the alarm rings at that time or earlier, and never for nothing."""

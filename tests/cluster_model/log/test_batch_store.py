@@ -67,6 +67,7 @@ def test_a_read_stops_behind_whole_batches(start: int, end: int, most: int, stop
     assert written(0, (2, 10), (2, 20), (2, 30)).fit(start, end, most) == stop
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(st.integers(1, 4), st.integers(1, 30)), min_size=1, max_size=8), st.data())
 def test_a_read_fits_as_a_scan_over_batches_would(sizes: list[tuple[int, int]], data: st.DataObject) -> None:
     lineage = written(5, *sizes)
@@ -98,6 +99,7 @@ def test_going_back_forgets_later_stints_and_later_batches() -> None:
     assert (first.bytes_between(0, 7), lineages.begin(2, 1, 7).id) == (40, 1)
 
 
+@pytest.mark.slow
 @given(
     st.lists(st.tuples(st.integers(1, 3), st.integers(1, 50), st.integers(-1, 9)), min_size=1, max_size=12), st.data()
 )

@@ -1,5 +1,6 @@
 """Shortcuts of what is done for every batch: they say what the rule behind them says."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -7,6 +8,8 @@ from cluster_model.log.batch_store import Lineage, PastLineage
 from cluster_model.log.segments import INT32_MAX, Segments
 from cluster_model.protocol.configs import LogRules
 from cluster_model.protocol.records import Batch
+
+pytestmark = pytest.mark.slow
 
 RULES = st.builds(
     LogRules,

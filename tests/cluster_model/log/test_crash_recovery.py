@@ -45,6 +45,7 @@ def finish(cluster: Cluster) -> None:
 # --- power loss -----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_kinds_of_tail_leave_more_or_less() -> None:
     ends = {}
     for tail in TAILS:
@@ -80,6 +81,7 @@ def test_a_given_number_of_records_goes_before_the_kind_of_tail() -> None:
         assert replica(cluster, 2).log.leo == 50, "between whole batches"
 
 
+@pytest.mark.slow
 def test_a_torn_batch_is_read_cut_off_and_told(snapshot: SnapshotAssertion) -> None:
     told = {}
     for tail in (WRITTEN_BACK, TORN):
@@ -172,6 +174,7 @@ def test_the_disk_of_a_broker_that_is_down_can_go_too() -> None:
 
 
 # Of these each truncates, or lets into the ISR, by other rules.
+@pytest.mark.slow
 @pytest.mark.parametrize("kafka", PROFILE_VERSIONS if EVENING else ["0.8.2", "0.11", "2.0", "2.7", "4.1"])
 def test_a_wiped_follower_comes_back_with_everything_in_every_release(kafka: str) -> None:
     cluster = build(kafka, retention_bytes=20_000, segment_bytes=10_000)
@@ -200,6 +203,7 @@ def test_a_wiped_leader_is_no_leader_any_more_and_nothing_is_lost() -> None:
     assert (cluster.query.acked_lost(), cluster.query.violations()) == (0, 0)
 
 
+@pytest.mark.slow
 def test_the_last_in_sync_replica_takes_everything_along_with_its_disk(snapshot: SnapshotAssertion) -> None:
     cluster = build(min_insync_replicas=1)
     cluster.run(20 * SECOND)

@@ -141,6 +141,7 @@ def test_an_aborted_markers_entry_goes_with_it_so_that_what_follows_is_read() ->
     assert seen(log, writer.lso)["b"] == "1"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(many(4, 8)))
 @pytest.mark.parametrize("horizons", [True, False])
 def test_whatever_is_cleaned_when_readers_of_committed_data_see_the_same(seed: int, horizons: bool) -> None:

@@ -167,6 +167,7 @@ STEPS = st.lists(
 )
 
 
+@pytest.mark.slow
 @given(STEPS)
 def test_epochs_and_starts_always_increase_together(steps: list[tuple[str, int, int]]) -> None:
     cache = EpochCache(replaces=True)

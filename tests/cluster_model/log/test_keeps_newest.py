@@ -15,6 +15,8 @@ from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, ProducerSpe
 from tests.cluster_model.checker.invariants.test_safety_mutations import Place, newest_goes
 from tests.cluster_model.test_compaction import COMPACT, SECOND, P, build, log_of, stop
 
+pytestmark = pytest.mark.slow
+
 Patch = pytest.MonkeyPatch
 NAME = "compaction-keeps-newest"
 VERSIONS = ["2.8", "3.9"]

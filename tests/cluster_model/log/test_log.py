@@ -16,6 +16,8 @@ from cluster_model.log.replica_log import ReplicaLog, differing
 from cluster_model.protocol.configs import WRITEBACK_US
 from cluster_model.protocol.records import Batch, Slice
 
+pytestmark = pytest.mark.slow
+
 
 @dataclass
 class Record:

@@ -340,6 +340,7 @@ STEP = st.one_of(
 )
 
 
+@pytest.mark.slow
 @given(st.lists(STEP, max_size=25), st.booleans(), st.integers(1, 4))
 def test_no_reader_ends_with_anything_else_for_it(steps: list[tuple[str, object]], horizons: bool, room: int) -> None:
     rig = Compacted()

@@ -25,6 +25,7 @@ def weight(keys: KeySet, key: int) -> Fraction:
     return Fraction(sums[group] - before, (begins[group + 1] - begins[group]) * sums[-1])
 
 
+@pytest.mark.slow
 @given(skews, st.integers(1, 600), st.integers(1, 40))
 def test_each_key_is_in_the_partition_of_its_hash_and_in_no_other(skew: object, distinct: int, total: int) -> None:
     found = Pool(KeySet(distinct, skew), total)  # type: ignore[arg-type]
@@ -33,6 +34,7 @@ def test_each_key_is_in_the_partition_of_its_hash_and_in_no_other(skew: object, 
     assert sum(len(found.keys(partition)) for partition in range(total)) == distinct
 
 
+@pytest.mark.slow
 @given(skews, st.integers(1, 600), st.integers(1, 12), st.integers(0, TOP - 1), st.integers(0, TOP - 1))
 def test_a_partition_that_is_drawn_has_the_key_that_is_drawn_there(
     skew: object, distinct: int, total: int, place: int, draw: int
@@ -42,6 +44,7 @@ def test_a_partition_that_is_drawn_has_the_key_that_is_drawn_there(
     assert found.key(partition, draw) in found.keys(partition)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("skew", [None, ZipfKeys(1_200), HotKey(600_000)])
 def test_partition_and_key_together_come_as_often_as_the_key(skew: ZipfKeys | HotKey | None) -> None:
     keys = KeySet(40, skew)
@@ -55,6 +58,7 @@ def test_partition_and_key_together_come_as_often_as_the_key(skew: ZipfKeys | Ho
         assert abs(told[key] - expected) < 5 * expected**0.5 + 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("skew", [None, ZipfKeys(700), HotKey(300_000)])
 def test_the_share_of_a_partition_is_that_of_its_keys(skew: ZipfKeys | HotKey | None) -> None:
     keys = KeySet(5_000, skew)

@@ -179,6 +179,7 @@ def test_index_entries_come_after_more_than_the_interval() -> None:
     assert leader.log.segments.entries == (2, 1)
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(st.integers(1, 60), st.integers(0, 40), st.integers(1, 3)), min_size=1, max_size=30))
 def test_look_ups_find_what_a_scan_of_everything_finds(batches: list[tuple[int, int, int]]) -> None:
     leader = Leader()
@@ -386,6 +387,7 @@ class Naive:
             self.start = max(self.start, self.segments[0][0])
 
 
+@pytest.mark.slow
 @given(ACTIONS)
 def test_a_segmented_log_is_what_the_rules_say(actions: list[tuple[str, int, int]]) -> None:
     leader = Leader(replace(SMALL, roll_us=50, retention_us=-1))

@@ -32,17 +32,20 @@ def share(skew: KeySkew, distinct: int, key: int) -> Fraction:
     return Fraction(bisect_right(Draws(), key) << 2, TOP)
 
 
+@pytest.mark.slow
 @given(skews, st.integers(1, 10_000_000), st.integers(0, TOP - 1))
 def test_every_draw_is_a_key(skew: KeySkew | None, distinct: int, draw: int) -> None:
     assert 0 <= rank(skew, distinct, draw) < distinct
 
 
+@pytest.mark.slow
 @given(skews, st.integers(1, 10_000_000), st.integers(0, TOP - 1), st.integers(0, TOP - 1))
 def test_higher_draws_are_rarer_keys(skew: KeySkew | None, distinct: int, one: int, other: int) -> None:
     low, high = sorted((one, other))
     assert rank(skew, distinct, low) <= rank(skew, distinct, high)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("exponent", [500, 1_000, 1_100, 2_000])
 @pytest.mark.parametrize("distinct", [2, 100, 5_000, 200_000])
 def test_zipf_shares_are_those_of_the_law(exponent: int, distinct: int) -> None:

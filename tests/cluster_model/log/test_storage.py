@@ -21,6 +21,8 @@ from cluster_model.protocol.records import Batch
 from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, GroupSpec, ProducerSpec, TopicSpec
 from tests.cluster_model.again import comes_out_again
 
+pytestmark = pytest.mark.slow
+
 SECOND = 1_000_000
 P = "orders-0"
 QUICK: dict[str, Any] = {"log.retention.check.interval.ms": 5_000}

@@ -6,6 +6,8 @@ from cluster_model.model_checker.search import Explored, Search
 from cluster_model.model_checker.transitions import Bounds, Moves
 from cluster_model.protocol.versions import Profile
 
+pytestmark = pytest.mark.slow
+
 
 def explored(epochs: int, *, kafka: str = "2.1", symmetry: bool = False, fingerprints: bool = False) -> Explored:
     moves = Moves(Profile.of(kafka), Bounds(epochs=epochs), as_module=True)
@@ -25,14 +27,12 @@ def test_two_epochs_where_brokers_are_alike(kafka: str, fingerprints: bool) -> N
 
 
 @pytest.mark.evening
-@pytest.mark.slow
 def test_three_epochs() -> None:
     seen = explored(3)
     assert (seen.distinct, seen.depth, seen.broken) == (737_794, 25, {})
 
 
 @pytest.mark.evening
-@pytest.mark.slow
 def test_three_epochs_where_brokers_are_alike() -> None:
     seen = explored(3, symmetry=True)
     assert (seen.distinct, seen.depth, seen.broken) == (123_311, 25, {})

@@ -14,6 +14,8 @@ from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.versions import Profile
 from tests.support.breadth import some
 
+pytestmark = pytest.mark.slow
+
 
 def explored(kafka: str, *, first: bool = False, **bounds: Any) -> Explored:
     return Search(Moves(Profile.of(kafka), Bounds(**bounds)), symmetry=True).run(stop_on_first=first)

@@ -52,6 +52,7 @@ def ids(value: object) -> str:
     return value.name if isinstance(value, ConfigKey) else str(value)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("scope", "key"), INTS, ids=ids)
 def test_whole_numbers_are_taken_within_their_range_only(scope: Scope, key: ConfigKey) -> None:
     assert check(scope, key.name, key.low) == key.low
@@ -65,6 +66,7 @@ def test_whole_numbers_are_taken_within_their_range_only(scope: Scope, key: Conf
         assert told[-1] == str(wrong)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("wrong", ["10", 1.5, True, None, [1], "ten"])
 @pytest.mark.parametrize(("scope", "key"), INTS, ids=ids)
 def test_nothing_but_a_whole_number_will_do_for_one(scope: Scope, key: ConfigKey, wrong: object) -> None:
@@ -146,6 +148,7 @@ def test_a_name_like_no_other_is_refused_without_a_guess(snapshot: SnapshotAsser
     assert str(caught.value) == snapshot
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("scope", "key"), ALL_KEYS, ids=ids)
 def test_every_key_is_described(scope: Scope, key: ConfigKey) -> None:
     assert SCOPES[scope][key.name] is key

@@ -72,6 +72,7 @@ HISTORY = [
 NOT_FROM_A_KIP = {"keeps_last_isr"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("flag", "first", "last"), HISTORY)
 def test_a_rule_holds_from_its_first_release_to_its_last_and_in_no_other(flag: str, first: str, last: str) -> None:
     with_it = [version for version in PROFILE_VERSIONS if getattr(Profile.of(version), flag)]

@@ -10,6 +10,8 @@ from cluster_model.zookeeper.messages import Check, Create, GetData, Multi, SetD
 from tests.cluster_model.zookeeper.rigs import MS, SECOND, Rig
 from tests.support.breadth import many
 
+pytestmark = pytest.mark.slow
+
 NODES = (1, 2, 3)
 
 
@@ -124,7 +126,6 @@ def test_what_is_committed_stays_and_there_is_one_order(seed: int) -> None:
     check(shaken(seed))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(1_000, 1_000 + many(50, 300)))
 def test_the_same_many_times(seed: int) -> None:
     check(shaken(seed, 150))

@@ -151,6 +151,7 @@ def leaderless() -> Cluster:
     return cluster
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("fault", "target", "params", "code"),
     [

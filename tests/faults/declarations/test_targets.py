@@ -103,6 +103,7 @@ def test_in_zookeeper_mode_a_broker_is_the_controller_and_an_ensemble_stands_beh
     assert resolve(text, busy_cluster(kafka="2.8", mode="zookeeper")) == nodes
 
 
+@pytest.mark.slow
 def test_the_controller_is_who_it_is_by_now(snapshot: SnapshotAssertion) -> None:
     cluster = busy_cluster()
     cluster.run(SECOND)
@@ -203,7 +204,7 @@ def test_a_partition_without_a_leader_has_nobody_to_strike(snapshot: SnapshotAss
         ("link(all, all) + all", 15, "word_too_many"),
         ("all + link(all, all)", 6, "link_combined"),
         ("random(2, link(all, all))", 10, "link_combined"),
-        ("(" * 101 + "all", 100, "too_deep"),
+        pytest.param("(" * 101 + "all", 100, "too_deep", id="101 brackets"),
     ],
 )
 def test_a_wrong_selector_is_refused_with_its_place(

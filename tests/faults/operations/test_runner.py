@@ -46,6 +46,7 @@ def test_an_answer_takes_the_time_of_its_messages(cluster: Cluster, board: Fault
     assert 6 * MS <= answered.latency_us < 8 * MS
 
 
+@pytest.mark.slow
 def test_the_preferred_leader_is_elected_when_it_is_back(cluster: Cluster, board: FaultBoard) -> None:
     inject(board, "crash", "broker(1)", 8 * SECOND)
     cluster.run(7 * SECOND)
@@ -56,6 +57,7 @@ def test_the_preferred_leader_is_elected_when_it_is_back(cluster: Cluster, board
     assert cluster.query.leader("orders-0") == 1
 
 
+@pytest.mark.slow
 def test_an_unclean_election_is_for_partitions_without_a_leader(cluster: Cluster, board: FaultBoard) -> None:
     assert answer(board, "elect_leaders", partition="orders-0", unclean=True) == "ELECTION_NOT_NEEDED"
     inject(board, "crash", "followers(orders-0)")
@@ -184,6 +186,7 @@ def test_a_restart_that_is_cancelled_leaves_the_broker_down(cluster: Cluster, bo
     assert [ended.error for ended in board.desk.take_ended()] == ["", ""]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("wait", ["isr", "none"])
 def test_a_rolling_restart_takes_brokers_in_order(cluster: Cluster, board: FaultBoard, wait: str) -> None:
     ask(board, "rolling_restart", brokers=(3, 1, 2), wait=wait, pause=2 * SECOND, down=SECOND)
@@ -207,6 +210,7 @@ def test_a_rolling_restart_takes_brokers_in_order(cluster: Cluster, board: Fault
     assert board.desk.take_ended()[-1].detail == "3 restarted"
 
 
+@pytest.mark.slow
 def test_a_rolling_restart_waits_for_the_isr(cluster: Cluster, board: FaultBoard, snapshot: SnapshotAssertion) -> None:
     inject(board, "gc_pause", "broker(4)")
     cluster.run(12 * SECOND)
@@ -220,6 +224,7 @@ def test_a_rolling_restart_waits_for_the_isr(cluster: Cluster, board: FaultBoard
     assert [ended.detail for ended in board.desk.take_ended()] == ["2 restarted"]
 
 
+@pytest.mark.slow
 def test_a_cancelled_rolling_restart_brings_its_broker_back(cluster: Cluster, board: FaultBoard) -> None:
     ask(board, "rolling_restart", down=5 * SECOND)
     cluster.run(3 * SECOND)
@@ -247,6 +252,7 @@ def rest(cluster: Cluster, board: FaultBoard) -> tuple[Any, ...]:
     return cluster.digest(), board.desk.take_ended(), board.operations()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("at", some([1_000, 1_050, 2_000, 4_700, 6_450, 8_100, 12_345], 3))
 def test_a_rolling_restart_goes_on_from_a_keyframe(cluster: Cluster, board: FaultBoard, at: int) -> None:
     ask(board, "rolling_restart", pause=SECOND)
@@ -263,6 +269,7 @@ def test_a_rolling_restart_goes_on_from_a_keyframe(cluster: Cluster, board: Faul
     assert rest(twin, other) == rest(cluster, board)
 
 
+@pytest.mark.slow
 def test_an_operation_is_part_of_the_digest_and_slices_are_not() -> None:
     digests = []
     for slice_us in (SECOND, 7 * MS, 60 * SECOND):

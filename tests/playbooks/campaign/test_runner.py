@@ -34,6 +34,7 @@ def test_how_many_work_makes_no_difference(tmp_path: Path) -> None:
     assert _lines(tmp_path / "one", asked) == _lines(tmp_path / "two", asked, workers=2)
 
 
+@pytest.mark.slow
 def test_one_that_was_stopped_goes_on_to_the_same_end(tmp_path: Path) -> None:
     asked = plan()
     whole = _lines(tmp_path / "whole", asked)
@@ -44,6 +45,7 @@ def test_one_that_was_stopped_goes_on_to_the_same_end(tmp_path: Path) -> None:
     assert _lines(broken, asked) == whole
 
 
+@pytest.mark.slow
 def test_the_first_that_finds_is_the_last_that_counts(tmp_path: Path) -> None:
     asked = plan(text(acks="1", storm="faults: [crash, isolate, gc_pause]"), seed=5)
     campaign = open_campaign(tmp_path, asked, "small")
@@ -152,6 +154,7 @@ def _small(kafka: str) -> Plan:
     return plan(text(kafka, clients=GROUP), seed=39)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("of", "runs"), [(_safe, 4), (_small, 8)], ids=["safe", "small"])
 @pytest.mark.parametrize("kafka", ["3.9", "4.1"])
 def test_nothing_surprising_where_everything_is_promised(
@@ -172,6 +175,7 @@ KINDS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "seed"),
     [("storm-acks-1", 1), ("storm-unclean", 16), ("storm-0.10.2", 1), ("storm-0.11", 3), ("storm-1.0", 3)],

@@ -252,6 +252,7 @@ def outcome(action: Callable[[], Any]) -> Any:
         return error
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(st.text(max_size=200) | st.lists(TOKENS, max_size=60).map(" ".join))
 def test_no_text_does_anything_but_parse_or_be_refused(text: str) -> None:
@@ -271,6 +272,7 @@ NUMBERS = st.recursive(
 )
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(NUMBERS, st.sampled_from(["<", "<=", "==", "!=", ">", ">="]), NUMBERS)
 def test_arithmetic_and_comparison_are_those_of_whole_numbers(left: str, sign: str, right: str) -> None:

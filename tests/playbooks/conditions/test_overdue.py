@@ -74,6 +74,7 @@ def test_what_is_not_yet_due_at_the_end_is_told_and_not_taken_for_kept(
     assert printed(result) == snapshot
 
 
+@pytest.mark.slow
 def test_an_isr_that_never_grows_does_not_pass_unseen_in_the_library(monkeypatch: pytest.MonkeyPatch) -> None:
     playbook = changed(load(path_of("controller-crash")), {"producers.checkout.rate": "10/s"})
     sound = Session.start(playbook).finish()

@@ -19,7 +19,8 @@ from playbooks.model.playbook import Playbook
 from playbooks.parser.loader import load, loads
 from playbooks.timetravel.forks import FOREVER, Forks
 
-pytestmark = pytest.mark.xdist_group("test_point_of_no_return")
+pytestmark = pytest.mark.slow
+
 
 SECOND = 1_000_000
 
@@ -154,7 +155,6 @@ def test_right_before_the_event_it_can_be_kept_and_right_after_it_cannot(tail: t
     assert search.tried < 150
 
 
-@pytest.mark.slow
 def test_the_answer_is_the_same_every_time(tail: tuple[Search, NoReturn]) -> None:
     playbook = loads(FEW, "tail.yaml")
     case = Case(playbook, playbook.seed)

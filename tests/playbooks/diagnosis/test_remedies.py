@@ -21,7 +21,8 @@ from playbooks.results.result import Result
 from tests.playbooks.diagnosis.test_point_of_no_return import TAIL
 from tests.support.wording import said
 
-pytestmark = pytest.mark.xdist_group("test_remedies")
+pytestmark = pytest.mark.slow
+
 
 HERE = partial(run_all, workers=1)
 FEW = TAIL.replace("rate: 50/s", "rate: 10/s")
@@ -86,14 +87,12 @@ def test_acks_all_saves_the_tail_that_acks_1_lost(snapshot: SnapshotAssertion) -
     assert refused.note == NEEDS_ACKS == snapshot
 
 
-@pytest.mark.slow
 def test_eligible_leader_replicas_save_what_the_last_replica_lost_with_its_power() -> None:
     found = of_playbook(changed(load(path_of("last-replica-power-loss")), {"producers.checkout.rate": "20/s"}))
     assert found["kafka 4.1"].verdict == "saves"
     assert found["kafka 4.1"].unavailable_us < 0
 
 
-@pytest.mark.slow
 def test_the_answer_does_not_depend_on_how_many_run_at_a_time() -> None:
     playbook = loads(FEW, "tail.yaml")
     result = start_session(playbook).finish()

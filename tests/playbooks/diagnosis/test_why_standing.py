@@ -15,6 +15,8 @@ from playbooks.recording.recorder import Recorder
 from playbooks.timetravel.forks import Forks
 from tests.playbooks.diagnosis.test_point_of_no_return import TAIL
 
+pytestmark = pytest.mark.slow
+
 SECOND = 1_000_000
 SEEN_US = 15 * SECOND
 """The leader is still down then: its records are missing, and not lost yet."""

@@ -146,6 +146,7 @@ def test_without_events_there_is_a_row_for_each_step(snapshot: SnapshotAssertion
     assert [(row.event, row.notes) for row in rows] == snapshot
 
 
+@pytest.mark.slow
 def test_a_row_keeps_no_more_of_a_log_than_a_cell_can_show() -> None:
     session = ManualSession.start(loads(MANUAL.replace("acks: 1, names: [m0]", "records: 5000"), "m.yaml"))
     session.finish()

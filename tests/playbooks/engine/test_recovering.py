@@ -163,6 +163,7 @@ def test_wherever_it_tears_it_is_recovered_to_what_a_replay_gives(recorded: Path
         shutil.rmtree(session)
 
 
+@pytest.mark.slow
 def test_it_stops_right_after_the_event_of_the_model_that_the_last_line_belongs_to(tmp_path: Path) -> None:
     text = SLOW.replace("brokers: 3,", "brokers: 3, network: {latency: 1ms, jitter: 0us},")
     whole = Path(Session.start(loads(text, "c.yaml"), recorder=Recorder(tmp_path)).finish().session)
@@ -181,6 +182,7 @@ def test_it_stops_right_after_the_event_of_the_model_that_the_last_line_belongs_
         assert replay.run_to_the_last(read_session(session)).cluster.executed <= executed
 
 
+@pytest.mark.slow
 def test_a_session_whose_process_died_after_its_books_were_closed_keeps_its_verdict(tmp_path: Path) -> None:
     session = Path(Session.start(loads(CRASH, "c.yaml"), recorder=Recorder(tmp_path)).finish().session)
     sealed = session_files.read_manifest(session)

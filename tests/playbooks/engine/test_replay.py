@@ -64,11 +64,13 @@ def test_a_session_comes_out_the_same(recorded: Path) -> None:
     assert (replayed.events, replayed.digest, replayed.notes) == (manifest.events, manifest.digest, ())
 
 
+@pytest.mark.slow
 def test_a_manual_session_comes_out_the_same(tmp_path: Path) -> None:
     result = ManualSession.start(loads(MANUAL, "m.yaml"), recorder=Recorder(tmp_path)).finish()
     assert again(Path(result.session)).digest == result.digest
 
 
+@pytest.mark.slow
 def test_a_session_that_was_cut_off_is_cut_off_again(tmp_path: Path) -> None:
     result = Session.start(timed(settle="10s"), until_us=4_321_000, recorder=Recorder(tmp_path)).finish()
     assert result.verdict == "inconclusive"
@@ -129,7 +131,10 @@ def test_a_session_without_a_whole_event_is_not_the_same_as_anything(
     assert said(caught.value, session=session) == snapshot
 
 
-@pytest.mark.parametrize("garbage", [b"\xff\x00garbage", b"\0" * 4096, b'{"seq":', b"\r\r"])
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "garbage", [b"\xff\x00garbage", b"\0" * 4096, b'{"seq":', b"\r\r"], ids=("binary", "zeros", "half", "returns")
+)
 def test_garbage_after_the_last_whole_line_is_left_out_with_a_note(
     session: Path, garbage: bytes, snapshot: SnapshotAssertion
 ) -> None:
@@ -222,6 +227,7 @@ DIFFERENCES: dict[str, Callable[[list[dict[str, Any]]], object]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", DIFFERENCES)
 def test_what_kind_of_difference_it_is(session: Path, what: str, snapshot: SnapshotAssertion) -> None:
     assert difference(doctored(session, DIFFERENCES[what]))[1] == snapshot

@@ -94,6 +94,7 @@ def test_an_advance_handles_no_more_events_than_asked_for() -> None:
         assert session.cluster.executed == before + count
 
 
+@pytest.mark.slow
 def test_one_event_at_a_time_is_one_event_also_where_steps_and_expectations_come_in_between() -> None:
     session = Session.start(loads(CRASH, "crash.yaml"))
     running = True
@@ -158,6 +159,7 @@ def test_until_cuts_the_quiet_time_too(snapshot: SnapshotAssertion) -> None:
     assert result.reason == snapshot
 
 
+@pytest.mark.slow
 def test_until_after_the_end_changes_nothing() -> None:
     playbook = loads(CRASH, "crash.yaml")
     assert run(playbook)[0].digest == run(playbook, until_us=10_000 * S)[0].digest
@@ -174,6 +176,7 @@ def test_settling_waits_for_faults_with_an_end_of_their_own() -> None:
     assert result.virtual_us == 7 * S
 
 
+@pytest.mark.slow
 def test_producers_without_steps_write_for_as_long_as_the_quiet_time_that_follows(snapshot: SnapshotAssertion) -> None:
     result, events = run(timed(settle="4s"))
     (quiet,) = [event.at_us for event in events if isinstance(event, StepTaken)]
@@ -254,6 +257,7 @@ def test_refused_on_a_step_is_an_expectation(refused: str, ok: bool) -> None:
     assert result.verdict == ("pass" if ok else "fail")
 
 
+@pytest.mark.slow
 def test_seeds_change_the_digest_and_nothing_else_does() -> None:
     playbook = loads(CRASH, "crash.yaml")
     digests = [run(playbook, seed=seed)[0].digest for seed in (1, 1, 2)]
@@ -267,6 +271,7 @@ def test_finish_twice_is_one_result() -> None:
     assert session.advance(10**9) is False
 
 
+@pytest.mark.slow
 def test_a_live_session_goes_on_until_it_is_finished() -> None:
     session = Session.start(timed("- at: 1s\n  heal: all", "- acked_lost() == 0"), open_ended=True)
     assert session.advance(20 * S)
@@ -317,6 +322,7 @@ def test_nothing_can_be_broken_once_the_session_settles(snapshot: SnapshotAssert
     assert str(caught.value) == snapshot
 
 
+@pytest.mark.slow
 def test_eventually_since_heal_counts_from_the_last_heal() -> None:
     playbook = timed(
         """
@@ -338,6 +344,7 @@ def test_eventually_since_heal_counts_from_the_last_heal() -> None:
     assert checked.at_us >= times(events, FaultHealed)[-1] == 45 * S
 
 
+@pytest.mark.slow
 def test_eventually_since_heal_fails_when_it_takes_too_long(snapshot: SnapshotAssertion) -> None:
     playbook = timed(
         "- at: 1s\n  inject: crash\n  target: broker(3)\n  for: 15s",

@@ -35,7 +35,8 @@ from tests.support.playbooks import CRASH as BUSY_CRASH
 from tests.support.playbooks import MANUAL
 from tests.support.playbooks import timed as of_cluster
 
-pytestmark = pytest.mark.xdist_group("test_exporting")
+pytestmark = pytest.mark.slow
+
 
 SECOND = 1_000_000
 CLUSTER, CRASH = (text.replace("rate: 100/s", "rate: 20/s") for text in (BUSY, BUSY_CRASH))
@@ -537,7 +538,6 @@ def test_whatever_an_operator_does_can_be_done_again(
     same(played(timed(STEPS, settle="1s"), moves, tmp_path_factory.mktemp("played")))
 
 
-@pytest.mark.slow
 @settings(max_examples=many(4, 60), deadline=None)
 @given(moves=MOVES, seed=st.integers(0, 1_000))
 def test_whatever_is_done_in_the_sandbox_can_be_done_again(

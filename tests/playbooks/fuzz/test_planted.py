@@ -24,6 +24,8 @@ from playbooks.library.bundled import found
 from playbooks.parser.loader import changed, load
 from tests.playbooks.fuzz.small import plan
 
+pytestmark = pytest.mark.slow
+
 Patch = pytest.MonkeyPatch
 RUNS = 12
 

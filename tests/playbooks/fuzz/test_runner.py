@@ -19,6 +19,8 @@ from playbooks.parser.loader import load, loads
 from tests.playbooks.fuzz.small import GROUP, plan, text
 from tests.support.breadth import many, some
 
+pytestmark = pytest.mark.slow
+
 
 def test_a_run_is_the_same_row_again_and_in_another_process() -> None:
     rows = [plan(text(clients=GROUP)).row(run).line() for run in (1, 2)]

@@ -10,6 +10,8 @@ from playbooks.library.bundled import found
 from playbooks.parser.loader import changed, load
 from playbooks.results.wrongs import wrongs_of
 
+pytestmark = pytest.mark.slow
+
 DIVERGED = "finding:lost/fast-failover-divergence"
 SHRUNK = Path(__file__).with_name("shrunk_from_seed_1.yaml")
 """What ``floodmark shrink`` makes of run 21, with ``--keep`` and that key."""

@@ -55,6 +55,7 @@ def rows(asked: GridPlan) -> list[Row]:
     return [asked.row(run) for run in range(1, asked.grid.size + 1)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", [CRASH, MANUAL, CRASH.replace("acked_lost() == 0", "acked_lost() == 1")])
 def test_a_result_comes_back_from_its_text_as_it_was(text: str) -> None:
     result = start_session(loads(text, "small.yaml"), seed=5).finish()
@@ -63,6 +64,7 @@ def test_a_result_comes_back_from_its_text_as_it_was(text: str) -> None:
     assert bool(result.refused) == (text == MANUAL)
 
 
+@pytest.mark.slow
 def test_rows_are_what_the_sessions_of_the_grid_come_to() -> None:
     asked = varying()
     matrix, outcomes = run_jobs(asked, partial(run_all, workers=1))
@@ -151,6 +153,7 @@ def test_every_cell_has_a_command_of_its_own(snapshot: SnapshotAssertion) -> Non
     assert commands == snapshot
 
 
+@pytest.mark.slow
 def test_a_campaign_goes_on_and_comes_to_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = plan()
     run_campaign(open_campaign(tmp_path / "whole", asked, "small"), asked, 8, workers=1)

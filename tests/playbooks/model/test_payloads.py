@@ -59,6 +59,7 @@ def calls(draw: st.DrawFn) -> str:
     return f"{name}({', '.join(words)})"
 
 
+@pytest.mark.slow
 @settings(max_examples=400, deadline=None)
 @given(calls(), st.integers(0, 10**6))
 def test_every_field_that_is_taken_can_be_made(text: str, number: int) -> None:
@@ -92,6 +93,7 @@ def made_of(template: str, field: str) -> Any:
     return contents({**TEMPLATES[template], "more": field}, 7, RECORD)["more"]
 
 
+@pytest.mark.slow
 def test_contents_do_not_depend_on_the_process_or_its_hashes() -> None:
     program = (
         "from playbooks.model.record_contents import *; from playbooks.model.record_contents import TEMPLATES\n"
@@ -209,6 +211,7 @@ def test_the_page_lists_every_provider_and_template_as_it_is() -> None:
     assert len(fields_of(producer(json.dumps(yaml.safe_load(example))))) == 5
 
 
+@pytest.mark.slow
 def test_nobody_imports_faker_until_somebody_looks() -> None:
     program = (
         "import sys; from playbooks.parser.loader import load; from playbooks.engine.session import Session\n"

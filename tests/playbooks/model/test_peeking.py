@@ -21,6 +21,8 @@ from playbooks.recording.reader import read_session
 from playbooks.recording.recorder import Recorder
 from tests.support.playbooks import MANUAL
 
+pytestmark = pytest.mark.slow
+
 S = 1_000_000
 P = "orders-0"
 LOSS = """

@@ -21,6 +21,7 @@ def ran(text: str) -> Result:
     return session.finish()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["truncate-to-hw", "kip-101", "fast-failovers", "kip-279"])
 def test_what_is_found_happens_by_hand(name: str) -> None:
     exploration = find(name)

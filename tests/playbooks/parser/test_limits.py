@@ -17,6 +17,8 @@ from playbooks.parser.steps import step_groups, targets, timed_steps
 from tests.support.mistakes import mistakes_of
 from tests.support.playbooks import CLUSTER
 
+pytestmark = pytest.mark.slow
+
 DOCS = Path(__file__).parents[3] / "docs" / "playbooks.md"
 
 

@@ -227,6 +227,7 @@ clients:
     assert spec.groups == (GroupSpec("g", (), 2, pattern="orders(-eu)?", racks=("a", "b")),)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", sorted(BAD.glob("*.yaml")), ids=lambda path: path.stem)
 def test_bad_files_are_refused_with_every_mistake_and_its_place(
     path: Path, monkeypatch: pytest.MonkeyPatch, golden_file: GoldenFile

@@ -91,6 +91,7 @@ def test_the_published_file_is_current() -> None:
     )
 
 
+@pytest.mark.slow
 def test_the_module_prints_it() -> None:
     printed = subprocess.run(
         [sys.executable, "-m", "playbooks.parser.key_reference"], capture_output=True, text=True, check=True
@@ -104,6 +105,7 @@ def test_its_keys_are_the_loaders() -> None:
     assert WHOLE["anyOf"] == [{"required": ["topics"]}, {"required": ["include"]}]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", bundled.names())
 def test_bundled_playbooks_fit_it(name: str) -> None:
     assert fits(yaml.safe_load(bundled.path_of(name).read_text()), WHOLE)

@@ -43,6 +43,7 @@ def test_every_request_that_may_come_is_a_tuple_with_a_correlation() -> None:
     assert all(kind._fields[0] == "correlation" for kind in REQUESTS.values())
 
 
+@pytest.mark.slow
 def test_a_visited_session_replays_to_the_same_digest_and_is_no_playbook(
     tmp_path: Path, snapshot: SnapshotAssertion
 ) -> None:

@@ -96,6 +96,7 @@ def test_rare_events_are_written_at_once_with_what_waited_before_them(tmp_path: 
     assert [line["kind"] for line in lines(recorder)] == ["hw_advanced", "broker_fenced"]
 
 
+@pytest.mark.slow
 def test_a_line_has_every_field_of_its_event(tmp_path: Path) -> None:
     session = Session.start(loads(CRASH, "crash.yaml"), recorder=Recorder(tmp_path))
     session.finish()
@@ -109,6 +110,7 @@ def test_a_line_has_every_field_of_its_event(tmp_path: Path) -> None:
     assert {"fault_injected", "leader_elected", "isr_changed", "records_acked", "step_taken"} <= kinds
 
 
+@pytest.mark.slow
 def test_a_sealed_session_holds_the_same_events_as_columns(tmp_path: Path) -> None:
     session = Session.start(loads(CRASH, "crash.yaml"), recorder=Recorder(tmp_path))
     result = session.finish()
@@ -140,6 +142,7 @@ def test_the_manifest_seals_every_file(tmp_path: Path) -> None:
     assert json.loads((directory / session_files.RESULT).read_text()) == result.to_json()
 
 
+@pytest.mark.slow
 def test_two_sessions_of_one_second_have_two_directories(tmp_path: Path) -> None:
     paths = {begun(tmp_path, Clock()).path for _ in range(20)}
     assert len(paths) == 20
@@ -181,6 +184,7 @@ def test_an_interrupt_in_the_middle_of_a_write_leaves_no_event_twice(
     assert [line["seq"] for line in lines(recorder)] == [0, 1, 2, 3]
 
 
+@pytest.mark.slow
 def test_kill_9_loses_nothing_that_write_returned_for(tmp_path: Path) -> None:
     program = f"""
         import sys

@@ -55,6 +55,7 @@ def test_nothing_differs_from_itself(entry: Entry) -> None:
     assert differences(entry, entry) == []
 
 
+@pytest.mark.slow
 @given(ENTRIES, ENTRIES)
 def test_what_is_worse_one_way_is_better_the_other(one: Entry, other: Entry) -> None:
     there, back = differences(one, other), differences(other, one)
@@ -72,6 +73,7 @@ def test_what_is_worse_one_way_is_better_the_other(one: Entry, other: Entry) -> 
     assert any(each.regression for each in there) == (worse or lost or longer)
 
 
+@pytest.mark.slow
 @given(st.lists(ENTRIES))
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_what_is_saved_is_read_again(tmp_path: Path, entries: list[Entry]) -> None:
@@ -166,6 +168,7 @@ JSON = st.recursive(
 )
 
 
+@pytest.mark.slow
 @given(st.sampled_from(sorted(GOOD)), JSON)
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_no_file_makes_a_traceback(tmp_path: Path, key: str, value: object) -> None:

@@ -53,6 +53,7 @@ def read(member: tuple[str, str], start: int, count: int, partition: str = "t-0"
     return RecordsRead(0, *member, partition, 1, 0, start, count, 5, 0, start + count)
 
 
+@pytest.mark.slow
 @given(RANGES)
 def test_what_was_handed_out_before_is_counted_as_a_set_would(steps: list[tuple[int, int, bool]]) -> None:
     handed, model = Handed(), set[int]()
@@ -176,6 +177,7 @@ def test_ends_of_processes_are_those_of_clients_and_told_apart() -> None:
     assert "broker 1" not in found.killed
 
 
+@pytest.mark.slow
 def test_a_rewound_session_counts_every_event_once() -> None:
     playbook = loads(CRASH, "crash.yaml")
     whole = Session.start(playbook).finish()
@@ -189,6 +191,7 @@ def test_a_rewound_session_counts_every_event_once() -> None:
         assert each.finish().clients == whole.clients
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("acks", ["0", "1", "all"])
 def test_the_history_and_the_clients_own_books_agree(acks: str) -> None:
     session = Session.start(loads(CRASH.replace("acks: all", f"acks: {acks}"), "crash.yaml"))

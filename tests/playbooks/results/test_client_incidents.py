@@ -11,6 +11,8 @@ from playbooks.results.result import Result
 from tests.playbooks.test_incidents import SECOND, Incident
 from tests.support.breadth import some
 
+pytestmark = pytest.mark.slow
+
 seeds = pytest.mark.parametrize("seed", some([101, 102], 1))
 KRAFT = ("3.3", "3.7", "4.1")
 ZOOKEEPER = ("1.1", "2.4", "3.1")

@@ -78,6 +78,7 @@ def few(name: str) -> Playbook:
     return changed(playbook, {f"producers.{each.name}.rate": "10/s" for each in playbook.spec.producers})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["both-followers-paused", "split-leader", "leader-crash"])
 def test_a_session_and_the_reports_rule_agree(name: str) -> None:
     session = Session.start(few(name))
@@ -102,6 +103,7 @@ def _row(each: Any) -> Row:
     return {"kind": each.kind, **{name: getattr(each, name) for name in names}}
 
 
+@pytest.mark.slow
 def test_a_rewind_takes_the_outages_back() -> None:
     session = Session.start(few("both-followers-paused"))
     session.advance(12 * SECOND)
@@ -216,6 +218,7 @@ def test_a_producer_that_waits_for_a_paused_leader_is_not_served() -> None:
 SPANS = st.lists(st.tuples(st.integers(0, 60), st.integers(1, 9)), max_size=8)
 
 
+@pytest.mark.slow
 @given(SPANS, SPANS)
 def test_unserved_is_every_instant_of_either(refusals: list[tuple[int, int]], pauses: list[tuple[int, int]]) -> None:
     availability = Availability()
@@ -244,6 +247,7 @@ def _apart(spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
     return kept
 
 
+@pytest.mark.slow
 @given(st.integers(1, 3 * SPANS_KEPT))
 def test_the_sums_count_all_spans_and_only_the_first_are_kept(times: int) -> None:
     rows = numbered([each for number in range(times) for each in (refused(10 * number), acked(10 * number + 3))])

@@ -174,6 +174,7 @@ def check(found: Any, shape: Any, where: str = "result") -> None:
         assert type(found) is shape, where
 
 
+@pytest.mark.slow
 def test_the_document_has_exactly_the_published_keys(tmp_path: Path) -> None:
     result = Session.start(loads(CRASH, "c.yaml"), recorder=Recorder(tmp_path)).finish()
     document = result.to_json()

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from syrupy.assertion import SnapshotAssertion
@@ -102,6 +103,7 @@ numbers = st.integers(0, 3)
 tables = st.lists(st.one_of(st.none(), st.tuples(*[numbers] * len(COSTS))), max_size=8)
 
 
+@pytest.mark.slow
 @given(tables)
 def test_a_marked_row_is_never_beaten_and_an_unmarked_one_always_is(found: Sequence[tuple[int, ...] | None]) -> None:
     marks = pareto(found)
@@ -120,6 +122,7 @@ def test_no_two_rows_beat_each_other(one: tuple[int, ...], other: tuple[int, ...
     assert not beats(one, one)
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(*[numbers] * len(COSTS)), min_size=1, max_size=6))
 def test_the_sentence_only_says_what_rows_say(found: list[tuple[int, ...]]) -> None:
     rows = [row(f"n={n}", **dict(zip(COSTS, each, strict=True))) for n, each in enumerate(found)]

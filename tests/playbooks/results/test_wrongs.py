@@ -13,11 +13,13 @@ def _wrongs(name: str, **settings: str) -> tuple[Wrong, ...]:
     return wrongs_of(start_session(changed(load(path_of(name)), settings)).finish())
 
 
+@pytest.mark.slow
 def test_a_loss_is_named_by_its_kind_and_cause() -> None:
     around = {"producers.clicks.start": "8s", "producers.clicks.stop": "12s"}
     assert Wrong("finding", "lost/unreplicated-tail") in _wrongs("acks-1-lost-tail", **around)
 
 
+@pytest.mark.slow
 def test_nothing_is_wrong_where_nothing_was_lost() -> None:
     assert _wrongs("leader-crash") == ()
 

@@ -29,6 +29,8 @@ from tests.support.playbooks import CLUSTER as BUSY
 from tests.support.playbooks import timed as of_cluster
 from tests.support.wording import said
 
+pytestmark = pytest.mark.slow
+
 S = 1_000_000
 SEEDS = (1, 2)
 SHORT = 12 * S
@@ -85,7 +87,6 @@ def test_a_rolling_restart_that_waits_for_the_isr_is_safe() -> None:
     assert headline(found.answer) == "safe over 2 seeds"
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("name", "verdict"), [("blind", "stalls"), ("waiting", "safe")])
 def test_what_the_bundled_ones_still_do(name: str, verdict: str) -> None:
     playbook = changed(load(path_of(f"rolling-restart-{name}")), {"producers.checkout.rate": "20/s", "settle": "1s"})
@@ -414,7 +415,6 @@ def test_a_chosen_stall_is_not_called_kafka_s(snapshot: SnapshotAssertion) -> No
 # -- the same, whoever does the work --------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
 def test_processes_make_no_difference() -> None:
     one = to_json(asked(BLIND, seeds=(1, 2, 3)), "x", "")
     assert one == to_json(asked(BLIND, seeds=(1, 2, 3), workers=2), "x", "")

@@ -110,6 +110,7 @@ WORDS = st.sampled_from(
 )  # fmt: skip
 
 
+@pytest.mark.slow
 @settings(max_examples=400, deadline=None)
 @given(st.one_of(st.text(max_size=60), st.lists(WORDS, max_size=8).map(" ".join)))
 def test_nothing_that_is_typed_is_a_traceback(text: str) -> None:

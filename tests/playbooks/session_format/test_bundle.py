@@ -49,6 +49,7 @@ def contents_of(session: Path) -> dict[str, bytes]:
     return {name: (session / name).read_bytes() for name in session_files.files_in(session)}
 
 
+@pytest.mark.slow
 def test_it_opens_bit_for_bit_somewhere_else(recorded: Path, bundle: Path, tmp_path: Path) -> None:
     session = open_bundle(bundle, tmp_path / "elsewhere")
     assert session == tmp_path / "elsewhere" / recorded.name
@@ -227,6 +228,7 @@ HARM: dict[str, tuple[Callable[[Members], Members], str]] = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("harm", HARM)
 def test_a_bundle_made_to_do_harm_is_refused_with_one_clear_error(
     recorded: Path, bundle: Path, tmp_path: Path, harm: str, snapshot: SnapshotAssertion
@@ -271,6 +273,7 @@ def test_files_that_are_no_bundles(tmp_path: Path, snapshot: SnapshotAssertion) 
     assert said(caught.value, file=tmp_path / "absent.floodmark") == snapshot
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     places=st.lists(st.integers(min_value=0), min_size=1, max_size=4), seed=st.integers(0, 1 << 30), cut=st.booleans()

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import cast
 
 import pyarrow.parquet as pq
+import pytest
 
 from cluster_model.checker.ledger import RecordRange, Survey
 from cluster_model.protocol.events import RecordsFailed, RecordsSent
@@ -25,6 +26,7 @@ def recorded(parent: Path, text: str, seed: int = 1) -> Path:
     return Path(session.finish().session)
 
 
+@pytest.mark.slow
 def test_a_quiet_session_is_one_row_for_each_partition(tmp_path: Path) -> None:
     session = recorded(tmp_path, CRASH)
     table = adds_up(session)

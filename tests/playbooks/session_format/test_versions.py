@@ -56,6 +56,7 @@ def test_a_golden_session_is_read(golden: Path) -> None:
     assert sum(row["records"] for row in ledger.to_pylist() if row["place"] == "lost") == 19
 
 
+@pytest.mark.slow
 def test_a_golden_session_is_the_same_again_or_says_where_not(golden: Path) -> None:
     try:
         replayed = replay.replay(read_session(golden))

@@ -28,6 +28,7 @@ def edits(draft: Draft) -> dict[str, list[Draft]]:
     return {site.name: list(site.tries) for sweep in sweeps for site in sweep(best)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_every_edit_is_a_playbook_or_is_left_out(name: str) -> None:
     draft = untimed(name)
@@ -42,6 +43,7 @@ def test_every_edit_is_a_playbook_or_is_left_out(name: str) -> None:
     assert good > 5
 
 
+@pytest.mark.slow
 def test_a_draft_runs_as_its_playbook_did() -> None:
     begun = found()
     assert begun.keys == (LOST,)
@@ -51,6 +53,7 @@ def test_a_draft_runs_as_its_playbook_did() -> None:
     assert [step.keys["at"] for step in begun.draft.steps][:3] == [Word("812ms"), Word("1.2s"), Word("2.034567s")]
 
 
+@pytest.mark.slow
 def test_a_run_ends_early_only_where_nothing_can_change_the_answer() -> None:
     violated = "violation:log-matching"
     whole = judge(DIVERGING, (), whole=True)

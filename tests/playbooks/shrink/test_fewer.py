@@ -48,6 +48,7 @@ def left(count: int, bench: MadeUp) -> frozenset[int]:
     return frozenset(each.number for each in search.best.draft.steps)
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(st.integers(1, 60).flatmap(lambda n: st.tuples(st.just(n), st.sets(st.integers(1, n), max_size=6))))
 def test_exactly_what_is_needed_is_left(drawn: tuple[int, set[int]]) -> None:
@@ -57,6 +58,7 @@ def test_exactly_what_is_needed_is_left(drawn: tuple[int, set[int]]) -> None:
     assert len(bench.asked) <= (len(needed) + 1) * 4 * (count.bit_length() + 1) + 2 * count
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(st.integers(1, 14), st.sets(st.frozensets(st.integers(1, 14), max_size=4), min_size=1, max_size=6))
 def test_where_one_thing_or_another_is_enough_none_of_the_rest_can_go(count: int, ways: set[frozenset[int]]) -> None:

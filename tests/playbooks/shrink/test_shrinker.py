@@ -16,6 +16,8 @@ from playbooks.shrink.shrinker import SPENT, STOPPED, WHOLE, Found, Origin, look
 from tests.playbooks.shrink.inputs import LOST, LOST_TAIL, found, shrunk
 from tests.support.wording import said
 
+pytestmark = pytest.mark.slow
+
 DIVERGED = "violation:log-matching"
 
 

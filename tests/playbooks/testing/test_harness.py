@@ -31,6 +31,7 @@ def drill(**parts: Any) -> Laboratory:
     return lab.wait("leader(orders-0) != 2", within="20s").run(for_="1s").heal().settle()
 
 
+@pytest.mark.slow
 def test_the_same_calls_come_out_the_same() -> None:
     one, other = drill(), drill()
     assert one.digest == other.digest
@@ -47,6 +48,7 @@ def test_it_is_the_session_that_a_playbook_makes() -> None:
     assert lab.digest == played.digest
 
 
+@pytest.mark.slow
 def test_waiting_stops_at_the_event_that_made_it_so(snapshot: SnapshotAssertion) -> None:
     lab = Laboratory().run(until="3s").inject("crash", target="broker(2)")
     lab.wait("leader(orders-0) != 2", within="20s")
@@ -60,6 +62,7 @@ def test_waiting_stops_at_the_event_that_made_it_so(snapshot: SnapshotAssertion)
     assert lab.now_us == at + 2_000_000
 
 
+@pytest.mark.slow
 def test_it_is_recorded_and_replays(tmp_path: Path) -> None:
     with Laboratory(sessions=tmp_path) as lab:
         lab.run(until="2s").inject("lag", target="broker(3)", for_="1s").run(for_="4s")
@@ -87,6 +90,7 @@ def test_parts_are_those_of_a_playbook(snapshot: SnapshotAssertion) -> None:
     assert [each.ok for each in result.expectations] == [True, False]
 
 
+@pytest.mark.slow
 def test_steps_of_a_playbook_act_as_time_passes() -> None:
     lab = Laboratory("leader-crash", settings={"producers.checkout.rate": "50/s"})
     assert lab.run(until="4s").ask("acked()") > 0
@@ -165,6 +169,7 @@ BAD: dict[str, Callable[[], Any]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", BAD)
 def test_bad_use_is_one_clear_error(name: str, snapshot: SnapshotAssertion) -> None:
     with pytest.raises(LaboratoryError) as caught:
@@ -190,6 +195,7 @@ def test_a_playbook_that_ends_itself_ends_what_is_waited_for(snapshot: SnapshotA
         assert lab.result.digest == lab.digest
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "use",
     [

@@ -18,6 +18,8 @@ from playbooks.testing import pytest_plugin
 from playbooks.testing.playbook_case import cases_of, run_case
 from tui.cli.main import app
 
+pytestmark = pytest.mark.slow
+
 pytest_plugins = ["pytester"]
 
 ROOT = Path(__file__).parents[3]

@@ -84,6 +84,7 @@ def digest(session: Session) -> str:
 MAIN_WENT = ((SECOND, CRASH), (2 * SECOND, REFUSED), (3 * SECOND, LAG))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("events", [37, 100_000])
 def test_acting_in_the_past_is_a_session_that_acted_so_from_the_beginning(events):
     branches = lived()
@@ -117,6 +118,7 @@ def test_right_after_an_event_of_the_past_it_begins_right_there():
     assert digest(branches.current.live) == digest(went((SECOND, CRASH), until_us=4 * SECOND))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("back_us", [0, 500_000, 2_100_000, 3_000_000])
 def test_a_branch_that_does_nothing_else_goes_as_the_other_one_went(back_us):
     """Also where steps act, are given up, or the operator acted in that very instant."""
@@ -241,6 +243,7 @@ def test_what_is_given_up_leaves_nothing(tmp_path, snapshot):
     assert branches.growing.branch.letter == "B"
 
 
+@pytest.mark.slow
 def test_every_branch_is_a_recording_that_replays_bit_for_bit(tmp_path, snapshot):
     branches = lived(tmp_path)
     main = branches.current
@@ -266,6 +269,7 @@ def test_every_branch_is_a_recording_that_replays_bit_for_bit(tmp_path, snapshot
     assert session_files.read_manifest(Path(results[0].session)).branch is None
 
 
+@pytest.mark.slow
 def test_a_branch_whose_process_died_can_be_recovered(tmp_path):
     branches = lived(tmp_path)
     branches.fork()

@@ -13,6 +13,8 @@ from playbooks.timetravel.forks import FOREVER, Acted, ForkError, Forks
 from tests.support.breadth import some
 from tests.support.playbooks import CLUSTER, CRASH
 
+pytestmark = pytest.mark.slow
+
 SECOND = 1_000_000
 PLAYBOOK = loads(CRASH.replace("rate: 100/s", "rate: 20/s"), "crash.yaml")
 LIVE = loads(CLUSTER.replace("rate: 100/s", "rate: 20/s") + "settle: 2s\n", "live.yaml")

@@ -19,6 +19,8 @@ from playbooks.timetravel.history_view import LookingBack, Reopened
 from playbooks.timetravel.timeline import Timeline
 from tests.support.playbooks import CLUSTER
 
+pytestmark = pytest.mark.slow
+
 SECOND = 1_000_000
 LIVE = loads(CLUSTER.replace("rate: 100/s", "rate: 20/s") + "settle: 2s\n", "live.yaml")
 CRASH = Action("inject", "crash", "leader(orders-0)", {}, 3 * SECOND)

@@ -17,6 +17,8 @@ from playbooks.timetravel.timeline import Timeline, TimelineError
 from tests.support.playbooks import CLUSTER, CRASH
 from tests.support.wording import said
 
+pytestmark = pytest.mark.slow
+
 SECOND = 1_000_000
 FOREVER = 1 << 62
 PLAYBOOK = loads(CRASH.replace("rate: 100/s", "rate: 20/s"), "crash.yaml")

@@ -206,6 +206,7 @@ def read_grid(folder: Path) -> GridPlan:
     return plan
 
 
+@pytest.mark.slow
 def test_runs_come_back_from_a_file_as_they_were(tmp_path: Path) -> None:
     plan = plan_at(tmp_path / "c")
     rows = [plan.row(run) for run in (1, 2, 3, 4)]
@@ -228,6 +229,7 @@ def test_a_folder_without_a_plan_is_refused_in_a_line(tmp_path: Path, snapshot: 
     assert [said(each.value, folder=tmp_path) for each in (refused, foreign)] == snapshot
 
 
+@pytest.mark.slow
 def test_an_executor_does_the_runs_of_its_shares(tmp_path: Path) -> None:
     plan = plan_at(tmp_path / "c")
     work = worker(plan, (((1, 2), (4, 6)), ((7, 8),)))
@@ -279,6 +281,7 @@ def test_tasks_are_neither_too_small_nor_too_few(runs: int, seconds: float, core
     assert how_many(runs, seconds, cores) == shares
 
 
+@pytest.mark.slow
 def test_the_simulator_runs_from_one_file(tmp_path: Path) -> None:
     plan = plan_at(tmp_path / "c")
     shipped = pack(tmp_path / "floodmark.zip")

@@ -115,6 +115,7 @@ class TestSetAside:
         assert refusal.code == code
         assert said(refusal, path=path) == snapshot
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         ("text", "code"),
         [
@@ -197,6 +198,7 @@ class TestSetAside:
         assert set_aside[0].path == copy
         assert said(set_aside[0].reason, copy=copy, session=session) == snapshot
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("harm", [tear, damage, tear_further])
     @pytest.mark.parametrize("backwards", [False, True])
     def test_of_two_copies_the_better_one_is_reported(

@@ -17,6 +17,7 @@ def loss(count: int, *, committed: bool) -> dict[str, Any]:
     return {**LOST, "count": count, "committed": committed, "leader_epoch": 0, "acks": 1, "cause": "it died"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "losses",
     [
@@ -71,6 +72,7 @@ def test_a_damaged_session_of_which_the_end_is_missing_is_incomplete(tmp_path: P
     assert (one.status, one.complaint) == ("incomplete", "Incomplete")
 
 
+@pytest.mark.slow
 def test_a_session_sealed_afterwards_has_a_note(tmp_path: Path) -> None:
     manifest = story(tmp_path / "other").sessions[0].recorded.manifest
     assert manifest is not None
@@ -111,6 +113,7 @@ def test_several_sessions_are_counted_by_verdict(tmp_path: Path, snapshot: Snaps
     assert told == snapshot
 
 
+@pytest.mark.slow
 def test_the_story_tells_who_took_over_as_controller(tmp_path: Path, snapshot: SnapshotAssertion) -> None:
     row = {"seq": 3, "broker": -1, "leader_epoch": 2}
     changes = [{**row, "at_us": at, "node": f"controller {1000 + at}"} for at in range(1, 6)]

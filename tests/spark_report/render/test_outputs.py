@@ -43,6 +43,7 @@ class TestComparison:
         # Alike, so neither is best, and without a baseline nothing is judged.
         assert {(row["rank"], row["judged"]) for row in rows} == {("", "")}
 
+    @pytest.mark.slow
     def test_the_least_lost_is_best_and_the_most_served_is(self, tmp_path: Path) -> None:
         told = with_counts(story(tmp_path, sessions=3), {"acked_lost": 0}, {"acked_lost": 7}, {"acked_lost": 3})
         assert [row["rank"] for row in compare(told) if row["measure"] == "acked_lost"] == ["best", "worst", ""]
@@ -52,6 +53,7 @@ class TestComparison:
         ranks = [row["rank"] for row in compare(told) if row["measure"] == "worst_availability"]
         assert ranks == ["best", "worst", "worst"]
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         ("measure", "base", "now", "judged", "said"),
         [
@@ -78,6 +80,7 @@ class TestComparison:
         assert chosen.change(second) == said
         assert bool(regressions([first, second])) == (judged == "regression")
 
+    @pytest.mark.slow
     def test_the_baseline_is_told_first_and_regressions_are_named(
         self, tmp_path: Path, snapshot: SnapshotAssertion
     ) -> None:
@@ -92,6 +95,7 @@ class TestComparison:
         assert "A (baseline)" in text
         assert '<td class="n regression">+7</td>' in text
 
+    @pytest.mark.slow
     def test_a_matrix_marks_best_and_worst_and_many_sessions_have_a_list(self, tmp_path: Path) -> None:
         lost = [{"acked_lost": count} for count in range(sections.MOST_SIDE_BY_SIDE + 1)]
         told = with_counts(story(tmp_path, sessions=len(lost)), *lost)
@@ -179,6 +183,7 @@ class TestMarkdown:
         assert re.findall(r"^#+ .*|<summary>.*?</summary>", text, re.MULTILINE) == snapshot
         assert "<code>floodmark open s0</code>" in text
 
+    @pytest.mark.slow
     def test_it_fits_into_a_comment(self, tmp_path: Path, snapshot: SnapshotAssertion) -> None:
         text = markdown.markdown_text(story(tmp_path, "orders-and-payments-0" * 8, sessions=12))
         assert len(text) < 65_536
@@ -186,6 +191,7 @@ class TestMarkdown:
         assert re.sub(r"^\d+", "N", rest) == snapshot
 
 
+@pytest.mark.slow
 def test_a_terminal_of_80_columns_holds_it_without_colour(tmp_path: Path, snapshot: SnapshotAssertion) -> None:
     stream = io.StringIO()
     told = replace(story(tmp_path, sessions=3), baseline="s0")

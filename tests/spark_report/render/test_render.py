@@ -23,6 +23,8 @@ from spark_report.tables.registry import TABLES
 from tests.spark_report.stories import HOSTILE, SPAN, story
 from tests.support.wording import said
 
+pytestmark = pytest.mark.slow
+
 _LOADING = {"src", "href", "srcset", "action", "data", "poster", "background", "formaction"}
 
 

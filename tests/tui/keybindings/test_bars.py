@@ -48,6 +48,7 @@ def _no_later_than(view, present_us):
     return replace(view, now_us=min(view.now_us, present_us)) if present_us else view
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [7, 123_456, 4_294_967_295])
 @pytest.mark.parametrize("state", STATES)
 def test_no_word_of_the_status_bar_is_cut(state, seed):
@@ -58,6 +59,7 @@ def test_no_word_of_the_status_bar_is_cut(state, seed):
         assert text_of(paint.status(row, width, LOOKS["colour"])) == told.ljust(width)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("state", STATES)
 def test_what_matters_most_stands_on_every_status_bar(state):
     for width in WIDTHS:
@@ -67,6 +69,7 @@ def test_what_matters_most_stands_on_every_status_bar(state):
         assert any(word in told for word in ("LIVE", "PAST", "WAIT")), width
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("state", STATES)
 def test_nothing_on_the_status_bar_moves_while_numbers_grow(state):
     view = fake_views.view(now_us=0)

@@ -135,6 +135,7 @@ async def with_keys(**wanted):
         yield driver
 
 
+@pytest.mark.slow
 async def test_a_key_of_one_mode_alone_is_the_users_there_and_nowhere_else():
     async with with_keys(timeline_span=("f",), timeline_lane_faults=("q",)) as driver:
         await driver.press("4", "f")
@@ -151,6 +152,7 @@ async def test_a_key_of_one_mode_alone_is_the_users_there_and_nowhere_else():
         assert driver.main.sheet.has_focus
 
 
+@pytest.mark.slow
 async def test_a_key_of_the_main_screen_does_not_take_one_from_a_mode(snapshot):
     async with with_keys(fault=("v",), branches=("x",)) as driver:
         await driver.press("v")
@@ -164,6 +166,7 @@ async def test_a_key_of_the_main_screen_does_not_take_one_from_a_mode(snapshot):
         assert driver.shown("#plays-said") == snapshot
 
 
+@pytest.mark.slow
 async def test_the_letters_of_a_sheet_can_be_others():
     async with with_keys(faults_crash=("1",)) as driver:
         await driver.press("f")
@@ -173,6 +176,7 @@ async def test_the_letters_of_a_sheet_can_be_others():
         assert [each.name for each in driver.bridge.view.faults] == ["crash"]
 
 
+@pytest.mark.slow
 async def test_a_page_has_help_about_itself_and_the_line_of_commands(snapshot):
     async with with_keys(branch_compare=("x",)) as driver:
         await driver.press("b")
@@ -185,6 +189,7 @@ async def test_a_page_has_help_about_itself_and_the_line_of_commands(snapshot):
         assert isinstance(driver.app.screen, CommandScreen)
 
 
+@pytest.mark.slow
 async def test_the_glossary_finds_keys_too(snapshot):
     async with with_keys(timeline_span=("x",)) as driver:
         await driver.press("question_mark", "g", *"begin a span")

@@ -17,6 +17,8 @@ from tui.screens.time_travel import GrowingScreen
 from tui.viewmodel.help import MODES, SHEET
 from tui.viewmodel.timeline.timeline_rows import stop_at
 
+pytestmark = pytest.mark.slow
+
 ACTING = {"2": "log", "3": "clients", "4": "timeline"}
 
 
@@ -111,7 +113,7 @@ async def test_the_right_button_in_the_log_opens_the_sheet_on_that_replica():
         screen = driver.app.screen
         lanes = [at for at, row in enumerate(screen.microscope.rows) if getattr(row, "broker", -1) == 3]
         await driver.pilot.mouse_down(screen.microscope, offset=(30, lanes[0]), button=3)
-        await driver.pilot.pause()
+        await driver.settle()
         assert driver.sheet() == ("faults", "b3")
 
 
@@ -165,7 +167,7 @@ async def test_a_click_selects_a_client_and_the_right_button_opens_the_sheet():
         await driver.pilot.click(table, offset=(10, 2))
         assert driver.app.screen.place.name == driver.app.screen._built().places[1].name
         await driver.pilot.click(table, offset=(10, 1), button=3)
-        await driver.pilot.pause()
+        await driver.settle()
         assert driver.sheet() == ("faults", "checkout")
 
 
@@ -252,7 +254,7 @@ async def test_the_right_button_on_a_mark_opens_the_sheet_there():
         await driver.pilot.click(
             screen.lanes, offset=(screen.lanes.size.width - screen.lanes.columns + column, line), button=3
         )
-        await driver.pilot.pause()
+        await driver.settle()
         assert driver.bridge.view.now_us == stop.at_us
         assert driver.sheet() == ("faults", "b2")
 
@@ -268,7 +270,7 @@ async def test_every_key_that_acts_works_in_every_acting_mode(mode):
             if key.group != "act" and key.id not in ("bookmark", "bookmarks", "branches", "playbooks", "command"):
                 continue
             driver.main.action_mode(ACTING[mode])
-            await driver.pilot.pause()
+            await driver.settle()
             await driver.press(key.keys.split(",")[0])
             await grown(driver)
             assert driver.app.is_running, key.id
@@ -292,7 +294,7 @@ async def test_the_palette_of_a_mode_offers_faults_on_what_is_selected():
         await driver.press(*"crash b2")
         await driver.until(lambda: driver.text().count("crash b2") > 1)
         await driver.press("enter")
-        await driver.pilot.pause()
+        await driver.settle()
         assert struck(driver) == [("crash", "broker 2")]
 
 
@@ -329,7 +331,7 @@ async def test_where_two_branches_are_compared_the_one_on_the_screen_is_struck()
         await grown(driver)
         await driver.seconds(1)
         driver.main.compare(next(iter(driver.bridge.branches)))
-        await driver.pilot.pause()
+        await driver.settle()
         await driver.press("f")
         leader = driver.bridge.view.partitions[0].leader
         assert driver.sheet() == ("faults", f"b{leader}")

@@ -12,6 +12,8 @@ from tui.screens.finding import AskScreen
 from tui.session import background_tasks
 from tui.session.background_tasks import Reply, put_question
 
+pytestmark = pytest.mark.slow
+
 
 def recorded(tmp_path):
     made = timed(settle="2s", cluster=CLUSTER.replace("rate: 100/s", "rate: 10/s"))

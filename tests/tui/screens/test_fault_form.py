@@ -24,6 +24,7 @@ def filled(fault, target="broker(1)", **more):
     return {each.name: each.value for each in fields(fault, target)} | more
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name, fault in CATALOGUE.items() if fault.at_least <= 3])
 def test_a_form_as_it_opens_is_what_the_letter_does(name):
     fault = CATALOGUE[name]
@@ -143,6 +144,7 @@ def mark(driver, name):
     driver.main.whichkey.chosen = list(CATALOGUE).index(name)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", SIZES)
 async def test_the_form(size, golden):
     async with driving(SIZES[size], session=fake_views.session()) as driver:
@@ -152,6 +154,7 @@ async def test_the_form(size, golden):
         assert trimmed(driver.text()) == golden(f"form-{size}")
 
 
+@pytest.mark.slow
 async def test_a_fault_is_set_up_queued_taken_back_and_injected(snapshot):
     async with driving((80, 24)) as driver:
         await driver.press("f", "space")

@@ -64,6 +64,7 @@ def test_nothing_typed_is_everything_and_nonsense_is_nothing():
     assert found("zzz") == ()
 
 
+@pytest.mark.slow
 async def test_the_pages(golden, snapshot):
     async with driving() as driver:
         await driver.press("c", "question_mark")

@@ -1,5 +1,6 @@
 """Letters over what a page has to go to, and over whatever can be typed in."""
 
+import pytest
 from textual.widgets import Input
 
 from tests.tui.driving import driving
@@ -9,6 +10,8 @@ from tui.screens.base import FOCUS, JumpScreen, Reachable
 from tui.screens.finding import AutopsyScreen
 from tui.screens.time_travel import BranchesScreen
 from tui.settings.schema import OPTIONS
+
+pytestmark = pytest.mark.slow
 
 
 async def test_every_field_of_a_form_has_a_letter_and_typing_goes_on_there():

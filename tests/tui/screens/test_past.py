@@ -20,6 +20,8 @@ from tui.screens.time_travel import GotoScreen
 from tui.session.background_tasks import Reply
 from tui.terminal.format import InstantError, instant_us
 
+pytestmark = pytest.mark.slow
+
 SECOND = 1_000_000
 SIZES = [(80, 24), (120, 40)]
 BOTH = [pytest.param("live", SIZES[0], id="live"), pytest.param("recording", SIZES[1], id="recording")]
@@ -133,7 +135,7 @@ async def test_to_the_beginning_and_back_to_the_present(stage, snapshot):
         assert driver.toasts()[-1] == BEGINNING
         await driver.press("backspace")
         driver.app.clear_notifications()
-        await driver.pilot.pause()
+        await driver.settle()
         assert driver.text().split("\n")[1:] == before
         await driver.press("backspace")
         assert driver.toasts()[-1] == PRESENT

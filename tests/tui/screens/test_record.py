@@ -4,9 +4,13 @@ import json
 import re
 from dataclasses import replace
 
+import pytest
+
 from tests.tui.driving import driving
 from tests.tui.fake_views import session
 from tui.screens.record import RecordScreen
+
+pytestmark = pytest.mark.slow
 
 
 async def test_p_shows_the_newest_record_of_the_replica_under_the_cursor(snapshot):

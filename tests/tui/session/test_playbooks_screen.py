@@ -17,6 +17,8 @@ from tui.screens.modes.playbooks import PlaybooksScreen
 from tui.session.destination import PLAYBOOK, SESSION, WELCOME, Wish
 from tui.viewmodel import playbook_pages
 
+pytestmark = pytest.mark.slow
+
 SIZES = {"80x24": (80, 24), "120x40": (120, 40), "200x60": (200, 60)}
 SECOND = 1_000_000
 
@@ -37,7 +39,7 @@ async def at(driver, seconds, *keys):
     driver.bridge.session.advance(round(seconds * SECOND))
     driver.bridge.look()
     await driver.press("P", *keys)
-    await driver.pilot.pause()
+    await driver.settle()
 
 
 def said(driver):

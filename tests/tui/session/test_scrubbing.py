@@ -1,5 +1,6 @@
 """Dragging through time, on the timeline and on the strip at the foot of a tall screen."""
 
+import pytest
 from textual.events import MouseDown, MouseMove, MouseUp
 
 from playbooks.timetravel import timeline
@@ -10,6 +11,8 @@ from tui.session.session_controller import REST_S, SCRUB_S, Scrubbing
 from tui.terminal import glyphs
 from tui.terminal.frame_clock import StepClock
 from tui.viewmodel.timeline.timeline_rows import LABEL, TIME, Window
+
+pytestmark = pytest.mark.slow
 
 SECOND = 1_000_000
 

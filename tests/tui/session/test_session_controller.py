@@ -60,6 +60,7 @@ def by_time(step_us):
     return advance
 
 
+@pytest.mark.slow
 def test_slices_never_change_results():
     expected = digest_at(by_time(1_000_000))
     assert digest_at(by_time(8_000)) == expected
@@ -68,6 +69,7 @@ def test_slices_never_change_results():
     assert expected[1] > 1000
 
 
+@pytest.mark.slow
 def test_frames_come_to_the_same_as_one_long_run():
     simulation = SimBridge(session(orders=2, payments=1), StepClock())
     play(simulation, 2)
@@ -77,6 +79,7 @@ def test_frames_come_to_the_same_as_one_long_run():
     assert (cluster.digest(), cluster.executed) == digest_at(by_time(1_000_000))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("speed", [0.1, 0.25, 1, 10])
 def test_virtual_time_follows_the_speed_exactly(speed):
     simulation = bridge(speed=speed)
@@ -107,6 +110,7 @@ def test_a_slow_machine_gives_back_the_loop_after_each_slice_and_tells_the_real_
     assert simulation.session.cluster.now_us - at < 50_000
 
 
+@pytest.mark.slow
 def test_a_slow_machine_paints_at_most_ten_times_a_second():
     clock = SlowClock(SLICE_S / 4)
     simulation = bridge(clock, speed=1000)

@@ -87,6 +87,7 @@ def test_other_commands(text, found):
     assert read_line(text, PLACE) == found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text",
     [
@@ -195,6 +196,7 @@ def test_every_fault_and_operation_can_be_completed_and_explained():
 # -- the screen ---------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 async def test_the_line_of_commands(golden):
     async with driving(session=fake_views.session()) as driver:
         await driver.press("colon", *"crash b9", "enter")
@@ -202,6 +204,7 @@ async def test_the_line_of_commands(golden):
             assert trimmed(driver.text()) == golden(f"command-{size}")
 
 
+@pytest.mark.slow
 async def test_a_line_is_done_a_wrong_one_is_kept_and_earlier_ones_come_back(snapshot):
     async with driving((80, 24)) as driver:
         await driver.seconds(1)
@@ -221,11 +224,11 @@ async def test_a_line_is_done_a_wrong_one_is_kept_and_earlier_ones_come_back(sna
         await driver.press("backspace", "1", "enter")
         assert driver.bridge.view.faults == ()
         await driver.press("colon", *"help", "enter")
-        await driver.pilot.pause()
+        await driver.settle()
         assert isinstance(driver.app.screen, HelpScreen)
         await driver.press("escape", "c", "colon", *"go 0s", "enter")
         assert driver.bridge.session.in_past
         assert driver.bridge.session.cluster.now_us == 0
         await driver.press("colon", "escape", "colon", *"quit", "enter")
-        await driver.pilot.pause()
+        await driver.settle()
     assert driver.app.return_code == 0

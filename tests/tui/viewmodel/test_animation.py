@@ -205,6 +205,7 @@ def swept(driver):
     return [row.name for row in driver.main.matrix.rows if getattr(row, "sweep", -1) >= 0]
 
 
+@pytest.mark.slow
 async def test_rows_are_swept_when_leaders_move_and_all_comes_to_rest_while_time_stands_still():
     async with driving() as driver:
         driver.main.motion.on = True
@@ -228,6 +229,7 @@ async def test_rows_are_swept_when_leaders_move_and_all_comes_to_rest_while_time
         assert not any(row.fresh for row in driver.main.matrix.rows if isinstance(row, partition_matrix.Row))
 
 
+@pytest.mark.slow
 async def test_what_a_step_changes_is_bold():
     async with driving() as driver:
         driver.main.motion.on = True
@@ -245,6 +247,7 @@ async def test_what_a_step_changes_is_bold():
         assert told
 
 
+@pytest.mark.slow
 async def test_under_the_microscope_a_truncation_eats_cells():
     async with driving(session=session()) as driver:
         driver.main.motion.on = True
@@ -277,6 +280,7 @@ async def test_under_the_microscope_a_truncation_eats_cells():
         assert left[-1] == 0
 
 
+@pytest.mark.slow
 async def test_what_moves_changes_nothing_of_the_model():
     digests = []
     for on in (False, True):
@@ -289,6 +293,7 @@ async def test_what_moves_changes_nothing_of_the_model():
     assert digests[0] == digests[1]
 
 
+@pytest.mark.slow
 async def test_without_the_focus_four_frames_a_second_are_drawn():
     async with driving() as driver:
         await driver.seconds(1)

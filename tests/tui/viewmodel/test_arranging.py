@@ -16,6 +16,8 @@ from tui.viewmodel import clipboard_text, partition_matrix, row
 from tui.viewmodel.partition_matrix import fitting, nearest, said_of, stepped
 from tui.widgets import matrix as paint_matrix
 
+pytestmark = pytest.mark.slow
+
 SIZES = {"80x24": (80, 24), "120x40": (120, 40)}
 
 
@@ -124,7 +126,7 @@ async def test_a_click_finds_the_partition_that_is_shown():
     async with driving() as driver:
         await driver.press("slash", *"pay", "enter")
         await driver.pilot.click(driver.main.matrix, offset=(20, 3))
-        await driver.pilot.pause()
+        await driver.settle()
         assert driver.main.matrix.cursor[0] == 8
 
 
@@ -237,7 +239,7 @@ async def test_z_shows_how_far_behind_then_a_cell_for_each_partition_and_no_more
         assert driver.main.matrix.cursor == (3, 0)
         assert "orders-3: fine" in driver.text()
         await driver.pilot.click(driver.main.matrix, offset=(2 + 7, 0))
-        await driver.pilot.pause()
+        await driver.settle()
         assert driver.main.matrix.cursor == (7, 0)
         await driver.press("slash", *"orders", "enter")
         assert "orders-5: fine" in driver.text()
@@ -287,7 +289,7 @@ async def test_a_pane_that_is_gone_at_another_size_gives_its_room_back():
         await driver.press("tab", "m")
         assert [pane.id for pane in driver.main.panes()] == ["clients-pane"]
         await driver.pilot.resize_terminal(80, 24)
-        await driver.pilot.pause()
+        await driver.settle()
         assert [pane.id for pane in driver.main.panes()] == ["matrix-pane", "lanes-pane", "feed-pane"]
         assert driver.main.chosen_pane == "matrix-pane"
 
@@ -295,7 +297,7 @@ async def test_a_pane_that_is_gone_at_another_size_gives_its_room_back():
 async def test_a_click_chooses_a_pane():
     async with driving() as driver:
         await driver.pilot.click("#feed")
-        await driver.pilot.pause()
+        await driver.settle()
         assert driver.main.chosen_pane == "feed-pane"
 
 
@@ -369,7 +371,7 @@ async def test_what_is_no_label_leaves_and_acts_on_nothing():
         await driver.press("ctrl+o")
         assert isinstance(driver.app.screen, JumpScreen)
         await driver.pilot.resize_terminal(100, 30)
-        await driver.pilot.pause()
+        await driver.settle()
         assert driver.app.screen is driver.main
 
 

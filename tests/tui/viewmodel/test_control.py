@@ -153,6 +153,7 @@ def test_under_the_cursor_stands_who_knows_what(snapshot):
 NODES = ["b1", "b2", "b3", "c1001", "c1002", "c1003", "checkout", "clicks", "billing/0", "billing/1"]
 
 
+@pytest.mark.slow
 async def test_the_key_for_the_controller_opens_the_sheet_on_it(snapshot):
     async with driving() as driver:
         await driver.seconds(1)
@@ -174,6 +175,7 @@ async def test_the_key_for_the_controller_opens_the_sheet_on_it(snapshot):
         assert driver.sheet() == ("faults", "b1")
 
 
+@pytest.mark.slow
 async def test_arrows_aim_beyond_the_brokers_at_the_quorum_and_round():
     async with driving() as driver:
         await driver.press("f")
@@ -184,6 +186,7 @@ async def test_arrows_aim_beyond_the_brokers_at_the_quorum_and_round():
         assert seen == [*NODES, "b1"]
 
 
+@pytest.mark.slow
 async def test_a_fault_for_brokers_alone_says_so_of_a_controller(snapshot):
     place, fault = next((at, each) for at, each in enumerate(CATALOGUE.values()) if each.accepts == "brokers")
     async with driving() as driver:
@@ -195,12 +198,13 @@ async def test_a_fault_for_brokers_alone_says_so_of_a_controller(snapshot):
         assert driver.bridge.view.faults == ()
 
 
+@pytest.mark.slow
 async def test_a_click_on_a_node_opens_its_sheet():
     async with driving() as driver:
         await driver.seconds(1)
         at = driver.text().split("\n")[1].index("c1003")
         await driver.pilot.click("#status", offset=(at, 1))
-        await driver.pilot.pause()
+        await driver.settle()
         assert driver.sheet() == ("faults", "c1003")
 
 
@@ -208,12 +212,12 @@ async def test_a_click_beside_the_nodes_does_nothing():
     async with driving() as driver:
         await driver.seconds(1)
         await driver.pilot.click("#status", offset=(3, 1))
-        await driver.pilot.pause()
+        await driver.settle()
         assert not driver.main.query_one("#whichkey-pane").display
 
 
 async def test_the_palette_knows_every_node():
     async with driving() as driver:
-        await driver.pilot.pause()
+        await driver.settle()
         names = [name for _node, name in driver.main.targets()]
         assert names == NODES

@@ -119,6 +119,7 @@ def test_where_there_is_little_the_rest_shares_a_line(snapshot):
     assert [(row.label.strip(), row.text) for row in told] == snapshot
 
 
+@pytest.mark.slow
 async def test_the_screen_dims_what_is_not_for_the_node_aimed_at():
     async with driving() as driver:
         await driver.press("f")
@@ -133,6 +134,7 @@ async def test_the_screen_dims_what_is_not_for_the_node_aimed_at():
         assert any(shown.values())
 
 
+@pytest.mark.slow
 async def test_the_sheet_tells_what_is_hit_under_the_cursor_and_follows_it():
     async with driving() as driver:
         await driver.seconds(1)
@@ -147,10 +149,11 @@ async def test_the_sheet_tells_what_is_hit_under_the_cursor_and_follows_it():
             await driver.press("right")
 
 
+@pytest.mark.slow
 async def test_the_palette_puts_the_target_under_the_cursor_first():
     async with driving() as driver:
         await driver.press("right", "ctrl+p")
-        await driver.pilot.pause()
+        await driver.settle()
         await driver.press(*"crash")
         await driver.until(lambda: "crash b2" in driver.text() and "crash b1" in driver.text())
         text = driver.text()

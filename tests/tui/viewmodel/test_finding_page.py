@@ -56,6 +56,7 @@ links = st.builds(link, st.integers(0, 50), st.sampled_from(EVENTS), st.integers
 chains = st.lists(links, min_size=1, max_size=20).map(lambda found: sorted(found, key=lambda each: each.at_us))
 
 
+@pytest.mark.slow
 @given(chains, st.integers(2, 7))
 def test_a_chain_keeps_its_ends_and_its_order(chain, most):
     kept = finding_page.chosen(chain, most)
@@ -195,6 +196,7 @@ def page(found, width=76, at=0, saved=(), **more):
     return ["".join(text for text, _role in row.pieces) for row in rows]
 
 
+@pytest.mark.slow
 @given(st.sampled_from(KINDS), chains, st.integers(40, 200), st.booleans())
 def test_the_page_stays_within_its_width_for_every_kind(kind, chain, width, several):
     places = (PLACE, replace(PLACE, partition="orders-1", count=1)) if several else (replace(PLACE, count=1),)

@@ -40,7 +40,7 @@ async def rest_on(driver, word):
     x, y = place_of(driver, word)
     await driver.pilot.hover(offset=(x, y))
     driver.app.hinting.rested()
-    await driver.pilot.pause()
+    await driver.settle()
 
 
 def test_every_word_is_in_the_glossary_and_there_are_twenty_at_least():
@@ -69,6 +69,7 @@ def test_the_word_of_a_cell_is_about_what_is_amiss():
         assert word_of(partition(replicas=(replica(1, "leader"), replica(2, status))), 2) == word
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", SIZES)
 async def test_a_word_is_explained_once_and_that_is_kept(tmp_path, size, snapshot):
     path = tmp_path / "folder" / "seen"
@@ -92,6 +93,7 @@ async def test_whoever_does_not_want_them_gets_none(tmp_path):
     assert not (tmp_path / "seen").exists()
 
 
+@pytest.mark.slow
 async def test_the_settings_switch_them_off_and_on(tmp_path):
     async with hinted(SeenWords(tmp_path / "seen")) as driver:
         await driver.press("S", "up")
@@ -101,10 +103,11 @@ async def test_the_settings_switch_them_off_and_on(tmp_path):
         assert driver.toasts() == []
         await driver.press("S", "up", "right", "escape")
         driver.app.hinting.looked_at("ISR")
-        await driver.pilot.pause()
+        await driver.settle()
         assert len(driver.toasts()) == 1
 
 
+@pytest.mark.slow
 async def test_the_cursor_explains_what_is_amiss(tmp_path, monkeypatch):
     async with hinted(SeenWords(tmp_path / "seen")) as driver:
         await driver.press("right")
@@ -115,6 +118,7 @@ async def test_the_cursor_explains_what_is_amiss(tmp_path, monkeypatch):
         assert driver.toasts()[0].startswith("diverged: ")
 
 
+@pytest.mark.slow
 async def test_a_pointer_that_goes_on_explains_nothing(tmp_path):
     async with hinted(SeenWords(tmp_path / "seen")) as driver:
         await driver.pilot.hover(offset=place_of(driver, "ISR"))

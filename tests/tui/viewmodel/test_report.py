@@ -89,6 +89,7 @@ def test_a_session_without_expectations_and_without_harm_says_so(snapshot):
     assert "On the way" not in lines(quiet)
 
 
+@pytest.mark.slow
 def test_the_books_add_up_to_the_ledger(told):
     ledger, books = told.result.ledger, told.result.ledger.books
     assert sum(each.sent for each in books) == ledger.sent
@@ -114,6 +115,7 @@ def test_findings_are_numbered_as_the_autopsy_numbers_them(told, snapshot):
     assert heads == snapshot
 
 
+@pytest.mark.slow
 def test_broken_rules_stand_before_those_that_this_version_is_known_for(told, snapshot):
     known = events.InvariantViolated(2 * SECOND, "hw-monotonic", "orders-0", 1, "it fell", "", known="mended in 9.9")
     broken = events.InvariantViolated(3 * SECOND, "one-leader", "orders-1", 1, "there were two", "a split")
@@ -153,6 +155,7 @@ def test_no_line_is_wider_than_the_page(told, width):
 # -- the screen ------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("look", ["", "ascii"])
 async def test_the_page(lost, golden, look):  # noqa: F811
     async with over(lost, mode="6", glyphs=look or "unicode") as driver:
@@ -162,11 +165,12 @@ async def test_the_page(lost, golden, look):  # noqa: F811
             if look and name != "120x40":
                 continue
             await driver.pilot.resize_terminal(*size)
-            await driver.pilot.pause()
-            await driver.pilot.pause()
+            await driver.settle()
+            await driver.settle()
             assert trimmed(driver.text()) == golden(f"report-{look}{'-' * bool(look)}{name}")
 
 
+@pytest.mark.slow
 async def test_a_finding_is_chosen_and_opened(lost):  # noqa: F811
     async with over(lost, "80x24", mode="6") as driver:
         screen = driver.app.screen
@@ -184,12 +188,13 @@ async def test_a_finding_is_chosen_and_opened(lost):  # noqa: F811
         assert unrecorded.strip() in driver.text()
 
 
+@pytest.mark.slow
 async def test_it_tells_of_the_instant_that_is_looked_at(lost, snapshot):  # noqa: F811
     async with over(lost, mode="6") as driver:
         assert "as of 00:45.000" in driver.text()
         lost.to_time(4 * SECOND)
         driver.app.screen.present()
-        await driver.pilot.pause()
+        await driver.settle()
         assert "as of 00:04.000" in driver.text()
         assert lost.session.so_far().result.findings == ()
         (nothing,) = section(lost.session.so_far(), "Findings  0")
@@ -198,6 +203,7 @@ async def test_it_tells_of_the_instant_that_is_looked_at(lost, snapshot):  # noq
         assert driver.toasts()[-1] == snapshot
 
 
+@pytest.mark.slow
 async def test_it_is_made_anew_no_more_often_than_it_can_be_read():
     async with driving((80, 24), session=live(timed(), 0)) as driver:
         await driver.press("6")
@@ -210,6 +216,7 @@ async def test_it_is_made_anew_no_more_often_than_it_can_be_read():
         assert f"as of 00:0{driver.bridge.view.now_us / SECOND:.3f}" in driver.text()
 
 
+@pytest.mark.slow
 async def test_the_recording_is_named(tmp_path, snapshot):
     session = Session.start(loads(TAIL, "tail.yaml"), recorder=Recorder(tmp_path, live=True), open_ended=True)
     async with driving((120, 40), session=session) as driver:

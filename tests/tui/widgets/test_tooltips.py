@@ -111,10 +111,11 @@ def offsets_told(driver, spot):
 
 async def hovered(driver, widget, x, y):
     await driver.pilot.hover(widget, offset=(x, y))
-    await driver.pilot.pause()
+    await driver.settle()
     return tip(widget)
 
 
+@pytest.mark.slow
 async def test_the_matrix_tells_heads_rows_and_cells_and_goes_on_telling():
     async with driving(session=small()) as driver:
         await driver.seconds(2)
@@ -137,6 +138,7 @@ async def test_the_matrix_tells_heads_rows_and_cells_and_goes_on_telling():
         assert not tip(matrix), "the pointer has left it"
 
 
+@pytest.mark.slow
 async def test_clients_faults_logs_and_the_control_plane_are_told(snapshot):
     async with driving((200, 60), session=small()) as driver:
         await driver.seconds(2)
@@ -155,6 +157,7 @@ async def test_clients_faults_logs_and_the_control_plane_are_told(snapshot):
         assert (await hovered(driver, main.timeline, LABEL + 5, 3)).endswith(" of 00:02.062")
 
 
+@pytest.mark.slow
 async def test_the_modes_tell_as_well(snapshot):
     async with driving(session=small()) as driver:
         await driver.seconds(2)
@@ -179,6 +182,7 @@ async def test_the_modes_tell_as_well(snapshot):
         assert await hovered(driver, screen.lanes, LABEL + 10, line) == there
 
 
+@pytest.mark.slow
 async def test_a_tooltip_is_shown_when_the_pointer_rests_and_in_ascii_too(monkeypatch):
     monkeypatch.setattr(FloodmarkApp, "TOOLTIP_DELAY", 0.01)
     bridge = SimBridge(small(), StepClock())
@@ -194,5 +198,6 @@ async def test_a_tooltip_is_shown_when_the_pointer_rests_and_in_ascii_too(monkey
         assert driver.text().isascii()
 
 
+@pytest.mark.slow
 def test_a_tooltip_comes_after_half_a_second():
     assert FloodmarkApp.TOOLTIP_DELAY == 0.5

@@ -302,6 +302,7 @@ def sources(found: Cluster) -> set[int]:
     return {event.broker for event in found.drain() if isinstance(event, RecordsRead)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kafka", "source"), [("2.3", 1), ("2.4", 2), ("2.6", 2), ("3.9", 2), ("4.1", 2)])
 def test_a_reader_reads_in_its_own_rack_since_2_4(kafka: str, source: int) -> None:
     found = cluster(kafka)

@@ -232,6 +232,7 @@ def caught_up_after(found: Cluster, topic: str) -> int:
     return (found.now_us - began) // SECOND
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kafka", ["0.11", "2.6", "3.9"])
 @pytest.mark.parametrize("side", ["leader", "follower"])
 def test_what_is_held_back_takes_as_long_as_its_rate_says_and_the_rest_does_not(side: str, kafka: str) -> None:
@@ -245,6 +246,7 @@ def test_what_is_held_back_takes_as_long_as_its_rate_says_and_the_rest_does_not(
     assert least - 6 <= held + free <= 2 * least + 15
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("side", "options"),
     [
@@ -260,6 +262,7 @@ def test_others_are_not_held_back(side: str, options: dict[str, Any]) -> None:
     assert caught_up_after(found, "held") < 15
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("side", ["leader", "follower"])
 def test_replicas_in_sync_are_never_held_back(side: str) -> None:
     """Far above the rate, and yet nobody leaves the ISR and every record is committed in time."""
@@ -273,6 +276,7 @@ def test_replicas_in_sync_are_never_held_back(side: str) -> None:
     assert found.producers["p"].sent - found.producers["p"].acked < 5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("side", ["leader", "follower"])
 def test_a_throttled_run_is_the_same_run_in_any_slices_and_from_a_keyframe(side: str) -> None:
     one, other = cluster(side), cluster(side)

@@ -278,6 +278,7 @@ def answers(monkeypatch: pytest.MonkeyPatch) -> list[tuple[FetchRequest, KafkaEr
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kafka", "sessions"), [("0.9", False), ("1.0", False), ("1.1", True), ("3.9", True)])
 def test_sessions_are_there_since_1_1(kafka: str, sessions: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     epochs: list[int] = []
@@ -295,6 +296,7 @@ def test_sessions_are_there_since_1_1(kafka: str, sessions: bool, monkeypatch: p
     assert [len(broker.sessions) for broker in found.brokers.values()] == ([4, 4, 4] if sessions else [0, 0, 0])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("slots", [0, 1, 2, 3])
 def test_with_too_few_slots_everything_still_arrives(
     slots: int, answers: list[tuple[FetchRequest, KafkaError]]
@@ -312,6 +314,7 @@ def test_with_too_few_slots_everything_still_arrives(
     assert bool(in_session) is (slots > 0)
 
 
+@pytest.mark.slow
 def test_a_consumer_that_lost_its_session_to_a_follower_asks_in_full_and_misses_nothing(
     answers: list[tuple[FetchRequest, KafkaError]],
 ) -> None:
@@ -351,6 +354,7 @@ def test_whoever_waited_for_a_slot_gets_it_with_all_that_it_fetches() -> None:
     assert after[3] == sum(found.query.leader(name) == 1 for name in found.world.records) > 1
 
 
+@pytest.mark.slow
 def test_a_restarted_broker_knows_no_session_of_its_former_life() -> None:
     found = cluster("3.9", 1_000)
     found.run(5 * SECOND)
@@ -362,6 +366,7 @@ def test_a_restarted_broker_knows_no_session_of_its_former_life() -> None:
     assert len(found.query.isr("t-0")) == 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("slots", [1, 3])
 def test_a_keyframe_restores_sessions(slots: int) -> None:
     found = cluster("3.9", slots)

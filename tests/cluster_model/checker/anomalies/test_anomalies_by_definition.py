@@ -3,12 +3,15 @@
 from collections import Counter
 from random import Random
 
+import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from cluster_model.checker.anomalies.history_checker import Anomalies
 from cluster_model.checker.anomalies.operations import FAIL, INFO, OK, Op, Read, Send
 from tests.cluster_model.anomaly_brute import Brute, Strands, Taken, Value, payload_of
+
+pytestmark = pytest.mark.slow
 
 KEYS = ("t-0", "t-1")
 WRITERS = ("a", "b", "c/0")

@@ -332,6 +332,7 @@ def test_a_poll_lags_behind_what_was_known() -> None:
 # -- memory
 
 
+@pytest.mark.slow
 def test_a_long_clean_run_is_remembered_in_a_few_ranges() -> None:
     """Two writers take turns, three processes read everything, and behind every batch comes a transaction's marker."""
 

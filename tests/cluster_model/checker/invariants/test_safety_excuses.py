@@ -145,6 +145,7 @@ def storm(kafka: str, mode: str, seed: int) -> LossyStorm:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kafka", "mode"), LOSSY)
 def test_lossy_storms_break_nothing_that_is_not_known(kafka: str, mode: str) -> None:
     assert storm(kafka, mode, 1).cluster.checker.invariants.unexpected == {}

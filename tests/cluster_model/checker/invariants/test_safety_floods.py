@@ -18,6 +18,8 @@ from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, GroupSpec, 
 from tests.cluster_model.checker.invariants import test_safety_mutations as broken
 from tests.cluster_model.checker.test_control_checker import later
 
+pytestmark = pytest.mark.slow
+
 Patch = pytest.MonkeyPatch
 P = "orders-0"
 READERS = 2

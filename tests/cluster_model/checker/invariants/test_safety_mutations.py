@@ -535,6 +535,7 @@ def test_every_property_has_a_mutation() -> None:
     assert len(MUTATIONS) >= 25
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mutation", MUTATIONS, ids=lambda each: each.name)
 def test_a_broken_rule_is_seen_where_it_breaks_and_nowhere_else(
     mutation: Mutation, monkeypatch: pytest.MonkeyPatch

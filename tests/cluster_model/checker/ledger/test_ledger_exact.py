@@ -15,11 +15,12 @@ from faults.injector import FaultBoard
 from tests.cluster_model.plain_ledger import Watch
 from tests.support.breadth import many
 
+pytestmark = pytest.mark.slow
+
 MS = 1_000
 SECOND = 1_000_000
 VERSIONS = ["0.10.2", "1.0", "2.0", "3.9", "4.1"]
 FAULT = 9
-pytestmark = pytest.mark.xdist_group("test_ledger_exact")
 
 
 def spec_of(random: Random, kafka: str) -> ClusterSpec:
@@ -171,7 +172,6 @@ def test_these_schedules_take_records_in_every_way() -> None:
 
 
 @pytest.mark.evening
-@pytest.mark.slow
 @pytest.mark.parametrize("kafka", VERSIONS)
 def test_every_term_is_exact_after_every_event_of_many_schedules(kafka: str) -> None:
     most: dict[str, int] = {}

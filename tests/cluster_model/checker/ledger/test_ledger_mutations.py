@@ -187,6 +187,7 @@ def failed_and_written(cluster: Cluster) -> list[tuple[str, int]]:
     ]
 
 
+@pytest.mark.slow
 def test_what_a_client_says_not_to_be_written_is_in_no_log(monkeypatch: pytest.MonkeyPatch) -> None:
     sound = interrupted()
     ledger = sound.checker.ledger

@@ -36,12 +36,14 @@ def quiet(seconds: int) -> Cluster:
     return cluster
 
 
+@pytest.mark.slow
 def test_a_clean_run_ten_times_as_long_keeps_no_more() -> None:
     short, long = quiet(5), quiet(50)
     assert long.query.acked() > 9 * short.query.acked()
     assert entries(long.checker.ledger) == entries(short.checker.ledger)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("acks", ["1", "all"])
 def test_a_failover_costs_as_much_however_long_the_run(acks: str) -> None:
     def failed_over(before: int) -> Cluster:

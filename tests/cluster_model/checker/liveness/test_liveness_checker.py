@@ -23,6 +23,8 @@ from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, GroupSpec, 
 from faults.declarations.fault import Action
 from faults.injector import FaultBoard
 
+pytestmark = pytest.mark.slow
+
 SECOND = 1_000_000
 P = "orders-0"
 Patch = pytest.MonkeyPatch

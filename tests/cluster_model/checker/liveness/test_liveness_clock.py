@@ -49,6 +49,7 @@ def comes_back(kafka: str, mode: str) -> Cluster:
     return quiet(later(cluster, 30), 5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["kraft", "zookeeper"])
 def test_a_preferred_leader_is_unjudged_only_where_another_replica_leads_at_the_end(mode: str) -> None:
     def ends(cluster: Cluster) -> tuple[set[str], set[str]]:
@@ -105,6 +106,7 @@ def test_slices_and_drains_do_not_change_what_is_noticed_or_when(monkeypatch: py
     assert {event.property for event in seen[0][0]} == {"hw-reaches-leo"}
 
 
+@pytest.mark.slow
 def test_a_disturbance_of_those_concerned_stops_the_clock_and_of_others_does_not(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -124,6 +126,7 @@ def test_a_disturbance_of_those_concerned_stops_the_clock_and_of_others_does_not
     assert disturbed("broker(1)") == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("told", "within"), [("crash", True), ("gc_pause", False), ("isolate", False)])
 def test_only_who_was_not_told_that_a_connection_died_has_the_longest_timeout_to_find_out(
     told: str, within: bool, monkeypatch: pytest.MonkeyPatch
@@ -181,6 +184,7 @@ def test_a_fetcher_that_goes_on_by_itself_is_told_at_once(snapshot: SnapshotAsse
     assert event.detail == snapshot
 
 
+@pytest.mark.slow
 def test_an_epoch_cache_that_differs_where_something_was_written_is_overdue(snapshot: SnapshotAssertion) -> None:
     cluster = later(build(), 5)
     cluster.world.replicas[P][3].log.epochs.entries = ((7, 0),)
@@ -267,6 +271,7 @@ def test_too_few_in_sync_replicas_refuse_acks_all_until_one_is_back(snapshot: Sn
     assert late(quiet(cluster)) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kafka", "mode", "refused"), [("3.6", "kraft", True), ("2.8", "zookeeper", True), ("3.7", "kraft", False)]
 )
@@ -280,6 +285,7 @@ def test_more_in_sync_replicas_than_there_are_were_asked_for_up_to_3_6(
     assert late(quiet(cluster)) == []
 
 
+@pytest.mark.slow
 def test_a_lost_quorum_elects_nobody_and_leaves_dead_followers_in_the_isr(snapshot: SnapshotAssertion) -> None:
     cluster = later(build(acks="all"), 5)
     controllers = cluster.plane.controllers()

@@ -235,6 +235,7 @@ def test_an_error_is_backed_off_from_and_metadata_asked_for(error: KafkaError) -
     assert rig.consumer.positions == {"t-0": 0}
 
 
+@pytest.mark.slow
 def test_a_broker_that_is_behind_is_asked_again_without_asking_for_metadata() -> None:
     rig = ConsumerRig()
     refuse(rig, "t-0", E.UNKNOWN_LEADER_EPOCH)

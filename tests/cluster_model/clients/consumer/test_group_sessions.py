@@ -20,6 +20,8 @@ from cluster_model.protocol.events import (
 from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, GroupSpec, ProducerSpec, TopicSpec
 from tests.support.breadth import some
 
+pytestmark = pytest.mark.slow
+
 SECOND = 1_000_000
 FIRST_MEMBER = 3_000
 

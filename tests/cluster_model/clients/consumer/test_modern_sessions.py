@@ -24,6 +24,8 @@ from tests.cluster_model.clients.consumer.test_group_sessions import ALL, FIRST_
 from tests.cluster_model.clients.consumer.test_group_sessions import spec as classic
 from tests.support.breadth import some
 
+pytestmark = pytest.mark.slow
+
 ASKED: dict[str, ConfigValue] = {"group.coordinator.rebalance.protocols": "classic,consumer"}
 
 

@@ -324,6 +324,7 @@ def run(placement: Placement, waiting: Waiting, steps: list[tuple[str, bytes | N
     return placed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("version", "name"), CASES)
 @given(steps=STEPS, more=STEPS)
 def test_a_saved_partitioner_goes_on_the_same(
@@ -345,6 +346,7 @@ def test_a_saved_partitioner_goes_on_the_same(
     assert run(again, waiting, more) == first
 
 
+@pytest.mark.slow
 @given(
     own=st.integers(0, 4), key=st.one_of(st.none(), st.binary(max_size=3)), case=st.sampled_from(CASES),
     before=STEPS,

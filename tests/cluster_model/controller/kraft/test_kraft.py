@@ -52,6 +52,7 @@ def times(cluster: Cluster, kind: type[BrokerFenced]) -> list[int]:
 # -- sessions ----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("instant", range(0, 2_000, 125))
 def test_a_crashed_broker_is_fenced_after_seven_to_nine_seconds(instant: int) -> None:
     cluster = build()
@@ -110,6 +111,7 @@ def test_a_broker_that_stood_still_is_back_with_its_epoch_and_one_that_crashed_w
 # -- without a quorum --------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_without_a_quorum_nobody_is_elected_and_no_isr_changes_while_leaders_serve_on() -> None:
     cluster = build(replica_lag_time_max_ms=2_000)
     cluster.run(5 * SECOND)
@@ -134,6 +136,7 @@ def test_without_a_quorum_nobody_is_elected_and_no_isr_changes_while_leaders_ser
     assert cluster.query.acked() > stalled
 
 
+@pytest.mark.slow
 def test_a_broker_that_cannot_register_for_a_minute_ends_itself(snapshot: SnapshotAssertion) -> None:
     cluster = build()
     cluster.run(5 * SECOND)
@@ -201,6 +204,7 @@ def test_a_forgotten_broker_leaves_the_isr_and_its_heartbeats_are_refused() -> N
     assert watched.ask(UnregisterBrokerRequest(0, 3)).error == KafkaError.BROKER_ID_NOT_REGISTERED
 
 
+@pytest.mark.slow
 def test_preferred_leaders_are_elected_every_five_minutes_without_a_threshold() -> None:
     cluster = build()
     cluster.run(5 * SECOND)
@@ -261,6 +265,7 @@ def trouble(cluster: Cluster, slice_us: int) -> str:
     return cluster.digest()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kafka", "combined"), [("3.3", ()), ("3.9", ()), ("3.9", (1, 2, 3)), ("4.1", ())])
 def test_neither_slices_nor_leaving_idle_fetches_out_make_a_difference(kafka: str, combined: tuple[int, ...]) -> None:
     first = build(kafka, combined)
@@ -272,6 +277,7 @@ def test_neither_slices_nor_leaving_idle_fetches_out_make_a_difference(kafka: st
     assert naive.view().partitions == first.view().partitions
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("combined", [(), (1, 2, 3)])
 def test_a_keyframe_brings_controllers_and_brokers_back_in_a_twin_too(combined: tuple[int, ...]) -> None:
     cluster = build(combined=combined)
@@ -322,6 +328,7 @@ def test_a_new_controller_goes_by_what_the_old_one_decided() -> None:
     assert [event.broker for event in cluster.drain() if isinstance(event, BrokerFenced)] == [2]
 
 
+@pytest.mark.slow
 def test_a_round_of_preferred_elections_comes_every_five_minutes() -> None:
     cluster = build()
     cluster.run(310 * SECOND)

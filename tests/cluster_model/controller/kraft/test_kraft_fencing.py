@@ -12,6 +12,8 @@ from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, ProducerSpe
 from tests.cluster_model.timelines import MS, SECOND
 from tests.support.breadth import many, met
 
+pytestmark = pytest.mark.slow
+
 P = "orders-0"
 
 

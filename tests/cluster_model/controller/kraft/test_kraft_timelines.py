@@ -25,6 +25,8 @@ from cluster_model.protocol.errors import KafkaError
 from tests.cluster_model.timelines import Watched
 from tests.support.golden import GoldenFile
 
+pytestmark = pytest.mark.slow
+
 FILES = Path(__file__).parent / "kraft_timelines"
 
 

@@ -38,6 +38,7 @@ def test_a_formed_quorum_has_everything_from_the_first_instant() -> None:
     assert rig.heard(1001, "leader") == [(0, 1)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("naive", [False, True])
 def test_an_idle_quorum_costs_next_to_nothing(naive: bool) -> None:
     """Fourteen fetches that wait for half a second would be some 5,600 events a minute."""
@@ -79,6 +80,7 @@ def failover(rig: QuorumRig) -> int:
     return took
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("how", "voters", "kafka"),
     met(["crash", "power_off", "pause", "isolate"], [(3, "3.3"), (3, "3.9"), (5, "3.9"), (3, "4.1"), (5, "4.1")]),
@@ -121,6 +123,7 @@ def test_a_leader_that_restarts_at_once_does_not_lead_its_epoch_again() -> None:
     assert rig.leader() != NOBODY
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["crash", "power_off"])
 @pytest.mark.parametrize("seed", SEEDS)
 def test_what_a_leader_committed_survives_it(how: str, seed: int) -> None:
@@ -208,6 +211,7 @@ def test_a_voter_that_was_cut_off_deposes_the_leader_only_without_pre_votes(kafk
     assert rig.peer(1003).leader == rig.leader() != NOBODY
 
 
+@pytest.mark.slow
 def test_without_a_majority_nothing_is_committed_and_nobody_elected() -> None:
     rig = QuorumRig(3, 2)
     rig.run(5 * SECOND)

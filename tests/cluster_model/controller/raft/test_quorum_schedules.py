@@ -9,6 +9,8 @@ from cluster_model.protocol.messages import NOBODY
 from tests.cluster_model.quorum_schedules import Promises, recover, script
 from tests.cluster_model.quorums import SECOND, QuorumRig
 
+pytestmark = pytest.mark.slow
+
 SHAPES = [(1, 2, "3.9"), (3, 0, "3.3"), (3, 3, "3.9"), (5, 2, "3.9"), (3, 2, "4.1"), (5, 0, "4.1"), (2, 1, "3.9")]
 
 

@@ -77,6 +77,7 @@ def test_one_broker_with_a_rack_of_its_own() -> None:
     assert place([(3, "a")], 2, 1, 0, 0) == ((3,), (3,))
 
 
+@pytest.mark.slow
 @given(st.data())
 def test_any_placement_is_of_different_brokers_and_spreads_leaders_evenly(data: st.DataObject) -> None:
     count = data.draw(st.integers(2, 9))

@@ -161,6 +161,7 @@ def test_how_many_replicas_can_be(replication: int, fenced: bool, ok: bool) -> N
     assert (check_replication(brokers, replication) is KafkaError.NONE) is ok
 
 
+@pytest.mark.slow
 @given(st.data())
 def test_any_striped_placement_is_of_different_brokers_and_led_by_unfenced_ones(data: st.DataObject) -> None:
     count = data.draw(st.integers(1, 8))

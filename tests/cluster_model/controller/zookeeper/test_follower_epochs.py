@@ -6,6 +6,8 @@ from cluster_model.protocol.versions import PROFILE_VERSIONS, modes_of
 from tests.cluster_model.controller.zookeeper.rigs import SECOND, Watched
 from tests.cluster_model.controller.zookeeper.stories import write_one
 
+pytestmark = pytest.mark.slow
+
 ONE = ((1, 2, 3),)
 every_version = pytest.mark.parametrize("kafka", [each for each in PROFILE_VERSIONS if "zookeeper" in modes_of(each)])
 

@@ -17,6 +17,8 @@ from cluster_model.spec.cluster_spec import ProducerSpec
 from tests.cluster_model.controller.zookeeper.rigs import ADMIN, SECOND, Asker, spec_of
 from tests.support.breadth import some
 
+pytestmark = pytest.mark.slow
+
 MS = 1_000
 PRODUCERS = (ProducerSpec("p", "orders", 200_000, 1, config={"acks": "all"}),)
 PLACEMENT = ((2, 3, 1), (3, 4, 2), (1, 2, 3))

@@ -56,6 +56,7 @@ def test_requests_for_a_process_of_the_past_are_refused_since_2_2() -> None:
     assert rig.cluster.brokers[3].replicas["orders-0"].leader_epoch != 9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kafka", ["0.10.2", "2.0", "2.8", "3.9"])
 def test_a_zombie_controller_is_refused_by_its_epoch_and_resigns(kafka: str) -> None:
     rig = STORIES["zombie"][0](kafka)
@@ -281,6 +282,7 @@ def test_a_proposal_goes_to_the_next_controller() -> None:
     assert any("2 > 2 AlterPartition" in line for line in rig.lines)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("returned", "goes_back"), [(9, False), (8, True)])
 def test_leaderships_go_back_by_themselves_only_above_ten_percent(returned: int, goes_back: bool) -> None:
     rig = Watched.of("2.8", placement=((2, 3),) * 10)
@@ -298,6 +300,7 @@ def test_leaderships_go_back_by_themselves_only_above_ten_percent(returned: int,
     assert (astray == []) is goes_back
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kafka", ["1.0", "2.3", "2.8"])
 def test_without_a_quorum_leaders_serve_on_and_nothing_is_decided(kafka: str) -> None:
     """Elections freeze, and ISR changes too, whoever makes them."""

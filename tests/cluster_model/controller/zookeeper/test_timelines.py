@@ -10,6 +10,8 @@ import pytest
 from tests.cluster_model.controller.zookeeper.stories import STORIES
 from tests.support.golden import GoldenFile
 
+pytestmark = pytest.mark.slow
+
 FILES = Path(__file__).parent / "timelines"
 CASES = [(name, kafka) for name, (_story, versions) in STORIES.items() for kafka in versions]
 

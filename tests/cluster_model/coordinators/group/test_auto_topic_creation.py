@@ -196,6 +196,7 @@ def operation(cluster: Cluster, name: str, seconds: int = 65, **params: Any) -> 
     return answer.error, answer.detail
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kafka", "mode"), PLANES)
 def test_clients_work_on_after_their_topics_were_deleted(kafka: str, mode: str) -> None:
     # A producer whose transactional id is forgotten can go on since 2.5 (KIP-360).
@@ -216,6 +217,7 @@ def test_clients_work_on_after_their_topics_were_deleted(kafka: str, mode: str) 
     assert cluster.query.lag("g") < 150
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kafka", "mode"), PLANES)
 def test_clients_have_the_topics_made_that_a_cluster_was_formed_without(
     kafka: str, mode: str, monkeypatch: pytest.MonkeyPatch
@@ -233,6 +235,7 @@ def test_clients_have_the_topics_made_that_a_cluster_was_formed_without(
     assert sum(consumer.read for consumer in cluster.consumers.values()) > 150
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kafka", "mode"), PLANES)
 def test_an_operation_on_a_group_makes_the_topic_where_there_are_no_groups(kafka: str, mode: str) -> None:
     cluster = build(kafka, mode, clients=False)
@@ -253,6 +256,7 @@ def test_an_operation_on_a_group_makes_the_topic_where_there_are_no_groups(kafka
         assert [sorted(each) for each in committed] == [["orders-0", "orders-1"]]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kafka", "mode", "meanwhile"),
     [("0.10.2", "zookeeper", [2] * 4), ("0.11", "zookeeper", []), ("3.9", "zookeeper", []), ("3.9", "kraft", [3] * 4)],
@@ -271,6 +275,7 @@ def test_with_too_few_live_brokers_it_waits_for_more(kafka: str, mode: str, mean
     assert replicas(cluster, OFFSETS) == (meanwhile or [3] * 4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kafka", "mode"), [("0.11", "zookeeper"), ("3.9", "kraft")])
 def test_a_cluster_that_is_too_small_never_gets_it(kafka: str, mode: str) -> None:
     cluster = build(kafka, mode, 2)

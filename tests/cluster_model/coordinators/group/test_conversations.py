@@ -12,6 +12,8 @@ from cluster_model.protocol.group_messages import LeaveGroupRequest, LeavingMemb
 from tests.cluster_model.coordinators.group.members import Talk
 from tests.support.golden import GoldenFile
 
+pytestmark = pytest.mark.slow
+
 FILES = Path(__file__).parent / "conversations"
 
 

@@ -20,6 +20,8 @@ from cluster_model.spec.internal_topics import OFFSETS, coordinator_partition
 from tests.cluster_model.coordinators.group.members import Member, Talk
 from tests.support.breadth import many
 
+pytestmark = pytest.mark.slow
+
 GROUPS = ("g", "h")
 
 

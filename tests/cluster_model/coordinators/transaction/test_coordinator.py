@@ -364,6 +364,7 @@ def test_the_same_seed_tells_the_same_story() -> None:
     assert texts[0] == texts[1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ahead_ms", [0, 3, 6, 9, 40, 8_000])
 def test_a_keyframe_in_the_middle_of_a_transaction_goes_on_as_it_did(talk: Talk, ahead_ms: int) -> None:
     producer = begun(talk, "pay", "orders-0", "orders-1")

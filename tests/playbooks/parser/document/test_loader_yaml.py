@@ -81,6 +81,7 @@ REFUSED = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_is_refused(name: str, snapshot: SnapshotAssertion) -> None:
     text, place = REFUSED[name]

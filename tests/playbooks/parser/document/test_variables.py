@@ -85,6 +85,7 @@ expect:
 """
 
 
+@pytest.mark.slow
 def test_variables_are_what_they_stand_for() -> None:
     one, other = loads(WITH, "x"), loads(WITHOUT.replace("${pause}", "$${pause}"), "x")
     assert (one.spec, one.seed, one.settle_us) == (other.spec, other.seed, other.settle_us)
@@ -149,6 +150,7 @@ def _use(number: int) -> str:
     return f"${{a{number}}}"
 
 
+@pytest.mark.slow
 def test_variables_of_variables_do_not_grow_out_of_proportion(snapshot: SnapshotAssertion) -> None:
     text = "  a0: xxxxxxxxxx\n" + "".join(f"  a{i}: '{_use(i - 1) * 10}'\n" for i in range(1, 12))
     first = [told(f"vars:\n{text}title: ${{a11}}\n")[0]]

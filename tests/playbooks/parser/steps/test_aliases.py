@@ -79,6 +79,7 @@ def minimal(name: str) -> dict[str, Any]:
     return {"inject": name, "target": target}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FAULT_ALIASES)
 def test_a_step_by_a_familiar_name_is_that_of_the_true_one(name: str) -> None:
     cluster = CLUSTER.replace("brokers: 3", "brokers: 5")

@@ -267,6 +267,7 @@ def test_groups_nest_so_deep_and_no_deeper(snapshot: SnapshotAssertion) -> None:
     assert found.message == snapshot
 
 
+@pytest.mark.slow
 def test_rounds_count_as_steps_and_there_are_so_many_and_no_more(snapshot: SnapshotAssertion) -> None:
     half = MAX_STEPS // 2
     assert len(timed(f"- {{repeat: {half}, steps: [heal: all]}}").steps) == MAX_STEPS
@@ -335,6 +336,7 @@ def written_out(steps: list[dict[str, Any]], now: int, begun: int) -> Iterator[d
                 yield each
 
 
+@pytest.mark.slow
 @given(st.lists(groups(), min_size=1, max_size=2))
 @settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_a_group_is_the_same_as_its_steps_written_out(steps: list[dict[str, Any]]) -> None:
@@ -354,6 +356,7 @@ def whole() -> Result:
     return Session.start(ROUNDS).finish()
 
 
+@pytest.mark.slow
 @given(SLICES)
 @settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_slices_of_any_size_give_one_digest(slices: list[tuple[int, int]]) -> None:
@@ -378,6 +381,7 @@ def test_event_by_event_gives_the_same_digest() -> None:
     assert session.finish().digest == whole().digest
 
 
+@pytest.mark.slow
 def test_any_instant_of_a_session_with_rounds_is_found_again_and_goes_on_the_same() -> None:
     timeline = Timeline(Session.start(ROUNDS), nearest=200)
     while timeline.advance(timeline.session.cluster.now_us + 333 * MS):

@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 
 from spark_report.tables.queries import weighted_percentiles
 
+pytestmark = pytest.mark.slow
+
 QUANTILES = (0.0, 0.5, 0.95, 0.99, 1.0)
 SETS = (("who",), ("who", "phase"), ("who", "bin"))
 KEYS = [("who", pa.string()), ("phase", pa.string()), ("bin", pa.int64()), (weighted_percentiles.SET, pa.int32())]

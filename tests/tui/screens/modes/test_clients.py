@@ -1,5 +1,7 @@
 """The table of all clients: its rows, and the screen that it stands on."""
 
+import pytest
+
 from faults.declarations.fault import Action
 from playbooks.results.client_stats import ClientBooks, summed_up
 from tests.tui import fake_views
@@ -80,6 +82,7 @@ def test_nobody_at_all_is_told_too(snapshot):
     assert row.pieces[0][0] == snapshot
 
 
+@pytest.mark.slow
 async def test_c_shows_all_clients(golden):
     async with driving(session=fake_views.session()) as driver:
         await driver.seconds(2)
@@ -93,6 +96,7 @@ async def test_c_shows_all_clients(golden):
         assert not isinstance(driver.app.screen, ClientsScreen)
 
 
+@pytest.mark.slow
 async def test_it_moves_with_the_session_and_can_be_paused():
     async with driving((80, 24)) as driver:
         await driver.seconds(1)
@@ -107,6 +111,7 @@ async def test_it_moves_with_the_session_and_can_be_paused():
         assert driver.text() == still
 
 
+@pytest.mark.slow
 async def test_a_long_table_scrolls_to_its_end_and_no_further():
     async with driving((80, 18)) as driver:
         for number in range(40):

@@ -88,6 +88,7 @@ def test_of_many_rails_those_around_the_one_looked_at_are_shown():
     assert window(rails, 20) == tuple(rails)
 
 
+@pytest.mark.slow
 @given(
     st.lists(st.tuples(st.integers(0, 60), st.integers(0, 60), st.integers(0, 9), st.booleans()), max_size=6),
     st.integers(1, 150),
@@ -140,18 +141,19 @@ async def forked(driver):
     driver.bridge.pause(False)
     await driver.seconds(1)
     driver.main.share_out()
-    await driver.pilot.pause()
+    await driver.settle()
 
 
 def small():
     return fake_views.session(orders=2, payments=1)
 
 
+@pytest.mark.slow
 async def test_the_timeline_with_branches(golden):
     async with driving(SIZES["200x60"], session=small()) as driver:
         await forked(driver)
         driver.app.clear_notifications()
-        await driver.pilot.pause()
+        await driver.settle()
         assert trimmed(driver.text()) == golden("rails-strip-200x60")
         await driver.press("4")
         async for size in driver.at_sizes(SIZES):
@@ -159,6 +161,7 @@ async def test_the_timeline_with_branches(golden):
             assert trimmed(driver.text()) == golden(f"rails-{size}")
 
 
+@pytest.mark.slow
 async def test_rails_are_gone_through_by_keys_and_one_is_entered():
     async with driving(session=small()) as driver:
         await forked(driver)
@@ -186,6 +189,7 @@ async def test_rails_are_gone_through_by_keys_and_one_is_entered():
         assert not screen.rail
 
 
+@pytest.mark.slow
 async def test_a_click_on_a_rail_goes_to_that_instant_of_it_and_on_its_name_to_its_present():
     async with driving(session=small()) as driver:
         await forked(driver)
@@ -195,15 +199,16 @@ async def test_a_click_on_a_rail_goes_to_that_instant_of_it_and_on_its_name_to_i
         window = screen.shown().window
         column = window.column(1_500_000)
         await driver.pilot.click(screen.lanes, offset=(LABEL + column, lines["main"]))
-        await driver.pilot.pause()
+        await driver.settle()
         assert driver.bridge.branches.current.letter == "main"
         assert driver.bridge.view.now_us == (window.first + column) * window.unit_us
         await driver.pilot.click(screen.lanes, offset=(2, lines["B"]))
-        await driver.pilot.pause()
+        await driver.settle()
         assert driver.bridge.branches.current.letter == "B"
         assert not driver.bridge.session.in_past
 
 
+@pytest.mark.slow
 async def test_what_was_undone_is_a_dropped_future():
     async with driving(session=small()) as driver:
         await driver.seconds(2)
@@ -221,6 +226,7 @@ async def test_what_was_undone_is_a_dropped_future():
         await driver.press("U")
 
 
+@pytest.mark.slow
 async def test_with_one_branch_there_are_no_rails():
     async with driving(session=small()) as driver:
         await driver.seconds(1)

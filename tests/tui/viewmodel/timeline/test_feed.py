@@ -22,6 +22,7 @@ def texts(feed, most=20, width=1000):
     return [line.text for line in feed.lines(most, width)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", sorted(set(KINDS) - DATA_KINDS - QUIET_KINDS))
 def test_every_rare_kind_has_plain_words(kind):
     feed = Feed()

@@ -18,6 +18,8 @@ from tui.session.background_tasks import export_span
 from tui.viewmodel.timeline.span import Span, between, build_span, length, tally
 from tui.viewmodel.timeline.timeline_rows import LABEL, TIME
 
+pytestmark = pytest.mark.slow
+
 SECOND = 1_000_000
 
 

@@ -1,5 +1,6 @@
 """The bins of the timeline: nothing is lost in them, and a long session makes them no longer."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -85,6 +86,7 @@ def test_bins_that_grow_keep_every_event(gaps, doublings):
     assert len({mark.at_us // made.width_us for mark in there}) == len(made)
 
 
+@pytest.mark.slow
 @given(st.lists(st.integers(0, 60), min_size=1, max_size=40), st.integers(0, 2000), st.integers(0, 6))
 def test_the_neighbours_of_a_time_are_found_however_wide_the_bins(gaps, at_us, doublings):
     made, now_us, times = Lane(), 0, []
@@ -99,6 +101,7 @@ def test_the_neighbours_of_a_time_are_found_however_wide_the_bins(gaps, at_us, d
     assert [mark.at_us for mark in made.marks(at_us, at_us + 50)] == [t for t in times if at_us <= t < at_us + 50]
 
 
+@pytest.mark.slow
 def test_a_long_session_makes_no_longer_a_lane_and_no_slower_a_frame():
     """Work is counted, not timed: a picture of all of it touches the bins and never the events."""
     made = Lane()
@@ -109,6 +112,7 @@ def test_a_long_session_makes_no_longer_a_lane_and_no_slower_a_frame():
     assert made.work < 4 * 20 * MOST, "adding an event must cost the same, early and late"
 
 
+@pytest.mark.slow
 def test_a_frame_costs_no_more_late_than_early_and_nothing_where_nothing_changed():
     made, drawer, costs = Tape(), Drawer(), []
     for number in range(1, 8 * MOST + 1):

@@ -187,6 +187,7 @@ def test_a_hidden_lane_says_so_and_is_not_gone_through():
     assert step(tape, looked, -1).lane == CLUSTER
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(st.integers(0, 90), st.integers(0, 3)), max_size=60), st.integers(1, 200), st.integers(1, 3))
 def test_every_line_is_as_wide_as_the_lanes_whatever_happened(happened, columns, lines):
     kinds = (injected, down, lambda at: isr(at, "orders-0"), lambda at: elected("orders-0", at))
@@ -273,6 +274,7 @@ def page(bridge, lane, kind, width=100):
     return ["".join(piece for piece, _role in row.pieces).rstrip() for row in rows]
 
 
+@pytest.mark.slow
 def test_a_mark_tells_its_events_in_the_words_of_the_feed(lost):
     lines = page(lost, CLUSTER, "node_down")
     assert in_feed(events.NodeDown(0, "broker 1", 1, "crash")) in lines[1]
@@ -328,6 +330,7 @@ async def over(bridge, size="120x40", mode="4", **more):
         bridge.to_present()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("look", ["", "ascii"])
 async def test_the_page(lost, golden, look):
     async with over(lost, glyphs=look or "unicode") as driver:
@@ -337,11 +340,12 @@ async def test_the_page(lost, golden, look):
             if look and name != "120x40":
                 continue
             await driver.pilot.resize_terminal(*size)
-            await driver.pilot.pause()
-            await driver.pilot.pause()
+            await driver.settle()
+            await driver.settle()
             assert trimmed(driver.text()) == golden(f"timeline-{look}{'-' * bool(look)}{name}")
 
 
+@pytest.mark.slow
 async def test_a_mark_is_gone_to_and_left_again(lost, snapshot):
     async with over(lost) as driver:
         await driver.press("enter")
@@ -361,6 +365,7 @@ async def test_a_mark_is_gone_to_and_left_again(lost, snapshot):
         assert lost.view.now_us == LOST_US - SECOND
 
 
+@pytest.mark.slow
 async def test_it_moves_on_with_the_session():
     async with driving((80, 24), session=Session.start(timed(), open_ended=True)) as driver:
         await driver.press("4")
@@ -374,6 +379,7 @@ async def test_it_moves_on_with_the_session():
         assert "crash b1" not in before
 
 
+@pytest.mark.slow
 async def test_zoom_scroll_and_follow(lost, snapshot):
     async with over(lost) as driver:
         screen = driver.app.screen
@@ -394,6 +400,7 @@ async def test_zoom_scroll_and_follow(lost, snapshot):
         assert screen.shown().window == whole
 
 
+@pytest.mark.slow
 async def test_lanes_are_hidden_by_their_keys_and_by_a_click_on_their_names(lost):
     async with over(lost) as driver:
         await driver.press("t", "down")
@@ -402,41 +409,43 @@ async def test_lanes_are_hidden_by_their_keys_and_by_a_click_on_their_names(lost
         assert driver.app.screen.selected is None
         assert driver.text().count("· hidden") == 2
         await driver.pilot.click("#timeline-lanes", offset=(2, 0))
-        await driver.pilot.pause()
+        await driver.settle()
         assert driver.text().count("· hidden") == 1
 
 
+@pytest.mark.slow
 async def test_a_click_goes_to_that_instant(lost):
     async with over(lost) as driver:
         screen = driver.app.screen
         window = screen.shown().window
         await driver.pilot.click("#timeline-lanes", offset=(LABEL + 12, len(screen.lanes.rows) - 2))
-        await driver.pilot.pause()
+        await driver.settle()
         assert lost.view.now_us == 12 * window.unit_us
         lane = lost.tape.lanes[CLUSTER]
         stop = stops(CLUSTER, lane, window)[0]
         row = next(at for at, each in enumerate(screen.lanes.rows) if each.lane == CLUSTER)
         spot = (LABEL + window.column(stop.first_us), row)
         await driver.pilot.click("#timeline-lanes", offset=spot)
-        await driver.pilot.pause()
+        await driver.settle()
         assert screen.selected == (CLUSTER, stop.at_us)
         assert lost.view.now_us == 12 * window.unit_us, "a click chooses a mark, two go there"
         await driver.pilot.double_click("#timeline-lanes", offset=spot)
-        await driver.pilot.pause()
+        await driver.settle()
         assert lost.view.now_us == stop.at_us
 
 
+@pytest.mark.slow
 async def test_a_strip_of_it_stands_at_the_foot_of_a_tall_screen(lost):
     async with over(lost, "200x60", "1") as driver:
         strip = driver.main.timeline
         assert [row.lane for row in strip.rows][:3] == [FAULTS, CLUSTER, SAFETY]
         assert "missing" in text(strip.rows[2])
         await driver.pilot.click("#timeline", offset=(LABEL + 20, 3))
-        await driver.pilot.pause()
+        await driver.settle()
         assert lost.view.now_us == 20 * strip.window.unit_us
         built = strip.built
         driver.main.present()
-        await driver.pilot.pause()
+        await driver.settle()
         assert strip.built == built
 
 
@@ -451,6 +460,7 @@ def test_the_strip_is_there_where_everything_else_keeps_its_room():
 # -- from the autopsy ------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 async def test_a_number_in_the_autopsy_goes_to_that_frame(lost, snapshot):
     async with over(lost, "120x40", "n") as driver:
         assert isinstance(driver.app.screen, AutopsyScreen)

@@ -107,6 +107,7 @@ def name_of(story: Callable[[str], ModernTalk], kafka: str) -> str:
     return f"{story.__name__.replace('_', '-')}@{kafka}.txt"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("story", "kafka"), CASES)
 def test_the_conversation_is_as_written_down(
     story: Callable[[str], ModernTalk], kafka: str, golden_file: GoldenFile

@@ -423,6 +423,7 @@ def test_offsets_of_what_members_read_are_not_deleted() -> None:
 # -- what it knows -----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_coordinator_that_is_one_no_more_forgets_its_groups_and_the_next_reads_them_anew() -> None:
     talk = with_member()
     talk.cluster.crash(OWNER)

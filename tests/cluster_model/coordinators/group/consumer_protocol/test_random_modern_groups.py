@@ -18,6 +18,8 @@ from tests.cluster_model.coordinators.group.consumer_protocol.clusters import Mo
 from tests.cluster_model.coordinators.group.members import SECOND
 from tests.support.breadth import some
 
+pytestmark = pytest.mark.slow
+
 SESSION = 8 * SECOND
 PARTITIONS = 5
 

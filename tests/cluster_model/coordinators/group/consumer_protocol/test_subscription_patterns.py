@@ -33,6 +33,7 @@ def random_pattern(draw: random.Random, depth: int = 0) -> str:
     return random_pattern(draw, depth + 1) + random_pattern(draw, depth + 1)
 
 
+@pytest.mark.slow
 def test_it_matches_what_pythons_match() -> None:
     draw = random.Random(3)
     agreed = dear = 0
@@ -89,6 +90,7 @@ def test_no_expression_goes_back_over_what_it_has_seen(pattern: str) -> None:
     assert not matches(pattern, "a" * 249)
 
 
+@pytest.mark.slow
 def test_whatever_a_stranger_sends_is_an_expression_or_is_none() -> None:
     draw = random.Random(5)
     taken = 0
