@@ -10,6 +10,8 @@ import pytest
 
 from tests.architecture.tree import ROOMS, ROOT, nodes, parsed
 
+pytestmark = pytest.mark.slow
+
 LONGEST_TEST_FILE = 650
 """Lines. How long a module of the product may be is not counted: it is one whole idea."""
 LONGEST_FUNCTION = 60
@@ -51,7 +53,6 @@ def test_files_of_tests_are_small() -> None:
     assert long == {}
 
 
-@pytest.mark.slow
 def test_functions_fit_a_screen() -> None:
     long = {
         f"{name}:{node.lineno} {node.name}": lines
@@ -67,7 +68,6 @@ UNFINISHED = "|".join(("TO" + "DO", "FIX" + "ME", "NotImplemented" + "Error"))
 MACHINES = r"(?<![\w.])/(home|root|Users|wo" + r"rk|mnt)/|pypi\." + "org|python" + "hosted|--index" + "-url"
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("what", "pattern"), [("unfinished", UNFINISHED), ("about one machine", MACHINES)])
 def test_nothing_is(what: str, pattern: str) -> None:
     wanted = re.compile(pattern)

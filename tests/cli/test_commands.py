@@ -253,6 +253,7 @@ def processes(monkeypatch: pytest.MonkeyPatch) -> type[FakeProcess]:
     return Fresh
 
 
+@pytest.mark.slow
 def test_report_starts_spark_in_its_own_process(typed: Type, session: Path, processes: type[FakeProcess]) -> None:
     session_id = session.name.removeprefix(session_files.DIRECTORY_PREFIX)
     given = ["--out", "r", "--format", "json", "--master", "local[1]"]
@@ -263,6 +264,7 @@ def test_report_starts_spark_in_its_own_process(typed: Type, session: Path, proc
     assert processes.started == [[sys.executable, "-P", "-m", "spark_report", str(session), found, *options]]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("code", "shown"), [(2, 2), (70, 70), (-15, 143)])
 def test_report_ends_as_its_process_does(
     typed: Type, session: Path, processes: type[FakeProcess], code: int, shown: int

@@ -102,6 +102,7 @@ def test_people_see_both_lines_with_what_was_the_same_before(
     assert done.out == snapshot
 
 
+@pytest.mark.slow
 def test_lines_of_the_playbook_are_told_apart_and_make_no_difference(
     typed: Type, here: Path, snapshot: SnapshotAssertion
 ) -> None:
@@ -125,6 +126,7 @@ def test_an_expectation_that_turned_is_a_difference(typed: Type, here: Path) -> 
     assert json.loads(done.out)["first_difference"] is None
 
 
+@pytest.mark.slow
 def test_an_expectation_that_one_side_does_not_have_is_no_difference(
     typed: Type, here: Path, snapshot: SnapshotAssertion
 ) -> None:
@@ -139,6 +141,7 @@ def test_an_expectation_that_one_side_does_not_have_is_no_difference(
     assert parted == snapshot
 
 
+@pytest.mark.slow
 def test_who_asked_is_no_difference_but_what_was_asked_is(typed: Type, here: Path) -> None:
     rows = leader_crash()
     asked = {"operation_id": 1, "operation": "create_topic", "detail": "more"}
@@ -236,6 +239,7 @@ def test_a_sealed_session_that_ends_earlier_differs(typed: Type, here: Path, sna
     assert [line for line in lines if line.startswith("  right  ")] == snapshot
 
 
+@pytest.mark.slow
 def test_what_they_are_and_the_texts_of_their_playbooks(typed: Type, here: Path) -> None:
     rows = leader_crash()
     left, right = two(here, rows, rows, seed=8, settings={"seed": "8"}, tool_version="0.2.0")

@@ -16,6 +16,8 @@ from playbooks.session_format import session_files
 from tests.cli.running import Steady, Typed
 from tests.support.playbooks import timed
 
+pytestmark = pytest.mark.slow
+
 Type = Callable[..., Typed]
 
 
@@ -29,7 +31,6 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return Path(session.finish().session)
 
 
-@pytest.mark.slow
 def test_the_document_is_all_there_is_on_stdout(
     typed: Type, recorded: Path, steady: Steady, snapshot: SnapshotAssertion
 ) -> None:
@@ -40,7 +41,6 @@ def test_the_document_is_all_there_is_on_stdout(
     assert steady(done.err) == snapshot
 
 
-@pytest.mark.slow
 def test_a_file_is_named_and_runs_to_the_same_digest(typed: Type, recorded: Path, here: Path) -> None:
     manifest = session_files.read_manifest(recorded)
     assert manifest is not None
@@ -66,7 +66,6 @@ def test_a_file_that_is_there_is_left_alone(
     assert load(here / "mine.yaml").name == "small-exported"
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "words",
     [("nobody",), ("RECORDED", "--name", "a b"), ("RECORDED", "-o", "."), ("RECORDED", "-o", "none/x.yaml")],
@@ -125,7 +124,6 @@ def test_opening_needs_a_terminal(typed: Type, recorded: Path, snapshot: Snapsho
     assert done.err == snapshot
 
 
-@pytest.mark.slow
 def test_a_session_and_the_run_of_its_playbook_are_the_same_to_diff(
     typed: Type, here: Path, snapshot: SnapshotAssertion
 ) -> None:

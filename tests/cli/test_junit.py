@@ -60,6 +60,7 @@ def text(of: Element, path: str) -> str:
 ALL = (MANUAL, LOSING, WAITING)
 
 
+@pytest.mark.slow
 def test_counts_agree_and_only_common_attributes_are_used() -> None:
     root = read(*map(ended, ALL), without(70, "broke"), without(NOT_RUN, "not begun"))
     for element in root.iter():

@@ -55,6 +55,7 @@ def test_a_tag_chooses(typed: Type, tag: str) -> None:
     assert [each["name"] for each in json.loads(typed("library", "--tag", tag, "--json").out)] == wanted
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kafka", ["0.8.2", "2.1", "4.1"])
 def test_a_version_chooses_together_with_a_tag(typed: Type, kafka: str) -> None:
     wanted = [name for name in names() if kafka in playbook_of(name).profiles]
@@ -83,6 +84,7 @@ def test_a_fragment_is_printed_as_it_is(typed: Type) -> None:
     assert json.loads(typed("library", "az-loss", "--json").out)["variables"]["outage"] == "60s"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "words",
     [

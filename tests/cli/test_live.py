@@ -22,6 +22,8 @@ from tui.cli.runs.pace import Pace
 from tui.cli.sessions.live import Living, Teller, lines_of
 from tui.session.playbook_choice import choose
 
+pytestmark = pytest.mark.slow
+
 
 class Wall:
     """A clock that goes on when somebody sleeps; after so many sleeps somebody types."""
@@ -68,7 +70,6 @@ def test_time_goes_on_by_itself_stands_still_when_paused_and_the_end_of_input_qu
     assert lines[-1] == "00:01.000  paused"
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "line", ["crsh b1", "crash b9", "crash", "restart b1 x=1", "heal 7", "clients", "speed 0", "go 0s; x", "\x1b[31m"]
 )
@@ -90,7 +91,6 @@ def test_lines_of_a_stream_end_with_the_end() -> None:
     assert [lines.get(timeout=5) for _ in range(3)] == ["a\n", "b\n", None]
 
 
-@pytest.mark.slow
 def test_the_recording_is_that_of_any_live_session(tmp_path: Path) -> None:
     recorder = Recorder(tmp_path, live=True)
     session = Session.start(choose("sandbox", None, {}).playbook, recorder=recorder, open_ended=True)
@@ -127,7 +127,6 @@ def travelled(*lines: str, session: Session | None = None) -> tuple[list[str], B
     return out.getvalue().splitlines()[2:], branches
 
 
-@pytest.mark.slow
 def test_going_back_looks_and_stands_still_and_changes_nothing(snapshot: SnapshotAssertion) -> None:
     lines, branches = travelled("go 3s", "go 1s", "status", "present", "beginning")
     assert lines == snapshot
@@ -147,7 +146,6 @@ def test_the_past_is_played_on_into_the_present(snapshot: SnapshotAssertion) -> 
     assert branches.current.live.cluster.now_us > 1_000_000
 
 
-@pytest.mark.slow
 def test_acting_in_the_past_begins_a_branch_and_tells_what_happens_there_only(snapshot: SnapshotAssertion) -> None:
     lines, branches = travelled("go 1s", "crash b1", "go 3s", "go 2s", "crash b2", "status", "branches", "branch main")
     assert [each.letter for each in branches] == ["main", "B"]
@@ -155,7 +153,6 @@ def test_acting_in_the_past_begins_a_branch_and_tells_what_happens_there_only(sn
     assert lines == snapshot
 
 
-@pytest.mark.slow
 def test_undo_redo_and_fork_are_words(snapshot: SnapshotAssertion) -> None:
     lines, branches = travelled(
         "go 1s", "crash b1", "go 2s", "undo", "redo", "fork", "branch x", "branch", "branch main", "undo"
@@ -172,7 +169,6 @@ def test_one_event_on_and_back_and_what_there_is_nothing_of_is_refused(snapshot:
     assert lines == snapshot
 
 
-@pytest.mark.slow
 def test_every_branch_is_sealed_and_replays(tmp_path: Path, snapshot: SnapshotAssertion) -> None:
     (tmp_path / "small.yaml").write_text(CLUSTER + "settle: 1s\n")
     sessions = tmp_path / "sessions"

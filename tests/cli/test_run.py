@@ -20,6 +20,8 @@ from tui.cli.runs import run as run_module
 from tui.cli.runs.driving import Driving, progress
 from tui.output.result import guard_lines, refusal_words
 
+pytestmark = pytest.mark.slow
+
 Type = Callable[..., Typed]
 
 FAILING = CLUSTER + "settle: 1s\nsteps:\n  - at: 1s\n    heal: all\nexpect:\n  - acked() == 0\n  - acked() > 0\n"
@@ -36,7 +38,6 @@ def sessions(here: Path) -> list[Path]:
     return session_files.sessions_under(here / "sessions")
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("name", "code"), [("crash", 0), ("hand", 0), ("fails", 1), ("waits", 3)])
 def test_exit_codes_tell_the_verdict(typed: Type, here: Path, name: str, code: int) -> None:
     done = typed("run", f"{name}.yaml")
@@ -46,7 +47,6 @@ def test_exit_codes_tell_the_verdict(typed: Type, here: Path, name: str, code: i
     assert len(sessions(here)) == 1
 
 
-@pytest.mark.slow
 def test_refused_steps_are_told_without_plain(typed: Type, snapshot: SnapshotAssertion) -> None:
     assert [line for line in typed("run", "hand.yaml").err.splitlines() if line.startswith("refused")] == snapshot
     assert not any(line.startswith("refused") for line in typed("run", "crash.yaml").err.splitlines())
@@ -57,7 +57,6 @@ def test_of_very_many_refusals_only_the_first_are_told(snapshot: SnapshotAsserti
     assert refusal_words(steps) == snapshot
 
 
-@pytest.mark.slow
 def test_the_sandbox_runs_without_a_screen_under_load(typed: Type) -> None:
     done = typed("run", "sandbox", "--json")
     assert (done.code, json.loads(done.out)["ledger"]["sent"]) == (0, 4000)
@@ -86,7 +85,6 @@ def test_json_is_one_document_and_nothing_else(typed: Type, here: Path) -> None:
     assert json.loads((here / document["session"] / session_files.RESULT).read_text()) == document
 
 
-@pytest.mark.slow
 def test_the_same_seed_gives_the_same_digest_and_another_another(typed: Type) -> None:
     digests = [
         json.loads(typed("run", "crash.yaml", "--json", *seed).out)["digest"]
@@ -95,7 +93,6 @@ def test_the_same_seed_gives_the_same_digest_and_another_another(typed: Type) ->
     assert digests[0] == digests[1] != digests[2]
 
 
-@pytest.mark.slow
 def test_several_playbooks_make_a_table_a_list_and_the_worst_code(typed: Type, snapshot: SnapshotAssertion) -> None:
     done = typed("run", "crash.yaml", "waits.yaml", "fails.yaml", "--json", "--jobs", "1")
     assert done.code == 1
@@ -126,7 +123,6 @@ def test_out_and_the_environment_choose_where_sessions_go(
     assert [len(session_files.sessions_under(here / name)) for name in ("one", "two", "sessions")] == [1, 1, 0]
 
 
-@pytest.mark.slow
 def test_settings_change_the_run_and_are_kept_with_it(typed: Type, here: Path) -> None:
     done = typed(
         "run", "crash.yaml", "--set", "cluster.kafka=2.8", "--set", "producers.checkout.config.acks=1", "--json"
@@ -146,7 +142,6 @@ def test_plain_prints_notable_events_on_stdout(typed: Type) -> None:
     assert not any("records_acked" in line or "hw_advanced" in line for line in lines)
 
 
-@pytest.mark.slow
 def test_plain_with_json_leaves_stdout_to_the_document(typed: Type) -> None:
     done = typed("run", "crash.yaml", "--plain", "--json")
     assert json.loads(done.out)["verdict"] == "pass"
@@ -160,7 +155,6 @@ def test_show_prints_the_table_as_plain_lines_in_a_pipe(typed: Type) -> None:
     assert lines[head + 1].split() == ["1", "leader", "1", "0", "0@0", "1,2", "0:m0"]
 
 
-@pytest.mark.slow
 def test_junit_has_a_case_per_expectation(typed: Type, here: Path, snapshot: SnapshotAssertion) -> None:
     typed("run", "crash.yaml", "fails.yaml", "waits.yaml", "--jobs", "1", "--junit", here / "results.xml")
     suites = ElementTree.parse(here / "results.xml").getroot()
@@ -192,7 +186,6 @@ BAD = [
 ]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("words", BAD)
 def test_bad_input_is_2_with_one_message_and_nothing_written(
     typed: Type, here: Path, words: str, snapshot: SnapshotAssertion
@@ -278,13 +271,11 @@ def test_codes_cover_every_verdict() -> None:
     assert sorted(run_module.CODES.values()) == [0, 1, 3]
 
 
-@pytest.mark.slow
 def test_time_is_not_told_where_it_stands_still(typed: Type, steady: Steady, snapshot: SnapshotAssertion) -> None:
     told = [typed("run", name).err.splitlines() for name in ("lost-tail-same-epoch", "crash.yaml")]
     assert [[steady(line) for line in lines if line.startswith(("known", "digest"))] for lines in told] == snapshot
 
 
-@pytest.mark.slow
 def test_what_nobody_answered_is_told_where_there_is_any(typed: Type) -> None:
     cut = typed("run", "crash.yaml", "--until", "3900ms").err
     (ledger,) = (line for line in cut.splitlines() if line.startswith("ledger"))

@@ -213,6 +213,7 @@ def keys_in(cluster: Cluster, partition: str) -> list[int]:
     return [int(key) for batch in batches for key in keys_of(lineages.keys, batch).keys if key is not None]
 
 
+@pytest.mark.slow
 def test_a_topic_that_grows_takes_its_keys_elsewhere_from_then_on() -> None:
     cluster = cluster_of(ProducerSpec("p", "t", 2_000, 1, keys=300, config={"metadata.max.age.ms": 500}), 3)
     cluster.run(4 * SECOND)

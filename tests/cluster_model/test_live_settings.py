@@ -209,6 +209,7 @@ def test_a_throttle_begins_and_ends() -> None:
     assert at.cluster.query.leo("orders-0") - at.cluster.query.leo("orders-0", 3) < 20
 
 
+@pytest.mark.slow
 def test_keyframes_keep_the_settings_of_their_instant() -> None:
     at = desk()
     at.run(1)

@@ -333,6 +333,7 @@ def test_an_old_log_under_a_new_topics_name_is_told_by_the_topic_id(kafka: str, 
         assert now.leader == 1  # nothing tells the old log from the new one
 
 
+@pytest.mark.slow
 def test_a_zombie_of_a_deleted_topic_is_nobodys_loss() -> None:
     at = desk(acks="1", producer={"metadata.max.age.ms": 200})
     at.run(1)

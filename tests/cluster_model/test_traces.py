@@ -117,6 +117,7 @@ KNOWN = {
 """What a violation says of later versions: which improvement came with which."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "kafka"), CASES)
 def test_nothing_is_broken_that_the_version_is_not_known_for(name: str, kafka: str) -> None:
     violations = run(name, kafka).result.violations

@@ -139,6 +139,7 @@ def called(work: Any) -> set[tuple[str, str]]:
     return found
 
 
+@pytest.mark.slow
 def test_a_session_with_a_crash_goes_this_way(tmp_path: Path) -> None:
     """But for the screen, what is run again, the report, and classes, which are not called by their names."""
     session = Session.start(loads(LOSING, "losing.yaml"), recorder=Recorder(tmp_path), open_ended=True)

@@ -228,6 +228,7 @@ def test_before_timestamps_a_segments_age_rolls_it() -> None:
     assert [event.broker for event in of(cluster, SegmentRolled)] == [1]
 
 
+@pytest.mark.slow
 def test_a_lookup_by_duration_goes_by_the_consumers_clock() -> None:
     found = []
     for by, direction in ((1, "ahead"), (5 * SECOND, "ahead"), (5 * SECOND, "behind")):

@@ -117,6 +117,7 @@ def test_a_follower_cut_from_its_leader_leaves_the_isr_and_no_leader_moves(
     assert told(found) == seen(cluster, before)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("direction", ["both", "out"])
 def test_a_broker_that_the_controllers_do_not_hear_is_fenced(
     board: FaultBoard, direction: str, snapshot: SnapshotAssertion

@@ -239,6 +239,7 @@ def test_chaos_ends_for_good(snapshot: SnapshotAssertion) -> None:
     assert again.guards.stopped
 
 
+@pytest.mark.slow
 def test_a_board_without_guards_is_as_it_was() -> None:
     digests = []
     for limits in ({}, {"max_faults": 99, "max_brokers_down": 99}):

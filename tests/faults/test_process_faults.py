@@ -303,6 +303,7 @@ def test_a_slow_client_is_slow_in_its_next_life_too(cluster: Cluster, board: Fau
 # --- out of memory ----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_an_exhausted_heap_pauses_ever_longer_and_ends_the_process(cluster: Cluster, board: FaultBoard) -> None:
     inject(board, "out_of_memory", "broker(5)", thrash=10 * SECOND)
     cluster.run(30 * SECOND)
@@ -315,6 +316,7 @@ def test_an_exhausted_heap_pauses_ever_longer_and_ends_the_process(cluster: Clus
     assert cluster.state_of(5) is RUNNING
 
 
+@pytest.mark.slow
 def test_healing_it_in_time_saves_the_process(cluster: Cluster, board: FaultBoard) -> None:
     inject(board, "out_of_memory", "broker(5)", 8 * SECOND + 500 * MS, thrash=10 * SECOND)
     cluster.run(9 * SECOND + 400 * MS)
@@ -341,6 +343,7 @@ def test_a_process_that_something_else_holds_cannot_even_exit(cluster: Cluster, 
     assert [view.target for view in board.active()] == ["broker 3"]
 
 
+@pytest.mark.slow
 def test_a_crash_while_it_collects_takes_its_place(cluster: Cluster, board: FaultBoard) -> None:
     inject(board, "out_of_memory", "broker(5)")
     cluster.run(6 * SECOND)
@@ -405,6 +408,7 @@ def test_what_is_not_asked_for_is_not_told(cluster: Cluster, board: FaultBoard) 
     assert [event.detail for event in told(cluster, FaultInjected)] == [""]
 
 
+@pytest.mark.slow
 def test_a_power_loss_of_everybody(cluster: Cluster, board: FaultBoard) -> None:
     everybody = "brokers + clients + controllers"
     inject(board, "power_loss", everybody, 5 * SECOND)

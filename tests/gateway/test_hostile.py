@@ -67,6 +67,7 @@ def test_requests_sent_at_once_are_answered_in_order() -> None:
             assert struct.unpack(">i", reader.read(size)[:4])[0] == number
 
 
+@pytest.mark.slow
 def test_a_thousand_who_say_nothing_and_some_who_drip_hold_nobody_up() -> None:
     with served() as host:
         idle = [connected(host, 1 + number % 3) for number in range(1_000)]

@@ -74,6 +74,7 @@ def test_going_back_comes_by_it_again() -> None:
         assert timeline.seek_time(at_us).cluster.digest() == digest
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("executed", [0, 5, 10**9])
 def test_a_place_that_is_not_in_its_instant_is_the_nearest_one_that_is(executed: int) -> None:
     session = Session.start(timed(f"- {{at: 1s, executed: {executed}, inject: lag, target: broker(2)}}", settle="1s"))

@@ -25,6 +25,8 @@ from tui.cli.runs.summary_documents import junit
 from tui.output.result import skip_words
 from tui.viewmodel.timeline.event_text import Entry, describe_event
 
+pytestmark = pytest.mark.slow
+
 SECOND = 1_000_000
 LEADERLESS = """
 - {at: 1s, inject: crash, target: all, for: 20s}
@@ -42,7 +44,6 @@ def run(if_any: str) -> tuple[list[Event], Result]:
     return events + session.drain(), result
 
 
-@pytest.mark.slow
 def test_a_step_that_finds_nobody_is_refused_and_the_run_inconclusive(snapshot: SnapshotAssertion) -> None:
     for text in ("", ", if_any: false"):
         events, result = run(text)
@@ -86,7 +87,6 @@ def test_a_skip_is_told_by_run_by_the_screen_and_in_junit(snapshot: SnapshotAsse
     assert said == snapshot
 
 
-@pytest.mark.slow
 def test_a_dry_run_foretells_the_skip(snapshot: SnapshotAssertion) -> None:
     done = dry_run(timed(LEADERLESS % ", if_any: true"), 3)
     assert [bool(each.skipped) for each in done.foretold] == [False, True, False]

@@ -15,6 +15,8 @@ from playbooks.recording.recorder import Recorder
 from playbooks.timetravel.history_view import LookingBack, Reopened
 from tests.support.playbooks import CRASH
 
+pytestmark = pytest.mark.slow
+
 SECOND = 1_000_000
 
 
@@ -36,7 +38,6 @@ def taken(tmp_path_factory):
     return session, session.instant.finish(), told
 
 
-@pytest.mark.slow
 def test_what_is_left_of_the_steps_is_not_taken(taken, snapshot):
     session, result, told = taken
     assert session.instant.steps_taken == 1
@@ -83,7 +84,6 @@ def test_the_past_before_it_has_the_step_and_the_past_behind_it_has_not(tmp_path
     assert session.instant.next_step is None
 
 
-@pytest.mark.slow
 def test_its_export_comes_to_the_same_digest(taken, snapshot):
     found = export(read_session(Path(taken[1].session)))
     assert found.digest == taken[1].digest

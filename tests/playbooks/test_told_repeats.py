@@ -62,6 +62,7 @@ steps:
 """Five batches wait at the old leader; the first is sent to the new one, and a sixth, before that one dies."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("source", "causes"),
     [(REFUSED_FOR_LONG, {NO_IDEMPOTENCE, RETRY_IN_FLIGHT}), (LATE_BY_A_SHUTDOWN, {RETRY_IN_FLIGHT})],

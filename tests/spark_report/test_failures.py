@@ -136,6 +136,7 @@ class TestOut:
         assert (out / "report.html").read_text() == "<title>floodmark report: x</title>"
         assert sorted(path.name for path in tmp_path.iterdir()) == ["out", recorded.name]
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EROFS], ids=["full", "read-only"])
     def test_a_full_or_read_only_disk_leaves_the_earlier_report(
         self,

@@ -144,6 +144,7 @@ class TestReport:
 
 @pytest.mark.spark
 class TestReading:
+    @pytest.mark.slow
     def test_a_path_full_of_glob_characters_is_meant_literally(self, spark: "SparkSession", tmp_path: Path) -> None:
         parent = tmp_path / "we[i]rd {a,b} 100%?*"
         sealed = write_session(parent, leader_crash(), session_id="one")

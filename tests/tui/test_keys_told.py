@@ -81,6 +81,7 @@ def test_a_topic_that_nobody_reads_says_so():
     assert UNREAD in rows
 
 
+@pytest.mark.slow
 async def test_a_list_of_one_branch_says_how_others_begin(snapshot):
     async with remapped_app() as driver:
         await driver.press("b")

@@ -19,6 +19,8 @@ from tui import launcher, screen_choice
 from tui.launcher import open_live
 from tui.output.session_end import farewell
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -82,7 +84,6 @@ def with_app(monkeypatch, **more):
     monkeypatch.setattr(launcher, "live_app", lambda session, *_: FakeApp(lambda: session.advance(2_000_000), **more))
 
 
-@pytest.mark.slow
 def test_leaving_seals_the_session_and_names_it_with_its_report(monkeypatch, terminal, capsys, tmp_path, snapshot):
     with_app(monkeypatch)
     assert opened(out=tmp_path, seed=5) == 0
@@ -92,7 +93,6 @@ def test_leaving_seals_the_session_and_names_it_with_its_report(monkeypatch, ter
     assert (directory / "manifest.json").exists()
 
 
-@pytest.mark.slow
 def test_a_signal_seals_all_the_same_and_shows_in_the_exit_code(monkeypatch, terminal, capsys, tmp_path):
     with_app(monkeypatch, return_code=143)
     assert opened(out=tmp_path) == 143
@@ -107,7 +107,6 @@ def told_torn(err, directory):
     return [line.replace(str(directory), "<session>") for line in lines[-4:]]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("where", ["on the screen", "while it is sealed"])
 def test_a_full_disk_is_told_with_what_is_left_of_the_session(where, monkeypatch, terminal, capsys, tmp_path, snapshot):
     full = RecordingError("disk full", code="cannot_go_on")
@@ -198,7 +197,6 @@ def test_the_screen_opens_without_spark_and_the_libraries_of_the_report():
     assert done.stdout.strip() == "[]"
 
 
-@pytest.mark.slow
 def test_sigterm_on_a_real_terminal_seals_and_gives_the_terminal_back(tmp_path):
     """The program on a pseudo-terminal of its own, told to stop from outside."""
     primary, secondary = pty.openpty()

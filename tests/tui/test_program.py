@@ -17,6 +17,8 @@ from tui import launcher, program, screen_choice, welcome
 from tui.program import Asked, perform
 from tui.session.destination import PLAYBOOK, SESSION, WELCOME, Left, Wish
 
+pytestmark = pytest.mark.slow
+
 QUIET = f"{CLUSTER}settle: 1s\nexpect:\n  - acked_lost() == 0\n"
 
 
@@ -78,7 +80,6 @@ def test_what_breaks_ends_the_program_whatever_was_wished_for(apps, quiet, tmp_p
     assert "none.yaml" in capsys.readouterr().err
 
 
-@pytest.mark.slow
 def test_only_the_tour_has_a_guide(apps, quiet, tmp_path):
     made, _wishes = apps
     perform(Wish(PLAYBOOK, str(quiet)), Asked(tmp_path, None, None, 1.0))
@@ -106,7 +107,6 @@ def test_without_a_terminal_the_welcome_page_says_what_to_use(monkeypatch, capsy
     assert capsys.readouterr().err == snapshot
 
 
-@pytest.mark.slow
 def test_from_the_welcome_page_to_a_session_on_a_real_terminal(tmp_path):
     primary, secondary = pty.openpty()
     with subprocess.Popen(

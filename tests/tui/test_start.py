@@ -20,6 +20,8 @@ from tui.terminal.frame_clock import WallClock
 from tui.terminal.theme import Look
 from tui.welcome import WelcomeApp
 
+pytestmark = pytest.mark.slow
+
 OWN = ("cluster_model", "faults", "playbooks", "spark_report", "tui")
 HEAVY = (
     "pyspark", "py4j", "pyarrow", "pandas", "numpy", "plotly", "jinja2", "faker", "simpy", "spark_report",
@@ -52,7 +54,6 @@ def heavy(read):
     return {name for name in read if name.partition(".")[0] in HEAVY}
 
 
-@pytest.mark.slow
 def test_the_welcome_page_reads_nothing_of_the_model():
     read = read_by("from benchmarks.starts import welcome; welcome()")
     assert heavy(read) == set()
@@ -61,7 +62,6 @@ def test_the_welcome_page_reads_nothing_of_the_model():
     assert len(read) <= 430
 
 
-@pytest.mark.slow
 def test_a_session_reads_what_its_first_picture_needs_and_no_more():
     read = read_by("from benchmarks.starts import session; session()")
     assert "tui.screens.cluster" in read
@@ -78,7 +78,6 @@ def test_what_is_named_as_read_later_is_there():
     assert [name for name in LATER if find_spec(name) is None] == []
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("mode", "other"), [("kraft", "zookeeper"), ("zookeeper", "kraft")])
 def test_a_cluster_reads_the_control_plane_that_it_has(mode, other):
     code = (
@@ -91,7 +90,6 @@ def test_a_cluster_reads_the_control_plane_that_it_has(mode, other):
     assert f"cluster_model.controller.{other}.control_plane" not in read
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("option", ["version", "help_page"])
 def test_what_is_told_about_the_program_needs_neither_the_model_nor_the_screen(option):
     read = read_by(f"from benchmarks.starts import {option}; {option}()")
@@ -102,7 +100,6 @@ def test_what_is_told_about_the_program_needs_neither_the_model_nor_the_screen(o
     assert len(read) <= 240
 
 
-@pytest.mark.slow
 def test_no_garbage_is_looked_for_until_the_picture_stands():
     with starting():
         assert not gc.isenabled()
@@ -155,7 +152,6 @@ def parsed(monkeypatch):
     return counted
 
 
-@pytest.mark.slow
 async def test_styles_are_parsed_once_and_again_in_other_colours(parsed):
     async with driving() as driver:
         await driver.seconds(0.25)

@@ -149,6 +149,7 @@ def test_a_fenced_broker_that_stays_in_the_isr_is_seen(monkeypatch: pytest.Monke
     assert broken(dies()) == {ELIGIBILITY}
 
 
+@pytest.mark.slow
 def test_a_fenced_broker_that_joins_an_isr_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     real = replication_control_manager.judge_kraft
 
@@ -265,6 +266,7 @@ def test_a_partition_epoch_that_falls_is_seen_with_every_decision() -> None:
     assert hands.broken() == {EPOCHS}
 
 
+@pytest.mark.slow
 def test_a_broker_epoch_that_falls_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     def restarts(cluster: Cluster) -> Cluster:
         cluster.crash(3)

@@ -31,6 +31,7 @@ def profiles(draw: st.DrawFn) -> RateProfile:
     return RateProfile((*stretches, Stretch(-1, last, last)))
 
 
+@pytest.mark.slow
 @given(profiles(), st.lists(st.integers(0, 20 * HOUR_US), min_size=2, max_size=30))
 def test_what_is_made_never_falls_and_is_whole_when_it_is_said_to_be(profile: RateProfile, cuts: list[int]) -> None:
     curve = RateCurve(profile)

@@ -140,6 +140,7 @@ def test_a_slow_cluster_gets_less_load_in_a_closed_loop_only() -> None:
     assert before == slow == 100
 
 
+@pytest.mark.slow
 def test_with_acks_0_time_goes_on() -> None:
     times = sent(events(build(acks="0", loop=ClosedLoop(3)), SECOND))
     assert times[:6] == [0, 0, 0, AT_ONCE_US, AT_ONCE_US, AT_ONCE_US]

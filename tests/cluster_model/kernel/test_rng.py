@@ -46,6 +46,7 @@ def test_position_counts_draws_of_both_kinds() -> None:
     assert stream.position == 2
 
 
+@pytest.mark.slow
 @given(st.integers(0, 1000), st.lists(st.integers(0, 600), min_size=1, max_size=6))
 def test_position_is_the_whole_state(seed: int, positions: list[int]) -> None:
     wandering = Stream(seed, "w")
@@ -56,6 +57,7 @@ def test_position_is_the_whole_state(seed: int, positions: list[int]) -> None:
         assert [wandering.next64(), wandering.next64()] == [fresh.next64(), fresh.next64()]
 
 
+@pytest.mark.slow
 @given(st.integers(), st.text(max_size=20), st.integers(1, 2**40))
 def test_below_stays_below_its_bound_and_not_below_zero(seed: int, name: str, bound: int) -> None:
     stream = Stream(seed, name)

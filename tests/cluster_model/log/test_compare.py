@@ -2,6 +2,7 @@
 
 from itertools import pairwise
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -31,6 +32,7 @@ def test_union_covers_the_same_offsets_in_as_few_ranges_as_possible(ranges: list
     assert ordered(merged)
 
 
+@pytest.mark.slow
 @given(RANGES, RANGES)
 def test_subtract_leaves_what_no_hole_covers(ranges: list[Range], holes: list[Range]) -> None:
     left = subtract(union(ranges), union(holes))
@@ -39,6 +41,7 @@ def test_subtract_leaves_what_no_hole_covers(ranges: list[Range], holes: list[Ra
     assert left == sorted(left)
 
 
+@pytest.mark.slow
 @given(RANGES)
 def test_length_counts_offsets(ranges: list[Range]) -> None:
     assert length(union(ranges)) == len(spread(ranges))
@@ -68,6 +71,7 @@ def plain(log: ReplicaLog) -> dict[int, int]:
 PIECES = st.lists(st.tuples(st.integers(0, 2), st.integers(1, 6)), max_size=5)
 
 
+@pytest.mark.slow
 @given(st.integers(0, 6), PIECES, st.integers(0, 6), PIECES)
 def test_logs_differ_exactly_where_other_stints_cover_the_offset(
     start: int, one: list[tuple[int, int]], other_start: int, other: list[tuple[int, int]]

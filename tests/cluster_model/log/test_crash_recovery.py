@@ -62,6 +62,7 @@ def test_the_kinds_of_tail_leave_more_or_less() -> None:
     assert ends[FLUSHED] < ends[WRITTEN_BACK] == ends[TORN]
 
 
+@pytest.mark.slow
 def test_the_disk_may_be_faster_than_linux_is_by_default() -> None:
     ends = []
     for writeback in (30, 10, 0):

@@ -89,6 +89,7 @@ def test_every_rule_says_what_it_means() -> None:
     assert len({flag.name for flag in FLAGS}) == len(FLAGS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("flag", [flag for flag, _first, _last in HISTORY])
 def test_a_rule_is_the_same_in_both_modes_of_a_release(flag: str) -> None:
     for version in PROFILE_VERSIONS:

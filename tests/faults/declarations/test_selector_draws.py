@@ -53,6 +53,7 @@ def test_a_majority_is_more_than_half_and_a_minority_less(text: str, count: int,
     assert all(each == sorted(each) for each in found)
 
 
+@pytest.mark.slow
 def test_nobody_is_a_minority_of_two(snapshot: SnapshotAssertion) -> None:
     with pytest.raises(NobodyError) as caught:
         inject(board_of(busy_cluster()), "gc_pause", "minority(rack(a))")
@@ -181,6 +182,7 @@ def test_where_nobody_is_found_a_fault_is_refused_or_skipped_as_asked(
     assert event.detail == str(caught.value)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("target", "code"),
     [("broker(9)", "no_broker"), ("leader(orders-7)", "no_partition"), ("broker(1)", "down_already")],
@@ -215,6 +217,7 @@ TREES = st.recursive(
 )
 
 
+@pytest.mark.slow
 @given(TREES)
 def test_a_selector_is_written_as_it_is_read(text: str) -> None:
     selector = parse(text)

@@ -151,6 +151,7 @@ def test_a_partition_without_a_leader_has_nobody_to_strike(snapshot: SnapshotAss
     assert resolve("leader(orders-0) + broker(4)", cluster) == [4]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "column", "code"),
     [

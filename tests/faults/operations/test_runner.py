@@ -177,6 +177,7 @@ def test_a_broker_is_shut_down_and_perhaps_started_again(
     assert [ended.detail for ended in board.desk.take_ended()] == snapshot
 
 
+@pytest.mark.slow
 def test_a_restart_that_is_cancelled_leaves_the_broker_down(cluster: Cluster, board: FaultBoard) -> None:
     number = ask(board, "shutdown", broker=4, restart_after=10 * SECOND)
     cluster.run(3 * SECOND)

@@ -19,6 +19,8 @@ from playbooks.results.wrongs import Wrong, why_expected
 from tests.playbooks.fuzz.small import GROUP, plan, text
 from tests.support.breadth import EVENING, many
 
+pytestmark = pytest.mark.slow
+
 RUNS = 5
 WORKERS = 0 if EVENING else 1
 
@@ -28,13 +30,11 @@ def _lines(path: Path, asked: Plan, *, workers: int = 1, runs: int = RUNS) -> st
     return (path / "runs.jsonl").read_text()
 
 
-@pytest.mark.slow
 def test_how_many_work_makes_no_difference(tmp_path: Path) -> None:
     asked = plan()
     assert _lines(tmp_path / "one", asked) == _lines(tmp_path / "two", asked, workers=2)
 
 
-@pytest.mark.slow
 def test_one_that_was_stopped_goes_on_to_the_same_end(tmp_path: Path) -> None:
     asked = plan()
     whole = _lines(tmp_path / "whole", asked)
@@ -45,7 +45,6 @@ def test_one_that_was_stopped_goes_on_to_the_same_end(tmp_path: Path) -> None:
     assert _lines(broken, asked) == whole
 
 
-@pytest.mark.slow
 def test_the_first_that_finds_is_the_last_that_counts(tmp_path: Path) -> None:
     asked = plan(text(acks="1", storm="faults: [crash, isolate, gc_pause]"), seed=5)
     campaign = open_campaign(tmp_path, asked, "small")
@@ -154,7 +153,6 @@ def _small(kafka: str) -> Plan:
     return plan(text(kafka, clients=GROUP), seed=39)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("of", "runs"), [(_safe, 4), (_small, 8)], ids=["safe", "small"])
 @pytest.mark.parametrize("kafka", ["3.9", "4.1"])
 def test_nothing_surprising_where_everything_is_promised(
@@ -175,7 +173,6 @@ KINDS = {
 }
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "seed"),
     [("storm-acks-1", 1), ("storm-unclean", 16), ("storm-0.10.2", 1), ("storm-0.11", 3), ("storm-1.0", 3)],

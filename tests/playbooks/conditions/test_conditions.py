@@ -140,6 +140,7 @@ def test_the_type_is_known_before_anything_runs(text: str, kind: str) -> None:
     assert parse(text).type == kind
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "column"),
     [

@@ -23,6 +23,7 @@ def test_the_file_is_of_this_grammar_and_this_lark():
     assert read_parser(TABLES) is not None, "run: python -m playbooks.conditions.grammar"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", TEXTS)
 def test_what_is_read_parses_as_what_is_built(text):
     read = read_parser(TABLES)

@@ -17,6 +17,8 @@ from playbooks.parser.loader import changed, load, loads
 from tests.support.playbooks import CLUSTER
 from tests.support.wording import said
 
+pytestmark = pytest.mark.slow
+
 SECOND = 1_000_000
 
 
@@ -45,7 +47,6 @@ def few(name: str) -> Playbook:
     return changed(load(bundled.path_of(name)), FEW[name])
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", FEW)
 def test_it_tells_the_targets_that_a_run_then_strikes(name: str) -> None:
     playbook = few(name)
@@ -63,7 +64,6 @@ def test_it_tells_the_targets_that_a_run_then_strikes(name: str) -> None:
     assert (done.verdict, done.virtual_us, done.unreached) == (result.verdict, result.virtual_us, ())
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_random_targets_are_those_that_will_be_drawn(seed: int) -> None:
     steps = "".join(f"  - {{at: {at}s, inject: lag, target: 'random(2, all)', for: 1s}}\n" for at in (1, 2, 3, 4))
@@ -116,7 +116,6 @@ FIELDS = {
 }  # fmt: skip
 
 
-@pytest.mark.slow
 def test_the_document_has_everything_as_plain_values() -> None:
     done = dry_run(few("guarded"), 71, until_us=31 * SECOND)
     document = done.to_json()
@@ -204,7 +203,6 @@ def test_a_cut_is_the_last_that_happens(until_us: int) -> None:
     assert not any(each.what == "end" for each in done.timeline)
 
 
-@pytest.mark.slow
 def test_a_cut_after_the_end_is_none() -> None:
     end_us = whole().virtual_us
     assert whole(end_us).timeline == whole(end_us + SECOND).timeline == whole().timeline

@@ -87,6 +87,7 @@ def test_a_torn_session_is_sealed_with_what_it_holds(session: Path) -> None:
         assert hashlib.sha256((session / name).read_bytes()).hexdigest() == seal.sha256
 
 
+@pytest.mark.slow
 def test_a_recovered_session_is_replayed_and_reported(session: Path, snapshot: SnapshotAssertion) -> None:
     done = recover(torn(session, 400))
     recorded = read_session(session)

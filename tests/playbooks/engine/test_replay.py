@@ -57,6 +57,7 @@ def again(path: Path) -> replay.Replayed:
     return replay.replay(read_session(path))
 
 
+@pytest.mark.slow
 def test_a_session_comes_out_the_same(recorded: Path) -> None:
     replayed = again(recorded)
     manifest = session_files.read_manifest(recorded)
@@ -92,6 +93,7 @@ def live_session(parent: Path) -> Session:
     return session
 
 
+@pytest.mark.slow
 def test_an_operators_actions_are_repeated(tmp_path: Path) -> None:
     result = live_session(tmp_path).finish()
     path = Path(result.session)
@@ -119,6 +121,7 @@ def test_a_live_session_that_died_is_compared_as_far_as_it_goes(tmp_path: Path, 
     assert replayed.notes == snapshot
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("keep", [0, 1, 100])
 def test_a_session_without_a_whole_event_is_not_the_same_as_anything(
     session: Path, keep: int, snapshot: SnapshotAssertion

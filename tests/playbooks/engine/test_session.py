@@ -68,6 +68,7 @@ def test_a_step_acts_after_everything_due_at_its_instant() -> None:
     assert session.steps_taken == 1
 
 
+@pytest.mark.slow
 def test_a_when_step_acts_on_the_event_that_makes_its_condition_true() -> None:
     result, events = run(loads(CRASH, "crash.yaml"))
     elected = next(event.values()[0] for event in events if event.kind == "leader_elected")
@@ -195,6 +196,7 @@ def test_settling_heals_what_is_left_and_stops_the_producers() -> None:
     assert max(times(events, type(next(e for e in events if e.kind == "records_sent")))) <= 1 * S
 
 
+@pytest.mark.slow
 def test_an_always_that_broke_fails_even_when_the_rest_is_inconclusive() -> None:
     playbook = timed(
         "- at: 1s\n  inject: crash\n  target: broker(1)\n- when: leader(orders-0) == 3\n  within: 15s\n  heal: all",
@@ -280,6 +282,7 @@ def test_a_live_session_goes_on_until_it_is_finished() -> None:
     assert (result.verdict, result.virtual_us) == ("pass", 21 * S)
 
 
+@pytest.mark.slow
 def test_a_live_session_ended_before_its_steps_is_inconclusive(snapshot: SnapshotAssertion) -> None:
     session = Session.start(timed("- at: 100s\n  heal: all"), open_ended=True)
     session.advance(5 * S)

@@ -356,6 +356,7 @@ def test_errors_survive_pickling() -> None:
     assert str(again).splitlines() == ["f:1:1: n", "f:2:1: k: m"]
 
 
+@pytest.mark.slow
 def test_every_invariant_of_the_checker_can_be_asked_for() -> None:
     assert len(INVARIANTS) == 19
     for name in INVARIANTS:

@@ -116,6 +116,7 @@ def test_a_marked_row_is_never_beaten_and_an_unmarked_one_always_is(found: Seque
     assert any(marks) == any(each is not None for each in found)
 
 
+@pytest.mark.slow
 @given(st.tuples(*[numbers] * 5), st.tuples(*[numbers] * 5))
 def test_no_two_rows_beat_each_other(one: tuple[int, ...], other: tuple[int, ...]) -> None:
     assert not (beats(one, other) and beats(other, one))

@@ -104,6 +104,7 @@ def test_acting_in_the_past_is_a_session_that_acted_so_from_the_beginning(events
     assert digest(main.live) == digest(went(*MAIN_WENT, until_us=5 * SECOND))
 
 
+@pytest.mark.slow
 def test_right_after_an_event_of_the_past_it_begins_right_there():
     branches = lived()
     main = branches.current
@@ -144,6 +145,7 @@ def test_a_branch_begins_in_the_present_too():
     assert branches.current.began == "what if"
 
 
+@pytest.mark.slow
 def test_undo_is_a_branch_without_the_last_action_and_redo_goes_back(snapshot):
     branches = lived()
     main = branches.current

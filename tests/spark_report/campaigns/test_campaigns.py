@@ -37,6 +37,8 @@ from tests.support.wording import said
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[3]
 RUNS = 5
 BREAKS = Grid((Axis("acks", ("1", "seven")),))
@@ -159,7 +161,6 @@ def _is_ranked(spark: "SparkSession", folder: Path, out: Path, snapshot: Snapsho
 
 
 @pytest.mark.spark
-@pytest.mark.slow
 def test_a_machine_that_dies_costs_no_run(workers: str, tmp_path: Path) -> None:
     folder, cells = tmp_path / "c", 20
     _varying, known = grid_at(tmp_path / "known")
@@ -206,7 +207,6 @@ def read_grid(folder: Path) -> GridPlan:
     return plan
 
 
-@pytest.mark.slow
 def test_runs_come_back_from_a_file_as_they_were(tmp_path: Path) -> None:
     plan = plan_at(tmp_path / "c")
     rows = [plan.row(run) for run in (1, 2, 3, 4)]
@@ -229,7 +229,6 @@ def test_a_folder_without_a_plan_is_refused_in_a_line(tmp_path: Path, snapshot: 
     assert [said(each.value, folder=tmp_path) for each in (refused, foreign)] == snapshot
 
 
-@pytest.mark.slow
 def test_an_executor_does_the_runs_of_its_shares(tmp_path: Path) -> None:
     plan = plan_at(tmp_path / "c")
     work = worker(plan, (((1, 2), (4, 6)), ((7, 8),)))
@@ -281,7 +280,6 @@ def test_tasks_are_neither_too_small_nor_too_few(runs: int, seconds: float, core
     assert how_many(runs, seconds, cores) == shares
 
 
-@pytest.mark.slow
 def test_the_simulator_runs_from_one_file(tmp_path: Path) -> None:
     plan = plan_at(tmp_path / "c")
     shipped = pack(tmp_path / "floodmark.zip")

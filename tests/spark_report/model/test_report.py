@@ -107,6 +107,7 @@ def test_the_worst_outage_is_told_with_its_beginning_and_end(tmp_path: Path, sna
     assert [each for each in told if each.startswith("orders-")] == snapshot
 
 
+@pytest.mark.slow
 def test_several_sessions_are_counted_by_verdict(tmp_path: Path, snapshot: SnapshotAssertion) -> None:
     mood, told = overall(story(tmp_path, sessions=2))
     assert mood == "alarm"

@@ -36,6 +36,7 @@ def with_counts(told: Story, *counts: dict[str, Any]) -> Story:
 
 
 class TestComparison:
+    @pytest.mark.slow
     def test_a_row_for_every_session_and_measure(self, tmp_path: Path) -> None:
         rows = compare(story(tmp_path, sessions=2))
         assert len(rows) == 2 * len(MEASURES)

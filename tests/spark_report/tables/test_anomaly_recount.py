@@ -36,6 +36,7 @@ def golden(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[Event], Said]
     return of_directory(Path(session.finish().session))
 
 
+@pytest.mark.slow
 def test_it_agrees_with_the_checker_on_a_session_with_losses(golden: tuple[list[Event], Said]) -> None:
     events, said = golden
     assert said.ledger

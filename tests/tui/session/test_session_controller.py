@@ -170,6 +170,7 @@ def test_seeking_stops_at_the_first_notable_event():
     assert 1_000_000 < simulation.session.cluster.now_us < 20_000_000
 
 
+@pytest.mark.slow
 def test_seeking_in_a_quiet_cluster_gives_up_and_says_so():
     live = session(orders=1, payments=1)
     live.cluster.stop_producers()

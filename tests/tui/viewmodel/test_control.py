@@ -208,6 +208,7 @@ async def test_a_click_on_a_node_opens_its_sheet():
         assert driver.sheet() == ("faults", "c1003")
 
 
+@pytest.mark.slow
 async def test_a_click_beside_the_nodes_does_nothing():
     async with driving() as driver:
         await driver.seconds(1)

@@ -73,6 +73,7 @@ def test_what_changed_hands_is_drawn_before_what_merely_happened():
     assert kept == ["records_acked", "isr_changed", "leader_elected", "truncated", "truncated"]
 
 
+@pytest.mark.slow
 @given(chains, st.integers(0, 30), st.integers(4, 230), st.integers(0, 8))
 def test_every_line_of_the_frames_is_as_wide_as_they_are_together(chain, at, width, replicas):
     drawn = frames(finding(*chain), replicas=tuple(range(1, replicas + 1)))

@@ -311,6 +311,7 @@ def test_a_reader_reads_in_its_own_rack_since_2_4(kafka: str, source: int) -> No
     assert found.query.lag("g") <= 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("rack", "config"), [("", None), ("a", None), ("x", None), ("b", {})])
 def test_others_read_from_the_leader(rack: str, config: dict[str, Any] | None) -> None:
     found = cluster("3.9", rack=rack, config=config)
@@ -356,6 +357,7 @@ def test_a_run_from_a_keyframe_is_the_same_run() -> None:
     assert comes_out_again(found, act)
 
 
+@pytest.mark.slow
 def test_brokers_learn_of_racks_from_the_controller_only() -> None:
     found = cluster("3.9")
     assert found.brokers[1].metadata.racks == {1: "a", 2: "b", 3: "c"}

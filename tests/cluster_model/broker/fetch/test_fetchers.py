@@ -13,6 +13,8 @@ from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, NetworkSpec
 from tests.cluster_model.again import comes_out_again
 from tests.support.breadth import met
 
+pytestmark = pytest.mark.slow
+
 SECOND = 1_000_000
 
 
@@ -95,7 +97,6 @@ def fetches(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, FetchRequest]]:
     return found
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("fetchers", [1, 2, 3])
 def test_each_thread_asks_for_its_own_partitions(fetchers: int, fetches: list[tuple[int, FetchRequest]]) -> None:
     found = cluster(fetchers)
@@ -122,7 +123,6 @@ def test_each_thread_has_one_request_under_way_and_a_session_of_its_own(
     assert len(set(sessions.values())) == 6
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("fetchers", "kafka"), met([1, 3], ["0.9", "2.0", "2.6", "3.9"]))
 def test_replication_is_the_same_through_crashes_and_pauses(kafka: str, fetchers: int) -> None:
     found = cluster(fetchers, partitions=6, kafka=kafka, each_us=60_000)
@@ -146,7 +146,6 @@ def test_replication_is_the_same_through_crashes_and_pauses(kafka: str, fetchers
         assert len(found.query.isr(name)) == 3
 
 
-@pytest.mark.slow
 def test_a_thread_that_must_wait_holds_up_only_its_own_partitions() -> None:
     found = cluster(2, acks="1")
     found.run(2 * SECOND)
@@ -163,7 +162,6 @@ def test_a_thread_that_must_wait_holds_up_only_its_own_partitions() -> None:
     assert all(moves for name, moves in moved.items() if fetcher_id(name, 2) == 1)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("fetchers", [2, 3])
 def test_a_keyframe_restores_every_thread(fetchers: int) -> None:
     found = cluster(fetchers)
@@ -171,7 +169,6 @@ def test_a_keyframe_restores_every_thread(fetchers: int) -> None:
     assert comes_out_again(found, lambda it: it.run(3 * SECOND))
 
 
-@pytest.mark.slow
 def test_slices_leave_no_mark() -> None:
     one, other = cluster(3), cluster(3)
     one.run(3 * SECOND)

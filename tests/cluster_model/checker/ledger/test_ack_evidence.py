@@ -2,6 +2,7 @@
 
 from itertools import pairwise
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -10,6 +11,7 @@ from cluster_model.checker.ledger.ack_evidence import AckedRecords, RangeSet
 ADDS = st.lists(st.tuples(st.integers(0, 30), st.integers(1, 8)), max_size=25)
 
 
+@pytest.mark.slow
 @given(ADDS)
 def test_ranges_hold_what_was_put_in_and_never_touch(adds: list[tuple[int, int]]) -> None:
     ranges, plain = RangeSet(), set[int]()
@@ -29,6 +31,7 @@ def test_acknowledgements_in_order_are_one_range() -> None:
     assert ranges.ranges() == [(0, 1_000)]
 
 
+@pytest.mark.slow
 @given(ADDS, ADDS)
 def test_going_back_forgets_later_ranges(before: list[tuple[int, int]], after: list[tuple[int, int]]) -> None:
     ranges = RangeSet()

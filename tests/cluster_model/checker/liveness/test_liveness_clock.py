@@ -85,6 +85,7 @@ def test_what_is_overdue_says_since_when_and_how_long_it_may_take(
     assert 10 * SECOND <= bound <= 11 * SECOND, "a session of nine seconds and one for the work"
 
 
+@pytest.mark.slow
 def test_slices_and_drains_do_not_change_what_is_noticed_or_when(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Leadership, "maybe_advance_hw", lambda _self, _now: False)
     seen: list[tuple[list[LivenessOverdue], str]] = []

@@ -36,6 +36,7 @@ def shrinks(watched: Watched) -> list[int]:
     return [watched.cluster.world.records[P].state.partition_epoch for _line in text]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kafka", ["3.3", "3.9", "4.1"])
 def test_a_controller_that_crashes_with_it_leaves_it_to_the_next(kafka: str) -> None:
     watched = asked_to_shrink(kafka)

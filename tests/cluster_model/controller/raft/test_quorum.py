@@ -15,6 +15,7 @@ RTT = 2 * LATENCY + 600
 SEEDS = range(8)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("voters", [1, 2, 3, 5])
 @pytest.mark.parametrize("kafka", ["3.3", "3.9", "4.1"])
 def test_a_new_quorum_elects_one_leader(voters: int, kafka: str) -> None:

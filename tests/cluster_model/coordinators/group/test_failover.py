@@ -203,6 +203,7 @@ def test_the_same_twice() -> None:
     assert digests[0] == digests[1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("at", [2.0055, 3, 6.0, 7.9, 8.0075, 8.0095, 8.5])
 def test_a_keyframe_at_any_moment_comes_back_exactly(at: float) -> None:
     """The members are outside of the keyframe, so they fall silent before it: what is left is the brokers' own."""

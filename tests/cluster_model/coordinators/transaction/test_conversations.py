@@ -10,6 +10,8 @@ from cluster_model.protocol.transaction_messages import EndTxnRequest
 from tests.cluster_model.coordinators.transaction.talks import Talk
 from tests.support.golden import GoldenFile
 
+pytestmark = pytest.mark.slow
+
 FILES = Path(__file__).parent / "conversations"
 
 
