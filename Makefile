@@ -67,7 +67,7 @@ mutants: $(READY)
 	@mkdir -p $(MUTANTS)
 	@test -s $(MUTANTS)/sample.json || $(BIN)/python -m tests.mutation sample > $(MUTANTS)/sample.json
 	@test -e $(MUTANTS)/reach/whole || { rm -rf $(MUTANTS)/reach; \
-	  $(BIN)/python -m pytest -q -n auto -p tests.mutation.reach --mutants $(MUTANTS)/sample.json && touch $(MUTANTS)/reach/whole; }
+	  SAMPLE=$(MUTANTS)/sample.json $(BIN)/python -m pytest -q -n auto -p tests.mutation.reach && touch $(MUTANTS)/reach/whole; }
 	@$(BIN)/python -m pytest -q -p tests.mutation.run --mutants $(MUTANTS)/sample.json --outcomes $(MUTANTS)/outcomes.jsonl
 	@$(BIN)/python -m tests.mutation table $(MUTANTS)/outcomes.jsonl
 

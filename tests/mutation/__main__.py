@@ -1,7 +1,7 @@
 """Mutation testing: what the tests notice. ``make mutants`` does all of it, for hours; the steps one by one:
 
 python -m tests.mutation sample --seed 29 --count 400 > build/mutation/sample.json
-pytest -p tests.mutation.reach --mutants build/mutation/sample.json -n auto
+SAMPLE=build/mutation/sample.json pytest -p tests.mutation.reach -n auto
 pytest -p tests.mutation.run --mutants build/mutation/sample.json --outcomes build/mutation/outcomes.jsonl
 python -m tests.mutation table build/mutation/outcomes.jsonl
 """

@@ -1,4 +1,4 @@
-"""Which tests come to which mutant, at what cost: ``pytest -p tests.mutation.reach --mutants SAMPLE --reach DIR``.
+"""Which tests come to which mutant, at what cost: ``SAMPLE=FILE pytest -p tests.mutation.reach --reach DIR``.
 
 The modules that the sample changes are compiled with a call before each statement that a mutant is in, which notes that
 it was come to. Of a mutant outside of functions that is so whenever a function of its module is.
@@ -12,32 +12,27 @@ import re
 import sys
 from collections import defaultdict
 from collections.abc import Generator, Iterable
-from functools import cache
-from importlib.machinery import SourceFileLoader
+from functools import cache, partial
 from pathlib import Path
 from types import CodeType
 
 import pytest
 
 from tests.mutation.sample import ROOT, Mutant
+from tests.mutation.substitute import compile_by
 
 REACH = ROOT / "build" / "mutation" / "reach"
 """One file a process: a line has a test case, its CPU seconds and the numbers of the mutants it comes to."""
 NOTE = "_floodmark_mutant_reached"
+VARIABLE = "SAMPLE"
+"""A path: options are not known yet when plugins import what is to be noted."""
 _CACHED = type(cache(int))
 _SHARED_RUN = re.compile(r"^@(?:functools\.)?(?:lru_)?cache\b|scope=\"(?:module|session)\"", re.MULTILINE)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("mutation")
-    group.addoption("--mutants", type=Path, help="the sample")
     group.addoption("--reach", type=Path, default=REACH, help="folder of what is noted")
-
-
-def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
-    """Before anything of floodmark is imported."""
-    options = early_config.known_args_namespace
-    early_config.pluginmanager.register(Noting(read_sample(options.mutants), options.reach))
 
 
 def read_sample(path: Path) -> list[Mutant]:
@@ -47,22 +42,14 @@ def read_sample(path: Path) -> list[Mutant]:
 class Noting:
     """Notes what each test case comes to."""
 
-    def __init__(self, sample: list[Mutant], folder: Path) -> None:
+    def __init__(self, sample: list[Mutant]) -> None:
         self._reached: set[int] = set()
-        self._folder = folder
         self._file = ""
         setattr(builtins, NOTE, self._reached.add)
         by_path: dict[str, dict[int, set[int]]] = defaultdict(lambda: defaultdict(set))
         for number, mutant in enumerate(sample):
             by_path[str(ROOT / mutant.path)][mutant.line].add(number)
-        usual = SourceFileLoader.get_code
-
-        def get_code(loader: SourceFileLoader, name: str) -> CodeType | None:
-            if loader.path not in by_path:
-                return usual(loader, name)
-            return noted(Path(loader.path), by_path[loader.path])
-
-        SourceFileLoader.get_code = get_code  # type: ignore[method-assign]
+        compile_by({path: partial(noted, Path(path), mutants) for path, mutants in by_path.items()})
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:
@@ -73,8 +60,9 @@ class Noting:
         self._reached.clear()
         before = cpu_seconds()
         done = yield
-        self._folder.mkdir(parents=True, exist_ok=True)
-        with (self._folder / f"{os.getpid()}.jsonl").open("a", encoding="utf-8") as noted_here:
+        folder: Path = item.config.option.reach
+        folder.mkdir(parents=True, exist_ok=True)
+        with (folder / f"{os.getpid()}.jsonl").open("a", encoding="utf-8") as noted_here:
             row = [item.nodeid, round(cpu_seconds() - before, 4), sorted(self._reached)]
             noted_here.write(json.dumps(row) + "\n")
         return done
@@ -84,11 +72,12 @@ def noted(path: Path, mutants: dict[int, set[int]]) -> CodeType:
     """A module that tells when it comes to the statements that these lines are in."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
     outside: set[int] = set().union(*mutants.values())
-    for function in [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]:
+    functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
+    for function in functions:
         outside -= _note_within(function, mutants)
-    for function in [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]:
-        function.body[0:0] = [] if _has_docstring(function) else _calls(outside, function.body[0])
-        function.body[1:1] = _calls(outside, function.body[0]) if _has_docstring(function) else []
+    for function in functions:
+        first = int(ast.get_docstring(function, clean=False) is not None)
+        function.body[first:first] = _calls(outside, function.body[0])
     code: CodeType = compile(ast.fix_missing_locations(tree), str(path), "exec")
     return code
 
@@ -124,10 +113,6 @@ def _calls(numbers: set[int], before: ast.stmt) -> list[ast.stmt]:
         for node in ast.walk(call):
             ast.copy_location(node, before)
     return calls
-
-
-def _has_docstring(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
-    return ast.get_docstring(function, clean=False) is not None
 
 
 def forget_runs() -> None:
@@ -189,3 +174,10 @@ class Reach:
 def shares_runs(file: str) -> bool:
     """Whether a test there may look at a run that another one made."""
     return bool(_SHARED_RUN.search((ROOT / file).read_text(encoding="utf-8")))
+
+
+if VARIABLE in os.environ:
+    NOTING = Noting(read_sample(Path(os.environ[VARIABLE])))
+
+    def pytest_configure(config: pytest.Config) -> None:
+        config.pluginmanager.register(NOTING)

@@ -2,7 +2,9 @@
 
 import json
 import os
-from importlib.machinery import SourceFileLoader
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from types import CodeType
 
 from tests.mutation.sample import ROOT, Mutant
@@ -10,18 +12,32 @@ from tests.mutation.sample import ROOT, Mutant
 VARIABLE = "MUTANT"
 
 
+def compile_by(compilers: Mapping[str, Callable[[], CodeType]]) -> None:
+    """Have the modules of these paths compiled so when they are imported, whatever bytecode there is of them.
+
+    The finder comes before pytest's own, which else takes the product for a plugin and rewrites its assertions.
+    """
+
+    class Loader(SourceFileLoader):
+        def get_code(self, fullname: str) -> CodeType:
+            return compilers[self.path]()
+
+    class Finder:
+        @staticmethod
+        def find_spec(name: str, path: Sequence[str] | None = None, target: None = None) -> ModuleSpec | None:
+            spec = PathFinder.find_spec(name, path, target)
+            if spec is None or spec.origin not in compilers:
+                return None
+            spec.loader = Loader(name, spec.origin)
+            return spec
+
+    sys.meta_path.insert(0, Finder)  # type: ignore[arg-type]
+
+
 def substitute(mutant: Mutant) -> None:
-    """Have the module compiled from its changed source when it is imported, whatever bytecode there is of it."""
-    usual = SourceFileLoader.get_code
+    """Have the module compiled from its changed source."""
     path = ROOT / mutant.path
-
-    def get_code(loader: SourceFileLoader, name: str) -> CodeType | None:
-        if loader.path != str(path):
-            return usual(loader, name)
-        changed: CodeType = compile(mutant.apply(path.read_text(encoding="utf-8")), loader.path, "exec")
-        return changed
-
-    SourceFileLoader.get_code = get_code  # type: ignore[method-assign]
+    compile_by({str(path): lambda: compile(mutant.apply(path.read_text(encoding="utf-8")), path, "exec")})
 
 
 if VARIABLE in os.environ:
