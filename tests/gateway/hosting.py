@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from faults.declarations.fault import Action
 from gateway.server import Gateway
@@ -31,16 +31,18 @@ def playbook(kafka: str = "3.9", *, config: str = "", topic: str = "", min_isr: 
     return loads(told, "served.yaml")
 
 
+T = TypeVar("T")
 PATIENCE_S = 120.0
 """After which what has not happened never will, however busy the machine is."""
 
 
-def until(what: Callable[[], object], told: Callable[[], object] = lambda: "it does not happen") -> None:
-    """Wait for something to happen."""
+def until(what: Callable[[], T | None], told: Callable[[], object] = lambda: "it does not happen") -> T:
+    """Wait for something to happen; returns what came of it."""
     deadline = time.monotonic() + PATIENCE_S
-    while not what():
+    while not (found := what()):
         assert time.monotonic() < deadline, told()
         time.sleep(0.01)
+    return found
 
 
 class Served:

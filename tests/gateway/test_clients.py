@@ -94,8 +94,7 @@ def test_an_administrator_makes_describes_and_deletes() -> None:
                 return str(admin.describe_configs([resource])[resource].result(PATIENCE_S)["retention.ms"].value)
             return ""
 
-        until(kept)
-        assert kept() == "60000"
+        assert until(kept) == "60000"
         admin.delete_topics(["made"])["made"].result(PATIENCE_S)
         assert admin.create_topics([NewTopic("orders", 1, 1)])["orders"].exception(PATIENCE_S) is not None
 

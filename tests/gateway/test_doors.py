@@ -51,10 +51,7 @@ def test_who_comes_too_early_is_refused_and_the_first_that_is_not_is_told_everyt
         until(lambda: host.asked(lambda cluster: not cluster.is_up(2)))
         until(lambda: host.asked(lambda cluster: cluster.is_up(2)))
         assert came(host) is None
-        found: list[socket.socket | None] = []
-        until(lambda: found.append(came(host)) or found[-1])
-        client = found[-1]
-        assert client is not None
+        client = until(lambda: came(host))
         assert listening(host) is Listening.OPEN
         assert b"orders" in says(client)
         client.close()

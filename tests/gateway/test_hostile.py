@@ -124,15 +124,13 @@ def test_a_paused_broker_is_silent_and_a_crashed_one_is_gone() -> None:
 
 def back(host: Served, broker: int) -> socket.socket:
     """A connection to a broker that is coming up."""
-    found: list[socket.socket] = []
 
-    def comes() -> bool:
+    def came() -> socket.socket | None:
         with contextlib.suppress(ConnectionRefusedError):
-            found.append(connected(host, broker))
-        return bool(found)
+            return connected(host, broker)
+        return None
 
-    until(comes)
-    return found[0]
+    return until(came)
 
 
 def _open(client: socket.socket) -> bool:
