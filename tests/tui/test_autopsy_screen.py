@@ -100,9 +100,7 @@ async def test_the_page(look, library_loss, golden, monkeypatch):
         await pilot.pause()
         driver = Driver(pilot, app, library_loss.clock)
         await driver.press("n", "right")
-        for name, size in SIZES.items():
-            await driver.pilot.resize_terminal(*size)
-            await driver.settle()
+        async for name in driver.at_sizes(SIZES):
             assert trimmed(driver.text()) == golden(f"autopsy-{'ascii-' if look == 'ascii' else ''}{name}")
         if look == "no-color":
             styles = [segment.style for line in driver.app.screen._compositor.render_strips() for segment in line]

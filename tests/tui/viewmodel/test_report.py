@@ -161,12 +161,7 @@ async def test_the_page(lost, golden, look):  # noqa: F811
     async with over(lost, mode="6", glyphs=look or "unicode") as driver:
         assert isinstance(driver.app.screen, ReportScreen)
         await driver.press("right")
-        for name, size in SIZES.items():
-            if look and name != "120x40":
-                continue
-            await driver.pilot.resize_terminal(*size)
-            await driver.settle()
-            await driver.settle()
+        async for name in driver.at_sizes({"120x40": SIZES["120x40"]} if look else SIZES):
             assert trimmed(driver.text()) == golden(f"report-{look}{'-' * bool(look)}{name}")
 
 

@@ -336,12 +336,7 @@ async def test_the_page(lost, golden, look):
     async with over(lost, glyphs=look or "unicode") as driver:
         assert isinstance(driver.app.screen, TimelineScreen)
         await driver.press("left", "left", "left", "left")
-        for name, size in SIZES.items():
-            if look and name != "120x40":
-                continue
-            await driver.pilot.resize_terminal(*size)
-            await driver.settle()
-            await driver.settle()
+        async for name in driver.at_sizes({"120x40": SIZES["120x40"]} if look else SIZES):
             assert trimmed(driver.text()) == golden(f"timeline-{look}{'-' * bool(look)}{name}")
 
 
