@@ -14,6 +14,7 @@ from playbooks.engine.session import Session
 from playbooks.parser.loader import loads
 from playbooks.recording.recorder import Recorder
 from playbooks.results.result import Result
+from tests.gateway.running import PATIENCE_S
 
 PLAYBOOK = """
 floodmark: 1
@@ -32,8 +33,6 @@ def playbook(kafka: str = "3.9", *, config: str = "", topic: str = "", min_isr: 
 
 
 T = TypeVar("T")
-PATIENCE_S = 120.0
-"""After which what has not happened never will, however busy the machine is."""
 
 
 def until(what: Callable[[], T | None], told: Callable[[], object] = lambda: "it does not happen") -> T:

@@ -6,7 +6,8 @@ from typing import Final
 
 from cluster_model.checker.anomalies.history_checker import Anomalies
 from cluster_model.checker.anomalies.operations import ASSIGN, INFO, OK, POLL, SEND, SUBSCRIBE, Op, Read, Run, Send
-from tests.gateway.stock import TOPIC, Log, Told
+from tests.gateway.running import Log, Told
+from tests.gateway.stock import TOPIC
 
 LAST: Final = "last"
 """Who reads everything from the beginning when all is over."""

@@ -19,7 +19,8 @@ from threading import Thread
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from spark_report.job import run
-from tests.gateway.stock import Asked, Log, read_all, reader, writer
+from tests.gateway.running import Log
+from tests.gateway.stock import Asked, read_all, reader, writer
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

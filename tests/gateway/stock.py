@@ -2,9 +2,8 @@
 
 import asyncio
 import contextlib
-import threading
 import time
-from collections.abc import Callable
+from collections.abc import Coroutine
 from typing import Any, NamedTuple
 
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
@@ -13,56 +12,10 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from kafka import KafkaConsumer, KafkaProducer
 from kafka.errors import KafkaError
 
+from tests.gateway.running import PATIENCE_S, Running, Told
+
 TOPIC = "orders"
-PATIENCE_S = 120.0
 RETRY_MS = 50
-
-
-class Told(NamedTuple):
-    """A record that was acknowledged."""
-
-    partition: int
-    offset: int
-    value: bytes
-
-
-class Log:
-    """What one client can say for itself."""
-
-    def __init__(self, partition: int) -> None:
-        self.partition = partition
-        self.sent = 0
-        self.acked: list[Told] = []
-        self.failed: list[tuple[bytes, str]] = []
-        self.read: list[Told] = []
-        self.notices: list[str] = []
-        """Errors that it told its application about, and went on."""
-
-
-class Running:
-    """A client in a thread."""
-
-    def __init__(self, what: Callable[["Running"], None], partition: int) -> None:
-        self.log = Log(partition)
-        self.leave = threading.Event()
-        self.failure: BaseException | None = None
-        self._what = what
-        self._thread = threading.Thread(target=self._run, daemon=True)
-        self._thread.start()
-
-    def _run(self) -> None:
-        try:
-            self._what(self)
-        except BaseException as error:
-            self.failure = error
-
-    def stop(self) -> Log:
-        self.leave.set()
-        self._thread.join(PATIENCE_S)
-        assert not self._thread.is_alive(), "a client does not come to its end"
-        if self.failure is not None:
-            raise self.failure
-        return self.log
 
 
 class Asked(NamedTuple):
@@ -132,6 +85,8 @@ def _confluent_writes(asked: Asked, running: Running) -> None:
         }
     )
 
+    running.drop = producer.purge
+
     def told(error: Any, message: Any) -> None:
         if error is None:
             log.acked.append(Told(message.partition(), message.offset(), message.value()))
@@ -150,6 +105,7 @@ def _python_writes(asked: Asked, running: Running) -> None:
         bootstrap_servers=asked.servers, client_id=asked.name, acks=asked.acks if asked.acks == "all" else 1,
         enable_idempotence=asked.acks == "all", retry_backoff_ms=RETRY_MS,
     )  # fmt: skip
+    running.drop = producer._sender.force_close  # close() would wait for what is under way
     waiting = [(value, producer.send(TOPIC, value, partition=asked.partition)) for value in _values(asked, running)]
     producer.flush(PATIENCE_S)
     for value, future in waiting:
@@ -161,8 +117,18 @@ def _python_writes(asked: Asked, running: Running) -> None:
     producer.close()
 
 
+def _run_until_dropped(what: Coroutine[Any, Any, None], running: Running) -> None:
+    async def run() -> None:
+        task, loop = asyncio.ensure_future(what), asyncio.get_running_loop()
+        running.drop = lambda: loop.call_soon_threadsafe(task.cancel)
+        with contextlib.suppress(asyncio.CancelledError):
+            await task
+
+    asyncio.run(run())
+
+
 def _aio_writes(asked: Asked, running: Running) -> None:
-    asyncio.run(_aio_writing(asked, running))
+    _run_until_dropped(_aio_writing(asked, running), running)
 
 
 async def _aio_writing(asked: Asked, running: Running) -> None:
@@ -228,7 +194,7 @@ def _python_reads(asked: Asked, running: Running) -> None:
 
 
 def _aio_reads(asked: Asked, running: Running) -> None:
-    asyncio.run(_aio_reading(asked, running))
+    _run_until_dropped(_aio_reading(asked, running), running)
 
 
 async def _aio_reading(asked: Asked, running: Running) -> None:

@@ -13,7 +13,8 @@ from kafka import KafkaProducer
 
 from playbooks.engine.replay import replay
 from playbooks.recording.reader import read_session
-from tests.gateway.hosting import PATIENCE_S, Served, playbook, served, until
+from tests.gateway.hosting import Served, playbook, served, until
+from tests.gateway.running import PATIENCE_S
 from tests.gateway.stock import LIBRARIES, Asked, reader
 
 pytestmark = [pytest.mark.sockets, pytest.mark.slow]

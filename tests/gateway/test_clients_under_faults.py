@@ -12,7 +12,8 @@ from playbooks.recording.reader import read_session
 from tests.gateway import hosting
 from tests.gateway.hosting import Served, playbook, served
 from tests.gateway.own_history import OwnHistory
-from tests.gateway.stock import LIBRARIES, Asked, Log, Running, read_all, reader, writer
+from tests.gateway.running import Log, Running
+from tests.gateway.stock import LIBRARIES, Asked, read_all, reader, writer
 
 pytestmark = [pytest.mark.sockets, pytest.mark.slow]
 QUICK = ", broker.session.timeout.ms: 2000, broker.heartbeat.interval.ms: 500, group.initial.rebalance.delay.ms: 0"

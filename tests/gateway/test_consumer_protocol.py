@@ -14,9 +14,10 @@ from cluster_model.coordinators.group.consumer_protocol.consumer_group import Mo
 from playbooks.engine.replay import replay
 from playbooks.recording.reader import read_session
 from tests.gateway import hosting
-from tests.gateway.hosting import PATIENCE_S, Served, playbook, served
+from tests.gateway.hosting import Served, playbook, served
 from tests.gateway.own_history import OwnHistory
-from tests.gateway.stock import Asked, Log, Told, read_all, writer
+from tests.gateway.running import PATIENCE_S, Log, Told
+from tests.gateway.stock import Asked, read_all, writer
 
 pytestmark = [pytest.mark.sockets, pytest.mark.slow]
 QUICK = (

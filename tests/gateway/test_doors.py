@@ -10,7 +10,8 @@ import pytest
 
 from cluster_model.broker.control_plane_client import Listening
 from gateway.server import framed
-from tests.gateway.hosting import PATIENCE_S, Served, playbook, served, until
+from tests.gateway.hosting import Served, playbook, served, until
+from tests.gateway.running import PATIENCE_S
 
 pytestmark = [pytest.mark.sockets, pytest.mark.slow]
 METADATA = framed(struct.pack(">hhih", 3, 1, 9, -1) + struct.pack(">i", -1))
