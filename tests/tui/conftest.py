@@ -3,6 +3,8 @@ from pathlib import Path
 import pytest
 from textual.app import App
 
+from tests.tui.driving import at_rest
+
 GOLDENS = Path(__file__).parent / "goldens"
 
 
@@ -26,6 +28,12 @@ def patient_toasts(monkeypatch):
         notify(self, message, **{**more, "timeout": 3_600})
 
     monkeypatch.setattr(App, "notify", lasting)
+
+
+@pytest.fixture(autouse=True)
+def no_waiting(monkeypatch):
+    for module in ("app", "pilot"):
+        monkeypatch.setattr(f"textual.{module}.wait_for_idle", at_rest)
 
 
 @pytest.fixture

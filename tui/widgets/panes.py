@@ -325,8 +325,15 @@ class SidePane(Rows):
             self.faults = faults
             """Whether faults are asked for."""
 
+    class Resized(Message):
+        """It has another size than before."""
+
     def __init__(self, look: Look, id: str) -> None:  # noqa: A002
         super().__init__(look, id, side)
+
+    def on_resize(self) -> None:
+        """Tell whoever fills it."""
+        self.post_message(self.Resized())
 
     def on_click(self, event: events.Click) -> None:
         """Only the word at the right edge heals, so that a stray click does nothing."""

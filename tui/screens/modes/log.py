@@ -115,7 +115,10 @@ class LogScreen(ActingMode):
         self._beside.display = bool(shared.beside)
         self._beside.styles.width = shared.beside or 1
         self._epochs_pane.styles.height = shared.epochs
-        self.call_after_refresh(self.present)  # when the sizes are known
+
+    def on_side_pane_resized(self, _message: SidePane.Resized) -> None:
+        """What stands beside the record has as many columns as fit."""
+        self.present()
 
     def _show_nothing(self) -> None:
         self._log_pane.caption("Log")
