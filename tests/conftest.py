@@ -1,6 +1,7 @@
 """What all tests share: profiles of property tests, which tests run, in which order and beside whom."""
 
 import gc
+import os
 import re
 import signal
 from collections.abc import Iterator
@@ -31,6 +32,11 @@ all else a process runs whole files."""
 FOR_THE_EVENING = ("evening", "compiled")
 """Markers of what only ``make test-evening`` runs."""
 _ALL_SLOW = re.compile(rf"^pytestmark = .*\bmark\.(?:slow|evening|{'|'.join(ONE_PROCESS)})\b", re.MULTILINE)
+
+
+def pytest_xdist_auto_num_workers() -> int:
+    """One more than there are cores: some tests wait for a JVM, a terminal or a connection."""
+    return (os.cpu_count() or 1) + 1
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -160,6 +160,7 @@ def _is_ranked(spark: "SparkSession", folder: Path, out: Path, snapshot: Snapsho
     assert "--only" not in (out / "fleet.md").read_text()
 
 
+@pytest.mark.evening
 @pytest.mark.spark
 def test_a_machine_that_dies_costs_no_run(workers: str, tmp_path: Path) -> None:
     folder, cells = tmp_path / "c", 20
