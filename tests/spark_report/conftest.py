@@ -11,13 +11,15 @@ import pytest
 
 from benchmarks.standalone import cluster
 from cluster_model.protocol.events import COLUMNS
+from playbooks.session_format import session_files
 from spark_report.input import frames
-from spark_report.input.sessions import ARROW_TYPES, Recorded
+from spark_report.input.sessions import ARROW_TYPES, Recorded, look_at
 from spark_report.job import run
-from spark_report.tables import compute
+from spark_report.tables import collect, compute
 from spark_report.tables.collect import Tables
 from tests.spark_report import played
-from tests.spark_report.random_histories import random_history
+from tests.spark_report.random_histories import random_history, write_all
+from tests.spark_report.twins_common import History
 from tests.support.sessions import Row, leader_crash, tear, write_session
 
 if TYPE_CHECKING:
@@ -37,10 +39,16 @@ class Known(NamedTuple):
 
 
 class Computed(NamedTuple):
-    """Sessions by the name of their playbook, and the tables over all of them."""
+    """Sessions by the name of their playbook, random ones by their own, and the tables over all of them."""
 
     sessions: dict[str, Recorded]
+    histories: dict[str, History]
+    """What is to be known of the random ones."""
     tables: Tables
+
+    def of_random(self, table: str) -> list[Row]:
+        """What a table says of random sessions."""
+        return [row for row in self.tables[table].to_pylist() if row["session_id"] in self.histories]
 
     def rows_of(self, playbook: str) -> dict[str, list[Row]]:
         """What the tables say of one of them."""
@@ -69,10 +77,14 @@ def known(spark: "SparkSession", tmp_path_factory: pytest.TempPathFactory) -> Kn
 
 @pytest.fixture(scope="session")
 def computed_together(spark: "SparkSession", tmp_path_factory: pytest.TempPathFactory) -> Computed:
-    """Playbooks whose figures are known by other ways, played, and computed at once: one report costs what five do."""
+    """Sessions whose figures are known by other ways, computed at once: one report costs what five do."""
     parent = tmp_path_factory.mktemp("played")
-    sessions = played.played(parent)
-    return Computed(sessions, compute.compute(spark, list(sessions.values()), lambda _stage: None))
+    histories = write_all(parent)
+    random_ones = {name: look_at(session_files.directory_of(parent, name)) for name in histories}
+    sessions = {**played.played(parent), **random_ones}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(collect, "LITTLE_EVENTS", 1_000_000)  # the path for much data is compared with this one
+        return Computed(sessions, histories, compute.compute(spark, list(sessions.values()), lambda _stage: None))
 
 
 def tables_of(out: Path, *roots: Path | str) -> Any:

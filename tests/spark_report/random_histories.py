@@ -6,9 +6,11 @@ epochs only grow, but for zombies, and a high watermark is told by somebody who 
 
 import random
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
-from tests.support.sessions import Row, event
+from tests.spark_report.twins_common import History
+from tests.support.sessions import Row, event, ledger_of, write_session
 
 PLACED = {"orders-0": [1, 2, 3], "orders-1": [3, 1, 2], "audit-0": [2]}
 MIN_ISR = {"orders-0": 2, "orders-1": 2, "audit-0": 1}
@@ -21,6 +23,9 @@ PRODUCERS = (("checkout", 1), ("checkout", -1), ("audit", -1))
 MEMBERS = (("billing", "billing/0"), ("billing", "billing/1"), ("stock", "stock/0"))
 GAPS = (0, 0, 0, 1, 7, 450, 3_000, 40_000, 400_000, 1_500_000)
 LONG_GAPS = (6_000_000, 15_000_000, 70_000_000)
+SESSIONS = 20
+TORN = "random-07"
+"""A session that was never sealed: it has no result, and ends with its last event."""
 ERRORS = ("NOT_LEADER_OR_FOLLOWER", "REQUEST_TIMED_OUT", "TimeoutException", "UNKNOWN_SERVER_ERROR")
 
 
@@ -354,3 +359,27 @@ _DEEDS: dict[str, tuple[float, Callable[[_Session], None]]] = {
     "checker": (4, _checker),
 }
 """What may happen → how often, and how."""
+
+
+def write_all(parent: Path) -> dict[str, History]:
+    """Random sessions, recorded; and what their twins are to know of them."""
+    found = {}
+    for number in range(SESSIONS):
+        name, rows = f"random-{number:02}", random_history(number)
+        last = rows[-1]["at_us"]
+        # What happens at a session's very end is part of it, and the last bin may begin there.
+        end_us = last if name == TORN else last + (0, 50, 3_000_000)[number % 3]
+        controller = (None, "", *CONTROLLERS)[number % 5]
+        first = {} if controller is None else {"controller": controller}
+        topics = [_topic(topic) for topic in ("orders", "audit")]
+        write_session(parent, rows, session_id=name, sealed=name != TORN, end_us=end_us, topics=topics, **first)
+        ledger = None if name == TORN else ledger_of(rows)
+        found[name] = History(rows, end_us, PLACED, MIN_ISR, controller, ledger)
+    return found
+
+
+def _topic(name: str) -> dict[str, Any]:
+    assignment = {each: replicas for each, replicas in PLACED.items() if each.startswith(name)}
+    width = len(next(iter(assignment.values())))
+    plain = {"name": name, "partitions": len(assignment), "replication": width, "assignment": assignment}
+    return {**plain, "min_isr": MIN_ISR[f"{name}-0"]}
