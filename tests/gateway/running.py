@@ -1,5 +1,6 @@
 """Clients in threads of their own, each with a log of what it was told and given."""
 
+import contextlib
 import threading
 from collections.abc import Callable
 from typing import NamedTuple
@@ -61,7 +62,8 @@ class Running:
         """Of a test that failed: a client left behind would ask for its cluster, and log, for ever."""
         self.leave.set()
         while self._thread.is_alive():
-            self.drop()
+            with contextlib.suppress(RuntimeError):  # of an event loop that has just been closed
+                self.drop()
             self._thread.join(1)
 
 
