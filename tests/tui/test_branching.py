@@ -327,11 +327,7 @@ async def test_bookmarks_are_gone_to_from_the_list_and_by_name(snapshot):
         await driver.press("w", "ctrl+b", "enter")
         assert driver.bridge.branches.current.letter == "main"
         assert driver.bridge.view.now_us == SECOND
-        await driver.press("backspace", "ctrl+p")
-        await driver.pilot.press(*"go 00:00.5")
-        await driver.pilot.app.workers.wait_for_complete()
-        await driver.press("enter")
-        await driver.settle()
+        await driver.press("backspace", "ctrl+p", *"go 00:00.5", "enter")
         assert driver.bridge.view.now_us == SECOND // 2
         await driver.press("ctrl+b", "d")
         assert driver.shown("#choice") == none

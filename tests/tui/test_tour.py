@@ -183,7 +183,6 @@ async def test_it_can_be_left_and_gone_on_with(snapshot):
         driver.app.begin_tour()
         await shown(driver)
         await driver.press("ctrl+t")
-        await driver.settle()
         assert not driver.app.screen.query(CoachPane)
         assert driver.toasts()[-1] == snapshot
         await driver.press("space")

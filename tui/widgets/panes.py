@@ -332,7 +332,7 @@ class SidePane(Rows):
         super().__init__(look, id, side)
 
     def on_resize(self) -> None:
-        """Tell whoever fills it."""
+        """Tell the screen that fills it."""
         self.post_message(self.Resized())
 
     def on_click(self, event: events.Click) -> None:

@@ -50,11 +50,6 @@ def differences(table: str, found: Iterable[Row], expected: Iterable[Row]) -> st
     return f"{table}: {len(only)} rows differ\n{told}" if only else ""
 
 
-def alike(found: str) -> None:
-    if found:
-        pytest.fail(found, pytrace=False)
-
-
 def test_every_table_that_is_computed_has_a_twin() -> None:
     assert set(TWINS) == set(compute.COLUMNS) - RETOLD
 
@@ -66,7 +61,8 @@ def test_the_sessions_have_rows_for_every_table(computed_together: Computed) -> 
 
 @pytest.mark.parametrize("table", TWINS)
 def test_spark_says_what_the_twin_says(table: str, computed_together: Computed) -> None:
-    alike(differences(table, computed_together.of_random(table), by_twin(table, computed_together.histories)))
+    found, expected = computed_together.of_random(table), by_twin(table, computed_together.histories)
+    assert differences(table, found, expected) == ""
 
 
 def test_the_path_for_much_data_comes_to_the_same(
@@ -77,4 +73,4 @@ def test_the_path_for_much_data_comes_to_the_same(
     much = compute.compute(spark, sessions, lambda _stage: None)
     assert list(much) == list(computed_together.tables)
     for name, table in much.items():
-        alike(differences(name, table.to_pylist(), computed_together.of_random(name)))
+        assert differences(name, table.to_pylist(), computed_together.of_random(name)) == ""

@@ -39,7 +39,6 @@ async def at(driver, seconds, *keys):
     driver.bridge.session.advance(round(seconds * SECOND))
     driver.bridge.look()
     await driver.press("P", *keys)
-    await driver.settle()
 
 
 def said(driver):

@@ -224,11 +224,9 @@ async def test_a_line_is_done_a_wrong_one_is_kept_and_earlier_ones_come_back(sna
         await driver.press("backspace", "1", "enter")
         assert driver.bridge.view.faults == ()
         await driver.press("colon", *"help", "enter")
-        await driver.settle()
         assert isinstance(driver.app.screen, HelpScreen)
         await driver.press("escape", "c", "colon", *"go 0s", "enter")
         assert driver.bridge.session.in_past
         assert driver.bridge.session.cluster.now_us == 0
         await driver.press("colon", "escape", "colon", *"quit", "enter")
-        await driver.settle()
     assert driver.app.return_code == 0

@@ -153,7 +153,6 @@ async def test_the_sheet_tells_what_is_hit_under_the_cursor_and_follows_it():
 async def test_the_palette_puts_the_target_under_the_cursor_first():
     async with driving() as driver:
         await driver.press("right", "ctrl+p")
-        await driver.settle()
         await driver.press(*"crash")
         await driver.until(lambda: "crash b2" in driver.text() and "crash b1" in driver.text())
         text = driver.text()
