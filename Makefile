@@ -45,10 +45,10 @@ test: $(READY)
 	@echo "==> lint and all tests are green"
 
 test-fast: $(READY)
-	$(BIN)/python -m pytest -m "not (slow or spark or tmux or browser or sockets)" -n auto --dist loadgroup --no-loadscope-reorder
+	$(BIN)/python -m pytest -m "not (slow or spark or tmux or browser or sockets)" -n auto
 
 test-all: $(READY)
-	$(BIN)/python -m pytest -n auto --dist loadgroup --no-loadscope-reorder
+	$(BIN)/python -m pytest -n auto
 
 # Wide sweeps take a part of their seeds, schedules and versions in make test; this takes all, for hours.
 test-evening: export FLOODMARK_TESTS = evening

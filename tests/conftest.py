@@ -34,9 +34,9 @@ FOR_THE_EVENING = ("evening", "compiled")
 _ALL_SLOW = re.compile(rf"^pytestmark = .*\bmark\.(?:slow|evening|{'|'.join(ONE_PROCESS)})\b", re.MULTILINE)
 
 
-def pytest_xdist_auto_num_workers() -> int:
-    """One more than there are cores: some tests wait for a JVM, a terminal or a connection."""
-    return (os.cpu_count() or 1) + 1
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+    """As many as there are cores; with all tests one more, since some wait for a JVM, a terminal or a connection."""
+    return (os.cpu_count() or 1) + (not config.option.markexpr)
 
 
 def pytest_configure(config: pytest.Config) -> None:
