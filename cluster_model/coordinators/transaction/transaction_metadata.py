@@ -90,7 +90,7 @@ PREDECESSORS: Final = {
     S.EMPTY: IDLE,
     S.ONGOING: (S.ONGOING, *IDLE),
     S.PREPARE_COMMIT: (S.ONGOING,),
-    S.PREPARE_ABORT: (S.ONGOING, S.PREPARE_EPOCH_FENCE),
+    S.PREPARE_ABORT: (S.ONGOING, S.PREPARE_EPOCH_FENCE, *IDLE),
     S.COMPLETE_COMMIT: (S.PREPARE_COMMIT,),
     S.COMPLETE_ABORT: (S.PREPARE_ABORT,),
     S.DEAD: IDLE,
@@ -209,8 +209,9 @@ class Metadata:
             self.last_epoch = NO_EPOCH
         epoch = self.value.producer_epoch
         state = S.PREPARE_COMMIT if committed else S.PREPARE_ABORT
+        began = self.value.start_us if self.state is S.ONGOING else now
         value = self.value._replace(
-            state=state, producer_epoch=epoch + bumps, next_producer_id=next_id, last_update_us=now,
+            state=state, producer_epoch=epoch + bumps, next_producer_id=next_id, last_update_us=now, start_us=began,
             client_version=2 if bumps else 0,
         )  # fmt: skip
         return self.prepare(value, epoch if bumps else self.last_epoch)
@@ -261,21 +262,43 @@ class Metadata:
 
         ``bumps``: the producer's version gives each transaction an epoch, so one that asks again has the last one.
         """
-        value, state = self.value, self.state
-        again = bumps and epoch == value.producer_epoch - 1 and state is not S.ONGOING
-        rotated = bumps and producer_id == value.previous_producer_id and value.producer_epoch == 0
-        if producer_id != value.producer_id and not (rotated and epoch == self.last_epoch):
+        if bumps:
+            return self._may_end_and_bump(producer_id, epoch, committed=committed)
+        if producer_id != self.value.producer_id:
             return KafkaError.INVALID_PRODUCER_ID_MAPPING, False
-        again = again or producer_id != value.producer_id
-        if epoch != value.producer_epoch and not again:
+        if epoch != self.value.producer_epoch:
             return KafkaError.PRODUCER_FENCED, False
         if self.pending is not None:
             return KafkaError.CONCURRENT_TRANSACTIONS, False
-        if state is S.ONGOING:
+        if self.state is S.ONGOING:
             return KafkaError.NONE, False
-        if state is (S.COMPLETE_COMMIT if committed else S.COMPLETE_ABORT) and (again or not bumps):
+        return self._has_ended(committed=committed)
+
+    def _may_end_and_bump(self, producer_id: int, epoch: int, *, committed: bool) -> tuple[KafkaError, bool]:
+        """The same where the epoch tells a request that is repeated from the next one (KIP-890, part 2).
+
+        What has nothing in it may be aborted, and gets a new epoch for it: a producer cannot know what was written.
+        """
+        value, state = self.value, self.state
+        bumped = value.producer_epoch == epoch + 1
+        rotated = producer_id == value.previous_producer_id and epoch == LAST_EPOCH and value.producer_epoch == 0
+        if self.pending is not None:
+            return KafkaError.CONCURRENT_TRANSACTIONS, False
+        if producer_id != value.producer_id and not rotated:
+            return KafkaError.INVALID_PRODUCER_ID_MAPPING, False
+        current = epoch == value.producer_epoch and state not in PREPARED
+        again = (state in PREPARED and bumped) or (state in _COMPLETE and (bumped or rotated))
+        if not (current or again):
+            return KafkaError.PRODUCER_FENCED, False
+        if again:
+            return self._has_ended(committed=committed)
+        return (KafkaError.NONE if state is S.ONGOING or not committed else KafkaError.INVALID_TXN_STATE), False
+
+    def _has_ended(self, *, committed: bool) -> tuple[KafkaError, bool]:
+        """What is told to who asks for an end that there is, or that is being written."""
+        if self.state is (S.COMPLETE_COMMIT if committed else S.COMPLETE_ABORT):
             return KafkaError.NONE, True
-        if state is (S.PREPARE_COMMIT if committed else S.PREPARE_ABORT) and (again or not bumps):
+        if self.state is (S.PREPARE_COMMIT if committed else S.PREPARE_ABORT):
             return KafkaError.CONCURRENT_TRANSACTIONS, False
         return KafkaError.INVALID_TXN_STATE, False
 

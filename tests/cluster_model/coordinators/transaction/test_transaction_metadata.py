@@ -37,8 +37,8 @@ def test_only_legal_changes_can_be_prepared(before: TxnState, after: TxnState) -
     metadata = known(before)
     wanted = metadata.value._replace(state=after)
     legal = {
-        (0, 0), (4, 0), (5, 0), (0, 1), (1, 1), (4, 1), (5, 1), (1, 2), (1, 3), (7, 3), (2, 4), (3, 5), (0, 6),
-        (4, 6), (5, 6), (1, 7),
+        (0, 0), (4, 0), (5, 0), (0, 1), (1, 1), (4, 1), (5, 1), (1, 2), (1, 3), (7, 3), (0, 3), (4, 3), (5, 3),
+        (2, 4), (3, 5), (0, 6), (4, 6), (5, 6), (1, 7),
     }  # fmt: skip
     if (before, after) in legal:
         metadata.prepare(wanted, -1)
@@ -159,16 +159,42 @@ def test_who_may_end_a_transaction(state: TxnState, committed: bool, told: tuple
     assert known(state).may_end(7, 5, committed=committed, bumps=False) == told
 
 
-@pytest.mark.parametrize(("state", "committed", "told"), ENDS)
+@pytest.mark.parametrize(("state", "committed", "again", "anew"), [
+    # state, verdict, what is told in the epoch before, and in the present one: the table of ``TransactionCoordinator``
+    (S.EMPTY, False, (E.PRODUCER_FENCED, False), (E.NONE, False)),
+    (S.EMPTY, True, (E.PRODUCER_FENCED, False), (E.INVALID_TXN_STATE, False)),
+    (S.ONGOING, False, (E.PRODUCER_FENCED, False), (E.NONE, False)),
+    (S.ONGOING, True, (E.PRODUCER_FENCED, False), (E.NONE, False)),
+    (S.COMPLETE_ABORT, False, (E.NONE, True), (E.NONE, False)),
+    (S.COMPLETE_ABORT, True, (E.INVALID_TXN_STATE, False), (E.INVALID_TXN_STATE, False)),
+    (S.COMPLETE_COMMIT, False, (E.INVALID_TXN_STATE, False), (E.NONE, False)),
+    (S.COMPLETE_COMMIT, True, (E.NONE, True), (E.INVALID_TXN_STATE, False)),
+    (S.PREPARE_ABORT, False, (E.CONCURRENT_TRANSACTIONS, False), (E.PRODUCER_FENCED, False)),
+    (S.PREPARE_ABORT, True, (E.INVALID_TXN_STATE, False), (E.PRODUCER_FENCED, False)),
+    (S.PREPARE_COMMIT, False, (E.INVALID_TXN_STATE, False), (E.PRODUCER_FENCED, False)),
+    (S.PREPARE_COMMIT, True, (E.CONCURRENT_TRANSACTIONS, False), (E.PRODUCER_FENCED, False)),
+])  # fmt: skip
 def test_in_version_2_only_the_epoch_before_says_that_it_is_asked_again(
-    state: TxnState, committed: bool, told: tuple[KafkaError, bool]
+    state: TxnState, committed: bool, again: tuple[KafkaError, bool], anew: tuple[KafkaError, bool]
 ) -> None:
-    again = known(state).may_end(7, 4, committed=committed, bumps=True)
-    anew = known(state).may_end(7, 5, committed=committed, bumps=True)
-    if state is S.ONGOING:
-        assert (again[0], anew) == (E.PRODUCER_FENCED, told)
-    else:
-        assert (again, anew[0]) == (told, E.INVALID_TXN_STATE)
+    assert known(state).may_end(7, 4, committed=committed, bumps=True) == again
+    assert known(state).may_end(7, 5, committed=committed, bumps=True) == anew
+    assert known(state).may_end(7, 6, committed=committed, bumps=True) == (E.PRODUCER_FENCED, False)
+
+
+def test_in_version_2_what_is_under_way_comes_before_the_owner() -> None:
+    metadata = known(S.ONGOING)
+    metadata.pending = S.PREPARE_COMMIT
+    assert metadata.may_end(8, 0, committed=True, bumps=True)[0] is E.CONCURRENT_TRANSACTIONS
+
+
+@pytest.mark.parametrize("state", [S.EMPTY, S.COMPLETE_COMMIT, S.COMPLETE_ABORT])
+def test_in_version_2_what_has_nothing_in_it_is_aborted_with_a_new_epoch(state: TxnState) -> None:
+    metadata = known(state)
+    value = done(metadata, metadata.prepare_end(committed=False, now=9, bumps=True))
+    assert (value.state, value.producer_epoch, value.start_us, value.partitions) == (S.PREPARE_ABORT, 6, 9, ())
+    assert metadata.last_epoch == 5
+    assert done(metadata, metadata.prepare_complete(9)).state is S.COMPLETE_ABORT
 
 
 def test_strangers_and_former_owners_end_nothing() -> None:

@@ -156,6 +156,20 @@ def test_in_version_2_an_end_that_comes_again_is_told_the_same() -> None:
     assert producer.ask(producer.coordinator, request._replace(committed=False)).error == E.INVALID_TXN_STATE
 
 
+def test_in_version_2_an_abort_of_nothing_is_granted_with_a_new_epoch() -> None:
+    talk, producer = begun("4.0")
+    for epoch in (1, 2):
+        assert producer.end(commit=False, version=5) is E.NONE
+        assert producer.epoch == epoch
+        talk.run(1)
+    assert talk.state("pay") is S.COMPLETE_ABORT
+    assert talk.hw("orders-0") == 0
+    assert producer.end(commit=True, version=5) is E.INVALID_TXN_STATE
+    assert producer.write("orders-0", version=12) is E.NONE
+    assert producer.end(commit=True, version=5) is E.NONE
+    assert producer.epoch == 3
+
+
 def test_an_older_client_of_a_4_0_cluster_keeps_its_epoch() -> None:
     _talk, producer = begun("4.0")
     producer.add("orders-0")
