@@ -151,7 +151,8 @@ class Engine:
                 running.tokens = tokens
                 self._flows.update(dict.fromkeys(tokens, running))
                 return
-            self._blind.update(dict.fromkeys(tokens, running.owner))
+            if question.closes:
+                self._blind.update(dict.fromkeys(tokens, running.owner))
             while len(self._blind) > BLIND:
                 self._blind.popitem(last=False)
             answers = ()

@@ -133,9 +133,15 @@ def of_broker(settings: TopicSettings, profile: Profile) -> tuple[Setting, ...]:
 
 def of_topic(settings: TopicSettings, profile: Profile, topic: str) -> tuple[Setting, ...]:
     """All that a topic honours under this version."""
-    own = settings.overrides(topic)
+    return of_topic_with(settings.broker, profile, settings.overrides(topic))
+
+
+def of_topic_with(
+    broker: Mapping[str, ConfigValue], profile: Profile, own: Mapping[str, ConfigValue]
+) -> tuple[Setting, ...]:
+    """The same of a topic with settings of its own, where brokers have theirs."""
     asked = _Asked(own)
-    held = TopicConfig.of(profile, settings.broker, asked)
+    held = TopicConfig.of(profile, broker, asked)
     beneath: dict[str, ConfigValue] = {UNCLEAN: held.unclean, MIN_ISR: held.min_isr, **asked.defaults}
     return tuple(
         Setting(TOPIC[name], told(own[name] if name in own else beneath[name]), "own" if name in own else "brokers")

@@ -6,13 +6,24 @@ In ZooKeeper mode such a request goes to the controller, in KRaft mode to any br
 controller (KIP-590) and brings the answer back. Whoever is not the controller answers NOT_CONTROLLER.
 """
 
+import re
 from enum import IntEnum
 from typing import Any, Final, NamedTuple
 
+from cluster_model.protocol.config_defs import ConfigValue
 from cluster_model.protocol.group_messages import DescribedGroup, FetchedOffset
 
 DEFAULT: Final = -1
 """Partitions or replication factor of a new topic: whatever the cluster's defaults say (KIP-464)."""
+
+
+LEGAL_NAMES: Final = "a topic's name has 1 to 249 letters, digits, '.', '_' and '-', and is neither '.' nor '..'"
+_LEGAL: Final = re.compile(r"(?!\.{1,2}$)[a-zA-Z0-9._-]{1,249}")
+
+
+def is_legal(topic: str) -> bool:
+    """Whether a topic may have a name (``Topic.isValid``)."""
+    return _LEGAL.fullmatch(topic) is not None
 
 
 class AdminError(NamedTuple):
@@ -34,18 +45,31 @@ class CreatableTopic(NamedTuple):
 
 
 class CreateTopicsRequest(NamedTuple):
-    """Make topics."""
+    """Make topics; ``validate_only``: say what would come of it, and make none."""
 
     correlation: int
     topics: tuple[CreatableTopic, ...]
     timeout_us: int = 30_000_000
+    validate_only: bool = False
+
+
+class CreatableTopicResult(NamedTuple):
+    """What came of a new topic; how many partitions and replicas it got, -1 where it was refused (KIP-525)."""
+
+    name: str
+    error: int
+    message: str = ""
+    partitions: int = -1
+    replication: int = -1
+    config: tuple[tuple[str, ConfigValue], ...] = ()
+    """Its own configurations."""
 
 
 class CreateTopicsResponse(NamedTuple):
     """An entry per topic."""
 
     correlation: int
-    topics: tuple[AdminError, ...]
+    topics: tuple[CreatableTopicResult, ...]
 
 
 class DeleteTopicsRequest(NamedTuple):
@@ -72,11 +96,12 @@ class NewPartitions(NamedTuple):
 
 
 class CreatePartitionsRequest(NamedTuple):
-    """Give topics more partitions (KIP-195)."""
+    """Give topics more partitions (KIP-195); ``validate_only``: say what would come of it, and give none."""
 
     correlation: int
     topics: tuple[NewPartitions, ...]
     timeout_us: int = 30_000_000
+    validate_only: bool = False
 
 
 class CreatePartitionsResponse(NamedTuple):
@@ -184,10 +209,11 @@ class AlterConfigsResource(NamedTuple):
 
 
 class IncrementalAlterConfigsRequest(NamedTuple):
-    """Change configurations live (KIP-339)."""
+    """Change configurations live (KIP-339); ``validate_only``: say what would come of it, and change none."""
 
     correlation: int
     resources: tuple[AlterConfigsResource, ...]
+    validate_only: bool = False
 
 
 class IncrementalAlterConfigsResponse(NamedTuple):
@@ -273,7 +299,8 @@ def refusal(request: AdminRequest, error: int, message: str = "") -> AdminRespon
         return tuple(AdminError(name, error, message) for name in names)
 
     if isinstance(request, CreateTopicsRequest):
-        return CreateTopicsResponse(number, each(tuple(topic.name for topic in request.topics)))
+        refused = [CreatableTopicResult(topic.name, error, message) for topic in request.topics]
+        return CreateTopicsResponse(number, tuple(refused))
     if isinstance(request, DeleteTopicsRequest):
         return DeleteTopicsResponse(number, each(request.topics))
     if isinstance(request, CreatePartitionsRequest):
@@ -307,6 +334,8 @@ def _entry(entry: Any) -> AdminError | None:
     """What came of one thing; None where the answer only tells of it."""
     if isinstance(entry, AdminError):
         return entry
+    if isinstance(entry, CreatableTopicResult):
+        return AdminError(entry.name, entry.error, entry.message)
     if isinstance(entry, FetchedOffset):
         return AdminError(entry.partition, entry.error)
     if isinstance(entry, DescribedGroup):

@@ -2,12 +2,13 @@
 
 from typing import Any, Final
 
-from cluster_model.observation import Setting, of_broker, of_topic
+from cluster_model.observation import Setting, of_broker, of_topic, of_topic_with
 from cluster_model.protocol.admin_messages import (
     AdminError,
     AlterableConfig,
     AlterConfigsResource,
     CreatableTopic,
+    CreatableTopicResult,
     CreatePartitionsRequest,
     CreateTopicsRequest,
     DeleteTopicsRequest,
@@ -26,14 +27,17 @@ BROKER: Final = 4
 _TYPES: Final = {TOPIC: "topic", BROKER: "broker"}
 _SOURCES: Final = {"own": 1, "run time": 2, "start": 4, "default": 5, "brokers": 5}
 """``DescribeConfigsResponse.ConfigSource``."""
+FOR_EVER: Final = "never"
+"""The largest number, as the model writes it."""
+LONG_MAX: Final = str(2**63 - 1)
 
 
-def _told(each: AdminError) -> dict[str, Any]:
+def _told(each: AdminError | CreatableTopicResult) -> dict[str, Any]:
     return {"name": each.name, "error_code": each.error, "error_message": each.message or None}
 
 
 def create_topics(call: Call) -> Flow:
-    """Make topics."""
+    """Make topics, or say what would come of it."""
     wanted = tuple(
         CreatableTopic(
             topic.name, topic.num_partitions, topic.replication_factor,
@@ -42,26 +46,32 @@ def create_topics(call: Call) -> Flow:
         )
         for topic in call.request.topics
     )  # fmt: skip
-    if call.get("validate_only", False):
-        refused = [
-            {
-                "name": each.name,
-                "error_code": KafkaError.INVALID_REQUEST,
-                "error_message": "validate_only is not modelled",
-            }
-            for each in wanted
-        ]
-        return {"topics": refused}
-    (answer,) = yield ask(CreateTopicsRequest(0, wanted, ms(call.request.timeout)))
-    topics = []
-    for each, topic in zip(answer.topics, wanted, strict=True):
-        state = call.house.states(call.broker).get(f"{each.name}-0")
-        topic_id = NO_ID if each.error or state is None else topic_uuid(each.name, state.topic_id)
-        topics.append(
-            {**_told(each), "topic_id": topic_id, "num_partitions": topic.partitions,
-             "replication_factor": topic.replication}
-        )  # fmt: skip
-    return {"topics": topics}
+    validate_only = bool(call.get("validate_only", False))
+    (answer,) = yield ask(CreateTopicsRequest(0, wanted, ms(call.request.timeout), validate_only))
+    return {"topics": [_created(call, each, made=not validate_only) for each in answer.topics]}
+
+
+def _created(call: Call, topic: CreatableTopicResult, *, made: bool) -> dict[str, Any]:
+    """A new topic, with all its configurations (KIP-525)."""
+    told = {**_told(topic), "configs": ()}
+    if topic.error:
+        return told
+    cluster = call.house.cluster
+    state = call.house.states(call.broker).get(f"{topic.name}-0")
+    found = of_topic_with(cluster.brokers[call.broker].settings.broker, cluster.profile, dict(topic.config))
+    return {
+        **told,
+        "topic_id": topic_uuid(topic.name, state.topic_id) if made and state is not None else NO_ID,
+        "num_partitions": topic.partitions,
+        "replication_factor": topic.replication,
+        "configs": [_config(each) for each in found],
+    }
+
+
+def _config(each: Setting) -> dict[str, Any]:
+    value = LONG_MAX if each.value == FOR_EVER else each.value
+    return {"name": each.key.name, "value": value, "read_only": False, "is_sensitive": False,
+            "config_source": _SOURCES[each.source]}  # fmt: skip
 
 
 def delete_topics(call: Call) -> Flow:
@@ -84,7 +94,8 @@ def create_partitions(call: Call) -> Flow:
         NewPartitions(topic.name, topic.count, tuple(tuple(each.broker_ids) for each in topic.assignments or ()))
         for topic in call.request.topics
     )
-    (answer,) = yield ask(CreatePartitionsRequest(0, wanted, ms(call.request.timeout)))
+    validate_only = bool(call.get("validate_only", False))
+    (answer,) = yield ask(CreatePartitionsRequest(0, wanted, ms(call.request.timeout), validate_only))
     return {"results": [_told(each) for each in answer.topics]}
 
 
@@ -125,23 +136,34 @@ def elect_leaders(call: Call) -> Flow:
 
 
 def alter_configs(call: Call) -> Flow:
-    """Change configurations live."""
+    """Change configurations live, of topics and of brokers, or say what would come of it."""
+    asked = call.request.resources
+    known = [each for each in asked if each.resource_type in _TYPES]
     resources = tuple(
         AlterConfigsResource(
-            _TYPES.get(each.resource_type, "topic"), each.resource_name,
+            _TYPES[each.resource_type], each.resource_name,
             tuple(AlterableConfig(one.name, one.value or "", one.config_operation) for one in each.configs),
         )
-        for each in call.request.resources
+        for each in known
     )  # fmt: skip
-    (answer,) = yield ask(IncrementalAlterConfigsRequest(0, resources))
-    told = [
-        {
-            "error_code": each.error, "error_message": each.message or None, "resource_type": asked.resource_type,
-            "resource_name": asked.resource_name,
-        }
-        for each, asked in zip(answer.resources, call.request.resources, strict=True)
-    ]  # fmt: skip
+    answers: list[AdminError] = []
+    if resources:
+        (answer,) = yield ask(IncrementalAlterConfigsRequest(0, resources, bool(call.get("validate_only", False))))
+        answers += answer.resources
+    told = []
+    for each in asked:
+        error = answers.pop(0) if each.resource_type in _TYPES else _no_resource(each.resource_type)
+        told.append(
+            {"error_code": error.error, "error_message": error.message or None, "resource_type": each.resource_type,
+             "resource_name": each.resource_name}
+        )  # fmt: skip
     return {"responses": told}
+
+
+def _no_resource(kind: int) -> AdminError:
+    return AdminError(
+        "", KafkaError.INVALID_REQUEST, f"found resource type {kind}, allowed are 2 (topic) and 4 (broker)"
+    )
 
 
 def describe_configs(call: Call) -> Flow:
@@ -163,12 +185,5 @@ def _described(call: Call, asked: Any) -> dict[str, Any]:
     else:
         return {**said, "error_code": KafkaError.INVALID_REQUEST, "error_message": "neither a topic nor this broker"}
     wanted = asked.configuration_keys
-    configs = [
-        {
-            "name": each.key.name, "value": each.value, "read_only": False, "is_sensitive": False,
-            "config_source": _SOURCES[each.source],
-        }
-        for each in found
-        if wanted is None or each.key.name in wanted
-    ]  # fmt: skip
+    configs = [_config(each) for each in found if wanted is None or each.key.name in wanted]
     return {**said, "error_code": 0, "error_message": None, "configs": configs}

@@ -2,7 +2,7 @@
 
 from typing import Any, Final
 
-from cluster_model.protocol.admin_messages import CreatableTopic, CreateTopicsRequest
+from cluster_model.protocol.admin_messages import CreatableTopic, CreateTopicsRequest, is_legal
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.messages import NOBODY, MetadataRequest, MetadataResponse, PartitionState
 from cluster_model.spec import OFFSETS, TRANSACTIONS
@@ -58,12 +58,12 @@ def metadata(call: Call) -> Flow:
         if name in there:
             topics.append(_topic(name, there[name], known))
         elif name:
-            topics.append({"error_code": KafkaError.UNKNOWN_TOPIC_OR_PARTITION, "name": name, "topic_id": NO_ID})
+            topics.append({"error_code": _why_missing(call, name), "name": name, "topic_id": NO_ID})
             missing.append(name)
         else:
             topics.append({"error_code": UNKNOWN_TOPIC_ID, "name": None, "topic_id": topic_id})
-    if missing and call.house.creates_topics and call.get("allow_auto_topic_creation", True):
-        wanted = tuple(CreatableTopic(name) for name in missing)
+    wanted = tuple(CreatableTopic(name) for name in missing if is_legal(name))
+    if wanted and _creates(call):
         target = known.controller if known.controller != NOBODY else call.broker
         yield Ask((CreateTopicsRequest(0, wanted),), waits=False, broker=target)
     return {
@@ -72,6 +72,22 @@ def metadata(call: Call) -> Flow:
         "controller_id": known.controller,
         "topics": topics,
     }
+
+
+def _creates(call: Call) -> bool:
+    """Whether what is asked for and is not there is made: by the broker's word, and by the client's."""
+    return bool(call.house.creates_topics and call.get("allow_auto_topic_creation", True))
+
+
+def _why_missing(call: Call, name: str) -> KafkaError:
+    """What is told of a topic that is not there (``AutoTopicCreationManager``).
+
+    The controller of a ZooKeeper-mode cluster has written a new topic by then, and its leader is what is missing.
+    """
+    if not is_legal(name):
+        return KafkaError.INVALID_TOPIC_EXCEPTION
+    being_made = _creates(call) and not call.house.cluster.profile.kraft
+    return KafkaError.LEADER_NOT_AVAILABLE if being_made else KafkaError.UNKNOWN_TOPIC_OR_PARTITION
 
 
 def _wanted(call: Call, there: dict[str, list[PartitionState]]) -> list[tuple[str, Any]]:

@@ -235,7 +235,7 @@ def produce(call: Call) -> Flow:
             refused[place] = (KafkaError.INVALID_REQUIRED_ACKS, f"found acks={acks}, allowed are -1, 0 and 1")
     answers: tuple[ProduceResponse, ...] = ()
     if requests:
-        answers = yield Ask(tuple(requests), waits=acks != 0)
+        answers = yield Ask(tuple(requests), waits=acks != 0, closes=True)
     if not acks:
         for place, (code, why) in refused.items():
             raise RequestError(f"{place.partition or place.topic}: error {code}, {why or 'no such topic'}")

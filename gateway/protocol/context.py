@@ -31,6 +31,8 @@ class Ask(NamedTuple):
     waits: bool = True
     broker: int = -1
     """Who is asked, if it is not the broker that the client asked."""
+    closes: bool = False
+    """Whether an answer for which nobody waits is an error that closes the client's connection, as with acks=0."""
 
 
 Flow = Generator[Ask, Any, Said]

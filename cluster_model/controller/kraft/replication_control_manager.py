@@ -3,7 +3,6 @@
 Sans-IO: records and an answer for each request. Random numbers for the placement come from a stream per topic.
 """
 
-import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
@@ -34,6 +33,7 @@ from cluster_model.controller.rules.partition_change import Change, Election, cr
 from cluster_model.controller.rules.replica_placement import Draw, Usable, check_replication, place_striped
 from cluster_model.protocol.admin_messages import (
     DEFAULT,
+    LEGAL_NAMES,
     AdminError,
     AlterableConfig,
     AlterConfigsResource,
@@ -41,6 +41,7 @@ from cluster_model.protocol.admin_messages import (
     AlterPartitionReassignmentsResponse,
     ConfigOperation,
     CreatableTopic,
+    CreatableTopicResult,
     CreatePartitionsRequest,
     CreatePartitionsResponse,
     CreateTopicsRequest,
@@ -56,6 +57,7 @@ from cluster_model.protocol.admin_messages import (
     NewPartitions,
     OngoingReassignment,
     ReassignablePartition,
+    is_legal,
 )
 from cluster_model.protocol.config_defs import MIN_ISR, SCOPES, ConfigValue, Scope, check
 from cluster_model.protocol.configs import TopicConfig
@@ -109,6 +111,8 @@ class ConfigurationControl:
             records.extend(changes)
             answers.append(AdminError(resource.name, error, message))
         records += self._clearing(records)
+        if request.validate_only:
+            records = []
         return records, IncrementalAlterConfigsResponse(request.correlation, tuple(answers))
 
     def _clearing(self, records: list[Record]) -> list[Record]:
@@ -180,7 +184,6 @@ class ConfigurationControl:
         return typed(scope, config.key, ",".join(entries)) if entries else None
 
 
-_LEGAL: Final = re.compile(r"[a-zA-Z0-9._-]{1,249}")
 Placement = tuple[tuple[int, ...], ...]
 
 
@@ -209,32 +212,37 @@ class TopicControl:
     def create(self, request: CreateTopicsRequest, end: int) -> tuple[list[Record], CreateTopicsResponse]:
         """New topics: all active replicas in sync, the first of them leads. ``end``: offset of the next record."""
         records: list[Record] = []
-        answers: list[AdminError] = []
+        answers: list[CreatableTopicResult] = []
         names = [topic.name for topic in request.topics]
         for topic in request.topics:
             try:
                 if names.count(topic.name) > 1:
                     raise Refused(KafkaError.INVALID_REQUEST, "The topic is named twice.")
-                records.extend(self._create(topic, end + len(records)))
-                answers.append(AdminError(topic.name, KafkaError.NONE))
+                made, answer = self._create(topic, end + len(records))
+                records.extend(made)
+                answers.append(answer)
             except Refused as refused:
-                answers.append(AdminError(topic.name, refused.error, refused.message))
+                answers.append(CreatableTopicResult(topic.name, refused.error, refused.message))
+        if request.validate_only:
+            records = []
         return records, CreateTopicsResponse(request.correlation, tuple(answers))
 
-    def _create(self, topic: CreatableTopic, offset: int) -> list[Record]:
-        if not _LEGAL.fullmatch(topic.name) or topic.name in (".", ".."):
-            raise Refused(KafkaError.INVALID_TOPIC_EXCEPTION, "A topic's name has letters, digits, '.', '_' and '-'.")
+    def _create(self, topic: CreatableTopic, offset: int) -> tuple[list[Record], CreatableTopicResult]:
+        if not is_legal(topic.name):
+            raise Refused(KafkaError.INVALID_TOPIC_EXCEPTION, LEGAL_NAMES)
         if topic.name in self._image.topics:
             raise Refused(KafkaError.TOPIC_ALREADY_EXISTS, f"Topic '{topic.name}' already exists.")
         try:
-            config = [(key, typed("topic", key, text)) for key, text in topic.config]
+            config = tuple((key, typed("topic", key, text)) for key, text in topic.config)
         except ModelError as wrong:
             raise Refused(KafkaError.INVALID_CONFIG, str(wrong)) from None
         placement = self._placement(topic)
         topic_id = self._last_id + offset
         records: list[Record] = [TopicRecord(topic.name, topic_id)]
         records += [ConfigRecord("topic", topic.name, key, value) for key, value in config]
-        return records + self._partitions(topic.name, topic_id, 0, placement, given=bool(topic.assignment))
+        records += self._partitions(topic.name, topic_id, 0, placement, given=bool(topic.assignment))
+        made = CreatableTopicResult(topic.name, KafkaError.NONE, "", len(placement), len(placement[0]), config)
+        return records, made
 
     def _partitions(self, topic: str, topic_id: int, first: int, placement: Placement, *, given: bool) -> list[Record]:
         records: list[Record] = []
@@ -304,6 +312,8 @@ class TopicControl:
                 answers.append(AdminError(wanted.topic, KafkaError.NONE))
             except Refused as refused:
                 answers.append(AdminError(wanted.topic, refused.error, refused.message))
+        if request.validate_only:
+            records = []
         return records, CreatePartitionsResponse(request.correlation, tuple(answers))
 
     def _add(self, wanted: NewPartitions) -> list[Record]:

@@ -23,11 +23,13 @@ from cluster_model.controller.zookeeper.kafka_zk_client import (
 )
 from cluster_model.protocol.admin_messages import (
     DEFAULT,
+    LEGAL_NAMES,
     AdminError,
     AlterableConfig,
     AlterConfigsResource,
     ConfigOperation,
     CreatableTopic,
+    CreatableTopicResult,
     CreatePartitionsRequest,
     CreatePartitionsResponse,
     CreateTopicsRequest,
@@ -37,6 +39,7 @@ from cluster_model.protocol.admin_messages import (
     IncrementalAlterConfigsRequest,
     IncrementalAlterConfigsResponse,
     NewPartitions,
+    is_legal,
 )
 from cluster_model.protocol.config_defs import BROKER, TOPIC, ConfigValue, check
 from cluster_model.protocol.errors import KafkaError, ModelError
@@ -79,9 +82,9 @@ class TopicRequests:
         """The procedure of a request: (source, request, brokers, a :class:`Drawn` for each topic)."""
         source, request, brokers, drawn = task
         if isinstance(request, CreateTopicsRequest):
-            made: list[AdminError] = []
+            made: list[CreatableTopicResult] = []
             for topic, chance in zip(request.topics, drawn, strict=True):
-                made.append((yield from self._create(topic, brokers, chance)))
+                made.append((yield from self._create(topic, brokers, chance, commits=not request.validate_only)))
             self._hands.send(source, CreateTopicsResponse(request.correlation, tuple(made)))
         elif isinstance(request, DeleteTopicsRequest):
             gone: list[AdminError] = []
@@ -92,13 +95,13 @@ class TopicRequests:
         elif isinstance(request, CreatePartitionsRequest):
             grown: list[AdminError] = []
             for more in request.topics:
-                done = yield from self._grow(more, brokers)
+                done = yield from self._grow(more, brokers, commits=not request.validate_only)
                 grown.append(done)
             self._hands.send(source, CreatePartitionsResponse(request.correlation, tuple(grown)))
         elif isinstance(request, IncrementalAlterConfigsRequest):
             changed: list[AdminError] = []
             for resource in request.resources:
-                done = yield from self._alter(resource)
+                done = yield from self._alter(resource, commits=not request.validate_only)
                 changed.append(done)
             self._hands.send(source, IncrementalAlterConfigsResponse(request.correlation, tuple(changed)))
 
@@ -110,22 +113,30 @@ class TopicRequests:
             drawn = tuple(draw(topic.name, max(1, len(brokers))) for topic in request.topics)
         return (source, request, brokers, drawn)
 
-    def _create(self, topic: CreatableTopic, brokers: tuple[tuple[int, str], ...], chance: Drawn) -> Verdict:
+    def _create(
+        self, topic: CreatableTopic, brokers: tuple[tuple[int, str], ...], chance: Drawn, *, commits: bool
+    ) -> Generator[tuple[Any, ...], tuple[Answer, ...], CreatableTopicResult]:
+        """``commits``: or else only say what would come of it (``AdminZkClient.validateTopicCreate``)."""
         placement, error, why = self._placement(topic, brokers, chance)
         if error:
-            return AdminError(topic.name, error, why)
+            return CreatableTopicResult(topic.name, error, why)
+        if not is_legal(topic.name):
+            return CreatableTopicResult(topic.name, KafkaError.INVALID_TOPIC_EXCEPTION, LEGAL_NAMES)
         try:
             config = tuple((key, _typed("topic", key, value)) for key, value in topic.config)
         except ModelError as refused:
-            return AdminError(topic.name, KafkaError.INVALID_CONFIG, str(refused))
+            return CreatableTopicResult(topic.name, KafkaError.INVALID_CONFIG, str(refused))
+        taken = CreatableTopicResult(topic.name, KafkaError.TOPIC_ALREADY_EXISTS, "there is a topic of that name")
         (there,) = yield (kafka_zk_client.exists(topic_path(topic.name)),)
         if there.ok:
-            return AdminError(topic.name, KafkaError.TOPIC_ALREADY_EXISTS, "there is a topic of that name")
-        yield (kafka_zk_client.create(config_path(topic.name), config),)
-        node = TopicNode(chance.topic_id, tuple(Assignment(index, each) for index, each in enumerate(placement)))
-        (made,) = yield (kafka_zk_client.create(topic_path(topic.name), node),)
-        error = KafkaError.NONE if made.ok else KafkaError.TOPIC_ALREADY_EXISTS
-        return AdminError(topic.name, error)
+            return taken
+        if commits:
+            yield (kafka_zk_client.create(config_path(topic.name), config),)
+            node = TopicNode(chance.topic_id, tuple(Assignment(index, each) for index, each in enumerate(placement)))
+            (made,) = yield (kafka_zk_client.create(topic_path(topic.name), node),)
+            if not made.ok:
+                return taken
+        return CreatableTopicResult(topic.name, KafkaError.NONE, "", len(placement), len(placement[0]), config)
 
     def _placement(
         self, topic: CreatableTopic, brokers: tuple[tuple[int, str], ...], chance: Drawn
@@ -164,7 +175,7 @@ class TopicRequests:
         yield (kafka_zk_client.create(f"{DELETE_TOPICS}/{topic}"),)
         return AdminError(topic, KafkaError.NONE)
 
-    def _grow(self, more: NewPartitions, brokers: tuple[tuple[int, str], ...]) -> Verdict:
+    def _grow(self, more: NewPartitions, brokers: tuple[tuple[int, str], ...], *, commits: bool) -> Verdict:
         (there,) = yield (kafka_zk_client.get(topic_path(more.topic)),)
         if not there.ok:
             return AdminError(more.topic, KafkaError.UNKNOWN_TOPIC_OR_PARTITION, "there is no such topic")
@@ -185,12 +196,14 @@ class TopicRequests:
         else:
             start = continued(brokers, first)
             added = self._spread(brokers, count, len(first), start, start, base)
+        if not commits:
+            return AdminError(more.topic, KafkaError.NONE)
         assignments = tuple(Assignment(base + index, replicas) for index, replicas in enumerate(added))
         grown = node._replace(partitions=node.partitions + assignments)
         (written,) = yield (kafka_zk_client.put(topic_path(more.topic), grown, there.version),)
         return AdminError(more.topic, KafkaError.NONE if written.ok else KafkaError.INVALID_REQUEST)
 
-    def _alter(self, resource: AlterConfigsResource) -> Verdict:
+    def _alter(self, resource: AlterConfigsResource, *, commits: bool) -> Verdict:
         topic = resource.type == "topic"
         path = config_path(resource.name) if topic else broker_config_path(resource.name)
         if topic:
@@ -206,6 +219,8 @@ class TopicRequests:
             config = altered("topic" if topic else "broker", now.data if now.ok else (), resource.configs)
         except ModelError as refused:
             return AdminError(resource.name, KafkaError.INVALID_CONFIG, str(refused))
+        if not commits:
+            return AdminError(resource.name, KafkaError.NONE)
         yield (kafka_zk_client.put(path, config) if now.ok else kafka_zk_client.create(path, config),)
         note = (resource.type, resource.name)
         yield (kafka_zk_client.create(f"{CONFIG_CHANGES}/config_change_", note, sequential=True),)

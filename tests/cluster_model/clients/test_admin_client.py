@@ -23,6 +23,7 @@ from cluster_model.kernel.rng import Streams
 from cluster_model.protocol.admin_messages import (
     AdminError,
     CreatableTopic,
+    CreatableTopicResult,
     CreateTopicsRequest,
     CreateTopicsResponse,
     ElectLeadersRequest,
@@ -116,7 +117,7 @@ def controller_is(controller: int) -> Script:
             return refusal(message, KafkaError.NOT_CONTROLLER)
         if isinstance(message, ElectLeadersRequest):
             return ElectLeadersResponse(message.correlation, 0, (AdminError("p-0", 84, "not needed"),))
-        return CreateTopicsResponse(message.correlation, (AdminError("t", 0),))
+        return CreateTopicsResponse(message.correlation, (CreatableTopicResult("t", 0),))
 
     return script
 
@@ -127,7 +128,7 @@ def test_it_asks_a_broker_who_the_controller_is_and_then_the_controller() -> Non
     rig.run(SECOND)
     assert rig.heard() == [(MS, 1, "MetadataRequest"), (3 * MS, 3, "CreateTopicsRequest")]
     [(at, token, answer)] = rig.answers
-    assert (at, token, answer.topics) == (4 * MS, 7, (AdminError("t", 0),))
+    assert (at, token, answer.topics) == (4 * MS, 7, (CreatableTopicResult("t", 0),))
     assert rig.client.open == ()
     assert rig.network.kernel.next_at() in (-1, REQUEST_TIMEOUT_US), "an idle client leaves one timer at most"
 
@@ -166,7 +167,7 @@ def test_not_controller_brings_new_metadata_and_another_try() -> None:
     assert [broker for _at, broker, name in told if name == "CreateTopicsRequest"] == [1, 1, 1, 3]
     asked = [at for at, _broker, name in told if name == "MetadataRequest"]
     assert [later - earlier for earlier, later in pairwise(asked)] == [BACKOFF_US + 4 * MS] * 3
-    assert rig.answers[0][2].topics == (AdminError("t", 0),)
+    assert rig.answers[0][2].topics == (CreatableTopicResult("t", 0),)
 
 
 def test_a_broken_connection_is_tried_again_elsewhere() -> None:
@@ -196,7 +197,7 @@ def test_silence_is_broken_off_after_the_request_timeout() -> None:
         (REQUEST_TIMEOUT_US + BACKOFF_US + MS, 2, "MetadataRequest"),
         (REQUEST_TIMEOUT_US + BACKOFF_US + 3 * MS, 2, "CreateTopicsRequest"),
     ]
-    assert rig.answers[0][2].topics == (AdminError("t", 0),)
+    assert rig.answers[0][2].topics == (CreatableTopicResult("t", 0),)
 
 
 @pytest.mark.parametrize("what", ["nobody answers", "nobody is the controller", "nobody knows one"])
@@ -217,7 +218,7 @@ def test_after_a_minute_it_gives_up(what: str, snapshot: SnapshotAssertion) -> N
     answers = {token: (at, answer) for at, token, answer in rig.answers}
     assert answers[1][0] == SECOND + API_TIMEOUT_US
     (refused,) = answers[1][1].topics
-    assert refused == AdminError("t", KafkaError.REQUEST_TIMED_OUT, refused.message)
+    assert refused == CreatableTopicResult("t", KafkaError.REQUEST_TIMED_OUT, refused.message)
     assert refused.message == snapshot
     assert answers[2][1].brokers == (() if what == "nobody answers" else (1, 2, 3))
     assert (answers[3][0], answers[3][1].error) == (SECOND + API_TIMEOUT_US, KafkaError.REQUEST_TIMED_OUT)

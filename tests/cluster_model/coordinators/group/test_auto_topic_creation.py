@@ -9,8 +9,8 @@ from cluster_model.clients.admin_client import ADMIN
 from cluster_model.cluster import Cluster
 from cluster_model.coordinators.group.auto_topic_creation import REQUEST_TIMEOUT_US, TopicMaker
 from cluster_model.protocol.admin_messages import (
-    AdminError,
     CreatableTopic,
+    CreatableTopicResult,
     CreateTopicsRequest,
     CreateTopicsResponse,
     DeleteTopicsRequest,
@@ -61,7 +61,7 @@ class Rig:
         return len(self.sent)
 
     def answer(self, number: int, error: KafkaError = KafkaError.NONE) -> None:
-        self.maker.answered(2, CreateTopicsResponse(number, (AdminError(OFFSETS, error),)))
+        self.maker.answered(2, CreateTopicsResponse(number, (CreatableTopicResult(OFFSETS, error),)))
 
 
 # -- the request ------------------------------------------------------------------------------------------------------
