@@ -24,6 +24,7 @@ from gateway.protocol import api_versions
 from gateway.protocol.api_versions import OLDEST, offered
 from gateway.protocol.codec import Header, RequestError, read_header, read_request, write_response
 from gateway.protocol.context import Call, House, Said
+from gateway.protocol.older_errors import as_known
 from gateway.realtime_driver import Engine, Running
 from playbooks.engine.session import Session
 
@@ -267,7 +268,8 @@ class Connection(asyncio.Protocol):
         if said is not None:
             plain = header.api in PLAIN_HEADERS
             try:
-                response = write_response(header.api, header.version, header.correlation, said, plain=plain)
+                known = as_known(header.api, header.version, said)
+                response = write_response(header.api, header.version, header.correlation, known, plain=plain)
             except Exception as error:  # what a stranger asked for is in the answer, and may not go into one
                 self.refuse(f"{type(error).__name__}: {error}")
                 return

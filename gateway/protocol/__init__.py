@@ -4,6 +4,7 @@ codec: requests and responses as bytes, by the message classes of `kio`.
 api_versions: which APIs and features are offered, in which versions, by the release that the cluster runs.
 record_batches: record batches as bytes (message format 2), of real clients and of the
   simulation's own producers.
+older_errors: which error an older version of an API is told in place of one that it does not know.
 context: what a handler works with: the cluster, where brokers listen, topic ids, and the call itself.
 
 Builds on `cluster_model`, and on `playbooks.model` for what a record holds. It opens no socket.
@@ -13,5 +14,6 @@ __all__ = [
     "api_versions",
     "codec",
     "context",
+    "older_errors",
     "record_batches",
 ]

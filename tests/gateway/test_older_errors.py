@@ -1,0 +1,39 @@
+"""Old versions of an API are told errors that they know."""
+
+import pytest
+
+from cluster_model.protocol.errors import KafkaError as E
+from gateway.protocol import api_versions as api
+from gateway.protocol.older_errors import NEWER, as_known
+from tests.gateway.test_transactions_wire import Shop
+
+CASES = [(number, each) for number, found in NEWER.items() for each in found]
+
+
+@pytest.mark.parametrize(("number", "newer"), CASES)
+def test_a_version_below_gets_another_and_from_there_on_the_error_itself(number: int, newer: object) -> None:
+    since, error, before = newer  # type: ignore[misc]
+    lowest, _ceilings = api.CEILINGS[number]
+    assert lowest < since <= max(ceiling for _release, ceiling in _ceilings), "nobody would ever see the difference"
+    said = {"error_code": error, "topics": [{"name": "t", "partitions": [{"partition_error_code": error}]}]}
+    told = as_known(number, since - 1, said)
+    assert told == {"error_code": before, "topics": [{"name": "t", "partitions": [{"partition_error_code": before}]}]}
+    assert as_known(number, since, said) is said
+    assert as_known(number, since - 1, {"error_code": E.NONE}) == {"error_code": E.NONE}
+
+
+@pytest.mark.parametrize(("number", "fields"), [
+    (api.END_TXN, {"committed": True}),
+    (api.ADD_OFFSETS_TO_TXN, {"group_id": "g"}),
+])  # fmt: skip
+def test_who_was_fenced_hears_of_it_in_words_of_its_time(number: int, fields: dict[str, object]) -> None:
+    shop = Shop("3.9")
+    old = shop.epoch
+    shop.pid, shop.epoch = shop.begin()
+    told = [
+        shop.wire.ask(
+            shop.at, number, version, transactional_id="t", producer_id=shop.pid, producer_epoch=old, **fields
+        ).error_code
+        for version in (0, 1, 2, 3)
+    ]
+    assert told == [E.INVALID_PRODUCER_EPOCH] * 2 + [E.PRODUCER_FENCED] * 2
