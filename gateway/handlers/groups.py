@@ -420,12 +420,19 @@ def leave_group(call: Call) -> Flow:
 def describe_groups(call: Call) -> Flow:
     """The state of groups whose members join and sync, members' metadata included while they are stable."""
     (answer,) = yield ask(DescribeGroupsRequest(0, tuple(call.request.groups), classic=True))
-    return {"groups": [_describe_group(each) for each in answer.groups]}
+    return {"groups": [_describe_group(call, each) for each in answer.groups]}
 
 
-def _describe_group(group: DescribedGroup) -> dict[str, Any]:
+DEAD = "Dead"
+_TELLS_UNKNOWN = 6
+"""Version of DescribeGroups from which a group that is not there is an error, and not a Dead group (KIP-1043)."""
+
+
+def _describe_group(call: Call, group: DescribedGroup) -> dict[str, Any]:
+    unknown = call.version >= _TELLS_UNKNOWN and not group.error and state_of(group) == DEAD
     return {
-        "error_code": group.error,
+        "error_code": KafkaError.GROUP_ID_NOT_FOUND if unknown else group.error,
+        "error_message": f"Group {group.group_id} not found." if unknown else None,
         "group_id": group.group_id,
         "group_state": state_of(group),
         "protocol_type": group.protocol_type,

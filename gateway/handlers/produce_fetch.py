@@ -63,8 +63,13 @@ def endpoints(call: Call, hints: Iterable[Hint]) -> list[dict[str, Any]]:
 
 NO_SESSION: Final = 0
 """Fetch sessions are not offered: every fetch is a full one (KIP-227 lets a broker do so)."""
+EARLIEST_LOCAL: Final = -4
+"""Where a log begins on the leader's disk: at its start, since nothing is tiered (KIP-405)."""
+LATEST_TIERED: Final = -5
+"""The last offset in tiered storage, which there is none of (KIP-1005)."""
 _SPECIAL: Final = (LATEST, EARLIEST, MAX_TIMESTAMP)
-_NEEDS_V7: Final = {-4: "earliest local", -5: "latest tiered"}
+_SINCE_VERSION: Final = {LATEST: 0, EARLIEST: 0, MAX_TIMESTAMP: 7, EARLIEST_LOCAL: 8, LATEST_TIERED: 9}
+"""From which version of ListOffsets on a special timestamp may be asked for."""
 
 
 def fetch(call: Call) -> Flow:
@@ -139,31 +144,38 @@ def _data(call: Call, data: FetchData) -> dict[str, Any]:
 
 def list_offsets(call: Call) -> Flow:
     """Offsets by time, and the ends of logs."""
-    requests, refused = [], {}
+    requests, settled = [], {}
     for topic in call.request.topics:
         for each in topic.partitions:
-            name = f"{topic.name}-{each.partition_index}"
-            stamp = each.timestamp
-            if stamp in _NEEDS_V7 or stamp < min(_SPECIAL):
-                refused[name] = KafkaError.UNSUPPORTED_VERSION
-                continue
-            stamp_us = stamp if stamp in _SPECIAL else call.house.model_us(stamp)
-            if stamp >= 0 and stamp_us in _SPECIAL:
-                stamp_us = min(_SPECIAL) - 1
-            requests.append(
-                ListOffsetsRequest(
-                    0, name, stamp_us, getattr(each, "current_leader_epoch", -1), CONSUMER,
-                    call.get("isolation_level", 0),
-                )
-            )  # fmt: skip
+            name, stamp = f"{topic.name}-{each.partition_index}", each.timestamp
+            if stamp < 0 and call.version < _SINCE_VERSION.get(stamp, call.version + 1):
+                settled[name] = KafkaError.UNSUPPORTED_VERSION
+            elif stamp == LATEST_TIERED:
+                settled[name] = KafkaError.NONE
+            else:
+                requests.append(
+                    ListOffsetsRequest(
+                        0, name, _model_time(call, stamp), getattr(each, "current_leader_epoch", -1), CONSUMER,
+                        call.get("isolation_level", 0),
+                    )
+                )  # fmt: skip
     answers: tuple[ListOffsetsResponse, ...] = ()
     if requests:
         answers = yield ask(*requests)
     rows = [(each.partition, _offset(call, each)) for each in answers]
-    for name, error in refused.items():
+    for name, error in settled.items():
         said = {"partition_index": split(name)[1], "error_code": error, "timestamp": -1, "offset": -1}
         rows.append((name, said))
     return {"topics": [{"name": topic, "partitions": found} for topic, found in by_topic(rows).items()]}
+
+
+def _model_time(call: Call, stamp: int) -> int:
+    if stamp == EARLIEST_LOCAL:
+        return EARLIEST
+    if stamp in _SPECIAL:
+        return stamp
+    stamp_us = call.house.model_us(stamp)
+    return min(_SPECIAL) - 1 if stamp_us in _SPECIAL else stamp_us
 
 
 def _offset(call: Call, answer: ListOffsetsResponse) -> dict[str, Any]:

@@ -1,11 +1,12 @@
 """Which APIs and features (KIP-584) are offered, in which versions, by the release that a cluster runs.
 
 Floors are those of Kafka 4.0 (KIP-896) and older where the codec has older versions; the ceiling of an API is the
-newest version that the release had. librdkafka infers what a broker can do from whether old versions lie inside the
-range, so the floors stay low whatever the ceiling is; and Produce is offered from 0 for its sake, as Kafka 4 does,
-though versions 0 to 2 are refused. Versions that a release had for trials alone (``latestVersionUnstable``) are none of
-what it offers, nor are those that only brokers use (AddPartitionsToTxn from 4 on). What a release offers it need not
-allow: where its configuration has no consumer protocol (KIP-848), the model answers UNSUPPORTED_VERSION, as Kafka does.
+newest version that the release had; where that is below the floor, the API is not offered. librdkafka infers what a
+broker can do from whether old versions lie inside the range, so the floors stay low whatever the ceiling is; and
+Produce is offered from 0 for its sake, as Kafka 4 does, though versions 0 to 2 are refused. Versions that a release had
+for trials alone (``latestVersionUnstable``) are none of what it offers, nor are those that only brokers use
+(AddPartitionsToTxn from 4 on). What a release offers it need not allow: where its configuration has no consumer
+protocol (KIP-848), the model answers UNSUPPORTED_VERSION, as Kafka does.
 """
 
 from typing import Final, NamedTuple
@@ -53,44 +54,46 @@ CONSUMER_GROUP_DESCRIBE: Final = 69
 
 ADVERTISED_FROM_ZERO: Final = (PRODUCE,)
 
-_V1, _V2, _V3 = (1, 0, 0), (2, 0, 0), (3, 0, 0)
+_V1, _V2, _V3, _V4 = (1, 0, 0), (2, 0, 0), (3, 0, 0), (4, 0, 0)
 
 CEILINGS: Final[dict[int, tuple[int, tuple[tuple[Release, int], ...]]]] = {
     PRODUCE: (3, ((_V1, 5), (_V2, 6), ((2, 1, 0), 7), ((2, 4, 0), 8), ((2, 8, 0), 9), ((3, 7, 0), 10),
                   ((3, 8, 0), 11), ((4, 0, 0), 12), ((4, 1, 0), 13))),
     FETCH: (4, ((_V1, 6), ((1, 1, 0), 7), (_V2, 8), ((2, 1, 0), 10), ((2, 3, 0), 11), ((2, 7, 0), 12),
                 ((3, 1, 0), 13), ((3, 5, 0), 15), ((3, 7, 0), 16), ((3, 9, 0), 17), ((4, 1, 0), 18))),
-    LIST_OFFSETS: (1, ((_V1, 2), (_V2, 3), ((2, 1, 0), 5), ((2, 8, 0), 6), (_V3, 7))),
+    LIST_OFFSETS: (1, ((_V1, 2), (_V2, 3), ((2, 1, 0), 4), ((2, 2, 0), 5), ((2, 8, 0), 6), (_V3, 7), ((3, 5, 0), 8),
+                       ((3, 9, 0), 9), (_V4, 10))),
     METADATA: (0, ((_V1, 5), (_V2, 6), ((2, 1, 0), 7), ((2, 3, 0), 8), ((2, 4, 0), 9), ((2, 8, 0), 11),
                    ((3, 1, 0), 12), ((4, 0, 0), 13))),
     OFFSET_COMMIT: (2, ((_V1, 3), (_V2, 4), ((2, 1, 0), 6), ((2, 3, 0), 7), ((2, 4, 0), 8),
                         ((3, 7, 0), 9))),
     OFFSET_FETCH: (1, ((_V1, 3), (_V2, 4), ((2, 1, 0), 5), ((2, 4, 0), 6), ((2, 5, 0), 7), (_V3, 8),
                        ((3, 7, 0), 9))),
-    FIND_COORDINATOR: (0, ((_V1, 1), (_V2, 2), ((2, 4, 0), 3), (_V3, 4), ((3, 8, 0), 5))),
-    JOIN_GROUP: (0, ((_V1, 2), (_V2, 3), ((2, 2, 0), 4), ((2, 3, 0), 5), ((2, 4, 0), 6), (_V3, 7), ((3, 2, 0), 9))),
+    FIND_COORDINATOR: (0, ((_V1, 1), (_V2, 2), ((2, 4, 0), 3), (_V3, 4), ((3, 8, 0), 5), ((3, 9, 0), 6))),
+    JOIN_GROUP: (0, ((_V1, 2), (_V2, 3), ((2, 2, 0), 4), ((2, 3, 0), 5), ((2, 4, 0), 6), ((2, 5, 0), 7),
+                     ((3, 2, 0), 9))),
     HEARTBEAT: (0, ((_V1, 1), (_V2, 2), ((2, 3, 0), 3), ((2, 4, 0), 4))),
     LEAVE_GROUP: (0, ((_V1, 1), (_V2, 2), ((2, 4, 0), 4), ((3, 2, 0), 5))),
     SYNC_GROUP: (0, ((_V1, 1), (_V2, 2), ((2, 3, 0), 3), ((2, 4, 0), 4), ((2, 5, 0), 5))),
-    DESCRIBE_GROUPS: (0, ((_V1, 1), (_V2, 2), ((2, 3, 0), 3), ((2, 4, 0), 5))),
+    DESCRIBE_GROUPS: (0, ((_V1, 1), (_V2, 2), ((2, 3, 0), 3), ((2, 4, 0), 5), (_V4, 6))),
     LIST_GROUPS: (0, ((_V1, 1), (_V2, 2), ((2, 4, 0), 3), ((2, 6, 0), 4), ((3, 8, 0), 5))),
     API_VERSIONS: (0, ((_V1, 1), (_V2, 2), ((2, 4, 0), 3), ((3, 9, 0), 4))),
     CREATE_TOPICS: (2, ((_V1, 2), (_V2, 3), ((2, 4, 0), 5), ((2, 7, 0), 6), ((2, 8, 0), 7))),
     DELETE_TOPICS: (1, ((_V1, 1), (_V2, 2), ((2, 1, 0), 3), ((2, 4, 0), 4), ((2, 7, 0), 5), ((2, 8, 0), 6))),
-    DELETE_RECORDS: (0, ((_V1, 0), (_V2, 1), ((2, 5, 0), 2))),
+    DELETE_RECORDS: (0, ((_V1, 0), (_V2, 1), ((2, 6, 0), 2))),
     INIT_PRODUCER_ID: (0, ((_V1, 0), (_V2, 1), ((2, 4, 0), 2), ((2, 5, 0), 3), ((2, 7, 0), 4), ((3, 8, 0), 5))),
     EPOCH_ENDS: (2, (((2, 1, 0), 2), ((2, 3, 0), 3), ((2, 8, 0), 4))),
     ADD_PARTITIONS_TO_TXN: (0, ((_V1, 0), (_V2, 1), ((2, 7, 0), 2), ((2, 8, 0), 3))),
     ADD_OFFSETS_TO_TXN: (0, ((_V1, 0), (_V2, 1), ((2, 7, 0), 2), ((2, 8, 0), 3), ((3, 8, 0), 4))),
     END_TXN: (0, ((_V1, 0), (_V2, 1), ((2, 7, 0), 2), ((2, 8, 0), 3), ((3, 8, 0), 4), ((4, 0, 0), 5))),
     TXN_OFFSET_COMMIT: (0, ((_V1, 0), (_V2, 1), ((2, 1, 0), 2), ((2, 5, 0), 3), ((3, 8, 0), 4), ((4, 0, 0), 5))),
-    DESCRIBE_CONFIGS: (1, ((_V1, 1), (_V2, 2), ((2, 6, 0), 3), ((2, 8, 0), 4))),
-    CREATE_PARTITIONS: (0, ((_V1, 0), (_V2, 1), ((2, 4, 0), 2), ((2, 7, 0), 3))),
+    DESCRIBE_CONFIGS: (1, ((_V1, 0), ((1, 1, 0), 1), (_V2, 2), ((2, 6, 0), 3), ((2, 8, 0), 4))),
+    CREATE_PARTITIONS: (0, ((_V1, 0), (_V2, 1), ((2, 5, 0), 2), ((2, 7, 0), 3))),
     DELETE_GROUPS: (0, (((1, 1, 0), 0), (_V2, 1), ((2, 4, 0), 2))),
     ELECT_LEADERS: (0, (((2, 2, 0), 0), ((2, 4, 0), 2))),
     INCREMENTAL_ALTER_CONFIGS: (0, (((2, 3, 0), 0), ((2, 4, 0), 1))),
     OFFSET_DELETE: (0, (((2, 4, 0), 0),)),
-    DESCRIBE_CLUSTER: (0, (((2, 8, 0), 0), ((3, 7, 0), 1))),
+    DESCRIBE_CLUSTER: (0, (((2, 8, 0), 0), ((3, 7, 0), 1), (_V4, 2))),
     CONSUMER_GROUP_HEARTBEAT: (0, (((3, 7, 0), 0), ((4, 0, 0), 1))),
     CONSUMER_GROUP_DESCRIBE: (0, (((3, 8, 0), 0), ((4, 0, 0), 1))),
 }  # fmt: skip

@@ -1,0 +1,81 @@
+"""The newest version of each API by release, and what the newest versions bring."""
+
+from typing import Any
+
+import pytest
+
+from cluster_model.protocol.errors import KafkaError as E
+from gateway.protocol import api_versions as api
+from tests.gateway.hosting import playbook
+from tests.gateway.wire import Wire
+
+
+@pytest.mark.parametrize(("number", "ceilings"), [
+    # As ``validVersions`` of Kafka's message schemas, and ``schemaVersions`` before 2.3, have them.
+    (api.LIST_OFFSETS, {"2.0": 3, "2.1": 4, "2.2": 5, "2.8": 6, "3.4": 7, "3.5": 8, "3.9": 9, "4.0": 10}),
+    (api.JOIN_GROUP, {"2.4": 6, "2.5": 7, "3.1": 7, "3.2": 9}),
+    (api.FIND_COORDINATOR, {"3.7": 4, "3.8": 5, "3.9": 6}),
+    (api.DESCRIBE_GROUPS, {"3.9": 5, "4.0": 6}),
+    (api.DESCRIBE_CLUSTER, {"2.7": None, "2.8": 0, "3.7": 1, "4.0": 2}),
+    (api.CREATE_PARTITIONS, {"2.4": 1, "2.5": 2, "2.7": 3}),
+    (api.DELETE_RECORDS, {"2.5": 1, "2.6": 2}),
+    (api.DESCRIBE_CONFIGS, {"1.0": None, "1.1": 1, "2.0": 2}),
+])  # fmt: skip
+def test_the_newest_version_is_that_of_the_release(number: int, ceilings: dict[str, int | None]) -> None:
+    found = {}
+    for release in ceilings:
+        major, minor = map(int, release.split("."))
+        _low, found[release] = api.offered((major, minor, 0)).get(number, (0, None))
+    assert found == ceilings
+
+
+@pytest.fixture(scope="module")
+def wire() -> Wire:
+    wire = Wire(playbook("4.1"))
+    wire.run(2)
+    return wire
+
+
+def offsets(wire: Wire, version: int, timestamp: int) -> Any:
+    leader = wire.session.cluster.world.records["orders-0"].leader
+    asked = [{"partition_index": 0, "timestamp": timestamp, "current_leader_epoch": -1}]
+    answer = wire.ask(
+        leader, api.LIST_OFFSETS, version, replica_id=-1, isolation_level=0,
+        topics=[{"name": "orders", "partitions": asked}], **({"timeout": 1_000} if version >= 10 else {}),
+    )  # fmt: skip
+    ((told,),) = [topic.partitions for topic in answer.topics]
+    return told
+
+
+@pytest.mark.parametrize(("version", "timestamp", "error", "offset"), [
+    (6, -3, E.UNSUPPORTED_VERSION, -1), (7, -3, E.NONE, -1),
+    (7, -4, E.UNSUPPORTED_VERSION, -1), (8, -4, E.NONE, 0),
+    (8, -5, E.UNSUPPORTED_VERSION, -1), (9, -5, E.NONE, -1),
+    (10, -6, E.UNSUPPORTED_VERSION, -1), (10, -1, E.NONE, 0), (10, -2, E.NONE, 0),
+])  # fmt: skip
+def test_special_times_are_asked_for_from_their_version_on(
+    wire: Wire, version: int, timestamp: int, error: E, offset: int
+) -> None:
+    told = offsets(wire, version, timestamp)
+    assert (told.error_code, told.offset) == (error, offset)
+
+
+@pytest.mark.parametrize(("version", "error"), [(5, E.NONE), (6, E.GROUP_ID_NOT_FOUND)])
+def test_a_group_that_is_not_there_is_dead_and_from_version_6_on_an_error(wire: Wire, version: int, error: E) -> None:
+    at = -1
+    while at < 0:
+        wire.run(0.2)
+        at = wire.ask(1, api.FIND_COORDINATOR, 3, key="nobodys", key_type=0).node_id
+    while True:
+        answer = wire.ask(at, api.DESCRIBE_GROUPS, version, groups=("nobodys",))
+        (told,) = answer.groups
+        if told.error_code not in (E.COORDINATOR_LOAD_IN_PROGRESS, E.NOT_COORDINATOR):
+            break
+        wire.run(0.2)
+    assert (told.error_code, told.group_state) == (error, "Dead")
+
+
+def test_nobody_coordinates_a_share_group(wire: Wire) -> None:
+    answer = wire.ask(1, api.FIND_COORDINATOR, 6, key_type=2, coordinator_keys=("g:id:0",))
+    (told,) = answer.coordinators
+    assert (told.error_code, told.node_id) == (E.INVALID_REQUEST, -1)
