@@ -11,7 +11,7 @@ import socket
 import struct
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from typing import Any, Final, Protocol
 
@@ -96,6 +96,8 @@ def framed(payload: bytes) -> bytes:
 # process keep is bounded, whatever it sends.
 
 
+MOST_UNREAD: Final = 256 * 1024 * 1024
+"""Bytes of answers that clients have not read yet, of all connections, before answers with records wait."""
 WAITING: Final = 64
 """Whole requests that wait behind the one under way before no more is read."""
 AT_ONCE: Final = 32
@@ -112,6 +114,13 @@ class Listener(Protocol):
     @property
     def silent(self) -> bool:
         """Whether nothing is read for now."""
+
+    @property
+    def has_room(self) -> bool:
+        """Whether answers with records in them may be made now."""
+
+    def unread(self, connection: "Connection", size: int) -> None:
+        """A client has left so many bytes of its answers unread; 0: it has read them."""
 
     def came(self, connection: "Connection") -> bool:
         """Whether one more may."""
@@ -138,6 +147,8 @@ class Connection(asyncio.Protocol):
         self._answering = False
         self._full = False
         """Whether the client does not read what it is sent."""
+        self._held: tuple[Header, Mapping[str, Any]] | None = None
+        """An answer with records, for which there is no room yet."""
         self._reading = True
         self.heard_at = 0.0
         """When it last sent anything."""
@@ -168,6 +179,7 @@ class Connection(asyncio.Protocol):
     def connection_lost(self, _error: Exception | None) -> None:
         """The client is gone."""
         self._waiting.clear()
+        self._held = None
         running, self._running = self._running, None
         if running is not None:
             self._engine.cancel(running)
@@ -176,10 +188,21 @@ class Connection(asyncio.Protocol):
     def pause_writing(self) -> None:
         """The client does not read."""
         self._full = True
+        self._door.unread(self, self._transport.get_write_buffer_size())
 
     def resume_writing(self) -> None:
         """It does again."""
         self._full = False
+        self._door.unread(self, 0)
+        self._answer()
+        self.look()
+
+    def go_on(self) -> None:
+        """Answer and take what waits, if that may be now; read or not, as things are."""
+        if self._held is not None and self._door.has_room and not self._transport.is_closing():
+            header, said = self._held
+            self._held = None
+            self._write(header, said)
         self._answer()
         self.look()
 
@@ -209,6 +232,11 @@ class Connection(asyncio.Protocol):
         """Whether half a request has come."""
         return self._frames.waiting > 0
 
+    @property
+    def _may_take(self) -> bool:
+        """Whether nothing is under way, and the client reads."""
+        return self._running is None and self._held is None and not self._full and not self._door.silent
+
     # -- requests ---------------------------------------------------------------------------------------------------
 
     def _answer(self) -> None:
@@ -218,11 +246,11 @@ class Connection(asyncio.Protocol):
         self._answering = True
         left = AT_ONCE
         try:
-            while self._waiting and self._running is None and not self._full and not self._door.silent:
+            while self._waiting and self._may_take:
                 if self._transport.is_closing():
                     return
                 if not left:
-                    asyncio.get_running_loop().call_soon(self._go_on)
+                    asyncio.get_running_loop().call_soon(self.go_on)
                     return
                 left -= 1
                 self._take(self._waiting.popleft())
@@ -230,10 +258,6 @@ class Connection(asyncio.Protocol):
             self.refuse(str(error))
         finally:
             self._answering = False
-
-    def _go_on(self) -> None:
-        self._answer()
-        self.look()
 
     def _take(self, frame: bytes) -> None:
         header = read_header(frame)
@@ -265,18 +289,25 @@ class Connection(asyncio.Protocol):
         self._running = None
         if header is None or self._transport.is_closing():
             return
-        if said is not None:
-            plain = header.api in PLAIN_HEADERS
-            try:
-                known = as_known(header.api, header.version, said)
-                response = write_response(header.api, header.version, header.correlation, known, plain=plain)
-            except Exception as error:  # what a stranger asked for is in the answer, and may not go into one
-                self.refuse(f"{type(error).__name__}: {error}")
-                return
-            self._transport.write(framed(response))
+        if said is not None and header.api == api_versions.FETCH and not self._door.has_room:
+            self._held = header, said
+            return
+        if said is not None and not self._write(header, said):
+            return
         if not self._answering:
-            self._answer()
-            self.look()
+            self.go_on()
+
+    def _write(self, header: Header, said: Mapping[str, Any]) -> bool:
+        """Send an answer; whether it could be made."""
+        try:
+            known = as_known(header.api, header.version, said)
+            plain = header.api in PLAIN_HEADERS
+            response = write_response(header.api, header.version, header.correlation, known, plain=plain)
+        except Exception as error:  # what a stranger asked for is in the answer, and may not go into one
+            self.refuse(f"{type(error).__name__}: {error}")
+            return False
+        self._transport.write(framed(response))
+        return True
 
     def failed(self) -> None:
         """The broker closes the door."""
@@ -402,7 +433,7 @@ MOST_KEPT: Final = 512 * 1024 * 1024
 IDLE_S: Final = 600.0
 """``connections.max.idle.ms``."""
 HALF_S: Final = 60.0
-"""How long the second half of a request may take from the last byte on."""
+"""How long the second half of a request may take from the last byte on, and an unread answer while there is no room."""
 LOOK_S: Final = 5.0
 _POWER: Final = "power_loss"
 
@@ -425,6 +456,15 @@ class BrokerListener:
         """Whether nothing is read for now."""
         return self.paused or self.dark or self.listening is Listening.SILENT
 
+    @property
+    def has_room(self) -> bool:
+        """Whether answers with records in them may be made."""
+        return self._doors.unread.has_room
+
+    def unread(self, connection: Connection, size: int) -> None:
+        """A client has left so many bytes of its answers unread; 0: it has read them."""
+        self._doors.unread.note(connection, size)
+
     def came(self, connection: Connection) -> bool:
         """Whether one more may."""
         if self._doors.count >= MOST:
@@ -436,6 +476,7 @@ class BrokerListener:
     def gone(self, connection: Connection) -> None:
         """It is closed."""
         self.connections.pop(connection, None)
+        self._doors.unread.note(connection, 0)
 
     def complain(self, text: str) -> None:
         """Somebody sent what is no request."""
@@ -452,10 +493,45 @@ class BrokerListener:
             connection.abort()
 
 
+class Unread:
+    """Answers that clients have not read yet, by connection: while they are too many, none with records is made."""
+
+    def __init__(self, most: int, go_on: Callable[[], None]) -> None:
+        """``go_on`` has every connection look whether it may go on."""
+        self._most = most
+        self._go_on = go_on
+        self._sizes: dict[Connection, tuple[int, float]] = {}
+        """Bytes, and since when they wait."""
+        self._all = 0
+
+    @property
+    def has_room(self) -> bool:
+        """Whether they are not too many."""
+        return self._all < self._most
+
+    def note(self, connection: Connection, size: int) -> None:
+        """A connection has so many bytes unread."""
+        had_room = self.has_room
+        known, _since = self._sizes.pop(connection, (0, 0.0))
+        self._all += size - known
+        if size:
+            self._sizes[connection] = (size, asyncio.get_running_loop().time())
+        if self.has_room and not had_room:
+            asyncio.get_running_loop().call_soon(self._go_on)
+
+    def oldest(self, now: float, patience_s: float) -> list[Connection]:
+        """Those that have not read for too long, while there is no room."""
+        if self.has_room:
+            return []
+        return [connection for connection, (_size, since) in self._sizes.items() if now - since > patience_s]
+
+
 class BrokerListeners:
     """All of them."""
 
-    def __init__(self, engine: Engine, house: House, host: str, *, largest: int = LARGEST) -> None:
+    def __init__(
+        self, engine: Engine, house: House, host: str, *, largest: int = LARGEST, most_unread: int = MOST_UNREAD
+    ) -> None:
         self.on_complaint: Callable[[int, str], None] = lambda broker, text: None
         self._engine = engine
         self._house = house
@@ -466,6 +542,12 @@ class BrokerListeners:
         """Brokers that do not serve yet."""
         self._tasks: set[asyncio.Task[Any]] = set()
         self._timer: Any = None
+        self.unread = Unread(most_unread, self._go_on)
+
+    def _go_on(self) -> None:
+        for door in self._doors.values():
+            for connection in tuple(door.connections):
+                connection.go_on()
 
     @property
     def count(self) -> int:
@@ -565,6 +647,8 @@ class BrokerListeners:
                 elif kept > MOST_KEPT:
                     door.complain(f"found more than {MOST_KEPT} bytes of requests that wait")
                     connection.abort()
+        for connection in self.unread.oldest(now, HALF_S):
+            connection.refuse(f"found answers that nobody has read for {HALF_S:.0f} s, and no room for more")
         self._timer = loop.call_later(LOOK_S, self._look)
 
     async def close(self) -> None:
@@ -586,9 +670,15 @@ class Gateway:
     """Make one inside a running event loop, :meth:`open` it, and :meth:`close` it before the session is finished."""
 
     def __init__(
-        self, session: Session, *, host: str = "127.0.0.1", creates_topics: bool = True, largest: int = LARGEST
+        self,
+        session: Session,
+        *,
+        host: str = "127.0.0.1",
+        creates_topics: bool = True,
+        largest: int = LARGEST,
+        most_unread: int = MOST_UNREAD,
     ) -> None:
-        """``largest``: bytes of a request.
+        """``largest``: bytes of a request; ``most_unread``: of all answers that clients have not read.
 
         Raises:
             ModelError: a release whose clients speak what cannot be read here.
@@ -605,7 +695,7 @@ class Gateway:
         began_ms = int(time.time() * 1_000) - session.cluster.now_us // 1_000
         self.house = House(session.cluster, began_ms, ranges=offered(profile.number), creates_topics=creates_topics)
         self.engine = Engine(session, asyncio.get_running_loop())
-        self.doors = BrokerListeners(self.engine, self.house, host, largest=largest)
+        self.doors = BrokerListeners(self.engine, self.house, host, largest=largest, most_unread=most_unread)
         self.engine.on_broken = self.doors.broken
 
     async def open(self, port: int) -> None:

@@ -96,7 +96,7 @@ class Broker:
         """What faults, by number, do to its replica fetchers."""
         self._service = Service(
             port, profile, self.replicas, self.purgatory, self.settle, self._touched.fresh, self.sessions,
-            self.leader_quota, self.states,
+            self.leader_quota, self.states, config.fetch_max_bytes,
         )  # fmt: skip
         self._hosting = Hosting(
             port, profile, self.replicas, self.logs, self._service, self._touched,

@@ -81,7 +81,7 @@ class LeaderHints:
         return [data._replace(current=self._of(data.partition)) if data.error in _FETCH else data for data in found]
 
 
-# Size limits of a follower's fetch: ``replica.fetch.min.bytes`` and ``replica.fetch.response.max.bytes``.
+# Size limits of a fetch: ``fetch.min.bytes`` and ``fetch.max.bytes``, of a follower those of its broker.
 #
 # The first is what a leader waits for before it answers, the second what it answers at most (KIP-74, 0.10.1):
 # partitions are filled in the order of the session, whole batches as long as there is room, but the first that has
@@ -98,6 +98,13 @@ def fits(request: FetchRequest, places: int) -> bool:
     """Whether that many partitions cannot be too much for one answer, each within its own bound."""
     most = request.response_max_bytes
     return most <= 0 or places * request.max_bytes <= most
+
+
+def bounded(request: FetchRequest, most: int) -> FetchRequest:
+    """The request with no more bytes asked for, and waited for, than a broker gives; 0: it gives any (KIP-541)."""
+    if most <= 0 or 0 < request.response_max_bytes <= most:
+        return request
+    return request._replace(response_max_bytes=most, min_bytes=min(request.min_bytes, most))
 
 
 def cut_to_fit(request: FetchRequest, replicas: Mapping[str, Replica], found: list[FetchData]) -> list[FetchData]:
@@ -192,8 +199,8 @@ class Service:
     """Answers requests of one broker; what must wait goes to the purgatory."""
 
     __slots__ = (
-        "_cache", "_hints", "_known", "_port", "_profile", "_purgatory", "_replicas", "_settle", "_throttle",
-        "_touched", "gate",
+        "_cache", "_fetch_max_bytes", "_hints", "_known", "_port", "_profile", "_purgatory", "_replicas", "_settle",
+        "_throttle", "_touched", "gate",
     )  # fmt: skip
 
     def __init__(
@@ -207,8 +214,10 @@ class Service:
         cache: SessionCache,
         throttle: Throttle,
         known: Mapping[str, PartitionState],
+        fetch_max_bytes: int = 0,
     ) -> None:
         """``touched`` takes the partitions whose saved state is out of date; ``known``: see :func:`serve_fetch`."""
+        self._fetch_max_bytes = fetch_max_bytes
         self.gate: Callable[[int, str, ProduceRequest], bool] | None = None
         """Keeps back what must be looked up first, a transaction's first write (KIP-890); it comes again, checked."""
         self._known = known
@@ -251,6 +260,7 @@ class Service:
             if refused:
                 self._send(source, request, FetchResponse(request.correlation, (), refused))
                 return
+        request = bounded(request, self._fetch_max_bytes)
         if request.replica != CONSUMER:
             self._fetch_as_follower(request)
             return

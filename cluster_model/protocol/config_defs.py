@@ -267,6 +267,7 @@ BROKER: Final = _table(
     ConfigKey("replica.fetch.max.bytes", "int", "Bytes a follower's fetch takes from a partition.", 1),
     ConfigKey("replica.fetch.min.bytes", "int", "Bytes that a follower's fetch waits for."),
     ConfigKey("replica.fetch.response.max.bytes", "int", "Bytes a follower's fetch takes in all (0.10.1).", 1),
+    ConfigKey("fetch.max.bytes", "int", "Most bytes of an answer to a fetch, whatever it asks for (2.5).", 1_024),
     ConfigKey("replica.fetch.backoff.ms", "int", "Pause of a follower after a fetch error.", 1),
     ConfigKey("replica.socket.timeout.ms", "int", "How long a follower waits for an answer.", 1),
     ConfigKey("replica.high.watermark.checkpoint.interval.ms", "int", "How often the HW is written to disk.", 1),

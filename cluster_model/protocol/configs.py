@@ -200,6 +200,8 @@ class BrokerConfig:
     fetch_min_bytes: int
     fetch_response_bytes: int
     """The most that one answer to a follower has, 0 for no limit."""
+    fetch_max_bytes: int
+    """The most that an answer to any fetch has, whatever it asks for (KIP-541); 0 for no limit."""
     fetch_backoff_us: int
     socket_timeout_us: int
     hw_checkpoint_us: int
@@ -255,6 +257,7 @@ class BrokerConfig:
             fetch_response_bytes=(
                 number("replica.fetch.response.max.bytes", 10_485_760) if profile.number >= (0, 10, 1) else 0
             ),
+            fetch_max_bytes=number("fetch.max.bytes", 57_671_680) if since_25 else 0,
             fetch_backoff_us=number("replica.fetch.backoff.ms", 1_000) * MS,
             socket_timeout_us=number("replica.socket.timeout.ms", 30_000) * MS,
             hw_checkpoint_us=number("replica.high.watermark.checkpoint.interval.ms", 5_000) * MS,

@@ -1,6 +1,7 @@
 """Handlers of Produce, Fetch, ListOffsets, OffsetForLeaderEpoch, and of transactions (KIP-98)."""
 
 from collections.abc import Iterable, Iterator
+from functools import partial
 from typing import Any, Final, NamedTuple
 
 from cluster_model.protocol.errors import KafkaError
@@ -135,7 +136,7 @@ def _data(call: Call, data: FetchData) -> dict[str, Any]:
         "log_start_offset": data.log_start,
         "preferred_read_replica": data.preferred,
         "aborted_transactions": [{"producer_id": who, "first_offset": first} for who, first in data.aborted],
-        "records": bytes_of(call.house, data) if data.records.extents else b"",
+        "records": partial(bytes_of, call.house, data) if data.records.extents else b"",
     }
     if data.diverging is not None:
         said["diverging_epoch"] = {"epoch": data.diverging[0], "end_offset": data.diverging[1]}

@@ -174,6 +174,8 @@ def _maker(schema: Any) -> Callable[[Mapping[str, Any]], Any]:
                 if default is not MISSING:
                     values[name] = default
                 continue
+            if callable(value):  # what is large is made when it is written
+                value = value()
             values[name] = value if convert is None else convert(value)
         return schema(**values)
 

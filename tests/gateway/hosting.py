@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from faults.declarations.fault import Action
-from gateway.server import Gateway
+from gateway.server import MOST_UNREAD, Gateway
 from playbooks.engine.session import Session
 from playbooks.parser.loader import loads
 from playbooks.recording.recorder import Recorder
@@ -47,11 +47,11 @@ def until(what: Callable[[], T | None], told: Callable[[], object] = lambda: "it
 class Served:
     """What a test talks to."""
 
-    def __init__(self, session: Session, largest: int) -> None:
+    def __init__(self, session: Session, largest: int, most_unread: int) -> None:
         self.session = session
         self.complaints: list[str] = []
         self.result: Result | None = None
-        self._largest = largest
+        self._bounds = {"largest": largest, "most_unread": most_unread}
         self._loop = asyncio.new_event_loop()
         self._ready = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
@@ -69,7 +69,7 @@ class Served:
 
     async def _serve(self) -> None:
         self._stop = asyncio.Event()
-        self.gateway = Gateway(self.session, largest=self._largest)
+        self.gateway = Gateway(self.session, **self._bounds)
         self.gateway.doors.on_complaint = lambda broker, text: self.complaints.append(text)
         await self.gateway.open(0)
         self._ready.set()
@@ -120,9 +120,11 @@ class Served:
 
 
 @contextmanager
-def served(told: Any = None, parent: Path | None = None, largest: int = 1 << 20) -> Iterator[Served]:
+def served(
+    told: Any = None, parent: Path | None = None, largest: int = 1 << 20, most_unread: int = MOST_UNREAD
+) -> Iterator[Served]:
     recorder = None if parent is None else Recorder(parent, live=True)
-    host = Served(Session.start(told or playbook(), recorder=recorder, open_ended=True), largest)
+    host = Served(Session.start(told or playbook(), recorder=recorder, open_ended=True), largest, most_unread)
     host.start()
     try:
         yield host

@@ -1,12 +1,18 @@
 """Whatever comes in on a socket: the process lives, and others are served meanwhile."""
 
 import contextlib
+import io
 import random
 import socket
 import struct
+from typing import Any
 
 import pytest
+from kio.index import load_request_schema
+from kio.serial import entity_writer
 
+from gateway.protocol.codec import _maker
+from gateway.protocol.record_batches import made
 from gateway.server import framed
 from tests.gateway.hosting import Served, playbook, served, until
 
@@ -14,8 +20,23 @@ pytestmark = pytest.mark.sockets
 METADATA = framed(struct.pack(">hhih", 3, 1, 9, -1) + struct.pack(">i", 0))
 
 
-def connected(host: Served, broker: int = 1) -> socket.socket:
-    return socket.create_connection(host.address(broker), timeout=10)
+def request(api: int, version: int, correlation: int, **said: Any) -> bytes:
+    """A request as a frame, of a version whose header has no tags."""
+    schema = load_request_schema(api, version)
+    out = io.BytesIO()
+    out.write(struct.pack(">hhih", api, version, correlation, -1))
+    entity_writer(schema)(out, _maker(schema)(said))
+    return framed(out.getvalue())
+
+
+def connected(host: Served, broker: int = 1, kept: int = 0) -> socket.socket:
+    """``kept``: as many bytes as the kernel keeps of what is not read, about; 0: what is usual."""
+    found = socket.socket()
+    if kept:
+        found.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, kept)
+    found.settimeout(10)
+    found.connect(host.address(broker))
+    return found
 
 
 def answered(found: socket.socket) -> bytes:
@@ -105,6 +126,41 @@ def test_a_length_alone_takes_no_memory_and_requests_are_not_heaped_up() -> None
 
 
 @pytest.mark.slow
+def test_answers_that_nobody_reads_are_not_heaped_up_and_others_are_served() -> None:
+    """Ten readers ask for 16 MB each and take nothing of it: there is room for 1 MB and one answer more."""
+    most, batch, fetched = 1 << 20, 900_000, 16 << 20
+    with served(playbook("3.9", topic=", max.message.bytes: 1000000"), most_unread=most) as host:
+        leader = host.asked(lambda cluster: cluster.query.leader("orders-0"))
+        with connected(host, leader) as writer:
+            for number in range(18):
+                records = made(0, 0, 1_700_000_000_000, [(None, bytes(batch))])
+                writer.sendall(request(0, 3, number, transactional_id=None, acks=1, timeout=9_000, topic_data=[
+                    {"name": "orders", "partition_data": [{"index": 0, "records": records}]}]))  # fmt: skip
+                assert answered(writer)[:4] == struct.pack(">i", number)
+        fetch = request(1, 4, 7, replica_id=-1, max_wait=0, min_bytes=1, max_bytes=fetched, isolation_level=0, topics=[
+            {"topic": "orders", "partitions": [{"partition": 0, "fetch_offset": 0, "partition_max_bytes": fetched}]},
+        ])  # fmt: skip
+        greedy = [connected(host, leader, kept=4_096) for _number in range(10)]
+        for each in greedy:
+            each.sendall(fetch)
+
+        def unread() -> int:
+            doors = host.gateway.doors
+            connections = [each for door in doors._doors.values() for each in door.connections]
+            return int(host.asked(lambda _: sum(each._transport.get_write_buffer_size() for each in connections)))
+
+        until(lambda: unread() > most)
+        with connected(host, leader) as client:
+            for _turn in range(10):
+                client.sendall(METADATA)
+                assert answered(client)
+                assert unread() < most + fetched
+            client.sendall(fetch)
+            for each in greedy:
+                each.close()
+            assert len(answered(client)) > 16 * batch
+
+
 def test_a_paused_broker_is_silent_and_a_crashed_one_is_gone() -> None:
     with served(playbook(config=", broker.session.timeout.ms: 1000, broker.heartbeat.interval.ms: 200")) as host:
         with connected(host, 2) as client:

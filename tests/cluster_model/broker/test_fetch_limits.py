@@ -134,20 +134,28 @@ def test_slices_and_keyframes_leave_no_mark() -> None:
 # --- consumers
 
 
-def reads(config: dict[str, ConfigValue], *, partitions: int = 4, batches: int = 1_000) -> list[RecordsRead]:
+def reads(
+    config: dict[str, ConfigValue],
+    *,
+    partitions: int = 4,
+    batches: int = 1_000,
+    kafka: str = "3.9",
+    broker: dict[str, ConfigValue] | None = None,
+) -> list[RecordsRead]:
     """What a consumer is handed of a batch of 1 000 bytes every millisecond, for one partition after the other."""
     # Before 4.0 that partitioner is asked twice for the first record of a batch, and so leaves partitions out.
     turns: dict[str, ConfigValue] = {"partitioner.class": "RoundRobinPartitioner", "client.version": "4.1"}
     config_of_producer = {"linger.ms": 0, **turns}
     producer = ProducerSpec("p", "t", 1_000, 1, record_bytes=BATCH, stop_us=batches * 1_000, config=config_of_producer)
     spec = ClusterSpec(
-        "3.9",
+        kafka,
         None,
         (BrokerSpec(1), BrokerSpec(2)),
         (TopicSpec("t", partitions, 2, ((1, 2),) * partitions),),
         (producer,),
         (GroupSpec("g", ("t",), 1, config=config, coordinated=False),),
         NetworkSpec(500, 0),
+        config=broker or {},
     )
     found = Cluster.build(spec, 1)
     found.run(3 * SECOND)
@@ -173,6 +181,13 @@ def test_a_consumers_fetch_waits_for_as_many_bytes_over_all_partitions_or_for_it
 def test_a_consumers_answer_has_no_more_than_its_bound_but_at_least_one_batch() -> None:
     assert max(per_answer(reads({"fetch.max.bytes": 10 * BATCH, "fetch.min.bytes": 40 * BATCH}))) == 10
     assert max(per_answer(reads({"fetch.max.bytes": 1}))) == 1
+
+
+@pytest.mark.parametrize(("kafka", "most"), [("2.4", 40), ("2.5", 10)])
+def test_a_broker_bounds_what_is_asked_and_waited_for_since_2_5(kafka: str, most: int) -> None:
+    wanted: dict[str, ConfigValue] = {"fetch.min.bytes": 40 * BATCH, "fetch.max.bytes": 40 * BATCH}
+    broker: dict[str, ConfigValue] = {"fetch.max.bytes": 10 * BATCH}
+    assert max(per_answer(reads(wanted, kafka=kafka, broker=broker))) == most
 
 
 def test_a_bound_starves_no_partition() -> None:

@@ -226,6 +226,7 @@ BROKER_FIELDS = {
     "replica.lag.max.messages": ("lag_messages", 7_000),
     "replica.fetch.wait.max.ms": ("fetch_wait_us", 7_000_000),
     "replica.fetch.max.bytes": ("fetch_bytes", 7_000),
+    "fetch.max.bytes": ("fetch_max_bytes", 7_000),
     "replica.fetch.backoff.ms": ("fetch_backoff_us", 7_000_000),
     "replica.socket.timeout.ms": ("socket_timeout_us", 7_000_000),
     "replica.high.watermark.checkpoint.interval.ms": ("hw_checkpoint_us", 7_000_000),
@@ -252,6 +253,11 @@ def test_a_broker_setting_changes_its_own_field(name: str) -> None:
     changed = {f.name for f in fields(BrokerConfig) if getattr(before, f.name) != getattr(after, f.name)}
     assert getattr(after, field) == expected
     assert changed - {"shrink_period_us"} == {field}
+
+
+@pytest.mark.parametrize(("version", "most"), [("2.4", 0), ("2.5", 57_671_680)])
+def test_a_broker_bounds_every_fetch_since_2_5(version: str, most: int) -> None:
+    assert BrokerConfig.of(Profile.of(version), {}).fetch_max_bytes == most
 
 
 def test_a_broker_knows_its_defaults_for_fetching() -> None:
