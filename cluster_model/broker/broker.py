@@ -104,7 +104,7 @@ class Broker:
         )  # fmt: skip
         self.refusal, self.strays, self.settings = self._hosting.refusal, self._hosting.strays, settings
         self.delete_strays, self.clock_stepped = self._hosting.delete_strays, self._hosting.clock_stepped
-        self.purgatory.deletions = Deletions(port, self.replicas, self.metadata, self._touched.fresh)
+        self.purgatory.deletions = Deletions(port, self.replicas, self.metadata, self._touched.fresh, self.states)
         self.tenants = self.purgatory.tenants = Tenants(
             port, self.replicas, self.purgatory, self.settle, self.states, metadata
         )

@@ -4,9 +4,11 @@ A parked follower fetch waits for records beyond its offset; a rise of the HW do
 (``DelayedFetch``). A parked consumer fetch waits for the HW. Both are read anew when they end.
 """
 
+from collections.abc import Container
 from heapq import heapify, heappop, heappush
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from cluster_model.broker.fetch.fetch_reads import absent
 from cluster_model.broker.partition.fetch_sessions import FetchSessions, SessionCache
 from cluster_model.broker.partition.partition import BrokerMetadata, Replica
 from cluster_model.kernel.node_context import Alarm, Port
@@ -36,12 +38,18 @@ class _Parked(NamedTuple):
 class Deletions:
     """One broker's."""
 
-    __slots__ = ("_alarm", "_metadata", "_port", "_replicas", "_touched", "waiting")
+    __slots__ = ("_alarm", "_known", "_metadata", "_port", "_replicas", "_touched", "waiting")
 
     def __init__(
-        self, port: Port, replicas: dict[str, Replica], metadata: BrokerMetadata, touched: dict[str, None]
+        self,
+        port: Port,
+        replicas: dict[str, Replica],
+        metadata: BrokerMetadata,
+        touched: dict[str, None],
+        known: Container[str] = (),
     ) -> None:
-        """``touched`` takes the partitions whose saved state is out of date."""
+        """``touched`` takes the partitions whose saved state is out of date; ``known`` are those of the metadata."""
+        self._known = known
         self.waiting: dict[str, list[_Parked]] = {}
         """Partition → who waits for it."""
         self._port = port
@@ -55,7 +63,7 @@ class Deletions:
         partition, now = request.partition, self._port.now
         replica = self._replicas.get(partition)
         if replica is None:
-            self._answer(source, request.correlation, partition, KafkaError.UNKNOWN_TOPIC_OR_PARTITION, -1)
+            self._answer(source, request.correlation, partition, absent(partition, self._known), -1)
             return
         self._touched[partition] = None
         offset = replica.hw if request.offset == -1 else request.offset

@@ -145,14 +145,14 @@ _UNKNOWN: Answer = (KafkaError.NONE, -1, -1)
 
 
 def list_offset(replica: Replica | None, refused: KafkaError, request: ListOffsetsRequest, now: int) -> Answer:
-    """The answer for one partition; ``refused`` is what the check of the asker's epoch gave.
+    """The answer for one partition; ``refused`` is what the check of the asker's epoch gave, or :func:`absent`.
 
     Consumers are told nothing at or above the high watermark, or by isolation the last stable offset, a follower the
     end of the log. A leader whose high watermark is still below the start of its own epoch does not know yet what is
     committed, and tells consumers so instead (KIP-207, 2.2).
     """
     if replica is None:
-        return (KafkaError.UNKNOWN_TOPIC_OR_PARTITION, -1, -1)
+        return (refused or KafkaError.UNKNOWN_TOPIC_OR_PARTITION, -1, -1)
     leadership = replica.leadership
     if refused is not KafkaError.NONE or leadership is None:
         return (refused or KafkaError.NOT_LEADER_OR_FOLLOWER, -1, -1)
@@ -555,7 +555,7 @@ class Service:
     def epoch_ends(self, source: int, request: EpochEndRequest) -> None:
         """OffsetsForLeaderEpoch."""
         answers = tuple(
-            epoch_end(self._replicas.get(partition), partition, epoch, current)
+            epoch_end(self._replicas.get(partition), partition, epoch, current, self._known)
             for partition, epoch, current in request.partitions
         )
         response = EpochEndResponse(request.correlation, answers)
@@ -568,7 +568,10 @@ class Service:
     def list_offsets(self, source: int, request: ListOffsetsRequest) -> None:
         """An offset by time, the earliest or the latest."""
         replica = self._replicas.get(request.partition)
-        refused = KafkaError.NONE if replica is None else check_epoch(replica, request.current_leader_epoch)
+        if replica is None:
+            refused = absent(request.partition, self._known)
+        else:
+            refused = check_epoch(replica, request.current_leader_epoch)
         response = answer(replica, refused, request, self._port.clock.now)
         if request.replica == CONSUMER:
             self._port.send(source, response)

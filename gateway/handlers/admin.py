@@ -20,7 +20,7 @@ from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.messages import DeleteRecordsRequest, MetadataRequest
 from gateway.handlers.metadata import UNKNOWN_TOPIC_ID
 from gateway.protocol.codec import NO_ID
-from gateway.protocol.context import Call, Flow, ask, by_topic, ms, split, topic_named, topic_uuid
+from gateway.protocol.context import Call, Flow, ask, by_topic, ms, named, split, topic_named, topic_uuid
 
 TOPIC: Final = 2
 BROKER: Final = 4
@@ -101,7 +101,7 @@ def create_partitions(call: Call) -> Flow:
 
 def delete_records(call: Call) -> Flow:
     """Let partitions begin later."""
-    asked = [(f"{topic.name}-{each.partition_index}", each.offset) for topic in call.request.topics
+    asked = [(named(topic.name, each.partition_index), each.offset) for topic in call.request.topics
              for each in topic.partitions]  # fmt: skip
     timeout_us = ms(call.request.timeout)
     answers = yield ask(*[DeleteRecordsRequest(0, name, offset, timeout_us) for name, offset in asked])
@@ -121,7 +121,7 @@ def delete_records(call: Call) -> Flow:
 def elect_leaders(call: Call) -> Flow:
     """Have leaders elected."""
     topics = call.request.topic_partitions
-    names = tuple(f"{topic.topic}-{number}" for topic in topics or () for number in topic.partitions)
+    names = tuple(named(topic.topic, number) for topic in topics or () for number in topic.partitions)
     unclean = bool(call.get("election_type", 0))
     (answer,) = yield ask(ElectLeadersRequest(0, unclean, names, ms(call.request.timeout)))
     rows = [

@@ -39,7 +39,6 @@ from cluster_model.protocol.group_messages import (
     SyncGroupRequest,
     TxnOffsetCommitRequest,
 )
-from gateway.protocol.codec import RequestError
 from gateway.protocol.context import (
     CLIENT_HOST,
     Call,
@@ -47,6 +46,7 @@ from gateway.protocol.context import (
     ask,
     by_topic,
     ms,
+    named,
     split,
     state_of,
     topic_id_in,
@@ -63,7 +63,7 @@ _MANY_GROUPS = 8
 def _offsets(call: Call) -> tuple[CommittedOffset, ...]:
     return tuple(
         CommittedOffset(
-            f"{topic.name}-{each.partition_index}", each.committed_offset,
+            named(topic.name, each.partition_index), each.committed_offset,
             getattr(each, "committed_leader_epoch", -1), each.committed_metadata or "",
         )
         for topic in call.request.topics
@@ -129,7 +129,7 @@ def _member_and_epoch(group: Any) -> tuple[str, int]:
 def _partitions(topics: Any) -> tuple[str, ...] | None:
     if topics is None:
         return None
-    return tuple(f"{topic.name}-{number}" for topic in topics for number in topic.partition_indexes)
+    return tuple(named(topic.name, number) for topic in topics for number in topic.partition_indexes)
 
 
 def _fetched(answer: OffsetFetchResponse) -> dict[str, Any]:
@@ -149,7 +149,7 @@ def _fetched(answer: OffsetFetchResponse) -> dict[str, Any]:
 
 def offset_delete(call: Call) -> Flow:
     """Delete what is committed for some partitions."""
-    names = tuple(f"{topic.name}-{each.partition_index}" for topic in call.request.topics for each in topic.partitions)
+    names = tuple(named(topic.name, each.partition_index) for topic in call.request.topics for each in topic.partitions)
     (answer,) = yield ask(OffsetDeleteRequest(0, call.request.group_id, names))
     return {"error_code": answer.error, **_verdicts(answer.partitions)}
 
@@ -198,7 +198,7 @@ def _owned(call: Call) -> tuple[str, ...] | None:
     if topics is None:
         return None
     return tuple(
-        f"{topic_named(call.house, call.broker, topic.topic_id) or topic.topic_id}-{number}"
+        named(topic_named(call.house, call.broker, topic.topic_id) or topic.topic_id, number)
         for topic in topics
         for number in topic.partitions
     )
@@ -270,8 +270,8 @@ def subscription(data: bytes, protocol_type: str) -> Subscription:
         return Subscription((), user_data=_kept(data))
     try:
         found, _size = _read_subscription(data[_VERSION:], 0)
-    except Exception as error:  # a member may say what it likes
-        raise RequestError(f"found a subscription that is none: {error}") from None
+    except Exception:  # a member may say what it likes: a coordinator passes it on
+        return Subscription((), user_data=_kept(data))
     return Subscription(tuple(found.topics), user_data=_kept(data))
 
 
@@ -292,7 +292,7 @@ def assignment(data: bytes, protocol_type: str) -> Assignment:
         found, _size = _read_assignment(data[_VERSION:], 0)
     except Exception:
         return Assignment(user_data=_kept(data))
-    given = tuple(f"{each.topic}-{number}" for each in found.assigned_partitions for number in each.partitions)
+    given = tuple(named(each.topic, number) for each in found.assigned_partitions for number in each.partitions)
     return Assignment(given, _kept(data))
 
 

@@ -25,8 +25,8 @@ from cluster_model.protocol.transaction_messages import AddOffsetsToTxnRequest, 
 from gateway.handlers.metadata import UNKNOWN_TOPIC_ID
 from gateway.protocol import api_versions
 from gateway.protocol.codec import RequestError
-from gateway.protocol.context import Ask, Call, Flow, ask, by_topic, ms, split, topic_id_in, topic_named
-from gateway.protocol.record_batches import BatchError, Head, bytes_of, read_head
+from gateway.protocol.context import Ask, Call, Flow, ask, by_topic, ms, named, split, topic_id_in, topic_named
+from gateway.protocol.record_batches import BatchError, Head, bytes_of, code_of, read_head
 
 # The current leader in a refusal of Produce or Fetch, and where that broker listens (KIP-951).
 #
@@ -97,7 +97,7 @@ def fetch(call: Call) -> Flow:
             most = max(most, each.partition_max_bytes)
             asked.append(
                 FetchPartition(
-                    f"{name}-{each.partition}", each.fetch_offset, getattr(each, "current_leader_epoch", -1),
+                    named(name, each.partition), each.fetch_offset, getattr(each, "current_leader_epoch", -1),
                     getattr(each, "last_fetched_epoch", -1),
                 )
             )  # fmt: skip
@@ -116,7 +116,7 @@ def fetch(call: Call) -> Flow:
     responses = [
         {
             "topic": topic,
-            "topic_id": topic_id_in(states, f"{topic}-{found[0]['partition_index']}"),
+            "topic_id": topic_id_in(states, named(topic, found[0]["partition_index"])),
             "partitions": found,
         }
         for topic, found in by_topic(rows).items()
@@ -148,7 +148,7 @@ def list_offsets(call: Call) -> Flow:
     requests, settled = [], {}
     for topic in call.request.topics:
         for each in topic.partitions:
-            name, stamp = f"{topic.name}-{each.partition_index}", each.timestamp
+            name, stamp = named(topic.name, each.partition_index), each.timestamp
             if stamp < 0 and call.version < _SINCE_VERSION.get(stamp, call.version + 1):
                 settled[name] = KafkaError.UNSUPPORTED_VERSION
             elif stamp == LATEST_TIERED:
@@ -192,7 +192,7 @@ def _offset(call: Call, answer: ListOffsetsResponse) -> dict[str, Any]:
 def epoch_ends(call: Call) -> Flow:
     """Where epochs ended, for a client that looks whether its position was cut off (KIP-320)."""
     asked = tuple(
-        (f"{topic.topic}-{each.partition}", each.leader_epoch, each.current_leader_epoch)
+        (named(topic.topic, each.partition), each.leader_epoch, each.current_leader_epoch)
         for topic in call.request.topics
         for each in topic.partitions
     )
@@ -233,19 +233,22 @@ def produce(call: Call) -> Flow:
     refused: dict[_Place, tuple[int, str]] = {}
     requests: list[ProduceRequest] = []
     places: list[_Place] = []
+    known = call.house.states(call.broker)
     for place, records in _sent(call):
         places.append(place)
-        try:
-            head = read_head(records or b"")
-        except BatchError as error:
-            refused[place] = (error.code, str(error))
-            continue
         if not place.partition:
             refused[place] = (UNKNOWN_TOPIC_ID, "")
-        elif acks in _ACKS:
-            requests.append(_request(call, place.partition, head, bytes(records)))
-        else:
+        elif place.partition not in known:
+            refused[place] = (KafkaError.UNKNOWN_TOPIC_OR_PARTITION, "")
+        elif acks not in _ACKS:
             refused[place] = (KafkaError.INVALID_REQUIRED_ACKS, f"found acks={acks}, allowed are -1, 0 and 1")
+        else:
+            try:
+                head = read_head(records or b"", call.version)
+            except BatchError as error:
+                refused[place] = (code_of(error, call.house.cluster.profile.number), str(error))
+                continue
+            requests.append(_request(call, place.partition, head, bytes(records)))
     answers: tuple[ProduceResponse, ...] = ()
     if requests:
         answers = yield Ask(tuple(requests), waits=acks != 0, closes=True)
@@ -269,7 +272,7 @@ def _sent(call: Call) -> Iterator[tuple[_Place, Any]]:
         by_id = call.version >= _BY_ID
         name = topic_named(call.house, call.broker, topic.topic_id) if by_id else topic.name
         for each in topic.partition_data:
-            partition = f"{name}-{each.index}" if name or not by_id else ""
+            partition = named(name, each.index) if name or not by_id else ""
             yield _Place(topic.topic_id if by_id else name, each.index, partition), each.records
 
 
@@ -290,9 +293,15 @@ def _said(call: Call, answer: ProduceResponse) -> dict[str, Any]:
         "index": split(answer.partition)[1],
         "error_code": answer.error,
         "base_offset": answer.log_offset,
-        "log_start_offset": answer.log_start,
+        "log_start_offset": _log_start(call, answer),
         **told(call, answer.current),
     }
+
+
+def _log_start(call: Call, answer: ProduceResponse) -> int:
+    """Where the log begins: of what was appended, and where the broker says so of what was not."""
+    replica = call.house.cluster.brokers[call.broker].replicas.get(answer.partition)
+    return answer.log_start if answer.error or replica is None else replica.log.log_start
 
 
 def _refused(place: _Place, error: int, message: str) -> dict[str, Any]:
@@ -322,7 +331,7 @@ def init_producer_id(call: Call) -> Flow:
 def add_partitions(call: Call) -> Flow:
     """Let partitions be part of the open transaction."""
     request = call.request
-    names = tuple(f"{topic.name}-{number}" for topic in request.v3_and_below_topics for number in topic.partitions)
+    names = tuple(named(topic.name, number) for topic in request.v3_and_below_topics for number in topic.partitions)
     (answer,) = yield ask(
         AddPartitionsToTxnRequest(
             0, request.v3_and_below_transactional_id, request.v3_and_below_producer_id,

@@ -121,10 +121,19 @@ def topic_named(house: House, broker: int, topic_id: uuid.UUID | None) -> str:
     return ""
 
 
+BELOW: Final = "~"
+"""Stands for the sign of a number below 0, which is the number of no partition."""
+
+
+def named(topic: Any, number: int) -> str:
+    """``("orders", 0)`` → ``orders-0``; a number below 0 gives a name that no partition has."""
+    return f"{topic}-{number}" if number >= 0 else f"{topic}-{BELOW}{-number}"
+
+
 def split(partition: str) -> tuple[str, int]:
-    """``orders-0`` → ``("orders", 0)``."""
+    """Undo of :func:`named`."""
     topic, _dash, number = partition.rpartition("-")
-    return topic, int(number)
+    return topic, -int(number[1:]) if number.startswith(BELOW) else int(number)
 
 
 def by_topic(rows: Iterable[tuple[str, dict[str, Any]]]) -> dict[str, list[dict[str, Any]]]:

@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 from crc32c import crc32c
 
 from cluster_model.log import Lineages, keys_of
+from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.messages import FetchData
 from cluster_model.protocol.records import ABORT, COMMIT, TRANSACTIONAL, Batch, Slice
 from gateway.protocol.context import House
@@ -31,16 +32,18 @@ _EPOCH: Final = struct.Struct(">i")
 
 
 class BatchError(ValueError):
-    """Not one whole batch; ``code`` is what the broker answers."""
+    """No batch that a broker takes; ``code`` is what it answers."""
 
     def __init__(self, code: int, message: str) -> None:
         super().__init__(message)
         self.code = code
 
 
-CORRUPT_MESSAGE: Final = 2
-INVALID_RECORD: Final = 87
-UNSUPPORTED_FOR_MESSAGE_FORMAT: Final = 43
+ZSTD: Final = 4
+_CODECS: Final = range(ZSTD + 1)
+"""none, gzip, snappy, lz4, zstd."""
+_ZSTD_SINCE: Final = 7
+"""Version of Produce from which batches may be compressed by zstd (KIP-110)."""
 
 
 class Head(NamedTuple):
@@ -56,34 +59,59 @@ class Head(NamedTuple):
     transactional: bool
 
 
-def read_head(data: bytes) -> Head:
-    """Check a batch as a broker does before it appends (``LogValidator``), but for its records.
+def read_head(data: bytes, version: int = _ZSTD_SINCE) -> Head:
+    """Check a batch as a broker does before it appends, but for its records.
+
+    First what ``ProduceRequest.validateRecords`` looks at in a request of ``version``, then ``LogValidator``. Before
+    2.4 a broker has CORRUPT_MESSAGE for INVALID_RECORD, see :func:`code_of`.
 
     Raises:
-        BatchError: it is damaged, more or less than one batch, or of an older format.
+        BatchError: it is damaged, more or less than one batch, of an older format, or compressed in an unknown way.
     """
     if len(data) < OVERHEAD:
-        raise BatchError(CORRUPT_MESSAGE, f"found {len(data)} bytes, a batch has at least {OVERHEAD}")
+        raise BatchError(KafkaError.INVALID_RECORD, f"found {len(data)} bytes, a batch has at least {OVERHEAD}")
     (
         _base, length, _epoch, magic, crc, attributes, last_delta, _first_ms, newest_ms, producer_id, producer_epoch,
         sequence, records,
     ) = _HEADER.unpack_from(data)  # fmt: skip
+    codec = attributes & _CODEC
     if magic != 2:
-        raise BatchError(UNSUPPORTED_FOR_MESSAGE_FORMAT, f"found message format {magic}, allowed is 2")
+        raise BatchError(KafkaError.INVALID_RECORD, f"found message format {magic}, allowed is 2")
+    if codec == ZSTD and version < _ZSTD_SINCE:
+        said = f"found zstd in version {version}, allowed from {_ZSTD_SINCE} on"
+        raise BatchError(KafkaError.UNSUPPORTED_COMPRESSION_TYPE, said)
     if length != len(data) - _LENGTH_ENDS:
-        raise BatchError(INVALID_RECORD, f"found a batch of {length} in {len(data)} bytes, allowed is one whole batch")
+        said = f"found a batch of {length} in {len(data)} bytes, allowed is one whole batch"
+        raise BatchError(KafkaError.INVALID_RECORD, said)
     if crc32c(memoryview(data)[_CRC_FROM:]) != crc:
-        raise BatchError(CORRUPT_MESSAGE, "found a batch whose checksum is not that of its bytes")
+        raise BatchError(KafkaError.CORRUPT_MESSAGE, "found a batch whose checksum is not that of its bytes")
+    if codec not in _CODECS:  # an IllegalArgumentException in Kafka, for which there is no error
+        raise BatchError(KafkaError.UNKNOWN_SERVER_ERROR, f"found codec {codec}, allowed are 0 to {ZSTD}")
     if attributes & _CONTROL:
-        raise BatchError(INVALID_RECORD, "found a control batch, which only brokers write")
+        raise BatchError(KafkaError.INVALID_RECORD, "found a control batch, which only brokers write")
     if records < 1 or last_delta != records - 1:
-        raise BatchError(INVALID_RECORD, f"found {records} records up to offset {last_delta} of their batch")
+        said = f"found {records} records up to offset {last_delta} of their batch"
+        raise BatchError(KafkaError.INVALID_RECORD, said)
     if producer_id >= 0 and (producer_epoch < 0 or sequence < 0):
-        raise BatchError(INVALID_RECORD, f"found producer {producer_id} with epoch {producer_epoch}, number {sequence}")
+        said = f"found producer {producer_id} with epoch {producer_epoch}, number {sequence}"
+        raise BatchError(KafkaError.INVALID_RECORD, said)
     return Head(
-        records, len(data), attributes & _CODEC, newest_ms, producer_id, producer_epoch, sequence,
+        records, len(data), codec, newest_ms, producer_id, producer_epoch, sequence,
         bool(attributes & _TRANSACTIONAL),
     )  # fmt: skip
+
+
+_HAS_INVALID_RECORD: Final = (2, 4, 0)
+_KNOWS_ZSTD: Final = (2, 1, 0)
+
+
+def code_of(error: BatchError, release: tuple[int, int, int]) -> int:
+    """What a broker of a release answers: INVALID_RECORD came with 2.4 (KIP-467), zstd with 2.1 (KIP-110)."""
+    if error.code == KafkaError.INVALID_RECORD and release < _HAS_INVALID_RECORD:
+        return KafkaError.CORRUPT_MESSAGE
+    if error.code == KafkaError.UNSUPPORTED_COMPRESSION_TYPE and release < _KNOWS_ZSTD:
+        return KafkaError.UNKNOWN_SERVER_ERROR
+    return error.code
 
 
 def placed(data: bytes, base: int, leader_epoch: int) -> bytearray:

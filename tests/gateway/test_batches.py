@@ -2,10 +2,11 @@ import struct
 
 import pytest
 from aiokafka.record.default_records import DefaultRecordBatchBuilder
+from crc32c import crc32c
 from kafka.record import MemoryRecords
 from syrupy.assertion import SnapshotAssertion
 
-from gateway.protocol.record_batches import OVERHEAD, BatchError, Origin, made, marker, placed, read_head
+from gateway.protocol.record_batches import OVERHEAD, BatchError, Origin, code_of, made, marker, placed, read_head
 
 
 def built(codec: int = 0, *, transactional: bool = False, producer: tuple[int, int, int] = (-1, -1, -1)) -> bytes:
@@ -14,6 +15,40 @@ def built(codec: int = 0, *, transactional: bool = False, producer: tuple[int, i
     for number in range(3):
         builder.append(number, 1_000 + number, b"key", b"value" * 20, [])
     return bytes(builder.build())
+
+
+def changed(data: bytes, kind: str, at: int, value: int) -> bytes:
+    """A batch with another value in its header, and the checksum that belongs to it."""
+    found = bytearray(data)
+    struct.pack_into(kind, found, at, value)
+    struct.pack_into(">I", found, 17, crc32c(bytes(found[21:])))
+    return bytes(found)
+
+
+def with_codec(data: bytes, codec: int) -> bytes:
+    return changed(data, ">h", 21, codec)
+
+
+def with_records(data: bytes, records: int) -> bytes:
+    return changed(data, ">i", 57, records)
+
+
+@pytest.mark.parametrize(("release", "invalid", "zstd"), [((2, 0, 0), 2, -1), ((2, 3, 0), 2, 76), ((2, 4, 0), 87, 76)])
+def test_errors_are_those_of_the_release(release: tuple[int, int, int], invalid: int, zstd: int) -> None:
+    assert code_of(BatchError(87, ""), release) == invalid
+    assert code_of(BatchError(76, ""), release) == zstd
+    assert code_of(BatchError(2, ""), release) == 2
+
+
+@pytest.mark.parametrize(("version", "code"), [(6, 76), (7, 0)])
+def test_zstd_is_taken_from_version_7_on(version: int, code: int) -> None:
+    data = with_codec(built(), 4)
+    found = 0
+    try:
+        read_head(data, version)
+    except BatchError as refused:
+        found = refused.code
+    assert found == code
 
 
 def test_the_header_of_a_clients_batch_is_read() -> None:
@@ -33,10 +68,14 @@ def test_a_batch_is_placed_without_its_checksum_changing() -> None:
     ("change", "code"),
     [
         (lambda data: data[:-1] + b"!", 2),
-        (lambda data: data[:60], 2),
-        (lambda data: b"", 2),
+        (lambda data: data[:60], 87),
+        (lambda data: b"", 87),
         (lambda data: data + data, 87),
-        (lambda data: data[:16] + b"\1" + data[17:], 43),
+        (lambda data: data[:16] + b"\1" + data[17:], 87),
+        (lambda data: data[:16] + b"\0" + data[17:], 87),
+        (lambda data: with_codec(data, 5), -1),
+        (lambda data: with_codec(data, 7), -1),
+        (lambda data: with_records(data, 0), 87),
     ],
 )
 def test_what_a_broker_refuses(change, code) -> None:  # type: ignore[no-untyped-def]

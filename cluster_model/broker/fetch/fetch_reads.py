@@ -164,10 +164,15 @@ def check_epoch(replica: Replica, current: int) -> KafkaError:
     return KafkaError.UNKNOWN_LEADER_EPOCH
 
 
-def epoch_end(replica: Replica | None, partition: str, epoch: int, current: int) -> EpochEnd:
-    """Where ``epoch`` ended in this log, by the version's rule (``Partition.lastOffsetForLeaderEpoch``)."""
+def epoch_end(
+    replica: Replica | None, partition: str, epoch: int, current: int, known: Container[str] = ()
+) -> EpochEnd:
+    """Where ``epoch`` ended in this log, by the version's rule (``Partition.lastOffsetForLeaderEpoch``).
+
+    ``known`` are the partitions of the broker's metadata cache.
+    """
     if replica is None:
-        return EpochEnd(partition, epoch, KafkaError.UNKNOWN_TOPIC_OR_PARTITION, UNDEFINED, UNDEFINED)
+        return EpochEnd(partition, epoch, absent(partition, known), UNDEFINED, UNDEFINED)
     error = check_epoch(replica, current)
     if error is NONE and replica.leadership is None:
         error = KafkaError.NOT_LEADER_OR_FOLLOWER
@@ -181,7 +186,7 @@ def epoch_end(replica: Replica | None, partition: str, epoch: int, current: int)
 
 
 def absent(partition: str, known: Container[str]) -> KafkaError:
-    """What a broker without a replica says: of a partition that it has heard of, that others have it (KAFKA-8365)."""
+    """What a broker without a replica says: of a partition that it has heard of, that others have it (KAFKA-6796)."""
     return KafkaError.NOT_LEADER_OR_FOLLOWER if partition in known else KafkaError.UNKNOWN_TOPIC_OR_PARTITION
 
 
