@@ -179,6 +179,14 @@ def _dynamic(name: str) -> Dynamic:
     return "per-broker" if name in _PER_BROKER else "cluster-wide" if name in _CLUSTER_WIDE else "read-only"
 
 
+LISTS: Final = (
+    "cleanup.policy",
+    "log.cleanup.policy",
+    "leader.replication.throttled.replicas",
+    "follower.replication.throttled.replicas",
+)
+"""Configurations that are lists: only those take APPEND and SUBTRACT."""
+
 MIN_ISR: Final = "min.insync.replicas"
 _MIN_ISR: Final = ConfigKey(MIN_ISR, "int", "In-sync replicas that acks=all needs.", 1)
 _POLICIES: Final = ("delete", "compact", "compact,delete", "delete,compact")

@@ -1,35 +1,25 @@
-"""Handlers of administrators' APIs: topics, partitions, records, elections and configurations."""
+"""Handlers of administrators' APIs: topics, partitions, records, elections and reassignments."""
 
-from typing import Any, Final
+from typing import Any
 
-from cluster_model.observation import Setting, of_broker, of_topic, of_topic_with
 from cluster_model.protocol.admin_messages import (
     AdminError,
-    AlterableConfig,
-    AlterConfigsResource,
+    AlterPartitionReassignmentsRequest,
     CreatableTopic,
     CreatableTopicResult,
     CreatePartitionsRequest,
     CreateTopicsRequest,
     DeleteTopicsRequest,
     ElectLeadersRequest,
-    IncrementalAlterConfigsRequest,
+    ListPartitionReassignmentsRequest,
     NewPartitions,
+    ReassignablePartition,
 )
-from cluster_model.protocol.errors import KafkaError
-from cluster_model.protocol.messages import DeleteRecordsRequest, MetadataRequest
+from cluster_model.protocol.messages import DeleteRecordsRequest
+from gateway.handlers.configs import topic_configs
 from gateway.handlers.metadata import UNKNOWN_TOPIC_ID
 from gateway.protocol.codec import NO_ID
 from gateway.protocol.context import Call, Flow, ask, by_topic, ms, named, split, topic_named, topic_uuid
-
-TOPIC: Final = 2
-BROKER: Final = 4
-_TYPES: Final = {TOPIC: "topic", BROKER: "broker"}
-_SOURCES: Final = {"own": 1, "run time": 2, "start": 4, "default": 5, "brokers": 5}
-"""``DescribeConfigsResponse.ConfigSource``."""
-FOR_EVER: Final = "never"
-"""The largest number, as the model writes it."""
-LONG_MAX: Final = str(2**63 - 1)
 
 
 def _told(each: AdminError | CreatableTopicResult) -> dict[str, Any]:
@@ -56,22 +46,14 @@ def _created(call: Call, topic: CreatableTopicResult, *, made: bool) -> dict[str
     told = {**_told(topic), "configs": ()}
     if topic.error:
         return told
-    cluster = call.house.cluster
     state = call.house.states(call.broker).get(f"{topic.name}-0")
-    found = of_topic_with(cluster.brokers[call.broker].settings.broker, cluster.profile, dict(topic.config))
     return {
         **told,
         "topic_id": topic_uuid(topic.name, state.topic_id) if made and state is not None else NO_ID,
         "num_partitions": topic.partitions,
         "replication_factor": topic.replication,
-        "configs": [_config(each) for each in found],
+        "configs": topic_configs(call, topic.name, dict(topic.config)),
     }
-
-
-def _config(each: Setting) -> dict[str, Any]:
-    value = LONG_MAX if each.value == FOR_EVER else each.value
-    return {"name": each.key.name, "value": value, "read_only": False, "is_sensitive": False,
-            "config_source": _SOURCES[each.source]}  # fmt: skip
 
 
 def delete_topics(call: Call) -> Flow:
@@ -135,55 +117,47 @@ def elect_leaders(call: Call) -> Flow:
     return {"error_code": answer.error, "replica_election_results": told}
 
 
-def alter_configs(call: Call) -> Flow:
-    """Change configurations live, of topics and of brokers, or say what would come of it."""
-    asked = call.request.resources
-    known = [each for each in asked if each.resource_type in _TYPES]
-    resources = tuple(
-        AlterConfigsResource(
-            _TYPES[each.resource_type], each.resource_name,
-            tuple(AlterableConfig(one.name, one.value or "", one.config_operation) for one in each.configs),
+# Reassignments (KIP-455).
+
+
+def alter_partition_reassignments(call: Call) -> Flow:
+    """Move replicas, or take a move back."""
+    request = call.request
+    wanted = tuple(
+        ReassignablePartition(
+            named(topic.name, each.partition_index), None if each.replicas is None else tuple(each.replicas)
         )
-        for each in known
-    )  # fmt: skip
-    answers: list[AdminError] = []
-    if resources:
-        (answer,) = yield ask(IncrementalAlterConfigsRequest(0, resources, bool(call.get("validate_only", False))))
-        answers += answer.resources
-    told = []
-    for each in asked:
-        error = answers.pop(0) if each.resource_type in _TYPES else _no_resource(each.resource_type)
-        told.append(
-            {"error_code": error.error, "error_message": error.message or None, "resource_type": each.resource_type,
-             "resource_name": each.resource_name}
-        )  # fmt: skip
-    return {"responses": told}
-
-
-def _no_resource(kind: int) -> AdminError:
-    return AdminError(
-        "", KafkaError.INVALID_REQUEST, f"found resource type {kind}, allowed are 2 (topic) and 4 (broker)"
+        for topic in request.topics
+        for each in topic.partitions
     )
+    (answer,) = yield ask(AlterPartitionReassignmentsRequest(0, wanted, ms(request.timeout)))
+    rows = [
+        (
+            each.name,
+            {"partition_index": split(each.name)[1], "error_code": each.error, "error_message": each.message or None},
+        )
+        for each in answer.partitions
+    ]
+    told = [{"name": topic, "partitions": found} for topic, found in by_topic(rows).items()]
+    return {"error_code": answer.error, "error_message": None, "responses": told}
 
 
-def describe_configs(call: Call) -> Flow:
-    """What is configured, as the broker that is asked has been told."""
-    yield ask(MetadataRequest(0))
-    return {"results": [_described(call, each) for each in call.request.resources]}
-
-
-def _described(call: Call, asked: Any) -> dict[str, Any]:
-    house, said = call.house, {"resource_type": asked.resource_type, "resource_name": asked.resource_name}
-    cluster = house.cluster
-    found: tuple[Setting, ...]
-    if asked.resource_type == TOPIC:
-        if f"{asked.resource_name}-0" not in house.states(call.broker):
-            return {**said, "error_code": KafkaError.UNKNOWN_TOPIC_OR_PARTITION, "error_message": None}
-        found = of_topic(cluster.brokers[call.broker].settings, cluster.profile, asked.resource_name)
-    elif asked.resource_type == BROKER and asked.resource_name == str(call.broker):
-        found = of_broker(cluster.brokers[call.broker].settings, cluster.profile)
-    else:
-        return {**said, "error_code": KafkaError.INVALID_REQUEST, "error_message": "neither a topic nor this broker"}
-    wanted = asked.configuration_keys
-    configs = [_config(each) for each in found if wanted is None or each.key.name in wanted]
-    return {**said, "error_code": 0, "error_message": None, "configs": configs}
+def list_partition_reassignments(call: Call) -> Flow:
+    """What is on the move."""
+    asked = call.request.topics
+    names = tuple(named(topic.name, number) for topic in asked or () for number in topic.partition_indexes)
+    if asked is not None and not names:
+        return {"error_code": 0, "error_message": None, "topics": ()}
+    (answer,) = yield ask(ListPartitionReassignmentsRequest(0, names))
+    rows = [
+        (
+            each.partition,
+            {
+                "partition_index": split(each.partition)[1], "replicas": each.replicas,
+                "adding_replicas": each.adding, "removing_replicas": each.removing,
+            },
+        )
+        for each in answer.partitions
+    ]  # fmt: skip
+    told = [{"name": topic, "partitions": found} for topic, found in by_topic(rows).items()]
+    return {"error_code": answer.error, "error_message": None, "topics": told}

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from gateway.handlers import admin, groups, metadata, produce_fetch
+from gateway.handlers import admin, configs, groups, inspection, metadata, produce_fetch
 from gateway.protocol import api_versions
 from gateway.protocol.context import Handler
 
@@ -30,13 +30,22 @@ HANDLERS: Final[dict[int, Handler]] = {
     api_versions.ADD_OFFSETS_TO_TXN: produce_fetch.add_offsets,
     api_versions.END_TXN: produce_fetch.end_txn,
     api_versions.TXN_OFFSET_COMMIT: groups.txn_offset_commit,
-    api_versions.DESCRIBE_CONFIGS: admin.describe_configs,
+    api_versions.DESCRIBE_CONFIGS: configs.describe_configs,
+    api_versions.DESCRIBE_ACLS: inspection.describe_acls,
+    api_versions.ALTER_CONFIGS: configs.alter_configs,
+    api_versions.DESCRIBE_LOG_DIRS: inspection.describe_log_dirs,
     api_versions.CREATE_PARTITIONS: admin.create_partitions,
     api_versions.DELETE_GROUPS: groups.delete_groups,
     api_versions.ELECT_LEADERS: admin.elect_leaders,
-    api_versions.INCREMENTAL_ALTER_CONFIGS: admin.alter_configs,
+    api_versions.INCREMENTAL_ALTER_CONFIGS: configs.incremental_alter_configs,
+    api_versions.ALTER_PARTITION_REASSIGNMENTS: admin.alter_partition_reassignments,
+    api_versions.LIST_PARTITION_REASSIGNMENTS: admin.list_partition_reassignments,
     api_versions.OFFSET_DELETE: groups.offset_delete,
+    api_versions.DESCRIBE_CLIENT_QUOTAS: inspection.describe_client_quotas,
     api_versions.DESCRIBE_CLUSTER: metadata.describe_cluster,
+    api_versions.DESCRIBE_PRODUCERS: inspection.describe_producers,
+    api_versions.DESCRIBE_TRANSACTIONS: inspection.describe_transactions,
+    api_versions.LIST_TRANSACTIONS: inspection.list_transactions,
     api_versions.CONSUMER_GROUP_HEARTBEAT: groups.consumer_group_heartbeat,
     api_versions.CONSUMER_GROUP_DESCRIBE: groups.describe_consumer_groups,
 }

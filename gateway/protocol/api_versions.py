@@ -43,12 +43,21 @@ ADD_OFFSETS_TO_TXN: Final = 25
 END_TXN: Final = 26
 TXN_OFFSET_COMMIT: Final = 28
 DESCRIBE_CONFIGS: Final = 32
+DESCRIBE_ACLS: Final = 29
+ALTER_CONFIGS: Final = 33
+DESCRIBE_LOG_DIRS: Final = 35
 CREATE_PARTITIONS: Final = 37
 DELETE_GROUPS: Final = 42
 ELECT_LEADERS: Final = 43
 INCREMENTAL_ALTER_CONFIGS: Final = 44
+ALTER_PARTITION_REASSIGNMENTS: Final = 45
+LIST_PARTITION_REASSIGNMENTS: Final = 46
 OFFSET_DELETE: Final = 47
+DESCRIBE_CLIENT_QUOTAS: Final = 48
 DESCRIBE_CLUSTER: Final = 60
+DESCRIBE_PRODUCERS: Final = 61
+DESCRIBE_TRANSACTIONS: Final = 65
+LIST_TRANSACTIONS: Final = 66
 CONSUMER_GROUP_HEARTBEAT: Final = 68
 CONSUMER_GROUP_DESCRIBE: Final = 69
 
@@ -88,12 +97,21 @@ CEILINGS: Final[dict[int, tuple[int, tuple[tuple[Release, int], ...]]]] = {
     END_TXN: (0, ((_V1, 0), (_V2, 1), ((2, 7, 0), 2), ((2, 8, 0), 3), ((3, 8, 0), 4), ((4, 0, 0), 5))),
     TXN_OFFSET_COMMIT: (0, ((_V1, 0), (_V2, 1), ((2, 1, 0), 2), ((2, 5, 0), 3), ((3, 8, 0), 4), ((4, 0, 0), 5))),
     DESCRIBE_CONFIGS: (1, ((_V1, 0), ((1, 1, 0), 1), (_V2, 2), ((2, 6, 0), 3), ((2, 8, 0), 4))),
+    DESCRIBE_ACLS: (1, ((_V1, 0), (_V2, 1), ((2, 5, 0), 2), ((3, 3, 0), 3))),
+    ALTER_CONFIGS: (0, ((_V1, 0), (_V2, 1), ((2, 8, 0), 2))),
+    DESCRIBE_LOG_DIRS: (1, ((_V1, 0), (_V2, 1), ((2, 6, 0), 2), ((3, 2, 0), 3), ((3, 3, 0), 4))),
     CREATE_PARTITIONS: (0, ((_V1, 0), (_V2, 1), ((2, 5, 0), 2), ((2, 7, 0), 3))),
     DELETE_GROUPS: (0, (((1, 1, 0), 0), (_V2, 1), ((2, 4, 0), 2))),
     ELECT_LEADERS: (0, (((2, 2, 0), 0), ((2, 4, 0), 2))),
     INCREMENTAL_ALTER_CONFIGS: (0, (((2, 3, 0), 0), ((2, 4, 0), 1))),
+    ALTER_PARTITION_REASSIGNMENTS: (0, (((2, 4, 0), 0), ((4, 1, 0), 1))),
+    LIST_PARTITION_REASSIGNMENTS: (0, (((2, 4, 0), 0),)),
     OFFSET_DELETE: (0, (((2, 4, 0), 0),)),
+    DESCRIBE_CLIENT_QUOTAS: (0, (((2, 6, 0), 0), ((2, 8, 0), 1))),
     DESCRIBE_CLUSTER: (0, (((2, 8, 0), 0), ((3, 7, 0), 1), (_V4, 2))),
+    DESCRIBE_PRODUCERS: (0, (((2, 8, 0), 0),)),
+    DESCRIBE_TRANSACTIONS: (0, ((_V3, 0),)),
+    LIST_TRANSACTIONS: (0, ((_V3, 0), ((3, 8, 0), 1), ((4, 1, 0), 2))),
     CONSUMER_GROUP_HEARTBEAT: (0, (((3, 7, 0), 0), ((4, 0, 0), 1))),
     CONSUMER_GROUP_DESCRIBE: (0, (((3, 8, 0), 0), ((4, 0, 0), 1))),
 }  # fmt: skip

@@ -59,6 +59,8 @@ REQUESTS: Final[dict[str, type[Any]]] = {
         admin.CreatePartitionsRequest,
         admin.IncrementalAlterConfigsRequest,
         admin.ElectLeadersRequest,
+        admin.AlterPartitionReassignmentsRequest,
+        admin.ListPartitionReassignmentsRequest,
         admin.DescribeClusterRequest,
     )
 }

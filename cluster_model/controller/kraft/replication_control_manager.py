@@ -4,7 +4,6 @@ Sans-IO: records and an answer for each request. Random numbers for the placemen
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Final
 
 from cluster_model.controller.kraft.messages import AlterPartitionBatchRequest, AlterPartitionBatchResponse
 from cluster_model.controller.kraft.metadata import (
@@ -59,22 +58,13 @@ from cluster_model.protocol.admin_messages import (
     ReassignablePartition,
     is_legal,
 )
-from cluster_model.protocol.config_defs import MIN_ISR, SCOPES, ConfigValue, Scope, check
+from cluster_model.protocol.config_defs import LISTS, MIN_ISR, SCOPES, ConfigValue, Scope, check
 from cluster_model.protocol.configs import TopicConfig
 from cluster_model.protocol.errors import KafkaError, ModelError
 from cluster_model.protocol.messages import NOBODY, AlterPartitionRequest, AlterPartitionResponse, PartitionState
 from cluster_model.protocol.versions import Profile
 
 # Configurations of topics and brokers, changed live (``ConfigurationControlManager``, KIP-339). Sans-IO.
-
-
-LISTS: Final = (
-    "cleanup.policy",
-    "log.cleanup.policy",
-    "leader.replication.throttled.replicas",
-    "follower.replication.throttled.replicas",
-)
-"""Configurations that are lists: only those take APPEND and SUBTRACT."""
 
 
 def typed(scope: Scope, key: str, text: str) -> ConfigValue:

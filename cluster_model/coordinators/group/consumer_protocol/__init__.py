@@ -8,7 +8,10 @@ It has no input or output; coordinators.group drives it. It builds on assignors.
 """
 
 from cluster_model.coordinators.group.consumer_protocol.consumer_group import enabled
+from cluster_model.coordinators.group.consumer_protocol.subscription_patterns import is_regular, matches
 
 __all__ = [
     "enabled",
+    "is_regular",
+    "matches",
 ]

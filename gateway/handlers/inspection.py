@@ -1,0 +1,146 @@
+"""Handlers of administrators' questions: producers, transactions, log directories, quotas and ACLs.
+
+There are neither quotas of clients nor an authorizer: both are answered as a cluster answers that has none.
+"""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
+
+from cluster_model.coordinators.group.consumer_protocol import is_regular, matches
+from cluster_model.protocol.errors import KafkaError
+from cluster_model.protocol.messages import MetadataRequest
+from cluster_model.protocol.transaction_messages import (
+    NOTHING,
+    DescribeProducersRequest,
+    DescribeProducersResponse,
+    DescribeTransactionsRequest,
+    DescribeTransactionsResponse,
+    ListTransactionsRequest,
+)
+from gateway.protocol.context import Call, Flow, ask, by_topic, named, split
+
+LOG_DIR: Final = "/var/lib/kafka/data"
+"""A broker's only one, by the name that it has for strangers."""
+EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+SIZE_UNKNOWN: Final = -1
+STATES: Final = (
+    "Empty", "Ongoing", "PrepareCommit", "PrepareAbort", "CompleteCommit", "CompleteAbort", "Dead", "PrepareEpochFence",
+)  # fmt: skip
+"""``TransactionState``."""
+
+
+def describe_producers(call: Call) -> Flow:
+    """Who has written to partitions, as their leader knows them (KIP-664)."""
+    asked = [named(topic.name, number) for topic in call.request.topics for number in topic.partition_indexes]
+    answers = yield ask(*[DescribeProducersRequest(0, each) for each in asked])
+    rows = [(each.partition, _producers(call, each)) for each in answers or ()]
+    return {"topics": [{"name": topic, "partitions": found} for topic, found in by_topic(rows).items()]}
+
+
+def _producers(call: Call, told: DescribeProducersResponse) -> dict[str, Any]:
+    producers = [
+        {
+            "producer_id": each.producer_id, "producer_epoch": each.producer_epoch, "last_sequence": each.last_sequence,
+            "last_timestamp": call.house.stamp_ms(each.last_us), "coordinator_epoch": each.coordinator_epoch,
+            "current_txn_start_offset": each.start_offset,
+        }
+        for each in told.producers
+    ]  # fmt: skip
+    number = split(told.partition)[1]
+    return {"partition_index": number, "error_code": told.error, "error_message": None, "active_producers": producers}
+
+
+def describe_transactions(call: Call) -> Flow:
+    """The state of transactional ids that this broker coordinates (KIP-664)."""
+    answers = yield ask(*[DescribeTransactionsRequest(0, each) for each in call.request.transactional_ids])
+    return {"transaction_states": [_transaction(call, each) for each in answers or ()]}
+
+
+def _transaction(call: Call, told: DescribeTransactionsResponse) -> dict[str, Any]:
+    topics = by_topic((each, {"number": split(each)[1]}) for each in told.partitions)
+    return {
+        "error_code": told.error,
+        "transactional_id": told.transactional_id,
+        "transaction_state": told.state,
+        "transaction_timeout": told.timeout_us // 1_000,
+        "transaction_start_time": EPOCH + timedelta(milliseconds=_start_ms(call, told)),
+        "producer_id": told.producer_id,
+        "producer_epoch": told.producer_epoch,
+        "topics": [
+            {"topic": topic, "partitions": [each["number"] for each in found]} for topic, found in topics.items()
+        ],
+    }
+
+
+def _start_ms(call: Call, told: DescribeTransactionsResponse) -> int:
+    if told.error:
+        return 0
+    return NOTHING if told.start_us == NOTHING else call.house.stamp_ms(told.start_us)
+
+
+def list_transactions(call: Call) -> Flow:
+    """The transactional ids that this broker coordinates, filtered (KIP-664, KIP-994, KIP-1152)."""
+    request = call.request
+    wanted, pattern = tuple(request.state_filters), call.get("transactional_id_pattern") or ""
+    if pattern and not is_regular(pattern):
+        return {"error_code": KafkaError.INVALID_REGULAR_EXPRESSION}
+    (answer,) = yield ask(ListTransactionsRequest(0, tuple(request.producer_id_filters)))
+    found = [
+        each
+        for each in answer.transactions
+        if each.state != "Dead"
+        and (not wanted or each.state in wanted)
+        and (not pattern or matches(pattern, each.transactional_id))
+    ]
+    longer_ms = call.get("duration_filter", -1)
+    if longer_ms >= 0 and found:
+        described = yield ask(*[DescribeTransactionsRequest(0, each.transactional_id) for each in found])
+        now = call.house.cluster.now_us
+        old = {each.transactional_id for each in described if now - each.start_us > longer_ms * 1_000}
+        found = [each for each in found if each.transactional_id in old]
+    return {
+        "error_code": answer.error,
+        "unknown_state_filters": [each for each in wanted if each not in STATES],
+        "transaction_states": [
+            {
+                "transactional_id": each.transactional_id,
+                "producer_id": each.producer_id,
+                "transaction_state": each.state,
+            }
+            for each in found
+        ],
+    }
+
+
+def describe_log_dirs(call: Call) -> Flow:
+    """What a broker has on its disk (KIP-113)."""
+    yield ask(MetadataRequest(0))
+    asked = call.request.topics
+    names = None if asked is None else {named(topic.topic, number) for topic in asked for number in topic.partitions}
+    rows = [
+        (
+            partition,
+            {
+                "partition_index": split(partition)[1], "partition_size": replica.log.segments.total,
+                "offset_lag": max(0, replica.hw - replica.log.leo), "is_future_key": False,
+            },
+        )
+        for partition, replica in call.house.cluster.brokers[call.broker].replicas.items()
+        if names is None or partition in names
+    ]  # fmt: skip
+    topics = [{"name": topic, "partitions": found} for topic, found in by_topic(rows).items()]
+    directory = {"error_code": 0, "log_dir": LOG_DIR, "topics": topics,
+                 "total_bytes": SIZE_UNKNOWN, "usable_bytes": SIZE_UNKNOWN}  # fmt: skip
+    return {"error_code": 0, "results": [directory]}
+
+
+def describe_client_quotas(call: Call) -> Flow:
+    """None."""
+    yield ask(MetadataRequest(0))
+    return {"error_code": 0, "error_message": None, "entries": ()}
+
+
+def describe_acls(call: Call) -> Flow:
+    """There is nobody who would look at them."""
+    yield ask(MetadataRequest(0))
+    return {"error_code": KafkaError.SECURITY_DISABLED, "error_message": "No Authorizer is configured on the broker"}

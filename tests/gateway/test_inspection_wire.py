@@ -1,0 +1,206 @@
+"""Administrators' questions and moves on the wire."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from cluster_model.protocol.errors import KafkaError as E
+from gateway.handlers.configs import BOOLEAN, DEFAULT, INT, LIST, LONG, OWN, RUN_TIME, START, STRING
+from gateway.handlers.inspection import LOG_DIR
+from gateway.protocol import api_versions as api
+from tests.gateway.hosting import playbook
+from tests.gateway.test_admin_wire import BROKER, GROUP, TOPIC, controller
+from tests.gateway.test_transactions_wire import Shop
+from tests.gateway.wire import Wire
+
+HELD = ", log.retention.ms: 86400000"
+
+
+def wired(kafka: str, topic: str = ", retention.ms: 60000") -> Wire:
+    wire = Wire(playbook(kafka, config=HELD, topic=topic))
+    wire.run(2)
+    return wire
+
+
+@pytest.fixture(scope="module")
+def shop() -> Shop:
+    """With a transaction open on one partition."""
+    shop = Shop("4.1")
+    assert shop.send(b"v", 0).error_code == E.NONE
+    return shop
+
+
+class TestTransactions:
+    def test_an_open_one_is_described(self, shop: Shop) -> None:
+        nobodys = next(name for name in map(str, range(99)) if shop.place(name, 1) == shop.at)
+        elsewhere = next(name for name in map(str, range(99)) if shop.place(name, 1) != shop.at)
+        answer = shop.wire.ask(shop.at, api.DESCRIBE_TRANSACTIONS, 0, transactional_ids=("t", nobodys, elsewhere))
+        told, unknown, others = answer.transaction_states
+        assert (told.error_code, told.transaction_state, told.producer_id) == (E.NONE, "Ongoing", shop.pid)
+        assert told.transaction_start_time > datetime(2023, 11, 14, tzinfo=UTC)
+        assert [(each.topic, each.partitions) for each in told.topics] == [("orders", (0,))]
+        assert (unknown.error_code, unknown.transactional_id) == (E.TRANSACTIONAL_ID_NOT_FOUND, nobodys)
+        assert (others.error_code, others.transactional_id) == (E.NOT_COORDINATOR, elsewhere)
+
+    @pytest.mark.parametrize(("filters", "found"), [
+        ({}, ["t"]),
+        ({"state_filters": ("Ongoing", "Odd")}, ["t"]),
+        ({"state_filters": ("Empty",)}, []),
+        ({"state_filters": ("Odd",)}, []),
+        ({"producer_id_filters": (987_654,)}, []),
+        ({"duration_filter": 0}, ["t"]),
+        ({"duration_filter": 900_000}, []),
+        ({"transactional_id_pattern": "t.*"}, ["t"]),
+        ({"transactional_id_pattern": "x.*"}, []),
+    ])  # fmt: skip
+    def test_they_are_listed_by_what_they_are(self, shop: Shop, filters: dict[str, Any], found: list[str]) -> None:
+        said = {"state_filters": (), "producer_id_filters": (), "duration_filter": -1, "transactional_id_pattern": None}
+        shop.wire.run(0.2)
+        answer = shop.wire.ask(shop.at, api.LIST_TRANSACTIONS, 2, **{**said, **filters})
+        assert answer.error_code == E.NONE
+        assert [each.transactional_id for each in answer.transaction_states] == found
+        odd = "Odd" in filters.get("state_filters", ())
+        assert answer.unknown_state_filters == (("Odd",) if odd else ())
+
+    def test_a_pattern_that_is_none_is_refused(self, shop: Shop) -> None:
+        answer = shop.wire.ask(
+            shop.at, api.LIST_TRANSACTIONS, 2, state_filters=(), producer_id_filters=(), duration_filter=-1,
+            transactional_id_pattern="(",
+        )  # fmt: skip
+        assert answer.error_code == E.INVALID_REGULAR_EXPRESSION
+
+    def test_producers_are_told_by_the_leader_of_what_they_wrote(self, shop: Shop) -> None:
+        asked = [{"name": "orders", "partition_indexes": (0, -1)}]
+        answer = shop.wire.ask(shop.leader("orders-0"), api.DESCRIBE_PRODUCERS, 0, topics=asked)
+        told, unknown = (each for topic in answer.topics for each in topic.partitions)
+        (producer,) = told.active_producers
+        assert (told.error_code, producer.producer_id, producer.last_sequence) == (E.NONE, shop.pid, 0)
+        assert producer.current_txn_start_offset == 0
+        assert (unknown.partition_index, unknown.error_code) == (-1, E.UNKNOWN_TOPIC_OR_PARTITION)
+
+
+@pytest.mark.parametrize("kafka", ["2.8", "4.1"])
+class TestReassignments:
+    def test_replicas_are_moved_listed_and_taken_back(self, kafka: str) -> None:
+        wire = wired(kafka)
+
+        def move(replicas: tuple[int, ...] | None, topic: str = "orders") -> int:
+            asked = [{"name": topic, "partitions": [{"partition_index": 0, "replicas": replicas}]}]
+            answer = wire.ask(controller(wire), api.ALTER_PARTITION_REASSIGNMENTS, 0, timeout=9_000, topics=asked)
+            assert answer.error_code == E.NONE
+            ((told,),) = [each.partitions for each in answer.responses]
+            return int(told.error_code)
+
+        def moving(topics: Any = None) -> list[tuple[int, tuple[int, ...]]]:
+            answer = wire.ask(controller(wire), api.LIST_PARTITION_REASSIGNMENTS, 0, timeout=9_000, topics=topics)
+            return [
+                (each.partition_index, each.removing_replicas) for topic in answer.topics for each in topic.partitions
+            ]
+
+        assert moving() == []
+        assert move((1, 2)) == E.NONE
+        wire.run(2)
+        assert move((1, 1)) == E.INVALID_REPLICA_ASSIGNMENT
+        assert move((1, 2), "nope") == E.UNKNOWN_TOPIC_OR_PARTITION
+        assert move(None) == E.NO_REASSIGNMENT_IN_PROGRESS
+        assert moving(()) == []
+        assert set(wire.session.cluster.world.records["orders-0"].assignment) == {1, 2}
+
+
+def described(wire: Wire, kind: int, name: str, version: int = 3, **said: Any) -> Any:
+    asked = [{"resource_type": kind, "resource_name": name, "configuration_keys": None}]
+    extra = {"include_documentation": False} if version >= 3 else {}
+    answer = wire.ask(1, api.DESCRIBE_CONFIGS, version, resources=asked, **{"include_synonyms": True, **extra, **said})
+    (told,) = answer.results
+    return told
+
+
+class TestDescribeConfigs:
+    def test_a_topics_have_types_and_what_is_beneath_them(self) -> None:
+        told = described(wired("4.1"), TOPIC, "orders")
+        found = {each.name: each for each in told.configs}
+        retention = found["retention.ms"]
+        assert (retention.value, retention.config_source, retention.config_type) == ("60000", OWN, LONG)
+        assert [(each.name, each.value, each.source) for each in retention.synonyms] == [
+            ("retention.ms", "60000", OWN),
+            ("log.retention.ms", "86400000", START),
+            ("log.retention.ms", "604800000", DEFAULT),
+        ]
+        names = ("cleanup.policy", "unclean.leader.election.enable", "min.insync.replicas", "message.timestamp.type")
+        kinds = [found[name].config_type for name in names]
+        assert kinds == [LIST, BOOLEAN, INT, STRING]
+        assert found["flush.ms"].value == "9223372036854775807"
+        assert not any(each.read_only for each in told.configs)
+
+    def test_a_brokers_are_read_only_where_they_do_not_change(self) -> None:
+        found = {each.name: each for each in described(wired("4.1"), BROKER, "1").configs}
+        assert (found["log.retention.ms"].config_source, found["log.retention.ms"].read_only) == (START, False)
+        assert (found["num.partitions"].config_source, found["num.partitions"].read_only) == (START, True)
+
+    def test_what_all_brokers_were_given_has_an_empty_name(self) -> None:
+        wire = wired("4.1")
+        assert described(wire, BROKER, "").configs == ()
+        config = [{"name": "log.retention.ms", "config_operation": 0, "value": "70000"}]
+        wire.ask(1, api.INCREMENTAL_ALTER_CONFIGS, 0, validate_only=False,
+                 resources=[{"resource_type": BROKER, "resource_name": "", "configs": config}])  # fmt: skip
+        wire.run(1)
+        (told,) = described(wire, BROKER, "").configs
+        assert (told.name, told.value, told.config_source) == ("log.retention.ms", "70000", RUN_TIME)
+        beneath = next(each for each in described(wire, TOPIC, "orders").configs if each.name == "retention.ms")
+        assert [(each.value, each.source) for each in beneath.synonyms][:2] == [("60000", OWN), ("70000", RUN_TIME)]
+
+    @pytest.mark.parametrize(("kind", "name", "error"), [
+        (TOPIC, "nope", E.UNKNOWN_TOPIC_OR_PARTITION),
+        (BROKER, "2", E.INVALID_REQUEST),
+        (GROUP, "g", E.INVALID_REQUEST),
+    ])  # fmt: skip
+    def test_what_is_not_here_is_refused(self, kind: int, name: str, error: E) -> None:
+        told = described(wired("4.1"), kind, name)
+        assert (told.error_code, told.configs) == (error, ())
+
+    def test_words_and_what_is_beneath_come_when_they_are_asked_for(self) -> None:
+        wire = wired("4.1")
+        plain = described(wire, TOPIC, "orders", include_synonyms=False)
+        assert {(each.synonyms, each.documentation) for each in plain.configs} == {((), None)}
+        told = described(wire, TOPIC, "orders", include_documentation=True)
+        assert all(each.documentation for each in told.configs)
+
+
+@pytest.mark.parametrize("kafka", ["2.8", "4.1"])
+def test_alter_configs_takes_back_what_it_does_not_name(kafka: str) -> None:
+    wire = wired(kafka)
+    settings = wire.session.cluster.brokers[1].settings
+    config = [{"name": "segment.ms", "value": "5000"}]
+    before, after = {"min.insync.replicas": 2, "retention.ms": 60_000}, {"segment.ms": 5_000}
+    for validate_only, expected in ((True, before), (False, after)):
+        answer = wire.ask(
+            controller(wire), api.ALTER_CONFIGS, 1, validate_only=validate_only,
+            resources=[{"resource_type": TOPIC, "resource_name": "orders", "configs": config},
+                       {"resource_type": GROUP, "resource_name": "orders", "configs": ()}],
+        )  # fmt: skip
+        assert [each.error_code for each in answer.responses] == [E.NONE, E.INVALID_REQUEST]
+        wire.run(1)
+        assert dict(settings.overrides("orders")) == expected
+
+
+def test_a_brokers_disk_is_told() -> None:
+    shop = Shop("4.1")
+    assert shop.send(b"v", 0).error_code == E.NONE
+    leader = shop.leader("orders-0")
+    answer = shop.wire.ask(leader, api.DESCRIBE_LOG_DIRS, 4, topics=[{"topic": "orders", "partitions": (0, 7)}])
+    (directory,) = answer.results
+    assert (directory.error_code, directory.log_dir, directory.total_bytes) == (E.NONE, LOG_DIR, -1)
+    ((told,),) = [topic.partitions for topic in directory.topics]
+    assert (told.partition_index, told.offset_lag, told.is_future_key) == (0, 0, False)
+    assert told.partition_size > 60
+    everything = shop.wire.ask(leader, api.DESCRIBE_LOG_DIRS, 4, topics=None)
+    assert sum(len(topic.partitions) for topic in everything.results[0].topics) > 3
+
+
+def test_there_are_no_quotas_and_nobody_looks_at_acls() -> None:
+    wire = wired("4.1")
+    assert wire.ask(1, api.DESCRIBE_CLIENT_QUOTAS, 1, components=(), strict=False).entries == ()
+    anything = {"resource_type_filter": 1, "resource_name_filter": None, "pattern_type_filter": 1,
+                "principal_filter": None, "host_filter": None, "operation": 1, "permission_type": 1}  # fmt: skip
+    assert wire.ask(1, api.DESCRIBE_ACLS, 3, **anything).error_code == E.SECURITY_DISABLED
