@@ -5,37 +5,35 @@ import sys
 
 from faults.catalogue import CATALOGUE
 from faults.declarations.fault import Fault, FaultError
-from faults.injector import FaultBoard
+from tests.faults.rigs import begun
 from tests.faults.whole import SECOND, action_of, whole_cluster
 
 STEPS = {"whole": 3_600 * SECOND, "slice": 23_000, "odd": 1_234_567}
 
 
 def digest(plane: str, fault: Fault, step: int) -> str:
-    """Strike twice, one over the other, heal, and go on."""
-    cluster = whole_cluster(plane)
-    board = FaultBoard(cluster)
+    """Strike twice, one over the other, heal, and go on; faults of one plane strike after the same eight seconds."""
+    cluster, board = begun(8 * SECOND, whole_cluster, plane=plane)
 
     def run_to(until: int) -> None:
         while cluster.now_us < until:
             cluster.run(min(until, cluster.now_us + step))
 
-    run_to(4 * SECOND)
     action = action_of(fault)
     if fault.name == "restart":
         board.inject(action_of(CATALOGUE["crash"], "broker(5)"))
         action = action_of(fault, "broker(5)")
-        run_to(5 * SECOND)
+        run_to(9 * SECOND)
     board.inject(action)
-    run_to(7 * SECOND)
+    run_to(10 * SECOND)
     refused = ""
     try:
         board.inject(action)
     except FaultError as error:
         refused = str(error)
-    run_to(9 * SECOND)
+    run_to(11 * SECOND)
     board.heal("all")
-    run_to(12 * SECOND)
+    run_to(13 * SECOND)
     return f"{cluster.digest()} {cluster.executed} {refused}"
 
 

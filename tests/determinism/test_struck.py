@@ -6,14 +6,15 @@ from faults.catalogue import CATALOGUE
 from tests.determinism.elsewhere import elsewhere
 from tests.determinism.struck import STEPS, digest
 from tests.faults.whole import fits_plane
-from tests.support.breadth import some
+from tests.support.breadth import EVENING, some
 
 pytestmark = pytest.mark.slow
 
-OWN = [name for name, fault in CATALOGUE.items() if fault.mode == "zookeeper"]
+OF_ZOOKEEPER = ("crash", "session_expiry", "controller_failover", "quorum_loss")
+"""Faults that the control plane has to do with: what others do is no other matter in ZooKeeper mode."""
 STRUCK = [
     *(f"kraft/{name}" for name in some([name for name, fault in CATALOGUE.items() if fits_plane(fault, "kraft")], 24)),
-    *(f"zookeeper/{name}" for name in [*OWN, *some([name for name, fault in CATALOGUE.items() if not fault.mode], 8)]),
+    *(f"zookeeper/{name}" for name in (CATALOGUE if EVENING else OF_ZOOKEEPER)),
 ]
 """For an evening all faults in both planes; ``tests/faults/test_every_fault.py`` has each, and goes back in it."""
 
