@@ -16,7 +16,7 @@ from faults.injector import FaultBoard
 from tests.support.breadth import EVENING
 
 SECOND = 1_000_000
-END_US = 34 * SECOND
+END_US = 26 * SECOND
 ALL = ("0.8.2", "0.10.2", "1.1", "2.0", "2.5", "2.8", "3.3", "3.9", "4.1")
 VERSIONS = ALL if EVENING else ("0.8.2", "0.10.2", "1.1", "2.8", "3.3", "4.1")
 """For an evening those as well that have the rules of one of the others, but for a few."""
@@ -29,18 +29,18 @@ SOON: dict[str, int | str | bool] = {
 }
 """What is down or behind is found to be so within seconds."""
 FAULTS = (
-    (1, Action("inject", "lag", "random(broker(1))", {"latency": 40_000, "jitter": 30_000}, 10 * SECOND)),
-    (3, Action("inject", "crash", "leader(orders-0)", {}, 4 * SECOND)),
-    (4, Action("inject", "gc_pause", "random(followers(orders-1))", {}, 4 * SECOND)),
-    (9, Action("inject", "power_loss", "random(2, isr(orders-0))", {"keep": -1}, 3 * SECOND)),
-    (15, Action("inject", "crash", "controller", {}, 2 * SECOND)),
-    (18, Action("inject", "power_loss", "leader(orders-1)", {"keep": 100})),
-    (19, Action("admin", "elect_leaders", "", {"partition": "orders-1", "unclean": True})),
-    (21, Action("inject", "restart", "broker(2)")),
-    (22, Action("inject", "gc_pause", "leader(orders-0)", {}, 6 * SECOND)),
-    (24, Action("inject", "partition", "broker(3) + clients", {"direction": "out"}, 4 * SECOND)),
-    (25, Action("inject", "partition", "random(brokers)", {"to": "leader(orders-1) + controller"}, 10 * SECOND)),
-    (30, Action("heal", "all")),
+    (1, Action("inject", "lag", "random(broker(1))", {"latency": 40_000, "jitter": 30_000}, 8 * SECOND)),
+    (2, Action("inject", "crash", "leader(orders-0)", {}, 4 * SECOND)),
+    (3, Action("inject", "gc_pause", "random(followers(orders-1))", {}, 4 * SECOND)),
+    (8, Action("inject", "power_loss", "random(2, isr(orders-0))", {"keep": -1}, 3 * SECOND)),
+    (12, Action("inject", "crash", "controller", {}, 2 * SECOND)),
+    (14, Action("inject", "power_loss", "leader(orders-1)", {"keep": 100})),
+    (15, Action("admin", "elect_leaders", "", {"partition": "orders-1", "unclean": True})),
+    (16, Action("inject", "restart", "broker(2)")),
+    (17, Action("inject", "gc_pause", "leader(orders-0)", {}, 5 * SECOND)),
+    (18, Action("inject", "partition", "broker(3) + clients", {"direction": "out"}, 3 * SECOND)),
+    (19, Action("inject", "partition", "random(brokers)", {"to": "leader(orders-1) + controller"}, 8 * SECOND)),
+    (23, Action("heal", "all")),
 )
 """At which second what is done; what cannot be done then is refused, which is part of the run."""
 
@@ -53,9 +53,9 @@ def cluster_of(kafka: str) -> tuple[Cluster, FaultBoard]:
         brokers=(BrokerSpec(1, "a"), BrokerSpec(2, "b"), BrokerSpec(3, "c")),
         topics=(TopicSpec("orders", 2, 3, ((1, 2, 3), (2, 3, 1)), {"unclean.leader.election.enable": True}),),
         producers=(
-            ProducerSpec("checkout", "orders", 90_000, 3, config={"acks": "all", **bounded}),
-            ProducerSpec("audit", "orders", 90_000, 1, config={"acks": "1"}),
-            ProducerSpec("metrics", "orders", 90_000, 2, config={"acks": "0"}),
+            ProducerSpec("checkout", "orders", 130_000, 3, config={"acks": "all", **bounded}),
+            ProducerSpec("audit", "orders", 130_000, 1, config={"acks": "1"}),
+            ProducerSpec("metrics", "orders", 130_000, 2, config={"acks": "0"}),
         ),
         groups=(GroupSpec("billing", ("orders",), 2, 500),),
         config=SOON,

@@ -18,7 +18,7 @@ def elsewhere(
     done = subprocess.run(
         [python, *flags, "-m", f"tests.determinism.{module}", *words],
         cwd=ROOT,
-        env={**os.environ, "PYTHONHASHSEED": hash_seed, "PYTHONDONTWRITEBYTECODE": "1"},
+        env={**os.environ, "PYTHONHASHSEED": hash_seed},
         capture_output=True,
         text=True,
         check=True,

@@ -38,8 +38,8 @@ topics:
   - {{name: bills, partitions: 3, replication: 2}}
 clients:
   producers:
-    - {{name: checkout, topic: orders, rate: 10/s, config: {{acks: all}}}}
-    - {{name: audit, topic: bills, rate: 4/s, config: {{acks: "1"}}}}
+    - {{name: checkout, topic: orders, rate: 5/s, config: {{acks: all}}}}
+    - {{name: audit, topic: bills, rate: 2/s, config: {{acks: "1"}}}}
   groups:
     - {{name: billing, topics: [orders, bills], members: 2}}
 steps:
@@ -47,20 +47,20 @@ steps:
   - {{at: 3s, admin: add_partitions, topic: bills, total: 5}}
   - {{at: 5s, admin: reassign, partition: orders-0, brokers: [4, 1, 2], throttle: 2000}}
   - {{at: 5500ms, admin: cancel, operation: reassign}}
-  - {{at: 7s, admin: set_replication, topic: fresh, factor: 3}}
-  - {{at: 8s, inject: partition, target: random(brokers), to: "random(2, brokers)", for: 3s}}
-  - {{at: 9s, admin: alter_topic_config, topic: orders, set: {{retention.ms: 600000}}}}
-  - {{at: 12s, inject: gc_pause, target: leader(orders-1), for: 4s}}
-  - {{at: 13s, admin: alter_broker_config, set: {{log.retention.ms: 500000}}}}
-  - {{at: 18s, inject: partition, target: controller + random(clients), direction: out, for: 9s}}
-  - {{at: 29s, admin: delete_records, partition: orders-1, before: 50}}
-  - {{at: 32s, inject: crash, target: controller, for: 4s}}
-  - {{at: 38s, inject: gc_pause, target: "random(2, {quorum})", for: 12s}}
-  - {{at: 53s, admin: shutdown, broker: 3, restart_after: 1s}}
-  - {{at: 59s, admin: delete_topic, topic: fresh}}
-  - {{at: 60s, admin: rolling_restart, brokers: [4, 2]}}
-  - {{at: 75s, admin: elect_leaders}}
-  - {{at: 76s, admin: decommission, broker: 4}}
+  - {{at: 6s, admin: set_replication, topic: fresh, factor: 3}}
+  - {{at: 7s, inject: partition, target: random(brokers), to: "random(2, brokers)", for: 3s}}
+  - {{at: 8s, admin: alter_topic_config, topic: orders, set: {{retention.ms: 600000}}}}
+  - {{at: 10s, inject: gc_pause, target: leader(orders-1), for: 4s}}
+  - {{at: 11s, admin: alter_broker_config, set: {{log.retention.ms: 500000}}}}
+  - {{at: 15s, inject: partition, target: controller + random(clients), direction: out, for: 7s}}
+  - {{at: 24s, admin: delete_records, partition: orders-1, before: 50}}
+  - {{at: 26s, inject: crash, target: controller, for: 4s}}
+  - {{at: 31s, inject: gc_pause, target: "random(2, {quorum})", for: 8s}}
+  - {{at: 42s, admin: shutdown, broker: 3, restart_after: 1s}}
+  - {{at: 47s, admin: delete_topic, topic: fresh}}
+  - {{at: 48s, admin: rolling_restart, brokers: [4, 2]}}
+  - {{at: 61s, admin: elect_leaders}}
+  - {{at: 62s, admin: decommission, broker: 4}}
 settle: 6s
 """
 
@@ -91,8 +91,8 @@ def run(plane: str, slices: str) -> tuple[Session, list[Event], str]:
 
 def rewound(session: Session) -> Session:
     """The session, after its past was looked at in between."""
-    timeline = Timeline(session, nearest=300, bytes_per_event=1)
-    for second in (6, 19, 34, 48, 62, 77):
+    timeline = Timeline(session, nearest=600, bytes_per_event=1)
+    for second in (6, 17, 34, 49, 63):
         timeline.advance(second * SECOND)
         timeline.seek_time((second - 3) * SECOND)
     return session

@@ -22,7 +22,7 @@ def here(name: str) -> str:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_processes_hash_seeds_and_steps_at_a_time_do_not_matter(name: str) -> None:
-    for steps, hash_seed, *flags in some((("1", "4242", "-O"), ("3", "1"), ("1", "0")), 1):
+    for steps, hash_seed, *flags in some((("1", "4242"), ("3", "1", "-O"), ("1", "0")), 1):
         assert elsewhere("traces", steps, hash_seed=hash_seed, flags=tuple(flags))[name] == here(name)
 
 
