@@ -21,7 +21,7 @@ from tests.faults.whole import (
     settle,
     whole_cluster,
 )
-from tests.support.breadth import many
+from tests.support.breadth import EVENING, many
 
 pytestmark = pytest.mark.slow
 
@@ -101,7 +101,7 @@ def test_promises_are_kept_under_any_mix(plane: str, data: st.DataObject) -> Non
 
 @_budget(many(2, 40))
 @given(st.data())
-@pytest.mark.parametrize("plane", list(PLANES))
+@pytest.mark.parametrize("plane", list(PLANES) if EVENING else ["old"])
 def test_promises_are_kept_under_many_mixes(plane: str, data: st.DataObject) -> None:
     blows = data.draw(_strategy(plane, _names(plane, damaging=False)))
     _survives(plane, blows, promises=True)

@@ -23,7 +23,7 @@ from faults.catalogue import CATALOGUE
 from faults.declarations.fault import FaultError
 from faults.injector import FaultBoard
 from tests.faults.rigs import MS, SECOND, board_of, busy_cluster, inject, unsettled, until_well
-from tests.support.breadth import met
+from tests.support.breadth import EVENING, met
 
 VOTERS = tuple(range(FIRST_CONTROLLER, FIRST_CONTROLLER + 3))
 RUNNING, PAUSED, DOWN, OFF = ProcessState.RUNNING, ProcessState.PAUSED, ProcessState.DOWN, ProcessState.OFF
@@ -75,8 +75,16 @@ HISTORIES: dict[str, list[tuple[str, str, dict[str, Any]]]] = {
 }
 
 
+ELSEWHERE = (
+    "crash of a leader", "crash of the controller", "power loss of a leader", "pause of a leader",
+    "pause of the controller", "pause of a consumer", "clean shutdown of a consumer", "poll stall", "lag of a leader",
+    "partition of a leader", "crash of the clients", "crash of the producer and of a leader", "pause of the producer",
+)  # fmt: skip
+"""One fault as it comes, on one process: ``test_every_fault.py`` and ``test_process_faults.py`` do as much."""
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("history", HISTORIES)
+@pytest.mark.parametrize("history", [each for each in HISTORIES if EVENING or each not in ELSEWHERE])
 def test_the_cluster_is_whole_again_after(cluster: Cluster, board: FaultBoard, history: str) -> None:
     for name, target, params in HISTORIES[history]:
         inject(board, name, target, **params)

@@ -13,6 +13,7 @@ from cluster_model.protocol.messages import FetchData, FetchResponse
 from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, GroupSpec, ProducerSpec, TopicSpec
 from faults.declarations.fault import Action, FaultError
 from tests.faults.rigs import CONFIG, MS, SECOND, board_of, busy_cluster, inject, unsettled, until_well
+from tests.support.breadth import EVENING
 
 pytestmark = pytest.mark.slow
 
@@ -167,7 +168,7 @@ def _story(cluster: Cluster, step: int = 0) -> tuple[str, list[int]]:
     inject(board, "gc_pause", "broker(3)", for_us=2 * SECOND)
     to(31.1)
     inject(board, "crash", "broker(3)", for_us=2 * SECOND)
-    to(60)
+    to(44)
     return cluster.digest(), [
         replica.log.leo for broker in cluster.brokers.values() for replica in broker.replicas.values()
     ]
@@ -204,7 +205,7 @@ def test_what_a_busy_thread_has_in_hand_it_keeps_when_its_leader_dies() -> None:
     assert fetcher._delayed["t-0"] == until + SECOND
 
 
-@pytest.mark.parametrize("step", [8 * MS, 3_600 * SECOND])
+@pytest.mark.parametrize("step", [8 * MS, 3_600 * SECOND] if EVENING else [8 * MS])
 def test_slices_change_nothing(step: int) -> None:
     assert _story(cluster_of(), step) == _story(cluster_of())
 
