@@ -62,7 +62,7 @@ def test_a_quiet_cluster_delivers_everything_it_acknowledges() -> None:
 
 
 def test_a_crashed_leader_is_replaced_when_its_session_ends_and_joins_again() -> None:
-    cluster = Cluster.build(small(), 7)
+    cluster = Cluster.build(small(each_us=40_000), 7)
     board = FaultBoard(cluster)
     cluster.run(5 * SECOND)
     inject(board, "crash", f"leader({P})", 20)
@@ -139,7 +139,9 @@ def test_a_lagging_follower_leaves_the_isr_and_returns_when_healed() -> None:
 
 def test_the_last_in_sync_replica_is_waited_for_unless_an_election_is_unclean() -> None:
     for unclean in (False, True):
-        cluster = Cluster.build(small(acks="1", partition=0, **{"unclean.leader.election.enable": unclean}), 7)
+        cluster = Cluster.build(
+            small(acks="1", partition=0, each_us=80_000, **{"unclean.leader.election.enable": unclean}), 7
+        )
         board = FaultBoard(cluster)
         cluster.run(5 * SECOND)
         inject(board, "gc_pause", "followers(orders-0)", 60)
@@ -157,7 +159,7 @@ def test_the_last_in_sync_replica_is_waited_for_unless_an_election_is_unclean() 
 
 
 def test_an_administrator_can_elect_uncleanly() -> None:
-    cluster = Cluster.build(small(), 7)
+    cluster = Cluster.build(small(each_us=40_000), 7)
     board = FaultBoard(cluster)
     cluster.run(5 * SECOND)
     inject(board, "gc_pause", "followers(orders-0)", 60)
@@ -173,7 +175,7 @@ def test_an_administrator_can_elect_uncleanly() -> None:
 
 
 def busy(seed: int, kafka: str, mode: str | None) -> tuple[Cluster, FaultBoard]:
-    cluster = Cluster.build(small(kafka, mode, "1", each_us=60_000), seed)
+    cluster = Cluster.build(small(kafka, mode, "1", each_us=120_000), seed)
     board = FaultBoard(cluster)
     return cluster, board
 

@@ -51,7 +51,7 @@ KAFKA = st.sampled_from((("0.8.2", None), ("0.10.2", None), ("2.0", None), ("2.5
                          ("3.9", "kraft"), ("4.1", None)))  # fmt: skip
 
 
-def spec_of(kafka: str, mode: str | None) -> ClusterSpec:
+def spec_of(kafka: str, mode: str | None, pace: int = 1) -> ClusterSpec:
     topic = {"unclean.leader.election.enable": True, "segment.bytes": 20_000, "retention.ms": 8_000}
     return ClusterSpec(
         kafka=kafka,
@@ -59,9 +59,11 @@ def spec_of(kafka: str, mode: str | None) -> ClusterSpec:
         brokers=(BrokerSpec(1), BrokerSpec(2), BrokerSpec(3)),
         topics=(TopicSpec("orders", 2, 3, ((1, 2, 3), (3, 1, 2)), topic),),
         producers=(
-            ProducerSpec("checkout", "orders", 40 * MS, 4, config={"acks": "all", "linger.ms": 90}, resends=True),
-            ProducerSpec("audit", "orders", 90 * MS, 1, config={"acks": "1"}),
-            ProducerSpec("metrics", "orders", 70 * MS, 2, config={"acks": "0"}),
+            ProducerSpec(
+                "checkout", "orders", pace * 40 * MS, 4, config={"acks": "all", "linger.ms": 90}, resends=True
+            ),
+            ProducerSpec("audit", "orders", pace * 90 * MS, 1, config={"acks": "1"}),
+            ProducerSpec("metrics", "orders", pace * 70 * MS, 2, config={"acks": "0"}),
         ),
         groups=(GroupSpec("billing", ("orders",), 2, 2 * MS),),
         config={"log.retention.check.interval.ms": 5_000, "log.initial.task.delay.ms": 1_000},
@@ -126,7 +128,7 @@ def test_from_any_event_on_a_run_goes_on_as_it_did(
     kafka: tuple[str, str | None], seed: int, schedule: list[tuple[int, Action]], early: int, late: int
 ) -> None:
     def fresh() -> Run:
-        return Run(Cluster.build(spec_of(*kafka), seed), schedule)
+        return Run(Cluster.build(spec_of(*kafka, pace=2), seed), schedule)
 
     events = fresh().go().cluster.executed
     expected = fresh().go().seen()
@@ -215,9 +217,9 @@ _LEAVES = st.none() | st.integers(-3, 3) | st.text(max_size=2) | st.builds(Pair,
 _TREES = st.recursive(
     _LEAVES,
     lambda inner: st.one_of(
-        st.lists(inner, max_size=20).map(tuple),
+        st.lists(inner, max_size=9).map(tuple),
         st.integers(1, 3).flatmap(
-            lambda width: st.lists(st.tuples(*[inner] * width), min_size=7, max_size=18).map(tuple),
+            lambda width: st.lists(st.tuples(*[inner] * width), min_size=7, max_size=9).map(tuple),
         ),
     ),
     max_leaves=40,

@@ -9,7 +9,7 @@ from functools import cache
 import pytest
 
 from tests.cluster_model.storms import ALL, SECOND, Storm, spec_of, weather
-from tests.support.breadth import many
+from tests.support.breadth import EVENING
 
 pytestmark = pytest.mark.slow
 
@@ -55,7 +55,8 @@ def holds(found: Storm) -> None:
 
 @pytest.mark.parametrize(("kafka", "mode", "combined"), PLANES)
 def test_a_storm_takes_nothing_that_acks_all_promised(kafka: str, mode: str, combined: int) -> None:
-    for seed in range(many(2, 3)):
+    # Of the cluster that the next test looks at it has three anyway.
+    for seed in range(3) if EVENING or (kafka, combined) == ("3.9", 0) else [PLANES.index((kafka, mode, combined)) % 3]:
         holds(storm(kafka, mode, combined, seed))
 
 

@@ -8,6 +8,7 @@ from cluster_model.cluster import Cluster
 from cluster_model.kernel.process import ProcessState
 from cluster_model.protocol.events import OffsetsCommitted, RecordsRead
 from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, GroupSpec, NetworkSpec, ProducerSpec, TopicSpec
+from tests.support.breadth import EVENING, met
 
 MS = 1_000
 SECOND = 1_000_000
@@ -103,10 +104,7 @@ class Weather:
                 self.cluster.lives.start_again(node)
 
 
-@pytest.mark.parametrize(("kafka", "mode", "assignor", "instance"), KINDS)
-@pytest.mark.parametrize(
-    "seed", [0, pytest.param(1, marks=pytest.mark.slow), pytest.param(2, marks=pytest.mark.evening)]
-)
+@pytest.mark.parametrize(("kafka", "mode", "assignor", "instance", "seed"), met(KINDS, range(3 if EVENING else 2)))
 def test_what_clients_are_promised_holds_in_any_weather(
     kafka: str, mode: str, assignor: str, instance: str, seed: int
 ) -> None:

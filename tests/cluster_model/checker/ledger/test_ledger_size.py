@@ -56,7 +56,7 @@ def test_a_failover_costs_as_much_however_long_the_run(acks: str) -> None:
         cluster.run((before + 35) * SECOND)
         return cluster
 
-    short, long = failed_over(5), failed_over(40)
+    short, long = failed_over(5), failed_over(20)
     assert long.query.acked() > short.query.acked()
     assert abs(entries(long.checker.ledger) - entries(short.checker.ledger)) <= 8
     assert entries(short.checker.ledger) < entries(quiet(5).checker.ledger) + 30

@@ -25,7 +25,8 @@ PLACEMENT = ((2, 3, 1), (3, 4, 2), (1, 2, 3))
 
 
 def built(kafka: str) -> Cluster:
-    cluster = Cluster.build(spec_of(kafka, PLACEMENT, 4, producers=PRODUCERS), 5)
+    soon = {"zookeeper.session.timeout.ms": 6_000}
+    cluster = Cluster.build(spec_of(kafka, PLACEMENT, 4, soon, producers=PRODUCERS), 5)
     return with_admin(cluster)
 
 
@@ -43,20 +44,20 @@ def ask(request: object) -> Callable[[Cluster], None]:
 
 ACTS: tuple[tuple[int, Callable[[Cluster], None]], ...] = (
     (SECOND, lambda c: c.crash(3)),
-    (8 * SECOND + 400 * MS, ask(CreateTopicsRequest(1, (CreatableTopic("more", 3, 2),)))),
-    (21 * SECOND, lambda c: c.restart(3)),
-    (30 * SECOND, ask(AlterPartitionReassignmentsRequest(2, (ReassignablePartition("orders-2", (4, 3, 2)),)))),
-    (30 * SECOND + 20 * MS, lambda c: c.crash(1)),
-    (55 * SECOND, lambda c: c.restart(1)),
-    (60 * SECOND, lambda c: c.pause(2)),
-    (85 * SECOND, lambda c: c.resume(2)),
-    (90 * SECOND, ask(DeleteTopicsRequest(3, ("more",)))),
-    (95 * SECOND, lambda c: c.shutdown(4)),
-    (99 * SECOND, lambda c: c.crash(1502)),
-    (99 * SECOND, lambda c: c.crash(1503)),
-    (115 * SECOND, lambda c: c.restart(1502)),
+    (4 * SECOND + 400 * MS, ask(CreateTopicsRequest(1, (CreatableTopic("more", 3, 2),)))),
+    (9 * SECOND, lambda c: c.restart(3)),
+    (14 * SECOND, ask(AlterPartitionReassignmentsRequest(2, (ReassignablePartition("orders-2", (4, 3, 2)),)))),
+    (14 * SECOND + 20 * MS, lambda c: c.crash(1)),
+    (24 * SECOND, lambda c: c.restart(1)),
+    (28 * SECOND, lambda c: c.pause(2)),
+    (38 * SECOND, lambda c: c.resume(2)),
+    (42 * SECOND, ask(DeleteTopicsRequest(3, ("more",)))),
+    (45 * SECOND, lambda c: c.shutdown(4)),
+    (47 * SECOND, lambda c: c.crash(1502)),
+    (47 * SECOND, lambda c: c.crash(1503)),
+    (55 * SECOND, lambda c: c.restart(1502)),
 )
-END = 130 * SECOND
+END = 64 * SECOND
 
 
 def play(cluster: Cluster, run: Callable[[Cluster, int], Cluster]) -> Cluster:
@@ -78,17 +79,16 @@ def sliced(cluster: Cluster, until: int) -> Cluster:
 
 
 def through_twins(cluster: Cluster, until: int) -> Cluster:
-    """A twin takes over every now and then, most often right after something was done."""
+    """In slices, and a twin takes over every now and then, most often right after something was done."""
     start = cluster.now_us
     for step in (3, 9, 17, 31, 1_000, 6_010, 6_017, 18_013):
         if start + step * MS < until:
-            cluster.run(start + step * MS)
+            sliced(cluster, start + step * MS)
             twin = with_admin(cluster.twin())
             keyframe, _beside = unpack(pack(cluster.save()))
             twin.load(keyframe)
             cluster = twin
-    cluster.run(until)
-    return cluster
+    return sliced(cluster, until)
 
 
 @pytest.mark.parametrize(
@@ -96,7 +96,6 @@ def through_twins(cluster: Cluster, until: int) -> Cluster:
 )
 def test_twins_and_slices_change_nothing(kafka: str) -> None:
     straight = play(built(kafka), whole)
-    assert play(built(kafka), sliced).digest() == straight.digest()
     assert play(built(kafka), through_twins).digest() == straight.digest()
 
 
