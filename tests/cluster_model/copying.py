@@ -13,8 +13,10 @@ OUT = "copier/0.output"
 Covered = dict[str, list[int]]
 
 
-def spec(kafka: str = "3.9", *, fast: bool = False, more: tuple[ProducerSpec, ...] = (), **group: Any) -> ClusterSpec:
-    """100 records a second on two partitions, by key, copied by two members, and a careful reader of the copies.
+def spec(
+    kafka: str = "3.9", *, fast: bool = False, more: tuple[ProducerSpec, ...] = (), each_us: int = 80 * MS, **group: Any
+) -> ClusterSpec:
+    """50 records a second on two partitions, by key, copied by two members, and a careful reader of the copies.
 
     With ``fast`` sessions and intervals are short.
     """
@@ -30,7 +32,7 @@ def spec(kafka: str = "3.9", *, fast: bool = False, more: tuple[ProducerSpec, ..
             TopicSpec("in", 2, 3, ((1, 2, 3), (2, 3, 1)), {"min.insync.replicas": 2}),
             TopicSpec("out", 2, 3, ((3, 1, 2), (1, 3, 2)), {"min.insync.replicas": 2}),
         ),
-        (ProducerSpec("source", "in", 40 * MS, 4, config={"acks": "all"}, keys=50), *more),
+        (ProducerSpec("source", "in", each_us, 4, config={"acks": "all"}, keys=50), *more),
         (
             GroupSpec("copier", ("in",), **{
                 "members": 2, "processing_us": MS, "commit": "transaction", "to": "out", "config": given, **group,

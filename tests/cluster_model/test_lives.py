@@ -29,14 +29,21 @@ OTHER_CLIENT = 5_000
 RTT = 2 * MS
 
 
-def build(kafka: str = "3.9", mode: str = "kraft", *, combined: tuple[int, ...] = (), controllers: int = 3) -> Cluster:
+def build(
+    kafka: str = "3.9",
+    mode: str = "kraft",
+    *,
+    combined: tuple[int, ...] = (),
+    controllers: int = 3,
+    each_us: int = 150 * MS,
+) -> Cluster:
     return Cluster.build(
         ClusterSpec(
             kafka,
             mode,
             tuple(BrokerSpec(number) for number in (1, 2, 3)),
             (TopicSpec("orders", 2, 3, ((1, 2, 3), (2, 3, 1))), TopicSpec("out", 1, 3)),
-            (ProducerSpec("checkout", "orders", 50 * MS),),
+            (ProducerSpec("checkout", "orders", each_us),),
             (GroupSpec("billing", ("orders",), 1, to="out"),),
             NetworkSpec(MS, 0),
             combined=combined,
@@ -333,7 +340,7 @@ def test_a_process_may_end_for_another_reason_than_a_crash() -> None:
 
 
 def test_a_slow_members_two_clients_share_its_cpu() -> None:
-    cluster = build()
+    cluster = build(each_us=50 * MS)
     cluster.run(5 * SECOND)
     cluster.lives.slow(MEMBER, 1, 10 * MS)
     cpus = [cluster.network.processes[node].cpu for node in (MEMBER, OTHER_CLIENT)]
