@@ -18,8 +18,9 @@ from cluster_model.spec.cluster_spec import (
 )
 from cluster_model.spec.internal_topics import OFFSETS
 
+MS = 1_000
 SECOND = 1_000_000
-END = 20 * SECOND
+END = 17 * SECOND
 STEPS = {"whole": END, "slice": 23_000}
 
 SOON: dict[str, int | str | bool] = {
@@ -67,7 +68,7 @@ AROUND_SENDING: dict[str, Any] = {
     "serializer_fails": 40,
     "callback_us": 1_500,
     "flush_every": 90,
-    "stop_us": 17 * SECOND,
+    "stop_us": 14 * SECOND,
     "close_us": 2 * SECOND,
 }
 
@@ -132,29 +133,29 @@ def digest(name: str, step: int) -> str:
     if "troubled" in name:
         trouble(cluster)
     cluster.crash(3)
-    run_to(8 * SECOND)
+    run_to(7 * SECOND)
     cluster.crash(1)
     cluster.restart(3)
-    run_to(10 * SECOND)
+    run_to(8 * SECOND)
     cluster.elect_leaders("t-0", unclean=True)
-    run_to(11 * SECOND)
+    run_to(9 * SECOND)
     if "troubled" in name:
         cluster.wiring.sever([(2, other) for other in cluster.nodes() if other != 2])
         cluster.wiring.lift(1)
     cluster.restart(1)
-    run_to(12 * SECOND)
+    run_to(10 * SECOND)
     others = [node for node in cluster.nodes() if node != 2]
     for other in others:
         cluster.cut(2, other, 1)
         cluster.cut(other, 2, 1)
-    run_to(13 * SECOND)
+    run_to(10_500 * MS)
     cluster.cut(1, 3, 2)
-    run_to(16 * SECOND)
+    run_to(13 * SECOND)
     for other in others:
         cluster.mend(2, other, 1)
         cluster.mend(other, 2, 1)
     cluster.wiring.lift(2)
-    run_to(17 * SECOND)
+    run_to(14 * SECOND)
     cluster.mend(1, 3, 2)
     run_to(END)
     reads = sum(consumer.read for consumer in cluster.consumers.values())

@@ -14,6 +14,7 @@ def explored(epochs: int, *, kafka: str = "2.1", symmetry: bool = False, fingerp
     return Search(moves, symmetry=symmetry, fingerprints=fingerprints).run()
 
 
+@pytest.mark.evening
 def test_two_epochs() -> None:
     seen = explored(2)
     assert (seen.distinct, seen.depth, seen.broken, seen.whole) == (39_619, 21, {}, True)

@@ -74,7 +74,7 @@ def controller_dies(kafka: str, mode: str) -> Cluster:
     """For good; nobody else does."""
     cluster = later(build(kafka, mode), 5)
     cluster.crash(cluster.plane.active())
-    return quiet(later(cluster, 60))
+    return quiet(later(cluster, 30), 30)
 
 
 def leader_dies(kafka: str, mode: str) -> Cluster:

@@ -227,7 +227,7 @@ def test_members_that_keep_what_they_have_never_stop_as_they_do_in_the_classic_p
 @pytest.mark.parametrize(("kafka", "commit"), some([("3.9", "sync"), ("4.1", "auto"), ("4.1", "async")], 2))
 def test_slices_and_keyframes_leave_no_mark(kafka: str, commit: str) -> None:
     config: dict[str, ConfigValue] = {"max.poll.records": 7, "request.timeout.ms": 3_000}
-    found = spec(kafka, members=3, processing_us=3_000, commit=commit, config=config, broker=SHORT)
+    found = spec(kafka, members=3, processing_us=9_000, commit=commit, config=config, broker=SHORT, each_us=120_000)
 
     def digest(step: int) -> str:
         cluster = Cluster.build(found, 3)

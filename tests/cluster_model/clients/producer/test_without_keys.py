@@ -4,7 +4,7 @@ from collections import Counter
 from itertools import pairwise
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from syrupy.assertion import SnapshotAssertion
 
@@ -22,6 +22,7 @@ from cluster_model.clients.producer.partitioners import (
 )
 from cluster_model.kernel.rng import Stream
 from tests.cluster_model.clients.producer.queues import Waiting, send
+from tests.support.breadth import many
 
 LEAST, GREATEST = -(1 << 31), (1 << 31) - 1
 
@@ -326,6 +327,7 @@ def run(placement: Placement, waiting: Waiting, steps: list[tuple[str, bytes | N
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("version", "name"), CASES)
+@settings(max_examples=many(40, settings.default.max_examples))
 @given(steps=STEPS, more=STEPS)
 def test_a_saved_partitioner_goes_on_the_same(
     version: Version, name: str, steps: list[tuple[str, bytes | None, int | None, int]],
