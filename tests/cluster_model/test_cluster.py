@@ -92,7 +92,7 @@ def test_a_crashed_leader_is_replaced_when_its_session_ends_and_joins_again() ->
 def test_a_leader_that_sleeps_past_its_session_wakes_as_a_zombie(
     acks: str, loses: bool, snapshot: SnapshotAssertion
 ) -> None:
-    cluster = Cluster.build(small(acks=acks), 7)
+    cluster = Cluster.build(small(acks=acks, each_us=10_000 if loses else 40_000), 7)
     board = FaultBoard(cluster)
     cluster.run(5 * SECOND)
     inject(board, "gc_pause", f"leader({P})", 20)

@@ -53,7 +53,7 @@ steps:
   - {{at: 10s, inject: gc_pause, target: leader(orders-1), for: 4s}}
   - {{at: 11s, admin: alter_broker_config, set: {{log.retention.ms: 500000}}}}
   - {{at: 15s, inject: partition, target: controller + random(clients), direction: out, for: 7s}}
-  - {{at: 24s, admin: delete_records, partition: orders-1, before: 50}}
+  - {{at: 24s, admin: delete_records, partition: orders-1, before: 20}}
   - {{at: 26s, inject: crash, target: controller, for: 4s}}
   - {{at: 31s, inject: gc_pause, target: "random(2, {quorum})", for: 8s}}
   - {{at: 42s, admin: shutdown, broker: 3, restart_after: 1s}}

@@ -10,7 +10,7 @@ from tests.support.breadth import EVENING, some
 pytestmark = pytest.mark.slow
 
 CHEAP = (
-    "ack-lost", "hw-two-rounds-3.9", "kip-320-unfenced-follower", "power-loss-divergence", "rolling-restart-waiting",
+    "ack-lost", "hw-two-rounds-3.9", "kip-320-unfenced-follower", "power-loss-divergence", "rolling-restart-matrix",
     "zone-loss-matrix",
 )  # fmt: skip
 """Stepped by hand, unattended, an administrator's: what clients and control planes do the other files here compare."""

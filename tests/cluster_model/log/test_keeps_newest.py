@@ -64,8 +64,8 @@ def transacted() -> Cluster:
     """Every second transaction is aborted, and its records would have replaced others."""
     topics = (TopicSpec("orders", 1, 3, ((1, 2, 3),), {**COMPACT, "min.cleanable.dirty.ratio": "0.1"}),)
     maker = ProducerSpec(
-        "ledger", "orders", 50_000, 5, keys=500, config={"acks": "all", "transactional.id": "ledger-1"},
-        transactions=TransactionPlan(10, abort=2),
+        "ledger", "orders", 100_000, 10, keys=500, config={"acks": "all", "transactional.id": "ledger-1"},
+        transactions=TransactionPlan(20, abort=2),
     )  # fmt: skip
     brokers = tuple(BrokerSpec(number) for number in (1, 2, 3))
     cluster = Cluster.build(ClusterSpec("3.9", None, brokers, topics, (maker,)), 7)
