@@ -56,7 +56,9 @@ def holds(found: Storm) -> None:
 @pytest.mark.parametrize(("kafka", "mode", "combined"), PLANES)
 def test_a_storm_takes_nothing_that_acks_all_promised(kafka: str, mode: str, combined: int) -> None:
     # Of the cluster that the next test looks at it has three anyway.
-    for seed in range(3) if EVENING or (kafka, combined) == ("3.9", 0) else [PLANES.index((kafka, mode, combined)) % 3]:
+    for seed in (
+        range(3) if EVENING or (kafka, combined) == ("3.9", 0) else [(PLANES.index((kafka, mode, combined)) + 1) % 2]
+    ):
         holds(storm(kafka, mode, combined, seed))
 
 
