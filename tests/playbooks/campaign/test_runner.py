@@ -17,7 +17,7 @@ from playbooks.library.bundled import found
 from playbooks.parser.loader import changed, load
 from playbooks.results.wrongs import Wrong, why_expected
 from tests.playbooks.fuzz.small import GROUP, plan, text
-from tests.support.breadth import EVENING, many
+from tests.support.breadth import EVENING, many, met
 
 pytestmark = pytest.mark.slow
 
@@ -153,8 +153,7 @@ def _small(kafka: str) -> Plan:
     return plan(text(kafka, clients=GROUP), seed=39)
 
 
-@pytest.mark.parametrize(("of", "runs"), [(_safe, 4), (_small, 8)], ids=["safe", "small"])
-@pytest.mark.parametrize("kafka", ["3.9", "4.1"])
+@pytest.mark.parametrize(("of", "runs", "kafka"), met([(_safe, 4), (_small, 8)], ["3.9", "4.1"]))
 def test_nothing_surprising_where_everything_is_promised(
     of: Callable[[str], Plan], runs: int, kafka: str, tmp_path: Path
 ) -> None:

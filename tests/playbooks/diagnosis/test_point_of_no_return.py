@@ -46,7 +46,7 @@ steps:
 settle: 10s
 """
 """The followers stand still for a moment, and the leader dies ahead of them."""
-FEW = TAIL.replace("rate: 50/s", "rate: 10/s")
+FEW = TAIL.replace("rate: 50/s", "rate: 10/s").replace("for: 25s", "for: 12s").replace("settle: 10s", "settle: 3s")
 
 
 @cache
