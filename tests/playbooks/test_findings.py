@@ -167,6 +167,7 @@ def as_text(result: Result) -> str:
 def test_sentences_and_chains(name: str, golden_file: GoldenFile) -> None:
     text, causes = SMALL[name] if name in SMALL else ("", GOLDEN[name])
     told = Told(text, f"{name}.yaml") if text else told_of(name)
+    assert (told.result.verdict, told.result.reason) == ("pass", "")
     assert told.causes == causes
     assert told.wrong == []
     assert as_text(told.result) == golden_file(FILES / f"{name}.txt")

@@ -22,3 +22,4 @@ def test_one_partition_is_late_by_what_one_consumer_cannot_do(kafka: str, seed: 
     # Twice as many members: half of them have nothing.
     assert abs(query.lag("billing-twice", f"orders-{hot}") - query.lag("billing", f"orders-{hot}")) < 30
     assert sum(not consumer.assignment for consumer in incident.session.cluster.consumers.values()) == 6
+    incident.finish()
