@@ -15,7 +15,7 @@ from playbooks.library.index import TAGS, THEMES, heading, theme_of
 from playbooks.model.step_text import timeline
 from playbooks.parser.loader import loads
 from tests.cli.running import Typed
-from tests.support.breadth import some
+from tests.support.breadth import EVENING, some
 from tests.support.library import playbook_of
 from tests.support.playbooks import CRASH, MANUAL
 from tui.cli.reference import library
@@ -108,7 +108,7 @@ def test_what_is_wrong_is_told_and_nothing_is_printed(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", names())
+@pytest.mark.parametrize("name", names() if EVENING else some(names(), 24))
 def test_all_about_one_is_told_within_80_columns(typed: Type, name: str) -> None:
     playbook = playbook_of(name)
     out = typed("library", name).out

@@ -26,7 +26,7 @@ ENV = {**os.environ, "PYTHONPATH": str(ROOT)}
 @pytest.fixture
 def crash(tmp_path: Path) -> Path:
     path = tmp_path / "crash.yaml"
-    path.write_text(CRASH)
+    path.write_text(CRASH.replace("rate: 100/s", "rate: 20/s"))
     return path
 
 

@@ -246,10 +246,8 @@ def recording(here: Path, count: int, name: str) -> None:
         time.sleep(0.02)
 
 
-@pytest.mark.parametrize("to_all", [True, False])
-def test_ctrl_c_stops_every_worker_and_keeps_what_was_recorded(
-    typed: Run, suite: Path, to_all: bool, steady: Steady, snapshot: SnapshotAssertion
-) -> None:
+def stopped(typed: Run, suite: Path, steady: Steady, *, to_all: bool) -> list[str]:
+    """What is told of two that were running, and of the whole, when ctrl+c comes: to all processes or the first."""
     process = begun(suite, "endless.yaml", "endless.yaml", "suite", "--jobs", "2", "--json", "--junit", "j.xml")
     recording(suite, 2, "endless")
     (os.killpg if to_all else os.kill)(process.pid, signal.SIGINT)
@@ -263,9 +261,22 @@ def test_ctrl_c_stops_every_worker_and_keeps_what_was_recorded(
     for session in sessions:
         line = next(line for line in lines if line.endswith(f" {session.relative_to(suite)}"))
         told.add(steady(line[line.index("stopped; ") :]))
-    assert [*told, lines[-1]] == snapshot
     assert not (suite / "j.xml").exists()
     assert typed("replay", sessions[0]).code == 0
+    return [*told, lines[-1]]
+
+
+def test_ctrl_c_stops_every_worker_and_keeps_what_was_recorded(
+    typed: Run, suite: Path, steady: Steady, snapshot: SnapshotAssertion
+) -> None:
+    assert stopped(typed, suite, steady, to_all=True) == snapshot
+
+
+@pytest.mark.evening
+def test_ctrl_c_for_the_first_process_stops_the_others_as_well(typed: Run, suite: Path, steady: Steady) -> None:
+    """As a run by its pool does when it is interrupted alone."""
+    told, last = stopped(typed, suite, steady, to_all=False)
+    assert (told.startswith("stopped; "), last.endswith(" 5 stopped")) == (True, True)
 
 
 def children(pid: int) -> list[int]:

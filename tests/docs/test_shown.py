@@ -27,8 +27,8 @@ ELSEWHERE = ("floodmark serve", "floodmark run --speed")
 """Answers that take their time from the clock on the wall; their own tests look at them."""
 ON_SPARK = "--engine spark"
 """Thousands of runs, for a cluster; the tests of the engine look at smaller ones."""
-LONG = ("floodmark ask", "floodmark why", "floodmark storm")
-"""Hundreds of sessions each."""
+LONG = ("floodmark ask", "floodmark why", "floodmark storm", "floodmark run acks-matrix")
+"""Hundreds of sessions each, or a grid of whole ones; the README's grid is looked at every time."""
 VARIES = (
     (r"session_id=\S+", r"session_id=\S+"),
     (r"\b\d+\.\ds\b", r"\S+"),  # how long it took

@@ -24,7 +24,7 @@ topics:
   - {{name: orders, placement: [[1, 2, 3]], config: {{min.insync.replicas: 1}}}}
 clients:
   producers:
-    - {{name: shop, topic: orders, rate: 400/s, config: {{acks: {acks}, enable.idempotence: {idempotence}}}}}
+    - {{name: shop, topic: orders, rate: {rate}/s, config: {{acks: {acks}, enable.idempotence: {idempotence}}}}}
   groups:
     - {{name: billing, topics: [orders], config: {{auto.offset.reset: earliest}}}}
 steps:
@@ -54,7 +54,8 @@ def any_sequence(patch: pytest.MonkeyPatch) -> None:
 
 
 def run(steps: str, expected: str, *, acks: str = "all", idempotence: bool = True) -> Result:
-    text = SOUND.format(steps=steps, expected=expected, acks=acks, idempotence=str(idempotence).lower())
+    rate = 400 if steps == CRASHES else 100  # enough that something is under way when a leader dies
+    text = SOUND.format(steps=steps, expected=expected, acks=acks, idempotence=str(idempotence).lower(), rate=rate)
     return Session.start(loads(text, "broken.yaml")).finish()
 
 

@@ -444,8 +444,8 @@ def _entries(rounds: int) -> tuple[int, int]:
 
 @pytest.mark.slow
 def test_what_is_kept_of_many_failovers_follows_what_is_in_doubt_and_not_the_length_of_the_run() -> None:
-    few, cut_few = _entries(40)
-    many, cut_many = _entries(120)
-    assert cut_many >= cut_few + 80
+    few, cut_few = _entries(20)
+    many, cut_many = _entries(60)
+    assert cut_many >= cut_few + 40
     assert many <= few + 32
     assert many < 130

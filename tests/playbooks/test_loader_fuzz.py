@@ -232,7 +232,7 @@ def test_playbooks_with_tokens_and_lines_moved_load_or_are_refused() -> None:
 
 
 def test_many_playbooks_with_tokens_and_lines_moved_load_or_are_refused() -> None:
-    shake(many(6, 60), "many")
+    shake(many(3, 60), "many")
 
 
 def test_the_seed_with_groups_variables_and_fragments_is_sound() -> None:

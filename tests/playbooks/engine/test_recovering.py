@@ -154,7 +154,7 @@ def test_wherever_it_tears_it_is_recovered_to_what_a_replay_gives(recorded: Path
     count = len(lines_of(whole))
     actions = [json.loads(line)["at_us"] for line in (whole / session_files.ACTIONS).read_bytes().splitlines()]
     near = [n for n, line in enumerate(lines_of(whole)) if json.loads(line)["at_us"] in actions]
-    places = {*range(1, count, max(1, count // many(10, 40))), *range(max(1, count - many(7, 12)), count + 1), *near}
+    places = {*range(1, count, max(1, count // many(6, 40))), *range(max(1, count - many(5, 12)), count + 1), *near}
     for place in sorted(places):
         session = torn(Path(shutil.copytree(whole, tmp_path / f"torn-{place}")), place)
         manifest = recover(session).manifest
