@@ -96,7 +96,7 @@ def check(text: str) -> None:
             assert problem.column <= len(lines[problem.line - 1]) + 1, problem
 
 
-@settings(max_examples=many(120, 400), deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=many(60, 400), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(mutated())
 def test_a_mutated_playbook_loads_or_is_refused(text: str) -> None:
     check(text)
@@ -119,7 +119,7 @@ VALUES = st.sampled_from(
 )  # fmt: skip
 
 
-@settings(max_examples=many(80, 250), deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=many(40, 250), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.sampled_from(GRIDS), st.dictionaries(NAMES, st.lists(VALUES, max_size=3), max_size=3), st.booleans())
 def test_any_grid_loads_or_is_refused(text: str, axes: dict[str, list[str]], given_too: bool) -> None:
     listed = [f"  {name or repr('')}: [{', '.join(values)}]\n" for name, values in axes.items()]
@@ -148,7 +148,7 @@ def test_what_is_mutated_is_sound_at_first() -> None:
     assert len(loads(text, "v.yaml", KEPT).steps) == 9
 
 
-@settings(max_examples=many(120, 400), deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=many(60, 400), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(broken_fragments())
 def test_mutated_fragments_load_or_are_refused(texts: tuple[str, dict[str, str]]) -> None:
     text, fragments = texts

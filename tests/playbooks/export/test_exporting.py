@@ -530,7 +530,7 @@ def played(playbook: Playbook, moves: list[Any], parent: Path) -> Result:
     return session.finish()
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=many(6, 40), deadline=None)
 @given(moves=MOVES)
 def test_whatever_an_operator_does_can_be_done_again(
     moves: list[Any], tmp_path_factory: pytest.TempPathFactory
@@ -538,7 +538,7 @@ def test_whatever_an_operator_does_can_be_done_again(
     same(played(timed(STEPS, settle="1s"), moves, tmp_path_factory.mktemp("played")))
 
 
-@settings(max_examples=many(4, 60), deadline=None)
+@settings(max_examples=many(2, 60), deadline=None)
 @given(moves=MOVES, seed=st.integers(0, 1_000))
 def test_whatever_is_done_in_the_sandbox_can_be_done_again(
     moves: list[Any], seed: int, tmp_path_factory: pytest.TempPathFactory

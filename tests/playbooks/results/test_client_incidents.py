@@ -9,7 +9,7 @@ from cluster_model.protocol.events import TraceEvent
 from playbooks.results.client_stats import GroupSummary, ProducerSummary
 from playbooks.results.result import Result
 from tests.playbooks.test_incidents import SECOND, Incident, Thin
-from tests.support.breadth import some
+from tests.support.breadth import EVENING, some
 
 pytestmark = pytest.mark.slow
 
@@ -20,7 +20,9 @@ VERSIONS = [
     *({"cluster.kafka": kafka} for kafka in KRAFT),
     *({"cluster.kafka": kafka, "cluster.mode": "zookeeper"} for kafka in ZOOKEEPER),
 ]
-versions = pytest.mark.parametrize("version", some(VERSIONS, 3), ids=lambda version: version["cluster.kafka"])
+versions = pytest.mark.parametrize(
+    "version", VERSIONS if EVENING else VERSIONS[2:4], ids=lambda version: version["cluster.kafka"]
+)
 
 
 class Heard(Incident):
