@@ -134,8 +134,16 @@ def test_a_killed_worker_takes_only_its_own_job_with_it(
 @pytest.mark.slow
 @pytest.mark.parametrize("workers", [1, 2])
 def test_ctrl_c_stops_all_and_keeps_what_was_recorded(
-    tmp_path: Path, workers: int, snapshot: SnapshotAssertion
+    tmp_path: Path, workers: int, snapshot: SnapshotAssertion, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    dead: list[worker_pool._Worker] = []
+    death = worker_pool._Worker.death
+
+    def last_words(worker: worker_pool._Worker, job: Job, *, asked: bool) -> Outcome:
+        dead.append(worker)
+        return death(worker, job, asked=asked)
+
+    monkeypatch.setattr(worker_pool._Worker, "death", last_words)
     pid = os.getpid()
     seen: set[int] = set()
 
@@ -146,6 +154,7 @@ def test_ctrl_c_stops_all_and_keeps_what_was_recorded(
                 threading.Thread(target=lambda: (time.sleep(0.05), os.kill(pid, signal.SIGINT))).start()
 
     outcomes = run_all([job(ENDLESS, tmp_path)] * 3, workers=workers, on_progress=interrupt)
+    assert dead == [], "they are let finish, and tell themselves what they have"
     assert [each.code for each in outcomes] == [130, 130, 130]
     for each in outcomes[:workers]:
         assert said(each.error, session=each.session) == snapshot
