@@ -26,7 +26,8 @@ from gateway.handlers.metadata import UNKNOWN_TOPIC_ID
 from gateway.protocol import api_versions
 from gateway.protocol.codec import RequestError
 from gateway.protocol.context import Ask, Call, Flow, ask, by_topic, ms, named, split, topic_id_in, topic_named
-from gateway.protocol.record_batches import BatchError, Head, bytes_of, code_of, read_head
+from gateway.protocol.record_batches import BatchError, Head, bytes_of, code_of, payload_at, read_head
+from gateway.protocol.record_times import record_at
 
 # The current leader in a refusal of Produce or Fetch, and where that broker listens (KIP-951).
 #
@@ -163,7 +164,8 @@ def list_offsets(call: Call) -> Flow:
     answers: tuple[ListOffsetsResponse, ...] = ()
     if requests:
         answers = yield ask(*requests)
-    rows = [(each.partition, _offset(call, each)) for each in answers]
+    stamps = {request.partition: request.timestamp_us for request in requests}
+    rows = [(each.partition, _offset(call, each, stamps[each.partition])) for each in answers]
     for name, error in settled.items():
         said = {"partition_index": split(name)[1], "error_code": error, "timestamp": -1, "offset": -1}
         rows.append((name, said))
@@ -179,12 +181,23 @@ def _model_time(call: Call, stamp: int) -> int:
     return min(_SPECIAL) - 1 if stamp_us in _SPECIAL else stamp_us
 
 
-def _offset(call: Call, answer: ListOffsetsResponse) -> dict[str, Any]:
+def _offset(call: Call, answer: ListOffsetsResponse, asked_us: int) -> dict[str, Any]:
+    """An answer by time is a batch of the model; of a real client's it is the record in it that was asked for."""
+    offset, stamp_ms = answer.log_offset, -1
+    if answer.timestamp_us != -1:
+        stamp_ms = call.house.stamp_ms(answer.timestamp_us)
+        base, payload = payload_at(call.house.cluster.brokers[call.broker].replicas.get(answer.partition), offset)
+        if payload and asked_us not in _SPECIAL:
+            number, stamp_ms = record_at(payload, call.house.stamp_ms(asked_us), offset - base) or (
+                offset - base,
+                stamp_ms,
+            )
+            offset = base + number
     return {
         "partition_index": split(answer.partition)[1],
         "error_code": answer.error,
-        "timestamp": call.house.stamp_ms(answer.timestamp_us) if answer.timestamp_us != -1 else -1,
-        "offset": answer.log_offset,
+        "timestamp": stamp_ms,
+        "offset": offset,
         "leader_epoch": answer.leader_epoch,
     }
 

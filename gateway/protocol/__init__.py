@@ -4,6 +4,7 @@ codec: requests and responses as bytes, by the message classes of `kio`.
 api_versions: which APIs and features are offered, in which versions, by the release that the cluster runs.
 record_batches: record batches as bytes (message format 2), of real clients and of the
   simulation's own producers.
+record_times: where in a batch of a real client a record of a time is.
 older_errors: which error an older version of an API is told in place of one that it does not know.
 context: what a handler works with: the cluster, where brokers listen, topic ids, and the call itself.
 
@@ -16,4 +17,5 @@ __all__ = [
     "context",
     "older_errors",
     "record_batches",
+    "record_times",
 ]

@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 
 from crc32c import crc32c
 
+from cluster_model.broker.partition import Replica
 from cluster_model.log import Lineages, keys_of
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.messages import FetchData
@@ -198,6 +199,16 @@ def bytes_of(house: House, data: FetchData) -> bytes:
             payload = lineage.payload(batch.base) or _made(house, data.partition, stint, batch, lineages)
             out.append(_spoilt(placed(payload, batch.base, lineage.epoch), records, batch))
     return b"".join(out)
+
+
+def payload_at(replica: Replica | None, offset: int) -> tuple[int, bytes]:
+    """(first offset, bytes) of the batch that has an offset of a log; no bytes where no real client wrote it."""
+    records = None if replica is None else replica.log.read(offset, offset + 1, 1)
+    if replica is None or records is None or not records.extents:
+        return offset, b""
+    lineage = replica.log.lineages.by_id[records.extents[0][1]]
+    base = lineage.batch(lineage.index_at(offset)).base
+    return base, lineage.payload(base)
 
 
 def _spoilt(data: bytearray, records: Slice, batch: Batch) -> bytearray:

@@ -1,0 +1,91 @@
+"""A record of a time is found in the batches of real clients, whatever their codec."""
+
+import struct
+
+import cramjam
+import pytest
+from aiokafka.record.default_records import DefaultRecordBatchBuilder
+from crc32c import crc32c
+
+from cluster_model.protocol.errors import KafkaError as E
+from gateway.protocol import api_versions as api
+from gateway.protocol import record_times
+from gateway.protocol.record_times import record_at
+from tests.gateway.hosting import playbook
+from tests.gateway.test_batches import changed
+from tests.gateway.wire import BEGAN_MS, Wire
+
+CODECS = {"none": 0, "gzip": 1, "snappy": 2, "lz4": 3, "zstd": 4}
+TIMES = (1_000, 1_010, 1_005, 1_030)
+
+
+def built(codec: int, began_ms: int = 0) -> bytes:
+    """Four records, not in the order of their times."""
+    builder = DefaultRecordBatchBuilder(2, codec, False, -1, -1, -1, 1 << 20)
+    for number, at in enumerate(TIMES):
+        builder.append(number, began_ms + at, b"key", b"value" * 200, [("h", b"x")])
+    return bytes(builder.build())
+
+
+@pytest.mark.parametrize("codec", CODECS.values(), ids=CODECS)
+class TestRecordAt:
+    @pytest.mark.parametrize(("timestamp", "found"), [
+        (0, (0, 1_000)), (1_000, (0, 1_000)), (1_001, (1, 1_010)), (1_006, (1, 1_010)), (1_011, (3, 1_030)),
+        (1_031, None),
+    ])  # fmt: skip
+    def test_it_is_the_first_that_is_late_enough(
+        self, codec: int, timestamp: int, found: tuple[int, int] | None
+    ) -> None:
+        assert record_at(built(codec), timestamp) == found
+
+    def test_what_is_gone_from_the_log_is_passed_over(self, codec: int) -> None:
+        assert record_at(built(codec), 1_001, 2) == (2, 1_005)
+
+    def test_with_the_brokers_time_all_have_the_same(self, codec: int) -> None:
+        data = changed(built(codec), ">h", 21, codec | 0x08)
+        assert (record_at(data, 1_030), record_at(data, 1_031), record_at(data, 5, 2)) == ((0, 1_030), None, (2, 1_030))
+
+    def test_damaged_records_are_none(self, codec: int) -> None:
+        data = built(codec)
+        assert record_at(data[:70], 1_011) is None
+
+    def test_what_grows_too_large_is_not_unpacked(self, codec: int, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(record_times, "MOST", 1_000)
+        assert record_at(built(codec), 1_011) == (None if codec else (3, 1_030))
+
+
+def test_blocks_of_javas_snappy_are_read_one_after_the_other() -> None:
+    plain = built(0)
+    half = len(plain[61:]) // 2
+    blocks = [bytes(cramjam.snappy.compress_raw(part)) for part in (plain[61 : 61 + half], plain[61 + half :])]
+    framed = b"\x82SNAPPY\x00" + struct.pack(">ii", 1, 1) + b"".join(struct.pack(">i", len(b)) + b for b in blocks)
+    data = bytearray(plain[:61] + framed)
+    struct.pack_into(">h", data, 21, CODECS["snappy"])
+    struct.pack_into(">I", data, 17, crc32c(bytes(data[21:])))
+    assert record_at(bytes(data), 1_011) == (3, 1_030)
+
+
+def test_offsets_by_time_are_those_of_records() -> None:
+    wire = Wire(playbook("4.1"))
+    wire.run(2)
+    leader = wire.session.cluster.world.records["orders-0"].leader
+    for codec in (1, 4):
+        batch = {"index": 0, "records": built(codec, BEGAN_MS)}
+        wire.ask(leader, api.PRODUCE, 8, transactional_id=None, acks=1, timeout=9_000,
+                 topic_data=[{"name": "orders", "partition_data": [batch]}])  # fmt: skip
+    wire.run(1)
+
+    def at(timestamp_ms: int) -> tuple[int, int]:
+        asked = [{"partition_index": 0, "timestamp": BEGAN_MS + timestamp_ms}]
+        answer = wire.ask(leader, api.LIST_OFFSETS, 1, replica_id=-1, topics=[{"name": "orders", "partitions": asked}])
+        ((told,),) = [topic.partitions for topic in answer.topics]
+        assert told.error_code == E.NONE
+        return told.offset, told.timestamp - BEGAN_MS if told.timestamp >= 0 else -1
+
+    assert [at(each) for each in (900, 1_001, 1_011, 1_030, 1_031)] == [
+        (0, 1_000), (1, 1_010), (3, 1_030), (3, 1_030), (-1, -1),
+    ]  # fmt: skip
+    cut = [{"partition_index": 0, "offset": 2}]
+    wire.ask(leader, api.DELETE_RECORDS, 1, timeout=900, topics=[{"name": "orders", "partitions": cut}])
+    wire.run(1)
+    assert [at(each) for each in (900, 1_001, 1_011)] == [(2, 1_005), (2, 1_005), (3, 1_030)]
