@@ -3,7 +3,6 @@
 There are neither quotas of clients nor an authorizer: both are answered as a cluster answers that has none.
 """
 
-from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 from cluster_model.coordinators.group.consumer_protocol import is_regular, matches
@@ -21,7 +20,6 @@ from gateway.protocol.context import Call, Flow, ask, by_topic, named, split
 
 LOG_DIR: Final = "/var/lib/kafka/data"
 """A broker's only one, by the name that it has for strangers."""
-EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 SIZE_UNKNOWN: Final = -1
 STATES: Final = (
     "Empty", "Ongoing", "PrepareCommit", "PrepareAbort", "CompleteCommit", "CompleteAbort", "Dead", "PrepareEpochFence",
@@ -63,7 +61,7 @@ def _transaction(call: Call, told: DescribeTransactionsResponse) -> dict[str, An
         "transactional_id": told.transactional_id,
         "transaction_state": told.state,
         "transaction_timeout": told.timeout_us // 1_000,
-        "transaction_start_time": EPOCH + timedelta(milliseconds=_start_ms(call, told)),
+        "transaction_start_time": _start_ms(call, told),
         "producer_id": told.producer_id,
         "producer_epoch": told.producer_epoch,
         "topics": [

@@ -7,7 +7,7 @@ import io
 import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, fields
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from functools import cache
 from types import UnionType
 from typing import Any, Final, NamedTuple, get_args, get_origin
@@ -21,6 +21,8 @@ _DEFAULTS: Final[Mapping[str, Any]] = {
     "string": "", "bytes": b"", "bool": False, "uuid": None, "records": None,
 }  # fmt: skip
 _SPANS: Final = ("timedelta_i32", "timedelta_i64")
+_TIME: Final = "datetime_i64"
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class RequestError(ValueError):
@@ -158,6 +160,10 @@ def _as_span(value: Any) -> i32Timedelta:
     return span
 
 
+def _as_time(stamp_ms: int) -> datetime:
+    return _EPOCH + timedelta(milliseconds=stamp_ms)
+
+
 def _as_many(values: Any) -> Any:
     return None if values is None else tuple(values)
 
@@ -188,6 +194,8 @@ def _converter(field: Any) -> Callable[[Any], Any] | None:
         return _as_error
     if kind in _SPANS:
         return _as_span
+    if kind == _TIME:
+        return _as_time
     inner = _entity(field.type)
     if inner is None:
         return _as_many if _is_many(field.type) else None
@@ -228,6 +236,8 @@ def _default(field: Any) -> Any:
         return ErrorCode.none
     if kind in _SPANS:
         return timedelta(0)
+    if kind == _TIME:
+        return _EPOCH
     return _DEFAULTS.get(kind, 0)
 
 
