@@ -7,6 +7,8 @@ from difflib import get_close_matches
 from functools import wraps
 from typing import Concatenate, Final, ParamSpec, TypeVar
 
+from playbooks.text import printable
+
 SHOWN = 60
 """Characters of a found value that a message repeats."""
 
@@ -84,11 +86,6 @@ def shown(text: str) -> str:
     """``text`` in quotes for a message: on one line, without control characters, cut when long."""
     cut = text if len(text) <= SHOWN else text[: SHOWN - 3] + "..."
     return f"'{printable(cut)}'"
-
-
-def printable(text: str) -> str:
-    """``text`` with escapes for the characters that are not printed, control characters and line breaks among them."""
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 def counted(number: int, noun: str) -> str:

@@ -1,9 +1,40 @@
-"""Text that people type or read: safe Markdown and tables, commands to type again, and filters."""
+"""Text that people type or read: what is safe to show, Markdown and tables, commands to type again, and filters."""
 
+import json
 import re
 import shlex
 from collections.abc import Callable, Iterable, Sequence
-from typing import Final
+from typing import Any, Final
+
+_NOT_ASCII: Final = re.compile(r"[^\x00-\x7e]")
+
+
+def printable(text: str, keep: str = "") -> str:
+    """Text from outside, with all that a terminal could take for a command spelled out, line breaks among it.
+
+    Whatever a file, a session or a peer said goes through it before it reaches a terminal. ``keep`` are characters that
+    stay as they are, such as the end of a line.
+    """
+    if text.isprintable():
+        return text
+    return "".join(
+        each if each.isprintable() or each in keep else each.encode("unicode_escape").decode("ascii") for each in text
+    )
+
+
+def json_text(value: Any, indent: int | None = None) -> str:
+    """A document that a terminal can show: JSON, with its own escapes for what has no picture."""
+    return printable_json(json.dumps(value, indent=indent, ensure_ascii=False))
+
+
+def printable_json(text: str) -> str:
+    """The same of a document that is written already."""
+    return text if text.isascii() else _NOT_ASCII.sub(lambda found: _in_json(found[0]), text)
+
+
+def _in_json(character: str) -> str:
+    return character if character.isprintable() else json.dumps(character)[1:-1]
+
 
 _SPECIAL: Final = frozenset("\\`*_{}[]#!|~<>&@:$^")
 """What could begin something inside a line of Markdown or HTML: a link, a formula, an emoji, an entity."""

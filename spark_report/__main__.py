@@ -11,8 +11,9 @@ from typing import Any, Final
 
 from playbooks.session_format.session_files import BundleError, SessionError, sessions_root
 from playbooks.session_format.session_finder import find_session
+from playbooks.text import printable
 from spark_report.job import FORMATS, Outcome, guarded, local_directory, memory_size, run, say, some_of
-from spark_report.model.format import clean, several
+from spark_report.model.format import several
 from spark_report.spark.errors import ReportError
 from spark_report.spark.hadoop_fs import Address, place
 
@@ -59,7 +60,7 @@ def _tell(outcome: Outcome) -> None:
     if outcome.set_aside:
         say(f"{several(len(outcome.set_aside), 'session')} set aside, see above")
     for session_id in outcome.contradicted:
-        say(f"{clean(session_id)}: says otherwise of itself than its events do, see the table disagreements")
+        say(f"{printable(session_id)}: says otherwise of itself than its events do, see the table disagreements")
     say(f"reported {several(outcome.reported, 'session')}")
     for file in outcome.files:
         say(f"  {file}")

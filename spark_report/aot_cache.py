@@ -14,9 +14,9 @@ import pyarrow.parquet as pq
 
 from cluster_model.protocol.events import COLUMNS, FIELDS, SCHEMA_VERSION
 from playbooks.session_format import session_files
+from playbooks.text import printable
 from spark_report.input.sessions import ARROW_TYPES, Recorded
 from spark_report.job import Stages, guarded, say
-from spark_report.model.format import clean
 from spark_report.spark import jvm
 from spark_report.spark.errors import JobError, ReportError
 from spark_report.spark.session import Started, Training, start
@@ -169,7 +169,7 @@ def _status() -> int:
     for file, warm in jvm.all_caches(os.environ):
         state = "fits" if jvm.cache_fits(file, warm) else "does not fit any more"
         what = f"Java {warm.version} from {warm.origin}, PySpark {warm.pyspark}, {warm.environment}"
-        print(f"{file}  {warm.bytes >> 20} MB  {state}: {clean(what)}")
+        print(f"{file}  {warm.bytes >> 20} MB  {state}: {printable(what)}")
     if jvm.usable_cache(os.environ):
         return 0
     say("cold: `floodmark spark warm` makes a cache with which reports start faster")

@@ -17,8 +17,9 @@ from typing import IO, TYPE_CHECKING, Any, Final, NoReturn, TextIO
 from rich.console import Console
 
 from playbooks.session_format.session_files import LayoutError
+from playbooks.text import printable
 from spark_report.input.sessions import Recorded, SetAside, collect, look_at
-from spark_report.model.format import clean, several
+from spark_report.model.format import several
 from spark_report.model.report import Story, tell
 from spark_report.spark.errors import JobError, ReportError, first_line
 from spark_report.spark.hadoop_fs import Address, Somewhere, located, place
@@ -95,7 +96,7 @@ class Stages:
 
     def __call__(self, what: str) -> None:
         """Print one line with the time since the beginning."""
-        say(f"[{time.monotonic() - self._began:5.1f} s] {clean(what)}", self._stream)
+        say(f"[{time.monotonic() - self._began:5.1f} s] {printable(what)}", self._stream)
 
 
 def run(
@@ -249,7 +250,7 @@ def guarded(work: Callable[[], int], stopped: str = "") -> int:
         return work()
     except ReportError as error:
         for line in str(error).splitlines():
-            say(f"error: {clean(line)}")
+            say(f"error: {printable(line)}")
         return EXIT_BAD_INPUT
     except KeyboardInterrupt:
         if stopped:
@@ -258,7 +259,7 @@ def guarded(work: Callable[[], int], stopped: str = "") -> int:
     except Exception as error:
         if not isinstance(error, JobError) or os.environ.get("FLOODMARK_DEBUG"):
             traceback.print_exc()
-        say(f"internal error: {clean(first_line(error))}")
+        say(f"internal error: {printable(first_line(error))}")
         return EXIT_INTERNAL
 
 

@@ -23,6 +23,7 @@ from typing import IO, Any, Final
 from playbooks.session_format import session_files
 from playbooks.session_format.filesystem import Disk
 from playbooks.session_format.session_files import BundleError
+from playbooks.text import printable
 
 SUFFIX: Final = ".floodmark"
 CONTENTS: Final = "bundle.json"
@@ -257,7 +258,7 @@ def _is_seal(seal: object) -> bool:
 def _compare_names(file: Path, told: dict[str, Any], there: list[str]) -> None:
     missing = sorted(told.keys() - set(there))
     if missing:
-        raise BundleError(f"{file}: {missing[0]:.80} is missing, {CONTENTS} names it", code="file_missing")
+        raise BundleError(f"{file}: {printable(missing[0]):.80} is missing, {CONTENTS} names it", code="file_missing")
     foreign = [name for name in there if name not in told]
     if foreign:
         raise BundleError(f"{file}: {foreign[0]} is not named in {CONTENTS}", code="file_not_listed")

@@ -9,11 +9,11 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from playbooks.text import escaped, table_text
+from playbooks.text import escaped, printable, table_text
 from spark_report.fleet.sources import Source
 from spark_report.fleet.tables import ANY, SURPRISING
 from spark_report.input.sessions import SetAside
-from spark_report.model.format import clean, duration, number, several
+from spark_report.model.format import duration, number, several
 from spark_report.model.report import Tone
 from spark_report.render.charts import ALARM, CALM, LINES, WARNING, Figure, chart_text
 from spark_report.render.html import embedded, environment, plotly_script
@@ -492,7 +492,7 @@ def _cells(names: tuple[str, ...], row: tuple[str, ...]) -> list[str]:
 
 
 def _code(text: str) -> str:
-    return f"`{clean(text).replace('`', chr(39)).replace('|', chr(92) + '|')}`" if text else ""
+    return f"`{printable(text).replace('`', chr(39)).replace('|', chr(92) + '|')}`" if text else ""
 
 
 # A fleet report in a terminal of 80 columns, or more.
@@ -540,4 +540,4 @@ def _table(each: View) -> Table:
 
 
 def _plain(text: str, style: str = "") -> Text:
-    return Text(clean(text), style)
+    return Text(printable(text), style)

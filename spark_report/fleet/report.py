@@ -1,7 +1,6 @@
 """The fleet job: campaigns and sessions in, probabilities out. Read, compute, tell, write."""
 
 import contextlib
-import json
 from collections.abc import Callable, Sequence
 from functools import reduce
 from pathlib import Path
@@ -11,6 +10,7 @@ import pyarrow as pa
 from pyspark.sql import functions as F  # noqa: N812
 from rich.console import Console
 
+from playbooks.text import json_text
 from spark_report.fleet import render
 from spark_report.fleet.render import FleetStory, ordered, sentences, verdict
 from spark_report.fleet.sources import RUNS, Source, look, runs_of
@@ -140,7 +140,7 @@ def _write(folder: Path, story: FleetStory, formats: Sequence[str]) -> None:
     if "md" in formats:
         (folder / MARKDOWN).write_text(markdown_page(story), encoding="utf-8")
     if "json" in formats:
-        (folder / JSON).write_text(json.dumps(document(story), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        (folder / JSON).write_text(json_text(document(story), indent=1) + "\n", encoding="utf-8")
     if "parquet" in formats:
         tables = {name: pa.Table.from_pylist(rows, schema=TABLES[name].schema) for name, rows in story.tables.items()}
         write_parquet(folder / FOLDER, tables, words_of)

@@ -1,12 +1,9 @@
 """Numbers, times and names as text, the same on a page and in a terminal; and which topics are Kafka's own."""
 
-import unicodedata
 from collections.abc import Callable
 from typing import Any, Final
 
 _SECOND: Final = 1_000_000
-_UNSAFE: Final = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
-"""Unicode categories with no picture of their own: they could move a cursor or turn the text around."""
 
 
 def duration(us: int) -> str:
@@ -59,19 +56,6 @@ def acks(level: int | None) -> str:
     if level is None:
         return ""
     return "all" if level < 0 else str(level)
-
-
-def clean(text: str) -> str:
-    """A text from outside with what has no picture spelled out: names in a session are not to be trusted."""
-    if text.isprintable():
-        return text
-    return "".join(_visible(character) for character in text)
-
-
-def _visible(character: str) -> str:
-    if unicodedata.category(character) not in _UNSAFE:
-        return character
-    return character.encode("unicode_escape").decode("ascii")
 
 
 def _short(value: float) -> str:

@@ -9,8 +9,9 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
+from playbooks.text import printable
 from spark_report.model import report
-from spark_report.model.format import acks, clean, duration, instant, is_own, number, several, share
+from spark_report.model.format import acks, duration, instant, is_own, number, several, share
 from spark_report.model.report import Row, SessionStory
 
 CALM: Final = "#56B4E9"
@@ -30,7 +31,7 @@ Figure = dict[str, Any]
 
 def chart_text(value: object) -> str:
     """A text for Plotly to draw as it stands."""
-    return html.escape(clean(str(value)))
+    return html.escape(printable(str(value)))
 
 
 class Axis:
@@ -206,7 +207,7 @@ def bands(story: SessionStory, axis: Axis) -> list[Figure]:
 def wrapped(cause: str, width: int = 70) -> str:
     """A sentence in lines that fit a hover box."""
     lines, line = [], ""
-    for word in clean(cause).split():
+    for word in printable(cause).split():
         if line and len(line) + len(word) >= width:
             lines.append(line)
             line = word

@@ -16,8 +16,9 @@ from typing import Any, Final
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from playbooks.text import printable
 from spark_report.model.comparison import compare
-from spark_report.model.format import clean, duration, number, several, share
+from spark_report.model.format import duration, number, several, share
 from spark_report.model.report import Row, SessionStory, Story, Tone, headline, overall, sentences, tone
 from spark_report.render import charts, tables
 from spark_report.render.charts import Figure
@@ -523,7 +524,7 @@ def _charts(anchor: str, story: SessionStory) -> list[Chart]:
 
 
 def _finalize(value: object) -> object:
-    return clean(value) if type(value) is str else value
+    return printable(value) if type(value) is str else value
 
 
 def plotly_script() -> str:

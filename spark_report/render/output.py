@@ -4,7 +4,6 @@ Everything is made in a hidden directory beside the target and renamed into plac
 before that leaves the previous report untouched, and nothing else that lies in the target is ever removed.
 """
 
-import json
 import os
 import re
 from collections.abc import Callable, Mapping
@@ -17,6 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from cluster_model.protocol.events import SCHEMA_VERSION
+from playbooks.text import json_text
 from spark_report.model.report import Story, overall
 from spark_report.render import text
 from spark_report.spark.errors import ReportError
@@ -130,7 +130,7 @@ def write_json(path: Path, story: Story, tables: dict[str, Any]) -> None:
         "set_aside": [{"path": str(aside.path), "reason": aside.reason} for aside in story.set_aside],
         "tables": {name: table.to_pylist() for name, table in tables.items()},
     }
-    path.write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    path.write_text(json_text(document, indent=1) + "\n", encoding="utf-8")
 
 
 Words = Callable[[str, str], Mapping[str, str]]

@@ -9,9 +9,9 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from playbooks.text import escaped, table_text
+from playbooks.text import escaped, printable, table_text
 from spark_report.model.comparison import compare
-from spark_report.model.format import clean, several
+from spark_report.model.format import several
 from spark_report.model.report import SessionStory, Story, headline, overall, sentences, tone
 from spark_report.render import tables
 from spark_report.render.sections import (
@@ -143,7 +143,7 @@ def _terminal_table(view: View, most: int = TERMINAL_MOST_ROWS) -> Table:
 
 
 def _plain(text: str, style: str = "") -> Text:
-    return Text("\n".join(clean(line) for line in text.split("\n")), style)
+    return Text("\n".join(printable(line) for line in text.split("\n")), style)
 
 
 # The report as Markdown for a pull request: the verdict and the comparison first, the rest folded.

@@ -96,8 +96,8 @@ def test_what_has_no_verdict_is_an_error_with_its_account(snapshot: SnapshotAsse
     (suite,) = read(without(70, "internal error: \x00 <bad> & \ud800"))
     error = suite.find("testcase/error")
     assert error is not None
-    assert error.get("message") == "internal error: ? <bad> & ?"
     assert error.text == snapshot
+    assert error.get("message") == str(error.text).splitlines()[0]
 
 
 @pytest.mark.slow

@@ -12,6 +12,7 @@ from playbooks.errors import BAD_INPUT, FAILED, INTERNAL, PlaybookError
 from playbooks.recording.recorder import Recorder, keep_account
 from playbooks.session_format.filesystem import put_in_place
 from playbooks.session_format.session_files import SessionError
+from playbooks.text import printable_json
 from playbooks.units import UnitError
 from tui.output.console import complain, complain_of, people, say
 
@@ -36,7 +37,7 @@ def ended(work: Callable[[], int], at: str | None = None) -> int:
 
 def to_text(document: Any) -> str:
     """JSON for people and programs alike: indented, one document."""
-    return msgspec.json.format(msgspec.json.encode(document)).decode()
+    return printable_json(msgspec.json.format(msgspec.json.encode(document)).decode())
 
 
 def write(option: str, path: Path, text: str) -> bool:

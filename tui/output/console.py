@@ -12,15 +12,13 @@ from typing import IO, TYPE_CHECKING, Any, Final, NamedTuple
 
 from rich import box
 from rich.cells import cell_len
-from rich.console import Console
+from rich.console import Console, ConsoleOptions
 from rich.markup import escape
+from rich.segment import Segment
 from rich.table import Table
 
-from playbooks.errors import (
-    PlaybookError,
-    lines_of,
-    printable,
-)
+from playbooks.errors import PlaybookError, lines_of
+from playbooks.text import printable
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -88,8 +86,23 @@ PIPED = 120
 """Columns that a line of a file may take where nobody knows how wide the reader's are."""
 
 
+OWN: Final = "\n\u00a0"
+"""What texts of floodmark itself have, without a picture."""
+
+
 class Quiet(Console):
-    """A console that falls silent when its reader has gone, so that the work behind it still ends well."""
+    """A console that shows nothing which a terminal would take for a command, and falls silent when nobody reads it.
+
+    What is written keeps its colours and its lines; all else without a picture is spelled out.
+    """
+
+    def render(self, renderable: Any, options: ConsoleOptions | None = None) -> Iterable[Segment]:
+        """As ever, with every text that is to be shown spelled out."""
+        for segment in super().render(renderable, options):
+            if segment.control or segment.text.isprintable():
+                yield segment
+            else:
+                yield Segment(printable(segment.text, OWN), segment.style)
 
     def on_broken_pipe(self) -> None:
         """The reader of the pipe left: write no more. What is still buffered goes nowhere, without an error."""
@@ -115,14 +128,15 @@ def answers() -> Console:
 
 
 def say(console: Console, text: str, style: str = "") -> None:
-    """One line as it is: no markup is read in it."""
-    console.print(escape(text), style=style or None)
+    """One line as it is: no markup is read in it, and it stays one whatever is in it."""
+    console.print(escape(printable(text)), style=style or None)
 
 
 def complain(text: str) -> None:
     """One error for a person."""
     console = people()
-    console.print(f"[bold red]error[/] {escape(text)}" if console.is_terminal else f"error: {escape(text)}")
+    told = escape(printable(text, "\n"))
+    console.print(f"[bold red]error[/] {told}" if console.is_terminal else f"error: {told}")
 
 
 def complain_of(error: PlaybookError) -> None:
@@ -158,7 +172,9 @@ def table(console: Console, heads: Sequence[str], rows: Iterable[Sequence[str]])
 
 
 def print_document(text: str) -> None:
-    """A whole document on stdout, and nothing else."""
+    """A whole document on stdout, and nothing else; a terminal is spared what it would take for a command."""
+    if sys.stdout.isatty():
+        text = printable(text, "\n\t")
     try:
         sys.stdout.write(text if text.endswith("\n") else text + "\n")
         sys.stdout.flush()

@@ -7,6 +7,7 @@ from playbooks.engine.session import SLICE_US, Session
 from playbooks.errors import BAD_INPUT, INTERRUPTED, OK
 from playbooks.recording.recorder import Recorder, RecordingError
 from playbooks.results.result import Result
+from playbooks.text import printable
 from playbooks.timetravel.branches import Branch, Branches
 from tui.output.command_end import keep
 from tui.output.console import Telling, complain, people, say
@@ -106,16 +107,17 @@ def farewell(result: Result, branch: str = "") -> str:
     ledger = result.ledger
     lost = f"{ledger.acked_lost} acknowledged records lost" if ledger.acked_lost else "no acknowledged record lost"
     failed = [each.text for each in result.expectations if not each.ok]
-    why = f" ({result.reason or failed[0]})" if result.reason or failed else ""
+    why = f" ({printable(result.reason or failed[0])})" if result.reason or failed else ""
     known = sum(bool(each.known) for each in result.violations)
     broken = f", {len(result.violations)} invariant violations" if result.violations else ""
     broken += f" ({known} known for this version)" if known else ""
-    which = f"branch   {branch}\n" if branch else ""
+    which = f"branch   {printable(branch)}\n" if branch else ""
+    session = printable(str(result.session))
     return (
         f"{which}"
-        f"{result.playbook}, seed {result.seed}: {result.verdict}{why}, {lost} of {ledger.acked}{broken},"
+        f"{printable(result.playbook)}, seed {result.seed}: {result.verdict}{why}, {lost} of {ledger.acked}{broken},"
         f" {duration(result.virtual_us)} of cluster time\n"
-        f"session  {result.session}\n"
-        f"report   floodmark report {result.session}\n"
-        f"export   floodmark export {result.session}"
+        f"session  {session}\n"
+        f"report   floodmark report {session}\n"
+        f"export   floodmark export {session}"
     )

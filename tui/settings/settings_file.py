@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from playbooks.errors import listed, nearest, printable, shown
+from playbooks.errors import listed, nearest, shown
+from playbooks.text import printable
 from tui.keybindings.keymap import ALLOWED, EATEN, KEPT, in_file, key_named
 from tui.keybindings.scopes import all_keys, hidden, scopes, without_conflicts
 from tui.settings.schema import KEYS as KEY_TABLE

@@ -63,6 +63,8 @@ QUERY = Answers(
         ("leo(orders-0)-hw(orders-0)", 1),
         ("sent()-acked()", 10),
         ("sent()-1", 99),
+        ("-sent()", -100),
+        ("3 - -sent()", 103),
         ("len(isr(orders-0))", 2),
         ("isr(orders-0)", [1, 2]),
         ("log(orders-0, 1)", [[0, "m0"], [2, 1]]),

@@ -26,17 +26,3 @@ def test_a_duration_has_three_figures_and_a_unit(us: int, said: str) -> None:
 @pytest.mark.parametrize(("count", "said"), [(0, "no records"), (1, "1 record"), (1200, "1,200 records")])
 def test_counts_agree_with_their_nouns(count: int, said: str) -> None:
     assert formats.several(count, "record") == said
-
-
-@pytest.mark.parametrize(
-    ("name", "shown"),
-    [
-        ("orders-ä", "orders-ä"),
-        ("a\x1b[31mb", "a\\x1b[31mb"),
-        ("a\nb", "a\\nb"),
-        ("a\u202eb", "a\\u202eb"),
-        ("a\ud800b", "a\\ud800b"),
-    ],
-)
-def test_what_has_no_picture_is_spelled_out(name: str, shown: str) -> None:
-    assert formats.clean(name) == shown

@@ -18,6 +18,7 @@ from playbooks.engine.worker_pool import NOT_RUN, Job, Outcome, run_all
 from playbooks.engine.worker_pool import Progress as Stage
 from playbooks.errors import BAD_INPUT, INTERRUPTED, OK, counted
 from playbooks.results.baseline import Change, Difference, Entry, entry_of
+from playbooks.text import printable
 from tui.output.console import EVERY_S, say, table
 from tui.output.result import CAUSES_SHOWN, print_checked
 
@@ -326,8 +327,3 @@ def _print_change(console: Console, playbook: str, change: Change) -> None:
         style = "bold red"
     start = f"[{style}]{word:<9}[/]" if style else f"{word:<9}"
     console.print(f"{start}{escape(printable(playbook))}  {escape(printable(str(change)))}")
-
-
-def printable(text: str) -> str:
-    """Text of a stored file without what a terminal would take for commands."""
-    return "".join(c if c.isprintable() else "?" for c in text)

@@ -3,7 +3,6 @@
 Nothing in it depends on the clock: times are of the cluster, and there is no ``timestamp``.
 """
 
-import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
@@ -15,7 +14,7 @@ from playbooks.errors import BAD_INPUT, FAILED, INTERRUPTED, OK, counted, worst
 from playbooks.results.baseline import Difference, compare, saved, unused
 from playbooks.results.result import Checked, Result
 from playbooks.results.sweep_matrix import Matrix, matrix_markdown
-from playbooks.text import escaped, table_text
+from playbooks.text import escaped, printable, table_text
 from tui.cli.runs.request import STDOUT, Request
 from tui.cli.runs.request import Checked as CheckedRequest
 from tui.cli.runs.suite import HEADS, SHOWN, TREND, Ended, cause_lines, print_differences, regression_words, row, tally
@@ -23,7 +22,6 @@ from tui.output.command_end import to_text, write
 from tui.output.console import complain, print_document
 from tui.output.result import CAUSES_SHOWN, ledger_words
 
-_NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 MICROSECONDS = 1_000_000
 COUNTS = (("tests", ""), ("failures", "failure"), ("errors", "error"), ("skipped", "skipped"))
 END = "the session reaches its end"
@@ -125,8 +123,8 @@ def _seconds(us: int) -> str:
 
 
 def _clean(text: str) -> str:
-    """Without the characters that XML cannot hold."""
-    return _NOT_XML.sub("?", text)
+    """Without the characters that XML cannot hold, nor those that a terminal takes for a command."""
+    return printable(text, "\n\t")
 
 
 # A summary for a pull request, in the Markdown that GitHub and GitLab show: tables, lists and details.

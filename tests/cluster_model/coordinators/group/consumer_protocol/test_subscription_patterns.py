@@ -58,6 +58,7 @@ def test_it_matches_what_pythons_match() -> None:
         (r"\Qa.b", "a.b", "axb"), (r"\x61\x{62}", "ab", "a"),
         (r"\pL+\p{Nd}", "orders1", "orders"), (r"\PL", "1", "a"), ("[[:alpha:]]+[[:^digit:]]", "ab-", "ab1"),
         (r"[]a]+", "]a", "b"), ("[a-]+", "a-a", "b"), (r"[\d-]+", "1-2", "a"), ("a{,2}", "a{,2}", "aa"),
+        ("a{1,2}", "aa", "aaa"), ("a{2}", "aa", "aaa"), ("a{2,}", "aaaa", "a"), ("(ab){1,2}c", "ababc", "abababc"),
         ("x{", "x{", "x"), ("(?i)[^a]", "b", "A"),
         ("(?<name>a)b", "ab", "b"), (r"\Aa\z", "a", "aa"), ("(|a)+", "aaa", "b"), ("", "", "a"),
     ],
