@@ -123,6 +123,7 @@ BAD_INPUT: Final = 2
 INCONCLUSIVE: Final = 3
 INTERNAL: Final = 70
 INTERRUPTED: Final = 130
+TERMINATED: Final = 143
 
 CODES: Final[Mapping[str, int]] = {"pass": OK, "fail": FAILED, "inconclusive": INCONCLUSIVE}
 WORST_FIRST: Final = (INTERRUPTED, INTERNAL, BAD_INPUT, FAILED, INCONCLUSIVE, OK)

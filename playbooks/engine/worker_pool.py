@@ -26,7 +26,7 @@ from playbooks.parser.loader import loads
 from playbooks.recording.recorder import Recorder, RecordingError, account, keep_account
 from playbooks.results.result import Result
 from playbooks.session_format import session_files
-from playbooks.session_format.filesystem import Fsync
+from playbooks.session_format.filesystem import Fsync, refusal_of
 
 # One session as a job for another process, and its result.
 
@@ -116,8 +116,10 @@ def carried_out(job: Job, drive: Callable[[Recorder | None], Result]) -> Outcome
     except KeyboardInterrupt:
         error, code = _stopped(recorder), INTERRUPTED
     except Exception as found:  # whatever it is, the session must be kept and the person told
-        error, code = f"internal error: {type(found).__name__}: {found}", INTERNAL
-        account = str(keep_account(found, recorder))
+        error, code = refusal_of(found), BAD_INPUT
+        if not error:
+            error, code = f"internal error: {type(found).__name__}: {found}", INTERNAL
+            account = str(keep_account(found, recorder))
     session = str(recorder.path) if recorder is not None and recorder.session_id else ""
     return Outcome(job, result, error, code, session, account, time.perf_counter() - began)
 

@@ -200,6 +200,8 @@ class Recorder:
             raise RecordingError(
                 f"cannot seal the session in {self.path}: {error.strerror}; its events can be read", code="cannot_seal"
             ) from error
+        except session_files.LayoutError as error:  # somebody has removed it meanwhile
+            raise RecordingError(f"cannot seal the session: {error}", code="cannot_seal") from error
 
     def crash(self, text: str) -> Path:
         """Keep the session as it is, with an account of the crash beside it; returns the account's path."""

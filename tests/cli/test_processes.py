@@ -89,10 +89,35 @@ def test_a_killed_run_can_be_replayed_as_far_as_it_goes(
     assert done.err.replace(f" {whole} events", " <so many> events").splitlines()[-2:] == snapshot
 
 
-def test_an_interrupted_run_says_where_its_recording_is(typed: Type, tmp_path: Path) -> None:
-    code, session = killed(tmp_path, signal.SIGINT)
-    assert code == 130
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_an_interrupted_run_says_where_its_recording_is(
+    typed: Type, tmp_path: Path, number: signal.Signals, code: int
+) -> None:
+    ended, session = killed(tmp_path, number)
+    assert ended == code
     assert typed("replay", session).code == 0
+
+
+@pytest.mark.parametrize("more", [("--json",), ("--plain",)])
+def test_a_full_disk_is_one_error(crash: Path, more: tuple[str, ...]) -> None:
+    full = Path("/dev/full")
+    if not full.exists():
+        pytest.skip("there is no /dev/full here")
+    with full.open("w", encoding="utf-8") as nowhere:
+        done = subprocess.run(
+            [*FLOODMARK, "run", str(crash), *more],
+            cwd=crash.parent, env=ENV, stdout=nowhere, stderr=subprocess.PIPE, text=True, check=False,
+        )  # fmt: skip
+    (error,) = [line for line in done.stderr.splitlines() if line.startswith("error: ")]
+    assert (done.returncode, "No space left" in error) == (2, True), done.stderr
+    assert "account" not in done.stderr
+
+
+@pytest.mark.parametrize("words", [("run",), ("replay",)])
+def test_a_name_that_no_file_can_have_is_one_error(tmp_path: Path, words: tuple[str, ...]) -> None:
+    done = floodmark(*words, "x" * 300, cwd=tmp_path)
+    (error,) = done.err.splitlines()
+    assert (done.code, "name too long" in error, len(error) < 120) == (2, True, True)
 
 
 def on_a_terminal(words: tuple[str, ...], cwd: Path, env: dict[str, str]) -> str:

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Final, NoReturn
 import typer
 from typer.core import TyperGroup
 
-from playbooks.errors import BAD_INPUT, INTERRUPTED
+from playbooks.errors import BAD_INPUT, INTERRUPTED, TERMINATED
 from playbooks.session_format.filesystem import Fsync
 from tui.cli.commands import options as known
 from tui.cli.commands.analysis import register_ask, register_explore, register_shrink, register_storm, register_why
@@ -115,13 +115,16 @@ SessionArgument = Annotated[
 
 
 def _end(work: Callable[[], int]) -> NoReturn:
-    """Do what a command does, and leave with its exit code."""
-    try:
-        code = work()
-    except KeyboardInterrupt:
-        complain("stopped")
-        code = INTERRUPTED
-    raise typer.Exit(code)
+    """Do what a command does, and leave with its exit code; that of SIGTERM where it was what stopped it."""
+    from tui.output.command_end import ending_at_sigterm  # noqa: PLC0415
+
+    with ending_at_sigterm() as came:
+        try:
+            code = work()
+        except KeyboardInterrupt:
+            complain("stopped")
+            code = INTERRUPTED
+    raise typer.Exit(TERMINATED if came and code == INTERRUPTED else code)
 
 
 def _version(wanted: bool) -> None:

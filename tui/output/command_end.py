@@ -1,8 +1,12 @@
 """How a command ends that cannot go on: one sentence and an exit code, or the report of an internal error."""
 
-from collections.abc import Callable
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from types import FrameType
+from typing import Any, Final
 
 import msgspec
 
@@ -10,7 +14,7 @@ from cluster_model.protocol.errors import ModelError
 from playbooks.engine.replay import ReplayMismatchError
 from playbooks.errors import BAD_INPUT, FAILED, INTERNAL, PlaybookError
 from playbooks.recording.recorder import Recorder, keep_account
-from playbooks.session_format.filesystem import put_in_place
+from playbooks.session_format.filesystem import put_in_place, refusal_of
 from playbooks.session_format.session_files import SessionError
 from playbooks.text import printable_json
 from playbooks.units import UnitError
@@ -50,16 +54,48 @@ def write(option: str, path: Path, text: str) -> bool:
     return True
 
 
+NOT_SEALED: Final = " (not sealed; its events can be read)"
+
+
+# A process that is told to end (SIGTERM) does what it does at Ctrl-C, and ends with the code of that signal.
+
+
+@contextmanager
+def ending_at_sigterm() -> Iterator[list[int]]:
+    """Have SIGTERM interrupt the block as Ctrl-C does; the list has the signal's number once it has come."""
+    came: list[int] = []
+
+    def interrupt(number: int, _frame: FrameType | None) -> None:
+        came.append(number)
+        raise KeyboardInterrupt
+
+    if threading.current_thread() is not threading.main_thread() or signal.getsignal(signal.SIGTERM) != signal.SIG_DFL:
+        yield came
+        return
+    signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield came
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+
 # An error inside floodmark itself: the session is kept, the account goes to a file, the person gets two lines.
 
 
 def keep(error: BaseException, recorder: Recorder | None = None, *, name_session: bool = True) -> int:
     """Write the account, beside the session if there is one, and tell the person. Returns the exit code.
 
+    What the system refuses, such as room on a disk, is nobody's mistake: one line, and no account.
     ``name_session``: whether the session is named too; who does that by other words leaves it out.
     """
-    log = keep_account(error, recorder)
     session = str(recorder.path) if name_session and recorder is not None and recorder.session_id else ""
+    refused = refusal_of(error)
+    if refused:
+        complain(refused)
+        if session:
+            say(people(), f"session  {session}{NOT_SEALED}")
+        return BAD_INPUT
+    log = keep_account(error, recorder)
     tell(f"internal error: {type(error).__name__}: {error}", session, str(log))
     return INTERNAL
 
@@ -69,5 +105,5 @@ def tell(error: str, session: str, account: str) -> None:
     complain(error)
     console = people()
     if session:
-        say(console, f"session  {session} (not sealed; its events can be read)")
+        say(console, f"session  {session}{NOT_SEALED}")
     say(console, f"account  {account}")

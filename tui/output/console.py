@@ -86,8 +86,8 @@ PIPED = 120
 """Columns that a line of a file may take where nobody knows how wide the reader's are."""
 
 
-OWN: Final = "\n\u00a0"
-"""What texts of floodmark itself have, without a picture."""
+NO_BREAK: Final = "\u00a0"
+"""The space in numbers of floodmark's own texts."""
 
 
 class Quiet(Console):
@@ -102,7 +102,7 @@ class Quiet(Console):
             if segment.control or segment.text.isprintable():
                 yield segment
             else:
-                yield Segment(printable(segment.text, OWN), segment.style)
+                yield Segment(printable(segment.text, f"\n{NO_BREAK}"), segment.style)
 
     def on_broken_pipe(self) -> None:
         """The reader of the pipe left: write no more. What is still buffered goes nowhere, without an error."""
@@ -129,7 +129,7 @@ def answers() -> Console:
 
 def say(console: Console, text: str, style: str = "") -> None:
     """One line as it is: no markup is read in it, and it stays one whatever is in it."""
-    console.print(escape(printable(text)), style=style or None)
+    console.print(escape(printable(text, NO_BREAK)), style=style or None)
 
 
 def complain(text: str) -> None:
@@ -174,7 +174,7 @@ def table(console: Console, heads: Sequence[str], rows: Iterable[Sequence[str]])
 def print_document(text: str) -> None:
     """A whole document on stdout, and nothing else; a terminal is spared what it would take for a command."""
     if sys.stdout.isatty():
-        text = printable(text, "\n\t")
+        text = printable(text, f"\n\t{NO_BREAK}")
     try:
         sys.stdout.write(text if text.endswith("\n") else text + "\n")
         sys.stdout.flush()

@@ -4,6 +4,7 @@ import errno
 import hashlib
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -146,6 +147,16 @@ def test_the_manifest_seals_every_file(tmp_path: Path) -> None:
 def test_two_sessions_of_one_second_have_two_directories(tmp_path: Path) -> None:
     paths = {begun(tmp_path, Clock()).path for _ in range(20)}
     assert len(paths) == 20
+
+
+def test_a_session_that_somebody_has_removed_cannot_be_sealed(tmp_path: Path) -> None:
+    session = Session.start(timed(), recorder=Recorder(tmp_path))
+    assert session.recorder is not None
+    shutil.rmtree(session.recorder.path)
+    with pytest.raises(RecordingError) as caught:
+        session.finish()
+    assert caught.value.code == "cannot_seal"
+    assert str(session.recorder.path) in str(caught.value)
 
 
 def test_an_unusable_parent_is_one_clear_error(tmp_path: Path, snapshot: SnapshotAssertion) -> None:
