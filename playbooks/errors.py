@@ -1,5 +1,6 @@
 """Mistakes in a playbook, each with its place, and the exit codes of a run."""
 
+import errno
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -112,6 +113,23 @@ def listed(names: Iterable[str], last: str = "or") -> str:
     if len(words) > LISTED:
         return ", ".join(words[:LISTED]) + f" {last} {counted(len(words) - LISTED, 'other')}"
     return words[0] if len(words) == 1 else ", ".join(words[:-1]) + f" {last} " + words[-1] if words else "nothing"
+
+
+# What the system says no to: no room, no permission, a name that a file cannot have, too many open files.
+
+
+_REFUSED: Final = frozenset(
+    {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.ENAMETOOLONG, errno.EROFS, errno.EACCES, errno.EPERM, errno.EMFILE}
+)
+
+
+def refusal_of(error: BaseException) -> str:
+    """What to tell a person of an error that is nobody's mistake in floodmark; empty for any other."""
+    if not isinstance(error, OSError) or error.errno not in _REFUSED:
+        return ""
+    if error.filename is None:  # a stream of the process
+        return f"cannot write what is printed: {error.strerror}"
+    return f"cannot open {shown(str(error.filename))}: {error.strerror}"
 
 
 # Exit codes: one for each verdict, error or stop, and the worst of several.

@@ -15,10 +15,11 @@ from playbooks.recording.recorder import Recorder, RecordingError
 from playbooks.session_format.filesystem import Fsync
 from playbooks.session_format.session_files import SessionError
 from playbooks.session_format.session_finder import find_session
+from playbooks.text import printable
 from playbooks.timetravel.branches import Branches
 from playbooks.timetravel.history_view import Reopened
 from tui.output.command_end import keep
-from tui.output.console import complain, complain_of, people, say
+from tui.output.console import complain, complain_of, people, say_lines
 from tui.output.session_end import leave_torn, let_go, seal_all
 from tui.program import Asked, perform
 from tui.screen_choice import ScreenChoice, UnusableError, check
@@ -74,7 +75,7 @@ def _left(reopened: Reopened, branches: Branches, code: int, wish: Wish | None) 
         complain(reopened.difference)
         code = FAILED
     else:
-        say(people(), parting(reopened))
+        say_lines(people(), parting(reopened))
     failed = seal_all(branches)
     looked_at = branches.current.recorder
     return Left(failed or code, None if failed else wish, Wish(SESSION, str(looked_at.path if looked_at else path)))
@@ -109,11 +110,12 @@ def parting(reopened: Reopened) -> str:
     recorded = reopened.recorded
     at = END if reopened.over else f"left at {duration(reopened.cluster.now_us)}"
     verdict = "no verdict, not sealed" if recorded.manifest is None else recorded.manifest.verdict
+    path = printable(str(recorded.path))
     return (
-        f"{recorded.path}: {at}\n"
-        f"{recorded.start.playbook}, seed {recorded.start.seed}: {verdict}\n"
-        f"session  {recorded.path}\n"
-        f"report   floodmark report {recorded.path}"
+        f"{path}: {at}\n"
+        f"{printable(recorded.start.playbook)}, seed {recorded.start.seed}: {verdict}\n"
+        f"session  {path}\n"
+        f"report   floodmark report {path}"
     )
 
 

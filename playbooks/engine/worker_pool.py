@@ -21,12 +21,12 @@ from typing import Any, Final
 from cluster_model.protocol.errors import ModelError
 from playbooks.engine.manual_session import ManualSession
 from playbooks.engine.session_runner import stage, start_session
-from playbooks.errors import BAD_INPUT, CODES, INTERNAL, INTERRUPTED, PlaybookError
+from playbooks.errors import BAD_INPUT, CODES, INTERNAL, INTERRUPTED, PlaybookError, refusal_of
 from playbooks.parser.loader import loads
 from playbooks.recording.recorder import Recorder, RecordingError, account, keep_account
 from playbooks.results.result import Result
 from playbooks.session_format import session_files
-from playbooks.session_format.filesystem import Fsync, refusal_of
+from playbooks.session_format.filesystem import Fsync
 
 # One session as a job for another process, and its result.
 

@@ -4,15 +4,12 @@ A process can be killed between any two of them. They stand in a class of their 
 n-th, for every n, and look at what is left.
 """
 
-import errno
 import os
 import tempfile
 from collections.abc import Callable
 from enum import StrEnum
 from pathlib import Path
 from typing import Final
-
-from playbooks.errors import shown
 
 
 class Fsync(StrEnum):
@@ -138,20 +135,3 @@ def _umask() -> int:
     mask = os.umask(0o022)
     os.umask(mask)
     return mask
-
-
-# What the system says no to: no room, no permission, a name that a file cannot have, too many open files.
-
-
-_REFUSED: Final = frozenset(
-    {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.ENAMETOOLONG, errno.EROFS, errno.EACCES, errno.EPERM, errno.EMFILE}
-)
-
-
-def refusal_of(error: BaseException) -> str:
-    """What to tell a person of an error that is nobody's mistake in floodmark; empty for any other."""
-    if not isinstance(error, OSError) or error.errno not in _REFUSED:
-        return ""
-    if error.filename is None:  # a stream of the process
-        return f"cannot write what is printed: {error.strerror}"
-    return f"cannot open {shown(str(error.filename))}: {error.strerror}"

@@ -12,9 +12,9 @@ import msgspec
 
 from cluster_model.protocol.errors import ModelError
 from playbooks.engine.replay import ReplayMismatchError
-from playbooks.errors import BAD_INPUT, FAILED, INTERNAL, PlaybookError
+from playbooks.errors import BAD_INPUT, FAILED, INTERNAL, PlaybookError, refusal_of
 from playbooks.recording.recorder import Recorder, keep_account
-from playbooks.session_format.filesystem import put_in_place, refusal_of
+from playbooks.session_format.filesystem import put_in_place
 from playbooks.session_format.session_files import SessionError
 from playbooks.text import printable_json
 from playbooks.units import UnitError

@@ -132,6 +132,12 @@ def say(console: Console, text: str, style: str = "") -> None:
     console.print(escape(printable(text, NO_BREAK)), style=style or None)
 
 
+def say_lines(console: Console, text: str) -> None:
+    """Several lines of floodmark's own; whatever comes from outside in them is spelled out already."""
+    for line in text.splitlines():
+        say(console, line)
+
+
 def complain(text: str) -> None:
     """One error for a person."""
     console = people()

@@ -10,7 +10,7 @@ from playbooks.results.result import Result
 from playbooks.text import printable
 from playbooks.timetravel.branches import Branch, Branches
 from tui.output.command_end import keep
-from tui.output.console import Telling, complain, people, say
+from tui.output.console import Telling, complain, people, say, say_lines
 from tui.terminal.format import clock, duration
 
 
@@ -71,12 +71,12 @@ def _interrupted(left: list[Branch]) -> None:
 def _say_torn(left: list[Branch]) -> None:
     for branch in left:
         if branch.recorder is not None and branch.recorder.session_id:
-            say(people(), torn(branch))
+            say_lines(people(), torn(branch))
 
 
 def torn(branch: Branch) -> str:
     """Of a session that could not be sealed: that it has no verdict, where it is, how to read it and how to mend it."""
-    session, path = branch.live, branch.recorder.path if branch.recorder is not None else ""
+    session, path = branch.live, printable(str(branch.recorder.path)) if branch.recorder is not None else ""
     return (
         f"{session.playbook.name}, seed {session.cluster.seed}: no verdict, not sealed,"
         f" {duration(session.cluster.now_us)} of cluster time\n"
