@@ -14,11 +14,11 @@ from playbooks.results.client_stats import ClientBooks
 # *For a client* (a producer with its acks level) a partition is unavailable from the first attempt that is refused,
 # fails or gets no answer until the next acknowledgement. A client that waits in silence is not refused.
 #
-# *For the cluster* a partition is unavailable while the broker that took up its lead is down, paused or fenced, or
-# nobody can lead it, until a broker takes up the lead in a newer epoch or the same one is back. What comes before a
-# partition's first leader does not count, and a broker that takes up an epoch older than one already seen ends
-# nobody's outage. Readers leave no trace of a refused fetch, so that a group's part is this, for the partitions that
-# it was given.
+# *For the cluster* a partition is unavailable while the broker that took up its lead is paused or fenced, or nobody can
+# lead it, and from the end of that broker's process on until a broker takes up the lead: one that starts again leads
+# nothing until it is told to. What comes before a partition's first leader does not count, and a broker that takes up
+# an epoch older than one already seen ends nobody's outage. Readers leave no trace of a refused fetch, so that a
+# group's part is this, for the partitions that it was given.
 #
 # These are the rules of the report's table ``unavailability``, one event at a time. An interval that nothing ended is
 # cut off at the end of the session. Times are virtual microseconds.
@@ -98,7 +98,7 @@ class Availability:
         self._newest: dict[str, int] = {}
         """Partition → the newest leader epoch seen."""
         self._dead: dict[int, None] = {}
-        """Brokers that are down or paused ..."""
+        """Brokers whose process is down or paused ..."""
         self._fenced: dict[int, None] = {}
         """... and those that the controller has fenced."""
 
@@ -165,9 +165,10 @@ class Availability:
             where[broker] = None
         else:
             where.pop(broker, None)
-        for name, leader in self._serving.items():
-            if leader == broker:
-                self._judge(name, event.at_us)
+        for name in [name for name, leader in self._serving.items() if leader == broker]:
+            if event.kind == "node_down":
+                self._serving[name] = _NOBODY
+            self._judge(name, event.at_us)
 
     def _judge(self, name: str, now_us: int) -> None:
         broker = self._serving[name]

@@ -29,7 +29,10 @@ class _Spells:
 
 
 def partition_unavailability(rows: Iterable[Row], end_us: int, end_seq: int) -> list[Span]:
-    """A partition is out while it has nobody to lead, or the broker that took up its lead is down, paused or fenced."""
+    """A partition is out while nobody leads it, or the broker that took up its lead is paused or fenced.
+
+    Nobody does from the end of its leader's process on, until somebody takes up the lead.
+    """
     serving: dict[str, int] = {}
     newest: dict[str, int] = {}
     dead: set[int] = set()
@@ -39,6 +42,8 @@ def partition_unavailability(rows: Iterable[Row], end_us: int, end_seq: int) -> 
         kind = row["kind"]
         if kind in ("node_down", "node_paused"):
             dead.add(row["broker"])
+            if kind == "node_down":
+                serving |= {name: -1 for name, leader in serving.items() if leader == row["broker"]}
         elif kind in ("node_up", "node_resumed"):
             dead.discard(row["broker"])
         elif kind == "broker_fenced":

@@ -142,6 +142,7 @@ class _Service:
         elif kind == "broker_registered":
             self.fenced.discard(broker)
         if kind == "node_down":
+            self.serving |= {name: -1 for name, leader in self.serving.items() if leader == broker}
             return f"broker {broker} {_WENT.get(row['detail'], 'went down')}"
         if kind in _NODES:
             return f"broker {broker} {_NODES[kind]}"

@@ -43,10 +43,10 @@ def unavailability(
 
 
 def partition_unavailability(events: "DataFrame", sessions: "DataFrame") -> "DataFrame":
-    """Per partition: its leader was down, paused or fenced, or it had none.
+    """Per partition: its leader was paused or fenced, or it had none, which it has not from the end of its process on.
 
-    It ends when a broker becomes leader in a newer epoch, or the same leader is back. What comes before a partition's
-    first leader does not count: it is being created.
+    It ends when a broker becomes leader, or goes on as the leader that it was. What comes before a partition's first
+    leader does not count: it is being created.
     """
     serving = leaders_serving(events, sessions)
     leaderless = serving.filter(F.col("broker") == _NOBODY).select("session_id", "partition", *SPAN)
@@ -58,8 +58,9 @@ def partition_unavailability(events: "DataFrame", sessions: "DataFrame") -> "Dat
 def leaders_serving(events: "DataFrame", sessions: "DataFrame") -> "DataFrame":
     """Which broker had taken up the lead of a partition, -1 for none, as intervals.
 
-    A broker that takes up an older epoch than one already seen is a zombie, and ends nobody's service. A partition that
-    was deleted is served by nobody and missed by nobody; one of the same name begins anew, with epoch 0.
+    A broker that takes up an older epoch than one already seen is a zombie, and ends nobody's service. One whose
+    process ends serves nothing, also when it is back, until it becomes leader again. A partition that was deleted is
+    served by nobody and missed by nobody; one of the same name begins anew, with epoch 0.
     """
     order = Window.partitionBy("session_id", "partition").orderBy("at_us", "seq")
     deleted, offline = F.col("kind") == "partition_deleted", F.col("kind") == "partition_offline"
@@ -82,7 +83,35 @@ def leaders_serving(events: "DataFrame", sessions: "DataFrame") -> "DataFrame":
             .alias("label"),
         )
     )
-    return intervals(turns, sessions, ["partition"], ["broker"]).filter(F.col("broker") != _GONE)
+    ended = turns.unionByName(_ends_of_leaders(turns, events))
+    return intervals(ended, sessions, ["partition"], ["broker"]).filter(F.col("broker") != _GONE)
+
+
+def _ends_of_leaders(turns: "DataFrame", events: "DataFrame") -> "DataFrame":
+    """Turns to nobody: the process of the broker that had taken up the lead has ended."""
+    partitions = turns.select("session_id", "partition").distinct()
+    down = events.filter((F.col("kind") == "node_down") & (F.col("broker") >= 0)).select(
+        "session_id", "at_us", "seq", F.col("broker").alias("_down"), _went().alias("label")
+    )
+    order = Window.partitionBy("session_id", "partition").orderBy("at_us", "seq")
+    leader = F.last("broker", ignorenulls=True).over(order.rowsBetween(Window.unboundedPreceding, -1))
+    candidates = partitions.join(down, on="session_id").withColumn("broker", F.lit(None).cast("long"))
+    both = turns.withColumn("_down", F.lit(None).cast("long")).unionByName(candidates)
+    return (
+        both.withColumn("_leader", leader)
+        .filter(F.col("_down") == F.col("_leader"))
+        .select("session_id", "at_us", "seq", "partition", F.lit(_NOBODY).cast("long").alias("broker"), "label")
+    )
+
+
+def _went() -> "Column":
+    """How a process ended, of which broker."""
+    how = (
+        F.when(F.col("detail") == "crash", F.lit("crashed"))
+        .when(F.col("detail") == "power_loss", F.lit("lost power"))
+        .otherwise(F.lit("went down"))
+    )
+    return F.concat_ws(" ", F.lit("broker"), "broker", how)
 
 
 def broker_outages(events: "DataFrame", sessions: "DataFrame") -> "DataFrame":

@@ -156,11 +156,26 @@ def test_a_deleted_partition_is_missed_by_nobody_and_begins_anew_under_the_same_
         event("became_leader", 21, partition="orders-0", broker=2, leader_epoch=0),
         event("node_down", 25, broker=1, detail="crash"),
         event("node_down", 30, broker=2, detail="crash"),
-        event("node_up", 37, broker=2),
+        event("node_up", 33, broker=2),
+        event("became_leader", 37, partition="orders-0", broker=2, leader_epoch=0),
     ])  # fmt: skip
     (line,) = entered(rows, 50).partitions
     assert line.spans == ((10, 14), (30, 37))
-    assert told(entered(rows, 50).partitions) == sums(twins.partition_unavailability(rows, 50, 7), slice(0, 1))
+    assert told(entered(rows, 50).partitions) == sums(twins.partition_unavailability(rows, 50, 8), slice(0, 1))
+
+
+@pytest.mark.parametrize(("ended", "back"), [("node_down", "node_up"), ("node_paused", "node_resumed")])
+def test_who_is_started_again_leads_nothing_until_it_is_told_to(ended: str, back: str) -> None:
+    detail = {"detail": "crash"} if ended == "node_down" else {}
+    rows = numbered([
+        event("became_leader", 1, partition="orders-0", broker=1, leader_epoch=0),
+        event(ended, 10, broker=1, **detail),
+        event(back, 15, broker=1),
+        event("became_leader", 40, partition="orders-0", broker=1, leader_epoch=1),
+    ])  # fmt: skip
+    (line,) = entered(rows, 50).partitions
+    assert line.spans == ((10, 40 if ended == "node_down" else 15),)
+    assert told(entered(rows, 50).partitions) == sums(twins.partition_unavailability(rows, 50, 3), slice(0, 1))
 
 
 def test_paused_and_fenced_is_out_until_both_are_over() -> None:

@@ -108,10 +108,25 @@ class TestAvailability:
             event("partition_deleted", 14, partition="p-0"),
             event("became_leader", 21, partition="p-0", broker=2, leader_epoch=0),
             event("node_down", 30, broker=2, detail="crash"),
-            event("node_up", 37, broker=2),
+            event("node_up", 33, broker=2),
+            event("became_leader", 37, partition="p-0", broker=2, leader_epoch=0),
         ]
-        found = told(availability.partition_unavailability(events(rows), ends(one=(99, 5))), "began_us", "ended_us")
+        found = told(availability.partition_unavailability(events(rows), ends(one=(99, 6))), "began_us", "ended_us")
         assert found == [(10, 14), (30, 37)]
+
+    def test_who_is_started_again_leads_nothing_until_it_is_told_to(self, events: MakeFrame, ends: MakeFrame) -> None:
+        rows = [
+            event("became_leader", 1, partition="p-0", broker=1, leader_epoch=3),
+            event("became_leader", 1, partition="p-1", broker=2, leader_epoch=3),
+            event("node_down", 10, broker=1, detail="power_loss"),
+            event("node_up", 15, broker=1),
+            event("became_leader", 40, partition="p-0", broker=1, leader_epoch=4),
+        ]
+        found = told(
+            availability.partition_unavailability(events(rows), ends(one=(99, 4))),
+            *("partition", "began_us", "ended_us"),
+        )
+        assert found == [("p-0", 10, 40)]
 
     def test_a_client_is_out_from_its_first_refusal_to_its_next_acknowledgement(
         self, events: MakeFrame, ends: MakeFrame
