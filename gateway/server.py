@@ -188,7 +188,7 @@ class Connection(asyncio.Protocol):
     def pause_writing(self) -> None:
         """The client does not read."""
         self._full = True
-        self._door.unread(self, self._transport.get_write_buffer_size())
+        self._door.unread(self, self.unread)
 
     def resume_writing(self) -> None:
         """It does again."""
@@ -199,7 +199,8 @@ class Connection(asyncio.Protocol):
 
     def go_on(self) -> None:
         """Answer and take what waits, if that may be now; read or not, as things are."""
-        if self._held is not None and self._door.has_room and not self._transport.is_closing():
+        free = self._door.has_room and not self._door.silent
+        if self._held is not None and free and not self._transport.is_closing():
             header, said = self._held
             self._held = None
             self._write(header, said)
@@ -226,6 +227,12 @@ class Connection(asyncio.Protocol):
     def kept(self) -> int:
         """Bytes that wait here."""
         return self._frames.waiting + sum(map(len, self._waiting))
+
+    @property
+    def unread(self) -> int:
+        """Bytes of answers that wait for the client to read them."""
+        size: int = self._transport.get_write_buffer_size()
+        return size
 
     @property
     def in_the_middle(self) -> bool:
@@ -483,9 +490,9 @@ class BrokerListener:
         self._doors.on_complaint(self.broker, text)
 
     def look(self) -> None:
-        """Read or not, everywhere."""
+        """Go on or not, everywhere."""
         for connection in tuple(self.connections):
-            connection.look()
+            connection.go_on()
 
     def reset(self) -> None:
         """Every connection breaks."""
@@ -512,15 +519,18 @@ class Unread:
     def note(self, connection: Connection, size: int) -> None:
         """A connection has so many bytes unread."""
         had_room = self.has_room
-        known, _since = self._sizes.pop(connection, (0, 0.0))
+        known, since = self._sizes.pop(connection, (0, 0.0))
         self._all += size - known
         if size:
-            self._sizes[connection] = (size, asyncio.get_running_loop().time())
+            still = 0 < known <= size
+            self._sizes[connection] = (size, since if still else asyncio.get_running_loop().time())
         if self.has_room and not had_room:
             asyncio.get_running_loop().call_soon(self._go_on)
 
     def oldest(self, now: float, patience_s: float) -> list[Connection]:
-        """Those that have not read for too long, while there is no room."""
+        """Those that have read nothing for too long, while there is no room."""
+        for connection in tuple(self._sizes):
+            self.note(connection, connection.unread)
         if self.has_room:
             return []
         return [connection for connection, (_size, since) in self._sizes.items() if now - since > patience_s]

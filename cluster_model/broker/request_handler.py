@@ -101,10 +101,17 @@ def fits(request: FetchRequest, places: int) -> bool:
 
 
 def bounded(request: FetchRequest, most: int) -> FetchRequest:
-    """The request with no more bytes asked for, and waited for, than a broker gives; 0: it gives any (KIP-541)."""
-    if most <= 0 or 0 < request.response_max_bytes <= most:
+    """The request with no more bytes asked for than a broker gives, and waited for than are asked for (KIP-541).
+
+    ``most`` 0: the broker gives any.
+    """
+    if most <= 0:
         return request
-    return request._replace(response_max_bytes=most, min_bytes=min(request.min_bytes, most))
+    asked = request.response_max_bytes
+    bound = min(asked, most) if asked > 0 else most
+    if bound == asked and request.min_bytes <= bound:
+        return request
+    return request._replace(response_max_bytes=bound, min_bytes=min(request.min_bytes, bound))
 
 
 def cut_to_fit(request: FetchRequest, replicas: Mapping[str, Replica], found: list[FetchData]) -> list[FetchData]:

@@ -15,6 +15,7 @@ from cluster_model.protocol.admin_messages import (
     NewPartitions,
     ReassignablePartition,
 )
+from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.messages import DeleteRecordsRequest
 from gateway.handlers.configs import topic_configs
 from gateway.handlers.metadata import UNKNOWN_TOPIC_ID
@@ -121,25 +122,39 @@ def elect_leaders(call: Call) -> Flow:
 
 
 def alter_partition_reassignments(call: Call) -> Flow:
-    """Move replicas, or take a move back."""
+    """Move replicas, or take a move back; the replication factor stays where the client says so (KIP-860)."""
     request = call.request
-    wanted = tuple(
-        ReassignablePartition(
-            named(topic.name, each.partition_index), None if each.replicas is None else tuple(each.replicas)
-        )
-        for topic in request.topics
-        for each in topic.partitions
-    )
-    (answer,) = yield ask(AlterPartitionReassignmentsRequest(0, wanted, ms(request.timeout)))
+    may_change = bool(call.get("allow_replication_factor_change", True))
+    wanted, refused = [], []
+    for topic in request.topics:
+        for each in topic.partitions:
+            name = named(topic.name, each.partition_index)
+            state = call.house.states(call.broker).get(name)
+            had = 0 if state is None else len([broker for broker in state.replicas if broker not in state.adding])
+            replicas = None if each.replicas is None else tuple(each.replicas)
+            if not may_change and had and replicas and len(replicas) != had:
+                said = f"found {len(replicas)} replicas, allowed are {had}"
+                refused.append(AdminError(name, KafkaError.INVALID_REPLICATION_FACTOR, said))
+            else:
+                wanted.append(ReassignablePartition(name, replicas))
+    error, answers = KafkaError.NONE, refused
+    if wanted:
+        (answer,) = yield ask(AlterPartitionReassignmentsRequest(0, tuple(wanted), ms(request.timeout)))
+        error, answers = answer.error, [*answer.partitions, *refused]
     rows = [
         (
             each.name,
             {"partition_index": split(each.name)[1], "error_code": each.error, "error_message": each.message or None},
         )
-        for each in answer.partitions
+        for each in answers
     ]
     told = [{"name": topic, "partitions": found} for topic, found in by_topic(rows).items()]
-    return {"error_code": answer.error, "error_message": None, "responses": told}
+    return {
+        "error_code": error,
+        "error_message": None,
+        "allow_replication_factor_change": may_change,
+        "responses": told,
+    }
 
 
 def list_partition_reassignments(call: Call) -> Flow:

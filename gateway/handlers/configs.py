@@ -6,11 +6,13 @@ from typing import Any, Final
 from cluster_model.observation import Setting, of_broker, of_topic, of_topic_with
 from cluster_model.protocol.admin_messages import (
     DELETE,
+    LEGAL_NAMES,
     SET,
     AdminError,
     AlterableConfig,
     AlterConfigsResource,
     IncrementalAlterConfigsRequest,
+    is_legal,
 )
 from cluster_model.protocol.config_defs import LISTS, LONG_MAX, ConfigKey, ConfigValue
 from cluster_model.protocol.errors import KafkaError
@@ -24,7 +26,7 @@ _TYPES: Final = {TOPIC: "topic", BROKER: "broker"}
 
 OWN, RUN_TIME, START, DEFAULT = 1, 2, 4, 5
 """``DescribeConfigsResponse.ConfigSource``: of the topic, of the broker while it runs, from its file, Kafka's."""
-_SOURCES: Final = {"own": OWN, "run time": RUN_TIME, "start": START, "default": DEFAULT, "brokers": DEFAULT}
+_SOURCES: Final = {"run time": RUN_TIME, "start": START, "default": DEFAULT}
 
 BOOLEAN, STRING, INT, LONG, DOUBLE, LIST = 1, 2, 3, 5, 6, 7
 """``DescribeConfigsResponse.ConfigType``."""
@@ -74,7 +76,7 @@ def _described(call: Call, asked: Any) -> dict[str, Any]:
         return {**said, "error_code": refused.error, "error_message": refused.message or None}
     found = topic_configs(call, name) if kind == TOPIC else _broker_configs(call, name)
     wanted = asked.configuration_keys
-    configs = [each for each in found if wanted is None or each["name"] in wanted]
+    configs = [each for each in found if not wanted or each["name"] in wanted]
     if not call.get("include_synonyms", False):
         configs = [{**each, "synonyms": ()} for each in configs]
     if call.get("include_documentation", False):
@@ -85,6 +87,8 @@ def _described(call: Call, asked: Any) -> dict[str, Any]:
 
 def _not_here(call: Call, kind: int, name: str) -> AdminError:
     """Why this broker cannot tell of a resource, if so."""
+    if kind == TOPIC and not is_legal(name):
+        return AdminError(name, KafkaError.INVALID_TOPIC_EXCEPTION, LEGAL_NAMES)
     if kind == TOPIC:
         there = f"{name}-0" in call.house.states(call.broker)
         return AdminError(name, 0 if there else KafkaError.UNKNOWN_TOPIC_OR_PARTITION)
@@ -185,7 +189,7 @@ def incremental_alter_configs(call: Call) -> Flow:
 
 
 def alter_configs(call: Call) -> Flow:
-    """The same, where what is not named goes back to its default."""
+    """The same, where what is not named goes back to its default: of what the broker that is asked knows to be set."""
     cluster = call.house.cluster
     settings = cluster.brokers[call.broker].settings
     changes = {}
@@ -199,20 +203,42 @@ def alter_configs(call: Call) -> Flow:
 
 def _altered(call: Call, changes: Mapping[int, tuple[AlterableConfig, ...]]) -> Flow:
     asked = call.request.resources
+    refused = {place: error for place, each in enumerate(asked) if (error := _refused(call, each)) is not None}
     resources = tuple(
         AlterConfigsResource(_TYPES[each.resource_type], each.resource_name, changes[place])
         for place, each in enumerate(asked)
-        if each.resource_type in _TYPES
+        if place not in refused
     )
     answers: list[AdminError] = []
     if resources:
         (answer,) = yield ask(IncrementalAlterConfigsRequest(0, resources, bool(call.request.validate_only)))
         answers += answer.resources
     told = []
-    for each in asked:
-        error = answers.pop(0) if each.resource_type in _TYPES else _no_resource(each.resource_type)
+    for place, each in enumerate(asked):
+        error = refused[place] if place in refused else answers.pop(0)
         told.append(
             {"error_code": error.error, "error_message": error.message or None, "resource_type": each.resource_type,
              "resource_name": each.resource_name}
         )  # fmt: skip
     return {"responses": told}
+
+
+def _refused(call: Call, asked: Any) -> AdminError | None:
+    """Why nobody is asked for a change of a resource, if so (``ConfigAdminManager``)."""
+    kind, name = asked.resource_type, asked.resource_name
+    if kind not in _TYPES:
+        return _no_resource(kind)
+    names = [each.name for each in asked.configs]
+    nulls = [each.name for each in asked.configs if each.value is None and _operation(each) != DELETE]
+    if nulls:
+        return AdminError(name, KafkaError.INVALID_REQUEST, f"found no value for {', '.join(nulls)}")
+    if len(set(names)) < len(names):
+        return AdminError(name, KafkaError.INVALID_REQUEST, "found a configuration twice")
+    if kind == BROKER and name not in ("", str(call.broker)):
+        return AdminError(name, KafkaError.INVALID_REQUEST, f"found broker {name!r}, this is {call.broker}")
+    return None
+
+
+def _operation(config: Any) -> int:
+    """What is to be done; AlterConfigs sets."""
+    return int(getattr(config, "config_operation", SET))

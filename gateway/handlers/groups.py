@@ -292,7 +292,9 @@ def assignment(data: bytes, protocol_type: str) -> Assignment:
         found, _size = _read_assignment(data[_VERSION:], 0)
     except Exception:
         return Assignment(user_data=_kept(data))
-    given = tuple(named(each.topic, number) for each in found.assigned_partitions for number in each.partitions)
+    given = tuple(
+        named(each.topic, number) for each in found.assigned_partitions for number in each.partitions if number >= 0
+    )
     return Assignment(given, _kept(data))
 
 

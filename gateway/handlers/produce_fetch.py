@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import Any, Final, NamedTuple
 
+from cluster_model.broker.partition import Replica
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.messages import (
     CONSUMER,
@@ -25,9 +26,9 @@ from cluster_model.protocol.transaction_messages import AddOffsetsToTxnRequest, 
 from gateway.handlers.metadata import UNKNOWN_TOPIC_ID
 from gateway.protocol import api_versions
 from gateway.protocol.codec import RequestError
-from gateway.protocol.context import Ask, Call, Flow, ask, by_topic, ms, named, split, topic_id_in, topic_named
-from gateway.protocol.record_batches import BatchError, Head, bytes_of, code_of, payload_at, read_head
-from gateway.protocol.record_times import record_at
+from gateway.protocol.context import Ask, Call, Flow, House, ask, by_topic, ms, named, split, topic_id_in, topic_named
+from gateway.protocol.record_batches import BatchError, Head, batch_at, bytes_of, code_of, read_head
+from gateway.protocol.record_times import UnreadableError, record_at
 
 # The current leader in a refusal of Produce or Fetch, and where that broker listens (KIP-951).
 #
@@ -146,14 +147,14 @@ def _data(call: Call, data: FetchData) -> dict[str, Any]:
 
 def list_offsets(call: Call) -> Flow:
     """Offsets by time, and the ends of logs."""
-    requests, settled = [], {}
+    requests, refused, stamps = [], {}, {}
     for topic in call.request.topics:
         for each in topic.partitions:
             name, stamp = named(topic.name, each.partition_index), each.timestamp
-            if stamp < 0 and call.version < _SINCE_VERSION.get(stamp, call.version + 1):
-                settled[name] = KafkaError.UNSUPPORTED_VERSION
-            elif stamp == LATEST_TIERED:
-                settled[name] = KafkaError.NONE
+            if name in stamps:
+                refused[name] = KafkaError.INVALID_REQUEST
+            elif stamp < 0 and call.version < _SINCE_VERSION.get(stamp, call.version + 1):
+                refused[name] = KafkaError.UNSUPPORTED_VERSION
             else:
                 requests.append(
                     ListOffsetsRequest(
@@ -161,19 +162,20 @@ def list_offsets(call: Call) -> Flow:
                         call.get("isolation_level", 0),
                     )
                 )  # fmt: skip
+            stamps[name] = stamp
     answers: tuple[ListOffsetsResponse, ...] = ()
+    requests = [each for each in requests if each.partition not in refused]
     if requests:
         answers = yield ask(*requests)
-    stamps = {request.partition: request.timestamp_us for request in requests}
     rows = [(each.partition, _offset(call, each, stamps[each.partition])) for each in answers]
-    for name, error in settled.items():
+    for name, error in refused.items():
         said = {"partition_index": split(name)[1], "error_code": error, "timestamp": -1, "offset": -1}
         rows.append((name, said))
     return {"topics": [{"name": topic, "partitions": found} for topic, found in by_topic(rows).items()]}
 
 
 def _model_time(call: Call, stamp: int) -> int:
-    if stamp == EARLIEST_LOCAL:
+    if stamp in (EARLIEST_LOCAL, LATEST_TIERED):
         return EARLIEST
     if stamp in _SPECIAL:
         return stamp
@@ -181,25 +183,44 @@ def _model_time(call: Call, stamp: int) -> int:
     return min(_SPECIAL) - 1 if stamp_us in _SPECIAL else stamp_us
 
 
-def _offset(call: Call, answer: ListOffsetsResponse, asked_us: int) -> dict[str, Any]:
+def _offset(call: Call, answer: ListOffsetsResponse, asked_ms: int) -> dict[str, Any]:
     """An answer by time is a batch of the model; of a real client's it is the record in it that was asked for."""
-    offset, stamp_ms = answer.log_offset, -1
-    if answer.timestamp_us != -1:
+    offset, stamp_ms, epoch = answer.log_offset, -1, answer.leader_epoch
+    if not answer.error and asked_ms == LATEST_TIERED:
+        offset = epoch = -1
+    elif answer.timestamp_us != -1:
         stamp_ms = call.house.stamp_ms(answer.timestamp_us)
-        base, payload = payload_at(call.house.cluster.brokers[call.broker].replicas.get(answer.partition), offset)
-        if payload and asked_us not in _SPECIAL:
-            number, stamp_ms = record_at(payload, call.house.stamp_ms(asked_us), offset - base) or (
-                offset - base,
-                stamp_ms,
-            )
-            offset = base + number
+        replica = call.house.cluster.brokers[call.broker].replicas.get(answer.partition)
+        if asked_ms >= 0 and replica is not None:
+            offset, stamp_ms = _record(call.house, replica, offset, asked_ms)
     return {
         "partition_index": split(answer.partition)[1],
         "error_code": answer.error,
         "timestamp": stamp_ms,
         "offset": offset,
-        "leader_epoch": answer.leader_epoch,
+        "leader_epoch": epoch,
     }
+
+
+def _record(house: House, replica: Replica, offset: int, asked_ms: int) -> tuple[int, int]:
+    """(offset, time) of the first record of a time or later from a batch on, both -1 for none.
+
+    Records of the model's own batches have one time; of what cannot be read it is that of the batch.
+    """
+    while offset < replica.hw and (found := batch_at(replica, offset)) is not None:
+        batch, payload = found
+        newest_ms = house.stamp_ms(batch.timestamp_us)
+        if newest_ms >= asked_ms:
+            if not payload:
+                return offset, newest_ms
+            try:
+                record = record_at(payload, asked_ms, offset - batch.base)
+            except UnreadableError:
+                return offset, newest_ms
+            if record is not None:
+                return batch.base + record[0], record[1]
+        offset = batch.end
+    return -1, -1
 
 
 def epoch_ends(call: Call) -> Flow:

@@ -114,27 +114,33 @@ def read_request(header: Header, frame: bytes) -> Any:
 
 
 def _skip_tags(frame: bytes, at: int) -> int:
-    count, at = _varint(frame, at)
+    count, at = varint(frame, at)
     for _tag in range(count):
-        _number, at = _varint(frame, at)
-        size, at = _varint(frame, at)
+        _number, at = varint(frame, at)
+        size, at = varint(frame, at)
         at += size
         if at > len(frame):
             raise RequestError("found a tag that goes on behind the frame")
     return at
 
 
-def _varint(frame: bytes, at: int) -> tuple[int, int]:
+def varint(data: bytes, at: int, most: int = 5) -> tuple[int, int]:
+    """A number of seven bits a byte, the lowest first, and where it ends; ``most`` bytes at most.
+
+    Raises:
+        RequestError: it is longer.
+        IndexError: the bytes end before it does.
+    """
     value = shift = 0
     while True:
-        byte = frame[at]
+        byte = data[at]
         at += 1
         value |= (byte & 0x7F) << shift
         if byte < 0x80:
             return value, at
         shift += 7
-        if shift > 28:
-            raise RequestError("found a number of more than 5 bytes")
+        if shift >= 7 * most:
+            raise RequestError(f"found a number of more than {most} bytes")
 
 
 def write_response(api: int, version: int, correlation: int, said: Mapping[str, Any], *, plain: bool = False) -> bytes:

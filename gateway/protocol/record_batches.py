@@ -201,14 +201,14 @@ def bytes_of(house: House, data: FetchData) -> bytes:
     return b"".join(out)
 
 
-def payload_at(replica: Replica | None, offset: int) -> tuple[int, bytes]:
-    """(first offset, bytes) of the batch that has an offset of a log; no bytes where no real client wrote it."""
-    records = None if replica is None else replica.log.read(offset, offset + 1, 1)
-    if replica is None or records is None or not records.extents:
-        return offset, b""
+def batch_at(replica: Replica, offset: int) -> tuple[Batch, bytes] | None:
+    """The batch that has an offset of a log, and its bytes as a real client wrote them, empty where none did."""
+    records = replica.log.read(offset, offset + 1, 1)
+    if not records.extents:
+        return None
     lineage = replica.log.lineages.by_id[records.extents[0][1]]
-    base = lineage.batch(lineage.index_at(offset)).base
-    return base, lineage.payload(base)
+    batch = lineage.batch(lineage.index_at(offset))
+    return batch, lineage.payload(batch.base)
 
 
 def _spoilt(data: bytearray, records: Slice, batch: Batch) -> bytearray:

@@ -8,10 +8,16 @@ from typing import Final
 
 import cramjam
 
+from gateway.protocol.codec import varint
 from gateway.protocol.record_batches import OVERHEAD
 
-MOST: Final = 64 * 1024 * 1024
+MOST: Final = 16 * 1024 * 1024
 """Bytes that a batch may have when it is unpacked: what a stranger sends may be made to have any."""
+MOST_RECORDS: Final = 100_000
+"""Records of a batch that are looked at, which takes a tenth of a second."""
+LEAST_RECORD: Final = 6
+"""Bytes of a record behind its length: attributes, two numbers, and three lengths."""
+LATEST_MS: Final = 2**63 - 1
 
 _CODEC: Final = 0x07
 _LOG_APPEND_TIME: Final = 0x08
@@ -22,31 +28,42 @@ _FRAMED_BY_JAVA: Final = b"\x82SNAPPY\x00"
 _FRAME_HEADER: Final = 16
 
 
+class UnreadableError(ValueError):
+    """Records that cannot be read, or that would take too long: a broker never looks at them when it takes a batch."""
+
+
 def record_at(data: bytes, timestamp_ms: int, least: int = 0) -> tuple[int, int] | None:
     """(number in the batch, its time) of the first record of a time or later; None if there is none.
 
     ``least``: the number of the first record that is still in the log.
 
-    None as well where the records cannot be read: a broker never looks at them when it takes a batch.
+    Raises:
+        UnreadableError: what a stranger sent as records is none.
     """
     (attributes,) = _ATTRIBUTES.unpack_from(data, 21)
     first_ms, newest_ms = _TIMES.unpack_from(data, 27)
     (count,) = _COUNT.unpack_from(data, 57)
     if attributes & _LOG_APPEND_TIME:
         return (least, newest_ms) if newest_ms >= timestamp_ms else None
+    if count > MOST_RECORDS:
+        raise UnreadableError(f"found {count} records, read are at most {MOST_RECORDS}")
     try:
         body = _unpacked(data[OVERHEAD:], attributes & _CODEC)
         at = 0
-        for _number in range(count):
-            size, at = _varint(body, at)
+        for expected in range(count):
+            size, at = _zigzag(body, at)
             end = at + size
-            delta_ms, at = _varint(body, at + 1)
-            number, at = _varint(body, at)
+            if size < LEAST_RECORD or end > len(body):
+                raise UnreadableError(f"found a record of {size} bytes")
+            delta_ms, at = _zigzag(body, at + 1)
+            number, at = _zigzag(body, at)
+            if number != expected or not 0 <= first_ms + delta_ms <= LATEST_MS:
+                raise UnreadableError(f"found record {number} of {first_ms + delta_ms} ms in place {expected}")
             if number >= least and first_ms + delta_ms >= timestamp_ms:
                 return number, first_ms + delta_ms
             at = end
-    except (cramjam.DecompressionError, IndexError, ValueError):
-        return None
+    except (cramjam.DecompressionError, struct.error, IndexError) as error:
+        raise UnreadableError(str(error)) from None
     return None
 
 
@@ -75,19 +92,11 @@ def _unpacked_snappy(data: bytes) -> bytes:
 
 def _block(data: bytes, most: int) -> bytes:
     if cramjam.snappy.decompress_raw_len(data) > most:
-        raise ValueError(f"found more than {MOST} bytes")
+        raise UnreadableError(f"found more than {MOST} bytes")
     return bytes(cramjam.snappy.decompress_raw(data))
 
 
-def _varint(data: bytes, at: int) -> tuple[int, int]:
-    """A zigzag number, and where it ends."""
-    value = shift = 0
-    while True:
-        byte = data[at]
-        at += 1
-        value |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            return (value >> 1) ^ -(value & 1), at
-        shift += 7
-        if shift > 63:
-            raise ValueError("found a number of more than 10 bytes")
+def _zigzag(data: bytes, at: int) -> tuple[int, int]:
+    """A number with a sign (``ByteUtils.readVarlong``), and where it ends."""
+    value, at = varint(data, at, 10)
+    return (value >> 1) ^ -(value & 1), at

@@ -60,6 +60,17 @@ def test_special_times_are_asked_for_from_their_version_on(
     assert (told.error_code, told.offset) == (error, offset)
 
 
+def test_what_is_asked_twice_is_refused_and_what_nobody_has_is_unknown(wire: Wire) -> None:
+    leader = wire.session.cluster.world.records["orders-0"].leader
+    asked = [{"partition_index": each, "timestamp": stamp, "current_leader_epoch": -1} for each, stamp in
+             ((0, -1), (0, 5), (9, -5))]  # fmt: skip
+    answer = wire.ask(
+        leader, api.LIST_OFFSETS, 9, replica_id=-1, isolation_level=0, topics=[{"name": "orders", "partitions": asked}]
+    )
+    found = {each.partition_index: each.error_code for topic in answer.topics for each in topic.partitions}
+    assert found == {0: E.INVALID_REQUEST, 9: E.UNKNOWN_TOPIC_OR_PARTITION}
+
+
 @pytest.mark.parametrize(("version", "error"), [(5, E.NONE), (6, E.GROUP_ID_NOT_FOUND)])
 def test_a_group_that_is_not_there_is_dead_and_from_version_6_on_an_error(wire: Wire, version: int, error: E) -> None:
     at = -1

@@ -125,7 +125,6 @@ def test_a_length_alone_takes_no_memory_and_requests_are_not_heaped_up() -> None
             each.close()
 
 
-@pytest.mark.slow
 def test_answers_that_nobody_reads_are_not_heaped_up_and_others_are_served() -> None:
     """Ten readers ask for 16 MB each and take nothing of it: there is room for 1 MB and one answer more."""
     most, batch, fetched = 1 << 20, 900_000, 16 << 20
@@ -161,6 +160,7 @@ def test_answers_that_nobody_reads_are_not_heaped_up_and_others_are_served() -> 
             assert len(answered(client)) > 16 * batch
 
 
+@pytest.mark.slow
 def test_a_paused_broker_is_silent_and_a_crashed_one_is_gone() -> None:
     with served(playbook(config=", broker.session.timeout.ms: 1000, broker.heartbeat.interval.ms: 200")) as host:
         with connected(host, 2) as client:

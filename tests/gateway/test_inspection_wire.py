@@ -108,6 +108,18 @@ class TestReassignments:
         assert set(wire.session.cluster.world.records["orders-0"].assignment) == {1, 2}
 
 
+def test_the_replication_factor_stays_where_the_client_says_so() -> None:
+    wire = wired("4.1")
+    for may_change, error in ((False, E.INVALID_REPLICATION_FACTOR), (True, E.NONE)):
+        asked = [{"name": "orders", "partitions": [{"partition_index": 0, "replicas": (1, 2)}]}]
+        answer = wire.ask(
+            1, api.ALTER_PARTITION_REASSIGNMENTS, 1, timeout=9_000, topics=asked,
+            allow_replication_factor_change=may_change,
+        )  # fmt: skip
+        ((told,),) = [each.partitions for each in answer.responses]
+        assert (told.error_code, answer.allow_replication_factor_change) == (error, may_change)
+
+
 def described(wire: Wire, kind: int, name: str, version: int = 3, **said: Any) -> Any:
     asked = [{"resource_type": kind, "resource_name": name, "configuration_keys": None}]
     extra = {"include_documentation": False} if version >= 3 else {}
@@ -152,12 +164,20 @@ class TestDescribeConfigs:
 
     @pytest.mark.parametrize(("kind", "name", "error"), [
         (TOPIC, "nope", E.UNKNOWN_TOPIC_OR_PARTITION),
+        (TOPIC, "no pe", E.INVALID_TOPIC_EXCEPTION),
         (BROKER, "2", E.INVALID_REQUEST),
         (GROUP, "g", E.INVALID_REQUEST),
     ])  # fmt: skip
     def test_what_is_not_here_is_refused(self, kind: int, name: str, error: E) -> None:
         told = described(wired("4.1"), kind, name)
         assert (told.error_code, told.configs) == (error, ())
+
+    @pytest.mark.parametrize(("keys", "whole"), [(None, True), ((), True), (("flush.ms",), False)])
+    def test_no_keys_are_all_keys(self, keys: tuple[str, ...] | None, whole: bool) -> None:
+        asked = [{"resource_type": TOPIC, "resource_name": "orders", "configuration_keys": keys}]
+        answer = wired("4.1").ask(1, api.DESCRIBE_CONFIGS, 2, resources=asked, include_synonyms=False)
+        assert (len(answer.results[0].configs) > 10) is whole
+        assert "flush.ms" in {each.name for each in answer.results[0].configs}
 
     def test_words_and_what_is_beneath_come_when_they_are_asked_for(self) -> None:
         wire = wired("4.1")
@@ -182,6 +202,23 @@ def test_alter_configs_takes_back_what_it_does_not_name(kafka: str) -> None:
         assert [each.error_code for each in answer.responses] == [E.NONE, E.INVALID_REQUEST]
         wire.run(1)
         assert dict(settings.overrides("orders")) == expected
+
+
+@pytest.mark.parametrize("configs", [
+    [{"name": "segment.ms", "value": None}],
+    [{"name": "segment.ms", "value": "5000"}, {"name": "segment.ms", "value": "6000"}],
+])  # fmt: skip
+@pytest.mark.parametrize("number", [api.ALTER_CONFIGS, api.INCREMENTAL_ALTER_CONFIGS])
+def test_a_change_that_is_none_is_refused(number: int, configs: list[dict[str, Any]]) -> None:
+    wire = wired("4.1")
+    if number == api.INCREMENTAL_ALTER_CONFIGS:
+        configs = [{**each, "config_operation": 0} for each in configs]
+    asked = [{"resource_type": TOPIC, "resource_name": "orders", "configs": configs},
+             {"resource_type": BROKER, "resource_name": "2", "configs": ()}]  # fmt: skip
+    answer = wire.ask(1, number, 1, validate_only=False, resources=asked)
+    assert [each.error_code for each in answer.responses] == [E.INVALID_REQUEST] * 2
+    wire.run(1)
+    assert wire.session.cluster.brokers[1].settings.overrides("orders")["retention.ms"] == 60_000
 
 
 def test_a_brokers_disk_is_told() -> None:

@@ -10,7 +10,7 @@ from crc32c import crc32c
 from cluster_model.protocol.errors import KafkaError as E
 from gateway.protocol import api_versions as api
 from gateway.protocol import record_times
-from gateway.protocol.record_times import record_at
+from gateway.protocol.record_times import MOST_RECORDS, UnreadableError, record_at
 from tests.gateway.hosting import playbook
 from tests.gateway.test_batches import changed
 from tests.gateway.wire import BEGAN_MS, Wire
@@ -47,11 +47,16 @@ class TestRecordAt:
 
     def test_damaged_records_are_none(self, codec: int) -> None:
         data = built(codec)
-        assert record_at(data[:70], 1_011) is None
+        with pytest.raises(UnreadableError):
+            record_at(data[:70], 1_011)
 
     def test_what_grows_too_large_is_not_unpacked(self, codec: int, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(record_times, "MOST", 1_000)
-        assert record_at(built(codec), 1_011) == (None if codec else (3, 1_030))
+        if not codec:
+            assert record_at(built(codec), 1_011) == (3, 1_030)
+            return
+        with pytest.raises(UnreadableError):
+            record_at(built(codec), 1_011)
 
 
 def test_blocks_of_javas_snappy_are_read_one_after_the_other() -> None:
@@ -63,6 +68,37 @@ def test_blocks_of_javas_snappy_are_read_one_after_the_other() -> None:
     struct.pack_into(">h", data, 21, CODECS["snappy"])
     struct.pack_into(">I", data, 17, crc32c(bytes(data[21:])))
     assert record_at(bytes(data), 1_011) == (3, 1_030)
+
+
+def hand_made(body: bytes, count: int = 4, first_ms: int = 0, codec: int = 0) -> bytes:
+    """A batch whose header says what it likes."""
+    data = bytearray(built(0)[:61] + body)
+    struct.pack_into(">h", data, 21, codec)
+    struct.pack_into(">qq", data, 27, first_ms, 1 << 60)
+    struct.pack_into(">i", data, 57, count)
+    struct.pack_into(">i", data, 8, len(data) - 12)
+    return bytes(data)
+
+
+LARGE = b"\xfe\xff\xff\xff\xff\xff\xff\xff\xff\x01"
+"""The largest number of 64 bits."""
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        hand_made(b"\x01" + bytes(100)),  # a size of -1, for ever at one place
+        hand_made(bytes(100)),  # a size of 0
+        hand_made(b"\x0e" + bytes(7), count=MOST_RECORDS + 1),
+        hand_made(b"\xfe\x01" + bytes(20)),  # longer than there is
+        hand_made(b"\x20\0" + LARGE + bytes(5), first_ms=1 << 62),  # a time beyond all times
+        hand_made(b"\x20\0\0" + LARGE + bytes(4)),  # a number beyond the batch
+        hand_made(b"\x82SNAPPY\x00" + struct.pack(">ii", 1, 1) + b"\0\0", codec=2),
+    ],
+)
+def test_what_is_made_to_hold_up_whoever_reads_it_is_unreadable(data: bytes) -> None:
+    with pytest.raises(UnreadableError):
+        record_at(data, 1_011)
 
 
 def test_offsets_by_time_are_those_of_records() -> None:
@@ -89,3 +125,11 @@ def test_offsets_by_time_are_those_of_records() -> None:
     wire.ask(leader, api.DELETE_RECORDS, 1, timeout=900, topics=[{"name": "orders", "partitions": cut}])
     wire.run(1)
     assert [at(each) for each in (900, 1_001, 1_011)] == [(2, 1_005), (2, 1_005), (3, 1_030)]
+    cut[0]["offset"] = 3
+    wire.ask(leader, api.DELETE_RECORDS, 1, timeout=900, topics=[{"name": "orders", "partitions": cut}])
+    unreadable = {"index": 0, "records": changed(hand_made(bytes(100), 4, BEGAN_MS), ">q", 35, BEGAN_MS + 2_000)}
+    wire.ask(leader, api.PRODUCE, 8, transactional_id=None, acks=1, timeout=9_000,
+             topic_data=[{"name": "orders", "partition_data": [unreadable]}])  # fmt: skip
+    wire.run(1)
+    # What is too early in what is left of one batch is looked for in the next; of an unreadable one it is its first.
+    assert [at(each) for each in (1_031, 1_999, 2_001)] == [(8, 2_000), (8, 2_000), (-1, -1)]

@@ -91,7 +91,11 @@ def _ends_of_leaders(turns: "DataFrame", events: "DataFrame") -> "DataFrame":
     """Turns to nobody: the process of the broker that had taken up the lead has ended."""
     partitions = turns.select("session_id", "partition").distinct()
     down = events.filter((F.col("kind") == "node_down") & (F.col("broker") >= 0)).select(
-        "session_id", "at_us", "seq", F.col("broker").alias("_down"), _went().alias("label")
+        "session_id",
+        "at_us",
+        "seq",
+        F.col("broker").alias("_down"),
+        F.concat_ws(" ", F.lit("broker"), "broker", _how_it_ended()).alias("label"),
     )
     order = Window.partitionBy("session_id", "partition").orderBy("at_us", "seq")
     leader = F.last("broker", ignorenulls=True).over(order.rowsBetween(Window.unboundedPreceding, -1))
@@ -104,14 +108,13 @@ def _ends_of_leaders(turns: "DataFrame", events: "DataFrame") -> "DataFrame":
     )
 
 
-def _went() -> "Column":
-    """How a process ended, of which broker."""
-    how = (
+def _how_it_ended() -> "Column":
+    """In words, of a process that is down."""
+    return (
         F.when(F.col("detail") == "crash", F.lit("crashed"))
         .when(F.col("detail") == "power_loss", F.lit("lost power"))
         .otherwise(F.lit("went down"))
     )
-    return F.concat_ws(" ", F.lit("broker"), "broker", how)
 
 
 def broker_outages(events: "DataFrame", sessions: "DataFrame") -> "DataFrame":
@@ -119,9 +122,7 @@ def broker_outages(events: "DataFrame", sessions: "DataFrame") -> "DataFrame":
     kind = F.col("kind")
     is_process = kind.isin("node_down", "node_paused", "node_up", "node_resumed")
     what = (
-        F.when((kind == "node_down") & (F.col("detail") == "crash"), F.lit("crashed"))
-        .when((kind == "node_down") & (F.col("detail") == "power_loss"), F.lit("lost power"))
-        .when(kind == "node_down", F.lit("went down"))
+        F.when(kind == "node_down", _how_it_ended())
         .when(kind == "node_paused", F.lit("was paused"))
         .when(kind == "node_up", F.lit("restarted"))
         .when(kind == "node_resumed", F.lit("resumed"))

@@ -28,8 +28,8 @@ Examples:
 With --engine spark the runs are tasks, their rows are Parquet files in the campaign's directory, and a fleet report
 follows (see: floodmark fleet). The same seeds come to the same rows with either engine.
 
-Exit code 0: nothing surprising. 1: something is. 2: bad input. 70: a run broke inside. 130: stopped; go on with the
-same command.
+Exit code 0: nothing surprising. 1: something is. 2: bad input. 70: a run broke inside. 130, 143: stopped; go on with
+the same command.
 """
 
 
@@ -242,7 +242,7 @@ Examples:
   floodmark shrink storm.yaml --budget 2m, and then: floodmark shrink storm.yaml --resume
 
 Exit code 0: nothing more can be left out. 1: what was written does not come to the same. 2: bad input. 3: nothing is
-wrong, or the budget was used up first. 130: stopped; the shortest so far is written.
+wrong, or the budget was used up first. 130, 143: stopped; the shortest so far is written.
 """
 
 

@@ -23,8 +23,8 @@ Examples:
 
   floodmark run mine.yaml --vary acks=1,all --repeat 500 --engine spark --master spark://host:7077
 
-Exit code 0: every expectation held. 1: one failed. 2: bad input. 3: inconclusive. 70: internal error. 130: stopped.
-With --dry-run it is 0 whatever a run would end with, 2 for bad input.
+Exit code 0: every expectation held. 1: one failed. 2: bad input. 3: inconclusive. 70: internal error. 130, 143:
+stopped. With --dry-run it is 0 whatever a run would end with, 2 for bad input.
 """
 
 Files = Annotated[
