@@ -18,12 +18,12 @@ DEFAULT: Final = -1
 
 
 LEGAL_NAMES: Final = "a topic's name has 1 to 249 letters, digits, '.', '_' and '-', and is neither '.' nor '..'"
-_LEGAL: Final = re.compile(r"(?!\.{1,2}$)[a-zA-Z0-9._-]{1,249}")
+TOPIC_NAME: Final = r"(?!\.{1,2}$)[A-Za-z0-9._-]{1,249}"
 
 
 def is_legal(topic: str) -> bool:
     """Whether a topic may have a name (``Topic.isValid``)."""
-    return _LEGAL.fullmatch(topic) is not None
+    return re.fullmatch(TOPIC_NAME, topic) is not None
 
 
 class AdminError(NamedTuple):
@@ -54,7 +54,7 @@ class CreateTopicsRequest(NamedTuple):
 
 
 class CreatableTopicResult(NamedTuple):
-    """What came of a new topic; how many partitions and replicas it got, -1 where it was refused (KIP-525)."""
+    """The result for one new topic: how many partitions and replicas it has, -1 where it was refused (KIP-525)."""
 
     name: str
     error: int

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from cluster_model.observation import Setting, of_broker, of_topic, of_topic_with
+from cluster_model.observation import of_broker, of_topic_with
 from cluster_model.protocol.admin_messages import (
     DELETE,
     LEGAL_NAMES,
@@ -79,9 +79,8 @@ def _described(call: Call, asked: Any) -> dict[str, Any]:
     configs = [each for each in found if not wanted or each["name"] in wanted]
     if not call.get("include_synonyms", False):
         configs = [{**each, "synonyms": ()} for each in configs]
-    if call.get("include_documentation", False):
-        docs = {each.key.name: each.key.doc for each in _settings(call, kind, name)}
-        configs = [{**each, "documentation": docs[each["name"]]} for each in configs]
+    if not call.get("include_documentation", False):
+        configs = [{**each, "documentation": None} for each in configs]
     return {**said, "error_code": 0, "error_message": None, "configs": configs}
 
 
@@ -93,22 +92,21 @@ def _not_here(call: Call, kind: int, name: str) -> AdminError:
         there = f"{name}-0" in call.house.states(call.broker)
         return AdminError(name, 0 if there else KafkaError.UNKNOWN_TOPIC_OR_PARTITION)
     if kind == BROKER:
-        if name in ("", str(call.broker)):
-            return AdminError(name, 0)
-        return AdminError(name, KafkaError.INVALID_REQUEST, f"found broker {name!r}, this is {call.broker}")
+        return _other_broker(call, name) or AdminError(name, 0)
     return _no_resource(kind)
+
+
+def _other_broker(call: Call, name: str) -> AdminError | None:
+    """The refusal of a broker's configurations by another one (``validateResourceNameIsCurrentNodeId``)."""
+    if name in ("", str(call.broker)):
+        return None
+    return AdminError(name, KafkaError.INVALID_REQUEST, f"found broker {name!r}, this is {call.broker}")
 
 
 def _no_resource(kind: int) -> AdminError:
     return AdminError(
         "", KafkaError.INVALID_REQUEST, f"found resource type {kind}, allowed are {TOPIC} (topic) and {BROKER} (broker)"
     )
-
-
-def _settings(call: Call, kind: int, name: str) -> tuple[Setting, ...]:
-    cluster = call.house.cluster
-    settings = cluster.brokers[call.broker].settings
-    return of_topic(settings, cluster.profile, name) if kind == TOPIC else of_broker(settings, cluster.profile)
 
 
 def topic_configs(call: Call, topic: str, own: Mapping[str, ConfigValue] | None = None) -> list[dict[str, Any]]:
@@ -137,7 +135,7 @@ def _broker_configs(call: Call, name: str) -> list[dict[str, Any]]:
     """All of this broker, or with an empty name what all brokers were given while they run."""
     cluster = call.house.cluster
     found = []
-    for each in _settings(call, BROKER, name):
+    for each in of_broker(cluster.brokers[call.broker].settings, cluster.profile):
         if not name and each.source != "run time":
             continue
         source = _SOURCES[each.source]
@@ -153,7 +151,7 @@ def _config(
     told = [{"name": name, "value": as_number(text), "source": where} for name, text, where in synonyms]
     return {
         "name": key.name, "value": as_number(value), "read_only": read_only, "config_source": source,
-        "is_sensitive": False, "is_default": source == DEFAULT, "synonyms": told, "config_type": type_of(key),
+        "is_sensitive": False, "synonyms": told, "config_type": type_of(key), "documentation": key.doc,
     }  # fmt: skip
 
 
@@ -234,9 +232,7 @@ def _refused(call: Call, asked: Any) -> AdminError | None:
         return AdminError(name, KafkaError.INVALID_REQUEST, f"found no value for {', '.join(nulls)}")
     if len(set(names)) < len(names):
         return AdminError(name, KafkaError.INVALID_REQUEST, "found a configuration twice")
-    if kind == BROKER and name not in ("", str(call.broker)):
-        return AdminError(name, KafkaError.INVALID_REQUEST, f"found broker {name!r}, this is {call.broker}")
-    return None
+    return _other_broker(call, name) if kind == BROKER else None
 
 
 def _operation(config: Any) -> int:

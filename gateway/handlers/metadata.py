@@ -80,7 +80,7 @@ def _creates(call: Call) -> bool:
 
 
 def _why_missing(call: Call, name: str) -> KafkaError:
-    """What is told of a topic that is not there (``AutoTopicCreationManager``).
+    """The error for a topic that does not exist (``AutoTopicCreationManager``).
 
     The controller of a ZooKeeper-mode cluster has written a new topic by then, and its leader is what is missing.
     """

@@ -5,7 +5,7 @@ api_versions: which APIs and features are offered, in which versions, by the rel
 record_batches: record batches as bytes (message format 2), of real clients and of the
   simulation's own producers.
 record_times: where in a batch of a real client a record of a time is.
-older_errors: which error an older version of an API is told in place of one that it does not know.
+older_errors: which error an older version of an API gets in place of one that it does not know.
 context: what a handler works with: the cluster, where brokers listen, topic ids, and the call itself.
 
 Builds on `cluster_model`, and on `playbooks.model` for what a record holds. It opens no socket.

@@ -1,4 +1,4 @@
-"""What older versions of an API are told in place of an error that they do not know.
+"""The errors that older versions of an API get in place of newer ones that they do not know.
 
 Kafka does so wherever a response is made (``KafkaApis``); here it is one table, looked at for every response.
 """
@@ -11,7 +11,7 @@ from gateway.protocol import api_versions as api
 
 
 class Since(NamedTuple):
-    """From which version on an API has an error, and what it is told before."""
+    """From which version on an API has an error, and the error that stands for it before."""
 
     version: int
     error: int

@@ -16,7 +16,7 @@ from playbooks.results.client_stats import ClientBooks
 #
 # *For the cluster* a partition is unavailable while the broker that took up its lead is paused or fenced, or nobody can
 # lead it, and from the end of that broker's process on until a broker takes up the lead: one that starts again leads
-# nothing until it is told to. What comes before a partition's first leader does not count, and a broker that takes up
+# nothing until it is elected. What comes before a partition's first leader does not count, and a broker that takes up
 # an epoch older than one already seen ends nobody's outage. Readers leave no trace of a refused fetch, so that a
 # group's part is this, for the partitions that it was given.
 #

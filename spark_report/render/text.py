@@ -143,7 +143,7 @@ def _terminal_table(view: View, most: int = TERMINAL_MOST_ROWS) -> Table:
 
 
 def _plain(text: str, style: str = "") -> Text:
-    return Text("\n".join(printable(line) for line in text.split("\n")), style)
+    return Text(printable(text, "\n"), style)
 
 
 # The report as Markdown for a pull request: the verdict and the comparison first, the rest folded.

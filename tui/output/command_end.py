@@ -57,7 +57,7 @@ def write(option: str, path: Path, text: str) -> bool:
 NOT_SEALED: Final = " (not sealed; its events can be read)"
 
 
-# A process that is told to end (SIGTERM) does what it does at Ctrl-C, and ends with the code of that signal.
+# SIGTERM stops a process as Ctrl-C does, and its exit code is that of the signal.
 
 
 @contextmanager

@@ -91,11 +91,14 @@ class AdminControl:
     def handle(
         self, request: AdminRequest | EnvelopeRequest, end: int
     ) -> tuple[list[Record], AdminResponse | EnvelopeResponse]:
-        """Decide; ``end`` is the offset of the next record."""
+        """Decide; ``end`` is the offset of the next record. What is only validated leaves no records."""
+        asked = request.request if isinstance(request, EnvelopeRequest) else request
+        records, response = self._handle(asked, end)
+        if getattr(asked, "validate_only", False):
+            records = []
         if isinstance(request, EnvelopeRequest):
-            records, response = self._handle(request.request, end)
             return records, EnvelopeResponse(request.correlation, KafkaError.NONE, response)
-        return self._handle(request, end)
+        return records, response
 
     def _handle(self, request: AdminRequest, end: int) -> tuple[list[Record], AdminResponse]:
         if isinstance(request, CreateTopicsRequest):

@@ -101,8 +101,6 @@ class ConfigurationControl:
             records.extend(changes)
             answers.append(AdminError(resource.name, error, message))
         records += self._clearing(records)
-        if request.validate_only:
-            records = []
         return records, IncrementalAlterConfigsResponse(request.correlation, tuple(answers))
 
     def _clearing(self, records: list[Record]) -> list[Record]:
@@ -213,8 +211,6 @@ class TopicControl:
                 answers.append(answer)
             except Refused as refused:
                 answers.append(CreatableTopicResult(topic.name, refused.error, refused.message))
-        if request.validate_only:
-            records = []
         return records, CreateTopicsResponse(request.correlation, tuple(answers))
 
     def _create(self, topic: CreatableTopic, offset: int) -> tuple[list[Record], CreatableTopicResult]:
@@ -302,8 +298,6 @@ class TopicControl:
                 answers.append(AdminError(wanted.topic, KafkaError.NONE))
             except Refused as refused:
                 answers.append(AdminError(wanted.topic, refused.error, refused.message))
-        if request.validate_only:
-            records = []
         return records, CreatePartitionsResponse(request.correlation, tuple(answers))
 
     def _add(self, wanted: NewPartitions) -> list[Record]:

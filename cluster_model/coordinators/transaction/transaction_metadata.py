@@ -295,7 +295,7 @@ class Metadata:
         return (KafkaError.NONE if state is S.ONGOING or not committed else KafkaError.INVALID_TXN_STATE), False
 
     def _has_ended(self, *, committed: bool) -> tuple[KafkaError, bool]:
-        """What is told to who asks for an end that there is, or that is being written."""
+        """The answer to a request for an end that is written already, or is being written."""
         if self.state is (S.COMPLETE_COMMIT if committed else S.COMPLETE_ABORT):
             return KafkaError.NONE, True
         if self.state is (S.PREPARE_COMMIT if committed else S.PREPARE_ABORT):

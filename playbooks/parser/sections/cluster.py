@@ -8,6 +8,7 @@ from typing import Any, Final
 from cluster_model.clients.consumer import GroupSettings, reset_policy
 from cluster_model.clients.producer import ProducerConfig
 from cluster_model.coordinators.group.consumer_protocol import enabled
+from cluster_model.protocol.admin_messages import TOPIC_NAME
 from cluster_model.protocol.config_defs import SCOPES, ConfigKey, ConfigValue, Scope, check
 from cluster_model.protocol.configs import WRITEBACK_US, ConsumerConfig, TopicConfig
 from cluster_model.protocol.errors import ConfigConflictError, ModelError
@@ -218,7 +219,7 @@ CLUSTER: Final = Record(
 TOPIC: Final = Record(
     {
         "name": Key(
-            Text(r"(?!\.{1,2}$)[A-Za-z0-9._-]{1,249}", "a topic name of letters, digits, dots, dashes and underscores"),
+            Text(TOPIC_NAME, "a topic name of letters, digits, dots, dashes and underscores"),
             "The topic's name.",
             required=True,
         ),
