@@ -235,7 +235,12 @@ class Tally:
     """Cause of a loss → records."""
     checked: dict[str, tuple[bool, str]] = field(default_factory=dict)
     """Expectation → whether it held, and how."""
-    availability: Availability = field(default_factory=Availability)
+    availability: Availability = field(default_factory=lambda: Availability({}))
+
+    @classmethod
+    def before(cls, cut_us: int, start: session_files.Start) -> "Tally":
+        """Nothing yet, of a session that began so."""
+        return cls(cut_us, availability=Availability(start.service_bounds))
 
     def take(self, event: Head) -> None:
         """The next event."""

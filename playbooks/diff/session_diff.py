@@ -225,7 +225,7 @@ def compare(left: Path, right: Path, told: Callable[[int, int], None] = lambda d
     """
     mine, its = open_side(left), open_side(right)
     cut_us = min((max(0, side.last_us) for side in (mine, its) if side.torn), default=-1)
-    tallies = Tally(cut_us), Tally(cut_us)
+    tallies = Tally.before(cut_us, mine.start), Tally.before(cut_us, its.start)
     found = walk(mine, its, tallies, lambda size: told(size, mine.size))
     for side, tally in zip((mine, its), tallies, strict=True):
         tally.close(cut_us if cut_us >= 0 else side.last_us)

@@ -31,6 +31,7 @@ from playbooks.engine.step_scheduler import State, check_answer, check_state
 from playbooks.model.playbook import Playbook, Step
 from playbooks.model.step_text import step_name, step_words
 from playbooks.recording.recorder import Recorder, conclude_session
+from playbooks.results.outages import service_bounds
 from playbooks.results.result import Checked, Findings, Result
 
 # The worked table of a manual playbook: a row per event, and the state that each row left behind.
@@ -213,7 +214,7 @@ class ManualSession:
         """What the steps did so far, as a table to print."""
         self._expecting = Expecting(playbook.expectations)
         self._step_checks: list[Checked] = []
-        self._findings = Findings.none()
+        self._findings = Findings.none(service_bounds(playbook.spec))
         self._fresh: list[Event] = []
         self._result: Result | None = None
 

@@ -22,7 +22,7 @@ from playbooks.model.step_text import step_name, step_of, step_words, words
 from playbooks.recording.event_codec import WIRE, Ingress, action_of, hand_in
 from playbooks.recording.recorder import Recorder, action_line, conclude_session
 from playbooks.results.client_stats import ClientBooks
-from playbooks.results.outages import Availability
+from playbooks.results.outages import Availability, service_bounds
 from playbooks.results.result import Findings, Result
 from playbooks.units import duration_text
 
@@ -162,7 +162,7 @@ class Session(Surface):
         self._reached = False
         self._stopped = False
         self._judging = Judging(playbook, cluster, board)
-        self._findings = Findings.none()
+        self._findings = Findings.none(service_bounds(playbook.spec))
         self._fresh: list[Event] = []
         self._result: Result | None = None
 

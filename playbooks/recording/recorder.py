@@ -36,6 +36,7 @@ from faults.declarations import Action
 from playbooks.errors import counted
 from playbooks.model.playbook import Playbook
 from playbooks.recording.event_codec import encode
+from playbooks.results.outages import service_bounds
 from playbooks.results.result import Checked, Findings, Result, conclude
 from playbooks.session_format import session_files
 from playbooks.session_format.filesystem import Disk, Fsync, put, write_whole
@@ -280,6 +281,7 @@ class Recorder:
             "producers": [{"name": each.name, "topic": each.topic, "acks": each.acks} for each in view.producers],
             "groups": [group.name for group in view.groups],
             "readers": dict(client_settings(playbook.spec, playbook.spec.profile, Manners()).groups),
+            "service_bounds": service_bounds(playbook.spec),
             "controller": next((each.name for each in view.controllers if each.role == "active"), ""),
             **({"branch": asdict(self.branch)} if self.branch is not None else {}),
         }

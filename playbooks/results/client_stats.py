@@ -26,8 +26,10 @@ from playbooks.errors import counted, listed, nearest, shown
 # truncated (KIP-320) are forgotten: what stands there later are other records. After compaction a read is taken to
 # lie at its first offsets, since its event has no more than their number.
 #
-# A group's *idle* time is that of partitions: it runs for each from the moment its owner gave it up, or found it
-# lost, until a member was given it. Eager rebalances stop all partitions, cooperative ones those that move.
+# A group's *idle* time is that of partitions: it runs for each from the moment its owner gave it up, found it lost, or
+# its process ended, until a member was given it. Eager rebalances stop all partitions, cooperative ones those that
+# move; both stop those of a member that died until they are noticed to be nobody's. What nobody is given any more does
+# not count.
 
 
 class Handed:
@@ -157,7 +159,7 @@ class GroupBook:
         self.rebalances = 0
         """Assignments that came into force."""
         self.idle_us = 0
-        """Time that partitions had no owner in rebalances, summed over them."""
+        """Time that partitions had no owner whose process ran, summed over them."""
         self.truncations = 0
         """Times that a member found what it had read truncated."""
         self.resets = 0
@@ -632,8 +634,8 @@ def _given_up(books: ClientBooks, event: Any) -> None:
         group.member(event.client).lost += event.count
     for name in partitions_of(event):
         # Somebody else may have it by now: a member learns last that it lost a partition.
-        if group.owners.get(name) == event.client and name not in group.idle_since:
-            group.idle_since[name] = event.at_us
+        if group.owners.get(name) == event.client:
+            group.idle_since.setdefault(name, event.at_us)
 
 
 def _committed(books: ClientBooks, event: Any) -> None:
@@ -662,6 +664,9 @@ def _went_down(books: ClientBooks, event: Any) -> None:
     ends = {**killed, "close": books.closed}.get(event.detail)
     if event.broker < 0 and ends is not None:
         ends[event.node] = ends.get(event.node, 0) + 1
+    for group in books.groups.values():
+        for name in [name for name, owner in group.owners.items() if owner == event.node]:
+            group.idle_since.setdefault(name, event.at_us)
 
 
 def _consumer_failed(books: ClientBooks, event: Any) -> None:

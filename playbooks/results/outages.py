@@ -1,33 +1,79 @@
 """Outages: when clients, partitions and groups were not served, summed up from events."""
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from cluster_model.clients.producer.application_producers import SUFFIX as OUTPUT
+from cluster_model.clients.producer.config import ProducerConfig
+from cluster_model.clients.producer.transactional_producer import USUAL_US
 from cluster_model.observation import ClusterView
+from cluster_model.protocol.configs import ConsumerConfig
 from cluster_model.spec import INTERNAL
+from cluster_model.spec.cluster_spec import RIVAL, TRANSACTION, ClusterSpec, ProducerSpec
 from playbooks.errors import counted
 from playbooks.results.client_stats import ClientBooks
 
 # When nobody served, summed up as the events of a session pass: as clients felt it, and as the cluster saw it.
 #
-# *For a client* (a producer with its acks level) a partition is unavailable from the first attempt that is refused,
-# fails or gets no answer until the next acknowledgement. A client that waits in silence is not refused.
+# *A client* (a producer with its acks level) is out of service at a partition while records wait for their outcome and
+# none is acknowledged, whether attempts are refused or stay unanswered: from the first record that waits, or the last
+# acknowledgement, to the next acknowledgement, where that is longer than its *service bound*. Records that are given up
+# were not served either: the time goes on with the next record, and ends with what was given up last where none
+# follows. Nobody serves a process that is down or paused, and nobody has to.
 #
-# *For the cluster* a partition is unavailable while the broker that took up its lead is paused or fenced, or nobody can
-# lead it, and from the end of that broker's process on until a broker takes up the lead: one that starts again leads
-# nothing until it is elected. What comes before a partition's first leader does not count, and a broker that takes up
-# an epoch older than one already seen ends nobody's outage. Readers leave no trace of a refused fetch, so that a
-# group's part is this, for the partitions that it was given.
+# *A partition* has no serving leader while the broker that took up its lead is paused or fenced, or nobody can lead it,
+# and from the end of that broker's process on until a broker takes up the lead: one that starts again leads nothing
+# until it is elected. What comes before a partition's first leader does not count, and a broker that takes up an epoch
+# older than one already seen ends nobody's outage. Readers leave no trace of a refused fetch, so that a group's part is
+# this, for the partitions that it was given.
 #
 # These are the rules of the report's table ``unavailability``, one event at a time. An interval that nothing ended is
 # cut off at the end of the session. Times are virtual microseconds.
 
 
+SERVICE_BOUND_US: Final = 100_000
+"""The least service bound: where links are as fast as usual many round trips, with those between replicas."""
+
 SPANS_KEPT: Final = 100
 """Intervals of one line that are kept one by one; further ones only go into its sums."""
 
 _NOBODY: Final = -1
+
+
+def service_bounds(spec: ClusterSpec) -> dict[str, int]:
+    """Producer → how long its records may wait, in microseconds, before it is out of service.
+
+    That is ``linger.ms`` and three round trips, :data:`SERVICE_BOUND_US` at the least. Whoever writes in transactions
+    is told of an outcome when they end: its bound is longer by what one usually takes. Who is not named here has
+    :data:`SERVICE_BOUND_US`.
+    """
+    trips = max(SERVICE_BOUND_US, 6 * (spec.network.latency_us + spec.network.jitter_us))
+    bounds: dict[str, int] = {}
+    for each in spec.producers:
+        config = ProducerConfig.of(spec.profile, each.config)
+        waits = _transaction_us(each, config) if config.transactional_id else 0
+        bounds[each.name] = bounds[each.name + RIVAL] = trips + config.linger_us + waits
+    for group in (group for group in spec.groups if group.to):
+        linger_us = ProducerConfig.of(spec.profile, {"acks": "all", **group.to_config}).linger_us
+        polled = ConsumerConfig.of(spec.profile, group.config).max_poll_records
+        waits = group.processing_us * polled + USUAL_US if group.commit == TRANSACTION else 0
+        for number in range(group.members):
+            bounds[f"{group.name}/{number}{OUTPUT}"] = trips + linger_us + waits
+    return bounds
+
+
+def _transaction_us(spec: ProducerSpec, config: ProducerConfig) -> int:
+    """What a transaction of this application usually takes; what it can take at most where nobody can tell."""
+    plan = spec.transactions
+    if plan is None or not (plan.records or plan.every_us):
+        return USUAL_US
+    lasts = [plan.every_us] if plan.every_us else []
+    if plan.records:
+        steady = spec.interval_us and spec.profile is None and spec.loop is None
+        lasts.append(spec.interval_us * -(-plan.records // spec.batch) if steady else config.transaction_timeout_us)
+    return min(lasts)
+
 
 ClientKey = tuple[str, int, str]
 """Client, acks level, partition."""
@@ -53,10 +99,11 @@ class Outages:
             if self.since_us < 0:
                 self.since_us = now_us
         elif self.since_us >= 0:
-            self._add(self.since_us, now_us)
+            self.add(self.since_us, now_us)
             self.since_us = -1
 
-    def _add(self, began_us: int, ended_us: int) -> None:
+    def add(self, began_us: int, ended_us: int) -> None:
+        """An interval that has ended."""
         lasted = ended_us - began_us
         self.us += lasted
         self.longest_us = max(self.longest_us, lasted)
@@ -83,21 +130,101 @@ class Outages:
         return outages
 
 
+class Service:
+    """Whether a client is served at a partition."""
+
+    __slots__ = ("_bound_us", "_given_up_us", "_since_us", "outages", "waiting")
+
+    def __init__(self, bound_us: int) -> None:
+        """``bound_us``: its service bound."""
+        self._bound_us = bound_us
+        self.outages = Outages()
+        self.waiting = 0
+        """Records without an outcome."""
+        self._since_us = -1
+        """Since when nothing was acknowledged of what waits, or was given up since; -1 where nothing was to be."""
+        self._given_up_us = -1
+        """When the last that waited was given up, -1 while some wait."""
+
+    def sent(self, count: int, now_us: int) -> None:
+        """Records were handed over, and wait."""
+        if self._since_us < 0:
+            self._since_us = now_us
+        self._given_up_us = -1
+        self.waiting += count
+
+    def acknowledged(self, count: int, now_us: int) -> None:
+        """Somebody served."""
+        self._end(now_us)
+        self.waiting -= count
+        self._since_us = now_us if self.waiting > 0 else -1
+        self._given_up_us = -1
+
+    def given_up(self, count: int, now_us: int) -> None:
+        """These wait no more, and were not served."""
+        self.waiting -= count
+        if self.waiting <= 0:
+            self._given_up_us = now_us
+
+    def stopped(self, now_us: int) -> None:
+        """The client's process is down or paused."""
+        self._end(now_us)
+        self._since_us = self._given_up_us = -1
+
+    def went_on(self, now_us: int) -> None:
+        """It runs again."""
+        self.stopped(now_us)
+        if self.waiting > 0:
+            self._since_us = now_us
+
+    def until(self, now_us: int) -> Outages:
+        """Its outages, what goes on cut off now."""
+        copied = Service.loaded(self.save())
+        copied._end(now_us)
+        return copied.outages
+
+    def afresh(self, now_us: int) -> "Service":
+        """A copy that counts from now on."""
+        copied = Service(self._bound_us)
+        copied.waiting = self.waiting
+        copied._since_us = now_us if self._since_us >= 0 else -1
+        copied._given_up_us = now_us if self._given_up_us >= 0 else -1
+        return copied
+
+    def _end(self, now_us: int) -> None:
+        ended_us = now_us if self._given_up_us < 0 else self._given_up_us
+        if self._since_us >= 0 and ended_us - self._since_us > self._bound_us:
+            self.outages.add(self._since_us, ended_us)
+
+    def save(self) -> tuple[Any, ...]:
+        """All state."""
+        return (self._bound_us, self.waiting, self._since_us, self._given_up_us, self.outages.save())
+
+    @classmethod
+    def loaded(cls, saved: tuple[Any, ...]) -> "Service":
+        """Undo of :meth:`save`."""
+        bound_us, waiting, since_us, given_up_us, outages = saved
+        service = cls(bound_us)
+        service.waiting, service._since_us, service._given_up_us = waiting, since_us, given_up_us
+        service.outages = Outages.loaded(outages)
+        return service
+
+
 class Availability:
     """The lines of all clients and partitions, with what has to be known to go on."""
 
-    __slots__ = ("_dead", "_fenced", "_newest", "_out", "_serving", "clients", "partitions")
+    __slots__ = ("_bounds", "_fenced", "_newest", "_services", "_serving", "_stopped", "partitions")
 
-    def __init__(self) -> None:
-        self.clients: dict[ClientKey, Outages] = {}
+    def __init__(self, bounds: Mapping[str, int]) -> None:
+        """``bounds``: producer → its service bound, as :func:`service_bounds` gives them."""
+        self._bounds = dict(bounds)
+        self._services: dict[ClientKey, Service] = {}
         self.partitions: dict[str, Outages] = {}
-        self._out: dict[ClientKey, Outages] = {}
-        """Those of the clients' lines that are out now: acknowledgements, of which there are many, look here first."""
         self._serving: dict[str, int] = {}
         """Partition → the broker that took up its lead last, -1 for nobody."""
         self._newest: dict[str, int] = {}
         """Partition → the newest leader epoch seen."""
-        self._dead: dict[int, None] = {}
+        self._stopped: dict[int, None] = {}
         """Brokers whose process is down or paused ..."""
         self._fenced: dict[int, None] = {}
         """... and those that the controller has fenced."""
@@ -105,12 +232,17 @@ class Availability:
     def afresh(self, now_us: int) -> "Availability":
         """A copy that counts from now on: what is out begins to be so now."""
         copied = Availability.loaded(self.save())
-        for lines in (copied.clients, copied.partitions):
-            for each in list(lines.values()):
-                out = each.since_us >= 0
-                each.__init__()  # type: ignore[misc]
-                each.set(out, now_us)
+        copied._services = {key: each.afresh(now_us) for key, each in self._services.items()}
+        for each in list(copied.partitions.values()):
+            out = each.since_us >= 0
+            each.__init__()  # type: ignore[misc]
+            each.set(out, now_us)
         return copied
+
+    def clients(self, now_us: int) -> dict[ClientKey, Outages]:
+        """The lines of clients that were out of service or refused, cut off now."""
+        lines = [(key, each.until(now_us)) for key, each in sorted(self._services.items())]
+        return {key: line for key, line in lines if line.us or line.refusals}
 
     def enter(self, events: Iterable[Any]) -> None:
         """Enter trace events, in order; the others are passed over."""
@@ -120,23 +252,34 @@ class Availability:
             if handler is not None:
                 handler(self, event)
 
+    def _service(self, event: Any) -> Service:
+        key = (event.client, event.acks, event.partition)
+        service = self._services.get(key)
+        if service is None:
+            service = self._services[key] = Service(self._bounds.get(event.client, SERVICE_BOUND_US))
+        return service
+
+    def sent(self, event: Any) -> None:
+        """An application handed records over."""
+        self._service(event).sent(event.count, event.at_us)
+
     def acked(self, event: Any) -> None:
-        """Records were acknowledged: whoever wrote them is served."""
-        if self._out:
-            outages = self._out.pop((event.client, event.acks, event.partition), None)
-            if outages is not None:
-                outages.set(False, event.at_us)
+        """Records were acknowledged, or written and taken back with their transaction: somebody served."""
+        self._service(event).acknowledged(event.count, event.at_us)
+
+    def aborted(self, event: Any) -> None:
+        """Records went with their transaction; it served somebody where they had been written."""
+        if event.log_offset >= 0:
+            self.acked(event)
+        else:
+            self._service(event).given_up(event.count, event.at_us)
 
     def refused(self, event: Any) -> None:
         """An attempt was refused or not answered, or records were given up."""
-        key = (event.client, event.acks, event.partition)
-        outages = self.clients.get(key)
-        if outages is None:
-            outages = self.clients[key] = Outages()
-        outages.refusals += 1
-        if key not in self._out:
-            self._out[key] = outages
-            outages.set(True, event.at_us)
+        service = self._service(event)
+        service.outages.refusals += 1
+        if event.kind != "produce_refused":
+            service.given_up(event.count, event.at_us)
 
     def led(self, event: Any) -> None:
         """A broker took up the lead of a partition, or nobody can lead it."""
@@ -157,22 +300,28 @@ class Availability:
 
     def went(self, event: Any) -> None:
         """A process stopped or goes on, or the controller changed its mind about a broker."""
-        broker = event.broker
-        where = self._fenced if event.kind in ("broker_fenced", "broker_registered") else self._dead
+        kind, broker = event.kind, event.broker
         if broker < 0:
+            self._client_went(event)
             return
-        if event.kind in ("node_down", "node_paused", "broker_fenced"):
-            where[broker] = None
+        if kind in ("broker_fenced", "broker_registered"):
+            _mark(self._fenced, broker, kind == "broker_fenced")
         else:
-            where.pop(broker, None)
+            _mark(self._stopped, broker, kind in ("node_down", "node_paused"))
         for name in [name for name, leader in self._serving.items() if leader == broker]:
-            if event.kind == "node_down":
+            if kind == "node_down":
                 self._serving[name] = _NOBODY
             self._judge(name, event.at_us)
 
+    def _client_went(self, event: Any) -> None:
+        runs = event.kind in ("node_up", "node_resumed")
+        for (client, _acks, _partition), service in self._services.items():
+            if client == event.node:
+                (service.went_on if runs else service.stopped)(event.at_us)
+
     def _judge(self, name: str, now_us: int) -> None:
         broker = self._serving[name]
-        out = broker == _NOBODY or broker in self._dead or broker in self._fenced
+        out = broker == _NOBODY or broker in self._stopped or broker in self._fenced
         outages = self.partitions.get(name)
         if outages is None:
             if not out:
@@ -183,26 +332,35 @@ class Availability:
     def save(self) -> tuple[Any, ...]:
         """All state."""
         return (
-            tuple([(key, each.save()) for key, each in self.clients.items()]),
+            tuple(self._bounds.items()),
+            tuple([(key, each.save()) for key, each in self._services.items()]),
             tuple([(name, each.save()) for name, each in self.partitions.items()]),
-            tuple(self._serving.items()), tuple(self._newest.items()), tuple(self._dead), tuple(self._fenced),
+            tuple(self._serving.items()), tuple(self._newest.items()), tuple(self._stopped), tuple(self._fenced),
         )  # fmt: skip
 
     @classmethod
     def loaded(cls, saved: tuple[Any, ...]) -> "Availability":
         """Undo of :meth:`save`."""
-        found = cls()
-        clients, partitions, serving, newest, dead, fenced = saved
-        found.clients = {key: Outages.loaded(each) for key, each in clients}
+        bounds, services, partitions, serving, newest, stopped, fenced = saved
+        found = cls(dict(bounds))
+        found._services = {key: Service.loaded(each) for key, each in services}
         found.partitions = {name: Outages.loaded(each) for name, each in partitions}
-        found._out = {key: each for key, each in found.clients.items() if each.since_us >= 0}
         found._serving, found._newest = dict(serving), dict(newest)
-        found._dead, found._fenced = dict.fromkeys(dead), dict.fromkeys(fenced)
+        found._stopped, found._fenced = dict.fromkeys(stopped), dict.fromkeys(fenced)
         return found
 
 
+def _mark(brokers: dict[int, None], broker: int, marked: bool) -> None:
+    if marked:
+        brokers[broker] = None
+    else:
+        brokers.pop(broker, None)
+
+
 _HANDLERS: Final[dict[str, Callable[[Availability, Any], None]]] = {
+    "records_sent": Availability.sent,
     "records_acked": Availability.acked,
+    "records_aborted": Availability.aborted,
     **dict.fromkeys(("produce_refused", "records_failed", "records_unknown"), Availability.refused),
     **dict.fromkeys(("became_leader", "partition_offline"), Availability.led),
     "partition_deleted": Availability.deleted,
@@ -235,24 +393,22 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Unavailable:
-    """All lines of a session; those without an interval are left out."""
+    """All lines of a session; those without an interval are left out, unless attempts were refused."""
 
     clients: tuple[Line, ...] = ()
     partitions: tuple[Line, ...] = ()
     groups: tuple[tuple[str, tuple[str, ...]], ...] = ()
     """Group → the partitions that it was given and that were out of service at some time."""
-    unserved: tuple[Line, ...] = ()
-    """For each producer and partition that it may write to: both together, refused or without a broker that serves."""
 
     @property
     def us(self) -> int:
-        """How long producers were not served, summed over producers and partitions."""
-        return sum(each.us for each in self.unserved)
+        """How long producers were out of service, summed over producers and partitions."""
+        return sum(each.us for each in self.clients)
 
     @property
     def longest_us(self) -> int:
-        """The longest interval in which a producer was not served."""
-        return max((each.longest_us for each in self.unserved), default=0)
+        """The longest interval in which a producer was out of service."""
+        return max((each.longest_us for each in self.clients), default=0)
 
     def group_lines(self) -> dict[str, tuple[Line, ...]]:
         """Group → the lines of the partitions that it was given."""
@@ -262,11 +418,7 @@ class Unavailable:
     def to_json(self) -> dict[str, Any]:
         """As in the published document."""
         return {
-            **_sums(self.unserved),
-            "unserved": {
-                client: {"acks": acks_word(acks), **_sums(lines)}
-                for (client, acks), lines in by_client(self.unserved).items()
-            },
+            **_sums(self.clients),
             "clients": {
                 client: {"acks": acks_word(acks), **_sums(lines), "partitions": _lines(lines)}
                 for (client, acks), lines in by_client(self.clients).items()
@@ -281,60 +433,19 @@ class Unavailable:
 
 def of_events(availability: Availability, now_us: int) -> Unavailable:
     """What events alone tell, without the cluster: the lines of clients and partitions, cut off at ``now_us``."""
-    clients = [(key, each.until(now_us)) for key, each in sorted(availability.clients.items())]
     partitions = [(name, each.until(now_us)) for name, each in sorted(availability.partitions.items())]
     return Unavailable(
-        tuple([_line(key[2], each, key[0], key[1]) for key, each in clients]),
+        tuple([_line(key[2], each, key[0], key[1]) for key, each in availability.clients(now_us).items()]),
         tuple([_line(name, each) for name, each in partitions]),
     )
 
 
 def drawn_up(availability: Availability, books: ClientBooks, view: ClusterView) -> Unavailable:
     """The books of now; intervals that are open are cut off here."""
-    clients = {key: each.until(view.now_us) for key, each in availability.clients.items()}
-    partitions = {name: each.until(view.now_us) for name, each in availability.partitions.items()}
-    groups = [(name, _read_by(name, books, partitions)) for name in sorted(books.groups)]
-    unserved = [_unserved(key, clients.get(key), partitions.get(key[2])) for key in sorted(_written(clients, view))]
-    return Unavailable(
-        tuple([_line(key[2], each, key[0], key[1]) for key, each in sorted(clients.items())]),
-        tuple([_line(name, each) for name, each in sorted(partitions.items())]),
-        tuple([(name, read) for name, read in groups if read]),
-        tuple([line for line in unserved if line.us]),
-    )
-
-
-def _written(clients: Iterable[ClientKey], view: ClusterView) -> dict[ClientKey, None]:
-    """Every producer with each partition that it writes to, or that its topic has."""
-    keys = dict.fromkeys(clients)
-    for producer in view.producers:
-        for partition in view.partitions:
-            if partition.name.rpartition("-")[0] == producer.topic:
-                keys[producer.name, producer.acks, partition.name] = None
-    return keys
-
-
-def _unserved(key: ClientKey, refused: Outages | None, out: Outages | None) -> Line:
-    """Either of the two: an attempt was refused and none succeeded since, or nobody was there to serve it.
-
-    A producer that waits in silence for a paused leader is not served, either; with acks=0 it waits for nobody. Of more
-    intervals than are kept one by one, only the longer of the two remainders counts.
-    """
-    client, acks, partition = key
-    both = [each for each in (refused, out if acks else None) if each is not None]
-    spans: list[tuple[int, int]] = []
-    for began_us, ended_us in sorted(span for each in both for span in each.spans):
-        if spans and began_us <= spans[-1][1]:
-            spans[-1] = (spans[-1][0], max(spans[-1][1], ended_us))
-        else:
-            spans.append((began_us, ended_us))
-    lasted = [ended_us - began_us for began_us, ended_us in spans]
-    rest_us = max((each.us - sum(end - start for start, end in each.spans) for each in both), default=0)
-    rest = max((each.times - len(each.spans) for each in both), default=0)
-    longest_us = max([*lasted, *(each.longest_us for each in both)], default=0)
-    refusals = refused.refusals if refused is not None else 0
-    return Line(
-        partition, sum(lasted) + rest_us, longest_us, len(spans) + rest, refusals, tuple(spans), client, acks
-    )  # fmt: skip
+    found = of_events(availability, view.now_us)
+    out = [each.partition for each in found.partitions]
+    groups = [(name, _read_by(name, books, out)) for name in sorted(books.groups)]
+    return replace(found, groups=tuple([(name, read) for name, read in groups if read]))
 
 
 def by_client(lines: Iterable[Line]) -> dict[tuple[str, int], tuple[Line, ...]]:
@@ -346,9 +457,9 @@ def by_client(lines: Iterable[Line]) -> dict[tuple[str, int], tuple[Line, ...]]:
     return found
 
 
-def _read_by(group: str, books: ClientBooks, partitions: Mapping[str, Outages]) -> tuple[str, ...]:
+def _read_by(group: str, books: ClientBooks, partitions: Iterable[str]) -> tuple[str, ...]:
     book = books.groups[group]
-    return tuple([name for name in sorted(partitions) if name in book.owners or name in book.handed])
+    return tuple([name for name in partitions if name in book.owners or name in book.handed])
 
 
 def _line(partition: str, outages: Outages, client: str = "", acks: int = 0) -> Line:
@@ -383,7 +494,7 @@ def acks_word(acks: int) -> str:
 def outage_words(unavailable: Unavailable) -> list[str]:
     """A line for each producer that was not served: ``checkout acks=all 12.3 s over 3 spans, longest 9.1 s``."""
     told = []
-    for (client, acks), lines in by_client(unavailable.unserved).items():
+    for (client, acks), lines in by_client(unavailable.clients).items():
         sums = _sums(lines)
         if sums["us"]:
             of = f" of {counted(len(lines), 'partition')}" if len(lines) > 1 else ""

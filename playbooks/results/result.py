@@ -1,5 +1,6 @@
 """The result of a session, as ``floodmark run --json`` prints it and ``result.json`` keeps it; keys of failures."""
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Literal
 
@@ -166,9 +167,9 @@ class Findings:
     overdue: list[LivenessOverdue] = field(default_factory=list)
 
     @classmethod
-    def none(cls) -> "Findings":
-        """Nothing yet."""
-        return cls(0, [], [], [], ClientBooks(), [], [], Availability())
+    def none(cls, bounds: Mapping[str, int]) -> "Findings":
+        """Nothing yet; ``bounds`` are the service bounds of producers."""
+        return cls(0, [], [], [], ClientBooks(), [], [], Availability(bounds))
 
     def take(self, events: list[Any]) -> None:
         """Count trace events and keep those that a result names."""

@@ -177,6 +177,8 @@ class Start(Head):
     """Group → how its members read, in the words of the anomalies; empty before that was written down."""
     controller: str | None = None
     """The node that was the active controller; empty for none, None before that was written down."""
+    service_bounds: dict[str, int] = field(default_factory=dict)
+    """Producer → how many microseconds its records may wait before it is out of service; empty likewise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -283,6 +285,7 @@ def read_start(directory: Place) -> Start:
         branch=_origin(path, found),
         readers=_texts(path, _take(path, {"readers": {}, **found}, "readers", dict)),
         controller=_take(path, found, "controller", str) if "controller" in found else None,
+        service_bounds=_counts(path, _take(path, {"service_bounds": {}, **found}, "service_bounds", dict)),
     )
 
 

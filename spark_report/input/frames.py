@@ -44,9 +44,11 @@ SESSIONS: Final = pa.schema(
         ("end_seq", pa.int64()),
         ("bin_us", pa.int64()),
         ("controller", pa.string()),
+        ("bounds", pa.map_(pa.string(), pa.int64())),
     ]
 )
-"""A session's end, where open intervals are cut off, the width of its bins in time series, and its first controller."""
+"""A session's end, where open intervals are cut off, the width of its bins in time series, its first controller, and
+the service bounds of its producers."""
 
 ASSIGNMENTS: Final = pa.schema(
     [

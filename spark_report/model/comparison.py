@@ -134,8 +134,8 @@ MEASURES: Final = (
     ),
     Measure("worst_availability", "Availability, worst partition", "share", "more", _worst_availability("partition")),
     Measure("worst_client", "Availability, worst client", "share", "more", _worst_availability("client")),
-    Measure("longest_outage", "Longest outage", "µs", "less", _longest("partition")),
-    Measure("longest_client_outage", "Longest a client could not write", "µs", "less", _longest("client")),
+    Measure("longest_outage", "Longest without a leader", "µs", "less", _longest("partition")),
+    Measure("longest_client_outage", "Longest client outage", "µs", "less", _longest("client")),
     Measure("under_replicated", "Under-replicated, added up", "µs", "less", _partition_time("under_replicated_us")),
     Measure("under_min_isr", "Under min ISR, added up", "µs", "less", _partition_time("under_min_isr_us")),
     Measure("detect", "Mean time to detect", "µs", "less", _mean("mttd_us")),
@@ -273,7 +273,7 @@ def _quarantine(story: Story) -> list[dict[str, Any]]:
 
 def _row(story: SessionStory) -> dict[str, Any]:
     start, manifest = story.recorded.start, story.recorded.manifest
-    spans = [row["duration_us"] for row in story.unavailable("partition")]
+    spans = [row["duration_us"] for row in story.unavailable("client")]
     compared = [row["agrees"] for row in story.tables["ledger"] if row["agrees"] is not None]
     return {
         "session_id": story.session_id,

@@ -9,6 +9,7 @@ from spark_report.input.sessions import Recorded, SetAside
 from spark_report.model.format import acks, duration, instant, is_own, of_users, several
 from spark_report.spark.hadoop_fs import HadoopPath
 from spark_report.tables.collect import Tables, rows
+from spark_report.tables.registry import NO_ANSWER
 
 Row = dict[str, Any]
 Tone = Literal["calm", "warning", "alarm"]
@@ -298,9 +299,11 @@ def _outages(story: SessionStory) -> list[str]:
         )
     if worst := _worst(story.unavailable("client"), ("client", "acks", "partition")):
         (client, level, partition), total, spans, first = worst
+        silent = first["began_by"] == NO_ANSWER
+        answered = "nothing was answered" if silent else f"the first answer was {first['began_by']}"
         said.append(
             f"{client} with acks={acks(level)} could not write to {partition} {_how_long(story, total)}in "
-            f"{several(spans, 'interval')}, first answer {first['began_by']}."
+            f"{several(spans, 'interval')}; {answered}."
         )
     return said
 
@@ -317,7 +320,7 @@ def _own_topics(story: SessionStory) -> str:
 
 
 def _slowest(story: SessionStory) -> str:
-    """The slowest acknowledgement, where faults had a part in it: waiting in silence is no refusal."""
+    """The slowest acknowledgement, where faults had a part in it."""
     found = {(row["client"], row["phase"]): row for row in story.tables["latency"] if row["what"] == "produce"}
     during = [row for (_client, phase), row in found.items() if phase == "during"]
     if not during or story.timeless:

@@ -306,7 +306,7 @@ def _partition(name: str, story: SessionStory) -> Partition:
     if lost:
         said.append(f"{several(lost, 'record')} lost")
     if out:
-        said.append(f"{duration(out)} out of service")
+        said.append(f"{duration(out)} without a leader")
     if whole and whole["under_min_isr_us"]:
         said.append(f"{duration(whole['under_min_isr_us'])} under min.insync.replicas")
     if whole and whole["under_replicated_us"]:

@@ -284,9 +284,9 @@ def _outage(story: SessionStory) -> KeyFigure:
     found = of_users(story.unavailable("partition"))
     worst = max(found, key=lambda row: row["duration_us"], default=None)
     if worst is None:
-        return KeyFigure("longest outage", "none", "every partition had a serving leader", "calm", "timeline")
+        return KeyFigure("longest without a leader", "none", "every partition had a serving leader", "calm", "timeline")
     note = f"{worst['partition']}{', still open' if worst['open'] else ''}; {_worst_share(story, worst['partition'])}"
-    return KeyFigure("longest outage", duration(worst["duration_us"]), note, "alarm", "timeline")
+    return KeyFigure("longest without a leader", duration(worst["duration_us"]), note, "alarm", "timeline")
 
 
 def _worst_share(story: SessionStory, named: str) -> str:
@@ -304,7 +304,7 @@ def _client(story: SessionStory) -> KeyFigure | None:
     if worst is None:
         return None
     note = f"{worst['client']} to {worst['partition']}"
-    return KeyFigure("longest without a write", duration(worst["duration_us"]), note, "warning", "timeline")
+    return KeyFigure("longest client outage", duration(worst["duration_us"]), note, "alarm", "timeline")
 
 
 def _slow(story: SessionStory) -> KeyFigure | None:

@@ -348,7 +348,7 @@ def facts(story: SessionStory) -> tuple[tuple[str, str], ...]:
 
 
 def _out_of_service(story: SessionStory) -> str:
-    spans = of_users(story.unavailable("partition"))
+    spans = story.unavailable("client")
     if story.timeless:
         return several(len(spans), "interval") if spans else ""
     return duration(sum(row["duration_us"] for row in spans))

@@ -376,6 +376,7 @@ def _end(session: Recorded) -> dict[str, Any]:
         "end_seq": session.last_seq,
         "bin_us": width,
         "controller": session.start.controller,
+        "bounds": [*session.start.service_bounds.items()],
     }
 
 

@@ -109,7 +109,7 @@ COLUMNS: Final[dict[str, Column]] = {
         p95_us="95 % are at most this.",
         p99_us="99 % are at most this.",
         max_us="The most.",
-        idle_us="Time of its partitions without an owner, added up.",
+        idle_us="Time of its partitions without an owner whose process ran, added up.",
         under_replicated_us="Time with fewer replicas in sync than assigned.",
         under_min_isr_us="Time with fewer replicas in sync than `min.insync.replicas`; null where that is not known.",
         at_min_isr_us="Time with exactly `min.insync.replicas` in sync, and not all; null where that is not known.",
@@ -279,6 +279,8 @@ COLUMNS: Final[dict[str, Column]] = {
     ),
 }  # fmt: skip
 
+NO_ANSWER: Final = "no answer"
+"""What begins an interval in which nothing was answered."""
 SPAN: Final = ("began_us", "began_seq", "ended_us", "ended_seq", "open", "began_by", "ended_by")
 """The columns of every interval."""
 
@@ -335,7 +337,10 @@ _TABLES: Final = (
             *("faults", "truncations", "attempts_refused", "violations", "unavailable_us", "longest_unavailable_us"),
             *("ledger_agrees", "digest", "tool_version", "wall_start", "path"),
         ),
-        {"unavailable_us": "Time without service of all partitions, added up."},
+        {
+            "unavailable_us": "Time that producers were out of service, added up over producers and partitions.",
+            "longest_unavailable_us": "The longest time that a producer was out of service.",
+        },
     ),
     Table(
         "quarantine",
@@ -450,8 +455,9 @@ _TABLES: Final = (
     ),
     Table(
         "unavailability",
-        "An interval without service.",
-        ("session_id", "scope", "partition", "client", "acks", *SPAN, "duration_us"),
+        "An interval in which a partition had no serving leader, or a client was out of service.",
+        ("session_id", "scope", "partition", "client", "acks", *SPAN, "duration_us", "bound_us"),
+        {"bound_us": "How long records of the client may wait before it is out of service; 0 for a partition."},
     ),
     Table(
         "availability",

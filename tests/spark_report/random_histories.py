@@ -224,7 +224,7 @@ def _produce(session: _Session) -> None:
     rest: dict[str, dict[str, Any]] = {
         "records_sent": {"acks": acks},
         "records_acked": {"acks": acks, "leader_epoch": 0, "log_offset": -1, **timed},
-        "records_aborted": {"acks": acks, "log_offset": -1, **timed},
+        "records_aborted": {"acks": acks, "log_offset": draw.choice((-1, 7)), **timed},
         "produce_refused": {"acks": acks, "broker": 1, **error},
         "produce_retried": {"broker": 1},
         "interceptor_failed": {"by": "audit"},
@@ -370,11 +370,13 @@ def write_all(parent: Path) -> dict[str, History]:
         # What happens at a session's very end is part of it, and the last bin may begin there.
         end_us = last if name == TORN else last + (0, 50, 3_000_000)[number % 3]
         controller = (None, "", *CONTROLLERS)[number % 5]
-        first = {} if controller is None else {"controller": controller}
+        first: dict[str, Any] = {} if controller is None else {"controller": controller}
         topics = [_topic(topic) for topic in ("orders", "audit")]
+        bounds = {"checkout": 500_000} if number % 2 else {}
+        first["service_bounds"] = bounds
         write_session(parent, rows, session_id=name, sealed=name != TORN, end_us=end_us, topics=topics, **first)
         ledger = None if name == TORN else ledger_of(rows)
-        found[name] = History(rows, end_us, PLACED, MIN_ISR, controller, ledger)
+        found[name] = History(rows, end_us, PLACED, MIN_ISR, controller, ledger, bounds)
     return found
 
 

@@ -7,6 +7,8 @@ from tests.support.sessions import Row, event
 PARTITIONS = ("orders-0", "orders-1")
 BROKERS = (1, 2, 3)
 CLIENTS = (("checkout", 1), ("audit", -1))
+BOUNDS = {"checkout": 400, "audit": 900}
+"""Service bounds of the clients."""
 
 
 def random_session(seed: int, length: int = 120) -> list[Row]:
@@ -24,7 +26,13 @@ def random_session(seed: int, length: int = 120) -> list[Row]:
             kind = draw.choice(
                 ("node_down", "node_up", "node_paused", "node_resumed", "broker_fenced", "broker_registered")
             )
-            told.append(event(kind, at, broker=draw.choice(BROKERS)))
+            broker = draw.choice(BROKERS)
+            if kind.startswith("broker"):
+                told.append(event(kind, at, broker=broker))
+            elif draw.random() < 0.7:
+                told.append(event(kind, at, broker=broker, node=f"broker-{broker}"))
+            else:
+                told.append(event(kind, at, broker=-1, node=draw.choice(CLIENTS)[0]))
         elif what == "lead":
             told.append(_lead(draw, at, partition, epochs))
         elif what == "fault":
@@ -62,4 +70,6 @@ def _traffic(draw: random.Random, at: int, partition: str, what: str) -> Row:
         ("records_sent", "records_acked", "records_acked", "produce_refused", "records_unknown", "records_aborted")
     )
     timed = {} if kind in ("records_sent", "produce_refused") else {"latency_us": latency}
+    if kind == "records_aborted":
+        timed["log_offset"] = draw.choice((-1, 7))
     return event(kind, at, client=client, acks=acks, **batch, **timed)

@@ -1,7 +1,7 @@
 """When nobody served, by a walk over the events with the state spelled out: slow and obvious on purpose."""
 
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
 
 from tests.support.sessions import Row
 
@@ -62,10 +62,80 @@ def partition_unavailability(rows: Iterable[Row], end_us: int, end_seq: int) -> 
     return out.close(end_us, end_seq)
 
 
-def client_unavailability(rows: Iterable[Row], end_us: int, end_seq: int) -> list[Span]:
-    """A client is out from an attempt refused or unanswered to the next acknowledgement."""
-    out = _Spells()
-    for row in rows:
-        if row["kind"] in ("records_acked", "produce_refused", "records_failed", "records_unknown"):
-            out.set((row["client"], row["partition"], row["acks"]), row["kind"] != "records_acked", row)
-    return out.close(end_us, end_seq)
+CHANGES = {
+    "records_sent": 1, "records_acked": -1, "records_aborted": -1, "records_failed": -1, "records_unknown": -1,
+    "produce_refused": 0,
+}  # fmt: skip
+"""How the number of records that wait changes."""
+_GOES_ON = ("node_up", "node_resumed")
+_STOPS = ("node_down", "node_paused")
+
+
+class Stretch(NamedTuple):
+    """A client's events at a partition between two after which its records begin to wait anew."""
+
+    key: tuple[str, str, int]
+    """Client, partition, acks level."""
+    head: Row | None
+    rows: list[Row]
+    end: Row | None
+    waiting: list[int]
+    """How many records wait after the head and after each row."""
+
+    @property
+    def began(self) -> Row | None:
+        """Since when some record waits."""
+        if self.head is not None and self.waiting[0] > 0 and self.head["kind"] not in _STOPS:
+            return self.head
+        return next((row for row in self.rows if row["kind"] == "records_sent"), None)
+
+    @property
+    def given_up(self) -> Row | None:
+        """What was given up last, where nothing waits after it."""
+        last = None
+        for row, waiting in zip(self.rows, self.waiting[1:], strict=True):
+            if row["kind"] == "records_sent":
+                last = None
+            elif CHANGES[row["kind"]] and waiting <= 0:
+                last = row
+        return last
+
+    def out(self, end_us: int, end_seq: int, bound_us: int) -> tuple[int, int, int, int, bool] | None:
+        """Since when and until when the client was out of service, and whether it still is."""
+        began, end = self.began, self.given_up or self.end
+        if began is None:
+            return None
+        us, seq = (end["at_us"], end["seq"]) if end else (max(end_us, began["at_us"]), max(end_seq, began["seq"]) + 1)
+        span = (began["at_us"], began["seq"], us, seq, end is None)
+        return span if us - began["at_us"] > bound_us else None
+
+
+def client_unavailability(rows: list[Row], end_us: int, end_seq: int, bounds: Mapping[str, int]) -> list[Span]:
+    """A client is out while its records wait for longer than its bound, and nothing is acknowledged."""
+    found = [(each.key, each.out(end_us, end_seq, bounds.get(each.key[0], 100_000))) for each in stretches(rows)]
+    return sorted((*key, *span) for key, span in found if span)
+
+
+def stretches(rows: list[Row]) -> Iterator[Stretch]:
+    """Those of each client, partition and acks level."""
+    for key in {(row["client"], row["partition"], row["acks"]): None for row in rows if row["kind"] in CHANGES}:
+        head, own, waiting = None, [], [0]
+        for row in rows:
+            if row["kind"] in CHANGES and (row["client"], row["partition"], row["acks"]) == key:
+                waiting.append(waiting[-1] + CHANGES[row["kind"]] * row["count"])
+                turn = _served(row)
+            elif row["kind"] in (*_STOPS, *_GOES_ON) and row["broker"] < 0 and row["node"] == key[0]:
+                waiting.append(waiting[-1])
+                turn = True
+            else:
+                continue
+            if turn:
+                yield Stretch(key, head, own, row, waiting[:-1])
+                head, own, waiting = row, [], waiting[-1:]
+            else:
+                own.append(row)
+        yield Stretch(key, head, own, None, waiting)
+
+
+def _served(row: Row) -> bool:
+    return row["kind"] == "records_acked" or (row["kind"] == "records_aborted" and row["log_offset"] >= 0)

@@ -136,7 +136,7 @@ def groups(history: History) -> Found:
                 "read": records(rows, "records_read"),
                 "reread": _read_again(rows),
                 "rebalances": times(rows, "group_rebalanced"),
-                "idle_us": sum(idle_us for _ended, idle_us in _waits(rows)),
+                "idle_us": sum(idle_us for _ended, idle_us in _waits(history, group)),
                 "commits": _commits(rows),
                 "failed_commits": times(rows, "commit_failed"),
                 "skipped": records(rows, "handler_failed"),
@@ -166,13 +166,18 @@ def _named(row: Row) -> list[str]:
     return [name for name in row["detail"].split(": ")[-1].split(", ") if name]
 
 
-def _waits(rows: list[Row]) -> list[tuple[int, int]]:
-    """When partitions got an owner again (seq), and how long they had had none."""
+def _waits(history: History, group: str) -> list[tuple[int, int]]:
+    """When partitions of a group got an owner again (seq), and how long they had had none that ran."""
     owner: dict[str, str] = {}
     since: dict[str, int] = {}
     found = []
-    for row in rows:
-        if row["kind"] == "partitions_assigned":
+    for row in history.rows:
+        if row["kind"] == "node_down" and row["broker"] < 0:
+            for name in [name for name, who in owner.items() if who == row["node"]]:
+                since.setdefault(name, row["at_us"])
+        elif row.get("group_id") != group:
+            continue
+        elif row["kind"] == "partitions_assigned":
             for name in _named(row):
                 owner[name] = row["client"]
                 if name in since:
@@ -191,7 +196,7 @@ def rebalances(history: History) -> Found:
         own = [row for row in rows if row["kind"] == "group_rebalanced"]
         for place, row in enumerate(own):
             until = own[place + 1]["seq"] if place + 1 < len(own) else history.end_seq + 1
-            lost = [idle_us for ended, idle_us in _waits(rows) if row["seq"] < ended < until]
+            lost = [idle_us for ended, idle_us in _waits(history, group) if row["seq"] < ended < until]
             found.append(
                 {
                     "at_us": row["at_us"],

@@ -26,6 +26,8 @@ class History:
     """Who was the active controller as it began; empty for nobody, None where that was not written down."""
     ledger: Mapping[str, int] | None = None
     """As its result gives it; None without a result."""
+    bounds: Mapping[str, int] = field(default_factory=dict)
+    """How long records of a producer may wait before it is out of service, where that was written down."""
 
     @property
     def end_seq(self) -> int:

@@ -2,13 +2,14 @@
 
 from typing import Any
 
+from tests.spark_report.twins import CHANGES, Stretch, stretches
 from tests.spark_report.twins_common import Found, History, Spells, election, isr_change, words
 from tests.support.sessions import Row
 
 _STALL_US = 1_000_000
 _DECISIONS = ("leader_elected", "partition_offline", "isr_changed", "partition_created", "assignment_changed")
 _CONDITIONS = ("under_replicated", "at_min_isr", "under_min_isr", "offline")
-_ANSWERS = ("records_acked", "produce_refused", "records_failed", "records_unknown")
+_SERVICE_BOUND_US = 100_000
 
 
 def faults(history: History) -> Found:
@@ -163,30 +164,56 @@ class _Service:
 
 
 def unavailability(history: History) -> Found:
-    """Partitions that nobody serves; clients from an attempt refused or unanswered to the next acknowledgement."""
+    """Partitions that nobody serves; clients whose records wait for longer than their bound."""
     spells = Spells(("scope", "partition", "client", "acks"))
     service, known = _Service(), set()
     for row in history.rows:
-        if row["kind"] in _ANSWERS:
-            key = ("client", row["partition"], row["client"], row["acks"])
-            acked = row["kind"] == "records_acked"
-            spells.set(key, not acked, row["at_us"], row["seq"], "records acknowledged" if acked else row["error"])
+        if row["kind"] in CHANGES:
             continue
         label = service.take(row)
         known |= set(service.serving)
         for name in known:
             spells.set(("partition", name, "", None), service.out(name), row["at_us"], row["seq"], label)
-    return spells.close(history.end_us, history.end_seq)
+    partitions = [{**span, "bound_us": 0} for span in spells.close(history.end_us, history.end_seq)]
+    return partitions + [span for each in stretches(list(history.rows)) for span in _out(each, history)]
+
+
+def _out(stretch: Stretch, history: History) -> Found:
+    client, partition, acks = stretch.key
+    bound_us = history.bounds.get(client, _SERVICE_BOUND_US)
+    span = stretch.out(history.end_us, history.end_seq, bound_us)
+    if span is None:
+        return []
+    refusals = [row["error"] for row in stretch.rows if row["kind"] in _REFUSALS]
+    spells = Spells(("scope", "partition", "client", "acks", "bound_us"))
+    key = ("client", partition, client, acks, bound_us)
+    spells.set(key, True, *span[:2], refusals[0] if refusals else "no answer")
+    if span[-1]:
+        return spells.close(history.end_us, history.end_seq)
+    spells.set(key, False, *span[2:4], _ended_by(stretch))
+    return spells.close(0, 0)
+
+
+def _ended_by(stretch: Stretch) -> str:
+    if stretch.given_up:
+        return "records given up"
+    kind = stretch.end["kind"] if stretch.end else ""
+    if kind.startswith("records"):
+        return "records acknowledged" if kind == "records_acked" else "a transaction aborted"
+    return "the client went on" if kind in ("node_up", "node_resumed") else "the client stopped"
+
+
+_REFUSALS = ("produce_refused", "records_failed", "records_unknown")
 
 
 def availability(history: History) -> Found:
-    """Time counts from a partition's first leader to its deletion, or from the first answer to a client."""
+    """Time counts from a partition's first leader to its deletion, or from the first record of a client."""
     first: dict[tuple[Any, ...], int] = {}
     before: dict[tuple[Any, ...], int] = {}
     """Time of those that were deleted."""
-    for row in history.of("became_leader", "partition_deleted", *_ANSWERS):
+    for row in history.of("became_leader", "partition_deleted", *CHANGES):
         own = ("partition", row["partition"], "", None)
-        if row["kind"] in _ANSWERS:
+        if row["kind"] in CHANGES:
             own = ("client", row["partition"], row["client"], row["acks"])
         if row["kind"] != "partition_deleted":
             first.setdefault(own, row["at_us"])

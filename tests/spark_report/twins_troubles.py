@@ -39,7 +39,14 @@ def fault_times(history: History) -> Found:
         signs = [row for row in history.rows if row["seq"] in own and _shows_something(row)]
         voted = [row["at_us"] for row in signs if election(row) in ("clean", "unclean")]
         gone = [span for span in out if span["began_seq"] in own]
-        left = gone + [span for span in (*refused, *lacking) if span["began_seq"] in own]
+        left = gone + [span for span in lacking if span["began_seq"] in own]
+        # What was under way when the fault began waits since a moment before it.
+        left += [
+            span
+            for span in refused
+            if span["began_seq"] < until
+            and (span["began_seq"] in own or span["began_us"] + span["bound_us"] > fault["began_us"])
+        ]
         whens = {
             "detected_us": signs[0]["at_us"] if signs else None,
             "elected_us": voted[0] if voted else None,

@@ -6,7 +6,18 @@ from pyspark.sql import Window
 from pyspark.sql import functions as F  # noqa: N812
 
 from spark_report.tables.queries.progress import with_life
-from spark_report.tables.queries.timeline import SPAN, election_kind, intervals, isr_change, merged, overlaps
+from spark_report.tables.queries.timeline import (
+    SPAN,
+    by_name,
+    by_number,
+    election_kind,
+    intervals,
+    isr_change,
+    keys_of,
+    merged,
+    overlaps,
+)
+from spark_report.tables.registry import NO_ANSWER
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -14,9 +25,9 @@ if TYPE_CHECKING:
 _NOBODY: Final = -1
 _GONE: Final = -2
 """In place of the leader of a partition that was deleted."""
-_REFUSALS: Final = ("produce_refused", "records_failed", "records_unknown")
-ANSWERS: Final = ("records_acked", *_REFUSALS)
-"""Kinds that tell a producer whether its partition is served."""
+_GIVEN_UP: Final = ("records_failed", "records_unknown")
+ANSWERS: Final = ("records_sent", "records_acked", "records_aborted", "produce_refused", *_GIVEN_UP)
+"""Kinds that tell whether a producer is served at a partition."""
 ASKED: Final = ("session_id", "client", "partition", "acks")
 
 
@@ -35,9 +46,10 @@ def unavailability(
         F.lit("").alias("client"),
         F.lit(None).cast("long").alias("acks"),
         *SPAN,
+        F.lit(0).cast("long").alias("bound_us"),
     )
-    by_client = client_unavailability(answers, sessions, groups).select(
-        "session_id", F.lit("client").alias("scope"), "partition", "client", "acks", *SPAN
+    by_client = client_unavailability(answers, events, sessions, groups).select(
+        "session_id", F.lit("client").alias("scope"), "partition", "client", "acks", *SPAN, "bound_us"
     )
     return by_partition.unionByName(by_client).withColumn("duration_us", F.col("ended_us") - F.col("began_us"))
 
@@ -146,20 +158,92 @@ def broker_outages(events: "DataFrame", sessions: "DataFrame") -> "DataFrame":
     )
 
 
-def client_unavailability(events: "DataFrame", sessions: "DataFrame", groups: "DataFrame | None" = None) -> "DataFrame":
-    """Per client, partition and acks level: from an attempt refused or unanswered to the next acknowledgement."""
-    error = F.coalesce("error", F.lit("no answer"))
-    turns = events.filter(F.col("kind").isin(*ANSWERS)).select(
+SERVICE_BOUND_US: Final = 100_000
+"""How long records of a client may wait of which its session does not say it."""
+_SENT, _SERVED, _LEFT, _REFUSED, _STOPPED, _WENT_ON = range(6)
+"""What an event says of a client's service; :data:`_LEFT`: records were given up."""
+
+
+def client_unavailability(
+    answers: "DataFrame", rare: "DataFrame", sessions: "DataFrame", groups: "DataFrame | None" = None
+) -> "DataFrame":
+    """Per client, partition and acks level: records waited for longer than its bound, and none was acknowledged.
+
+    From the first that waited, or the last acknowledgement, to the next one. Records that are given up were not served:
+    the time goes on with the next record, and ends with what was given up last where none follows. It ends also with
+    the client's process, and for as long as that is paused. ``bound_us`` is how long its records may wait.
+    """
+    keys = keys_of(ASKED, groups)
+    order = Window.partitionBy(*keys).orderBy("at_us", "seq")
+    so_far = order.rowsBetween(Window.unboundedPreceding, Window.currentRow)
+    is_head = F.col("what").isin(_SERVED, _STOPPED, _WENT_ON)
+    place = F.struct("at_us", "seq")
+    given_up = (F.col("what") == _LEFT) & (F.col("waiting") <= 0)
+    spells = (
+        by_number(_service_turns(answers, rare, groups), groups)
+        .withColumns({"waiting": F.sum("change").over(so_far), "spell": F.sum(is_head.cast("int")).over(so_far)})
+        .groupBy(*keys, "spell")
+        .agg(
+            F.min(F.when(is_head, F.struct("at_us", "seq", "what", "waiting", "label"))).alias("head"),
+            F.min(F.when(F.col("what") == _SENT, place)).alias("first"),
+            F.max(F.when(F.col("what") == _SENT, F.col("seq"))).alias("last_sent"),
+            F.max(F.when(given_up, F.struct("seq", "at_us"))).alias("left"),
+            F.min(F.when(F.col("error").isNotNull(), F.struct("seq", "error"))).alias("refusal"),
+        )
+        .withColumn("next", F.lead("head").over(Window.partitionBy(*keys).orderBy("spell")))
+    )
+    goes_on = (F.col("head.what") != _STOPPED) & (F.col("head.waiting") > 0)
+    began = F.when(goes_on, F.struct("head.at_us", "head.seq")).otherwise(F.col("first"))
+    # What was given up before the last record was handed over is not the end of anything.
+    left = F.when(F.col("left.seq") > F.coalesce("last_sent", F.lit(-1)), F.col("left"))
+    bounded = by_name(spells.withColumns({"began": began, "left": left}).filter("began is not null"), groups)
+    bound = F.coalesce(F.col("bounds")[F.col("client")], F.lit(SERVICE_BOUND_US)).alias("bound_us")
+    spans = bounded.join(F.broadcast(sessions), on="session_id", how="inner").select(
+        *ASKED,
+        F.col("began.at_us").alias("began_us"),
+        F.col("began.seq").alias("began_seq"),
+        F.coalesce("left.at_us", "next.at_us", F.greatest("end_us", "began.at_us")).alias("ended_us"),
+        F.coalesce("left.seq", "next.seq", F.greatest("end_seq", "began.seq") + 1).alias("ended_seq"),
+        (F.col("left").isNull() & F.col("next").isNull()).alias("open"),
+        F.coalesce("refusal.error", F.lit(NO_ANSWER)).alias("began_by"),
+        F.when(F.col("left").isNotNull(), F.lit("records given up"))
+        .otherwise(F.coalesce("next.label", F.lit("")))
+        .alias("ended_by"),
+        bound,
+    )
+    return spans.filter(F.col("ended_us") - F.col("began_us") > F.col("bound_us"))
+
+
+def _service_turns(answers: "DataFrame", rare: "DataFrame", groups: "DataFrame | None") -> "DataFrame":
+    """What is said of each client's service at each partition: by its records, and by its process."""
+    kind = F.col("kind")
+    aborted = kind == "records_aborted"
+    what = (
+        F.when(kind == "records_sent", _SENT)
+        .when((kind == "records_acked") | (aborted & (F.col("log_offset") >= 0)), _SERVED)
+        .when(kind == "produce_refused", _REFUSED)
+        .otherwise(_LEFT)
+    )
+    count = F.col("count")
+    change = F.when(kind == "records_sent", count).when(kind == "produce_refused", 0).otherwise(-count)
+    label = F.when(kind == "records_acked", F.lit("records acknowledged")).otherwise(F.lit("a transaction aborted"))
+    told = answers.filter(kind.isin(*ANSWERS)).select(
+        *ASKED, "at_us", "seq", what.alias("what"), change.alias("change"), label.alias("label"), "error"
+    )
+    runs = kind.isin("node_up", "node_resumed")
+    processes = rare.filter(kind.isin("node_down", "node_paused", "node_up", "node_resumed") & (F.col("broker") < 0))
+    turns = processes.select(
         "session_id",
+        F.col("node").alias("client"),
         "at_us",
         "seq",
-        "client",
-        "partition",
-        "acks",
-        F.col("kind").isin(*_REFUSALS).alias("out"),
-        F.when(F.col("kind") == "records_acked", F.lit("records acknowledged")).otherwise(error).alias("label"),
+        F.when(runs, _WENT_ON).otherwise(_STOPPED).alias("what"),
+        F.lit(0).cast("long").alias("change"),
+        F.concat(F.lit("the client "), F.when(runs, F.lit("went on")).otherwise(F.lit("stopped"))).alias("label"),
+        F.lit(None).cast("string").alias("error"),
     )
-    return intervals(turns, sessions, ASKED[1:], ["out"], groups).filter("out").select(*ASKED, *SPAN)
+    asked = told.select(*ASKED).distinct() if groups is None else groups.select(*ASKED)
+    return told.unionByName(asked.join(F.broadcast(turns), on=["session_id", "client"], how="inner"))
 
 
 # Health of a partition over a session: its share of service, too few in-sync replicas, and sums.
@@ -344,21 +428,22 @@ def fault_times(faults: "DataFrame", shown: "DataFrame", troubles: "DataFrame") 
     known = faults.select(*_KEYS, "fault", "target", "began_us", "began_seq", "ended_us", "ended_seq", "open")
     following = F.lead("began_seq").over(Window.partitionBy("session_id").orderBy("began_seq"))
     until = F.greatest("ended_seq", F.coalesce(following, F.lit(_FOR_EVER)))
-    few = F.broadcast(known.select(*_KEYS, "began_seq", until.alias("until_seq"))).alias("fault")
+    few = F.broadcast(known.select(*_KEYS, "began_us", "began_seq", until.alias("until_seq"))).alias("fault")
     own = F.col("fault.session_id") == F.col("other.session_id")
+    # Records that were under way when a fault began wait since a moment before it.
+    came_late = (F.col("other._began_seq") >= F.col("fault.began_seq")) | (
+        F.col("other._began_us") + F.col("other._bound_us") > F.col("fault.began_us")
+    )
     noticed = shown.alias("other").join(
         few,
         on=own & F.col("other.sign_seq").between(F.col("fault.began_seq"), F.col("fault.until_seq")),
         how="inner",
     )
+    span = _of("began_us", "began_seq", "ended_us", "open", "bound_us")
     felt = (
-        troubles.select("session_id", "trouble", "partition", *_of("began_seq", "ended_us", "open"))
+        troubles.select("session_id", "trouble", "partition", *span)
         .alias("other")
-        .join(
-            few,
-            on=own & F.col("other._began_seq").between(F.col("fault.began_seq"), F.col("fault.until_seq")),
-            how="inner",
-        )
+        .join(few, on=own & (F.col("other._began_seq") <= F.col("fault.until_seq")) & came_late, how="inner")
     )
     first = F.min(F.struct("sign_seq", "sign_us", "sign"))
     seen = noticed.groupBy("fault.session_id", "fault_id").agg(
@@ -405,9 +490,11 @@ def troubles(unavailability: "DataFrame", conditions: "DataFrame") -> "DataFrame
     """Everything that a fault can leave behind, as intervals."""
     span = ("began_us", "began_seq", "ended_us", "ended_seq", "open")
     scope = F.when(F.col("scope") == "partition", F.lit("out")).otherwise(F.lit("refused"))
-    out = unavailability.select("session_id", scope.alias("trouble"), "partition", *span)
-    lacking = conditions.filter(F.col("condition").isin("under_replicated", "offline"))
-    return out.unionByName(lacking.select("session_id", F.lit("lacking").alias("trouble"), "partition", *span))
+    out = unavailability.select("session_id", scope.alias("trouble"), "partition", *span, "bound_us")
+    lacking = conditions.filter(F.col("condition").isin("under_replicated", "offline")).select(
+        "session_id", F.lit("lacking").alias("trouble"), "partition", *span, F.lit(0).cast("long").alias("bound_us")
+    )
+    return out.unionByName(lacking)
 
 
 def _of(*names: str) -> list["Column"]:

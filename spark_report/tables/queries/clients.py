@@ -93,7 +93,7 @@ def members(tallies: "DataFrame") -> "DataFrame":
 
 
 def groups(tallies: "DataFrame", events: "DataFrame") -> "DataFrame":
-    """A row a group. ``idle_us`` adds up its partitions' time without an owner in rebalances."""
+    """A row a group. ``idle_us`` adds up its partitions' time without an owner whose process ran."""
     moved = (F.col("kind") == "consumer_reset") & (F.col("end_offset") >= 0)
     counted = (
         _of_groups(tallies)
@@ -193,7 +193,8 @@ def _idle(events: "DataFrame") -> "DataFrame":
 def idle_waits(events: "DataFrame") -> "DataFrame":
     """Times from an owner's word that it gave a partition up, or lost it, to the next owner's, as ``idle_us``.
 
-    A member that learns of a loss when somebody else has the partition already ends nobody's ownership.
+    They begin with the owner's process, too, where that ends before it could say anything. A member that learns of a
+    loss when somebody else has the partition already ends nobody's ownership.
     """
     where = ["session_id", "group_id", "partition"]
     assigned = F.col("kind") == "partitions_assigned"
@@ -204,11 +205,18 @@ def idle_waits(events: "DataFrame") -> "DataFrame":
         .withColumn("partition", F.explode("_names"))
         .filter(F.col("partition") != "")
     )
+    held = turns.filter("taken").select("session_id", "group_id", "client", "partition").distinct()
+    deaths = events.filter((F.col("kind") == "node_down") & (F.col("broker") < 0)).select(
+        "session_id", F.col("node").alias("client"), "at_us", "seq", F.lit(False).alias("taken")
+    )
+    died = F.broadcast(deaths).join(held, on=["session_id", "client"], how="inner")
     order = Window.partitionBy(*where).orderBy("at_us", "seq")
     earlier = order.rowsBetween(Window.unboundedPreceding, -1)
     owner = F.last(F.when(F.col("taken"), F.col("client")), ignorenulls=True).over(earlier)
     own = (
-        turns.withColumn("_owner", owner)
+        turns.drop("_names")
+        .unionByName(died)
+        .withColumn("_owner", owner)
         .filter(F.col("taken") | F.col("_owner").eqNullSafe(F.col("client")))
         .withColumn("_before", F.lag("taken").over(order))
         .filter(F.col("_before").isNull() | (F.col("_before") != F.col("taken")))

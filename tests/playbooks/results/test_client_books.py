@@ -120,6 +120,17 @@ def test_partitions_idle_from_their_owners_word_to_the_next_owner() -> None:
     assert (zombie.idle_us, zombie.members["g/0"].lost) == (0, 2)
 
 
+def test_partitions_idle_from_the_end_of_their_owners_process() -> None:
+    given = PartitionsAssigned(10, *A, 2, "generation 1: t-0, t-1")
+    died = NodeDown(100, A[0], -1, "crash")
+    taken = PartitionsAssigned(170, *B, 1, "generation 2: t-1")
+    assert books(given, died, taken).groups["g"].idle_us == 70
+    assert books(given, NodeDown(100, B[0], -1, "crash"), taken).groups["g"].idle_us == 0
+    revoked = PartitionsRevoked(90, *A, 1, "generation 1: t-1")
+    assert books(given, revoked, died, taken).groups["g"].idle_us == 80
+    assert books(given, died).groups["g"].idle_us == 0
+
+
 def test_a_commit_of_several_partitions_is_one() -> None:
     made = books(
         OffsetsCommitted(5, *A, "t-0", 10, "auto"), OffsetsCommitted(5, *A, "t-1", 12, "auto"),

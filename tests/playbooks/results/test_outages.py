@@ -1,6 +1,7 @@
 """When nobody served: the engine's sums are those of the report's plain rule, and of sessions told by hand."""
 
 from collections import defaultdict
+from collections.abc import Mapping
 from types import SimpleNamespace
 from typing import Any
 
@@ -9,23 +10,40 @@ from hypothesis import given
 from hypothesis import strategies as st
 from syrupy.assertion import SnapshotAssertion
 
+from cluster_model.spec.cluster_spec import (
+    BrokerSpec,
+    ClosedLoop,
+    ClusterSpec,
+    NetworkSpec,
+    ProducerSpec,
+    TransactionPlan,
+)
 from playbooks.engine.session import Session
 from playbooks.library.bundled import path_of
 from playbooks.model.playbook import Playbook
-from playbooks.parser.loader import changed, load
+from playbooks.parser.loader import changed, load, loads
 from playbooks.results.client_stats import ClientBooks
-from playbooks.results.outages import SPANS_KEPT, Availability, Unavailable, drawn_up, outage_words, short_seconds
+from playbooks.results.outages import (
+    SERVICE_BOUND_US,
+    SPANS_KEPT,
+    Availability,
+    Unavailable,
+    drawn_up,
+    outage_words,
+    service_bounds,
+    short_seconds,
+)
 from tests.spark_report import twins
-from tests.spark_report.random_sessions import random_session
+from tests.spark_report.random_sessions import BOUNDS, random_session
 from tests.support.breadth import many
 from tests.support.sessions import Row, event, numbered
 
 SECOND = 1_000_000
 
 
-def entered(rows: list[Row], end_us: int, cut: int = -1) -> Unavailable:
+def entered(rows: list[Row], end_us: int, cut: int = -1, bounds: Mapping[str, int] = BOUNDS) -> Unavailable:
     """What the rows amount to; at ``cut`` the books are saved and loaded on the way."""
-    books = Availability()
+    books = Availability(bounds)
     for place, row in enumerate(rows):
         if place == cut:
             books = Availability.loaded(books.save())
@@ -33,11 +51,9 @@ def entered(rows: list[Row], end_us: int, cut: int = -1) -> Unavailable:
     return drawn_up(books, ClientBooks(), seen(end_us))
 
 
-def seen(now_us: int, *partitions: str) -> Any:
-    """A view with one producer of ``orders`` and these partitions; only the names in it count."""
-    named = [SimpleNamespace(name=name) for name in partitions]
-    producers = [SimpleNamespace(name="checkout", acks=-1, topic="orders")] if partitions else []
-    return SimpleNamespace(now_us=now_us, producers=producers, partitions=named)
+def seen(now_us: int) -> Any:
+    """A view of which only the time counts."""
+    return SimpleNamespace(now_us=now_us)
 
 
 def sums(spans: list[tuple[Any, ...]], key: slice) -> dict[Any, tuple[int, int, int]]:
@@ -56,6 +72,7 @@ def told(lines: Any) -> dict[Any, tuple[int, int, int]]:
             each.times,
         )
         for each in lines
+        if each.times
     }
 
 
@@ -64,7 +81,7 @@ def test_the_sums_are_those_of_the_reports_rule(seed: int) -> None:
     rows = random_session(seed)
     end_us, end_seq = rows[-1]["at_us"] + 50, len(rows) - 1
     found = entered(rows, end_us, cut=len(rows) // 2)
-    by_client = twins.client_unavailability(rows, end_us, end_seq)
+    by_client = twins.client_unavailability(rows, end_us, end_seq, BOUNDS)
     by_partition = twins.partition_unavailability(rows, end_us, end_seq)
     assert by_client
     assert by_partition
@@ -89,18 +106,61 @@ def test_a_session_and_the_reports_rule_agree(name: str) -> None:
     rows += [_row(each) for each in session.drain()]
     rows = [{**row, "seq": seq} for seq, row in enumerate(rows)]
     end = (result.virtual_us, len(rows) - 1)
-    assert told(result.unavailable.clients) == sums(twins.client_unavailability(rows, *end), slice(0, 3))
+    bounds = service_bounds(session.playbook.spec)
+    assert told(result.unavailable.clients) == sums(twins.client_unavailability(rows, *end, bounds), slice(0, 3))
     assert told(result.unavailable.partitions) == sums(twins.partition_unavailability(rows, *end), slice(0, 1))
     document = result.to_json()["unavailable"]
-    assert document["us"] == result.unavailable.us == sum(each["us"] for each in document["unserved"].values()) > 0
-    assert document["longest_us"] == max(each["longest_us"] for each in document["unserved"].values())
-    for client, told_of in document["clients"].items():
-        assert document["unserved"][client]["us"] >= told_of["us"]
+    assert document["us"] == result.unavailable.us == sum(each["us"] for each in document["clients"].values()) > 0
+    assert document["longest_us"] == max(each["longest_us"] for each in document["clients"].values())
 
 
 def _row(each: Any) -> Row:
     names = each.__slots__ if hasattr(each, "__slots__") else vars(each)
     return {"kind": each.kind, **{name: getattr(each, name) for name in names}}
+
+
+TOPIC = """
+floodmark: 1
+name: case
+topics: [{name: orders, placement: [[1, 2, 3]], config: {min.insync.replicas: 2}}]
+clients:
+  producers:
+    - {name: checkout, topic: orders, rate: 20/s, config: {acks: all}}
+    - {name: other, topic: orders, rate: 10/s, config: {acks: all}}
+"""
+CASES = {
+    "silence": "steps: [{at: 3s, inject: partition, target: clients, to: brokers, for: 25s}]\nsettle: 5s",
+    "a client that dies": (
+        "steps:\n  - {at: 5s, inject: crash, target: leader(orders-0), for: 10s}\n"
+        "  - {at: 7s, inject: crash, target: client(checkout)}\n  - {at: 40s, heal: all}\nsettle: 5s"
+    ),
+    "a leader that starts again": ("steps: [{at: 10s, inject: crash, target: leader(orders-0), for: 1s}]\nsettle: 20s"),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("case", "kafka", "checkout", "other"),
+    [
+        ("silence", "3.9", (3, 28.2), (3, 28.2)),
+        ("a client that dies", "3.9", (5, 7), (5, 13.1)),
+        ("a leader that starts again", "3.9", (10, 19.1), (10, 19.1)),
+        ("a leader that starts again", "2.8", (10, 26.2), (10, 26.2)),
+    ],
+)
+def test_a_client_is_out_for_as_long_as_it_felt_it(
+    case: str, kafka: str, checkout: tuple[float, float], other: tuple[float, float]
+) -> None:
+    playbook = changed(loads(TOPIC + CASES[case], "case.yaml"), {"cluster.kafka": kafka})
+    session = Session.start(playbook)
+    while session.advance(session.cluster.now_us + 60 * SECOND):
+        session.drain()
+    found = {line.client: line.spans for line in session.finish().unavailable.clients}
+    assert [*found] == ["checkout", "other"]
+    for (span, *rest), (began, ended) in zip(found.values(), (checkout, other), strict=True):
+        assert rest == []
+        assert span[0] == pytest.approx(began * SECOND, abs=SECOND / 10)
+        assert span[1] == pytest.approx(ended * SECOND, abs=SECOND / 10)
 
 
 @pytest.mark.slow
@@ -115,25 +175,106 @@ def test_a_rewind_takes_the_outages_back() -> None:
     assert first.us > 0
 
 
-def refused(at_us: int, error: str = "NOT_ENOUGH_REPLICAS", acks: int = -1) -> Row:
-    return event("produce_refused", at_us, client="checkout", partition="orders-0", acks=acks, error=error, count=1)
+def asked(kind: str, at_us: int, acks: int = -1, partition: str = "orders-0", **fields: Any) -> Row:
+    of = {"client": "checkout", "partition": partition, "acks": acks, "count": 1}
+    return event(kind, at_us, **of, **fields)
 
 
-def acked(at_us: int, acks: int = -1, partition: str = "orders-0") -> Row:
-    return event("records_acked", at_us, client="checkout", partition=partition, acks=acks, count=1)
+def sent(at_us: int, **fields: Any) -> Row:
+    return asked("records_sent", at_us, **fields)
 
 
-def test_from_the_first_refusal_to_the_next_acknowledgement() -> None:
-    rows = numbered([acked(1), refused(5), refused(9), acked(11, partition="orders-1"), acked(12), refused(20)])
-    (line,) = entered(rows, 50).clients
-    assert (line.us, line.longest_us, line.times, line.refusals) == (37, 30, 2, 3)
-    assert line.spans == ((5, 12), (20, 50))
-    assert (line.client, line.acks, line.partition) == ("checkout", -1, "orders-0")
+def refused(at_us: int, **fields: Any) -> Row:
+    return asked("produce_refused", at_us, **{"error": "NOT_ENOUGH_REPLICAS", **fields})
 
 
-def test_each_level_of_acks_is_counted_alone() -> None:
-    rows = numbered([refused(5), refused(6, acks=1), acked(8, acks=1), acked(20)])
-    assert {line.acks: line.us for line in entered(rows, 50).clients} == {-1: 15, 1: 2}
+def acked(at_us: int, **fields: Any) -> Row:
+    return asked("records_acked", at_us, **fields)
+
+
+def failed(at_us: int, **fields: Any) -> Row:
+    return asked("records_failed", at_us, **{"error": "TimeoutException", **fields})
+
+
+def process(kind: str, at_us: int) -> Row:
+    return event(kind, at_us, node="checkout", broker=-1)
+
+
+def spans(*rows: Row, end_us: int = 9_000) -> list[tuple[tuple[int, int], ...]]:
+    """When a client with a bound of 400 us was out at each partition."""
+    lines = entered(numbered([*rows]), end_us).clients
+    assert told(lines) == sums(twins.client_unavailability(numbered([*rows]), end_us, len(rows), BOUNDS), slice(0, 3))
+    return [line.spans for line in lines if line.us]
+
+
+@pytest.mark.parametrize("silent", [True, False])
+def test_out_from_the_last_success_to_the_next_where_records_wait_refused_or_in_silence(*, silent: bool) -> None:
+    refusals = [] if silent else [refused(1_100), refused(1_300)]
+    assert spans(sent(1_000), sent(1_000), acked(1_001), *refusals, acked(1_402)) == [((1_001, 1_402),)]
+    assert spans(sent(1_000), sent(1_000), acked(1_001), *refusals, acked(1_401)) == []
+    assert spans(sent(500), acked(501), sent(1_000), *refusals, acked(1_402)) == [((1_000, 1_402),)]
+
+
+def test_who_has_nothing_to_send_is_not_out_of_service() -> None:
+    assert spans(sent(1_000), acked(1_001), sent(8_000), acked(8_001)) == []
+
+
+def test_what_is_given_up_was_not_served_and_ends_it_only_where_nothing_follows() -> None:
+    given_up = [sent(1_000), failed(1_500)]
+    assert spans(*given_up) == [((1_000, 1_500),)]
+    assert spans(*given_up, sent(5_000), failed(5_001)) == [((1_000, 5_001),)]
+    assert spans(*given_up, sent(5_000), acked(5_001)) == [((1_000, 5_001),)]
+    assert spans(*given_up, sent(5_000)) == [((1_000, 9_000),)]
+
+
+def test_a_process_that_is_down_or_paused_is_owed_nothing() -> None:
+    begun = [sent(1_000), sent(1_000), acked(1_001), sent(1_002)]
+    dead = [process("node_down", 2_000), failed(2_000), failed(2_000)]
+    assert spans(*begun, *dead) == [((1_001, 2_000),)]
+    assert spans(*begun, *dead, process("node_up", 5_000), sent(5_100), acked(5_101)) == [((1_001, 2_000),)]
+    paused = [process("node_paused", 2_000), process("node_resumed", 5_000)]
+    assert spans(*begun, *paused, acked(5_400), acked(5_401)) == [((1_001, 2_000),)]
+    assert spans(*begun, *paused, acked(5_401), acked(5_402)) == [((1_001, 2_000), (5_000, 5_401))]
+    others = [event("node_down", 2_000, node="other", broker=-1), event("node_down", 2_000, node="b", broker=1)]
+    assert spans(*begun, *others, acked(3_000), acked(3_000)) == [((1_001, 3_000),)]
+
+
+def test_a_transaction_taken_back_was_served_where_its_records_had_been_written() -> None:
+    begun = [sent(1_000), sent(1_000)]
+    written, unwritten = (asked("records_aborted", 2_000, log_offset=offset) for offset in (5, -1))
+    assert spans(*begun, written, acked(3_000)) == [((1_000, 2_000), (2_000, 3_000))]
+    assert spans(*begun, unwritten, acked(3_000)) == [((1_000, 3_000),)]
+
+
+def test_each_partition_and_level_of_acks_is_counted_alone() -> None:
+    rows = numbered([sent(5), refused(6), sent(6, acks=1), refused(6, acks=1), acked(600, acks=1), acked(900)])
+    assert {line.acks: (line.us, line.refusals) for line in entered(rows, 9_000).clients} == {-1: (895, 1), 1: (594, 1)}
+    assert spans(sent(5), sent(6, partition="orders-1"), acked(7, partition="orders-1")) == [((5, 9_000),)]
+
+
+def test_from_an_instant_on_what_is_out_begins_to_be_so() -> None:
+    books = Availability(BOUNDS)
+    books.enter([SimpleNamespace(**row) for row in numbered([sent(5), sent(6, partition="orders-1")])])
+    books = books.afresh(5_000)
+    books.enter([SimpleNamespace(**acked(5_300)), SimpleNamespace(**acked(6_000, partition="orders-1"))])
+    assert [(key[2], line.spans) for key, line in books.clients(9_000).items()] == [("orders-1", [(5_000, 6_000)])]
+
+
+def test_bounds_are_what_a_producer_waits_by_its_configuration() -> None:
+    def bounds(kafka: str = "3.9", latency_us: int = 1_000, **producer: Any) -> int:
+        spec = ProducerSpec("checkout", "orders", 10_000, **producer)
+        network = NetworkSpec(latency_us, 0)
+        return service_bounds(ClusterSpec(kafka, "kraft", (BrokerSpec(1),), (), (spec,), network=network))["checkout"]
+
+    assert bounds() == SERVICE_BOUND_US
+    assert bounds("4.0") == SERVICE_BOUND_US + 5_000
+    assert bounds(config={"linger.ms": 50}) == SERVICE_BOUND_US + 50_000
+    assert bounds(latency_us=80_000) == 480_000
+    known = {"transactional.id": "t"}
+    assert bounds(config=known) == SERVICE_BOUND_US + 100_000
+    assert bounds(config=known, transactions=TransactionPlan(every_us=2_000_000)) == SERVICE_BOUND_US + 2_000_000
+    assert bounds(config=known, transactions=TransactionPlan(records=7), batch=2) == SERVICE_BOUND_US + 40_000
+    assert bounds(config=known, transactions=TransactionPlan(records=7), loop=ClosedLoop(1)) == 60_100_000
 
 
 def test_an_older_epoch_serves_nobody() -> None:
@@ -194,7 +335,7 @@ def test_a_group_is_out_with_the_partitions_that_it_was_given() -> None:
     books = ClientBooks()
     books.group("billing").owners["orders-0"] = "billing/0"
     books.group("audit").owners["orders-1"] = "audit/0"
-    availability = Availability()
+    availability = Availability({})
     for row in (
         event("became_leader", 1, partition="orders-0", broker=1, leader_epoch=0),
         event("partition_offline", 4, partition="orders-0", leader_epoch=1),
@@ -207,74 +348,19 @@ def test_a_group_is_out_with_the_partitions_that_it_was_given() -> None:
     assert found.us == 0
 
 
-def test_a_producer_that_waits_for_a_paused_leader_is_not_served() -> None:
-    availability = Availability()
-    for row in (
-        event("became_leader", 1, partition="orders-0", broker=1, leader_epoch=0),
-        event("became_leader", 1, partition="orders-1", broker=2, leader_epoch=0),
-        event("became_leader", 1, partition="carts-0", broker=1, leader_epoch=0),
-        event("node_paused", 10, broker=1),
-        event("node_resumed", 22, broker=1),
-        refused(20),
-        acked(25),
-    ):
-        availability.enter([SimpleNamespace(**row)])
-    found = drawn_up(availability, ClientBooks(), seen(50, "orders-0", "orders-1", "carts-0"))
-    (line,) = found.unserved
-    assert (line.client, line.acks, line.partition, line.spans) == ("checkout", -1, "orders-0", ((10, 25),))
-    assert (found.us, found.longest_us) == (15, 15)
-    assert found.to_json()["unserved"] == {"checkout": {"acks": "all", "us": 15, "longest_us": 15, "times": 1}}
-    assert found.clients[0].us == 5
-    careless = seen(50, "orders-0")
-    careless.producers[0].acks = 0
-    assert [line.acks for line in drawn_up(availability, ClientBooks(), careless).unserved] == [-1]
-
-
-SPANS = st.lists(st.tuples(st.integers(0, 60), st.integers(1, 9)), max_size=8)
-
-
-@pytest.mark.slow
-@given(SPANS, SPANS)
-def test_unserved_is_every_instant_of_either(refusals: list[tuple[int, int]], pauses: list[tuple[int, int]]) -> None:
-    availability = Availability()
-    instants: dict[int, list[Row]] = {0: [event("became_leader", 0, partition="orders-0", broker=1, leader_epoch=0)]}
-    wanted = set()
-    for begun, rows in ((refusals, (refused, acked)), (pauses, ("node_paused", "node_resumed"))):
-        for start, end in _apart(begun):
-            wanted |= set(range(start, end))
-            for at_us, row in zip((start, end), rows, strict=True):
-                made = event(row, at_us, broker=1) if isinstance(row, str) else row(at_us)
-                instants.setdefault(at_us, []).append(made)
-    for at_us in sorted(instants):
-        availability.enter([SimpleNamespace(**row) for row in instants[at_us]])
-    found = drawn_up(availability, ClientBooks(), seen(100, "orders-0"))
-    told_of = {us for line in found.unserved for start, end in line.spans for us in range(start, end)}
-    assert told_of == wanted
-    assert found.us == len(wanted)
-
-
-def _apart(spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Those of the spans, given as beginning and length, that begin after the one before has ended."""
-    kept: list[tuple[int, int]] = []
-    for start, length in sorted(spans):
-        if not kept or start > kept[-1][1]:
-            kept.append((start, start + length))
-    return kept
-
-
 @pytest.mark.slow
 @given(st.integers(1, 3 * SPANS_KEPT))
 def test_the_sums_count_all_spans_and_only_the_first_are_kept(times: int) -> None:
-    rows = numbered([each for number in range(times) for each in (refused(10 * number), acked(10 * number + 3))])
+    rows = numbered([each for number in range(times) for each in (sent(1_000 * number), acked(1_000 * number + 500))])
     (line,) = entered(rows, 1_000_000).clients
-    assert (line.us, line.times, line.longest_us) == (3 * times, times, 3)
-    assert line.spans == tuple((10 * n, 10 * n + 3) for n in range(min(times, SPANS_KEPT)))
+    assert (line.us, line.times, line.longest_us) == (500 * times, times, 500)
+    assert line.spans == tuple((1_000 * n, 1_000 * n + 500) for n in range(min(times, SPANS_KEPT)))
 
 
 def test_the_words(snapshot: SnapshotAssertion) -> None:
-    rows = numbered([refused(SECOND), acked(10 * SECOND), refused(11 * SECOND), acked(14_200_000)])
+    rows = numbered([sent(SECOND), acked(10 * SECOND), sent(11 * SECOND), acked(14_200_000)])
     assert outage_words(entered(rows, 20 * SECOND)) == snapshot
-    assert outage_words(entered(numbered([refused(5), acked(5)]), 9)) == []
+    assert outage_words(entered(numbered([sent(5), refused(5), acked(5)]), 9)) == []
     assert [short_seconds(us) for us in (0, 1, 40_000, 99_999, 100_000, 9_149_999)] == [
         "0 s", "1 ms", "40 ms", "100 ms", "0.1 s", "9.1 s",
     ]  # fmt: skip

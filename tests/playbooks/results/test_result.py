@@ -78,7 +78,6 @@ SHAPE: dict[str, Any] = {
     },
     "unavailable": {
         **SUMS,
-        "unserved": {"checkout": {"acks": str, **SUMS}},
         "clients": {
             "checkout": {
                 "acks": str,
@@ -205,7 +204,7 @@ def test_violations_and_losses_come_with_their_cause(snapshot: SnapshotAssertion
 
 def test_what_is_gathered_comes_back_whole() -> None:
     session = ManualSession.start(load(path_of("kip-101-scenario-1-0.10.2")))
-    found = Findings.none()
+    found = Findings.none({})
     session.advance()
     session.cluster.close()
     found.take([*session.drain(), *session.cluster.drain()])
@@ -240,7 +239,7 @@ def test_verdicts(oks: list[bool], broken: bool, reason: str, verdict: str) -> N
         reason=reason,
         digest="d",
         session="",
-        findings=Findings.none(),
+        findings=Findings.none({}),
         view=view,
     )
     assert result.verdict == verdict

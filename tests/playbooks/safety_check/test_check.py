@@ -19,10 +19,11 @@ from playbooks.model.playbook import Playbook, Step
 from playbooks.parser.loader import changed, load, loads
 from playbooks.recording.reader import read_session
 from playbooks.recording.recorder import Recorder
+from playbooks.results.outages import Service
 from playbooks.safety_check import check, question
 from playbooks.safety_check.check import Answer, Asked, Effect, ask, check_wording, prepare
 from playbooks.safety_check.report import EXIT_CODES, WitnessError, headline, lines, title, to_json, witness
-from playbooks.safety_check.simulation import Future, Futures, Plan, Waiting, Watch, joined, length, reseeding, without
+from playbooks.safety_check.simulation import Future, Futures, Plan, Watch, length, reseeding, without
 from playbooks.safety_check.start_point import At, StartPoint, StartPointError, of_playbook, of_session
 from tests.support.breadth import some
 from tests.support.playbooks import CLUSTER as BUSY
@@ -241,7 +242,7 @@ def _does_not_wait_for_restarts(patch: pytest.MonkeyPatch) -> None:
 
 
 def _takes_silence_for_service(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Waiting, "spans", lambda waiting, now_us: {})
+    patch.setattr(Service, "sent", lambda service, count, now_us: None)
 
 
 def _closes_no_books(patch: pytest.MonkeyPatch) -> None:
@@ -426,5 +427,3 @@ def test_intervals_are_taken_from_each_other() -> None:
     assert without(((0, 10), (20, 30)), ((5, 22),)) == ((0, 5), (22, 30))
     assert without(((0, 10),), ((2, 3), (4, 5))) == ((0, 2), (3, 4), (5, 10))
     assert without(((0, 10),), ((0, 10),)) == ()
-    assert without(((5, 6),), ((0, 1), (7, 8))) == ((5, 6),)
-    assert joined(((0, 2), (8, 9)), ((1, 3), (3, 4))) == ((0, 4), (8, 9))

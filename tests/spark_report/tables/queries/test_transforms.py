@@ -128,23 +128,26 @@ class TestAvailability:
         )
         assert found == [("p-0", 10, 40)]
 
-    def test_a_client_is_out_from_its_first_refusal_to_its_next_acknowledgement(
+    def test_a_client_is_out_from_the_first_record_that_waits_to_the_next_acknowledgement(
         self, events: MakeFrame, ends: MakeFrame
     ) -> None:
         batch = {"client": "c", "partition": "p-0", "acks": -1, "count": 1}
         other = {**batch, "client": "d"}
         rows = [
-            event("records_acked", 1, **batch),
-            event("produce_refused", 10, **batch, error="NOT_LEADER_OR_FOLLOWER"),
-            event("records_unknown", 20, **batch, error="REQUEST_TIMED_OUT"),
-            event("records_acked", 25, **other),
-            event("records_acked", 30, **batch),
+            event("records_sent", 1, **batch),
+            event("records_acked", 2, **batch),
+            event("records_sent", 10, **batch),
+            event("produce_refused", 20, **batch, error="NOT_LEADER_OR_FOLLOWER"),
+            event("records_unknown", 30, **batch, error="REQUEST_TIMED_OUT"),
+            event("records_acked", 40, **other),
+            event("records_sent", 200_000, **batch),
+            event("records_acked", 200_010, **batch),
         ]
         found = told(
-            availability.unavailability(events(rows), events(rows), ends(one=(99, 4))),
+            availability.unavailability(events(rows), events(rows), ends(one=(300_000, 7))),
             *("scope", "client", "acks", "began_us", "ended_us", "duration_us", "began_by"),
         )
-        assert found == [("client", "c", -1, 10, 30, 20, "NOT_LEADER_OR_FOLLOWER")]
+        assert found == [("client", "c", -1, 10, 200_010, 200_000, "NOT_LEADER_OR_FOLLOWER")]
 
 
 class TestPoints:
