@@ -56,7 +56,7 @@ _BY_FAULT: Final = f"""
 
 _UNSERVED: Final = """
     WITH turns AS (
-        SELECT client, partition, acks, at_us, seq, kind = 'records_sent' AS sent,
+        SELECT client, partition, acks, at_us, seq, latency_us, kind = 'records_sent' AS sent,
                kind = 'records_acked' OR (kind = 'records_aborted' AND log_offset >= 0) AS served,
                CASE kind WHEN 'records_sent' THEN count WHEN 'produce_refused' THEN 0 ELSE -count END AS change
         FROM e WHERE kind IN ('records_sent', 'records_acked', 'records_aborted', 'produce_refused', 'records_failed',
@@ -66,17 +66,18 @@ _UNSERVED: Final = """
         WINDOW w AS (PARTITION BY client, partition, acks ORDER BY at_us, seq ROWS UNBOUNDED PRECEDING)),
     spells AS (
         SELECT client, partition, acks, spell, min(at_us) FILTER (served) AS served_us,
-               min(waiting) FILTER (served) AS waiting, min(at_us) FILTER (sent) AS sent_us,
-               max(seq) FILTER (sent) AS sent_seq,
+               min(waiting) FILTER (served) AS waiting, min(latency_us) FILTER (served) AS usual_us,
+               min(at_us) FILTER (sent) AS sent_us, max(seq) FILTER (sent) AS sent_seq,
                max(at_us) FILTER (NOT served AND change < 0 AND waiting <= 0) AS left_us,
                max(seq) FILTER (NOT served AND change < 0 AND waiting <= 0) AS left_seq
         FROM known GROUP BY ALL),
     spans AS (
         SELECT client, partition, acks, if(waiting > 0, served_us, sent_us) AS began,
+               greatest(100_000, least(3 * coalesce(usual_us, 0), 2_000_000)) AS bound,
                coalesce(if(left_seq > coalesce(sent_seq, -1), left_us, NULL),
                         lead(served_us) OVER (PARTITION BY client, partition, acks ORDER BY spell), {end}) AS ended
         FROM spells)
-    SELECT client, partition, acks, began, ended FROM spans WHERE ended - began > 100_000"""
+    SELECT client, partition, acks, began, ended FROM spans WHERE ended - began > bound"""
 
 _THROUGHPUT: Final = f"""
     SELECT client, at_us - at_us % {{bin}} AS bin,

@@ -33,7 +33,10 @@ class Head(msgspec.Struct, gc=False):
     kind: str
     partition: str = ""
     client: str = ""
+    node: str = ""
     acks: int = 0
+    latency_us: int = 0
+    log_offset: int = -1
     broker: int = -1
     leader: int = -1
     leader_epoch: int = -1

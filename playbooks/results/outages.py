@@ -18,9 +18,10 @@ from playbooks.results.client_stats import ClientBooks
 #
 # *A client* (a producer with its acks level) is out of service at a partition while records wait for their outcome and
 # none is acknowledged, whether attempts are refused or stay unanswered: from the first record that waits, or the last
-# acknowledgement, to the next acknowledgement, where that is longer than its *service bound*. Records that are given up
-# were not served either: the time goes on with the next record, and ends with what was given up last where none
-# follows. Nobody serves a process that is down or paused, and nobody has to.
+# acknowledgement, to the next acknowledgement, where that is longer than its *service bound*, or than three times what
+# the last acknowledgement took (no more than :data:`SLOW_US`): who is answered slowly is served. Records that are given
+# up were not served: the time goes on with the next record, and ends with what was given up last where none follows.
+# Nobody serves a process that is down or paused, and nobody has to.
 #
 # *A partition* has no serving leader while the broker that took up its lead is paused or fenced, or nobody can lead it,
 # and from the end of that broker's process on until a broker takes up the lead: one that starts again leads nothing
@@ -34,6 +35,9 @@ from playbooks.results.client_stats import ClientBooks
 
 SERVICE_BOUND_US: Final = 100_000
 """The least service bound: where links are as fast as usual many round trips, with those between replicas."""
+SLOW_US: Final = 2_000_000
+"""Who is answered slowly is served; who is answered more slowly than this is not."""
+_TRIPS: Final = 3
 
 SPANS_KEPT: Final = 100
 """Intervals of one line that are kept one by one; further ones only go into its sums."""
@@ -133,11 +137,13 @@ class Outages:
 class Service:
     """Whether a client is served at a partition."""
 
-    __slots__ = ("_bound_us", "_given_up_us", "_since_us", "outages", "waiting")
+    __slots__ = ("_bound_us", "_given_up_us", "_since_us", "_usual_us", "outages", "waiting")
 
     def __init__(self, bound_us: int) -> None:
         """``bound_us``: its service bound."""
         self._bound_us = bound_us
+        self._usual_us = 0
+        """What the last acknowledgement took."""
         self.outages = Outages()
         self.waiting = 0
         """Records without an outcome."""
@@ -153,9 +159,10 @@ class Service:
         self._given_up_us = -1
         self.waiting += count
 
-    def acknowledged(self, count: int, now_us: int) -> None:
-        """Somebody served."""
+    def acknowledged(self, count: int, now_us: int, latency_us: int) -> None:
+        """Somebody served; ``latency_us``: how long that took."""
         self._end(now_us)
+        self._usual_us = latency_us
         self.waiting -= count
         self._since_us = now_us if self.waiting > 0 else -1
         self._given_up_us = -1
@@ -170,6 +177,7 @@ class Service:
         """The client's process is down or paused."""
         self._end(now_us)
         self._since_us = self._given_up_us = -1
+        self._usual_us = 0
 
     def went_on(self, now_us: int) -> None:
         """It runs again."""
@@ -186,25 +194,28 @@ class Service:
     def afresh(self, now_us: int) -> "Service":
         """A copy that counts from now on."""
         copied = Service(self._bound_us)
-        copied.waiting = self.waiting
+        copied.waiting, copied._usual_us = self.waiting, self._usual_us
         copied._since_us = now_us if self._since_us >= 0 else -1
         copied._given_up_us = now_us if self._given_up_us >= 0 else -1
         return copied
 
     def _end(self, now_us: int) -> None:
         ended_us = now_us if self._given_up_us < 0 else self._given_up_us
-        if self._since_us >= 0 and ended_us - self._since_us > self._bound_us:
+        bound_us = max(self._bound_us, min(_TRIPS * self._usual_us, SLOW_US))
+        if self._since_us >= 0 and ended_us - self._since_us > bound_us:
             self.outages.add(self._since_us, ended_us)
 
     def save(self) -> tuple[Any, ...]:
         """All state."""
-        return (self._bound_us, self.waiting, self._since_us, self._given_up_us, self.outages.save())
+        state = (self._bound_us, self._usual_us, self.waiting, self._since_us, self._given_up_us)
+        return (*state, self.outages.save())
 
     @classmethod
     def loaded(cls, saved: tuple[Any, ...]) -> "Service":
         """Undo of :meth:`save`."""
-        bound_us, waiting, since_us, given_up_us, outages = saved
+        bound_us, usual_us, waiting, since_us, given_up_us, outages = saved
         service = cls(bound_us)
+        service._usual_us = usual_us
         service.waiting, service._since_us, service._given_up_us = waiting, since_us, given_up_us
         service.outages = Outages.loaded(outages)
         return service
@@ -265,7 +276,7 @@ class Availability:
 
     def acked(self, event: Any) -> None:
         """Records were acknowledged, or written and taken back with their transaction: somebody served."""
-        self._service(event).acknowledged(event.count, event.at_us)
+        self._service(event).acknowledged(event.count, event.at_us, event.latency_us)
 
     def aborted(self, event: Any) -> None:
         """Records went with their transaction; it served somebody where they had been written."""

@@ -457,7 +457,10 @@ _TABLES: Final = (
         "unavailability",
         "An interval in which a partition had no serving leader, or a client was out of service.",
         ("session_id", "scope", "partition", "client", "acks", *SPAN, "duration_us", "bound_us"),
-        {"bound_us": "How long records of the client may wait before it is out of service; 0 for a partition."},
+        {
+            "bound_us": "How long records of the client may wait before it is out of service; 0 for a partition.",
+            "began_by": "What began it, in words; of a client the first error that it was answered, or `no answer`.",
+        },
     ),
     Table(
         "availability",
@@ -467,7 +470,7 @@ _TABLES: Final = (
             *("longest_unavailable_us", "observed_us", "availability", "open"),
         ),
         {
-            "observed_us": "From a partition's first leader to its deletion, or from the first answer to a client, to "
+            "observed_us": "From a partition's first leader to its deletion, or from the first record of a client, to "
             "the session's end at the latest; of a partition that was made anew all of it, added up.",
             "open": "Whether it was still out at the session's end.",
         },

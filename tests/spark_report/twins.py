@@ -107,7 +107,12 @@ class Stretch(NamedTuple):
             return None
         us, seq = (end["at_us"], end["seq"]) if end else (max(end_us, began["at_us"]), max(end_seq, began["seq"]) + 1)
         span = (began["at_us"], began["seq"], us, seq, end is None)
-        return span if us - began["at_us"] > bound_us else None
+        return span if us - began["at_us"] > self.bound_us(bound_us) else None
+
+    def bound_us(self, least_us: int) -> int:
+        """Three times what the last success took are no outage, if that was not more than two seconds."""
+        usual_us = 0 if self.head is None or self.head["kind"] not in CHANGES else self.head["latency_us"]
+        return max(least_us, min(3 * usual_us, 2_000_000))
 
 
 def client_unavailability(rows: list[Row], end_us: int, end_seq: int, bounds: Mapping[str, int]) -> list[Span]:

@@ -180,13 +180,13 @@ def unavailability(history: History) -> Found:
 
 def _out(stretch: Stretch, history: History) -> Found:
     client, partition, acks = stretch.key
-    bound_us = history.bounds.get(client, _SERVICE_BOUND_US)
-    span = stretch.out(history.end_us, history.end_seq, bound_us)
+    least_us = history.bounds.get(client, _SERVICE_BOUND_US)
+    span = stretch.out(history.end_us, history.end_seq, least_us)
     if span is None:
         return []
     refusals = [row["error"] for row in stretch.rows if row["kind"] in _REFUSALS]
     spells = Spells(("scope", "partition", "client", "acks", "bound_us"))
-    key = ("client", partition, client, acks, bound_us)
+    key = ("client", partition, client, acks, stretch.bound_us(least_us))
     spells.set(key, True, *span[:2], refusals[0] if refusals else "no answer")
     if span[-1]:
         return spells.close(history.end_us, history.end_seq)

@@ -160,6 +160,9 @@ def broker_outages(events: "DataFrame", sessions: "DataFrame") -> "DataFrame":
 
 SERVICE_BOUND_US: Final = 100_000
 """How long records of a client may wait of which its session does not say it."""
+SLOW_US: Final = 2_000_000
+"""Who is answered slowly is served; who is answered more slowly than this is not."""
+_TRIPS: Final = 3
 _SENT, _SERVED, _LEFT, _REFUSED, _STOPPED, _WENT_ON = range(6)
 """What an event says of a client's service; :data:`_LEFT`: records were given up."""
 
@@ -171,7 +174,8 @@ def client_unavailability(
 
     From the first that waited, or the last acknowledgement, to the next one. Records that are given up were not served:
     the time goes on with the next record, and ends with what was given up last where none follows. It ends also with
-    the client's process, and for as long as that is paused. ``bound_us`` is how long its records may wait.
+    the client's process, and for as long as that is paused. ``bound_us`` is how long its records may wait: who was
+    answered slowly the last time may be so again.
     """
     keys = keys_of(ASKED, groups)
     order = Window.partitionBy(*keys).orderBy("at_us", "seq")
@@ -184,7 +188,7 @@ def client_unavailability(
         .withColumns({"waiting": F.sum("change").over(so_far), "spell": F.sum(is_head.cast("int")).over(so_far)})
         .groupBy(*keys, "spell")
         .agg(
-            F.min(F.when(is_head, F.struct("at_us", "seq", "what", "waiting", "label"))).alias("head"),
+            F.min(F.when(is_head, F.struct("at_us", "seq", "what", "waiting", "label", "latency_us"))).alias("head"),
             F.min(F.when(F.col("what") == _SENT, place)).alias("first"),
             F.max(F.when(F.col("what") == _SENT, F.col("seq"))).alias("last_sent"),
             F.max(F.when(given_up, F.struct("seq", "at_us"))).alias("left"),
@@ -197,7 +201,8 @@ def client_unavailability(
     # What was given up before the last record was handed over is not the end of anything.
     left = F.when(F.col("left.seq") > F.coalesce("last_sent", F.lit(-1)), F.col("left"))
     bounded = by_name(spells.withColumns({"began": began, "left": left}).filter("began is not null"), groups)
-    bound = F.coalesce(F.col("bounds")[F.col("client")], F.lit(SERVICE_BOUND_US)).alias("bound_us")
+    least = F.coalesce(F.col("bounds")[F.col("client")], F.lit(SERVICE_BOUND_US))
+    usual = F.least(_TRIPS * F.coalesce("head.latency_us", F.lit(0)), F.lit(SLOW_US))
     spans = bounded.join(F.broadcast(sessions), on="session_id", how="inner").select(
         *ASKED,
         F.col("began.at_us").alias("began_us"),
@@ -209,7 +214,7 @@ def client_unavailability(
         F.when(F.col("left").isNotNull(), F.lit("records given up"))
         .otherwise(F.coalesce("next.label", F.lit("")))
         .alias("ended_by"),
-        bound,
+        F.greatest(least, usual).alias("bound_us"),
     )
     return spans.filter(F.col("ended_us") - F.col("began_us") > F.col("bound_us"))
 
@@ -228,7 +233,7 @@ def _service_turns(answers: "DataFrame", rare: "DataFrame", groups: "DataFrame |
     change = F.when(kind == "records_sent", count).when(kind == "produce_refused", 0).otherwise(-count)
     label = F.when(kind == "records_acked", F.lit("records acknowledged")).otherwise(F.lit("a transaction aborted"))
     told = answers.filter(kind.isin(*ANSWERS)).select(
-        *ASKED, "at_us", "seq", what.alias("what"), change.alias("change"), label.alias("label"), "error"
+        *ASKED, "at_us", "seq", what.alias("what"), change.alias("change"), label.alias("label"), "error", "latency_us"
     )
     runs = kind.isin("node_up", "node_resumed")
     processes = rare.filter(kind.isin("node_down", "node_paused", "node_up", "node_resumed") & (F.col("broker") < 0))
@@ -241,6 +246,7 @@ def _service_turns(answers: "DataFrame", rare: "DataFrame", groups: "DataFrame |
         F.lit(0).cast("long").alias("change"),
         F.concat(F.lit("the client "), F.when(runs, F.lit("went on")).otherwise(F.lit("stopped"))).alias("label"),
         F.lit(None).cast("string").alias("error"),
+        F.lit(None).cast("long").alias("latency_us"),
     )
     asked = told.select(*ASKED).distinct() if groups is None else groups.select(*ASKED)
     return told.unionByName(asked.join(F.broadcast(turns), on=["session_id", "client"], how="inner"))

@@ -25,6 +25,7 @@ from playbooks.parser.loader import changed, load, loads
 from playbooks.results.client_stats import ClientBooks
 from playbooks.results.outages import (
     SERVICE_BOUND_US,
+    SLOW_US,
     SPANS_KEPT,
     Availability,
     Unavailable,
@@ -188,8 +189,8 @@ def refused(at_us: int, **fields: Any) -> Row:
     return asked("produce_refused", at_us, **{"error": "NOT_ENOUGH_REPLICAS", **fields})
 
 
-def acked(at_us: int, **fields: Any) -> Row:
-    return asked("records_acked", at_us, **fields)
+def acked(at_us: int, latency_us: int = 0, **fields: Any) -> Row:
+    return asked("records_acked", at_us, latency_us=latency_us, **fields)
 
 
 def failed(at_us: int, **fields: Any) -> Row:
@@ -241,9 +242,21 @@ def test_a_process_that_is_down_or_paused_is_owed_nothing() -> None:
 
 def test_a_transaction_taken_back_was_served_where_its_records_had_been_written() -> None:
     begun = [sent(1_000), sent(1_000)]
-    written, unwritten = (asked("records_aborted", 2_000, log_offset=offset) for offset in (5, -1))
+    written, unwritten = (asked("records_aborted", 2_000, log_offset=offset, latency_us=0) for offset in (5, -1))
     assert spans(*begun, written, acked(3_000)) == [((1_000, 2_000), (2_000, 3_000))]
     assert spans(*begun, unwritten, acked(3_000)) == [((1_000, 3_000),)]
+
+
+def test_who_is_answered_slowly_is_served_but_not_who_is_answered_too_slowly() -> None:
+    slow = [sent(1_000), sent(1_000), acked(1_001, latency_us=200)]
+    assert spans(*slow, acked(1_601)) == []
+    assert spans(*slow, acked(1_602)) == [((1_001, 1_602),)]
+    most = [sent(1_000), sent(1_000), acked(1_001, latency_us=SLOW_US)]
+    assert spans(*most, acked(1_001 + SLOW_US), end_us=3 * SLOW_US) == []
+    assert spans(*most, acked(1_002 + SLOW_US), end_us=3 * SLOW_US) == [((1_001, 1_002 + SLOW_US),)]
+    assert spans(*slow, process("node_paused", 1_002), process("node_resumed", 1_002), acked(1_403)) == [
+        ((1_002, 1_403),)
+    ]
 
 
 def test_each_partition_and_level_of_acks_is_counted_alone() -> None:
