@@ -703,7 +703,8 @@ class Gateway:
         self.on_events: Callable[[list[Event]], None] = lambda events: None
         """Told of everything that happens."""
         began_ms = int(time.time() * 1_000) - session.cluster.now_us // 1_000
-        self.house = House(session.cluster, began_ms, ranges=offered(profile.number), creates_topics=creates_topics)
+        ranges = offered(profile.number, kraft=profile.kraft)
+        self.house = House(session.cluster, began_ms, ranges=ranges, creates_topics=creates_topics)
         self.engine = Engine(session, asyncio.get_running_loop())
         self.doors = BrokerListeners(self.engine, self.house, host, largest=largest, most_unread=most_unread)
         self.engine.on_broken = self.doors.broken

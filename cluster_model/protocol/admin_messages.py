@@ -238,6 +238,33 @@ class UnregisterBrokerResponse(NamedTuple):
     message: str = ""
 
 
+class DescribeQuorumRequest(NamedTuple):
+    """Ask the leader of the metadata quorum about its voters and observers; KRaft only (KIP-595)."""
+
+    correlation: int
+
+
+class QuorumReplica(NamedTuple):
+    """A voter or an observer as the leader knows it, -1 for what it does not know (KIP-836)."""
+
+    replica: int
+    end: int
+    fetched_at_us: int
+    caught_up_at_us: int
+
+
+class DescribeQuorumResponse(NamedTuple):
+    """The quorum, or ``error`` NOT_LEADER_OR_FOLLOWER by a node that does not lead it."""
+
+    correlation: int
+    error: int
+    leader: int = -1
+    epoch: int = 0
+    high_watermark: int = -1
+    voters: tuple[QuorumReplica, ...] = ()
+    observers: tuple[QuorumReplica, ...] = ()
+
+
 class DescribeClusterRequest(NamedTuple):
     """Ask a broker who the controller is, and which brokers live (KIP-700)."""
 
@@ -256,7 +283,7 @@ class EnvelopeRequest(NamedTuple):
     """A broker hands an administrator's request on to the active controller, under a number of its own (KIP-590)."""
 
     correlation: int
-    request: "AdminRequest"
+    request: "AdminRequest | DescribeQuorumRequest"
 
 
 class EnvelopeResponse(NamedTuple):
@@ -264,7 +291,7 @@ class EnvelopeResponse(NamedTuple):
 
     correlation: int
     error: int
-    response: "AdminResponse | None"
+    response: "AdminResponse | DescribeQuorumResponse | None"
 
 
 AdminRequest = (

@@ -5,9 +5,9 @@ from typing import Final
 
 from kio.index import load_request_schema
 
-from cluster_model.protocol.versions import PROFILE_VERSIONS, Profile
+from cluster_model.protocol.versions import PROFILE_VERSIONS, Profile, modes_of
 from gateway.handlers.registry import HANDLERS
-from gateway.protocol.api_versions import ADVERTISED_FROM_ZERO, OLDEST, offered
+from gateway.protocol.api_versions import ADVERTISED_FROM_ZERO, KRAFT_ONLY, OLDEST, offered
 
 _HEAD: Final = """# APIs of the gateway
 
@@ -15,8 +15,8 @@ What a broker of [`floodmark serve`](gateway.md) answers, by release and in whic
 This page is made from the gateway's own tables (`python -m docs.generate gateway-apis > docs/gateway-apis.md`).
 
 The newest version of an API is that of the release: `5 (1.0), 6 (2.0)` is 5 from 1.0 on and 6 from 2.0 on. The
-oldest is that of Kafka 4.0, or older where the codec has it. What is in no row is not offered at all: see
-[what is not modelled](gateway.md#what-is-not-modelled).
+oldest is that of Kafka 4.0, or older where the codec has it. An API with "(KRaft)" is not offered in ZooKeeper mode.
+What is in no row is not offered at all: see [what is not modelled](gateway.md#what-is-not-modelled).
 
 | API | key | oldest | newest |
 |---|---|---|---|
@@ -26,7 +26,11 @@ oldest is that of Kafka 4.0, or older where the codec has it. What is in no row 
 def api_page() -> str:
     """The page, in Markdown: a row for each API, with the releases at which its newest version changed."""
     numbers = {version: Profile.of(version).number for version in PROFILE_VERSIONS}
-    ranges = {version: offered(number) for version, number in numbers.items() if number >= OLDEST}
+    ranges = {
+        version: offered(number, kraft="kraft" in modes_of(version))
+        for version, number in numbers.items()
+        if number >= OLDEST
+    }
     return _HEAD + "".join(_row(api, ranges) for api in sorted(HANDLERS))
 
 
@@ -38,4 +42,6 @@ def _row(api: int, ranges: Mapping[str, Mapping[int, tuple[int, int]]]) -> str:
     lowest = min(low for low, _high in found.values())
     name = load_request_schema(api, lowest).__name__.removesuffix("Request")
     newest = ", ".join(f"{high} ({version})" for high, version in changes.items())
+    if api in KRAFT_ONLY:
+        name += " (KRaft)"
     return f"| {name} | {api} | {0 if api in ADVERTISED_FROM_ZERO else lowest} | {newest} |\n"

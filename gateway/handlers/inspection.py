@@ -6,6 +6,7 @@ There are neither quotas of clients nor an authorizer: both are answered as a cl
 from typing import Any, Final
 
 from cluster_model.coordinators.group.consumer_protocol import is_regular, matches
+from cluster_model.protocol.admin_messages import DescribeQuorumRequest, QuorumReplica
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.messages import MetadataRequest
 from cluster_model.protocol.transaction_messages import (
@@ -16,6 +17,7 @@ from cluster_model.protocol.transaction_messages import (
     DescribeTransactionsResponse,
     ListTransactionsRequest,
 )
+from gateway.protocol.codec import NO_ID
 from gateway.protocol.context import Call, Flow, ask, by_topic, named, split
 
 LOG_DIR: Final = "/var/lib/kafka/data"
@@ -73,7 +75,7 @@ def _transaction(call: Call, told: DescribeTransactionsResponse) -> dict[str, An
 def _start_ms(call: Call, told: DescribeTransactionsResponse) -> int:
     if told.error:
         return 0
-    return NOTHING if told.start_us == NOTHING else call.house.stamp_ms(told.start_us)
+    return _stamp_ms(call, told.start_us)
 
 
 def list_transactions(call: Call) -> Flow:
@@ -130,6 +132,53 @@ def describe_log_dirs(call: Call) -> Flow:
     directory = {"error_code": 0, "log_dir": LOG_DIR, "topics": topics,
                  "total_bytes": SIZE_UNKNOWN, "usable_bytes": SIZE_UNKNOWN}  # fmt: skip
     return {"error_code": 0, "results": [directory]}
+
+
+METADATA_TOPIC: Final = "__cluster_metadata"
+"""The log of the quorum, which has one partition."""
+
+
+def describe_quorum(call: Call) -> Flow:
+    """The metadata quorum, as its leader knows it (KIP-595, KIP-836, KIP-853).
+
+    Voters are told without listeners and directory ids: the gateway has no listeners of controllers.
+    """
+    asked = [(topic.topic_name, each.partition_index) for topic in call.request.topics for each in topic.partitions]
+    (told,) = yield ask(DescribeQuorumRequest(0))
+    if asked != [(METADATA_TOPIC, 0)]:
+        rows = [
+            (named(topic, number), {"partition_index": number, "error_code": KafkaError.UNKNOWN_TOPIC_OR_PARTITION})
+            for topic, number in asked
+        ]
+        return {"topics": [{"topic_name": topic, "partitions": found} for topic, found in by_topic(rows).items()]}
+    if told.error:
+        failed = [{"partition_index": 0, "error_code": told.error}]
+        return {"topics": [{"topic_name": METADATA_TOPIC, "partitions": failed}]}
+    partition = {
+        "partition_index": 0, "error_code": 0, "leader_id": told.leader, "leader_epoch": told.epoch,
+        "high_watermark": told.high_watermark, "current_voters": [_replica(call, each) for each in told.voters],
+        "observers": [_replica(call, each) for each in told.observers],
+    }  # fmt: skip
+    return {
+        "error_code": 0,
+        "topics": [{"topic_name": METADATA_TOPIC, "partitions": [partition]}],
+        "nodes": [{"node_id": each.replica, "listeners": ()} for each in told.voters],
+    }
+
+
+def _replica(call: Call, told: QuorumReplica) -> dict[str, Any]:
+    return {
+        "replica_id": told.replica,
+        "replica_directory_id": NO_ID,
+        "log_end_offset": told.end,
+        "last_fetch_timestamp": _stamp_ms(call, told.fetched_at_us),
+        "last_caught_up_timestamp": _stamp_ms(call, told.caught_up_at_us),
+    }
+
+
+def _stamp_ms(call: Call, model_us: int) -> int:
+    """A time of the model as clients write it; -1 for none."""
+    return NOTHING if model_us == NOTHING else call.house.stamp_ms(model_us)
 
 
 def describe_client_quotas(call: Call) -> Flow:

@@ -54,6 +54,7 @@ ALTER_PARTITION_REASSIGNMENTS: Final = 45
 LIST_PARTITION_REASSIGNMENTS: Final = 46
 OFFSET_DELETE: Final = 47
 DESCRIBE_CLIENT_QUOTAS: Final = 48
+DESCRIBE_QUORUM: Final = 55
 DESCRIBE_CLUSTER: Final = 60
 DESCRIBE_PRODUCERS: Final = 61
 DESCRIBE_TRANSACTIONS: Final = 65
@@ -61,6 +62,8 @@ LIST_TRANSACTIONS: Final = 66
 CONSUMER_GROUP_HEARTBEAT: Final = 68
 CONSUMER_GROUP_DESCRIBE: Final = 69
 
+KRAFT_ONLY: Final = (DESCRIBE_QUORUM,)
+"""What only brokers in KRaft mode have on their listeners (``ApiMessageType.ListenerType``)."""
 ADVERTISED_FROM_ZERO: Final = (PRODUCE,)
 
 _V1, _V2, _V3, _V4 = (1, 0, 0), (2, 0, 0), (3, 0, 0), (4, 0, 0)
@@ -108,6 +111,7 @@ CEILINGS: Final[dict[int, tuple[int, tuple[tuple[Release, int], ...]]]] = {
     LIST_PARTITION_REASSIGNMENTS: (0, (((2, 4, 0), 0),)),
     OFFSET_DELETE: (0, (((2, 4, 0), 0),)),
     DESCRIBE_CLIENT_QUOTAS: (0, (((2, 6, 0), 0), ((2, 8, 0), 1))),
+    DESCRIBE_QUORUM: (0, (((2, 8, 0), 0), ((3, 3, 0), 1), ((3, 9, 0), 2))),
     DESCRIBE_CLUSTER: (0, (((2, 8, 0), 0), ((3, 7, 0), 1), (_V4, 2))),
     DESCRIBE_PRODUCERS: (0, (((2, 8, 0), 0),)),
     DESCRIBE_TRANSACTIONS: (0, ((_V3, 0),)),
@@ -118,10 +122,12 @@ CEILINGS: Final[dict[int, tuple[int, tuple[tuple[Release, int], ...]]]] = {
 """API → its floor, and (release, ceiling from there on) each."""
 
 
-def offered(release: Release) -> dict[int, tuple[int, int]]:
-    """API → (lowest, highest) version that a broker of this release answers."""
+def offered(release: Release, *, kraft: bool = True) -> dict[int, tuple[int, int]]:
+    """API → (lowest, highest) version that a broker of this release and mode answers."""
     found: dict[int, tuple[int, int]] = {}
     for api, (floor, ceilings) in CEILINGS.items():
+        if api in KRAFT_ONLY and not kraft:
+            continue
         reached = [ceiling for since, ceiling in ceilings if release >= since]
         if reached and reached[-1] >= floor:
             found[api] = (floor, reached[-1])

@@ -62,6 +62,7 @@ REQUESTS: Final[dict[str, type[Any]]] = {
         admin.AlterPartitionReassignmentsRequest,
         admin.ListPartitionReassignmentsRequest,
         admin.DescribeClusterRequest,
+        admin.DescribeQuorumRequest,
     )
 }
 """What may be asked, by name."""

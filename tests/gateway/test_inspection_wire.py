@@ -6,13 +6,14 @@ from typing import Any
 import pytest
 
 from cluster_model.protocol.errors import KafkaError as E
+from faults.declarations import Action
 from gateway.handlers.configs import BOOLEAN, DEFAULT, INT, LIST, LONG, OWN, RUN_TIME, START, STRING
-from gateway.handlers.inspection import LOG_DIR
+from gateway.handlers.inspection import LOG_DIR, METADATA_TOPIC
 from gateway.protocol import api_versions as api
 from tests.gateway.hosting import playbook
-from tests.gateway.test_admin_wire import BROKER, GROUP, TOPIC, controller
+from tests.gateway.test_admin_wire import BROKER, GROUP, TOPIC, controller, create
 from tests.gateway.test_transactions_wire import Shop
-from tests.gateway.wire import Wire
+from tests.gateway.wire import BEGAN_MS, Wire
 
 HELD = ", log.retention.ms: 86400000"
 
@@ -118,6 +119,57 @@ def test_the_replication_factor_stays_where_the_client_says_so() -> None:
         )  # fmt: skip
         ((told,),) = [each.partitions for each in answer.responses]
         assert (told.error_code, answer.allow_replication_factor_change) == (error, may_change)
+
+
+def quorum(wire: Wire, version: int = 2, topic: str = METADATA_TOPIC, broker: int = 2) -> Any:
+    asked = [{"topic_name": topic, "partitions": [{"partition_index": 0}]}]
+    answer = wire.ask(broker, api.DESCRIBE_QUORUM, version, topics=asked)
+    assert answer.error_code == E.NONE
+    ((told,),) = [each.partitions for each in answer.topics]
+    return told
+
+
+class TestDescribeQuorum:
+    """``LeaderState``: what the quorum's leader knows by the fetches of voters and observers."""
+
+    def test_voters_and_observers_have_ends_and_times(self) -> None:
+        wire = wired("4.1")
+        wire.run(3)
+        told = quorum(wire)
+        cluster = wire.session.cluster
+        voters, brokers = set(cluster.spec.voters), set(cluster.brokers)
+        assert (told.error_code, told.leader_id, told.leader_epoch) == (E.NONE, cluster.plane.active(), 1)
+        assert {each.replica_id for each in told.current_voters} == voters
+        assert {each.replica_id for each in told.observers} == brokers - voters
+        now = BEGAN_MS + cluster.now_us // 1_000
+        for each in (*told.current_voters, *told.observers):
+            assert each.log_end_offset == told.high_watermark
+            assert now - 2_000 < each.last_fetch_timestamp <= now
+            assert now - 2_000 < each.last_caught_up_timestamp <= now
+
+    def test_an_observer_that_pauses_falls_behind(self) -> None:
+        wire = wired("4.1")
+        wire.engine.act(Action("inject", "gc_pause", "broker(3)", {}, 6_000_000))
+        wire.run(5)
+        create(wire, "made", assignments=[{"partition_index": 0, "broker_ids": (1, 2)}])
+        told = quorum(wire)
+        paused, other = (next(each for each in told.observers if each.replica_id == broker) for broker in (3, 1))
+        assert paused.log_end_offset < other.log_end_offset == told.high_watermark
+        assert other.last_fetch_timestamp - paused.last_fetch_timestamp > 4_000
+        assert paused.last_caught_up_timestamp <= paused.last_fetch_timestamp
+
+    def test_versions_without_times_have_ends(self) -> None:
+        told = quorum(Wire(playbook("3.9")), version=0)
+        assert len(told.current_voters) == 3
+        assert not hasattr(told.current_voters[0], "last_fetch_timestamp")
+
+    def test_another_topic_is_unknown(self) -> None:
+        assert quorum(wired("4.1"), topic="orders").error_code == E.UNKNOWN_TOPIC_OR_PARTITION
+
+    @pytest.mark.parametrize(("kafka", "highest"), [("2.8", None), ("3.3", 1), ("3.9", 2)])
+    def test_only_kraft_offers_it(self, kafka: str, highest: int | None) -> None:
+        wire = Wire(playbook(kafka))
+        assert wire.house.ranges.get(api.DESCRIBE_QUORUM) == (None if highest is None else (0, highest))
 
 
 def described(wire: Wire, kind: int, name: str, version: int = 3, **said: Any) -> Any:

@@ -95,7 +95,7 @@ class Wire:
         self.session = Session.start(told or playbook("4.1"), recorder=recorder, open_ended=True)
         cluster = self.session.cluster
         addresses = dict.fromkeys(cluster.brokers, ("127.0.0.1", 9092))
-        self.house = House(cluster, BEGAN_MS, addresses, offered(cluster.profile.number))
+        self.house = House(cluster, BEGAN_MS, addresses, offered(cluster.profile.number, kraft=cluster.profile.kraft))
         self._wall = Wall()
         self._doors = {broker: Door(broker) for broker in cluster.brokers}
         self._loop = asyncio.new_event_loop()

@@ -36,6 +36,7 @@ from cluster_model.protocol.admin_messages import (
     CreatePartitionsRequest,
     CreateTopicsRequest,
     DeleteTopicsRequest,
+    DescribeQuorumRequest,
     ElectLeadersRequest,
     EnvelopeRequest,
     EnvelopeResponse,
@@ -65,7 +66,7 @@ class AdminControl:
 
     __slots__ = ("_cluster", "_configs", "_partitions", "_topics")
 
-    REQUESTS: Final = (*REQUESTS, EnvelopeRequest)
+    REQUESTS: Final = (*REQUESTS, DescribeQuorumRequest, EnvelopeRequest)
 
     def __init__(
         self,
@@ -81,23 +82,11 @@ class AdminControl:
         self._configs = ConfigurationControl(image, elr=profile.elr)
         self._partitions = PartitionControl(image, profile, replication)
 
-    @staticmethod
-    def failure(request: AdminRequest | EnvelopeRequest) -> AdminResponse | EnvelopeResponse:
-        """What is answered by a controller that is not active, or not any more."""
-        if isinstance(request, EnvelopeRequest):
-            return EnvelopeResponse(request.correlation, KafkaError.NOT_CONTROLLER, None)
-        return refusal(request, KafkaError.NOT_CONTROLLER, "This is not the active controller.")
-
-    def handle(
-        self, request: AdminRequest | EnvelopeRequest, end: int
-    ) -> tuple[list[Record], AdminResponse | EnvelopeResponse]:
+    def handle(self, asked: AdminRequest, end: int) -> tuple[list[Record], AdminResponse]:
         """Decide; ``end`` is the offset of the next record. What is only validated leaves no records."""
-        asked = request.request if isinstance(request, EnvelopeRequest) else request
         records, response = self._handle(asked, end)
         if getattr(asked, "validate_only", False):
             records = []
-        if isinstance(request, EnvelopeRequest):
-            return records, EnvelopeResponse(request.correlation, KafkaError.NONE, response)
         return records, response
 
     def _handle(self, request: AdminRequest, end: int) -> tuple[list[Record], AdminResponse]:
@@ -274,12 +263,23 @@ class QuorumController:
         self._answer(source, records, response, failure)
 
     def _administer(self, source: int, request: Any) -> None:
-        failure = self._admin.failure(request)
+        wrapped = isinstance(request, EnvelopeRequest)
+        asked = request.request if wrapped else request
+        number = request.correlation
+        if isinstance(asked, DescribeQuorumRequest):  # its member of the quorum answers, active or not, and at once
+            told = self._log.describe(asked.correlation)
+            self._port.send(source, EnvelopeResponse(number, KafkaError.NONE, told) if wrapped else told)
+            return
+        failure = (
+            EnvelopeResponse(number, KafkaError.NOT_CONTROLLER, None) if wrapped
+            else refusal(asked, KafkaError.NOT_CONTROLLER, "This is not the active controller.")
+        )  # fmt: skip
         if not self.active:
             self._port.send(source, failure)
             return
-        records, response = self._admin.handle(request, self._next)
-        self._answer(source, records, response, failure)
+        records, response = self._admin.handle(asked, self._next)
+        answer = EnvelopeResponse(number, KafkaError.NONE, response) if wrapped else response
+        self._answer(source, records, answer, failure)
 
     def ask_election(self, partition: str, *, unclean: bool) -> KafkaError:
         """An operator's election, without a message: what would be answered once it is committed."""

@@ -19,6 +19,7 @@ from cluster_model.controller.raft.messages import (
     VoteResponse,
 )
 from cluster_model.controller.raft.raft_log import QuorumLog
+from cluster_model.protocol.admin_messages import DescribeQuorumResponse, QuorumReplica
 from cluster_model.protocol.configs import MS
 from cluster_model.protocol.control_plane_settings import RECONNECT_MAX_US, RECONNECT_US, QuorumConfig
 from cluster_model.protocol.errors import KafkaError
@@ -172,12 +173,33 @@ NEVER = 1 << 62
 """A deadline that does not come."""
 
 
+class ReplicaProgress(NamedTuple):
+    """What a leader knows of a replica by its fetches, -1 for unknown (``LeaderState.ReplicaState``, KIP-836)."""
+
+    end: int = -1
+    """Where the replica's log ends: the offset of its last fetch."""
+    fetched_at: int = -1
+    caught_up_at: int = -1
+    """The last time at which the replica had everything that the leader had."""
+    leader_end: int = -1
+    """Where the leader's log ended at the last fetch."""
+
+    def after(self, offset: int, leader_end: int, at: int) -> "ReplicaProgress":
+        """The progress with one more fetch."""
+        caught_up_at = self.caught_up_at
+        if offset >= leader_end:
+            caught_up_at = max(caught_up_at, at)
+        elif 0 < self.leader_end <= offset:
+            caught_up_at = max(caught_up_at, self.fetched_at)
+        return ReplicaProgress(offset, max(self.fetched_at, at), caught_up_at, leader_end)
+
+
 class Leading:
     """One epoch's leadership of one voter."""
 
     __slots__ = (
-        "_config", "_heard", "_others", "ends", "epoch_start", "high_watermark", "pending", "since", "unaware",
-        "write_at",
+        "_config", "_heard", "_others", "ends", "epoch_start", "high_watermark", "pending", "progress", "since",
+        "unaware", "write_at",
     )  # fmt: skip
 
     def __init__(self, others: tuple[int, ...], epoch_start: int, now: int, config: QuorumConfig) -> None:
@@ -189,6 +211,8 @@ class Leading:
         self.ends = dict.fromkeys(others, 0)
         """Voter → everything below is on its disk."""
         self._heard = dict.fromkeys(others, now)
+        self.progress = dict.fromkeys(others, ReplicaProgress())
+        """Voter or observer → what is known of it by its fetches."""
         self.high_watermark = -1
         """-1 until a record of this epoch is on a majority."""
         self.unaware = dict.fromkeys(others)
@@ -201,6 +225,10 @@ class Leading:
     def heard(self, voter: int, at: int) -> None:
         """A fetch of a voter arrived."""
         self._heard[voter] = max(at, self._heard[voter])
+
+    def note_fetch(self, replica: int, offset: int, leader_end: int, at: int) -> None:
+        """A voter or an observer fetched from ``offset`` on."""
+        self.progress[replica] = self.progress.get(replica, ReplicaProgress()).after(offset, leader_end, at)
 
     def silent_at(self, calm: Callable[[int], bool]) -> int:
         """When a majority will have been silent for too long; ``calm`` tells voters that are heard of for certain."""
@@ -234,12 +262,13 @@ class Leading:
         return (
             self.epoch_start, self.since, tuple(self.ends.items()), tuple(self._heard.items()), self.high_watermark,
             tuple(self.unaware), tuple(self.pending), self.write_at,
+            tuple([(replica, tuple(known)) for replica, known in self.progress.items()]),
         )  # fmt: skip
 
     @classmethod
     def loaded(cls, saved: tuple[Any, ...], others: tuple[int, ...], config: QuorumConfig) -> "Leading":
         """Undo of :meth:`save`."""
-        epoch_start, since, ends, heard, high_watermark, unaware, pending, write_at = saved
+        epoch_start, since, ends, heard, high_watermark, unaware, pending, write_at, progress = saved
         leading = cls(others, epoch_start, since, config)
         leading.ends = dict(ends)
         leading._heard = dict(heard)
@@ -247,6 +276,7 @@ class Leading:
         leading.unaware = dict.fromkeys(unaware)
         leading.pending = list(pending)
         leading.write_at = write_at
+        leading.progress = {replica: ReplicaProgress(*known) for replica, known in progress}
         return leading
 
 
@@ -669,6 +699,31 @@ def fetched(node: RaftNode, source: int, response: QuorumFetchResponse, now: int
         log.take(response.extents)
     node.high_watermark = max(node.high_watermark, min(response.high_watermark, log.end))
     return True
+
+
+# What a leader answers an administrator about its quorum (KIP-595, KIP-836).
+
+
+OBSERVER_SESSION_US: Final = 300_000 * MS
+"""How long an observer that does not fetch is still one (``LeaderState.OBSERVER_SESSION_TIMEOUT_MS``)."""
+
+
+def describe_quorum(node: RaftNode, correlation: int, now: int) -> DescribeQuorumResponse:
+    """The voters and observers as the leader knows them (``KafkaRaftClient.handleDescribeQuorumRequest``)."""
+    leading = node.leading
+    if leading is None:
+        return DescribeQuorumResponse(correlation, KafkaError.NOT_LEADER_OR_FOLLOWER)
+    known = leading.progress
+    for replica in [replica for replica, each in known.items() if replica not in node.voters]:
+        if now - known[replica].fetched_at >= OBSERVER_SESSION_US:
+            del known[replica]
+    own = QuorumReplica(node.id, node.log.end, now, now)
+    replicas = {replica: QuorumReplica(replica, *each[:3]) for replica, each in known.items()}
+    return DescribeQuorumResponse(
+        correlation, KafkaError.NONE, node.id, node.epoch, leading.high_watermark,
+        tuple([own if voter == node.id else replicas[voter] for voter in node.voters]),
+        tuple([each for replica, each in replicas.items() if replica not in node.voters]),
+    )  # fmt: skip
 
 
 # Messages of elections and their responses (KIP-595, KIP-996).

@@ -35,6 +35,7 @@ from cluster_model.kernel.event_loop import Payload
 from cluster_model.kernel.long_poll import Exchange
 from cluster_model.kernel.node_context import LateAlarm, Port
 from cluster_model.kernel.rng import Stream
+from cluster_model.protocol.admin_messages import DescribeQuorumResponse
 from cluster_model.protocol.control_plane_settings import QuorumConfig
 from cluster_model.protocol.messages import NOBODY
 
@@ -89,6 +90,9 @@ class MetadataLog(Protocol):
 
     def resign(self) -> None:
         """Clean shutdown: a leader says goodbye (EndQuorumEpoch), and the first successor stands at once."""
+
+    def describe(self, correlation: int) -> DescribeQuorumResponse:
+        """The answer to an administrator's question about the quorum."""
 
 
 # Delayed fetches at a leader, one for each fetching node, on a standing exchange (``fetchPurgatory``).
@@ -149,10 +153,13 @@ class Session:
         node = self.node
         return QuorumFetchResponse(number, 0, node.epoch, node.leader, told_high_watermark(node), (), None)
 
-    def came(self, _request: QuorumFetchRequest, arrived: int) -> None:
+    def came(self, request: QuorumFetchRequest, arrived: int) -> None:
         """Fetches were left out: this one arrived last."""
-        if self.node.leading is not None and self.asker in self.node.leading.ends:
-            self.node.leading.heard(self.asker, arrived)
+        leading = self.node.leading
+        if leading is not None:
+            leading.note_fetch(self.asker, request.offset, self.node.log.end, arrived)
+            if self.asker in leading.ends:
+                leading.heard(self.asker, arrived)
         self._woken()
 
     def woken(self, request: QuorumFetchRequest, arrived: int) -> None:
@@ -214,6 +221,8 @@ class Parking:
         leading = self._node.leading
         if leading is not None and leading.ends.get(voter, request.offset) != request.offset:
             self.wake()
+        if leading is not None:
+            leading.note_fetch(voter, request.offset, self._node.log.end, now)
         rose = self._node.reached(voter, request.offset, now)
         if rose:
             self._watch_grid(now)
@@ -247,13 +256,16 @@ class Parking:
             if session.parked is not None and session.parked.high_watermark != told:
                 session.send(session.parked, answer(self._node, session.parked))
 
-    def release(self) -> None:
+    def release(self, now: int) -> None:
         """The log has grown, or a leadership ended: answer whom that concerns."""
-        if self._node.leading is None:
+        leading = self._node.leading
+        if leading is None:
             self.wake_at = NEVER
         for session in self._sessions.values():
             if session.parked is not None:
                 response = answer(self._node, session.parked)
+                if leading is not None and response.extents:
+                    leading.note_fetch(session.asker, session.parked.offset, self._node.log.end, now)
                 if says_something(response):
                     session.send(session.parked, response)
 
@@ -582,6 +594,11 @@ class QuorumPeer:
         self.node.resign(self._port.now)
         self._turn()
 
+    def describe(self, correlation: int) -> DescribeQuorumResponse:
+        """The voters and observers, fetches that were left out included."""
+        self._disturb()
+        return raft.describe_quorum(self.node, correlation, self._port.now)
+
     def started(self) -> None:
         """The process runs, with what is on its disk."""
         self._fetching.start()
@@ -712,7 +729,7 @@ class QuorumPeer:
         shown = (self.node.epoch, self.node.leading is not None, self.node.log.end)
         if shown != self._shown:
             self._shown = shown
-            self._parking.release()
+            self._parking.release(self._port.now)
 
     def _deliver(self) -> None:
         node, listener = self.node, self._listener

@@ -18,6 +18,7 @@ from cluster_model.controller.raft.raft import (
     NEVER,
     Election,
     RaftNode,
+    ReplicaProgress,
     Role,
     answer,
     fetched,
@@ -524,3 +525,33 @@ def test_settings_by_kafkas_names() -> None:
         SECOND, 2 * SECOND, SECOND, 2 * SECOND, 20 * MS, 25 * MS, 500 * MS, check_quorum=True, pre_vote=True
     )
     assert defaults.check_quorum_us == 3 * SECOND
+
+
+class TestReplicaProgress:
+    """``LeaderState.ReplicaState.updateFollowerState`` (KIP-836)."""
+
+    def test_a_fetch_from_the_end_is_caught_up_now(self) -> None:
+        assert ReplicaProgress().after(7, 7, 100) == ReplicaProgress(7, 100, 100, 7)
+
+    def test_a_fetch_from_the_end_of_the_last_one_was_caught_up_then(self) -> None:
+        behind = ReplicaProgress().after(3, 7, 100)
+        assert behind.caught_up_at == -1
+        assert behind.after(7, 9, 250) == ReplicaProgress(7, 250, 100, 9)
+
+    def test_a_fetch_that_is_still_behind_moves_nothing_but_its_own_time(self) -> None:
+        known = ReplicaProgress().after(7, 7, 100).after(7, 20, 200)
+        assert known.after(9, 30, 300) == ReplicaProgress(9, 300, 100, 30)
+
+
+def test_an_observer_that_does_not_fetch_is_forgotten_after_its_session() -> None:
+    member = node()
+    member.form_leader(0, ())
+    assert member.leading is not None
+    member.leading.note_fetch(9, 1, 1, SECOND)
+    for at, observers in ((raft.OBSERVER_SESSION_US, [9]), (raft.OBSERVER_SESSION_US + SECOND, [])):
+        told = raft.describe_quorum(member, 4, at)
+        assert (told.error, told.leader, [each.replica for each in told.voters]) == (KafkaError.NONE, ME, [ME, A, B])
+        assert [each.replica for each in told.observers] == observers
+        assert told.voters[0][1:] == (member.log.end, at, at)
+    member.resign(0)
+    assert raft.describe_quorum(member, 5, 0).error == KafkaError.NOT_LEADER_OR_FOLLOWER
