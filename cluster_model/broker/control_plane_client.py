@@ -5,11 +5,12 @@ All of that is one object behind this protocol; replication itself is the same i
 broker's process lives in that object too, so that what befalls the process befalls both.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from enum import IntEnum
 from typing import Any, NamedTuple, Protocol
 
 from cluster_model.kernel.event_loop import Payload
+from cluster_model.protocol.config_defs import ConfigValue
 from cluster_model.protocol.messages import AlterPartitionRequest, PartitionState
 
 Handlers = dict[type[Any], Callable[[int, Any], None]]
@@ -56,6 +57,12 @@ class Control(Protocol):
 
     def told_controller(self) -> int:
         """Whom an administrator's requests go to, as this broker knows; NOBODY while it does not."""
+
+    def dynamic_config(self, name: str) -> Mapping[str, ConfigValue]:
+        """Dynamic configurations of this broker, by its id, or of all by an empty name, as it has been told."""
+
+    def fenced_brokers(self) -> tuple[int, ...]:
+        """Registered brokers that are fenced, as this broker knows; in ZooKeeper mode there are none."""
 
     def started(self, after_us: int) -> None:
         """The process runs again; its logs are loaded after ``after_us``."""

@@ -52,6 +52,11 @@ class TopicSettings:
         return {**self._static, **self._broker}
 
     @property
+    def started_with(self) -> Overrides:
+        """The settings that the broker was started with."""
+        return self._static
+
+    @property
     def given(self) -> Overrides:
         """The broker's settings that were given at run time."""
         return self._broker

@@ -9,7 +9,7 @@ inflight_fetches: what each follower asks of its leader now.
 It reads the model and changes nothing. What needs the checker's results is in inspection.
 """
 
-from cluster_model.observation.cluster_state import Setting, World, of_broker, of_topic, of_topic_with
+from cluster_model.observation.cluster_state import Setting, World, of_broker, of_broker_with, of_topic, of_topic_with
 from cluster_model.observation.event_log import ASKED, NARRATION
 from cluster_model.observation.inflight_fetches import FetchWire, fetch_wires
 from cluster_model.observation.views import (
@@ -55,6 +55,7 @@ __all__ = [
     "World",
     "fetch_wires",
     "of_broker",
+    "of_broker_with",
     "of_topic",
     "of_topic_with",
 ]

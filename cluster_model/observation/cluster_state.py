@@ -118,14 +118,20 @@ class Setting:
 
 def of_broker(settings: TopicSettings, profile: Profile) -> tuple[Setting, ...]:
     """All that a broker honours, in the order of the reference."""
-    held = settings.broker
+    return of_broker_with(settings.broker, profile, settings.given)
+
+
+def of_broker_with(
+    held: Mapping[str, ConfigValue], profile: Profile, given: Mapping[str, ConfigValue] | None = None
+) -> tuple[Setting, ...]:
+    """The same of a broker that has these settings, some of them ``given`` at run time."""
     asked = _Asked(held)
     BrokerConfig.of(profile, asked)
     TopicConfig.of(profile, asked, {})
     defaults = {UNCLEAN: not profile.unclean_default_false, MIN_ISR: 1, **asked.defaults}
     found = []
     for name, key in BROKER.items():
-        source: Source = "run time" if name in settings.given else "start" if name in held else "default"
+        source: Source = "run time" if given and name in given else "start" if name in held else "default"
         value = held.get(name, defaults.get(name))
         found.append(Setting(key, "" if value is None else told(value), source))
     return tuple(found)

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from cluster_model.observation import of_broker, of_topic_with
+from cluster_model.observation import of_broker, of_broker_with, of_topic_with
 from cluster_model.protocol.admin_messages import (
     DELETE,
     LEGAL_NAMES,
@@ -14,19 +14,20 @@ from cluster_model.protocol.admin_messages import (
     IncrementalAlterConfigsRequest,
     is_legal,
 )
+from cluster_model.protocol.config_defs import BROKER as BROKER_KEYS
 from cluster_model.protocol.config_defs import LISTS, LONG_MAX, ConfigKey, ConfigValue
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.messages import MetadataRequest
-from gateway.protocol.context import Call, Flow, ask
+from gateway.protocol.context import LOG_DIR, Call, Flow, ask
 
 TOPIC: Final = 2
 BROKER: Final = 4
 _TYPES: Final = {TOPIC: "topic", BROKER: "broker"}
 """``ConfigResource.Type``, as far as it is modelled."""
 
-OWN, RUN_TIME, START, DEFAULT = 1, 2, 4, 5
-"""``DescribeConfigsResponse.ConfigSource``: of the topic, of the broker while it runs, from its file, Kafka's."""
-_SOURCES: Final = {"run time": RUN_TIME, "start": START, "default": DEFAULT}
+OWN, RUN_TIME, ALL_BROKERS, START, DEFAULT = 1, 2, 3, 4, 5
+"""``DescribeConfigsResponse.ConfigSource``: of the topic, of one broker and of all of them while they run, from the
+broker's file, Kafka's."""
 
 BOOLEAN, STRING, INT, LONG, DOUBLE, LIST = 1, 2, 3, 5, 6, 7
 """``DescribeConfigsResponse.ConfigType``."""
@@ -121,9 +122,7 @@ def topic_configs(call: Call, topic: str, own: Mapping[str, ConfigValue] | None 
         name = each.key.name
         beneath = SYNONYMS.get(name, name)
         synonyms = [(name, each.value, OWN)] if name in own else []
-        if beneath in settings.broker:
-            source = RUN_TIME if beneath in settings.given else START
-            synonyms.append((beneath, written(settings.broker[beneath]), source))
+        synonyms += _synonyms(call, beneath)
         if name in defaults:
             synonyms.append((beneath, defaults[name], DEFAULT))
         source = synonyms[0][2] if synonyms else DEFAULT
@@ -134,15 +133,72 @@ def topic_configs(call: Call, topic: str, own: Mapping[str, ConfigValue] | None 
 def _broker_configs(call: Call, name: str) -> list[dict[str, Any]]:
     """All of this broker, or with an empty name what all brokers were given while they run."""
     cluster = call.house.cluster
+    broker = cluster.brokers[call.broker]
+    if not name:
+        given = _taken(call, "")
+        return [
+            _config(key, written(given[key.name]), ALL_BROKERS, read_only=_is_fixed(call, key),
+                    synonyms=[(key.name, written(given[key.name]), ALL_BROKERS)])
+            for key in BROKER_KEYS.values()
+            if key.name in given
+        ]  # fmt: skip
+    defaults = {each.key.name: each.value for each in of_broker_with({}, cluster.profile)}
     found = []
-    for each in of_broker(cluster.brokers[call.broker].settings, cluster.profile):
-        if not name and each.source != "run time":
-            continue
-        source = _SOURCES[each.source]
-        fixed = not cluster.profile.dynamic_config or each.key.dynamic == "read-only"
-        synonyms = [(each.key.name, each.value, source)]
-        found.append(_config(each.key, each.value, source, read_only=fixed, synonyms=synonyms))
-    return found
+    for each in of_broker(broker.settings, cluster.profile):
+        key = each.key
+        synonyms = _synonyms(call, key.name)
+        if defaults[key.name]:
+            synonyms.append((key.name, defaults[key.name], DEFAULT))
+        source = synonyms[0][2] if synonyms else DEFAULT
+        found.append(_config(key, each.value, source, read_only=_is_fixed(call, key), synonyms=synonyms))
+    known = {each["name"] for each in found}
+    return found + [each for each in _of_this_listener(call) if each["name"] not in known]
+
+
+def _of_this_listener(call: Call) -> list[dict[str, Any]]:
+    """What the gateway itself makes of a broker's file: where it listens, and whether it creates topics."""
+    cluster, broker = call.house.cluster, call.broker
+    host, port = call.house.addresses[broker]
+    listener = f"PLAINTEXT://{host}:{port}"
+    creates = call.house.creates_topics
+    rack = call.house.racks()[broker]
+    rows = [
+        ("broker.id", str(broker), INT, START),
+        ("listeners", listener, LIST, START),
+        ("advertised.listeners", listener, LIST, START),
+        ("log.dirs", LOG_DIR, LIST, START),
+        ("auto.create.topics.enable", written(creates), BOOLEAN, DEFAULT if creates else START),
+    ]
+    rows += [("node.id", str(broker), INT, START)] if cluster.profile.kraft else []
+    rows += [("broker.rack", rack, STRING, START)] if rack is not None else []
+    return [
+        {
+            "name": name, "value": value, "read_only": True, "config_source": source, "is_sensitive": False,
+            "synonyms": [{"name": name, "value": value, "source": source}], "config_type": kind, "documentation": None,
+        }
+        for name, value, kind, source in rows
+    ]  # fmt: skip
+
+
+def _is_fixed(call: Call, key: ConfigKey) -> bool:
+    """Whether a configuration of a broker stays what it is until the broker starts again."""
+    return not call.house.cluster.profile.dynamic_config or key.dynamic == "read-only"
+
+
+def _synonyms(call: Call, name: str) -> list[tuple[str, str, int]]:
+    """Where a broker has a configuration from, the value that counts first (``ConfigHelper.configSynonyms``)."""
+    settings = call.house.cluster.brokers[call.broker].settings
+    layers = (
+        (_taken(call, str(call.broker)), RUN_TIME), (_taken(call, ""), ALL_BROKERS), (settings.started_with, START),
+    )  # fmt: skip
+    return [(name, written(layer[name]), source) for layer, source in layers if name in layer]
+
+
+def _taken(call: Call, name: str) -> dict[str, ConfigValue]:
+    """Dynamic configurations of this broker, or of all by an empty name, that this broker goes by."""
+    broker = call.house.cluster.brokers[call.broker]
+    told = broker.control.dynamic_config(name)
+    return {key: value for key, value in told.items() if key in broker.settings.given}
 
 
 def _config(
@@ -188,12 +244,13 @@ def incremental_alter_configs(call: Call) -> Flow:
 
 def alter_configs(call: Call) -> Flow:
     """The same, where what is not named goes back to its default: of what the broker that is asked knows to be set."""
-    cluster = call.house.cluster
-    settings = cluster.brokers[call.broker].settings
+    settings = call.house.cluster.brokers[call.broker].settings
     changes = {}
     for place, each in enumerate(call.request.resources):
         named = {one.name: one.value or "" for one in each.configs}
-        had = settings.overrides(each.resource_name) if each.resource_type == TOPIC else settings.given
+        had = (
+            settings.overrides(each.resource_name) if each.resource_type == TOPIC else _taken(call, each.resource_name)
+        )
         gone = [AlterableConfig(name, "", DELETE) for name in had if name not in named]
         changes[place] = (*(AlterableConfig(name, value, SET) for name, value in named.items()), *gone)
     return (yield from _altered(call, changes))

@@ -39,6 +39,7 @@ from cluster_model.protocol.group_messages import (
     SyncGroupRequest,
     TxnOffsetCommitRequest,
 )
+from gateway.protocol.authorized_operations import of_group
 from gateway.protocol.context import (
     CLIENT_HOST,
     Call,
@@ -217,7 +218,15 @@ def _topics(call: Call, partitions: Iterable[str]) -> list[dict[str, Any]]:
 def describe_consumer_groups(call: Call) -> Flow:
     """The state of groups, with the epoch, the assignment and the target of each member."""
     (answer,) = yield ask(ConsumerGroupDescribeRequest(0, tuple(call.request.group_ids)))
-    return {"groups": [_describe_consumer_group(call, each) for each in answer.groups]}
+    told = [_describe_consumer_group(call, each) for each in answer.groups]
+    return {"groups": [{**each, **_operations(call, each["error_code"])} for each in told]}
+
+
+def _operations(call: Call, error: int) -> dict[str, int]:
+    """What a client may do with a group, if it asks."""
+    if error or not call.get("include_authorized_operations", False):
+        return {}
+    return {"authorized_operations": of_group(call.house.cluster.profile.number)}
 
 
 def _describe_consumer_group(call: Call, group: DescribedConsumerGroup) -> dict[str, Any]:
@@ -422,7 +431,8 @@ def leave_group(call: Call) -> Flow:
 def describe_groups(call: Call) -> Flow:
     """The state of groups whose members join and sync, members' metadata included while they are stable."""
     (answer,) = yield ask(DescribeGroupsRequest(0, tuple(call.request.groups), classic=True))
-    return {"groups": [_describe_group(call, each) for each in answer.groups]}
+    told = [_describe_group(call, each) for each in answer.groups]
+    return {"groups": [{**each, **_operations(call, each["error_code"])} for each in told]}
 
 
 DEAD = "Dead"

@@ -18,10 +18,8 @@ from cluster_model.protocol.transaction_messages import (
     ListTransactionsRequest,
 )
 from gateway.protocol.codec import NO_ID
-from gateway.protocol.context import Call, Flow, ask, by_topic, named, split
+from gateway.protocol.context import LOG_DIR, Call, Flow, ask, by_topic, named, split
 
-LOG_DIR: Final = "/var/lib/kafka/data"
-"""A broker's only one, by the name that it has for strangers."""
 SIZE_UNKNOWN: Final = -1
 STATES: Final = (
     "Empty", "Ongoing", "PrepareCommit", "PrepareAbort", "CompleteCommit", "CompleteAbort", "Dead", "PrepareEpochFence",

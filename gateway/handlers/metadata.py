@@ -1,5 +1,6 @@
 """ApiVersions, Metadata, DescribeCluster: as the broker that is asked knows the cluster, stale or not."""
 
+from collections.abc import Iterable
 from typing import Any, Final
 
 from cluster_model.protocol.admin_messages import CreatableTopic, CreateTopicsRequest, is_legal
@@ -7,6 +8,7 @@ from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.messages import NOBODY, MetadataRequest, MetadataResponse, PartitionState
 from cluster_model.spec import OFFSETS, TRANSACTIONS
 from gateway.protocol.api_versions import advertised, features
+from gateway.protocol.authorized_operations import OF_CLUSTER, OF_TOPIC
 from gateway.protocol.codec import NO_ID
 from gateway.protocol.context import CLUSTER_ID, Ask, Call, Flow, ask, split, topic_uuid
 
@@ -62,15 +64,20 @@ def metadata(call: Call) -> Flow:
             missing.append(name)
         else:
             topics.append({"error_code": UNKNOWN_TOPIC_ID, "name": None, "topic_id": topic_id})
+    if call.get("include_topic_authorized_operations", False):
+        for each in topics:
+            each["topic_authorized_operations"] = OF_TOPIC
+    of_cluster = call.get("include_cluster_authorized_operations", False)
     wanted = tuple(CreatableTopic(name) for name in missing if is_legal(name))
     if wanted and _creates(call):
         target = known.controller if known.controller != NOBODY else call.broker
         yield Ask((CreateTopicsRequest(0, wanted),), waits=False, broker=target)
     return {
-        "brokers": _brokers(call, known, "node_id"),
+        "brokers": _brokers(call, known.brokers, "node_id"),
         "cluster_id": CLUSTER_ID,
         "controller_id": known.controller,
         "topics": topics,
+        **({"cluster_authorized_operations": OF_CLUSTER} if of_cluster else {}),
     }
 
 
@@ -123,21 +130,37 @@ def _topic(name: str, states: list[PartitionState], known: MetadataResponse) -> 
             "partitions": partitions}  # fmt: skip
 
 
-def _brokers(call: Call, known: MetadataResponse, key: str) -> list[dict[str, Any]]:
+def _brokers(call: Call, brokers: Iterable[int], key: str) -> list[dict[str, Any]]:
     racks = call.house.racks()
     found = []
-    for broker in known.brokers:
+    for broker in brokers:
         host, port = call.house.addresses[broker]
         found.append({key: broker, "host": host, "port": port, "rack": racks[broker]})
     return found
 
 
+BROKERS: Final = 1
+CONTROLLERS: Final = 2
+"""``EndpointType`` (KIP-919)."""
+
+
 def describe_cluster(call: Call) -> Flow:
-    """Brokers and controller (KIP-700)."""
+    """Brokers and controller (KIP-700), fenced brokers where they are asked for (KIP-1073)."""
     (known,) = yield ask(MetadataRequest(0))
+    wanted = call.get("endpoint_type", BROKERS)
+    if wanted != BROKERS:
+        mismatched = wanted == CONTROLLERS
+        error = KafkaError.MISMATCHED_ENDPOINT_TYPE if mismatched else KafkaError.UNSUPPORTED_ENDPOINT_TYPE
+        return {"error_code": error, "error_message": f"found endpoint type {wanted}, allowed is {BROKERS} (brokers)"}
+    brokers = [{**each, "is_fenced": False} for each in _brokers(call, known.brokers, "broker_id")]
+    if call.get("include_fenced_brokers", False):
+        fenced = call.house.cluster.brokers[call.broker].control.fenced_brokers()
+        brokers += [{**each, "is_fenced": True} for each in _brokers(call, fenced, "broker_id")]
+    allowed = call.get("include_cluster_authorized_operations", False)
     return {
         "error_code": 0,
         "cluster_id": CLUSTER_ID,
         "controller_id": known.controller,
-        "brokers": _brokers(call, known, "broker_id"),
+        "brokers": brokers,
+        **({"cluster_authorized_operations": OF_CLUSTER} if allowed else {}),
     }

@@ -2,6 +2,7 @@
 
 codec: requests and responses as bytes, by the message classes of `kio`.
 api_versions: which APIs and features are offered, in which versions, by the release that the cluster runs.
+authorized_operations: what a client may do, where nobody is refused.
 record_batches: record batches as bytes (message format 2), of real clients and of the
   simulation's own producers.
 record_times: where in a batch of a real client a record of a time is.
@@ -13,6 +14,7 @@ Builds on `cluster_model`, and on `playbooks.model` for what a record holds. It 
 
 __all__ = [
     "api_versions",
+    "authorized_operations",
     "codec",
     "context",
     "older_errors",

@@ -1,6 +1,6 @@
 """A test double: the plane of one controller node (:mod:`tests.cluster_model.single`), and the brokers' sides of it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from cluster_model.broker.broker import Broker
@@ -9,6 +9,7 @@ from cluster_model.controller.cluster_parts import ControllerView, Server
 from cluster_model.controller.committed_state import Committed
 from cluster_model.kernel.event_loop import Payload
 from cluster_model.kernel.node_context import Port
+from cluster_model.protocol.config_defs import ConfigValue
 from cluster_model.protocol.configs import BrokerConfig
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.events import Event
@@ -155,6 +156,14 @@ class SingleControl:
     def told_controller(self) -> int:
         """The one node."""
         return CONTROLLER_ID
+
+    def dynamic_config(self, name: str) -> Mapping[str, ConfigValue]:
+        """None is given here."""
+        return {}
+
+    def fenced_brokers(self) -> tuple[int, ...]:
+        """None is known."""
+        return ()
 
     def started(self, after_us: int) -> None:
         """The process registers once its logs are loaded."""

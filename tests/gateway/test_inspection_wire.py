@@ -7,9 +7,10 @@ import pytest
 
 from cluster_model.protocol.errors import KafkaError as E
 from faults.declarations import Action
-from gateway.handlers.configs import BOOLEAN, DEFAULT, INT, LIST, LONG, OWN, RUN_TIME, START, STRING
-from gateway.handlers.inspection import LOG_DIR, METADATA_TOPIC
+from gateway.handlers.configs import ALL_BROKERS, BOOLEAN, DEFAULT, INT, LIST, LONG, OWN, RUN_TIME, START, STRING
+from gateway.handlers.inspection import METADATA_TOPIC
 from gateway.protocol import api_versions as api
+from gateway.protocol.context import LOG_DIR
 from tests.gateway.hosting import playbook
 from tests.gateway.test_admin_wire import BROKER, GROUP, TOPIC, controller, create
 from tests.gateway.test_transactions_wire import Shop
@@ -172,6 +173,55 @@ class TestDescribeQuorum:
         assert wire.house.ranges.get(api.DESCRIBE_QUORUM) == (None if highest is None else (0, highest))
 
 
+class TestDescribeCluster:
+    """``AuthHelper.computeDescribeClusterResponse``."""
+
+    def test_fenced_brokers_are_told_where_they_are_asked_for(self) -> None:
+        wire = wired("4.1")
+        wire.engine.act(Action("inject", "crash", "broker(3)", {}, 60_000_000))
+        wire.run(12)
+        asked = {"include_cluster_authorized_operations": False, "endpoint_type": 1}
+        for includes, expected in ((False, [(1, False), (2, False)]), (True, [(1, False), (2, False), (3, True)])):
+            told = wire.ask(1, api.DESCRIBE_CLUSTER, 2, include_fenced_brokers=includes, **asked)
+            assert [(each.broker_id, each.is_fenced) for each in told.brokers] == expected
+            assert told.error_code == E.NONE
+
+    @pytest.mark.parametrize(("kind", "error"), [(2, E.MISMATCHED_ENDPOINT_TYPE), (7, E.UNSUPPORTED_ENDPOINT_TYPE)])
+    def test_a_broker_does_not_describe_controllers(self, kind: int, error: E) -> None:
+        asked = {"include_cluster_authorized_operations": False, "endpoint_type": kind}
+        told = wired("4.1").ask(1, api.DESCRIBE_CLUSTER, 2, include_fenced_brokers=False, **asked)
+        assert (told.error_code, told.brokers) == (error, ())
+
+
+@pytest.mark.parametrize(("kafka", "of_group"), [("3.9", 1 << 3 | 1 << 6 | 1 << 8), ("4.1", 0b1101_0100_1000)])
+def test_everything_is_allowed_where_there_is_no_authorizer(kafka: str, of_group: int) -> None:
+    wire = wired(kafka)
+
+    def orders(*, asks: bool) -> Any:
+        return wire.ask(
+            1, api.METADATA, 8, topics=[{"name": "orders"}], allow_auto_topic_creation=False,
+            include_cluster_authorized_operations=asks, include_topic_authorized_operations=asks,
+        )  # fmt: skip
+
+    told = orders(asks=True)
+    assert told.topics[0].topic_authorized_operations == 0b1101_1111_1000
+    assert told.cluster_authorized_operations == 0b1_1111_1010_0000
+    plain = orders(asks=False)
+    assert plain.topics[0].topic_authorized_operations == -(2**31)
+    place = wire.ask(1, api.FIND_COORDINATOR, 1, key="billing", key_type=0)
+    wire.run(2)
+    place = wire.ask(1, api.FIND_COORDINATOR, 1, key="billing", key_type=0)
+    joined = wire.ask(
+        place.node_id, api.JOIN_GROUP, 2, group_id="billing", session_timeout=10_000, rebalance_timeout=10_000,
+        member_id="", protocol_type="connect", protocols=[{"name": "a", "metadata": b"x"}],
+    )  # fmt: skip
+    assert joined.error_code == E.NONE
+    (group,) = wire.ask(
+        place.node_id, api.DESCRIBE_GROUPS, 4, groups=("billing",), include_authorized_operations=True
+    ).groups
+    assert (group.error_code, group.authorized_operations) == (E.NONE, of_group)
+
+
 def described(wire: Wire, kind: int, name: str, version: int = 3, **said: Any) -> Any:
     asked = [{"resource_type": kind, "resource_name": name, "configuration_keys": None}]
     extra = {"include_documentation": False} if version >= 3 else {}
@@ -210,9 +260,41 @@ class TestDescribeConfigs:
                  resources=[{"resource_type": BROKER, "resource_name": "", "configs": config}])  # fmt: skip
         wire.run(1)
         (told,) = described(wire, BROKER, "").configs
-        assert (told.name, told.value, told.config_source) == ("log.retention.ms", "70000", RUN_TIME)
+        assert (told.name, told.value, told.config_source) == ("log.retention.ms", "70000", ALL_BROKERS)
+        assert [(each.value, each.source) for each in told.synonyms] == [("70000", ALL_BROKERS)]
         beneath = next(each for each in described(wire, TOPIC, "orders").configs if each.name == "retention.ms")
-        assert [(each.value, each.source) for each in beneath.synonyms][:2] == [("60000", OWN), ("70000", RUN_TIME)]
+        assert [(each.value, each.source) for each in beneath.synonyms][:2] == [("60000", OWN), ("70000", ALL_BROKERS)]
+
+    @pytest.mark.parametrize("kafka", ["2.8", "4.1"])
+    def test_a_brokers_own_go_before_those_of_all_and_are_not_among_them(self, kafka: str) -> None:
+        wire = wired(kafka)
+        for name, value in (("", "70000"), ("1", "80000")):
+            config = [{"name": "log.retention.ms", "config_operation": 0, "value": value}]
+            resources = [{"resource_type": BROKER, "resource_name": name, "configs": config}]
+            asked = {"validate_only": False, "resources": resources}
+            answer = wire.ask(1, api.INCREMENTAL_ALTER_CONFIGS, 1, **asked)
+            assert [each.error_code for each in answer.responses] == [E.NONE]
+            wire.run(1)
+        found = {each.name: each for each in described(wire, BROKER, "1").configs}["log.retention.ms"]
+        assert (found.value, found.config_source) == ("80000", RUN_TIME)
+        assert [(each.value, each.source) for each in found.synonyms] == [
+            ("80000", RUN_TIME), ("70000", ALL_BROKERS), ("86400000", START), ("604800000", DEFAULT),
+        ]  # fmt: skip
+        (everybodys,) = described(wire, BROKER, "").configs
+        assert (everybodys.value, everybodys.config_source) == ("70000", ALL_BROKERS)
+        wire.ask(1, api.ALTER_CONFIGS, 1, validate_only=False,
+                 resources=[{"resource_type": BROKER, "resource_name": "1", "configs": ()}])  # fmt: skip
+        wire.run(1)
+        assert [each.value for each in described(wire, BROKER, "").configs] == ["70000"]
+        assert wire.session.cluster.brokers[1].settings.given == {"log.retention.ms": 70_000}
+
+    def test_a_broker_has_the_address_at_which_it_listens(self) -> None:
+        wire = wired("4.1")
+        found = {each.name: each for each in described(wire, BROKER, "1").configs}
+        host, port = wire.house.addresses[1]
+        assert found["advertised.listeners"].value == f"PLAINTEXT://{host}:{port}"
+        assert {(found[name].config_source, found[name].value) for name in ("broker.id", "node.id")} == {(START, "1")}
+        assert len({each.name for each in described(wire, BROKER, "1").configs}) == len(found)
 
     @pytest.mark.parametrize(("kind", "name", "error"), [
         (TOPIC, "nope", E.UNKNOWN_TOPIC_OR_PARTITION),

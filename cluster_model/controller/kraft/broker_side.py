@@ -418,6 +418,14 @@ class KraftControl:
         """The broker itself: it hands requests on (KIP-590)."""
         return self._port.node_id
 
+    def dynamic_config(self, name: str) -> Mapping[str, ConfigValue]:
+        """By the metadata that it has replayed."""
+        return self._loader.image.config("broker", name)
+
+    def fenced_brokers(self) -> tuple[int, ...]:
+        """By the metadata that it has replayed (``BrokerRegistration.fenced``)."""
+        return tuple([known.broker for known in self._loader.image.brokers.values() if known.fenced])
+
     def started(self, after_us: int) -> None:
         """The process comes up. It serves once the log told it of its own registration, and its logs are loaded."""
         self.runs = True

@@ -6,7 +6,7 @@ others comes from UpdateMetadata alone.
 """
 
 from collections import deque
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping
 from typing import Any, Final, Protocol
 
 from cluster_model.broker.broker import Broker
@@ -58,6 +58,7 @@ from cluster_model.protocol.admin_messages import (
     UnregisterBrokerRequest,
     refusal,
 )
+from cluster_model.protocol.config_defs import ConfigValue
 from cluster_model.protocol.configs import BrokerConfig
 from cluster_model.protocol.control_plane_settings import ControlSettings
 from cluster_model.protocol.errors import KafkaError
@@ -544,6 +545,14 @@ class ZooKeeperControl:
     def told_controller(self) -> int:
         """By the last UpdateMetadata."""
         return self.obedience.controller
+
+    def dynamic_config(self, name: str) -> Mapping[str, ConfigValue]:
+        """By the change notifications of ZooKeeper (``DynamicConfigManager``)."""
+        return self._dynamic.get(name, {})
+
+    def fenced_brokers(self) -> tuple[int, ...]:
+        """None: a broker is registered or it is not."""
+        return ()
 
     def started(self, after_us: int) -> None:
         """The process runs; when its logs are loaded it turns to ZooKeeper."""
