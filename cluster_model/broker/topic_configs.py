@@ -42,6 +42,10 @@ class TopicSettings:
             self._known[topic] = known
         return known
 
+    def knows(self, topic: str) -> bool:
+        """Whether the broker has been told of a topic's own settings, none included."""
+        return topic in self._topics
+
     def overrides(self, topic: str) -> Overrides:
         """A topic's own settings."""
         return self._topics.get(topic, {})

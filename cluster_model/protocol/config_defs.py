@@ -163,7 +163,7 @@ _CLUSTER_WIDE: Final = (
     "log.cleaner.backoff.ms", "log.cleaner.dedupe.buffer.size", "log.cleaner.min.cleanable.ratio",
     "log.cleaner.delete.retention.ms", "log.cleaner.min.compaction.lag.ms", "log.cleaner.max.compaction.lag.ms",
     "num.io.threads", "num.recovery.threads.per.data.dir", "num.replica.fetchers", "min.insync.replicas",
-    "unclean.leader.election.enable",
+    "unclean.leader.election.enable", "compression.type", "log.preallocate",
 )  # fmt: skip
 """``DynamicLogConfig``, ``DynamicThreadPool``, ``LogCleaner.ReconfigurableConfigs``: of the ways to write a setting
 only the finest, so ``log.retention.ms`` and not ``log.retention.hours``."""
@@ -187,6 +187,11 @@ LISTS: Final = (
 )
 """Configurations that are lists: only those take APPEND and SUBTRACT."""
 
+PRODUCERS_CHOICE: Final = "producer"
+"""The ``compression.type`` of a topic whose batches stay as they come."""
+UNCOMPRESSED: Final = "uncompressed"
+BROKER_COMPRESSION_TYPES: Final = (UNCOMPRESSED, "zstd", "lz4", "snappy", "gzip", PRODUCERS_CHOICE)
+"""``BrokerCompressionType``."""
 MIN_ISR: Final = "min.insync.replicas"
 _MIN_ISR: Final = ConfigKey(MIN_ISR, "int", "In-sync replicas that acks=all needs.", 1)
 _POLICIES: Final = ("delete", "compact", "compact,delete", "delete,compact")
@@ -329,6 +334,13 @@ BROKER: Final = _table(
     ConfigKey(
         "log.message.timestamp.type", "str", "Whose clock stamps records.", choices=("CreateTime", "LogAppendTime")
     ),
+    ConfigKey(
+        "compression.type",
+        "str",
+        "How brokers compress batches; producer: as they come.",
+        choices=BROKER_COMPRESSION_TYPES,
+    ),
+    ConfigKey("log.preallocate", "bool", "Whether files of new segments are preallocated; nothing else changes."),
     ConfigKey("offsets.topic.num.partitions", "int", "Partitions of __consumer_offsets.", 1, 1_000),
     ConfigKey("offsets.topic.replication.factor", "int", "Replicas of __consumer_offsets.", 1, 100),
     *_GROUPS,
@@ -372,6 +384,13 @@ TOPIC: Final = _table(
     ConfigKey("max.compaction.lag.ms", "int", "Age at which this log is cleaned at any ratio.", 1, LONG_MAX),
     ConfigKey("file.delete.delay.ms", "int", "How long the files of a deleted segment stay.", 0, LONG_MAX),
     ConfigKey("message.timestamp.type", "str", "Whose clock stamps records.", choices=("CreateTime", "LogAppendTime")),
+    ConfigKey(
+        "compression.type",
+        "str",
+        "How brokers compress batches; producer: as they come.",
+        choices=BROKER_COMPRESSION_TYPES,
+    ),
+    ConfigKey("preallocate", "bool", "Whether files of new segments are preallocated; nothing else changes."),
     *_TOPIC_FETCHING,
     dynamic="cluster-wide",
 )

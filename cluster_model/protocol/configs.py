@@ -9,9 +9,12 @@ from typing import Final
 
 from cluster_model.protocol.config_defs import (
     LONG_MAX,
+    PRODUCERS_CHOICE,
+    UNCOMPRESSED,
     ConfigValue,
 )
 from cluster_model.protocol.errors import ModelError
+from cluster_model.protocol.records import codec_of
 from cluster_model.protocol.versions import Profile
 
 # Log settings: the part of a topic's configuration that its storage uses (``LogConfig``), in model units.
@@ -67,6 +70,10 @@ class LogRules:
     """Age below which no segment is cleaned."""
     max_lag_us: int = NEVER
     """Age of a dirty record at which its log is cleaned whatever the ratio (KIP-354)."""
+    codec: int = -1
+    """Codec that the leader compresses batches with (``compression.type``), -1 for that of the producer."""
+    preallocate: bool = False
+    """Whether files are as large as their segment may get; no log here depends on it."""
 
 
 DEFAULT_RULES: Final = LogRules()
@@ -138,7 +145,21 @@ def log_rules(profile: Profile, broker: Config, topic: Config) -> LogRules:
         tombstone_us=duration_us(number("delete.retention.ms", "log.cleaner.delete.retention.ms", _DAY_MS)),
         min_lag_us=duration_us(min_lag_ms) if profile.number >= (0, 10, 1) else 0,
         max_lag_us=max_lag_us,
+        codec=_codec(profile, broker, topic),
+        preallocate=bool(topic.get("preallocate", broker.get("log.preallocate", False))),
     )
+
+
+def _codec(profile: Profile, broker: Config, topic: Config) -> int:
+    """``BrokerCompressionType.targetCompression`` as the number of a codec.
+
+    Raises:
+        ModelError: zstd before 2.1 (KIP-110).
+    """
+    name = str(topic.get("compression.type", broker.get("compression.type", PRODUCERS_CHOICE)))
+    if name == PRODUCERS_CHOICE:
+        return -1
+    return codec_of(profile, "none" if name == UNCOMPRESSED else name).code
 
 
 def _policies(profile: Profile, broker: Config, topic: Config) -> list[str]:

@@ -196,7 +196,7 @@ CODECS: Final = {
 
 
 def codec_of(profile: Profile, name: str) -> Codec:
-    """The codec of a producer.
+    """The codec of a producer, or of a topic.
 
     Raises:
         ModelError: zstd before 2.1 (KIP-110).
@@ -206,6 +206,15 @@ def codec_of(profile: Profile, name: str) -> Codec:
             f"compression.type zstd exists since Kafka 2.1, this is {profile.version}", code="not_in_version"
         )
     return CODECS[name]
+
+
+_BY_CODE: Final = {codec.code: codec for codec in CODECS.values()}
+
+
+def recompressed_size(size: int, codec: int, wanted: int) -> int:
+    """Bytes of a batch of ``size`` bytes, compressed with ``codec``, once it is compressed with another one."""
+    raw = size * 1_000 // _BY_CODE[codec].left_per_mille
+    return _BY_CODE[wanted].size(raw)
 
 
 # Damaged batches of one replica's log: bits flipped on the disk, or in the page cache.

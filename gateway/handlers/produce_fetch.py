@@ -5,6 +5,7 @@ from functools import partial
 from typing import Any, Final, NamedTuple
 
 from cluster_model.broker.partition import Replica
+from cluster_model.protocol.configs import LogRules
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.messages import (
     CONSUMER,
@@ -26,9 +27,10 @@ from cluster_model.protocol.transaction_messages import AddOffsetsToTxnRequest, 
 from gateway.handlers.metadata import UNKNOWN_TOPIC_ID
 from gateway.protocol import api_versions
 from gateway.protocol.codec import RequestError
+from gateway.protocol.compression import ZSTD, UnreadableError
 from gateway.protocol.context import Ask, Call, Flow, House, ask, by_topic, ms, named, split, topic_id_in, topic_named
-from gateway.protocol.record_batches import BatchError, Head, batch_at, bytes_of, code_of, read_head
-from gateway.protocol.record_times import UnreadableError, record_at
+from gateway.protocol.record_batches import BatchError, Head, batch_at, bytes_of, code_of, read_head, recompressed
+from gateway.protocol.record_times import record_at
 
 # The current leader in a refusal of Produce or Fetch, and where that broker listens (KIP-951).
 #
@@ -71,6 +73,10 @@ EARLIEST_LOCAL: Final = -4
 LATEST_TIERED: Final = -5
 """The last offset in tiered storage, which there is none of (KIP-1005)."""
 _SPECIAL: Final = (LATEST, EARLIEST, MAX_TIMESTAMP)
+PRODUCERS_CODEC: Final = -1
+"""A topic whose batches stay as their producers compress them."""
+_ZSTD_IS_READ: Final = 10
+"""Version of Fetch from which topics with ``compression.type`` zstd are read (``KafkaApis.handleFetchRequest``)."""
 _SINCE_VERSION: Final = {LATEST: 0, EARLIEST: 0, MAX_TIMESTAMP: 7, EARLIEST_LOCAL: 8, LATEST_TIERED: 9}
 """From which version of ListOffsets on a special timestamp may be asked for."""
 
@@ -80,20 +86,15 @@ def fetch(call: Call) -> Flow:
     request = call.request
     asked: list[FetchPartition] = []
     most = 0
-    unknown: list[dict[str, Any]] = []
+    refused: list[dict[str, Any]] = []
     for topic in request.topics:
         name = topic.topic if call.version < 13 else topic_named(call.house, call.broker, topic.topic_id)
         if not name:
-            errors = [
-                {
-                    "partition_index": each.partition,
-                    "error_code": UNKNOWN_TOPIC_ID,
-                    "high_watermark": -1,
-                    "records": b"",
-                }
-                for each in topic.partitions
-            ]
-            unknown.append({"topic_id": topic.topic_id, "partitions": errors})
+            refused.append({"topic_id": topic.topic_id, "partitions": _errors(topic, UNKNOWN_TOPIC_ID)})
+            continue
+        if call.version < _ZSTD_IS_READ and _rules(call, name).codec == ZSTD:
+            errors = _errors(topic, KafkaError.UNSUPPORTED_COMPRESSION_TYPE)
+            refused.append({"topic": name, "partitions": errors})
             continue
         for each in topic.partitions:
             most = max(most, each.partition_max_bytes)
@@ -103,9 +104,9 @@ def fetch(call: Call) -> Flow:
                     getattr(each, "last_fetched_epoch", -1),
                 )
             )  # fmt: skip
-    if not asked and unknown:
-        return {"error_code": 0, "session_id": NO_SESSION, "responses": unknown}
-    wait_us = 0 if unknown else ms(request.max_wait)
+    if not asked and refused:
+        return {"error_code": 0, "session_id": NO_SESSION, "responses": refused}
+    wait_us = 0 if refused else ms(request.max_wait)
     (answer,) = yield ask(
         FetchRequest(
             0, CONSUMER, -1, wait_us, most, tuple(asked), rack=call.get("rack_id", "") or "",
@@ -124,9 +125,15 @@ def fetch(call: Call) -> Flow:
         for topic, found in by_topic(rows).items()
     ]
     return {
-        "error_code": answer.error, "session_id": NO_SESSION, "responses": [*responses, *unknown],
+        "error_code": answer.error, "session_id": NO_SESSION, "responses": [*responses, *refused],
         "node_endpoints": endpoints(call, [data.current for data in answer.partitions]),
     }  # fmt: skip
+
+
+def _errors(topic: Any, error: int) -> list[dict[str, Any]]:
+    """An error for each partition that is asked for."""
+    said = {"error_code": error, "high_watermark": -1, "records": b""}
+    return [{"partition_index": each.partition, **said} for each in topic.partitions]
 
 
 def _data(call: Call, data: FetchData) -> dict[str, Any]:
@@ -278,11 +285,11 @@ def produce(call: Call) -> Flow:
             refused[place] = (KafkaError.INVALID_REQUIRED_ACKS, f"found acks={acks}, allowed are -1, 0 and 1")
         else:
             try:
-                head = read_head(records or b"", call.version)
+                head, data = _taken(call, place.partition, bytes(records or b""))
             except BatchError as error:
                 refused[place] = (code_of(error, call.house.cluster.profile.number), str(error))
                 continue
-            requests.append(_request(call, place.partition, head, bytes(records)))
+            requests.append(_request(call, place.partition, head, data))
     answers: tuple[ProduceResponse, ...] = ()
     if requests:
         answers = yield Ask(tuple(requests), waits=acks != 0, closes=True)
@@ -308,6 +315,31 @@ def _sent(call: Call) -> Iterator[tuple[_Place, Any]]:
         for each in topic.partition_data:
             partition = named(name, each.index) if name or not by_id else ""
             yield _Place(topic.topic_id if by_id else name, each.index, partition), each.records
+
+
+def _taken(call: Call, partition: str, data: bytes) -> tuple[Head, bytes]:
+    """A batch as it goes into the log: with the codec of its topic, if it has one of its own.
+
+    Raises:
+        BatchError: it is refused.
+    """
+    head = read_head(data, call.version)
+    rules = _rules(call, split(partition)[0])
+    if rules.codec in (PRODUCERS_CODEC, head.codec):
+        return head, data
+    if head.size > rules.max_message:
+        said = f"found a batch of {head.size} bytes, allowed are {rules.max_message}"
+        raise BatchError(KafkaError.MESSAGE_TOO_LARGE, said)
+    try:
+        data = recompressed(data, rules.codec)
+    except UnreadableError as error:
+        raise BatchError(KafkaError.CORRUPT_MESSAGE, f"its records cannot be unpacked: {error}") from None
+    return head._replace(codec=rules.codec, size=len(data)), data
+
+
+def _rules(call: Call, topic: str) -> LogRules:
+    """Settings of a topic's logs, as the broker that is asked has been told."""
+    return call.house.cluster.brokers[call.broker].settings.of(topic).log
 
 
 def _request(call: Call, partition: str, head: Head, data: bytes) -> ProduceRequest:

@@ -2,6 +2,7 @@
 
 codec: requests and responses as bytes, by the message classes of `kio`.
 api_versions: which APIs and features are offered, in which versions, by the release that the cluster runs.
+compression: records compressed and unpacked, as Kafka frames them.
 authorized_operations: what a client may do, where nobody is refused.
 record_batches: record batches as bytes (message format 2), of real clients and of the
   simulation's own producers.
@@ -16,6 +17,7 @@ __all__ = [
     "api_versions",
     "authorized_operations",
     "codec",
+    "compression",
     "context",
     "older_errors",
     "record_batches",

@@ -16,6 +16,7 @@ from cluster_model.log import Lineages, keys_of
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.messages import FetchData
 from cluster_model.protocol.records import ABORT, COMMIT, TRANSACTIONAL, Batch, Slice
+from gateway.protocol.compression import ZSTD, packed, unpacked
 from gateway.protocol.context import House
 from playbooks.model import RecordName, contents, fields_of, written
 
@@ -30,6 +31,9 @@ _TRANSACTIONAL: Final = 0x10
 _CONTROL: Final = 0x20
 _START: Final = struct.Struct(">q")
 _EPOCH: Final = struct.Struct(">i")
+_LENGTH: Final = struct.Struct(">i")
+_ATTRIBUTES: Final = struct.Struct(">h")
+_CRC: Final = struct.Struct(">I")
 
 
 class BatchError(ValueError):
@@ -40,7 +44,6 @@ class BatchError(ValueError):
         self.code = code
 
 
-ZSTD: Final = 4
 _CODECS: Final = range(ZSTD + 1)
 """none, gzip, snappy, lz4, zstd."""
 _ZSTD_SINCE: Final = 7
@@ -100,6 +103,21 @@ def read_head(data: bytes, version: int = _ZSTD_SINCE) -> Head:
         records, len(data), codec, newest_ms, producer_id, producer_epoch, sequence,
         bool(attributes & _TRANSACTIONAL),
     )  # fmt: skip
+
+
+def recompressed(data: bytes, codec: int) -> bytes:
+    """A batch with its records compressed by another codec (``LogValidator``, ``compression.type`` of a topic).
+
+    Raises:
+        UnreadableError: the records are not compressed as their batch says, or are too many bytes.
+    """
+    (attributes,) = _ATTRIBUTES.unpack_from(data, _CRC_FROM)
+    body = packed(unpacked(data[OVERHEAD:], attributes & _CODEC), codec)
+    made_anew = bytearray(data[:OVERHEAD] + body)
+    _LENGTH.pack_into(made_anew, 8, len(made_anew) - _LENGTH_ENDS)
+    _ATTRIBUTES.pack_into(made_anew, _CRC_FROM, attributes & ~_CODEC | codec)
+    _CRC.pack_into(made_anew, _CRC_FROM - _CRC.size, crc32c(memoryview(made_anew)[_CRC_FROM:]))
+    return bytes(made_anew)
 
 
 _HAS_INVALID_RECORD: Final = (2, 4, 0)

@@ -1,4 +1,4 @@
-"""Where in a batch of a real client a record of a time is: the only case in which a broker here opens one.
+"""Where in a batch of a real client a record of a time is.
 
 A broker that is asked for offsets by time looks into the batch that has one (``FileRecords.searchForTimestamp``).
 """
@@ -6,13 +6,10 @@ A broker that is asked for offsets by time looks into the batch that has one (``
 import struct
 from typing import Final
 
-import cramjam
-
 from gateway.protocol.codec import varint
+from gateway.protocol.compression import UnreadableError, unpacked
 from gateway.protocol.record_batches import OVERHEAD
 
-MOST: Final = 16 * 1024 * 1024
-"""Bytes that a batch may have when it is unpacked: what a stranger sends may be made to have any."""
 MOST_RECORDS: Final = 100_000
 """Records of a batch that are looked at, which takes a tenth of a second."""
 LEAST_RECORD: Final = 6
@@ -24,12 +21,6 @@ _LOG_APPEND_TIME: Final = 0x08
 _ATTRIBUTES: Final = struct.Struct(">h")
 _TIMES: Final = struct.Struct(">qq")
 _COUNT: Final = struct.Struct(">i")
-_FRAMED_BY_JAVA: Final = b"\x82SNAPPY\x00"
-_FRAME_HEADER: Final = 16
-
-
-class UnreadableError(ValueError):
-    """Records that cannot be read, or that would take too long: a broker never looks at them when it takes a batch."""
 
 
 def record_at(data: bytes, timestamp_ms: int, least: int = 0) -> tuple[int, int] | None:
@@ -48,7 +39,7 @@ def record_at(data: bytes, timestamp_ms: int, least: int = 0) -> tuple[int, int]
     if count > MOST_RECORDS:
         raise UnreadableError(f"found {count} records, read are at most {MOST_RECORDS}")
     try:
-        body = _unpacked(data[OVERHEAD:], attributes & _CODEC)
+        body = unpacked(data[OVERHEAD:], attributes & _CODEC)
         at = 0
         for expected in range(count):
             size, at = _zigzag(body, at)
@@ -62,38 +53,9 @@ def record_at(data: bytes, timestamp_ms: int, least: int = 0) -> tuple[int, int]
             if number >= least and first_ms + delta_ms >= timestamp_ms:
                 return number, first_ms + delta_ms
             at = end
-    except (cramjam.DecompressionError, struct.error, IndexError) as error:
+    except (struct.error, IndexError) as error:
         raise UnreadableError(str(error)) from None
     return None
-
-
-def _unpacked(data: bytes, codec: int) -> bytes:
-    """The records; at most :data:`MOST` bytes, an error where there are more."""
-    if codec == 0:
-        return data
-    if codec == 2:
-        return _unpacked_snappy(data)
-    library = {1: cramjam.gzip, 3: cramjam.lz4, 4: cramjam.zstd}[codec]
-    room = bytearray(MOST)
-    return bytes(room[: library.decompress_into(data, room)])
-
-
-def _unpacked_snappy(data: bytes) -> bytes:
-    """One block, or blocks with their lengths before them as Java's library writes them."""
-    if not data.startswith(_FRAMED_BY_JAVA):
-        return _block(data, MOST)
-    out, at = bytearray(), _FRAME_HEADER
-    while at < len(data):
-        (size,) = _COUNT.unpack_from(data, at)
-        out += _block(data[at + _COUNT.size : at + _COUNT.size + size], MOST - len(out))
-        at += _COUNT.size + size
-    return bytes(out)
-
-
-def _block(data: bytes, most: int) -> bytes:
-    if cramjam.snappy.decompress_raw_len(data) > most:
-        raise UnreadableError(f"found more than {MOST} bytes")
-    return bytes(cramjam.snappy.decompress_raw(data))
 
 
 def _zigzag(data: bytes, at: int) -> tuple[int, int]:

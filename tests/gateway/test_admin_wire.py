@@ -48,6 +48,17 @@ class TestCreateTopics:
         assert configs["min.insync.replicas"] == ("1", 5)
         assert configs["flush.messages"][0] == "9223372036854775807"
 
+    def test_every_broker_learns_the_configurations_of_a_new_topic(self, kafka: str) -> None:
+        wire = wired(kafka)
+        configs = [{"name": "min.insync.replicas", "value": "3"}]
+        for name in ("made", "again"):
+            assert create(wire, name, configs=configs if name == "made" else []).error_code == E.NONE
+            wire.run(1)
+        for broker in wire.session.cluster.brokers.values():
+            assert broker.settings.overrides("made") == {"min.insync.replicas": 3}
+            assert broker.settings.overrides("again") == {}
+            assert [broker.replicas[f"made-{number}"].min_isr for number in range(3)] == [3, 3, 3]
+
     def test_given_assignments_are_counted(self, kafka: str) -> None:
         placed = [{"partition_index": each, "broker_ids": (1, 2)} for each in range(2)]
         told = create(wired(kafka), "made", assignments=placed)

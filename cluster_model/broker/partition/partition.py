@@ -12,7 +12,7 @@ from collections.abc import Callable
 from enum import Enum
 from typing import Any, Final, NamedTuple
 
-from cluster_model.broker.partition.append_validation import NONE, judge, usual_size
+from cluster_model.broker.partition.append_validation import NONE, judge, refusal, usual_size
 from cluster_model.broker.partition.fetch_sessions import FetchSession, FetchSessions
 from cluster_model.broker.partition.producer_state import ProducerMemory
 from cluster_model.broker.partition.replication_rules import (
@@ -63,7 +63,7 @@ from cluster_model.protocol.messages import (
     PartitionState,
     ProduceRequest,
 )
-from cluster_model.protocol.records import UNTOLD, Batch, Damages, Swept, up_to
+from cluster_model.protocol.records import ABORT, UNTOLD, Batch, Damages, Swept, recompressed_size, up_to
 from cluster_model.protocol.versions import Profile
 
 # Produce requests that waited for the high watermark and are complete.
@@ -421,11 +421,26 @@ class Leadership:
         refused, twin = judge(self, request, now)
         if twin >= 0:
             return self._result(request.acks, twin, request.records)
+        wanted = self.replica.log.rules.codec
+        if refused is NONE and wanted >= 0 and request.codec != wanted:
+            request, refused = self._recompressed(now, request, wanted)
         if refused is not NONE:
             return AppendResult(refused, -1, -1, -1, waits=False)
         base = self._write(now, request)
         self.maybe_advance_hw(now)
         return self._result(request.acks, base, request.records)
+
+    def _recompressed(self, now: int, request: ProduceRequest, codec: int) -> tuple[ProduceRequest, KafkaError]:
+        """A batch with the topic's codec, and why its new size is refused (``LogValidator``); markers stay plain.
+
+        A real client's batch has been compressed anew by the gateway, under the settings of that moment.
+        """
+        if request.kind >= ABORT or request.payload:
+            return request, NONE
+        size = recompressed_size(request.size, request.codec, codec)
+        request = request._replace(size=size, codec=codec)
+        replica = self.replica
+        return request, refusal(replica.profile, replica.log, request, replica.wall_time(now))
 
     def _write(self, now: int, request: ProduceRequest) -> int:
         replica = self.replica

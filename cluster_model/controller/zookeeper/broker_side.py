@@ -125,6 +125,8 @@ class Errands:
             return self._configure()
         if name == "configs_changed":
             return self._configs_changed()
+        if name == "topic":
+            return self._tell([("topic", *arguments)])
         return self._find()
 
     def _register(self, session: int) -> Doing:
@@ -472,7 +474,9 @@ class ZooKeeperControl:
         ask = self.session.ask
         self.controller = KafkaController(port, profile, config, defaults, hands, ask)
         self.writer = IsrWriter(port, profile, hands, ask, broker.isr_answered)
-        self.obedience = Obedience(broker, port, self.writer, lambda: self.broker_epoch)
+        self.obedience = Obedience(
+            broker, port, self.writer, lambda: self.broker_epoch, lambda topic: self.errands.lane.put("topic", topic)
+        )
         self.proposals = IsrProposals(
             port,
             settings.socket_timeout_us,

@@ -4,9 +4,10 @@ A process that has started but not yet registered does not listen: what comes ea
 controller's retries.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
+from cluster_model.broker import topic_of
 from cluster_model.broker.broker import Broker
 from cluster_model.broker.control_plane_client import Decisions
 from cluster_model.controller.committed_state import Holdback
@@ -64,12 +65,21 @@ class Obedience:
     """One per broker."""
 
     __slots__ = (
-        "_alarm", "_broker", "_broker_epoch", "_early", "_news", "_open", "_port", "_requests", "_writer",
+        "_alarm", "_broker", "_broker_epoch", "_early", "_new_topic", "_news", "_open", "_port", "_requests", "_writer",
         "controller", "controller_epoch",
     )  # fmt: skip
 
-    def __init__(self, broker: Broker, port: Port, writer: IsrWriter, broker_epoch: Callable[[], int]) -> None:
+    def __init__(
+        self,
+        broker: Broker,
+        port: Port,
+        writer: IsrWriter,
+        broker_epoch: Callable[[], int],
+        new_topic: Callable[[str], None],
+    ) -> None:
+        """``new_topic`` is called for a topic whose configuration has not been read yet."""
         self._broker = broker
+        self._new_topic = new_topic
         self._port = port
         self._writer = writer
         self._broker_epoch = broker_epoch
@@ -186,8 +196,18 @@ class Obedience:
             if state.leader == self._broker.id:
                 self._writer.leads_by(state.partition, request.controller_epoch)
         if accepted:
+            self._look_at_topics(accepted)
             self.act(tuple(accepted))
         return refused
+
+    def _look_at_topics(self, states: Iterable[PartitionState]) -> None:
+        """Have the configurations of new topics read (``ZkConfigRepository``): no change notification tells of them."""
+        broker = self._broker
+        for topic in dict.fromkeys([topic_of(state.partition) for state in states]):
+            first = f"{topic}-0"
+            if not (first in broker.states or first in broker.replicas or broker.settings.knows(topic)):
+                broker.configure_topic(topic, {})
+                self._new_topic(topic)
 
     def update_metadata(self, source: int, request: UpdateMetadataRequest) -> None:
         """UpdateMetadata."""
@@ -203,6 +223,7 @@ class Obedience:
 
     def _take_up(self, request: UpdateMetadataRequest) -> None:
         self.controller = request.controller
+        self._look_at_topics(state for state in request.partitions if state.leader != DURING_DELETE)
         self.know(request)
 
     def know(self, request: UpdateMetadataRequest) -> None:

@@ -42,6 +42,7 @@ from cluster_model.protocol.admin_messages import (
     is_legal,
 )
 from cluster_model.protocol.config_defs import BROKER, TOPIC, ConfigValue, check
+from cluster_model.protocol.configs import TopicConfig
 from cluster_model.protocol.errors import KafkaError, ModelError
 from cluster_model.protocol.versions import Profile
 
@@ -124,6 +125,7 @@ class TopicRequests:
             return CreatableTopicResult(topic.name, KafkaError.INVALID_TOPIC_EXCEPTION, LEGAL_NAMES)
         try:
             config = tuple((key, _typed("topic", key, value)) for key, value in topic.config)
+            TopicConfig.of(self._profile, {}, dict(config))
         except ModelError as refused:
             return CreatableTopicResult(topic.name, KafkaError.INVALID_CONFIG, str(refused))
         taken = CreatableTopicResult(topic.name, KafkaError.TOPIC_ALREADY_EXISTS, "there is a topic of that name")
@@ -217,6 +219,7 @@ class TopicRequests:
         (now,) = yield (kafka_zk_client.get(path),)
         try:
             config = altered("topic" if topic else "broker", now.data if now.ok else (), resource.configs)
+            TopicConfig.of(self._profile, {} if topic else dict(config), dict(config) if topic else {})
         except ModelError as refused:
             return AdminError(resource.name, KafkaError.INVALID_CONFIG, str(refused))
         if not commits:

@@ -386,6 +386,30 @@ def test_a_compressed_batch_is_smaller_and_later() -> None:
     assert one.timestamp_us == other.timestamp_us
 
 
+@pytest.mark.parametrize(("topic", "producer", "size", "codec"), [
+    ("producer", "gzip", 50, 1),
+    ("gzip", "none", 50, 1),
+    ("uncompressed", "gzip", 200, 0),
+    ("zstd", "gzip", 54, 4),
+])  # fmt: skip
+def test_a_leader_compresses_by_the_topic(topic: str, producer: str, size: int, codec: int) -> None:
+    """``LogValidator``: the batch is kept with the codec of ``compression.type``, whatever the producer's."""
+    cluster = build(producer={"compression.type": producer}, topic={"compression.type": topic})
+    cluster.run(2 * SECOND)
+    batch = _written(cluster)[0]
+    assert (batch.size, batch.codec) == (size, codec)
+
+
+def test_a_batch_that_is_too_large_once_unpacked_is_refused() -> None:
+    cluster = build(
+        producer={"compression.type": "gzip"}, topic={"compression.type": "uncompressed", "max.message.bytes": 100}
+    )
+    cluster.run(2 * SECOND)
+    finish(cluster)
+    assert cluster.view().ledger.acked == 0
+    assert cluster.producers["checkout"].last_error == "MESSAGE_TOO_LARGE"
+
+
 def test_a_batch_larger_than_a_segment_is_refused_for_good() -> None:
     cluster = build(topic={"segment.bytes": 150})
     cluster.run(2 * SECOND)
