@@ -4,6 +4,7 @@ messages, group_messages, transaction_messages, admin_messages: requests and res
 records: batches, compaction holes, damage and slices of a log as a fetch carries them, and compression codecs.
 events: everything that the model reports; it can be imported without the rest of the model.
 errors: Kafka's error codes and the model's exceptions; versions: what each Kafka release does.
+features: the features of a cluster, and their levels by release.
 config_defs: the configuration keys with their defaults; configs: a broker's and a consumer's values.
 control_plane_settings: settings of controllers, their quorum, ZooKeeper mode and the ensemble, in model units.
 
@@ -16,6 +17,7 @@ __all__ = [
     "configs",
     "errors",
     "events",
+    "features",
     "group_messages",
     "messages",
     "records",

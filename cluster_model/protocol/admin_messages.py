@@ -238,6 +238,39 @@ class UnregisterBrokerResponse(NamedTuple):
     message: str = ""
 
 
+class UpgradeType(IntEnum):
+    """In which direction a feature's level may go (``FeatureUpdate.UpgradeType``, KIP-778)."""
+
+    UPGRADE = 1
+    SAFE_DOWNGRADE = 2
+    UNSAFE_DOWNGRADE = 3
+
+
+class FeatureUpdate(NamedTuple):
+    """A level that a feature is to have."""
+
+    feature: str
+    level: int
+    type: int = UpgradeType.UPGRADE
+
+
+class UpdateFeaturesRequest(NamedTuple):
+    """Change levels of features (KIP-584); ``validate_only``: say what would come of it, and change none."""
+
+    correlation: int
+    updates: tuple[FeatureUpdate, ...]
+    validate_only: bool = False
+
+
+class UpdateFeaturesResponse(NamedTuple):
+    """``error`` refuses the whole; else an entry per feature."""
+
+    correlation: int
+    error: int
+    message: str
+    features: tuple[AdminError, ...]
+
+
 class DescribeQuorumRequest(NamedTuple):
     """Ask the leader of the metadata quorum about its voters and observers; KRaft only (KIP-595)."""
 
@@ -303,6 +336,7 @@ AdminRequest = (
     | ElectLeadersRequest
     | IncrementalAlterConfigsRequest
     | UnregisterBrokerRequest
+    | UpdateFeaturesRequest
 )
 """What only the controller can answer."""
 
@@ -315,6 +349,7 @@ AdminResponse = (
     | ElectLeadersResponse
     | IncrementalAlterConfigsResponse
     | UnregisterBrokerResponse
+    | UpdateFeaturesResponse
 )
 
 
@@ -341,6 +376,8 @@ def refusal(request: AdminRequest, error: int, message: str = "") -> AdminRespon
         return ElectLeadersResponse(number, error, each(request.partitions))
     if isinstance(request, IncrementalAlterConfigsRequest):
         return IncrementalAlterConfigsResponse(number, each(tuple(resource.name for resource in request.resources)))
+    if isinstance(request, UpdateFeaturesRequest):
+        return UpdateFeaturesResponse(number, error, message, ())
     return UnregisterBrokerResponse(number, error, message)
 
 
@@ -350,7 +387,7 @@ def refusal(request: AdminRequest, error: int, message: str = "") -> AdminRespon
 def entries_of(response: Any) -> tuple[int, tuple[AdminError, ...]]:
     """The error of the whole, and what came of each thing asked for."""
     error = int(getattr(response, "error", 0))
-    for field in ("topics", "resources", "partitions", "groups"):
+    for field in ("topics", "resources", "partitions", "groups", "features"):
         entries = getattr(response, field, ())
         if entries:
             return error, tuple([told for entry in entries if (told := _entry(entry)) is not None])

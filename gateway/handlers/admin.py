@@ -11,9 +11,12 @@ from cluster_model.protocol.admin_messages import (
     CreateTopicsRequest,
     DeleteTopicsRequest,
     ElectLeadersRequest,
+    FeatureUpdate,
     ListPartitionReassignmentsRequest,
     NewPartitions,
     ReassignablePartition,
+    UpdateFeaturesRequest,
+    UpgradeType,
 )
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.messages import DeleteRecordsRequest
@@ -116,6 +119,26 @@ def elect_leaders(call: Call) -> Flow:
     ]
     told = [{"topic": topic, "partition_result": found} for topic, found in by_topic(rows).items()]
     return {"error_code": answer.error, "replica_election_results": told}
+
+
+def update_features(call: Call) -> Flow:
+    """Change levels of features (KIP-584), or say what would come of it."""
+    updates = tuple(
+        FeatureUpdate(each.feature, each.max_version_level, _type(each)) for each in call.request.feature_updates
+    )
+    (answer,) = yield ask(UpdateFeaturesRequest(0, updates, bool(call.get("validate_only", False))))
+    results = [
+        {"feature": each.name, "error_code": each.error, "error_message": each.message or None}
+        for each in answer.features
+    ]
+    return {"error_code": answer.error, "error_message": answer.message or None, "results": results}
+
+
+def _type(update: Any) -> int:
+    """Version 0 has only whether a downgrade is allowed (``UpdateFeaturesRequest.featureUpdates``)."""
+    if hasattr(update, "upgrade_type"):
+        return int(update.upgrade_type)
+    return UpgradeType.SAFE_DOWNGRADE if update.allow_downgrade else UpgradeType.UPGRADE
 
 
 # Reassignments (KIP-455).

@@ -5,9 +5,10 @@ from typing import Any, Final
 
 from cluster_model.protocol.admin_messages import CreatableTopic, CreateTopicsRequest, is_legal
 from cluster_model.protocol.errors import KafkaError
+from cluster_model.protocol.features import features_of
 from cluster_model.protocol.messages import NOBODY, MetadataRequest, MetadataResponse, PartitionState
 from cluster_model.spec import OFFSETS, TRANSACTIONS
-from gateway.protocol.api_versions import advertised, features
+from gateway.protocol.api_versions import advertised
 from gateway.protocol.authorized_operations import OF_CLUSTER, OF_TOPIC
 from gateway.protocol.codec import NO_ID
 from gateway.protocol.context import CLUSTER_ID, Ask, Call, Flow, ask, split, topic_uuid
@@ -31,19 +32,23 @@ def api_versions(call: Call) -> Flow:
 
 
 def _features(call: Call) -> dict[str, Any]:
-    """What can be upgraded, and to what it is, as a release of 4.0 on tells it (KIP-584)."""
-    known = features(call.house.cluster)
+    """Which levels of features there may be, and which ones there are (KIP-584)."""
+    cluster = call.house.cluster
+    known = features_of(cluster.profile, cluster.spec.config)
     if not known or call.version < _TELLS_FEATURES:
         return {}
-    supported = [{"name": name, "min_version": 0, "max_version": highest} for name, highest, _level in known]
     return {
         # Older clients cannot read a range that begins with 0.
-        "supported_features": supported if call.version >= _TELLS_RANGES_FROM_0 else [],
+        "supported_features": [
+            {"name": each.name, "min_version": each.lowest, "max_version": each.highest}
+            for each in known
+            if each.lowest or call.version >= _TELLS_RANGES_FROM_0
+        ],
         "finalized_features_epoch": FORMED,
         "finalized_features": [
-            {"name": name, "min_version_level": level, "max_version_level": level}
-            for name, _highest, level in known
-            if level
+            {"name": each.name, "min_version_level": each.level, "max_version_level": each.level}
+            for each in known
+            if each.level
         ],
     }  # fmt: skip
 

@@ -42,6 +42,7 @@ HANDLERS: Final[dict[int, Handler]] = {
     api_versions.LIST_PARTITION_REASSIGNMENTS: admin.list_partition_reassignments,
     api_versions.OFFSET_DELETE: groups.offset_delete,
     api_versions.DESCRIBE_CLIENT_QUOTAS: inspection.describe_client_quotas,
+    api_versions.UPDATE_FEATURES: admin.update_features,
     api_versions.DESCRIBE_QUORUM: inspection.describe_quorum,
     api_versions.DESCRIBE_CLUSTER: metadata.describe_cluster,
     api_versions.DESCRIBE_PRODUCERS: inspection.describe_producers,

@@ -1,7 +1,7 @@
 """Kafka's wire protocol, to and from what the simulation knows.
 
 codec: requests and responses as bytes, by the message classes of `kio`.
-api_versions: which APIs and features are offered, in which versions, by the release that the cluster runs.
+api_versions: which APIs are offered, in which versions, by the release that the cluster runs.
 compression: records compressed and unpacked, as Kafka frames them.
 authorized_operations: what a client may do, where nobody is refused.
 record_batches: record batches as bytes (message format 2), of real clients and of the

@@ -1,4 +1,4 @@
-"""Which APIs and features (KIP-584) are offered, in which versions, by the release that a cluster runs.
+"""Which APIs are offered, in which versions, by the release that a cluster runs.
 
 Floors are those of Kafka 4.0 (KIP-896) and older where the codec has older versions; the ceiling of an API is the
 newest version that the release had; where that is below the floor, the API is not offered. librdkafka infers what a
@@ -9,10 +9,7 @@ for trials alone (``latestVersionUnstable``) are none of what it offers, nor are
 protocol (KIP-848), the model answers UNSUPPORTED_VERSION, as Kafka does.
 """
 
-from typing import Final, NamedTuple
-
-from cluster_model.cluster import Cluster
-from cluster_model.protocol.versions import ELR_FEATURE, TRANSACTION_FEATURE
+from typing import Final
 
 Release = tuple[int, int, int]
 
@@ -55,6 +52,7 @@ LIST_PARTITION_REASSIGNMENTS: Final = 46
 OFFSET_DELETE: Final = 47
 DESCRIBE_CLIENT_QUOTAS: Final = 48
 DESCRIBE_QUORUM: Final = 55
+UPDATE_FEATURES: Final = 57
 DESCRIBE_CLUSTER: Final = 60
 DESCRIBE_PRODUCERS: Final = 61
 DESCRIBE_TRANSACTIONS: Final = 65
@@ -112,6 +110,7 @@ CEILINGS: Final[dict[int, tuple[int, tuple[tuple[Release, int], ...]]]] = {
     OFFSET_DELETE: (0, (((2, 4, 0), 0),)),
     DESCRIBE_CLIENT_QUOTAS: (0, (((2, 6, 0), 0), ((2, 8, 0), 1))),
     DESCRIBE_QUORUM: (0, (((2, 8, 0), 0), ((3, 3, 0), 1), ((3, 9, 0), 2))),
+    UPDATE_FEATURES: (0, (((2, 7, 0), 0), ((3, 3, 0), 1), (_V4, 2))),
     DESCRIBE_CLUSTER: (0, (((2, 8, 0), 0), ((3, 7, 0), 1), (_V4, 2))),
     DESCRIBE_PRODUCERS: (0, (((2, 8, 0), 0),)),
     DESCRIBE_TRANSACTIONS: (0, ((_V3, 0),)),
@@ -137,30 +136,3 @@ def offered(release: Release, *, kraft: bool = True) -> dict[int, tuple[int, int
 def advertised(ranges: dict[int, tuple[int, int]]) -> tuple[tuple[int, int, int], ...]:
     """(API, lowest, highest) each, as ApiVersions tells them."""
     return tuple((api, 0 if api in ADVERTISED_FROM_ZERO else low, high) for api, (low, high) in ranges.items())
-
-
-# Features of a cluster, as ApiVersions tells them (KIP-584): those that the model has.
-#
-# A client that finds ``transaction.version`` 2 writes without AddPartitionsToTxn, and goes on in another epoch after
-# each transaction (KIP-890).
-
-
-SINCE: Final = (4, 0, 0)
-"""The release that has them."""
-
-
-class Feature(NamedTuple):
-    """A feature's name, its highest level, and the one that it has."""
-
-    name: str
-    highest: int
-    level: int
-
-
-def features(cluster: Cluster) -> tuple[Feature, ...]:
-    """Those of a cluster; none before 4.0, and none in ZooKeeper mode."""
-    profile = cluster.profile
-    if not profile.kraft or profile.number < SINCE:
-        return ()
-    transactions = 2 if profile.transactions_v2 else int(cluster.spec.config.get(TRANSACTION_FEATURE, 1))
-    return (Feature(ELR_FEATURE, 1, int(profile.elr)), Feature(TRANSACTION_FEATURE, 2, transactions))

@@ -63,6 +63,7 @@ REQUESTS: Final[dict[str, type[Any]]] = {
         admin.ListPartitionReassignmentsRequest,
         admin.DescribeClusterRequest,
         admin.DescribeQuorumRequest,
+        admin.UpdateFeaturesRequest,
     )
 }
 """What may be asked, by name."""

@@ -202,7 +202,7 @@ def test_a_client_of_before_has_to_announce_its_partitions() -> None:
 def test_a_cluster_without_the_feature_takes_no_write_for_an_announcement() -> None:
     shop = Shop(config=", transaction.version: 1")
     assert shop.send(b"a", 0, version=12).error_code == E.TRANSACTION_ABORTABLE
-    assert told_features(shop.wire, 4)[1] == {"transaction.version": 1, "eligible.leader.replicas.version": 1}
+    assert told_features(shop.wire, 4)[1]["transaction.version"] == 1
 
 
 # -- topics by their ids -----------------------------------------------------------------------------------------------
@@ -237,19 +237,28 @@ def told_features(wire: Wire, version: int) -> tuple[dict[str, tuple[int, int]],
 
 
 @pytest.mark.parametrize(
-    ("kafka", "finalized"),
+    ("kafka", "supported", "finalized"),
     [
-        ("3.9", {}), ("4.0", {"transaction.version": 2}),
-        ("4.1", {"eligible.leader.replicas.version": 1, "transaction.version": 2}),
+        ("3.3", {"metadata.version": (1, 7)}, {"metadata.version": 7}),
+        ("3.9", {"kraft.version": (0, 1), "metadata.version": (1, 21)}, {"metadata.version": 21}),
+        ("4.0", {"eligible.leader.replicas.version": (0, 1), "group.version": (0, 1), "kraft.version": (0, 1),
+                 "metadata.version": (7, 25), "transaction.version": (0, 2)},
+         {"group.version": 1, "metadata.version": 25, "transaction.version": 2}),
+        ("4.1", {"eligible.leader.replicas.version": (0, 1), "group.version": (0, 1), "kraft.version": (0, 1),
+                 "metadata.version": (7, 27), "share.version": (0, 1), "transaction.version": (0, 2)},
+         {"eligible.leader.replicas.version": 1, "group.version": 1, "metadata.version": 27, "transaction.version": 2}),
     ],
 )  # fmt: skip
-def test_features_are_told_as_the_cluster_has_them(kafka: str, finalized: dict[str, int]) -> None:
+def test_features_are_told_as_the_cluster_has_them(
+    kafka: str, supported: dict[str, tuple[int, int]], finalized: dict[str, int]
+) -> None:
+    """``QuorumFeatures.defaultSupportedFeatureMap``; versions before 4 cannot read a range from 0 on (KAFKA-17492)."""
     wire = Wire(playbook(kafka))
     wire.run(1)
-    supported, found = told_features(wire, 4)
-    assert found == finalized
-    assert supported == ({"eligible.leader.replicas.version": (0, 1), "transaction.version": (0, 2)} if found else {})
-    assert told_features(wire, 3) == ({}, finalized), "older clients cannot read a range from 0 on"
+    readable = {name: levels for name, levels in supported.items() if levels[0]}
+    if kafka >= "3.9":
+        assert told_features(wire, 4) == (supported, finalized)
+    assert told_features(wire, 3) == (readable, finalized)
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from typing import Any, Final, NamedTuple
 
 from cluster_model.broker.control_plane_client import Handlers
 from cluster_model.controller.kraft.cluster_control_manager import NEVER, ClusterControl, HeartbeatManager
+from cluster_model.controller.kraft.feature_control_manager import FeatureControl
 from cluster_model.controller.kraft.messages import (
     AlterPartitionBatchRequest,
     AlterPartitionBatchResponse,
@@ -44,6 +45,7 @@ from cluster_model.protocol.admin_messages import (
     ListPartitionReassignmentsRequest,
     UnregisterBrokerRequest,
     UnregisterBrokerResponse,
+    UpdateFeaturesRequest,
     refusal,
 )
 from cluster_model.protocol.config_defs import ConfigValue
@@ -57,6 +59,7 @@ from cluster_model.protocol.versions import Profile
 REQUESTS: Final[tuple[type[Any], ...]] = (
     CreateTopicsRequest, DeleteTopicsRequest, CreatePartitionsRequest, AlterPartitionReassignmentsRequest,
     ListPartitionReassignmentsRequest, ElectLeadersRequest, IncrementalAlterConfigsRequest, UnregisterBrokerRequest,
+    UpdateFeaturesRequest,
 )  # fmt: skip
 """What an administrator may ask of a controller itself (KIP-919); brokers hand the same on in an envelope."""
 
@@ -64,7 +67,7 @@ REQUESTS: Final[tuple[type[Any], ...]] = (
 class AdminControl:
     """Decisions over one image."""
 
-    __slots__ = ("_cluster", "_configs", "_partitions", "_topics")
+    __slots__ = ("_cluster", "_configs", "_features", "_partitions", "_topics")
 
     REQUESTS: Final = (*REQUESTS, DescribeQuorumRequest, EnvelopeRequest)
 
@@ -78,6 +81,7 @@ class AdminControl:
         draw: Callable[[str], Draw],
     ) -> None:
         self._cluster = cluster
+        self._features = FeatureControl(profile, defaults)
         self._topics = TopicControl(image, draw, defaults)
         self._configs = ConfigurationControl(image, elr=profile.elr)
         self._partitions = PartitionControl(image, profile, replication)
@@ -104,6 +108,8 @@ class AdminControl:
             return self._partitions.elect(request)
         if isinstance(request, IncrementalAlterConfigsRequest):
             return self._configs.alter(request)
+        if isinstance(request, UpdateFeaturesRequest):
+            return [], self._features.update(request)
         error, records = self._cluster.unregister(request.broker)
         return records, UnregisterBrokerResponse(request.correlation, error)
 

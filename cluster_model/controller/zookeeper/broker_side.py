@@ -44,6 +44,7 @@ from cluster_model.controller.zookeeper.zk_admin_manager import Drawn, TopicRequ
 from cluster_model.kernel.event_loop import Payload
 from cluster_model.kernel.node_context import Port
 from cluster_model.protocol.admin_messages import (
+    AdminError,
     AlterPartitionReassignmentsRequest,
     CreatePartitionsRequest,
     CreateTopicsRequest,
@@ -56,6 +57,8 @@ from cluster_model.protocol.admin_messages import (
     ListPartitionReassignmentsResponse,
     OngoingReassignment,
     UnregisterBrokerRequest,
+    UpdateFeaturesRequest,
+    UpdateFeaturesResponse,
     refusal,
 )
 from cluster_model.protocol.config_defs import ConfigValue
@@ -513,6 +516,7 @@ class ZooKeeperControl:
             ListPartitionReassignmentsRequest: self._list_reassignments,
             DescribeClusterRequest: self._describe,
             UnregisterBrokerRequest: self._unregister,
+            UpdateFeaturesRequest: self._update_features,
         }
         for answer in (LeaderAndIsrResponse, UpdateMetadataResponse, StopReplicaResponse):
             table[answer] = controller.responded
@@ -706,6 +710,15 @@ class ZooKeeperControl:
     def _describe(self, source: int, request: DescribeClusterRequest) -> None:
         live = tuple(self._broker.metadata.live)
         self._port.send(source, DescribeClusterResponse(request.correlation, self.obedience.controller, live))
+
+    def _update_features(self, source: int, request: UpdateFeaturesRequest) -> None:
+        """``KafkaController.processFeatureUpdates``: brokers support no feature, so that every update is invalid."""
+        if not self.controller.is_active:
+            self._port.send(source, refusal(request, KafkaError.NOT_CONTROLLER))
+            return
+        said = "no feature is supported in ZooKeeper mode"
+        results = [AdminError(update.feature, KafkaError.INVALID_REQUEST, said) for update in request.updates]
+        self._port.send(source, UpdateFeaturesResponse(request.correlation, KafkaError.NONE, "", tuple(results)))
 
     def _unregister(self, source: int, request: UnregisterBrokerRequest) -> None:
         said = "brokers are unregistered in KRaft mode only"

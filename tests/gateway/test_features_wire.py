@@ -1,0 +1,100 @@
+"""UpdateFeatures on the wire (KIP-584, KIP-778): what is refused, and by which error."""
+
+from typing import Any
+
+import pytest
+
+from cluster_model.protocol.errors import KafkaError as E
+from gateway.protocol import api_versions as api
+from tests.gateway.hosting import playbook
+from tests.gateway.test_admin_wire import controller
+from tests.gateway.wire import Wire
+
+UP, SAFE, UNSAFE, ODD = 1, 2, 3, 9
+ELR, METADATA, TRANSACTION, KRAFT = (
+    "eligible.leader.replicas.version", "metadata.version", "transaction.version", "kraft.version",
+)  # fmt: skip
+
+
+def update(
+    wire: Wire, *updates: tuple[str, int, int], version: int = 1, validate_only: bool = False, broker: int = 0
+) -> Any:
+    asked = [{"feature": name, "max_version_level": level, "upgrade_type": kind} for name, level, kind in updates]
+    return wire.ask(
+        broker or controller(wire), api.UPDATE_FEATURES, version, timeout=9_000, feature_updates=asked,
+        validate_only=validate_only,
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def kraft() -> Wire:
+    wire = Wire(playbook("4.1"))
+    wire.run(2)
+    return wire
+
+
+@pytest.mark.parametrize(("asked", "error"), [
+    ((METADATA, 27, UP), E.NONE),
+    ((METADATA, 27, SAFE), E.NONE),
+    ((METADATA, 24, SAFE), E.NONE),
+    ((METADATA, 24, UP), E.INVALID_UPDATE_VERSION),
+    ((METADATA, 22, SAFE), E.INVALID_UPDATE_VERSION),
+    ((METADATA, 22, UNSAFE), E.INVALID_UPDATE_VERSION),
+    ((METADATA, 28, UP), E.INVALID_UPDATE_VERSION),
+    ((METADATA, 6, SAFE), E.INVALID_UPDATE_VERSION),
+    ((METADATA, 27, ODD), E.INVALID_UPDATE_VERSION),
+    ((TRANSACTION, 1, SAFE), E.NONE),
+    ((TRANSACTION, 1, UP), E.INVALID_UPDATE_VERSION),
+    ((TRANSACTION, 3, UP), E.INVALID_UPDATE_VERSION),
+    ((TRANSACTION, -1, SAFE), E.INVALID_UPDATE_VERSION),
+    ((KRAFT, 1, UP), E.NONE),
+    ((KRAFT, 1, SAFE), E.INVALID_UPDATE_VERSION),
+    (("nope", 1, UP), E.INVALID_UPDATE_VERSION),
+])  # fmt: skip
+def test_what_is_only_looked_at_gets_kafkas_word(kraft: Wire, asked: tuple[str, int, int], error: E) -> None:
+    """``FeatureControlManager.updateFeature``."""
+    told = update(kraft, asked, validate_only=True)
+    assert told.error_code == error
+    assert [(each.feature, each.error_code) for each in told.results] == ([] if error else [(asked[0], E.NONE)])
+
+
+def test_a_level_that_would_change_is_not_changed(kraft: Wire) -> None:
+    assert update(kraft, (TRANSACTION, 2, UP)).error_code == E.NONE
+    assert update(kraft, (TRANSACTION, 1, SAFE)).error_code == E.FEATURE_UPDATE_FAILED
+
+
+def test_the_levels_asked_for_together_have_to_fit(kraft: Wire) -> None:
+    """``EligibleLeaderReplicasVersion`` depends on a level of ``metadata.version``."""
+    fits = update(kraft, (ELR, 1, UP), (METADATA, 24, SAFE), validate_only=True, version=2)
+    assert fits.error_code == E.NONE
+    refused = update(kraft, (METADATA, 22, SAFE), (ELR, 1, UP), validate_only=True, version=2)
+    assert refused.error_code == E.INVALID_UPDATE_VERSION
+
+
+def test_before_4_0_each_feature_has_an_error_of_its_own() -> None:
+    wire = Wire(playbook("3.9"))
+    wire.run(2)
+    told = update(wire, (METADATA, 22, UP), (KRAFT, 0, UP), ("nope", 1, UP), broker=2)
+    found = {each.feature: each.error_code for each in told.results}
+    assert told.error_code == E.NONE
+    assert found == {METADATA: E.INVALID_UPDATE_VERSION, KRAFT: E.NONE, "nope": E.INVALID_UPDATE_VERSION}
+    assert update(wire, (METADATA, 3, SAFE)).results[0].error_code == E.INVALID_UPDATE_VERSION
+
+
+@pytest.mark.parametrize(("allows", "error"), [(False, E.INVALID_UPDATE_VERSION), (True, E.FEATURE_UPDATE_FAILED)])
+def test_version_0_says_whether_a_downgrade_is_allowed(kraft: Wire, allows: bool, error: E) -> None:
+    asked = [{"feature": TRANSACTION, "max_version_level": 1, "allow_downgrade": allows}]
+    assert kraft.ask(1, api.UPDATE_FEATURES, 0, timeout=9_000, feature_updates=asked).error_code == error
+
+
+def test_in_zookeeper_mode_the_controller_knows_no_feature() -> None:
+    """``KafkaController.processFeatureUpdates``: brokers support none."""
+    wire = Wire(playbook("2.8"))
+    wire.run(2)
+    active = controller(wire)
+    asked = [{"feature": METADATA, "max_version_level": 1, "allow_downgrade": False}]
+    told = wire.ask(active, api.UPDATE_FEATURES, 0, timeout=9_000, feature_updates=asked)
+    assert [(each.feature, each.error_code) for each in told.results] == [(METADATA, E.INVALID_REQUEST)]
+    other = next(broker for broker in wire.session.cluster.brokers if broker != active)
+    told = wire.ask(other, api.UPDATE_FEATURES, 0, timeout=9_000, feature_updates=asked)
+    assert (told.error_code, told.results) == (E.NOT_CONTROLLER, ())
