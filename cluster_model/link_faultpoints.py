@@ -63,6 +63,8 @@ QUESTIONS: Final[dict[type[Any], type[Any]]] = {
     admin.ElectLeadersRequest: admin.ElectLeadersResponse,
     admin.IncrementalAlterConfigsRequest: admin.IncrementalAlterConfigsResponse,
     admin.UnregisterBrokerRequest: admin.UnregisterBrokerResponse,
+    admin.UpdateFeaturesRequest: admin.UpdateFeaturesResponse,
+    admin.DescribeQuorumRequest: admin.DescribeQuorumResponse,
     admin.DescribeClusterRequest: admin.DescribeClusterResponse,
     admin.EnvelopeRequest: admin.EnvelopeResponse,
     zk_mode.LeaderAndIsrRequest: zk_mode.LeaderAndIsrResponse,

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from cluster_model.broker.broker import Broker
 from cluster_model.protocol.admin_messages import (
     AdminError,
     AlterPartitionReassignmentsRequest,
@@ -19,11 +20,11 @@ from cluster_model.protocol.admin_messages import (
     UpgradeType,
 )
 from cluster_model.protocol.errors import KafkaError
-from cluster_model.protocol.messages import DeleteRecordsRequest
+from cluster_model.protocol.messages import DeleteRecordsRequest, MetadataRequest
 from gateway.handlers.configs import topic_configs
 from gateway.handlers.metadata import UNKNOWN_TOPIC_ID
 from gateway.protocol.codec import NO_ID
-from gateway.protocol.context import Call, Flow, ask, by_topic, ms, named, split, topic_named, topic_uuid
+from gateway.protocol.context import LOG_DIR, Call, Flow, ask, by_topic, ms, named, split, topic_named, topic_uuid
 
 
 def _told(each: AdminError | CreatableTopicResult) -> dict[str, Any]:
@@ -119,6 +120,30 @@ def elect_leaders(call: Call) -> Flow:
     ]
     told = [{"topic": topic, "partition_result": found} for topic, found in by_topic(rows).items()]
     return {"error_code": answer.error, "replica_election_results": told}
+
+
+def alter_replica_log_dirs(call: Call) -> Flow:
+    """Move replicas to another log directory (KIP-113): a broker has one, in which they are (``ReplicaManager``)."""
+    yield ask(MetadataRequest(0))
+    broker = call.house.cluster.brokers[call.broker]
+    rows = [
+        (named(topic.name, number), {"partition_index": number, "error_code": _moved(broker, each.path, topic, number)})
+        for each in call.request.dirs
+        for topic in each.topics
+        for number in topic.partitions
+    ]
+    return {"results": [{"topic_name": topic, "partitions": found} for topic, found in by_topic(rows).items()]}
+
+
+def _moved(broker: Broker, path: str, topic: Any, number: int) -> int:
+    """``ReplicaManager.alterReplicaLogDirs``: REPLICA_NOT_AVAILABLE by a broker that does not host the replica."""
+    partition = named(topic.name, number)
+    if path != LOG_DIR:
+        return KafkaError.LOG_DIR_NOT_FOUND
+    if partition in broker.replicas:
+        return KafkaError.NONE
+    known = partition in broker.states
+    return KafkaError.REPLICA_NOT_AVAILABLE if known else KafkaError.UNKNOWN_TOPIC_OR_PARTITION
 
 
 def update_features(call: Call) -> Flow:

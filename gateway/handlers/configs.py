@@ -18,10 +18,13 @@ from cluster_model.protocol.config_defs import BROKER as BROKER_KEYS
 from cluster_model.protocol.config_defs import LISTS, LONG_MAX, ConfigKey, ConfigValue
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.messages import MetadataRequest
-from gateway.protocol.context import LOG_DIR, Call, Flow, ask
+from gateway.protocol.context import LOG_DIR, Call, Flow, ask, split
 
 TOPIC: Final = 2
 BROKER: Final = 4
+BROKER_LOGGER: Final = 8
+CLIENT_METRICS: Final = 16
+GROUP: Final = 32
 _TYPES: Final = {TOPIC: "topic", BROKER: "broker"}
 """``ConfigResource.Type``, as far as it is modelled."""
 
@@ -67,6 +70,28 @@ def describe_configs(call: Call) -> Flow:
     """What is configured, as the broker that is asked has been told."""
     yield ask(MetadataRequest(0))
     return {"results": [_described(call, each) for each in call.request.resources]}
+
+
+def list_config_resources(call: Call) -> Flow:
+    """Which resources have configurations (KIP-1142); version 0 asks for subscriptions to metrics: there are none."""
+    (known,) = yield ask(MetadataRequest(0))
+    fenced = call.house.cluster.brokers[call.broker].control.fenced_brokers()
+    brokers = [str(broker) for broker in (*known.brokers, *fenced)]
+    listed: dict[int, list[str]] = {
+        TOPIC: list(dict.fromkeys(split(state.partition)[0] for state in known.partitions)),
+        BROKER: brokers,
+        BROKER_LOGGER: brokers,
+        CLIENT_METRICS: [],
+        GROUP: [],
+    }
+    supported = tuple(listed) if call.version else (CLIENT_METRICS,)
+    wanted = tuple(call.get("resource_types", ())) or supported
+    if not set(wanted) <= set(supported):
+        return {"error_code": KafkaError.UNSUPPORTED_VERSION}
+    found = [
+        {"resource_name": name, "resource_type": kind} for kind in listed if kind in wanted for name in listed[kind]
+    ]
+    return {"error_code": 0, "config_resources": found}
 
 
 def _described(call: Call, asked: Any) -> dict[str, Any]:

@@ -144,6 +144,68 @@ def _brokers(call: Call, brokers: Iterable[int], key: str) -> list[dict[str, Any
     return found
 
 
+# DescribeTopicPartitions (KIP-966): topics page by page, with their eligible leader replicas.
+
+
+MOST_PARTITIONS: Final = 2_000
+"""``max.request.partition.size.limit``."""
+
+
+def describe_topic_partitions(call: Call) -> Flow:
+    """Topics by name, in order, from a cursor on and up to a number of partitions, and where to go on."""
+    (known,) = yield ask(MetadataRequest(0))
+    there: dict[str, list[PartitionState]] = {}
+    for state in known.partitions:
+        there.setdefault(split(state.partition)[0], []).append(state)
+    request = call.request
+    asked = {topic.name for topic in request.topics}
+    cursor = request.cursor
+    begin = ("", 0) if cursor is None else (cursor.topic_name, cursor.partition_index)
+    if begin[1] < 0 or (cursor is not None and asked and begin[0] not in asked):
+        return _no_cursor(asked)
+    left = max(1, min(MOST_PARTITIONS, request.response_partition_limit))
+    topics: list[dict[str, Any]] = []
+    for name in sorted(each for each in (asked or there) if each >= begin[0]):
+        if not left:
+            return _page(topics, (name, 0))
+        if name not in there:
+            error = KafkaError.UNKNOWN_TOPIC_OR_PARTITION if is_legal(name) else KafkaError.INVALID_TOPIC_EXCEPTION
+            topics.append({"name": name, "error_code": error, "topic_id": NO_ID, "is_internal": name in INTERNAL,
+                           "partitions": ()})  # fmt: skip
+            continue
+        told = _topic(name, there[name], known)
+        first = begin[1] if name == begin[0] else 0
+        found = told["partitions"][first : first + left]
+        eligible = {split(state.partition)[1]: state for state in there[name]}
+        topics.append({**told, "partitions": [_with_elr(each, eligible) for each in found]})
+        if first + left < len(told["partitions"]):
+            return _page(topics, (name, first + left))
+        left -= len(found)
+    return _page(topics, None)
+
+
+def _with_elr(partition: dict[str, Any], states: dict[int, PartitionState]) -> dict[str, Any]:
+    state = states[partition["partition_index"]]
+    last = () if state.last_known == NOBODY else (state.last_known,)
+    return {**partition, "error_code": 0, "eligible_leader_replicas": state.elr, "last_known_elr": last}
+
+
+def _page(topics: list[dict[str, Any]], cursor: tuple[str, int] | None) -> dict[str, Any]:
+    for each in topics:
+        each["topic_authorized_operations"] = OF_TOPIC
+    following = None if cursor is None else {"topic_name": cursor[0], "partition_index": cursor[1]}
+    return {"topics": topics, "next_cursor": following}
+
+
+def _no_cursor(asked: set[str]) -> dict[str, Any]:
+    """A cursor that fits nothing: the error is that of every topic (``getErrorResponse``)."""
+    topics = [
+        {"name": name, "error_code": KafkaError.INVALID_REQUEST, "topic_id": NO_ID, "partitions": ()}
+        for name in sorted(asked)
+    ]
+    return {"topics": topics, "next_cursor": None}
+
+
 BROKERS: Final = 1
 CONTROLLERS: Final = 2
 """``EndpointType`` (KIP-919)."""

@@ -33,6 +33,7 @@ HANDLERS: Final[dict[int, Handler]] = {
     api_versions.DESCRIBE_CONFIGS: configs.describe_configs,
     api_versions.DESCRIBE_ACLS: inspection.describe_acls,
     api_versions.ALTER_CONFIGS: configs.alter_configs,
+    api_versions.ALTER_REPLICA_LOG_DIRS: admin.alter_replica_log_dirs,
     api_versions.DESCRIBE_LOG_DIRS: inspection.describe_log_dirs,
     api_versions.CREATE_PARTITIONS: admin.create_partitions,
     api_versions.DELETE_GROUPS: groups.delete_groups,
@@ -50,4 +51,6 @@ HANDLERS: Final[dict[int, Handler]] = {
     api_versions.LIST_TRANSACTIONS: inspection.list_transactions,
     api_versions.CONSUMER_GROUP_HEARTBEAT: groups.consumer_group_heartbeat,
     api_versions.CONSUMER_GROUP_DESCRIBE: groups.describe_consumer_groups,
+    api_versions.LIST_CONFIG_RESOURCES: configs.list_config_resources,
+    api_versions.DESCRIBE_TOPIC_PARTITIONS: metadata.describe_topic_partitions,
 }

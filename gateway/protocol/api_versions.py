@@ -42,6 +42,7 @@ TXN_OFFSET_COMMIT: Final = 28
 DESCRIBE_CONFIGS: Final = 32
 DESCRIBE_ACLS: Final = 29
 ALTER_CONFIGS: Final = 33
+ALTER_REPLICA_LOG_DIRS: Final = 34
 DESCRIBE_LOG_DIRS: Final = 35
 CREATE_PARTITIONS: Final = 37
 DELETE_GROUPS: Final = 42
@@ -59,8 +60,10 @@ DESCRIBE_TRANSACTIONS: Final = 65
 LIST_TRANSACTIONS: Final = 66
 CONSUMER_GROUP_HEARTBEAT: Final = 68
 CONSUMER_GROUP_DESCRIBE: Final = 69
+LIST_CONFIG_RESOURCES: Final = 74
+DESCRIBE_TOPIC_PARTITIONS: Final = 75
 
-KRAFT_ONLY: Final = (DESCRIBE_QUORUM,)
+KRAFT_ONLY: Final = (DESCRIBE_QUORUM, LIST_CONFIG_RESOURCES, DESCRIBE_TOPIC_PARTITIONS)
 """What only brokers in KRaft mode have on their listeners (``ApiMessageType.ListenerType``)."""
 ADVERTISED_FROM_ZERO: Final = (PRODUCE,)
 
@@ -100,6 +103,7 @@ CEILINGS: Final[dict[int, tuple[int, tuple[tuple[Release, int], ...]]]] = {
     DESCRIBE_CONFIGS: (1, ((_V1, 0), ((1, 1, 0), 1), (_V2, 2), ((2, 6, 0), 3), ((2, 8, 0), 4))),
     DESCRIBE_ACLS: (1, ((_V1, 0), (_V2, 1), ((2, 5, 0), 2), ((3, 3, 0), 3))),
     ALTER_CONFIGS: (0, ((_V1, 0), (_V2, 1), ((2, 8, 0), 2))),
+    ALTER_REPLICA_LOG_DIRS: (1, ((_V1, 0), (_V2, 1), ((2, 8, 0), 2))),
     DESCRIBE_LOG_DIRS: (1, ((_V1, 0), (_V2, 1), ((2, 6, 0), 2), ((3, 2, 0), 3), ((3, 3, 0), 4))),
     CREATE_PARTITIONS: (0, ((_V1, 0), (_V2, 1), ((2, 5, 0), 2), ((2, 7, 0), 3))),
     DELETE_GROUPS: (0, (((1, 1, 0), 0), (_V2, 1), ((2, 4, 0), 2))),
@@ -117,6 +121,8 @@ CEILINGS: Final[dict[int, tuple[int, tuple[tuple[Release, int], ...]]]] = {
     LIST_TRANSACTIONS: (0, ((_V3, 0), ((3, 8, 0), 1), ((4, 1, 0), 2))),
     CONSUMER_GROUP_HEARTBEAT: (0, (((3, 7, 0), 0), ((4, 0, 0), 1))),
     CONSUMER_GROUP_DESCRIBE: (0, (((3, 8, 0), 0), ((4, 0, 0), 1))),
+    LIST_CONFIG_RESOURCES: (0, (((3, 7, 0), 0), ((4, 1, 0), 1))),
+    DESCRIBE_TOPIC_PARTITIONS: (0, (((3, 8, 0), 0),)),
 }  # fmt: skip
 """API → its floor, and (release, ceiling from there on) each."""
 

@@ -23,6 +23,7 @@ SECOND, MINUTE = 1_000_000, 60_000_000
 ALL_KEYS = [(scope, key) for scope, table in SCOPES.items() for key in table.values()]
 OTHER_NAMES = {
     "flush.messages": "log.flush.interval.messages",
+    "preallocate": "log.preallocate",
     "segment.bytes": "log.segment.bytes",
     "segment.ms": "log.roll.ms",
     "index.interval.bytes": "log.index.interval.bytes",
