@@ -186,6 +186,22 @@ LISTS: Final = (
     "follower.replication.throttled.replicas",
 )
 """Configurations that are lists: only those take APPEND and SUBTRACT."""
+LIST_DEFAULTS: Final = {"cleanup.policy": "delete", "log.cleanup.policy": "delete"}
+"""What such a list is where nobody gave one; the others are empty then. It may be given as an empty one, too."""
+
+
+def listed(name: str, now: ConfigValue | None, given: str, *, appends: bool) -> str:
+    """A list with entries appended that it lacks, or taken away (KIP-339).
+
+    A list that nobody gave begins as the default of Kafka itself (``ConfigurationControlManager.getParts``).
+    """
+    text = LIST_DEFAULTS.get(name, "") if now is None else str(now)
+    entries = [entry for entry in text.split(",") if entry]
+    named = [entry for entry in given.split(",") if entry]
+    if appends:
+        return ",".join([*entries, *dict.fromkeys(entry for entry in named if entry not in entries)])
+    return ",".join([entry for entry in entries if entry not in named])
+
 
 PRODUCERS_CHOICE: Final = "producer"
 """The ``compression.type`` of a topic whose batches stay as they come."""
@@ -511,6 +527,8 @@ def check(scope: Scope, name: str, value: object) -> ConfigValue:
         raise ModelError(f"unknown {scope} configuration {name!r}{hint}", code="no_config")
     if key.type == "bool":
         return _bool(key, value)
+    if value == "" and name in LIST_DEFAULTS:
+        return ""
     if key.type == "str":
         return _choice(key, value) if key.choices else _text(key, value)
     if key.type == "ratio":

@@ -15,7 +15,7 @@ from cluster_model.protocol.admin_messages import (
     is_legal,
 )
 from cluster_model.protocol.config_defs import BROKER as BROKER_KEYS
-from cluster_model.protocol.config_defs import LISTS, LONG_MAX, ConfigKey, ConfigValue
+from cluster_model.protocol.config_defs import LISTS, LONG_MAX, MIN_ISR, ConfigKey, ConfigValue
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.messages import MetadataRequest
 from gateway.protocol.context import LOG_DIR, Call, Flow, ask, split
@@ -219,11 +219,24 @@ def _synonyms(call: Call, name: str) -> list[tuple[str, str, int]]:
     return [(name, written(layer[name]), source) for layer, source in layers if name in layer]
 
 
-def _taken(call: Call, name: str) -> dict[str, ConfigValue]:
-    """Dynamic configurations of this broker, or of all by an empty name, that this broker goes by."""
+def _given(call: Call, name: str) -> dict[str, ConfigValue]:
+    """What was given while brokers run to this one, or to all by an empty name, and is in force here."""
     broker = call.house.cluster.brokers[call.broker]
     told = broker.control.dynamic_config(name)
     return {key: value for key, value in told.items() if key in broker.settings.given}
+
+
+def _taken(call: Call, name: str) -> dict[str, ConfigValue]:
+    """Dynamic configurations of this broker, or of all by an empty name, that this broker goes by.
+
+    With eligible leader replicas all brokers have ``min.insync.replicas``: the controller writes the value of its file
+    where nobody gave one (``ConfigurationControlManager.maybeGenerateElrSafetyRecords``).
+    """
+    cluster = call.house.cluster
+    taken = _given(call, name)
+    if cluster.profile.elr and not name:
+        taken.setdefault(MIN_ISR, cluster.spec.config.get(MIN_ISR, 1))
+    return taken
 
 
 def _config(
@@ -273,11 +286,10 @@ def alter_configs(call: Call) -> Flow:
     changes = {}
     for place, each in enumerate(call.request.resources):
         named = {one.name: one.value or "" for one in each.configs}
-        had = (
-            settings.overrides(each.resource_name) if each.resource_type == TOPIC else _taken(call, each.resource_name)
-        )
-        gone = [AlterableConfig(name, "", DELETE) for name in had if name not in named]
-        changes[place] = (*(AlterableConfig(name, value, SET) for name, value in named.items()), *gone)
+        name = each.resource_name
+        had = settings.overrides(name) if each.resource_type == TOPIC else _given(call, name)
+        gone = [AlterableConfig(key, "", DELETE) for key in had if key not in named]
+        changes[place] = (*(AlterableConfig(key, value, SET) for key, value in named.items()), *gone)
     return (yield from _altered(call, changes))
 
 

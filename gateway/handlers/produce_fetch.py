@@ -200,6 +200,8 @@ def _offset(call: Call, answer: ListOffsetsResponse, asked_ms: int) -> dict[str,
         replica = call.house.cluster.brokers[call.broker].replicas.get(answer.partition)
         if asked_ms >= 0 and replica is not None:
             offset, stamp_ms = _record(call.house, replica, offset, asked_ms)
+        elif asked_ms == MAX_TIMESTAMP and replica is not None:
+            offset = _newest(call.house, replica, offset)
     return {
         "partition_index": split(answer.partition)[1],
         "error_code": answer.error,
@@ -207,6 +209,25 @@ def _offset(call: Call, answer: ListOffsetsResponse, asked_ms: int) -> dict[str,
         "offset": offset,
         "leader_epoch": epoch,
     }
+
+
+_NEWEST_IN_COMPRESSED: Final = (3, 8, 0)
+"""The release from which the newest record is looked for in compressed batches too (KAFKA-16310)."""
+
+
+def _newest(house: House, replica: Replica, offset: int) -> int:
+    """The offset of the newest record of a batch; before 3.8 of a compressed one it is the last (``LogValidator``)."""
+    found = batch_at(replica, offset)
+    if found is None or not found[1]:
+        return offset
+    batch, payload = found
+    if batch.codec and house.cluster.profile.number < _NEWEST_IN_COMPRESSED:
+        return batch.end - 1
+    try:
+        record = record_at(payload, house.stamp_ms(batch.timestamp_us))
+    except UnreadableError:
+        return offset
+    return offset if record is None else batch.base + record[0]
 
 
 def _record(house: House, replica: Replica, offset: int, asked_ms: int) -> tuple[int, int]:

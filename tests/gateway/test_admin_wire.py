@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from cluster_model.protocol.errors import KafkaError as E
+from gateway.handlers.configs import ALL_BROKERS, DEFAULT
 from gateway.protocol import api_versions
 from tests.gateway.hosting import playbook
 from tests.gateway.wire import Wire
@@ -45,7 +46,8 @@ class TestCreateTopics:
         assert (told.error_code, told.num_partitions, told.replication_factor) == (E.NONE, 3, 3)
         configs = {each.name: (each.value, each.config_source) for each in told.configs}
         assert configs["retention.ms"] == ("60000", 1)
-        assert configs["min.insync.replicas"] == ("1", 5)
+        by_elr = wired(kafka).session.cluster.profile.elr
+        assert configs["min.insync.replicas"] == ("1", ALL_BROKERS if by_elr else DEFAULT)
         assert configs["flush.messages"][0] == "9223372036854775807"
 
     def test_every_broker_learns_the_configurations_of_a_new_topic(self, kafka: str) -> None:
@@ -120,6 +122,25 @@ class TestIncrementalAlterConfigs:
         assert retention(wire) is None
         assert altered(wire, TOPIC, "nope") == expected
         assert retention(wire) == 70_000
+
+    @pytest.mark.parametrize(("operation", "given", "policy"), [
+        (2, "compact", "delete,compact"), (2, "delete", "delete"), (3, "delete", ""), (3, "compact", "delete"),
+    ])  # fmt: skip
+    def test_a_list_that_nobody_gave_begins_as_kafkas_default(
+        self, kafka: str, operation: int, given: str, policy: str
+    ) -> None:
+        wire = wired(kafka)
+        config = {"name": "cleanup.policy", "config_operation": operation, "value": given}
+        answer = wire.ask(
+            controller(wire), api_versions.INCREMENTAL_ALTER_CONFIGS, 0, validate_only=False,
+            resources=[{"resource_type": TOPIC, "resource_name": "orders", "configs": [config]}],
+        )  # fmt: skip
+        assert [each.error_code for each in answer.responses] == [E.NONE]
+        wire.run(1)
+        broker = wire.session.cluster.brokers[1]
+        assert broker.settings.overrides("orders").get("cleanup.policy", "delete") == policy
+        rules = broker.replicas["orders-0"].log.rules
+        assert (rules.delete, rules.compact) == ("delete" in policy, "compact" in policy)
 
     def test_what_is_no_topic_is_not_taken_for_one(self, kafka: str) -> None:
         wire = wired(kafka)

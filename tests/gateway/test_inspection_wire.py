@@ -254,12 +254,13 @@ class TestDescribeConfigs:
 
     def test_what_all_brokers_were_given_has_an_empty_name(self) -> None:
         wire = wired("4.1")
-        assert described(wire, BROKER, "").configs == ()
+        (elr,) = described(wire, BROKER, "").configs
+        assert (elr.name, elr.value, elr.config_source) == ("min.insync.replicas", "1", ALL_BROKERS)
         config = [{"name": "log.retention.ms", "config_operation": 0, "value": "70000"}]
         wire.ask(1, api.INCREMENTAL_ALTER_CONFIGS, 0, validate_only=False,
                  resources=[{"resource_type": BROKER, "resource_name": "", "configs": config}])  # fmt: skip
         wire.run(1)
-        (told,) = described(wire, BROKER, "").configs
+        told, _elr = described(wire, BROKER, "").configs
         assert (told.name, told.value, told.config_source) == ("log.retention.ms", "70000", ALL_BROKERS)
         assert [(each.value, each.source) for each in told.synonyms] == [("70000", ALL_BROKERS)]
         beneath = next(each for each in described(wire, TOPIC, "orders").configs if each.name == "retention.ms")
@@ -280,12 +281,12 @@ class TestDescribeConfigs:
         assert [(each.value, each.source) for each in found.synonyms] == [
             ("80000", RUN_TIME), ("70000", ALL_BROKERS), ("86400000", START), ("604800000", DEFAULT),
         ]  # fmt: skip
-        (everybodys,) = described(wire, BROKER, "").configs
+        everybodys = described(wire, BROKER, "").configs[0]
         assert (everybodys.value, everybodys.config_source) == ("70000", ALL_BROKERS)
         wire.ask(1, api.ALTER_CONFIGS, 1, validate_only=False,
                  resources=[{"resource_type": BROKER, "resource_name": "1", "configs": ()}])  # fmt: skip
         wire.run(1)
-        assert [each.value for each in described(wire, BROKER, "").configs] == ["70000"]
+        assert described(wire, BROKER, "").configs[0].value == "70000"
         assert wire.session.cluster.brokers[1].settings.given == {"log.retention.ms": 70_000}
 
     def test_a_broker_has_the_address_at_which_it_listens(self) -> None:

@@ -134,3 +134,24 @@ def test_offsets_by_time_are_those_of_records() -> None:
     wire.run(1)
     # What is too early in what is left of one batch is looked for in the next; of an unreadable one it is its first.
     assert [at(each) for each in (1_031, 1_999, 2_001)] == [(8, 2_000), (8, 2_000), (-1, -1)]
+
+
+@pytest.mark.parametrize(("kafka", "codec", "newest"), [("4.1", 0, 1), ("4.1", 1, 1), ("3.7", 0, 1), ("3.7", 1, 2)])
+def test_the_newest_record_is_told_as_the_release_knows_it(kafka: str, codec: int, newest: int) -> None:
+    """Before 3.8 the newest record of a compressed batch is its last one (KAFKA-16310)."""
+    wire = Wire(playbook(kafka))
+    wire.run(2)
+    leader = wire.session.cluster.world.records["orders-0"].leader
+    builder = DefaultRecordBatchBuilder(2, codec, False, -1, -1, -1, 1 << 16)
+    for number, stamp_ms in enumerate((100, 400, 200)):
+        builder.append(number, BEGAN_MS + stamp_ms, None, b"value" * 9, [])
+    batch = {"index": 0, "records": bytes(builder.build())}
+    wire.ask(leader, api.PRODUCE, 8, transactional_id=None, acks=1, timeout=9_000,
+             topic_data=[{"name": "orders", "partition_data": [batch]}])  # fmt: skip
+    wire.run(1)
+    asked = [{"partition_index": 0, "timestamp": -3, "current_leader_epoch": -1}]
+    answer = wire.ask(
+        leader, api.LIST_OFFSETS, 7, replica_id=-1, isolation_level=0, topics=[{"name": "orders", "partitions": asked}]
+    )
+    ((told,),) = [topic.partitions for topic in answer.topics]
+    assert (told.error_code, told.offset, told.timestamp - BEGAN_MS) == (E.NONE, newest, 400)

@@ -58,7 +58,7 @@ from cluster_model.protocol.admin_messages import (
     ReassignablePartition,
     is_legal,
 )
-from cluster_model.protocol.config_defs import LISTS, MIN_ISR, SCOPES, ConfigValue, Scope, check
+from cluster_model.protocol.config_defs import LIST_DEFAULTS, LISTS, MIN_ISR, SCOPES, ConfigValue, Scope, check, listed
 from cluster_model.protocol.configs import TopicConfig
 from cluster_model.protocol.errors import KafkaError, ModelError
 from cluster_model.protocol.messages import NOBODY, AlterPartitionRequest, AlterPartitionResponse, PartitionState
@@ -163,13 +163,8 @@ class ConfigurationControl:
             return typed(scope, config.key, config.value)
         if config.key not in LISTS:
             raise ModelError(f"{config.key} is not a list", code="not_a_list")
-        entries = [entry for entry in str(now or "").split(",") if entry]
-        given = config.value.split(",")
-        if config.operation == ConfigOperation.APPEND:
-            entries += [entry for entry in given if entry not in entries]
-        else:
-            entries = [entry for entry in entries if entry not in given]
-        return typed(scope, config.key, ",".join(entries)) if entries else None
+        text = listed(config.key, now, config.value, appends=config.operation == ConfigOperation.APPEND)
+        return typed(scope, config.key, text) if text or config.key in LIST_DEFAULTS else None
 
 
 Placement = tuple[tuple[int, ...], ...]

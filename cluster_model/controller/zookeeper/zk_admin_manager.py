@@ -41,7 +41,7 @@ from cluster_model.protocol.admin_messages import (
     NewPartitions,
     is_legal,
 )
-from cluster_model.protocol.config_defs import BROKER, TOPIC, ConfigValue, check
+from cluster_model.protocol.config_defs import BROKER, LISTS, TOPIC, ConfigValue, check, listed
 from cluster_model.protocol.configs import TopicConfig
 from cluster_model.protocol.errors import KafkaError, ModelError
 from cluster_model.protocol.versions import Profile
@@ -262,17 +262,13 @@ def altered(scope: str, config: Config, changes: tuple[AlterableConfig, ...]) ->
             table.pop(key, None)
             continue
         if operation != ConfigOperation.SET:
-            table[key] = _typed(scope, key, _listed(str(table.get(key, "")), value, operation))
+            if key not in LISTS:
+                raise ModelError(f"{key} is not a list", code="not_a_list")
+            text = listed(key, table.get(key), value, appends=operation == ConfigOperation.APPEND)
+            table[key] = _typed(scope, key, text)
         else:
             table[key] = _typed(scope, key, value)
     return tuple(table.items())
-
-
-def _listed(before: str, value: str, operation: int) -> str:
-    """A list with entries appended or taken away."""
-    named = [each for each in value.split(",") if each]
-    rest = [each for each in before.split(",") if each and each not in named]
-    return ",".join([*rest, *named] if operation == ConfigOperation.APPEND else rest)
 
 
 def _typed(scope: str, key: str, value: ConfigValue) -> ConfigValue:
