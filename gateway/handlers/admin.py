@@ -16,6 +16,7 @@ from cluster_model.protocol.admin_messages import (
     ListPartitionReassignmentsRequest,
     NewPartitions,
     ReassignablePartition,
+    UnregisterBrokerRequest,
     UpdateFeaturesRequest,
     UpgradeType,
 )
@@ -144,6 +145,12 @@ def _moved(broker: Broker, path: str, topic: Any, number: int) -> int:
         return KafkaError.NONE
     known = partition in broker.states
     return KafkaError.REPLICA_NOT_AVAILABLE if known else KafkaError.UNKNOWN_TOPIC_OR_PARTITION
+
+
+def unregister_broker(call: Call) -> Flow:
+    """Forget a broker for good (``ClusterControlManager.unregisterBroker``)."""
+    (answer,) = yield ask(UnregisterBrokerRequest(0, call.request.broker_id))
+    return {"error_code": answer.error, "error_message": answer.message or None}
 
 
 def update_features(call: Call) -> Flow:

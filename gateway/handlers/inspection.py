@@ -185,7 +185,24 @@ def describe_client_quotas(call: Call) -> Flow:
     return {"error_code": 0, "error_message": None, "entries": ()}
 
 
+_NO_AUTHORIZER: Final = "No Authorizer is configured on the broker"
+
+
 def describe_acls(call: Call) -> Flow:
-    """There is nobody who would look at them."""
+    """There is nobody who would look at them (``AclApis``)."""
     yield ask(MetadataRequest(0))
-    return {"error_code": KafkaError.SECURITY_DISABLED, "error_message": "No Authorizer is configured on the broker"}
+    return {"error_code": KafkaError.SECURITY_DISABLED, "error_message": _NO_AUTHORIZER}
+
+
+def create_acls(call: Call) -> Flow:
+    """Nor is there anybody who would keep them."""
+    yield ask(MetadataRequest(0))
+    refused = {"error_code": KafkaError.SECURITY_DISABLED, "error_message": _NO_AUTHORIZER}
+    return {"results": [refused for _each in call.request.creations]}
+
+
+def delete_acls(call: Call) -> Flow:
+    """Or forget them."""
+    yield ask(MetadataRequest(0))
+    refused = {"error_code": KafkaError.SECURITY_DISABLED, "error_message": _NO_AUTHORIZER, "matching_acls": ()}
+    return {"filter_results": [refused for _each in call.request.filters]}

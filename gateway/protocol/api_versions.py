@@ -41,6 +41,8 @@ END_TXN: Final = 26
 TXN_OFFSET_COMMIT: Final = 28
 DESCRIBE_CONFIGS: Final = 32
 DESCRIBE_ACLS: Final = 29
+CREATE_ACLS: Final = 30
+DELETE_ACLS: Final = 31
 ALTER_CONFIGS: Final = 33
 ALTER_REPLICA_LOG_DIRS: Final = 34
 DESCRIBE_LOG_DIRS: Final = 35
@@ -57,13 +59,14 @@ UPDATE_FEATURES: Final = 57
 DESCRIBE_CLUSTER: Final = 60
 DESCRIBE_PRODUCERS: Final = 61
 DESCRIBE_TRANSACTIONS: Final = 65
+UNREGISTER_BROKER: Final = 64
 LIST_TRANSACTIONS: Final = 66
 CONSUMER_GROUP_HEARTBEAT: Final = 68
 CONSUMER_GROUP_DESCRIBE: Final = 69
 LIST_CONFIG_RESOURCES: Final = 74
 DESCRIBE_TOPIC_PARTITIONS: Final = 75
 
-KRAFT_ONLY: Final = (DESCRIBE_QUORUM, LIST_CONFIG_RESOURCES, DESCRIBE_TOPIC_PARTITIONS)
+KRAFT_ONLY: Final = (DESCRIBE_QUORUM, UNREGISTER_BROKER, LIST_CONFIG_RESOURCES, DESCRIBE_TOPIC_PARTITIONS)
 """What only brokers in KRaft mode have on their listeners (``ApiMessageType.ListenerType``)."""
 ADVERTISED_FROM_ZERO: Final = (PRODUCE,)
 
@@ -101,7 +104,9 @@ CEILINGS: Final[dict[int, tuple[int, tuple[tuple[Release, int], ...]]]] = {
     END_TXN: (0, ((_V1, 0), (_V2, 1), ((2, 7, 0), 2), ((2, 8, 0), 3), ((3, 8, 0), 4), ((4, 0, 0), 5))),
     TXN_OFFSET_COMMIT: (0, ((_V1, 0), (_V2, 1), ((2, 1, 0), 2), ((2, 5, 0), 3), ((3, 8, 0), 4), ((4, 0, 0), 5))),
     DESCRIBE_CONFIGS: (1, ((_V1, 0), ((1, 1, 0), 1), (_V2, 2), ((2, 6, 0), 3), ((2, 8, 0), 4))),
-    DESCRIBE_ACLS: (1, ((_V1, 0), (_V2, 1), ((2, 5, 0), 2), ((3, 3, 0), 3))),
+    **dict.fromkeys(
+        (DESCRIBE_ACLS, CREATE_ACLS, DELETE_ACLS), (1, ((_V1, 0), (_V2, 1), ((2, 5, 0), 2), ((3, 3, 0), 3)))
+    ),
     ALTER_CONFIGS: (0, ((_V1, 0), (_V2, 1), ((2, 8, 0), 2))),
     ALTER_REPLICA_LOG_DIRS: (1, ((_V1, 0), (_V2, 1), ((2, 8, 0), 2))),
     DESCRIBE_LOG_DIRS: (1, ((_V1, 0), (_V2, 1), ((2, 6, 0), 2), ((3, 2, 0), 3), ((3, 3, 0), 4))),
@@ -118,6 +123,7 @@ CEILINGS: Final[dict[int, tuple[int, tuple[tuple[Release, int], ...]]]] = {
     DESCRIBE_CLUSTER: (0, (((2, 8, 0), 0), ((3, 7, 0), 1), (_V4, 2))),
     DESCRIBE_PRODUCERS: (0, (((2, 8, 0), 0),)),
     DESCRIBE_TRANSACTIONS: (0, ((_V3, 0),)),
+    UNREGISTER_BROKER: (0, (((2, 8, 0), 0),)),
     LIST_TRANSACTIONS: (0, ((_V3, 0), ((3, 8, 0), 1), ((4, 1, 0), 2))),
     CONSUMER_GROUP_HEARTBEAT: (0, (((3, 7, 0), 0), ((4, 0, 0), 1))),
     CONSUMER_GROUP_DESCRIBE: (0, (((3, 8, 0), 0), ((4, 0, 0), 1))),

@@ -64,6 +64,7 @@ REQUESTS: Final[dict[str, type[Any]]] = {
         admin.DescribeClusterRequest,
         admin.DescribeQuorumRequest,
         admin.UpdateFeaturesRequest,
+        admin.UnregisterBrokerRequest,
     )
 }
 """What may be asked, by name."""

@@ -5,8 +5,10 @@ from typing import Any
 import pytest
 
 from cluster_model.protocol.errors import KafkaError as E
+from faults.declarations import Action
 from gateway.handlers.configs import ALL_BROKERS, DEFAULT
 from gateway.protocol import api_versions
+from gateway.protocol.context import LOG_DIR
 from tests.gateway.hosting import playbook
 from tests.gateway.wire import Wire
 
@@ -83,6 +85,98 @@ class TestCreateTopics:
         assert (told.error_code, told.num_partitions, told.replication_factor) == (E.INVALID_TOPIC_EXCEPTION, -1, -1)
         assert told.configs == ()
         assert topics(wire) == {"orders"}
+
+
+class TestDescribeTopicPartitions:
+    """``DescribeTopicPartitionsRequestHandler`` (KIP-966)."""
+
+    def page(self, wire: Wire, *names: str, limit: int = 2_000, cursor: tuple[str, int] | None = None) -> Any:
+        following = None if cursor is None else {"topic_name": cursor[0], "partition_index": cursor[1]}
+        return wire.ask(
+            2, api_versions.DESCRIBE_TOPIC_PARTITIONS, 0, topics=[{"name": name} for name in names],
+            response_partition_limit=limit, cursor=following,
+        )  # fmt: skip
+
+    def test_pages_follow_each_other(self) -> None:
+        wire = wired("4.1")
+        assert create(wire, "made").error_code == E.NONE
+        wire.run(1)
+        found: list[tuple[str, int]] = []
+        cursor, pages = None, 0
+        while pages == 0 or cursor is not None:
+            told = self.page(wire, limit=2, cursor=cursor)
+            found += [(topic.name, each.partition_index) for topic in told.topics for each in topic.partitions]
+            following = told.next_cursor
+            cursor = None if following is None else (following.topic_name, following.partition_index)
+            pages += 1
+        assert found == [(name, number) for name in ("made", "orders") for number in range(3)]
+        assert pages == 3
+
+    def test_what_is_not_there_is_told_where_it_is_asked_for(self) -> None:
+        told = self.page(wired("4.1"), "nope", "no pe", "orders")
+        assert {each.name: (each.error_code, len(each.partitions)) for each in told.topics} == {
+            "nope": (E.UNKNOWN_TOPIC_OR_PARTITION, 0), "no pe": (E.INVALID_TOPIC_EXCEPTION, 0), "orders": (E.NONE, 3),
+        }  # fmt: skip
+
+    def test_replicas_that_may_lead_though_they_are_out_of_the_isr_are_told(self) -> None:
+        wire = wired("4.1")
+        for broker in (2, 3):
+            wire.engine.act(Action("inject", "crash", f"broker({broker})", {}, 90_000_000))
+            wire.run(12)
+        asked = {"topics": [{"name": "orders"}], "response_partition_limit": 9, "cursor": None}
+        told = wire.ask(1, api_versions.DESCRIBE_TOPIC_PARTITIONS, 0, **asked)
+        states = wire.session.cluster.brokers[1].states
+        for each in told.topics[0].partitions:
+            state = states[f"orders-{each.partition_index}"]
+            assert each.isr_nodes == (1,)
+            assert each.eligible_leader_replicas == state.elr != ()
+            assert set(each.offline_replicas) == {2, 3}
+
+    @pytest.mark.parametrize("cursor", [("other", 0), ("orders", -1)])
+    def test_a_cursor_that_fits_nothing_is_refused(self, cursor: tuple[str, int]) -> None:
+        told = self.page(wired("4.1"), "orders", cursor=cursor)
+        assert [each.error_code for each in told.topics] == [E.INVALID_REQUEST]
+
+
+def test_resources_with_configurations_are_listed_by_type() -> None:
+    """``KafkaApis.handleListConfigResources`` (KIP-1142)."""
+    wire = wired("4.1")
+    told = wire.ask(1, api_versions.LIST_CONFIG_RESOURCES, 1, resource_types=(TOPIC, BROKER))
+    found = [(each.resource_type, each.resource_name) for each in told.config_resources]
+    assert found == [(TOPIC, "orders"), *[(BROKER, name) for name in "123"]]
+    odd = wire.ask(1, api_versions.LIST_CONFIG_RESOURCES, 1, resource_types=(99,))
+    assert (odd.error_code, odd.config_resources) == (E.UNSUPPORTED_VERSION, ())
+    assert wire.ask(1, api_versions.LIST_CONFIG_RESOURCES, 0).config_resources == ()
+
+
+def test_a_broker_is_forgotten_for_good() -> None:
+    """``ClusterControlManager.unregisterBroker``."""
+    wire = wired("4.1")
+    assert wire.ask(1, api_versions.UNREGISTER_BROKER, 0, broker_id=77).error_code == E.BROKER_ID_NOT_REGISTERED
+    wire.engine.act(Action("inject", "crash", "broker(3)", {}, 90_000_000))
+    wire.run(12)
+    assert wire.session.cluster.brokers[1].control.fenced_brokers() == (3,)
+    assert wire.ask(1, api_versions.UNREGISTER_BROKER, 0, broker_id=3).error_code == E.NONE
+    wire.run(1)
+    assert wire.session.cluster.brokers[1].control.fenced_brokers() == ()
+    assert api_versions.UNREGISTER_BROKER not in Wire(playbook("2.8")).house.ranges
+
+
+def test_replicas_are_in_the_only_directory() -> None:
+    """``ReplicaManager.alterReplicaLogDirs``."""
+    wire = wired("4.1")
+    placed = [{"partition_index": 0, "broker_ids": (2,)}]
+    assert create(wire, "elsewhere", assignments=placed).error_code == E.NONE
+    wire.run(1)
+    dirs = [
+        {"path": path, "topics": [{"name": topic, "partitions": (0,)}]}
+        for path, topic in ((LOG_DIR, "orders"), (LOG_DIR, "elsewhere"), (LOG_DIR, "nope"), ("/tmp/other", "made"))
+    ]
+    told = wire.ask(1, api_versions.ALTER_REPLICA_LOG_DIRS, 2, dirs=dirs)
+    assert [(each.topic_name, each.partitions[0].error_code) for each in told.results] == [
+        ("orders", E.NONE), ("elsewhere", E.REPLICA_NOT_AVAILABLE), ("nope", E.UNKNOWN_TOPIC_OR_PARTITION),
+        ("made", E.LOG_DIR_NOT_FOUND),
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize("kafka", MODES)

@@ -376,3 +376,10 @@ def test_there_are_no_quotas_and_nobody_looks_at_acls() -> None:
     anything = {"resource_type_filter": 1, "resource_name_filter": None, "pattern_type_filter": 1,
                 "principal_filter": None, "host_filter": None, "operation": 1, "permission_type": 1}  # fmt: skip
     assert wire.ask(1, api.DESCRIBE_ACLS, 3, **anything).error_code == E.SECURITY_DISABLED
+    (refused,) = wire.ask(1, api.DELETE_ACLS, 3, filters=[anything]).filter_results
+    assert (refused.error_code, refused.matching_acls) == (E.SECURITY_DISABLED, ())
+    new = {"resource_type": 2, "resource_name": "t", "resource_pattern_type": 3, "principal": "User:a", "host": "*",
+           "operation": 3, "permission_type": 3}  # fmt: skip
+    assert [each.error_code for each in wire.ask(1, api.CREATE_ACLS, 3, creations=[new, new]).results] == [
+        E.SECURITY_DISABLED, E.SECURITY_DISABLED,
+    ]  # fmt: skip
