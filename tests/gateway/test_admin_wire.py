@@ -9,9 +9,18 @@ from faults.declarations import Action
 from gateway.handlers.configs import ALL_BROKERS, DEFAULT
 from gateway.protocol import api_versions
 from gateway.protocol.context import LOG_DIR
+from playbooks.parser.loader import loads
 from tests.gateway.hosting import playbook
 from tests.gateway.wire import Wire
 
+ALONE = """
+floodmark: 1
+name: alone
+seed: 5
+cluster: {{kafka: "{kafka}", brokers: 1{extra}, config: {{num.partitions: 2, default.replication.factor: 1}}}}
+topics: [{{name: orders, partitions: 1, replication: 1}}]
+settle: 1s
+"""
 TOPIC, BROKER, GROUP = 2, 4, 32
 MODES = ["2.8", "4.1"]
 """In ZooKeeper mode and in KRaft mode."""
@@ -85,6 +94,41 @@ class TestCreateTopics:
         assert (told.error_code, told.num_partitions, told.replication_factor) == (E.INVALID_TOPIC_EXCEPTION, -1, -1)
         assert told.configs == ()
         assert topics(wire) == {"orders"}
+
+
+@pytest.mark.parametrize(("kafka", "extra"), [("2.8", ""), ("3.9", ", controllers: [1]")])
+def test_who_made_a_topic_finds_it(kafka: str, extra: str) -> None:
+    """``DelayedCreatePartitions`` and ``DelayedDeleteTopics``; a controller that is the broker itself has no delay."""
+    wire = Wire(loads(ALONE.format(kafka=kafka, extra=extra), "alone.yaml"))
+    wire.run(2)
+
+    def found() -> dict[str, list[int]]:
+        answer = wire.ask(1, api_versions.METADATA, 5, topics=None, allow_auto_topic_creation=False)
+        return {each.name: [one.leader_id for one in each.partitions] for each in answer.topics}
+
+    assert create(wire, "made").error_code == E.NONE
+    assert found() == {"orders": [1], "made": [1, 1]}
+    more = [{"name": "made", "count": 4, "assignments": None}]
+    wire.ask(1, api_versions.CREATE_PARTITIONS, 1, timeout=9_000, validate_only=False, topics=more)
+    assert found()["made"] == [1, 1, 1, 1]
+    wire.ask(1, api_versions.DELETE_TOPICS, 3, topic_names=("made",), timeout=9_000)
+    assert found() == {"orders": [1]}
+
+
+@pytest.mark.parametrize(("timeout_ms", "error"), [(300, E.REQUEST_TIMED_OUT), (0, E.NONE)])
+def test_a_topic_without_a_leader_is_answered_after_the_timeout(timeout_ms: int, error: E) -> None:
+    wire = wired("2.8")
+    lead = controller(wire)
+    other = next(broker for broker in wire.session.cluster.brokers if broker != lead)
+    wire.engine.act(Action("inject", "gc_pause", f"broker({other})", {}, 900_000_000))
+    wire.engine.act(Action("inject", "stale_metadata", f"broker({lead})", {}, 9_000_000))
+    began = wire.session.cluster.now_us
+    answer = wire.ask(
+        lead, api_versions.CREATE_TOPICS, 3, timeout=timeout_ms, validate_only=False,
+        topics=[{"name": "made", "num_partitions": 1, "replication_factor": 1, "assignments": (), "configs": ()}],
+    )  # fmt: skip
+    assert [each.error_code for each in answer.topics] == [error]
+    assert (wire.session.cluster.now_us - began >= 300_000) is (timeout_ms > 0)
 
 
 class TestDescribeTopicPartitions:

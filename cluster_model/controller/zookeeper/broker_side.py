@@ -15,6 +15,7 @@ from cluster_model.controller.rules.admin_rules import in_progress
 from cluster_model.controller.zookeeper import kafka_zk_client
 from cluster_model.controller.zookeeper.controller_event_queue import Hands, Lane, Steps, Task
 from cluster_model.controller.zookeeper.controller_requests import HELD, Obedience
+from cluster_model.controller.zookeeper.delayed_topic_operations import DELAYED, DelayedTopicOperations
 from cluster_model.controller.zookeeper.isr_update import PROPAGATE, IsrProposals, IsrWriter
 from cluster_model.controller.zookeeper.kafka_controller import KafkaController
 from cluster_model.controller.zookeeper.kafka_zk_client import (
@@ -493,7 +494,8 @@ class ZooKeeperControl:
             broker.id, rack, retry_us, hands, ask, self._registered, self._configured, self._controller_found
         )
         self.leaving = Leaving(port, settings, lambda: self.broker_epoch, self._find_controller, self._exit)
-        self._topics = TopicRequests(profile, defaults, hands, self._live, known)
+        self._delayed = DelayedTopicOperations(port, lambda: broker.states)
+        self._topics = TopicRequests(profile, defaults, hands, self._live, known, self._delayed.answer)
         self.requests = Lane("requests", self._topics.begin, ask, hands, tuple, _nothing)
         for lane in (self.controller.lane, self.writer.lane, self.errands.lane, self.requests):
             self.session.answers_to(lane.name, lane.answered)
@@ -503,7 +505,7 @@ class ZooKeeperControl:
         controller = self.controller
         table: Handlers = {
             LeaderAndIsrRequest: self.obedience.receive,
-            UpdateMetadataRequest: self.obedience.receive,
+            UpdateMetadataRequest: self._update_metadata,
             StopReplicaRequest: self.obedience.receive,
             ControlledShutdownRequest: controller.controlled_shutdown,
             AlterPartitionsRequest: controller.alter_partitions,
@@ -527,6 +529,10 @@ class ZooKeeperControl:
         for client in FROM_SERVERS:
             table[client] = self._from_zookeeper
         return table
+
+    def _update_metadata(self, source: int, request: UpdateMetadataRequest) -> None:
+        self.obedience.receive(source, request)
+        self._delayed.look()
 
     def _from_zookeeper(self, source: int, message: Any) -> None:
         self.session.client.receive(source, message)
@@ -574,6 +580,7 @@ class ZooKeeperControl:
         self.controller.stopped()
         self.writer.stopped()
         self.obedience.stopped()
+        self._delayed.stopped()
         self.proposals.stopped()
         self.errands.stopped()
         self.leaving.stopped()
@@ -663,6 +670,9 @@ class ZooKeeperControl:
             self.writer.on_timer()
         elif name == HELD:
             self.obedience.rang()
+            self._delayed.look()
+        elif name == DELAYED:
+            self._delayed.rang()
         else:
             return (
                 self.session.client.on_timer(timer)
@@ -729,7 +739,7 @@ class ZooKeeperControl:
         return (
             self.broker_epoch, self.registered, self._serving, self.session.save(), self.controller.save(),
             self.writer.save(), self.obedience.save(), self.proposals.save(), self.errands.lane.save(),
-            self.leaving.save(), self.requests.save(),
+            self.leaving.save(), self.requests.save(), self._delayed.save(),
             tuple((name, tuple(settings.items())) for name, settings in self._dynamic.items()),
         )  # fmt: skip
 
@@ -737,7 +747,7 @@ class ZooKeeperControl:
         """Undo of :meth:`save`."""
         (
             self.broker_epoch, self.registered, self._serving, session, controller, writer, obedience, proposals,
-            errands, leaving, requests, dynamic,
+            errands, leaving, requests, delayed, dynamic,
         ) = saved  # fmt: skip
         self._dynamic = {name: dict(settings) for name, settings in dynamic}
         self.session.load(session)
@@ -748,6 +758,7 @@ class ZooKeeperControl:
         self.errands.lane.load(errands)
         self.leaving.load(leaving)
         self.requests.load(requests)
+        self._delayed.load(delayed)
 
 
 def _nothing(_saved: Any) -> None:

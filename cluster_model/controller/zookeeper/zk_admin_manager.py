@@ -62,7 +62,7 @@ class Drawn(NamedTuple):
 class TopicRequests:
     """One per broker."""
 
-    __slots__ = ("_brokers", "_defaults", "_hands", "_known", "_profile")
+    __slots__ = ("_answer", "_brokers", "_defaults", "_hands", "_known", "_profile")
 
     def __init__(
         self,
@@ -71,8 +71,13 @@ class TopicRequests:
         hands: Hands,
         brokers: Callable[[], tuple[tuple[int, str], ...]],
         known: Callable[[], tuple[int, ...]],
+        answer: Callable[[int, Any, Any], None],
     ) -> None:
-        """``brokers`` are the live ones of the broker's metadata with their racks, ``known`` all that there are."""
+        """``brokers`` are the live ones of the broker's metadata with their racks, ``known`` all that there are.
+
+        ``answer`` gets who asked, the request and its response.
+        """
+        self._answer = answer
         self._profile = profile
         self._defaults = defaults
         self._hands = hands
@@ -86,25 +91,27 @@ class TopicRequests:
             made: list[CreatableTopicResult] = []
             for topic, chance in zip(request.topics, drawn, strict=True):
                 made.append((yield from self._create(topic, brokers, chance, commits=not request.validate_only)))
-            self._hands.send(source, CreateTopicsResponse(request.correlation, tuple(made)))
+            self._hands.do(self._answer, source, request, CreateTopicsResponse(request.correlation, tuple(made)))
         elif isinstance(request, DeleteTopicsRequest):
             gone: list[AdminError] = []
             for name in request.topics:
                 done = yield from self._delete(name)
                 gone.append(done)
-            self._hands.send(source, DeleteTopicsResponse(request.correlation, tuple(gone)))
+            self._hands.do(self._answer, source, request, DeleteTopicsResponse(request.correlation, tuple(gone)))
         elif isinstance(request, CreatePartitionsRequest):
             grown: list[AdminError] = []
             for more in request.topics:
                 done = yield from self._grow(more, brokers, commits=not request.validate_only)
                 grown.append(done)
-            self._hands.send(source, CreatePartitionsResponse(request.correlation, tuple(grown)))
+            self._hands.do(self._answer, source, request, CreatePartitionsResponse(request.correlation, tuple(grown)))
         elif isinstance(request, IncrementalAlterConfigsRequest):
             changed: list[AdminError] = []
             for resource in request.resources:
                 done = yield from self._alter(resource, commits=not request.validate_only)
                 changed.append(done)
-            self._hands.send(source, IncrementalAlterConfigsResponse(request.correlation, tuple(changed)))
+            self._hands.do(
+                self._answer, source, request, IncrementalAlterConfigsResponse(request.correlation, tuple(changed))
+            )
 
     def task(self, source: int, request: Any, draw: Callable[[str, int], Drawn]) -> tuple[Any, ...]:
         """What :meth:`begin` takes: all that the answer depends on besides ZooKeeper."""
