@@ -82,6 +82,16 @@ class TestTransactions:
         assert (unknown.partition_index, unknown.error_code) == (-1, E.UNKNOWN_TOPIC_OR_PARTITION)
 
 
+def test_producers_are_described_from_2_8_on() -> None:
+    """The other questions of KIP-664 came with 3.0."""
+    wire = wired("2.8")
+    leader = wire.session.cluster.world.records["orders-0"].leader
+    asked = [{"name": "orders", "partition_indexes": (0,)}]
+    (told,) = wire.ask(leader, api.DESCRIBE_PRODUCERS, 0, topics=asked).topics[0].partitions
+    assert (told.error_code, told.active_producers) == (E.NONE, ())
+    assert not {api.LIST_TRANSACTIONS, api.DESCRIBE_TRANSACTIONS} & set(wire.house.ranges)
+
+
 @pytest.mark.parametrize("kafka", ["2.8", "4.1"])
 class TestReassignments:
     def test_replicas_are_moved_listed_and_taken_back(self, kafka: str) -> None:

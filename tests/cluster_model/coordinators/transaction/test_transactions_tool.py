@@ -161,13 +161,15 @@ def test_a_marker_of_an_older_coordinator_is_fenced(coordinator_epoch: int | Non
     assert (talk.lso("orders-0") == talk.hw("orders-0")) == (error is E.NONE)
 
 
-@pytest.mark.parametrize(("kafka", "error"), [("2.8", E.UNSUPPORTED_VERSION), ("3.0", E.NONE), ("4.1", E.NONE)])
-def test_brokers_before_3_0_know_none_of_it(kafka: str, error: KafkaError) -> None:
+@pytest.mark.parametrize(("kafka", "error", "of_producers"), [
+    ("2.7", E.UNSUPPORTED_VERSION, E.UNSUPPORTED_VERSION),
+    ("2.8", E.UNSUPPORTED_VERSION, E.NONE),
+    ("3.0", E.NONE, E.NONE),
+    ("4.1", E.NONE, E.NONE),
+])  # fmt: skip
+def test_brokers_before_3_0_know_only_of_producers(kafka: str, error: KafkaError, of_producers: KafkaError) -> None:
     _talk, script = begun(kafka)
     coordinator = script.coordinator
-    for broker, request in (
-        (coordinator, ListTransactionsRequest(0)),
-        (coordinator, DescribeTransactionsRequest(0, "pay")),
-        (1, DescribeProducersRequest(0, "orders-0")),
-    ):
-        assert script.ask(broker, request).error == error
+    for request in (ListTransactionsRequest(0), DescribeTransactionsRequest(0, "pay")):
+        assert script.ask(coordinator, request).error == error
+    assert script.ask(1, DescribeProducersRequest(0, "orders-0")).error == of_producers
