@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from cluster_model.broker.broker import Broker
 from cluster_model.protocol.admin_messages import (
     AdminError,
     AlterPartitionReassignmentsRequest,
@@ -126,9 +125,8 @@ def elect_leaders(call: Call) -> Flow:
 def alter_replica_log_dirs(call: Call) -> Flow:
     """Move replicas to another log directory (KIP-113): a broker has one, in which they are (``ReplicaManager``)."""
     yield ask(MetadataRequest(0))
-    broker = call.house.cluster.brokers[call.broker]
     rows = [
-        (named(topic.name, number), {"partition_index": number, "error_code": _moved(broker, each.path, topic, number)})
+        (named(topic.name, number), {"partition_index": number, "error_code": _moved(call, each.path, topic, number)})
         for each in call.request.dirs
         for topic in each.topics
         for number in topic.partitions
@@ -136,8 +134,9 @@ def alter_replica_log_dirs(call: Call) -> Flow:
     return {"results": [{"topic_name": topic, "partitions": found} for topic, found in by_topic(rows).items()]}
 
 
-def _moved(broker: Broker, path: str, topic: Any, number: int) -> int:
+def _moved(call: Call, path: str, topic: Any, number: int) -> int:
     """``ReplicaManager.alterReplicaLogDirs``: REPLICA_NOT_AVAILABLE by a broker that does not host the replica."""
+    broker = call.house.cluster.brokers[call.broker]
     partition = named(topic.name, number)
     if path != LOG_DIR:
         return KafkaError.LOG_DIR_NOT_FOUND
