@@ -1,6 +1,7 @@
 """Handlers of administrators' APIs: topics, partitions, records, elections and reassignments."""
 
-from typing import Any
+from collections.abc import Iterable
+from typing import Any, Final
 
 from cluster_model.protocol.admin_messages import (
     AdminError,
@@ -105,21 +106,38 @@ def delete_records(call: Call) -> Flow:
     return {"topics": [{"name": topic, "partitions": found} for topic, found in by_topic(rows).items()]}
 
 
+PREFERRED: Final = 0
+UNCLEAN: Final = 1
+"""``ElectionType``."""
+
+
 def elect_leaders(call: Call) -> Flow:
-    """Have leaders elected."""
+    """Have leaders elected: of all partitions where no list of them is given, of none where it is empty."""
     topics = call.request.topic_partitions
     names = tuple(named(topic.topic, number) for topic in topics or () for number in topic.partitions)
-    unclean = bool(call.get("election_type", 0))
-    (answer,) = yield ask(ElectLeadersRequest(0, unclean, names, ms(call.request.timeout)))
+    kind = call.get("election_type", PREFERRED)
+    if kind not in (PREFERRED, UNCLEAN):
+        yield ask(MetadataRequest(0))
+        said = f"found election type {kind}, allowed are {PREFERRED} (preferred) and {UNCLEAN} (unclean)"
+        refused = [AdminError(each, KafkaError.INVALID_REQUEST, said) for each in names]
+        return _elected(KafkaError.INVALID_REQUEST, refused)
+    if topics is not None and not names:
+        yield ask(MetadataRequest(0))
+        return _elected(KafkaError.NONE, ())
+    (answer,) = yield ask(ElectLeadersRequest(0, kind == UNCLEAN, names, ms(call.request.timeout)))
+    return _elected(answer.error, answer.partitions)
+
+
+def _elected(error: int, partitions: Iterable[AdminError]) -> dict[str, Any]:
     rows = [
         (
             each.name,
             {"partition_id": split(each.name)[1], "error_code": each.error, "error_message": each.message or None},
         )
-        for each in answer.partitions
+        for each in partitions
     ]
     told = [{"topic": topic, "partition_result": found} for topic, found in by_topic(rows).items()]
-    return {"error_code": answer.error, "replica_election_results": told}
+    return {"error_code": error, "replica_election_results": told}
 
 
 def alter_replica_log_dirs(call: Call) -> Flow:

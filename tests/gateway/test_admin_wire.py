@@ -53,11 +53,12 @@ def create(wire: Wire, name: str, *, validate_only: bool = False, **said: Any) -
 @pytest.mark.parametrize("kafka", MODES)
 class TestCreateTopics:
     def test_the_answer_has_the_real_numbers_and_all_configurations(self, kafka: str) -> None:
-        told = create(wired(kafka), "made", configs=[{"name": "retention.ms", "value": "60000"}])
+        wire = wired(kafka)
+        told = create(wire, "made", configs=[{"name": "retention.ms", "value": "60000"}])
         assert (told.error_code, told.num_partitions, told.replication_factor) == (E.NONE, 3, 3)
         configs = {each.name: (each.value, each.config_source) for each in told.configs}
         assert configs["retention.ms"] == ("60000", 1)
-        by_elr = wired(kafka).session.cluster.profile.elr
+        by_elr = wire.session.cluster.profile.elr
         assert configs["min.insync.replicas"] == ("1", ALL_BROKERS if by_elr else DEFAULT)
         assert configs["flush.messages"][0] == "9223372036854775807"
 
@@ -127,6 +128,46 @@ def test_a_topic_without_a_leader_is_answered_after_the_timeout(timeout_ms: int,
     )  # fmt: skip
     assert [each.error_code for each in answer.topics] == [error]
     assert (wire.session.cluster.now_us - began >= 300_000) is (timeout_ms > 0)
+
+
+@pytest.mark.parametrize("kafka", MODES)
+class TestElectLeaders:
+    """``ReplicationControlManager.electLeaders``, ``KafkaApis.handleElectLeaders`` in ZooKeeper mode."""
+
+    def asked(self, wire: Wire, numbers: tuple[int, ...] | None, kind: int = 0, topic: str = "orders") -> Any:
+        topics = None if numbers is None else [{"topic": topic, "partitions": numbers}] if numbers else ()
+        answer = wire.ask(
+            controller(wire), api_versions.ELECT_LEADERS, 2, election_type=kind, topic_partitions=topics, timeout=9_000
+        )
+        rows = [
+            (each.partition_id, each.error_code) for told in answer.replica_election_results
+            for each in told.partition_result
+        ]  # fmt: skip
+        return answer.error_code, rows
+
+    def test_nothing_is_to_be_done(self, kafka: str) -> None:
+        wire = wired(kafka)
+        assert self.asked(wire, (0, 1)) == (E.NONE, [(0, E.ELECTION_NOT_NEEDED), (1, E.ELECTION_NOT_NEEDED)])
+        assert self.asked(wire, (0,), 1) == (E.NONE, [(0, E.ELECTION_NOT_NEEDED)])
+        assert self.asked(wire, (7,)) == (E.NONE, [(7, E.UNKNOWN_TOPIC_OR_PARTITION)])
+        assert self.asked(wire, None) == (E.NONE, [])
+
+    @pytest.mark.slow
+    def test_the_preferred_leader_is_elected_of_what_is_named(self, kafka: str) -> None:
+        wire = wired(kafka)
+        preferred = wire.session.cluster.world.records["orders-0"].state.replicas[0]
+        wire.engine.act(Action("inject", "crash", f"broker({preferred})", {}, 3_000_000))
+        wire.run(30)
+        assert wire.session.cluster.world.records["orders-0"].state.leader != preferred
+        assert self.asked(wire, ()) == (E.NONE, [])
+        wire.run(1)
+        assert wire.session.cluster.world.records["orders-0"].state.leader != preferred
+        assert self.asked(wire, (0,)) == (E.NONE, [(0, E.NONE)])
+        wire.run(1)
+        assert wire.session.cluster.world.records["orders-0"].state.leader == preferred
+
+    def test_another_kind_of_election_is_refused(self, kafka: str) -> None:
+        assert self.asked(wired(kafka), (0,), 9) == (E.INVALID_REQUEST, [(0, E.INVALID_REQUEST)])
 
 
 class TestDescribeTopicPartitions:
@@ -259,6 +300,7 @@ class TestIncrementalAlterConfigs:
         assert altered(wire, TOPIC, "nope") == expected
         assert retention(wire) == 70_000
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(("operation", "given", "policy"), [
         (2, "compact", "delete,compact"), (2, "delete", "delete"), (3, "delete", ""), (3, "compact", "delete"),
     ])  # fmt: skip

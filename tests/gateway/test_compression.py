@@ -21,6 +21,7 @@ CODECS = {"uncompressed": 0, "gzip": 1, "snappy": 2, "lz4": 3, "zstd": 4}
 BODIES = [b"", b"a" * 200_000, bytes(range(256)) * 300, b"x"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("codec", CODECS.values())
 @pytest.mark.parametrize("body", BODIES, ids=["nothing", "one letter", "all bytes", "one byte"])
 def test_what_is_packed_is_unpacked_to_the_same(codec: int, body: bytes) -> None:
@@ -69,6 +70,7 @@ def made(wire: Wire, topic: str, codec: str, error: E = E.NONE) -> None:
     wire.run(2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("codec", [*CODECS, "producer"])
 def test_batches_are_read_back_with_the_codec_of_their_topic(codec: str) -> None:
     wire = Wire(playbook("4.1", min_isr=1))
@@ -87,6 +89,7 @@ def test_batches_are_read_back_with_the_codec_of_their_topic(codec: str) -> None
     assert wire.session.cluster.brokers[1].replicas["packed-0"].log.segments.total == len(told.records)
 
 
+@pytest.mark.slow
 def test_a_batch_that_cannot_be_unpacked_or_is_too_large_is_refused() -> None:
     wire = Wire(playbook("4.1", min_isr=1, config=", message.max.bytes: 150"))
     made(wire, "packed", "gzip")

@@ -87,6 +87,7 @@ def test_version_0_says_whether_a_downgrade_is_allowed(kraft: Wire, allows: bool
     assert kraft.ask(1, api.UPDATE_FEATURES, 0, timeout=9_000, feature_updates=asked).error_code == error
 
 
+@pytest.mark.slow
 def test_in_zookeeper_mode_the_controller_knows_no_feature() -> None:
     """``KafkaController.processFeatureUpdates``: brokers support none."""
     wire = Wire(playbook("2.8"))

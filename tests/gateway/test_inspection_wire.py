@@ -143,6 +143,7 @@ def quorum(wire: Wire, version: int = 2, topic: str = METADATA_TOPIC, broker: in
 class TestDescribeQuorum:
     """``LeaderState``: what the quorum's leader knows by the fetches of voters and observers."""
 
+    @pytest.mark.slow
     def test_voters_and_observers_have_ends_and_times(self) -> None:
         wire = wired("4.1")
         wire.run(3)
@@ -203,6 +204,7 @@ class TestDescribeCluster:
         assert (told.error_code, told.brokers) == (error, ())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kafka", "of_group"), [("3.9", 1 << 3 | 1 << 6 | 1 << 8), ("4.1", 0b1101_0100_1000)])
 def test_everything_is_allowed_where_there_is_no_authorizer(kafka: str, of_group: int) -> None:
     wire = wired(kafka)
@@ -276,6 +278,7 @@ class TestDescribeConfigs:
         beneath = next(each for each in described(wire, TOPIC, "orders").configs if each.name == "retention.ms")
         assert [(each.value, each.source) for each in beneath.synonyms][:2] == [("60000", OWN), ("70000", ALL_BROKERS)]
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("kafka", ["2.8", "4.1"])
     def test_a_brokers_own_go_before_those_of_all_and_are_not_among_them(self, kafka: str) -> None:
         wire = wired(kafka)
