@@ -1,13 +1,19 @@
 """UpdateFeatures on the wire (KIP-584, KIP-778): what is refused, and by which error."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from cluster_model.protocol.errors import KafkaError as E
 from gateway.protocol import api_versions as api
+from playbooks.engine.replay import replay
+from playbooks.recording.reader import read_session
 from tests.gateway.hosting import playbook
-from tests.gateway.test_admin_wire import controller
+from tests.gateway.test_admin_wire import controller, create
+from tests.gateway.test_batches import built
+from tests.gateway.test_inspection_wire import quorum
+from tests.gateway.test_records_wire import produce
 from tests.gateway.wire import Wire
 
 UP, SAFE, UNSAFE, ODD = 1, 2, 3, 9
@@ -85,6 +91,29 @@ def test_before_4_0_each_feature_has_an_error_of_its_own() -> None:
 def test_version_0_says_whether_a_downgrade_is_allowed(kraft: Wire, allows: bool, error: E) -> None:
     asked = [{"feature": TRANSACTION, "max_version_level": 1, "allow_downgrade": allows}]
     assert kraft.ask(1, api.UPDATE_FEATURES, 0, timeout=9_000, feature_updates=asked).error_code == error
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kafka", ["2.8", "4.1"])
+def test_a_replay_comes_to_the_same_with_every_question_of_administrators(kafka: str, tmp_path: Path) -> None:
+    """Topics that wait for their leaders, batches that are compressed anew, and what KRaft's controller is asked."""
+    wire = Wire(playbook(kafka, min_isr=1), tmp_path)
+    wire.run(2)
+    placed = [{"partition_index": 0, "broker_ids": (1,)}]
+    packed = [{"name": "compression.type", "value": "lz4"}]
+    assert create(wire, "packed", assignments=placed, configs=packed).error_code == E.NONE
+    wire.run(1)
+    assert produce(wire, 1, "packed", 0, built(1)).error_code == E.NONE
+    if kafka == "4.1":
+        assert update(wire, (TRANSACTION, 1, SAFE), validate_only=True).error_code == E.NONE
+        assert quorum(wire).error_code == E.NONE
+        wire.run(1)
+        assert quorum(wire, broker=3).error_code == E.NONE
+        wire.ask(1, api.UNREGISTER_BROKER, 0, broker_id=77)
+    recorder = wire.session.recorder
+    assert recorder is not None
+    result = wire.close()
+    assert replay(read_session(recorder.path)).digest == result.digest
 
 
 @pytest.mark.slow
