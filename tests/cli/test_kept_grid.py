@@ -48,20 +48,23 @@ def apart_from_sessions(text: str) -> Any:
 def test_it_comes_to_what_the_sessions_of_the_grid_come_to(
     typed: Type, here: Path, snapshot: SnapshotAssertion
 ) -> None:
-    plain = typed("run", "fails.yaml", "--repeat", "2", "--json", "--junit", "a.xml", "--out", "elsewhere")
-    kept = typed("run", "fails.yaml", "--repeat", "2", "--json", "--junit", "b.xml", "--engine", "local")
+    words = ("run", "fails.yaml", "--repeat", "2")
+    plain = typed(*words, "--json", "--junit", "a.xml", "--out", "elsewhere")
+    kept = typed(*words, "--json", "--junit", "b.xml", "--engine", "local")
     assert plain.code == kept.code == 1
     assert apart_from_sessions(kept.out) == apart_from_sessions(plain.out)
     assert (here / "a.xml").read_text().count("<testsuite ") == (here / "b.xml").read_text().count("<testsuite ") == 4
-    told = [line for line in plain.err.splitlines() if "failed:" in line or line.startswith(("*", "Over"))]
+    text = typed(*words, "--out", "elsewhere").out.splitlines()
+    told = [line for line in text if "failed:" in line or line.startswith(("*", "Over"))]
     assert told
-    assert [line for line in kept.err.splitlines() if line in told] == told
+    again = typed(*words, "--engine", "local").out.splitlines()
+    assert [line for line in again if line in told] == told
     # Only the first run that shows something is recorded.
     (session,) = session_files.sessions_under(here / CAMPAIGN / "sessions")
     recorded = [cell["result"]["session"] for cell in json.loads(kept.out)["cells"]]
     assert recorded == ["", "", str(CAMPAIGN / "sessions" / session.name), ""]
     head = json.loads((here / CAMPAIGN / "campaign.json").read_text())
-    assert {"command": head["command"], "where it is": kept.err.splitlines()[-2:]} == snapshot
+    assert {"command": head["command"], "where it is": again[-2:]} == snapshot
     assert (head["kind"], head["runs"], head["exit_code"]) == ("grid", 4, 1)
 
 
@@ -81,7 +84,7 @@ def test_what_is_done_is_not_done_again(
     monkeypatch.setattr(GridPlan, "row", row)
     again = typed("run", "fails.yaml", "--engine", "local", "--out", "kept")
     assert done == [2]
-    assert (again.code, again.err) == (first.code, first.err)
+    assert (again.code, again.out, again.err) == (first.code, first.out, "")
     refused = typed("run", "fails.yaml", "--engine", "local", "--out", "kept", "--repeat", "2")
     assert refused.code == 2
     assert refused.err == snapshot
@@ -116,7 +119,7 @@ def test_a_cell_that_breaks_inside_is_kept_and_told(
     monkeypatch.setattr("playbooks.campaign.workloads.grid_workload.start_session", broken)
     done = typed("run", "fails.yaml", "--engine", "local")
     assert done.code == 70
-    lines = [line for line in done.err.splitlines() if "ZeroDivisionError" in line]
+    lines = [line for line in done.out.splitlines() if "ZeroDivisionError" in line]
     assert [line.partition(" (broken, line ")[0] for line in lines] == snapshot
     rows = rows_kept(here / CAMPAIGN)
     assert [(row.run, row.seed, row.code) for row in rows.values()] == [(1, 3, 70), (2, 3, 70)]

@@ -3,6 +3,7 @@
 import io
 import json
 import os
+import re
 import signal
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -152,15 +153,25 @@ def test_a_sleep_that_is_interrupted_only_asks_and_twice_is_enough() -> None:
         narrating.stop()
 
 
-def test_the_status_line_moves_on_a_terminal_only(snapshot: SnapshotAssertion) -> None:
-    out = io.StringIO()
-    console = Console(file=out, force_terminal=True, width=80, soft_wrap=True, highlight=False)
+def test_the_status_line_moves_on_a_terminal_only(
+    monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion
+) -> None:  # fmt: skip
+    moving, lines = io.StringIO(), io.StringIO()
+    stderr = Console(file=moving, force_terminal=True, width=80, soft_wrap=True, highlight=False)
+    monkeypatch.setattr("tui.cli.runs.narration.people", lambda: stderr)
     wall = Wall()
-    Narrating(Pace(1.0, wall.clock, wall.sleep), console).run(Session.start(loads(CRASH, "crash.yaml")))
-    drawn = out.getvalue().split("\r\x1b[2K")
+    narrating = Narrating(Pace(1.0, wall.clock, wall.sleep), Console(file=lines, soft_wrap=True, highlight=False))
+    narrating.run(Session.start(loads(CRASH, "crash.yaml")))
+    drawn = moving.getvalue().split("\r\x1b[2K")
     assert [status for status in drawn if status.startswith(("0.900s  ", "1.000s  "))] == snapshot
+    assert "\x1b" not in lines.getvalue()
     _, lines = told(Session.start(loads(CRASH, "crash.yaml")), 1.0, Wall())
     assert sum("next: step 1" in line for line in lines) == 1
+
+
+def kinds_of(out: str) -> set[str]:
+    """What begins the text of lines with a time in front."""
+    return {found[1] for line in out.splitlines() if (found := re.match(r" *\d+\.\d+s  (\w+)", line))}
 
 
 def test_typed(typed: Type, here: Path) -> None:
@@ -170,10 +181,11 @@ def test_typed(typed: Type, here: Path) -> None:
     assert plain.code == free.code == 0
     sessions = session_files.sessions_under(here / "sessions")
     assert len({read_session(path).manifest.digest for path in sessions}) == 1  # type: ignore[union-attr]
-    kinds = {line.split()[1] for line in free.out.splitlines()} - {"step_taken", "expectation_checked", "fault_healed"}
-    assert kinds <= {line.split()[1] for line in plain.out.splitlines() if line[:12].strip()}
+    kinds = kinds_of(free.out) - {"step_taken", "expectation_checked", "fault_healed"}
+    assert "leader_elected" in kinds
+    assert kinds <= kinds_of(plain.out)
     assert "next: step 1" in plain.out
-    assert "next: step 1" in typed("run", "crash.yaml", "--speed", 1000).err
+    assert "next: step 1" in typed("run", "crash.yaml", "--speed", 1000).out
 
 
 def test_refused(typed: Type, here: Path, snapshot: SnapshotAssertion) -> None:
@@ -203,7 +215,7 @@ def test_typed_stopped_is_130_and_kept(
     monkeypatch.setattr("tui.cli.runs.run.Pace", lambda speed: Pace(speed, wall.clock, wall.sleep))
     done = typed("run", "crash.yaml", "--speed", 1)
     assert done.code == 130
-    lines = done.err.splitlines()
+    lines = done.out.splitlines()
     assert [line for line in lines if line.startswith("INCONCLUSIVE") or line[14:].startswith("stopped")] == snapshot
     (session,) = session_files.sessions_under(here / "sessions")
     assert json.loads((session / session_files.RESULT).read_text())["verdict"] == "inconclusive"

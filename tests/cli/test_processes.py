@@ -3,6 +3,7 @@
 import json
 import os
 import pty
+import re
 import signal
 import subprocess
 import time
@@ -150,6 +151,30 @@ def test_colours_are_for_terminals_that_want_them(typed: Type, tmp_path: Path) -
     assert "\x1b[" in on_a_terminal(("faults",), tmp_path, {})
     assert "\x1b[3" not in on_a_terminal(("faults",), tmp_path, {"NO_COLOR": "1"})
     assert "\x1b[" not in typed("faults").out
+
+
+def test_a_run_on_a_narrow_terminal_cuts_no_word(crash: Path, typed: Type) -> None:
+    drawn = on_a_terminal(("run", str(crash), "--out", "s"), crash.parent, {"COLUMNS": "60", "NO_COLOR": "1"})
+    lines = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]|\r", "", drawn).splitlines()
+    piped = typed("run", crash, "--out", "s")
+    varying = re.compile(r"session_id=\S+|[-─]{3,}")  # and the lines of a table, which a pipe has none of
+    assert set(varying.sub("", " ".join(lines)).split()) == set(varying.sub("", piped.out).split())
+    assert max(len(line) for line in lines if "session_id=" not in line) <= 60
+
+
+def test_progress_is_all_that_goes_to_stderr_and_only_to_a_terminal(tmp_path: Path) -> None:
+    (tmp_path / "long.yaml").write_text(LONG.replace("10000s", "60s"))
+    here, stderr = pty.openpty()
+    command = [*FLOODMARK, "run", "long.yaml"]
+    process = subprocess.Popen(command, cwd=tmp_path, env=ENV, stdin=stderr, stdout=subprocess.PIPE, stderr=stderr)
+    os.close(stderr)
+    out, _nothing = process.communicate(timeout=60)
+    moved = os.read(here, 65536).decode()
+    os.close(here)
+    assert "\x1b" not in out.decode()
+    assert "PASS" in out.decode().splitlines()
+    assert re.search(r"small: \d+\.\d+s, ", moved)
+    assert "PASS" not in moved
 
 
 def test_hash_seeds_do_not_matter(crash: Path) -> None:

@@ -97,8 +97,8 @@ def test_the_worst_counts_and_an_inconclusive_one_hides_no_failure(
     run: Run, suite: Path, words: str, code: int, snapshot: SnapshotAssertion
 ) -> None:
     done = run(*words.split())
-    assert (done.code, done.out) == (code, "")
-    assert done.err.splitlines()[-1] == snapshot
+    assert (done.code, done.err) == (code, "")
+    assert done.out.splitlines()[-1] == snapshot
 
 
 def test_every_problem_of_every_file_is_told_before_anything_runs(
@@ -140,7 +140,7 @@ def test_what_failed_is_told_with_its_cause_and_how_to_run_it_again(
     run: Run, suite: Path, steady: Steady, snapshot: SnapshotAssertion
 ) -> None:
     done = run("loses.yaml", "suite/hand.yaml")
-    lines = done.err.splitlines()
+    lines = done.out.splitlines()
     first = lines.index("FAIL  loses")
     assert [steady(line) for line in lines[first : first + 5]] == snapshot
     heads = next(line for line in lines if line.startswith("playbook "))
@@ -152,9 +152,10 @@ def test_what_failed_is_told_with_its_cause_and_how_to_run_it_again(
 
 def test_in_a_suite_a_grid_runs_once_and_so_it_does_again(run: Run, suite: Path, snapshot: SnapshotAssertion) -> None:
     (suite / "grid.yaml").write_text(named(FAILING, "grid") + "vary: {acks: [1, all]}\n")
-    done = run("grid.yaml", "suite/hand.yaml", "--json")
-    assert [each["playbook"] for each in documents(done)] == ["grid", "hand"]
-    assert [line for line in done.err.splitlines() if line.startswith("again ")] == snapshot
+    document = run("grid.yaml", "suite/hand.yaml", "--json")
+    assert [each["playbook"] for each in documents(document)] == ["grid", "hand"]
+    done = run("grid.yaml", "suite/hand.yaml")
+    assert [line for line in done.out.splitlines() if line.startswith("again ")] == snapshot
     assert run("grid.yaml", "--seed", "3", "--no-vary").code == 1
 
 
@@ -178,9 +179,9 @@ def test_a_worse_run_than_the_baseline_fails_even_if_all_holds(
     (suite / "older.json").write_text(json.dumps(kept))
     worse = run(*quiet, "--baseline", "older.json", "--markdown", "-")
     assert worse.code == 1
-    lines = worse.err.splitlines()
+    lines = worse.err.splitlines()  # stdout has the summary, and this is why the exit code is 1
     better = [line for line in lines if line.startswith("better ")]
-    assert {"same": same.err.splitlines()[-1], "better": better, "worse": lines[-1]} == snapshot
+    assert {"same": same.out.splitlines()[-1], "better": better, "worse": lines[-1]} == snapshot
     rows = [[cell.strip() for cell in line.split("|")] for line in worse.out.splitlines()]
     assert ["", "hand", "better", "acked lost", "4", "0", ""] in rows
     one = run("suite/hand.yaml", "--baseline", "older.json", "--json")

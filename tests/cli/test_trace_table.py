@@ -72,16 +72,17 @@ def test_run_prints_the_table_by_name_and_the_document_alone_on_stdout(
     typed: Type, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "80")
-    done = typed("run", "kip-101-loss", "--set", "cluster.kafka=3.9", "--json")
-    assert json.loads(done.out)["profile"] == "3.9-kraft"
+    document = typed("run", "kip-101-loss", "--set", "cluster.kafka=3.9", "--json")
+    assert json.loads(document.out)["profile"] == "3.9-kraft"
+    done = typed("run", "kip-101-loss", "--set", "cluster.kafka=3.9")
     table = run("kip-101-loss", "3.9").table(80)
-    assert "\n".join(table) in done.err
-    assert "floodmark" not in done.out.splitlines()[0]
+    assert "\n".join(table) in done.out
+    assert "floodmark" not in document.out.splitlines()[0]
 
 
 def test_rows_before_a_show_are_printed_before_it(typed: Type, here: Path) -> None:
     (here / "two.yaml").write_text(TWO.replace("  - crash", "  - show\n  - crash"))
-    lines = typed("run", "two.yaml").err.splitlines()
+    lines = typed("run", "two.yaml").out.splitlines()
     shown = [index for index, line in enumerate(lines) if line.startswith("state of orders-0 ")]
     rows = [index for index, line in enumerate(lines) if line[:2] in ("4 ", "5 ")]
     assert rows[0] < shown[0] < rows[1] < shown[1]

@@ -104,13 +104,13 @@ def test_a_session_by_hand_is_explained_behind_its_verdict(
 ) -> None:
     done = typed("run", "kip-101-loss", "--out", here / "kept")
     assert done.code == 0
-    assert done.err.index("PASS") < done.err.index("no return")
-    assert "finding 1    lost" not in done.err
+    assert done.out.index("PASS") < done.out.index("no return")
+    assert "finding 1    lost" not in done.out
     (session,) = (here / "kept").iterdir()
     again = typed("why", session)
     assert again.code == 0
     begin = ("finding 1", "no return", "  kafka")
-    told = {"run": done.err, "why": again.out}
+    told = {"run": done.out, "why": again.out}
     assert {
         name: [line for line in text.splitlines() if line.startswith(begin)] for name, text in told.items()
     } == snapshot
@@ -127,19 +127,20 @@ def test_of_a_timed_session_in_a_pipe_only_the_command_is_told(typed: Type, here
     file = here / "tail.yaml"
     file.write_text(TAIL, encoding="utf-8")
     done = typed("run", file, "--out", here / "kept")
-    assert "no return" not in done.err
+    assert "no return" not in done.out
     (session,) = (here / "kept").iterdir()
-    assert f"floodmark why {session}" in done.err
+    assert f"floodmark why {session}" in done.out
 
 
 def test_nothing_is_said_where_nothing_was_lost(typed: Type, here: Path) -> None:
     done = typed("run", "kip-101-scenario-1-3.9", "--out", here / "kept")
-    assert "why" not in done.err
+    assert "why" not in done.out
 
 
 def test_asked_for_it_is_said_where_nothing_was_lost(typed: Type, here: Path, snapshot: SnapshotAssertion) -> None:
+    done = typed("run", "kip-101-scenario-1-3.9", "--out", here / "kept", "--why")
+    assert [line for line in done.out.splitlines() if line.startswith("nothing ")] == snapshot
     done = typed("run", "kip-101-scenario-1-3.9", "--out", here / "kept", "--why", "--json")
-    assert [line for line in done.err.splitlines() if line.startswith("nothing ")] == snapshot
     assert json.loads(done.out)["why"]["findings"] == []
 
 

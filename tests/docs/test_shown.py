@@ -32,7 +32,6 @@ LONG = ("floodmark ask", "floodmark why", "floodmark storm", "floodmark run acks
 VARIES = (
     (r"session_id=\S+", r"session_id=\S+"),
     (r"\b\d+\.\ds\b", r"\S+"),  # how long it took
-    (r"\b\d/3 ", r"\d/3 "),  # in which order processes were done
     (r"\.\.\.", ".*"),
 )
 """What the page shows → what may stand there."""

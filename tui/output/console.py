@@ -1,9 +1,11 @@
-"""Output of the command line: people's text to stderr, documents to stdout; excerpts of files, progress.
+"""Output of the command line: results and documents to stdout, messages and progress to stderr; excerpts of files.
 
-On a terminal there are colours and tables; in a pipe plain lines, one thing a line, never wrapped.
+A terminal gets colours, tables, lines that break between words, and progress. A pipe gets none of that: plain lines,
+one thing a line.
 """
 
 import os
+import re
 import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -16,6 +18,7 @@ from rich.console import Console, ConsoleOptions
 from rich.markup import escape
 from rich.segment import Segment
 from rich.table import Table
+from rich.text import Text
 
 from playbooks.errors import PlaybookError, lines_of
 from playbooks.text import printable
@@ -118,7 +121,7 @@ def silence(stream: IO[Any]) -> None:
 
 
 def people() -> Console:
-    """The console for people, on stderr."""
+    """The console for messages and progress, on stderr."""
     return Quiet(stderr=True, highlight=False, soft_wrap=True)
 
 
@@ -127,9 +130,55 @@ def answers() -> Console:
     return Quiet(highlight=False, soft_wrap=True)
 
 
+def results(*, document: bool = False) -> Console:
+    """The console for the text of a result, on stdout; silent where a ``document`` takes its place there."""
+    return Quiet(highlight=False, soft_wrap=True, quiet=document)
+
+
 def say(console: Console, text: str, style: str = "") -> None:
-    """One line as it is: no markup is read in it, and it stays one whatever is in it."""
-    console.print(escape(printable(text, NO_BREAK)), style=style or None)
+    """Print one line: no markup is read in it, and a terminal that is too narrow breaks it between words."""
+    say_parts(console, [(text, style)])
+
+
+def say_parts(console: Console, parts: Sequence[tuple[str, str]], indent: str | None = None) -> None:
+    """Print a line of parts, each with its style; ``indent`` is of its further lines, as :func:`broken` takes it."""
+    told = Text(end="")
+    for text, style in parts:
+        told.append(printable(text, NO_BREAK), style or None)
+    lines = [told]
+    if console.is_terminal and told.cell_len > console.width:
+        lines = broken(told, console.width, indent)
+    for line in lines:
+        console.print(line)
+
+
+LABEL: Final = re.compile(r" *(?:\S+(?: \S+){0,2} {2,}|)")
+"""What a line begins with that its further lines stay clear of: spaces, and a label that ends with two or more."""
+
+
+def broken(text: Text, width: int, indent: str | None = None) -> list[Text]:
+    """A line in pieces of at most ``width`` columns, broken between words.
+
+    A word longer than a line, such as a path, gets one of its own and stays whole, to be copied. ``indent`` stands
+    before all pieces but the first; None: as far in as the first one's text, behind its label.
+    """
+    plain = text.plain
+    if indent is None:
+        label = LABEL.match(plain)
+        indent = " " * (cell_len(label[0]) if label is not None else 0)
+    indent = indent if cell_len(indent) <= width // 2 else "    "
+    pieces: list[Text] = []
+    inset, start, end, taken = "", 0, 0, 0
+    for word in re.finditer(r" *([^ ]+)", plain):
+        columns = cell_len(word[0])
+        if taken + columns > width and plain[start:end].strip():
+            pieces.append(Text(inset, end="").append_text(text[start:end]))
+            start, columns = word.start(1), cell_len(word[1])
+            inset = indent if cell_len(indent) + columns <= width else ""
+            taken = cell_len(inset)
+        taken += columns
+        end = word.end()
+    return [*pieces, Text(inset, end="").append_text(text[start:])]
 
 
 def say_lines(console: Console, text: str) -> None:
@@ -157,24 +206,64 @@ def complain_of(error: PlaybookError) -> None:
             say(console, excerpt.caret, "bold red" if console.is_terminal else "")
 
 
+COLUMN_GAP: Final = 3
+"""Columns of the terminal between two of a table."""
+TABLE_EDGES: Final = 2
+"""Columns of the terminal left and right of a table, both."""
+
+
 def table(console: Console, heads: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     """Rows under heads: a table on a terminal, columns padded with spaces elsewhere.
 
-    The first column holds names, which stay whole where the terminal is wide enough for it.
+    On a terminal cells break between words, and columns that do not fit beside each other stand in a second table
+    below, behind the first column again.
     """
     cells = [[str(cell) for cell in row] for row in rows]
     if console.is_terminal:
-        drawn = Table(box=box.SIMPLE_HEAD, pad_edge=False, header_style="bold")
-        whole = max(len(row[0]) for row in [list(heads), *cells]) <= console.width * 5 // 8
-        for column, head in enumerate(heads):
-            drawn.add_column(head, overflow="fold", no_wrap=column == 0 and whole)
-        for row in cells:
-            drawn.add_row(*map(escape, row))
-        console.print(drawn, soft_wrap=False)
+        for columns in _tables(heads, cells, console.width):
+            drawn = Table(box=box.SIMPLE_HEAD, pad_edge=False, header_style="bold")
+            for column, width in columns.items():
+                drawn.add_column(escape(heads[column]), overflow="fold", width=width)
+            for row in cells:
+                drawn.add_row(*(escape(row[column]) for column in columns))
+            console.print(drawn, soft_wrap=False)
         return
     widths = [max(len(row[column]) for row in [list(heads), *cells]) for column in range(len(heads))]
     for row in [list(heads), *cells]:
         say(console, "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+
+
+def _tables(heads: Sequence[str], cells: Sequence[Sequence[str]], width: int) -> list[dict[int, int]]:
+    """Which columns stand in which table, with their widths; each table fits into ``width``."""
+    width -= TABLE_EDGES
+    least: list[int] = []
+    most: list[int] = []
+    for column, head in enumerate(heads):
+        texts = [head, *(row[column] for row in cells)]
+        word = max(cell_len(word) for text in texts for word in (text.split() or [""]))
+        least.append(max(word if word <= width * 5 // 8 else width // 2, 1))
+        most.append(max(*map(cell_len, texts), 1))
+        if column == 0 and most[0] <= width * 5 // 8:
+            least[0] = most[0]
+    tables: list[list[int]] = [[0]]
+    for column in range(1, len(heads)):
+        beside = [*tables[-1], column]
+        if sum(least[each] for each in beside) + COLUMN_GAP * (len(beside) - 1) > width and len(beside) > 2:
+            tables.append([0])
+        tables[-1].append(column)
+    return [_widths(columns, least, most, width) for columns in tables]
+
+
+def _widths(columns: Sequence[int], least: Sequence[int], most: Sequence[int], width: int) -> dict[int, int]:
+    """As wide as the texts, and where that is too much the widest columns narrower, down to their longest word."""
+    widths = {column: most[column] for column in columns}
+    room = width - COLUMN_GAP * (len(columns) - 1)
+    while sum(widths.values()) > room:
+        wide = [column for column in columns if widths[column] > least[column]]
+        if not wide:
+            break
+        widths[max(wide, key=lambda column: widths[column])] -= 1
+    return widths
 
 
 def print_document(text: str) -> None:
@@ -188,13 +277,11 @@ def print_document(text: str) -> None:
         silence(sys.stdout)
 
 
-# Progress: a moving line on a terminal, a line now and then elsewhere, nothing for short work.
+# Progress: a moving line on a terminal, nothing for short work, and nothing in a pipe.
 
 
 PATIENCE_S = 1.0
 """Nothing is said about what is done by then."""
-EVERY_S = 5.0
-"""Between two lines where nothing can move."""
 
 
 class Telling:
@@ -204,7 +291,6 @@ class Telling:
         self._console = console
         self._clock = clock
         self._started = clock()
-        self._said = self._started
         self._bar: Progress | None = None
 
     def __enter__(self) -> "Telling":
@@ -224,13 +310,8 @@ class Telling:
     def tell(self, words: Callable[[], str]) -> None:
         """How far it is, when it is time to say so."""
         now = self._clock()
-        if now - self._started < PATIENCE_S or self._console.quiet:
-            return
-        if self._console.is_terminal:
+        if now - self._started >= PATIENCE_S and self._console.is_terminal and not self._console.quiet:
             self._move(words())
-        elif now - self._said >= EVERY_S:
-            self._said = now
-            say(self._console, words())
 
     def _move(self, text: str) -> None:
         if self._bar is None:

@@ -7,7 +7,6 @@ from itertools import zip_longest
 from typing import Any, Final, TypeVar
 
 from rich.console import Console
-from rich.markup import escape
 
 from cluster_model.checker.anomalies import Seen
 from cluster_model.checker.root_cause import ABANDONED, DUPLICATE, REORDERED, SKIPPED, Finding, Link
@@ -39,7 +38,7 @@ from playbooks.results.client_stats import (
 from playbooks.results.outages import outage_words
 from playbooks.results.result import Checked, Result
 from playbooks.units import duration_text
-from tui.output.console import say, table
+from tui.output.console import say, say_parts, table
 
 # Records that were lost or damaged, by producer and partition: a small table, empty when all is well.
 
@@ -239,7 +238,7 @@ def print_liveness(console: Console, result: Result) -> None:
     if len(result.overdue) > SHOWN:
         say(console, f"         and {counted(len(result.overdue) - SHOWN, 'more overdue promise')}", "yellow")
     if result.unjudged:
-        say(console, f"unjudged {unjudged_words(result.unjudged)}", "dim")
+        say_parts(console, [(f"unjudged {unjudged_words(result.unjudged)}", "dim")], _INDENT)
     for each in result.stuck[:SHOWN]:
         say(console, f"stuck    {stuck_words(each)}", "yellow")
     if len(result.stuck) > SHOWN:
@@ -575,7 +574,7 @@ CAUSES_SHOWN = 5
 
 def print_heading(console: Console, playbook: Playbook, seed: int, profile: str) -> None:
     """What is about to run."""
-    console.print(f"[bold]{escape(playbook.name)}[/]  {escape(profile)}  seed {seed}")
+    say_parts(console, [(playbook.name, "bold"), (f"  {profile}  seed {seed}", "")], "")
     if playbook.title != playbook.name:
         say(console, playbook.title, "italic")
 
@@ -584,7 +583,7 @@ def print_result(console: Console, result: Result) -> None:
     """The verdict with everything that led to it."""
     kept = sum(checked.ok and checked.by_step for checked in result.expectations)
     if kept:
-        console.print(f"[green]{'ok':<9}[/]{counted(kept, 'assertion')} along the steps")
+        say_parts(console, [(f"{'ok':<9}", "green"), (f"{counted(kept, 'assertion')} along the steps", "")])
     for checked in result.expectations:
         if not (checked.ok and checked.by_step):
             print_checked(console, checked)
@@ -645,7 +644,7 @@ def print_checked(console: Console, checked: Checked) -> None:
     if checked.detail.endswith(NEVER_ASKED):
         word, style = "unasked", "yellow"
     detail = f"  ({checked.detail})" if checked.detail else ""
-    console.print(f"[{style}]{word:<9}[/]{escape(checked.text)}[dim]{escape(detail)}[/]")
+    say_parts(console, [(f"{word:<9}", style), (checked.text, ""), (detail, "dim")], _INDENT)
 
 
 def ledger_words(result: Result) -> str:

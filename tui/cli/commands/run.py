@@ -23,6 +23,9 @@ Examples:
 
   floodmark run mine.yaml --vary acks=1,all --repeat 500 --engine spark --master spark://host:7077
 
+Verdict and tables go to stdout, or the document of --json in their place. Errors go to stderr, and progress if that is
+a terminal; a pipe gets neither progress nor colours.
+
 Exit code 0: every expectation held. 1: one failed. 2: bad input. 3: inconclusive. 70: internal error. 130, 143:
 stopped. With --dry-run it is 0 whatever a run would end with, 2 for bad input.
 """

@@ -14,7 +14,7 @@ from playbooks.engine.session_runner import stage, start_session
 from playbooks.engine.worker_pool import SLICE_US
 from playbooks.recording.recorder import Recorder
 from playbooks.results.result import Result
-from tui.output.console import Telling
+from tui.output.console import Telling, people
 from tui.output.result import print_events, print_heading, print_shown, print_trace
 from tui.session.playbook_choice import Chosen
 
@@ -47,7 +47,7 @@ class Driving:
         print_heading(self.console, playbook, chosen.seed, session.cluster.profile.name)
         if self.narrating is not None and isinstance(session, Session):
             return self.narrating.run(session)
-        with Telling(self.console) as telling:
+        with Telling(people()) as telling:
             if isinstance(session, ManualSession):
                 session.on_show = self._shower(telling, session)
             self._rows = 0

@@ -25,7 +25,7 @@ from playbooks.engine.session_runner import Next, coming
 from playbooks.results.result import Result
 from tui.cli.runs.dry_run import INDENT, foretold_lines
 from tui.cli.runs.pace import Pace
-from tui.output.console import say
+from tui.output.console import people, say
 
 MARKS_S: Final = (30.0, 10.0, 3.0)
 """Seconds of the wall before something comes at which it is told again."""
@@ -46,7 +46,7 @@ class Narrating:
 
     pace: Pace
     console: Console
-    """Where lines go."""
+    """Where lines go; the line that moves is progress, and goes to stderr."""
     everything: bool = False
     """Every notable event, and no status line."""
     stopped: bool = field(default=False, init=False)
@@ -150,6 +150,8 @@ class Narrating:
                 self._say("", line.removeprefix(INDENT), STYLES["expected"])
 
     def _say(self, at: str, text: str, style: str = "") -> None:
+        if self._live is not None:
+            self._live.update(Text(), refresh=True)  # both may be on one terminal
         say(self.console, f"{at:>12}  {text}", style)
         self.console.file.flush()
 
@@ -158,10 +160,13 @@ class Narrating:
     @contextmanager
     def _status(self) -> Iterator[None]:
         """A line that moves below the others, where something can move."""
-        if self.everything or not self.console.is_terminal:
+        moving = people()
+        if self.everything or not moving.is_terminal:
             yield
             return
-        with Live(console=self.console, transient=True, auto_refresh=False) as self._live:
+        with Live(
+            console=moving, transient=True, auto_refresh=False, redirect_stdout=False, redirect_stderr=False
+        ) as self._live:
             yield
         self._live = None
 

@@ -177,6 +177,11 @@ class Request:
     why: bool | None = None
     """Whether what was lost is to be explained; None: where that is quick."""
 
+    @property
+    def document(self) -> bool:
+        """Whether a document takes stdout, in place of the text of the results."""
+        return self.json or self.markdown == STDOUT
+
 
 @dataclass(frozen=True, slots=True)
 class Checked:

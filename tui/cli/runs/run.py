@@ -22,12 +22,12 @@ from playbooks.session_format.session_files import read_object, sessions_root
 from playbooks.text import command_of
 from tui.cli.runs.driving import Driving
 from tui.cli.runs.pace import Pace
-from tui.cli.runs.request import STDOUT, Checked, Request, checked
+from tui.cli.runs.request import Checked, Request, checked
 from tui.cli.runs.spark_jobs import Report, report
 from tui.cli.runs.suite import Ended, print_suite
 from tui.cli.runs.summary_documents import hand_over
 from tui.output import command_end
-from tui.output.console import answers, complain, people, say
+from tui.output.console import complain, people, results, say
 from tui.output.result import STYLES, loss_lines, print_result, print_verdict
 from tui.session.playbook_choice import Chosen, choose
 
@@ -49,7 +49,7 @@ def run(request: Request) -> int:
         from tui.cli.runs.sweep import run_alone  # noqa: PLC0415 - most playbooks have no grid
 
         return run_alone(request, asked)
-    console = people()
+    console = results(document=request.document)
     out = request.out or sessions_root()
     names: list[str] = []
     for each in asked.chosen:
@@ -60,9 +60,9 @@ def run(request: Request) -> int:
         from tui.cli.runs.suite import run_suite  # noqa: PLC0415 - a single playbook needs none of it
 
         workers = request.jobs or cores()
-        outcomes = run_suite(console, jobs, names, workers=workers, fail_fast=request.fail_fast)
+        outcomes = run_suite(jobs, names, workers=workers, fail_fast=request.fail_fast)
     else:
-        outcomes = _one_after_other(request, asked, jobs, explained)
+        outcomes = _one_after_other(console, request, asked, jobs, explained)
     ended = [
         Ended(name, outcome, each.playbook.name, _again(word, each, request), *explained[:1])
         for name, outcome, word, each in zip(names, outcomes, asked.words, asked.chosen, strict=True)
@@ -86,21 +86,21 @@ def _job(chosen: Chosen, out: Path, until_us: int, fsync: Fsync) -> Job:
 
 
 def _one_after_other(
-    request: Request, asked: Checked, jobs: list[Job], explained: list[Why]
+    console: Console, request: Request, asked: Checked, jobs: list[Job], explained: list[Why]
 ) -> list[Outcome]:  # fmt: skip
-    """Run all in this process and tell everything of each; ``explained`` gets what was told of why."""
-    console = people()
+    """Run all in this process and print everything of each; ``explained`` gets why it lost what it lost."""
     driving = Driving(console, asked.until_us)
+    events = people() if request.document else console
     if request.speed is not None:
         from tui.cli.runs.narration import Narrating  # noqa: PLC0415 - it tells what is foretold, as a dry run does
 
-        lines = answers() if request.plain and not request.json and request.markdown != STDOUT else console
-        driving.narrating = Narrating(Pace(request.speed), lines, request.plain)
+        driving.narrating = Narrating(Pace(request.speed), events, request.plain)
     elif request.plain:
-        driving.events = console if request.json or request.markdown == STDOUT else answers()
+        driving.events = events
     outcomes: list[Outcome] = []
-    documents = request.json or request.plain or request.markdown == STDOUT or request.speed is not None
-    alone = None if len(jobs) > 1 or (documents and not request.why) else partial(_explain, request, asked, explained)
+    brief = request.document or request.plain or request.speed is not None
+    explain = partial(_explain, console, request, asked, explained)
+    alone = None if len(jobs) > 1 or (brief and not request.why) else explain
     for number, (each, job) in enumerate(zip(asked.chosen, jobs, strict=True)):
         if number:
             say(console, "")
@@ -112,11 +112,13 @@ def _one_after_other(
     return outcomes + [Outcome(job, error="not begun", code=missing) for job in jobs[len(outcomes) :]]
 
 
-def _explain(request: Request, asked: Checked, explained: list[Why], chosen: Chosen, result: Result) -> None:
+def _explain(
+    console: Console, request: Request, asked: Checked, explained: list[Why], chosen: Chosen, result: Result
+) -> None:  # fmt: skip
     """Behind the verdict of a single session: why it lost what it lost."""
     from tui.cli.runs.why import after_run  # noqa: PLC0415 - most sessions lose nothing
 
-    why = after_run(people(), chosen, result, wanted=request.why, until_us=asked.until_us)
+    why = after_run(console, chosen, result, wanted=request.why, until_us=asked.until_us)
     explained += [why] if why is not None else []
 
 
@@ -134,7 +136,7 @@ def _run_one(
     if outcome.code == INTERNAL:
         command_end.tell(outcome.error, outcome.session, outcome.account)
     elif outcome.code == INTERRUPTED and outcome.session:
-        say(driving.console, outcome.error)
+        say(people(), outcome.error)
     elif outcome.code == BAD_INPUT:
         complain(outcome.error)
     if outcome.result is not None and driving.narrating is not None and driving.narrating.stopped:

@@ -1,14 +1,12 @@
 """Runs several playbooks in parallel processes, and prints their verdicts and a table at the end."""
 
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any
 
 from rich.console import Console, Group
 from rich.live import Live
-from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
 from rich.table import Column
 
@@ -18,8 +16,7 @@ from playbooks.engine.worker_pool import NOT_RUN, Job, Outcome, run_all
 from playbooks.engine.worker_pool import Progress as Stage
 from playbooks.errors import BAD_INPUT, INTERRUPTED, OK, counted
 from playbooks.results.baseline import Change, Difference, Entry, entry_of
-from playbooks.text import printable
-from tui.output.console import EVERY_S, say, table
+from tui.output.console import people, say, say_parts, table
 from tui.output.result import CAUSES_SHOWN, print_checked
 
 # Verdicts of several playbooks as text, shared by the table, the Markdown and the JUnit document.
@@ -129,15 +126,11 @@ def cause_lines(ended: Ended) -> list[str]:
 
 
 class Display:
-    """Tells how far a suite is: lines that move on a terminal, one line for each end (and now and then) in a pipe."""
+    """Progress of a suite on a terminal: lines that move, and a line for each playbook that did not pass."""
 
-    def __init__(self, console: Console, names: Sequence[str], clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, console: Console, names: Sequence[str]) -> None:
         self._console = console
         self._names = names
-        self._clock = clock
-        self._said = clock()
-        self._stages: dict[int, str] = {}
-        """Of what runs: how far it is."""
         self._done = 0
         self._failed = 0
         self._tasks: dict[int, TaskID] = {}
@@ -160,41 +153,31 @@ class Display:
 
     def started(self, number: int, _job: Job) -> None:
         """A playbook begins."""
-        self._stages[number] = "begins"
         if self._live is not None:
             self._tasks[number] = self._running.add_task(f"{self._names[number]}  begins", total=None)
 
     def moved(self, number: int, stage: Stage) -> None:
         """A playbook is further."""
         when = f"{seconds(stage.now_us)}, " if stage.now_us else ""
-        self._stages[number] = f"{when}{stage.stage}"
         if self._live is not None:
-            self._running.update(self._tasks[number], description=f"{self._names[number]}  {self._stages[number]}")
-        elif self._clock() - self._said >= EVERY_S:
-            self._said = self._clock()
-            told = "; ".join(f"{self._names[each]}: {words}" for each, words in self._stages.items())
-            say(self._console, f"{self._done} of {len(self._names)} done; {told}")
+            told = f"{self._names[number]}  {when}{stage.stage}"
+            self._running.update(self._tasks[number], description=told)
 
     def ended(self, number: int, outcome: Outcome) -> None:
         """A playbook has its verdict, or an error."""
         self._done += 1
-        self._stages.pop(number, None)
-        self._said = self._clock()
         self._failed += outcome.code != 0
-        if self._live is not None:
-            self._running.remove_task(self._tasks.pop(number))
-            failed = f"{self._failed} not passed" if self._failed else ""
-            self._all.update(self._total, completed=self._done, failed=failed)
-            if outcome.code == 0:
-                return
-        width = len(str(len(self._names)))
-        verdict = verdict_of(outcome)
-        count = f"{self._done:>{width}}/{len(self._names)}"
-        word = f"{verdict:<12}"
-        if self._console.is_terminal:
-            word = f"[{STYLES[verdict]}]{word}[/]"
-        told = f"{count}  {word}  {escape(self._names[number])}{escape(_why(outcome))}"
-        self._console.print(told)
+        if self._live is None:
+            return
+        self._running.remove_task(self._tasks.pop(number))
+        failed = f"{self._failed} not passed" if self._failed else ""
+        self._all.update(self._total, completed=self._done, failed=failed)
+        if outcome.code != 0:
+            width = len(str(len(self._names)))
+            verdict = verdict_of(outcome)
+            count = f"{self._done:>{width}}/{len(self._names)}  "
+            told = [(count, ""), (f"{verdict:<12}  ", STYLES[verdict]), (f"{self._names[number]}{_why(outcome)}", "")]
+            say_parts(self._console, told, " " * len(count))
 
 
 def _bars(console: Console) -> tuple[Progress, Progress]:
@@ -226,10 +209,10 @@ def _why(outcome: Outcome) -> str:
 
 
 def run_suite(
-    console: Console, jobs: Sequence[Job], names: Sequence[str], *, workers: int, fail_fast: bool
-) -> list[Outcome]:
-    """Run all, telling how far they are; how each ended, in order."""
-    with Display(console, names) as display:
+    jobs: Sequence[Job], names: Sequence[str], *, workers: int, fail_fast: bool
+) -> list[Outcome]:  # fmt: skip
+    """Run all, with progress on stderr; how each ended, in order."""
+    with Display(people(), names) as display:
         return run_all(
             jobs,
             workers=workers,
@@ -253,7 +236,10 @@ TREND = {-1: ("better", "green"), 0: ("changed", ""), 1: ("worse", "yellow")}
 
 
 def print_suite(console: Console, all_ended: Sequence[Ended]) -> None:
-    """The table, and every playbook that did not pass."""
+    """The table, and every playbook that did not pass; beside a document on stdout only what broke, on stderr."""
+    if console.quiet:
+        _print_unended([each for each in all_ended if each.outcome.result is None], all_ended)
+        return
     say(console, "")
     heads, rows = fitting(HEADS, [row(each) for each in all_ended], console.width if console.is_terminal else None)
     table(console, heads, rows)
@@ -263,6 +249,15 @@ def print_suite(console: Console, all_ended: Sequence[Ended]) -> None:
             _print_failed(console, each)
     say(console, "")
     say(console, tally(all_ended), "bold")
+
+
+def _print_unended(unended: Sequence[Ended], all_ended: Sequence[Ended]) -> None:
+    """On stderr what broke or was stopped: a document does not say so to the person who waits for it."""
+    broken = [each for each in unended if each.outcome.code != NOT_RUN]
+    for each in broken:
+        _print_failed(people(), each)
+    if broken:
+        say(people(), tally(all_ended), "bold")
 
 
 def fitting(
@@ -325,5 +320,4 @@ def _print_change(console: Console, playbook: str, change: Change) -> None:
     word, style = TREND[change.trend]
     if change.regression:
         style = "bold red"
-    start = f"[{style}]{word:<9}[/]" if style else f"{word:<9}"
-    console.print(f"{start}{escape(printable(playbook))}  {escape(printable(str(change)))}")
+    say_parts(console, [(f"{word:<9}", style), (f"{playbook}  {change}", "")], " " * 9)

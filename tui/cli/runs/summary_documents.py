@@ -19,7 +19,7 @@ from tui.cli.runs.request import STDOUT, Request
 from tui.cli.runs.request import Checked as CheckedRequest
 from tui.cli.runs.suite import HEADS, SHOWN, TREND, Ended, cause_lines, print_differences, regression_words, row, tally
 from tui.output.command_end import to_text, write
-from tui.output.console import complain, print_document
+from tui.output.console import complain, people, print_document
 from tui.output.result import CAUSES_SHOWN, ledger_words
 
 MICROSECONDS = 1_000_000
@@ -222,7 +222,7 @@ def hand_over(
             checked.baseline,
             [(each.playbook, each.entry()) for each in ended if each.outcome.code != NOT_RUN],
         )
-        print_differences(console, checked.baseline.path, differences)
+        print_differences(people() if request.document else console, checked.baseline.path, differences)
         if any(each.regression for each in differences):
             code = worst([code, FAILED])
     if not _write_all(request, ended, differences if checked.baseline is not None else None, summary):

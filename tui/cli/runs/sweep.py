@@ -36,7 +36,7 @@ from tui.cli.runs.spark_jobs import SPARK, EngineError, run_on_spark, standing_w
 from tui.cli.runs.suite import Ended, run_suite
 from tui.cli.runs.summary_documents import grid_markdown, hand_over
 from tui.output.command_end import to_text
-from tui.output.console import Telling, complain, people, print_document, say, table
+from tui.output.console import Telling, complain, people, print_document, results, say, table
 from tui.session.playbook_choice import Chosen
 
 # Makes a matrix fit a terminal: heads are broken at their dots, and if that is not enough rows get letters.
@@ -104,14 +104,14 @@ FAILURES_SHOWN = 12
 
 def run_alone(request: Request, asked: Checked) -> int:
     """Run the grid of the one playbook asked for, print its matrix, and write the documents; the exit code."""
-    console, (chosen,) = people(), asked.chosen
+    console, (chosen,) = results(document=request.document), asked.chosen
     playbook, grid = chosen.playbook, chosen.playbook.grid or Grid(())
     out = request.out or sessions_root()
     varying = Varying(playbook, grid, chosen.seed, chosen.settings, out, asked.until_us, fsync=request.fsync)
     say_what_runs(console, chosen, grid)
     names = [cell_words(cell) for cell, _job in jobs_of(varying)]
     run = partial(
-        run_suite, console, names=names, workers=request.jobs or cores(), fail_fast=request.fail_fast
+        run_suite, names=names, workers=request.jobs or cores(), fail_fast=request.fail_fast
     )  # fmt: skip
     matrix, outcomes = run_jobs(varying, run)
     print_matrix(console, matrix)
@@ -215,7 +215,8 @@ def run_kept(request: Request, asked: Checked) -> int:
 
 
 def _run(request: Request, asked: Checked) -> int:
-    console, (chosen,), (word,) = people(), asked.chosen, asked.words
+    (chosen,), (word,) = asked.chosen, asked.words
+    console = results(document=request.document)
     playbook, grid = chosen.playbook, chosen.playbook.grid
     assert grid is not None
     varying = Varying(playbook, grid, chosen.seed, chosen.settings, None, asked.until_us)
@@ -227,12 +228,10 @@ def _run(request: Request, asked: Checked) -> int:
     say_what_runs(console, chosen, grid)
     say(console, f"kept in {folder}", "dim")
     run = _on_spark if request.engine == SPARK else _here
-    come = run(request, plan, campaign, console)
+    come = run(request, plan, campaign)
     if come.interrupted:
-        say(
-            console,
-            f"stopped after {come.totals.runs} of {grid.size} runs of {playbook.name}; the same command goes on",
-        )
+        done = f"{come.totals.runs} of {grid.size} runs of {playbook.name}"
+        say(people(), f"stopped after {done}; the same command goes on")
         return INTERRUPTED
     outcomes = _outcomes(plan, rows_kept(folder), campaign.kept, come.lost)
     matrix = matrix_of(varying, outcomes)
@@ -243,8 +242,8 @@ def _run(request: Request, asked: Checked) -> int:
     return hand_over_grid(console, request, asked, matrix, outcomes)
 
 
-def _here(request: Request, plan: GridPlan, campaign: Campaign, console: Console) -> Come:
-    with Telling(console) as telling:
+def _here(request: Request, plan: GridPlan, campaign: Campaign) -> Come:
+    with Telling(people()) as telling:
         come = run_campaign(
             campaign,
             plan,
@@ -260,7 +259,7 @@ def _here(request: Request, plan: GridPlan, campaign: Campaign, console: Console
     return come
 
 
-def _on_spark(request: Request, plan: GridPlan, campaign: Campaign, _console: Console) -> Come:
+def _on_spark(request: Request, plan: GridPlan, campaign: Campaign) -> Come:
     come = run_on_spark(campaign.path, plan, plan.grid.size, request.master, request.memory, quiet=True)
     campaign.kept |= kept_in(campaign.path)
     return come

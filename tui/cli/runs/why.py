@@ -194,8 +194,9 @@ def _why(request: WhyRequest) -> int:
     if request.json:
         print_document(to_text(why.to_json()))
         return OK
-    say(console, f"{result.playbook}  {result.profile}  seed {result.seed}", "bold")
-    print_why(answers(), why)
+    lines = answers()
+    say(lines, f"{result.playbook}  {result.profile}  seed {result.seed}", "bold")
+    print_why(lines, why)
     return OK
 
 
@@ -253,10 +254,10 @@ def after_run(console: Console, chosen: Chosen, result: Result, *, wanted: bool 
         return None
     case = Case(chosen.playbook, chosen.seed, until_us)
     try:
-        with Telling(console) as telling:
+        with Telling(people()) as telling:
             why = explain(case, result, tell=lambda text: telling.tell(lambda: text))
     except KeyboardInterrupt:
-        say(console, f"why      stopped; go on with: {_command(chosen, result)}", "yellow")
+        say(people(), f"why      stopped; go on with: {_command(chosen, result)}", "yellow")
         return None
     print_why(console, why, above=FINDINGS_SHOWN)
     return why
