@@ -333,10 +333,13 @@ for _register in _PARTS:
 
 @app.command("demo")
 def _demo(
-    out: Annotated[Path, typer.Option(file_okay=False, help="Where sessions and report go.")] = Path("reports/demo"),
+    out: Annotated[Path, typer.Option(file_okay=False, help="Where the report goes.")] = Path("reports/demo"),
 ) -> None:
-    """Two histories and a live crash, then their report: the whole of floodmark in about a minute."""
-    from tui.cli.runs.run import demo  # noqa: PLC0415
+    """Show what floodmark is for in about a minute: two losses of old releases, a crash, and their report.
+
+    It prints one screen; all that each run prints is in demo.txt beside the report.
+    """
+    from tui.cli.runs.demo import demo  # noqa: PLC0415
 
     _end(lambda: demo(out))
 

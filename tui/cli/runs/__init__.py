@@ -1,7 +1,8 @@
 """``floodmark run``: playbooks without a screen, with an exit code.
 
 request: what was asked for, axes of a grid, and everything that is refused before anything runs.
-run: one playbook or several; ``floodmark demo``.
+run: one playbook or several.
+demo: ``floodmark demo``.
 driving: one session run to its end.
 narration: one session with events printed on the way, at the pace of a clock; pace: that clock.
 dry_run: what a run would do, without running it.

@@ -1,0 +1,149 @@
+"""``floodmark demo``: what floodmark is for, shown once from end to end, on one screen."""
+
+import io
+import shlex
+import shutil
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from rich.console import Console
+
+from playbooks.errors import BAD_INPUT, CODES, OK, counted
+from playbooks.recording.recorder import Recorder
+from playbooks.results.outages import short_seconds
+from playbooks.results.result import Result
+from playbooks.session_format.session_files import read_object, sessions_root
+from tui.cli.runs.driving import Driving
+from tui.cli.runs.spark_jobs import Report, report
+from tui.output import command_end
+from tui.output.console import Quiet, results, say, say_parts
+from tui.output.result import STYLES, loss_lines, print_checked, print_result, say_wrapped
+from tui.session.playbook_choice import choose
+
+FORMATS: Final = "html,parquet,json"
+FULL_TEXT: Final = "demo.txt"
+"""File beside the report with all that ``floodmark run`` prints of each playbook."""
+COLUMNS: Final = 110
+"""Columns of a line in that file."""
+_INDENT: Final = " " * 9
+
+
+@dataclass(frozen=True, slots=True)
+class Chapter:
+    """Some playbooks that make one point."""
+
+    title: str
+    point: str
+    playbooks: tuple[str, ...]
+    moral: str
+    """What came out, with the places of the playbooks' lost records and seconds without service."""
+
+
+CHAPTERS: Final = (
+    Chapter(
+        "An acknowledged record is lost, and then it is not",
+        "The same crashes under two Kafka versions. Before KIP-101 a follower truncated its log to its own high "
+        "watermark, which may be out of date.",
+        ("kip-101-scenario-1-0.10.2", "kip-101-scenario-1-3.9"),
+        "the same crashes lose {lost[0]} of {acked[0]} acknowledged records under Kafka 0.10.2 and {lost[1]} under 3.9",
+    ),
+    Chapter(
+        "Two logs differ at one offset, and nobody notices",
+        "A power loss under the same two versions. What is lost stays lost, but do the replicas agree afterwards?",
+        ("kip-101-scenario-2-0.10.2", "kip-101-scenario-2-3.9"),
+        "a power loss before the flush loses {lost[1]} of {acked[1]} in both, and only 0.10.2 leaves replicas that "
+        "differ",
+    ),
+    Chapter(
+        "A leader crashes under load",
+        "Three brokers, a producer with acks=all, and the leader killed at full speed.",
+        ("leader-crash",),
+        "a leader that crashes under acks=all costs {out[0]} of service and {lost[0]} of {acked[0]} records",
+    ),
+)
+
+
+def demo(out: Path) -> int:
+    """Run the chapters, report on them, and name where to look next; the worst exit code."""
+    text = io.StringIO()
+    console, full = results(), Quiet(file=text, width=COLUMNS, highlight=False, soft_wrap=True)
+    chapters: list[list[Result]] = []
+    driving = Driving(full)
+    for number, chapter in enumerate(CHAPTERS, start=1):
+        for place in (console, full):
+            _head(place, f"{number}. {chapter.title}", first=number == 1)
+            say(place, chapter.point)
+        chapters.append([])
+        for name in chapter.playbooks:
+            say(full, "")
+            recorder = Recorder(sessions_root())
+            try:
+                result = driving.run(choose(name, None, {}), recorder)
+            except Exception as error:
+                return command_end.keep(error, recorder)
+            print_result(full, result)
+            _print_short(console, result, told=[each for each in chapters[-1] if each.losses])
+            chapters[-1].append(result)
+    _head(console, f"{len(CHAPTERS) + 1}. The report, by Spark")
+    console.file.flush()
+    of = [result for chapter in chapters for result in chapter]
+    code = report(Report([result.session for result in of], out, FORMATS))
+    if not command_end.write("--out", out / FULL_TEXT, text.getvalue()):
+        code = code or BAD_INPUT
+    if code != OK:
+        return code
+    _print_next(console, out, of)
+    _print_moral(console, chapters)
+    return max(CODES[result.verdict] for result in of)
+
+
+def _head(console: Console, title: str, *, first: bool = False) -> None:
+    if not first:
+        say(console, "")
+    say(console, title, "bold")
+
+
+def _print_short(console: Console, result: Result, told: Sequence[Result]) -> None:
+    """What came out in a line, and why records were lost unless a run before it lost them by the same cause."""
+    held = sum(checked.ok for checked in result.expectations)
+    word = "as expected" if result.verdict == "pass" else result.verdict.upper()
+    lost = f"{counted(result.ledger.acked_lost, 'acknowledged record')} lost"
+    came = f": {held} of {counted(len(result.expectations), 'expectation')} held; {lost}"
+    version = result.profile.partition("-")[0]
+    say_parts(console, [(f"{version:<9}", "bold"), (word, STYLES[result.verdict]), (came, "")], _INDENT)
+    for checked in result.expectations:
+        if not checked.ok:
+            print_checked(console, checked)
+    known = {cause for each in told for cause in loss_lines(each.losses)}
+    for cause in loss_lines(result.losses):
+        say_wrapped(console, f"{'because':<9}{'the same cause' if cause in known else cause}", _INDENT)
+
+
+def _print_next(console: Console, out: Path, of: Sequence[Result]) -> None:
+    command = "floodmark" if shutil.which("floodmark") else shlex.quote(sys.argv[0])
+    say(console, "")
+    rows = (
+        ("in short", str(read_object(out / "report.json").get("headline", ""))),
+        ("the report", str(out / "report.html")),
+        ("all of it", str(out / FULL_TEXT)),
+        ("replay one", f"{command} replay {of[0].session}"),
+        ("the TUI", command),
+    )
+    for what, where in rows:
+        say_parts(console, [(f"{what:<12}", ""), (where, "bold")])
+
+
+def _print_moral(console: Console, chapters: Sequence[Sequence[Result]]) -> None:
+    """What the numbers of this very run show, a line for each chapter."""
+    say(console, "")
+    say(console, "What this shows", "bold")
+    for chapter, of in zip(CHAPTERS, chapters, strict=True):
+        text = chapter.moral.format(
+            lost=[each.ledger.acked_lost for each in of],
+            acked=[each.ledger.acked for each in of],
+            out=[short_seconds(each.unavailable.us) for each in of],
+        )
+        say_parts(console, [(f"- {text}", "")], "  ")
