@@ -81,6 +81,15 @@ async def test_what_is_only_missing_is_told_as_such():
         assert "★ b2 leads" in driver.text()
 
 
+async def test_a_zombie_has_its_records_only_once_it_wrote_them():
+    zombie = Session.start(load(path_of("zombie-leader")), open_ended=True)
+    async with opened(zombie, round(31.5 * SECOND)) as driver:
+        drawn = [(each.at_us // SECOND, {one.holds for one in each.replicas}) for each in driver.app.screen.case.frames]
+    nothing = {""}
+    written, cut = {finding_page.HAS, finding_page.NEVER}, {finding_page.GONE, finding_page.NEVER}
+    assert drawn == [(10, nothing), (18, nothing), (18, nothing), (30, written), (30, cut)]
+
+
 @pytest.fixture(scope="module")
 def library_loss():
     """Fifty seconds of a playbook of the library: looked at only, never moved."""

@@ -56,6 +56,8 @@ _TITLES: Final = {
     "records_acked": "{broker} says: saved",
     "isr_changed": "{broker} leaves the ISR",
     "node_down": "{broker} goes down",
+    "node_paused": "{broker} is paused",
+    "node_resumed": "{broker} goes on",
     "fault_injected": "{broker} is struck",
     "broker_fenced": "{broker} is given up",
     "leader_elected": "{broker} becomes leader",
@@ -82,10 +84,15 @@ _CAPTIONS: Final = {
     "batch_damaged": "nobody can read it",
 }
 
+UNWRITTEN: Final = "not written yet"
+
 HAS: Final = "has"
 GONE: Final = "gone"
 NEVER: Final = "none"
-LATER: Final = "later"
+LATER: Final = "soon"
+"""Not yet; nobody knows when the replica got them. A frame has room for four letters."""
+_WRITES: Final = frozenset({"records_acked", "appended"})
+"""Kinds of links at which the records were written."""
 _MARKS: Final = {
     HAS: (glyphs.BULLET, "calm"),
     GONE: (glyphs.LOST, "lost"),
@@ -159,11 +166,16 @@ def frame(
     at = next(place for place, each in enumerate(chain) if each is link)
     owned = {each.broker: each for each in copies}
     draws = finding.kind in (LOST, MISSING)
+    written = next((place for place, each in enumerate(chain) if each.event_kind in _WRITES), 0)
+    since = chain[written : at + 1]
+    """What happened from the write on."""
     lines = tuple(
-        _replica(broker, link, standing, _held(owned.get(broker), chain[: at + 1]) if draws else "")
+        _replica(broker, link, standing, _held(owned.get(broker), since) if draws else "")
         for broker in _shown(replicas, (link.broker, *standing.isr, *owned))
     )
     caption = _caption(finding, link, standing, last=at == len(chain) - 1)
+    if draws and not since and not caption:
+        caption = UNWRITTEN
     return Frame(link.at_us, _title(finding, link, standing), lines, caption, said(link.words, finding.kind))
 
 
@@ -194,7 +206,9 @@ def _replica(broker: int, link: Link, standing: Standing, holds: str) -> Replica
 
 
 def _held(copy: Copy | None, chain: Sequence[Link]) -> str:
-    """What of the records a replica has right behind the last of these links."""
+    """What of the records a replica has right after the last of these links, the first of which wrote them."""
+    if not chain:
+        return ""
     if copy is None:
         return NEVER
     if len(chain) == 1 and not copy.from_start:

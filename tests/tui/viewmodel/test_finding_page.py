@@ -120,6 +120,19 @@ def test_a_copy_is_there_until_the_very_event_that_drops_it():
     ]
 
 
+def test_nobody_has_records_before_they_are_written():
+    chain = (link(1, "node_paused"), link(2, "leader_elected", 2), link(3, "records_acked"), link(9, "truncated"))
+    copies = (Copy(1, from_start=True, until_us=9), Copy(3, from_start=True))
+    drawn = frames(finding(*chain), replicas=(1, 2, 3), copies=copies)
+    assert [[each.holds for each in one.replicas] for one in drawn] == [
+        ["", "", ""],
+        ["", "", ""],
+        [HAS, NEVER, HAS],
+        [GONE, NEVER, HAS],
+    ]
+    assert [one.caption == finding_page.UNWRITTEN for one in drawn] == [True, False, False, False]
+
+
 def test_a_log_that_is_lost_with_its_broker_is_not_told_to_be_cut(snapshot):
     (lost,) = frames(finding(link(9, "truncated")), Standing(2, (2,), (1,), ()))
     (cut,) = frames(finding(link(9, "truncated")))
