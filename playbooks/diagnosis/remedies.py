@@ -3,7 +3,8 @@
 Every change is run with the same seed, steps and operator's actions. It *saves* if nothing of the finding's kind is
 left, *helps* if there is less by a tenth or more and that is no chance of one seed. Its price is what the session
 rejects more, records that failed or whose outcome nobody knows, and for how much longer clients are refused. A session
-that does not come to its end the same way, because a step waited in vain, is inconclusive and proves nothing.
+that does not come to its end the same way, because a step waited in vain, is inconclusive and proves nothing. One that
+was cut off has not paid its price by then: it is run on from there until it has recovered, with and without the change.
 
 What saves at the least price is run over more seeds before it is recommended: one that disagrees takes it back.
 """
@@ -12,7 +13,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, NamedTuple
 
 from cluster_model.checker.root_cause import ABANDONED, DUPLICATE, LEAKED, LOST, REORDERED, SKIPPED, UNDONE, Place
 from cluster_model.protocol.versions import ELR_FEATURE, PROFILE_VERSIONS, modes_of, parse_version
@@ -195,6 +196,13 @@ _ORDER: Final[tuple[Verdict, ...]] = ("saves", "helps", "inconclusive", "would n
 Run = Callable[[Sequence[Job]], list[Outcome]]
 
 
+class End(NamedTuple):
+    """Where runs end before their playbook does: cut off, or with faults healed and time to recover; -1 for neither."""
+
+    cut_us: int = -1
+    settled_us: int = -1
+
+
 @dataclass(frozen=True, slots=True)
 class Remedy:
     """One change and what came of it."""
@@ -261,11 +269,12 @@ def evaluate(
 ) -> tuple[Remedy, ...]:
     """Every change tried, what saves at the least price first.
 
-    ``actual`` is the result of the session as it was; ``seeds`` how many the best is to hold for, 1 for none but its
-    own.
+    ``actual`` is the result of the session as it was; ``until_us`` where it was cut off, -1 for nowhere; ``seeds`` how
+    many the best is to hold for, 1 for none but its own.
     """
     wanted = changes(playbook, kind)
-    tried = [_job(playbook, change, seed, until_us) for change in wanted]
+    actual, end = _recovered(playbook, seed, actual, kind, run, until_us) if wanted else (actual, End())
+    tried = [_job(playbook, change, seed, end) for change in wanted]
     outcomes = iter(run([job for job in tried if isinstance(job, Job)]))
     found = [
         _judged(playbook, change, next(outcomes), actual, kind)
@@ -274,7 +283,21 @@ def evaluate(
         for change, job in zip(wanted, tried, strict=True)
     ]
     ranked = sorted(_fewer_versions(found), key=price)
-    return _confirmed(playbook, ranked, seed, kind, run, until_us, 1 if playbook.spec.manual else seeds)
+    return _confirmed(playbook, ranked, seed, kind, run, end, 1 if playbook.spec.manual else seeds)
+
+
+def _recovered(playbook: Playbook, seed: int, actual: Result, kind: str, run: Run, until_us: int) -> tuple[Result, End]:
+    """What runs with a change are compared with, and where they end.
+
+    Of a session that was cut off that is the same one, recovered, unless it has none of the findings by then.
+    """
+    if until_us < 0 or playbook.spec.manual:
+        return actual, End(until_us)
+    job = Job(playbook.source, playbook.path, seed, fragments=playbook.fragments, settle_us=until_us)
+    (outcome,) = run([job])
+    if outcome.result is None or not count_of(outcome.result, kind):
+        return actual, End(until_us)
+    return outcome.result, End(settled_us=until_us)
 
 
 def _fewer_versions(found: list[Remedy]) -> list[Remedy]:
@@ -294,14 +317,16 @@ def price(remedy: Remedy) -> tuple[int, ...]:
     return (_ORDER.index(remedy.verdict), remedy.left, max(0, remedy.rejected), max(0, tenths))
 
 
-def _job(playbook: Playbook, change: Change, seed: int, until_us: int) -> Job | str:
+def _job(playbook: Playbook, change: Change, seed: int, end: End) -> Job | str:
     """The session with a change made; a sentence where it cannot be made."""
     settings = dict(change.settings)
     try:
         text = cell_text(playbook.source, settings, playbook.fragments, playbook.variables)
     except SettingError as error:
         return str(error)
-    return Job(text, playbook.path, seed, None, settings, until_us, playbook.fragments)
+    return Job(
+        text, playbook.path, seed, None, settings, end.cut_us, playbook.fragments, settle_us=end.settled_us
+    )  # fmt: skip
 
 
 def _judged(playbook: Playbook, change: Change, outcome: Outcome, actual: Result, kind: str) -> Remedy:
@@ -355,7 +380,7 @@ def _first(text: str) -> str:
 
 
 def _confirmed(
-    playbook: Playbook, ranked: list[Remedy], seed: int, kind: str, run: Run, until_us: int, seeds: int
+    playbook: Playbook, ranked: list[Remedy], seed: int, kind: str, run: Run, end: End, seeds: int
 ) -> tuple[Remedy, ...]:  # fmt: skip
     """The same, the best of them run over more seeds: one that loses with another seed only helps."""
     others = [seed + number for number in range(1, seeds)]
@@ -364,7 +389,7 @@ def _confirmed(
         if place < 0 or not others or ranked[place].seeds > 1:
             break
         best = ranked[place]
-        jobs = [_job(playbook, best.change, other, until_us) for other in others]
+        jobs = [_job(playbook, best.change, other, end) for other in others]
         outcomes = run([job for job in jobs if isinstance(job, Job)])
         results = [each.result for each in outcomes if each.result is not None and not each.result.reason]
         kept = sum(not count_of(each, kind) for each in results)

@@ -20,6 +20,7 @@ from typing import Any, Final
 
 from cluster_model.protocol.errors import ModelError
 from playbooks.engine.manual_session import ManualSession
+from playbooks.engine.session import Session
 from playbooks.engine.session_runner import stage, start_session
 from playbooks.errors import BAD_INPUT, CODES, INTERNAL, INTERRUPTED, PlaybookError, refusal_of
 from playbooks.parser.loader import loads
@@ -57,6 +58,8 @@ class Job:
     fragments: Mapping[str, str] = field(default_factory=dict)
     """Texts that the playbook includes, as ``Playbook.fragments`` has them."""
     fsync: Fsync = Fsync.INTERVAL
+    settle_us: int = -1
+    """Virtual time at which its end begins, whatever steps are left: faults heal, the cluster recovers; -1 never."""
 
     def carry_out(self, tell: "Callable[[Progress], None]") -> "Outcome":
         """Run it here to its end; never raises, as :func:`perform`."""
@@ -129,7 +132,14 @@ def _run(job: Job, recorder: Recorder | None, tell: Callable[[Progress], None]) 
     session = start_session(playbook, seed=job.seed, recorder=recorder, until_us=job.until_us)
     recording = str(recorder.path) if recorder is not None else ""
     tell(Progress(0, stage(session), recording))
-    while session.advance(session.cluster.now_us + SLICE_US, int(isinstance(session, ManualSession))):
+    by_hand = isinstance(session, ManualSession)
+    while True:
+        until_us = session.cluster.now_us + SLICE_US
+        if isinstance(session, Session) and session.phase == "steps" and 0 <= job.settle_us <= until_us:
+            session.advance(job.settle_us)
+            session.settle()
+        if not session.advance(until_us, int(by_hand)):
+            break
         session.drain()
         tell(Progress(session.cluster.now_us, stage(session), recording))
     tell(Progress(session.cluster.now_us, "sealing the session" if recording else "ended", recording))

@@ -1,14 +1,18 @@
 """A session explained as it stood at some time: still running, cut short, or looked at in the middle."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from cluster_model.checker.root_cause.findings import LOST, MISSING, Finding, Link, Place
+from playbooks.diagnosis import remedies
 from playbooks.diagnosis.point_of_no_return import scout
+from playbooks.diagnosis.remedies import changes, evaluate
 from playbooks.diagnosis.why import Case, WhyError, at_the_end, case_of
 from playbooks.engine.session import Session
+from playbooks.engine.worker_pool import Job, Outcome, perform
 from playbooks.parser.loader import loads
 from playbooks.recording.reader import Recorded, read_session
 from playbooks.recording.recorder import Recorder
@@ -85,3 +89,40 @@ def test_a_finding_is_found_again_by_its_records(snapshot: SnapshotAssertion) ->
     with pytest.raises(WhyError) as caught:
         at_the_end(finding("reordered", 1), after)
     assert str(caught.value) == snapshot
+
+
+def test_the_price_of_a_remedy_is_that_until_it_has_recovered(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert case.written is not None
+    (acks,) = [each for each in changes(case.written, LOST) if each.name == "acks=all"]
+    monkeypatch.setattr(remedies, "changes", lambda _playbook, _kind: (acks,))
+    outcomes: list[Outcome] = []
+
+    def run(jobs: Sequence[Job]) -> list[Outcome]:
+        found = [perform(job, lambda _progress: None) for job in jobs]
+        outcomes.extend(found)
+        return found
+
+    (found,) = evaluate(case.written, case.seed, case.run(), LOST, run=run, until_us=case.until_us, seeds=1)
+    before, after = (each.result for each in outcomes)
+    assert before is not None
+    assert after is not None
+    assert before.virtual_us == after.virtual_us == SEEN_US + case.written.settle_us
+    assert (found.verdict, found.before) == ("saves", before.ledger.acked_lost)
+    assert found.unavailable_us == after.unavailable.us - before.unavailable.us != 0
+    assert after.unavailable.us > SECOND, "it is no longer cut off in the middle of the outage"
+
+
+def test_where_healing_alone_saves_runs_are_cut_off_as_the_session_is(case: Case) -> None:
+    kept: list[Job] = []
+
+    def run(jobs: Sequence[Job]) -> list[Outcome]:
+        kept.extend(jobs)
+        healed = replace(result, ledger=replace(result.ledger, acked_lost=0))
+        return [Outcome(job, healed, code=0) for job in jobs]
+
+    result = case.run()
+    assert case.written is not None
+    evaluate(case.written, case.seed, result, LOST, run=run, until_us=case.until_us, seeds=1)
+    first, *rest = kept
+    assert (first.settle_us, first.until_us) == (SEEN_US, -1)
+    assert {(job.settle_us, job.until_us) for job in rest} == {(-1, SEEN_US)}
