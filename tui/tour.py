@@ -32,7 +32,7 @@ class Sight:
     now_us: int
     paused: bool
     at_follower: bool
-    """Whether the cursor is on a replica that follows."""
+    """Whether the cursor is on the follower."""
     follower_paused: bool
     in_sync: int
     """How many replicas are in the ISR."""
@@ -43,6 +43,8 @@ class Sight:
     asked: bool
     """Whether the autopsy is asked, or tells, what would have saved them."""
     in_past: bool
+    amiss: str = ""
+    """A broker that is down or paused without having been asked for, and which of the two; empty for none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,13 +76,13 @@ STOPS: Final = (
     ),
     Stop(
         f"A row is a partition. {glyphs.LEADER} leads, with the end of its log; {glyphs.IN_SYNC} follows, and = says"
-        " that it has all of it. Go to the follower.",
+        " that it has all of it. Go to {tour_follower}.",
         "{right}",
         lambda sight: sight.at_follower,
     ),
     Stop(
-        "Now have its process stand still for 15 s, as a long garbage collection does: {fault} opens the faults, g is"
-        " that one.",
+        "Now pause the process of {tour_follower} for 15 s, as a long garbage collection does: {fault} opens the"
+        " faults, g is that one.",
         "{fault}, then g",
         lambda sight: sight.follower_paused,
     ),
@@ -93,8 +95,8 @@ STOPS: Final = (
         stops_time=True,
     ),
     Stop(
-        "I stopped time. What is acknowledged from here on is on the leader alone. Go back to it and crash it:"
-        " min.insync.replicas=1 lets that happen.",
+        "I stopped time. What is acknowledged from here on is on the leader alone. Go back to {tour_leader} and crash"
+        " it: min.insync.replicas=1 lets that happen.",
         "{left}, then {fault}, then c",
         lambda sight: sight.leader_down,
         _whole,
@@ -118,8 +120,8 @@ STOPS: Final = (
         lambda sight: sight.asked,
     ),
     Stop(
-        f"It is run again with one thing set otherwise at a time, a minute or so. Each {glyphs.OK} keeps them, at the"
-        " price beside it (↓ scrolls). Then close the page, and go back in time.",
+        f"It is run again with one setting changed at a time, a minute or so. Each {glyphs.OK} keeps them; the price"
+        " beside it counts until all has recovered (↓ scrolls). Then close the page, and go back in time.",
         "esc, then {previous}",
         lambda sight: sight.in_past and not sight.autopsy,
         past=True,
@@ -133,6 +135,9 @@ STOPS: Final = (
 )
 PAUSE_IT: Final = 2
 """The stop at which the follower is paused."""
+CRASH_IT: Final = 4
+"""The stop at which the leader is crashed."""
+AMISS: Final = "{broker}: the tour did not ask for that; {heal} heals it"
 
 
 class Tour:
@@ -140,6 +145,10 @@ class Tour:
 
     def __init__(self, keys: Sequence[Key] = KEYS) -> None:
         self.at = 0
+        self.leader, self.follower = 1, 2
+        """The brokers that it asks for."""
+        self.amiss = ""
+        """Which broker is down or paused without having been asked for."""
         self._names = {key.id: key.shown.replace(" ", " or ") for key in keys}
 
     @property
@@ -155,6 +164,7 @@ class Tour:
     def look(self, sight: Sight) -> bool:
         """Go on past everything that is done; whether time has to stand still for what comes."""
         halt = False
+        self.amiss = "" if sight.in_past or self.over else sight.amiss
         if sight.in_past and not self.stop.past:
             return False
         if self.stop.again(sight):
@@ -171,14 +181,18 @@ class Tour:
     def rows(self, width: int) -> tuple[Row, ...]:
         """The text, and the keys below it."""
         lines = [Row(((line, "text"),)) for line in wrap(self.told(self.stop.text), width)]
+        if self.amiss:
+            words = AMISS.format(broker=self.amiss, heal=self._names["heal"])
+            lines += [Row(((line, "warning"),)) for line in wrap(words, width)]
         return (
             *lines,
             Row((("press ", "quiet"), (self.told(self.stop.keys), "key")), (f"{self.told(LEAVE)} ", "quiet")),
         )
 
     def told(self, text: str) -> str:
-        """A text with the keys that its actions have now."""
-        return text.format_map(self._names)
+        """A text with the keys that its actions have now, and the brokers it asks for."""
+        brokers = {"tour_leader": f"b{self.leader}", "tour_follower": f"b{self.follower}"}
+        return text.format_map(self._names | brokers)
 
 
 # The guide of the tour: looks at the screen, and keeps its pane on whichever screen is on top.
@@ -254,18 +268,24 @@ class Guide:
         view, screen = bridge.view, self._app.screen
         partition = view.partitions[0]
         row, column = main.matrix.cursor
-        followers = [each.broker for each in partition.replicas if each.broker != partition.leader]
-        states = {broker.id: broker for broker in view.brokers}
+        tour, replicas = self.tour, [each.broker for each in partition.replicas]
+        states = {broker.id: broker.state for broker in view.brokers if broker.state in ("down", "paused")}
+        if tour.at <= PAUSE_IT and not states and partition.leader in replicas:
+            tour.leader = partition.leader
+            tour.follower = next(each for each in replicas if each != partition.leader)
+        asked = {(tour.follower, "paused"), *([(tour.leader, "down")] if tour.at >= CRASH_IT else [])}
+        amiss = [f"b{broker} is {state}" for broker, state in states.items() if (broker, state) not in asked]
         autopsy = screen if isinstance(screen, AutopsyScreen) else None
         return Sight(
             now_us=view.now_us,
             paused=bridge.paused,
-            at_follower=row == 0 and view.brokers[column].id in followers,
-            follower_paused=any(states[each].state == "paused" for each in followers),
+            at_follower=row == 0 and view.brokers[column].id == tour.follower,
+            follower_paused=states.get(tour.follower) == "paused",
             in_sync=len(partition.isr),
-            leader_down=any(states[each.broker].state == "down" for each in partition.replicas),
+            leader_down=states.get(tour.leader) == "down",
             missing=view.ledger.missing + view.ledger.acked_lost,
             autopsy=autopsy is not None,
             asked=autopsy is not None and (autopsy.busy or autopsy.answered),
             in_past=bridge.session.in_past,
+            amiss=", ".join(amiss),
         )

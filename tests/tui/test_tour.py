@@ -13,7 +13,7 @@ from tests.tui.test_autopsy_screen import FOUND
 from tui.keybindings import keymap
 from tui.screens.finding import AutopsyScreen
 from tui.session.background_tasks import Explanation
-from tui.tour import NAME, PAUSE_IT, STOPS, WIDTH, CoachPane, Sight, Tour
+from tui.tour import CRASH_IT, NAME, PAUSE_IT, STOPS, WIDTH, CoachPane, Sight, Tour
 
 SIZES = {"80x24": (80, 24), "120x40": (120, 40), "200x60": (200, 60)}
 SECOND = 1_000_000
@@ -111,6 +111,31 @@ async def arrive(driver, stop):
     await driver.frames(1)
     await shown(driver)
     assert coach(driver) == f"Tour · {stop} of 10"
+
+
+@pytest.mark.slow
+async def test_another_broker_than_the_one_asked_for_does_not_do():
+    async with driving((80, 24), session=session()) as driver:
+        driver.app.begin_tour()
+        tour = driver.app.guide.tour
+        await driver.press("space")
+        await driver.frames(2)
+        await driver.press("l")
+        await arrive(driver, 3)
+        await driver.press("h", "f", "g")  # the leader
+        await driver.frames(1)
+        assert (tour.at, tour.amiss.split()[0]) == (PAUSE_IT, "b1")
+        await driver.press("H", "l", "f", "g")
+        await arrive(driver, 4)
+        assert tour.amiss == ""
+        await run(driver, 5)
+        await arrive(driver, 5)
+        await driver.press("f", "c")  # the follower, where the cursor still is
+        await driver.frames(1)
+        assert (tour.at, tour.amiss.split()[0]) == (CRASH_IT, "b2")
+        assert tour.amiss in driver.text()
+        await driver.press("H", "h", "f", "c")
+        await arrive(driver, 6)
 
 
 async def run(driver, seconds):
