@@ -374,7 +374,7 @@ class FloodmarkApp(App[None]):
         self.exit(return_code=0)
 
     def action_hint(self) -> None:
-        """Ctrl+c is for copying in many terminals; it does not kill a session."""
+        """Name the key that quits: ctrl+c copies in many terminals, q quits many programs, and neither ends a session."""
         self.main.toast(f"{key_word('quit', self.main.keys)} quits and seals the session")
 
     async def _drive(self) -> None:

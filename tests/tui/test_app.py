@@ -448,6 +448,14 @@ async def test_ctrl_c_does_not_kill_the_session(snapshot):
         assert driver.app.is_running
 
 
+async def test_q_answers_as_ctrl_c_does():
+    async with driving() as driver:
+        await driver.press("ctrl+c", "q")
+        hint, same = driver.toasts()[-2:]
+        assert hint == same
+        assert driver.app.is_running
+
+
 async def test_the_operations_sheet_names_every_operation_and_what_it_would_do(snapshot):
     async with driving() as driver:
         await driver.press("a")
