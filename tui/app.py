@@ -374,7 +374,7 @@ class FloodmarkApp(App[None]):
         self.exit(return_code=0)
 
     def action_hint(self) -> None:
-        """Name the key that quits: ctrl+c copies in many terminals, q quits many programs, and neither ends a session."""
+        """Name the key that quits: ctrl+c copies in many terminals, and q is a slip away from others."""
         self.main.toast(f"{key_word('quit', self.main.keys)} quits and seals the session")
 
     async def _drive(self) -> None:

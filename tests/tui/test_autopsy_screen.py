@@ -22,6 +22,7 @@ from tui.session import background_tasks
 from tui.session.background_tasks import Explanation, explain
 from tui.session.session_controller import SimBridge
 from tui.settings.schema import Settings
+from tui.terminal import glyphs
 from tui.terminal.frame_clock import StepClock
 from tui.viewmodel import finding_page
 
@@ -103,8 +104,8 @@ def library_loss():
 async def test_the_page(look, library_loss, golden, monkeypatch):
     if look == "no-color":
         monkeypatch.setenv("NO_COLOR", "1")
-    glyphs = "ascii" if look == "ascii" else "unicode"
-    app = FloodmarkApp(library_loss, playbook="acks-1-lost-tail", seed=7, glyphs=glyphs)
+    set_of_glyphs = "ascii" if look == "ascii" else "unicode"
+    app = FloodmarkApp(library_loss, playbook="acks-1-lost-tail", seed=7, glyphs=set_of_glyphs)
     async with app.run_test(size=SIZES["120x40"]) as pilot:
         await pilot.pause()
         driver = Driver(pilot, app, library_loss.clock)
@@ -129,7 +130,7 @@ async def test_frames_are_gone_through_and_the_page_scrolled(snapshot):
         assert page.at == 3
         assert frame.title in driver.text()
         assert frame.title == snapshot
-        assert "† gone" in driver.text()
+        assert f"{glyphs.MINUS} {finding_page.GONE}" in driver.text()
         assert "led there" not in driver.text()
         await driver.press(*["pagedown"] * 9)
         assert "led there" in driver.text()

@@ -200,7 +200,7 @@ KEYS: Final = (
     Key("help", "question_mark", "?", "help", "this help", "program", "help"),
     Key("palette", "ctrl+p", "^p", "app.command_palette", "all commands by name", "program", "commands"),
     Key("quit", "ctrl+q", "^q", "app.leave", "quit: seal the session, name it and its report", "program", "quit"),
-    Key("quit_hint", "q", "q", "app.hint", "how to quit: by another key, so that a slip ends nothing", "program"),
+    Key("how_to_quit", "q", "q", "app.hint", "how to quit: by another key, so that a slip ends nothing", "program"),
     Key("copy_hint", "ctrl+c", "^c", "app.hint", "how to quit: that key copies in many terminals", "program"),
 )
 

@@ -20,6 +20,9 @@ DOWN: Final = "✕"
 TRUNCATING: Final = "↺"
 DIVERGED: Final = "╳"
 LOST: Final = "†"
+"""Records that were acknowledged and are not in the leader's log; nothing else."""
+BROKEN: Final = "§"
+"""A rule of the protocol that did not hold, or is overdue."""
 NOTHING: Final = "·"
 ABOVE_HW: Final = "▒"
 TICK: Final = "▲"
@@ -77,6 +80,7 @@ ASCII: Final[Mapping[str, str]] = {
     TRUNCATING: "<",
     DIVERGED: "%",
     LOST: "#",
+    BROKEN: "$",
     NOTHING: ".",
     ABOVE_HW: ":",
     TICK: "^",

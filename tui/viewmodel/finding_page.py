@@ -95,7 +95,7 @@ _WRITES: Final = frozenset({"records_acked", "appended"})
 """Kinds of links at which the records were written."""
 _MARKS: Final = {
     HAS: (glyphs.BULLET, "calm"),
-    GONE: (glyphs.LOST, "lost"),
+    GONE: (glyphs.MINUS, "lost"),
     NEVER: (glyphs.NOTHING, "quiet"),
     LATER: (glyphs.NOTHING, "quiet"),
 }
@@ -463,7 +463,7 @@ def _key(case: Case, width: int) -> list[str]:
     """What the marks in the pictures mean."""
     if case.finding.kind not in (LOST, MISSING):
         return []
-    text = f"{glyphs.BULLET} has the records {glyphs.NOTHING} {glyphs.LOST} had them, dropped them"
+    text = f"{glyphs.BULLET} has the records {glyphs.NOTHING} {glyphs.MINUS} had them, dropped them"
     return wrap(f"{case.partition}: {text}", width)
 
 

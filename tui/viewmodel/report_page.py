@@ -181,7 +181,7 @@ def _broken(result: Result, width: int) -> list[Row]:
     rows = _heading("Safety")
     for word, line in violation_lines(result)[:MOST]:
         role = "warning" if word == KNOWN else "alarm"
-        rows += _lines(f"{glyphs.LOST} ", role, f"{word} {line}", role, "", width)
+        rows += _lines(f"{glyphs.BROKEN} ", role, f"{word} {line}", role, "", width)
     rows += _more(len(result.violations) - MOST, "violation")
     return rows if result.violations else [*rows, _quiet("no rule of the protocol was broken")]
 
@@ -190,7 +190,7 @@ def _late(result: Result, width: int) -> list[Row]:
     rows = _heading("Promises of time")
     for late in result.overdue[:MOST]:
         role = "warning" if late.known else "alarm"
-        rows += _lines(f"{glyphs.LAGGING} ", role, f"overdue {overdue_words(late)}", role, "", width)
+        rows += _lines(f"{glyphs.BROKEN} ", role, f"overdue {overdue_words(late)}", role, "", width)
     rows += _more(len(result.overdue) - MOST, "overdue promise")
     for each in result.stuck[:MOST]:
         rows += _lines(f"{glyphs.PAUSED} ", "warning", f"stuck {stuck_words(each)}", "text", "", width)

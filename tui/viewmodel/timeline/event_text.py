@@ -94,7 +94,7 @@ def describe_liveness(event: Any) -> tuple[str, str, tuple[object, ...], Callabl
     where = f" of {event.partition}" if event.partition else ""
     said = f"overdue {event.property}{where}: {event.detail}"
     role = "warning" if event.known else "alarm"
-    return glyphs.LOST, role, (event.property, event.partition, event.broker), lambda _entry: said
+    return glyphs.BROKEN, role, (event.property, event.partition, event.broker), lambda _entry: said
 
 
 # An administrator's operations in the feed.
@@ -459,7 +459,7 @@ def _lost(event: Any) -> Said:
 
 def _violated(event: Any) -> Said:
     return (
-        glyphs.LOST,
+        glyphs.BROKEN,
         "alarm",
         (event.invariant,),
         lambda e: f"{'known' if e.event.known else 'broken'} rule {e.event.invariant} on {e.where()}: {e.event.detail}",
