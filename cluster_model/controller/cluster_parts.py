@@ -199,6 +199,9 @@ class Plane(Protocol):
     def broker_epoch(self, broker: int) -> int:
         """Of a broker's registration as committed, -1 for none."""
 
+    def being_deleted(self, topic: str) -> bool:
+        """Whether a topic's deletion is committed, and its partitions are still there."""
+
     def obeyed_epoch(self, broker: int) -> int:
         """The newest controller epoch that a broker's process has taken up."""
 

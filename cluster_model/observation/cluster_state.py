@@ -35,6 +35,8 @@ class World:
     """Partitions as a running broker's metadata cache has them."""
     registration: Callable[[int], int]
     """Epoch of a broker's registration as committed, -1 for none."""
+    being_deleted: Callable[[str], bool] = lambda _topic: False
+    """Whether a topic's deletion is committed, and its partitions are still there (ZooKeeper mode)."""
 
     def record(self, partition: str) -> PartitionRecord:
         """A partition's committed state.

@@ -74,9 +74,12 @@ class PlainLedger:
     replicas: list[Replica] = field(default_factory=list)
     absent: dict[tuple[str, int, int], None] = field(default_factory=dict)
     """Copies that were missing before the event."""
+    lost: dict[tuple[str, int, int], None] = field(default_factory=dict)
+    """Copies that were lost before the event."""
 
     def hear(self, event: TraceEvent) -> None:
         """An event, in the state that it left behind."""
+        self._doomed()
         if isinstance(event, RecordsSent):
             for number in self._numbers(event):
                 assert self.outcomes.setdefault(number, "pending") == "pending"
@@ -124,7 +127,7 @@ class PlainLedger:
             offset = event.log_offset + index
             copy = Copy(event.partition, stint, offset, number, replica.topic_id)
             record = self.world.records.get(event.partition)
-            copy.deleted = record is None or record.topic_id != replica.topic_id
+            copy.deleted = record is None or record.topic_id != replica.topic_id or self._is_doomed(event.partition)
             self.copies[event.partition, stint, offset] = copy
             copy.late = number[2] not in before and any(other > number[2] >= 0 for other in before)
             if event.acks == 0:
@@ -141,9 +144,19 @@ class PlainLedger:
                 if copy is not None and (event.partition, stint, offset) not in self.absent:
                     copy.deleted = True
 
+    def _is_doomed(self, partition: str) -> bool:
+        return self.world.being_deleted(partition.rpartition("-")[0])
+
+    def _doomed(self) -> None:
+        """The deletion of a topic is committed: what is not lost by then goes on purpose."""
+        for where, copy in self.copies.items():
+            if not copy.deleted and not copy.buried and self._is_doomed(copy.partition):
+                copy.buried = where in self.lost
+                copy.deleted = not copy.buried
+
     def _gone(self, partition: str) -> None:
         for copy in self.copies.values():
-            if copy.partition == partition and not copy.deleted:
+            if copy.partition == partition and not copy.deleted and not copy.buried:
                 copy.buried = self.is_lost(copy)
                 copy.deleted = not copy.buried
 
@@ -154,6 +167,7 @@ class PlainLedger:
                 if replica.topic_id == record.topic_id:
                     self._look_at(replica)
         self.absent = {where: None for where, copy in self.copies.items() if self.is_missing(copy)}
+        self.lost = {where: None for where, copy in self.copies.items() if self.is_lost(copy)}
 
     def _look_at(self, replica: Replica) -> None:
         log = replica.log

@@ -6,8 +6,9 @@ the stint that wrote it and its offset, so a record that took a lost one's place
 retention or DeleteRecords took while nobody missed it was deleted on purpose, and counts as neither. Nor does what
 compaction removed: a log holds it, as far as the ledger goes, for as long as it covers its offset. That only the newest
 record of a key stays is the topic's contract; if that one is lost, it counts, and if a cleaner takes it, that is a
-violation. What goes with its topic was deleted on purpose too; what was lost before that stays lost. A batch that is
-damaged is not held: nobody can read it.
+violation. What goes with its topic was deleted on purpose too, from the time at which the deletion is committed: in
+ZooKeeper mode the replicas go before the partition does. What was lost before that stays lost. A batch that is damaged
+is not held: nobody can read it.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -15,6 +16,7 @@ from typing import Any, Final, NamedTuple
 
 from cluster_model.broker.partition.partition import Replica
 from cluster_model.broker.storage.log_manager import whole
+from cluster_model.broker.topic_configs import topic_of
 from cluster_model.checker.history.partition_history import History
 from cluster_model.checker.ledger.ack_evidence import AckedRecords, Exposed, RangeSet, Vouched
 from cluster_model.checker.ledger.delivery_tracker import ABORTED, ACKED, FAILED, UNKNOWN, Books
@@ -440,9 +442,24 @@ class Ledger:
         if partition not in self._acked or self._world.is_stale(partition, event.broker):
             return
         stints: Iterable[int] = self._acked[partition].by_stint
+        replica = self._world.replicas[partition][event.broker]
+        if self._goes_with_topic(partition):
+            self._purge_taken(replica, event)
         if isinstance(event, Truncated):
-            stints = [stint for stint, _start, _end in self._world.replicas[partition][event.broker].log.cut]
+            stints = [stint for stint, _start, _end in replica.log.cut]
         self._doubted(partition, event.broker, stints, Trigger(event, self._history.moment))
+
+    def _purge_taken(self, replica: Replica, event: Truncated | ReplicaDeleted | BatchDamaged) -> None:
+        """What this takes goes with its topic, unless nobody could read it before."""
+        cut = isinstance(event, Truncated)
+        taken = replica.log.cut if cut else replica.log.pieces(event.log_offset, event.end_offset)
+        damaged = () if isinstance(event, BatchDamaged) else [each[:2] for each in replica.damages]
+        for stint, start, end in taken:
+            self.deletions.purge(event.partition, stint, start, end, damaged)
+
+    def _goes_with_topic(self, partition: str) -> bool:
+        """Whether whatever a log loses now is deleted on purpose: its topic's deletion is committed."""
+        return self._world.being_deleted(topic_of(partition))
 
     def _doubted(self, partition: str, broker: int, stints: Iterable[int], trigger: Trigger | None) -> None:
         self._doubt.note(partition, stints, trigger)
@@ -455,7 +472,7 @@ class Ledger:
             return
         self._doubt.looked(partition)
         leader = self._world.true_leader(partition)
-        if leader is None:
+        if leader is None or self._goes_with_topic(partition):
             self._missing.pop(partition, None)
             return
         missing: list[_Interval] = []
@@ -476,6 +493,8 @@ class Ledger:
 
         A deposed leader may do so for every batch of a long time, so nothing here looks at what came before.
         """
+        if self._goes_with_topic(partition):
+            return
         missing = self._missing.get(partition, ())
         self._doubt.note(partition, (stint,))
         for start, end in subtract([acked], self.deletions.with_purged(partition, stint, whole(leader, stint))):
@@ -527,7 +546,7 @@ class Ledger:
         if not missing and not unsure:
             return missing
         leader = self._world.true_leader(partition)
-        if leader is None:
+        if leader is None or self._goes_with_topic(partition):
             return ()
         if not unsure and leader.leadership is not None:
             return missing

@@ -346,6 +346,11 @@ class KraftPlane:
         known = self._truth.image.brokers.get(broker)
         return NOBODY if known is None else known.epoch
 
+    def being_deleted(self, topic: str) -> bool:
+        """Never: the record that removes a topic removes its partitions."""
+        del topic
+        return False
+
     def obeyed_epoch(self, broker: int) -> int:
         """The quorum's epoch, as the broker's own member of it knows."""
         return self._controls[broker].peer.epoch

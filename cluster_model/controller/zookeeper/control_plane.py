@@ -342,6 +342,10 @@ class ZooKeeperPlane:
         node = self.service.tree.nodes.get(broker_path(broker))
         return NOBODY if node is None else node.czxid
 
+    def being_deleted(self, topic: str) -> bool:
+        """Whether it is listed in /admin/delete_topics."""
+        return f"{DELETE_TOPICS}/{topic}" in self.service.tree.nodes
+
     def obeyed_epoch(self, broker: int) -> int:
         """The highest that any request to it had."""
         return self.controls[broker].obedience.controller_epoch
