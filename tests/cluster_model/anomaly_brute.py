@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise, product
 from typing import Any, NamedTuple
 
+from cluster_model.checker.anomalies.index import UNKNOWN
 from cluster_model.checker.anomalies.operations import FAIL, INFO, OK, Op, Run, Send
 
 Value = tuple[str, int]
@@ -36,6 +37,12 @@ def payload_of(strands: Strands) -> Any:
         return runs
 
     return payload
+
+
+def begins(strands: Strands, key: str, strand: int) -> int:
+    """Where a strand parts from the one before it."""
+    held, before = strands.get((key, strand), {}), strands.get((key, strand - 1), {})
+    return next((at for at in range(max(held, default=0) + 1) if held.get(at) != before.get(at)), UNKNOWN)
 
 
 def client_of(process: str) -> str:
@@ -163,39 +170,57 @@ class Brute:
                 if (key, value) not in known:
                     self.note("phantom", value[0], key)
 
-    def delta(self, key: str, one: int, other: int, *, careful: bool = False) -> int:
-        """How far the index of one offset is from the other's; aborted values do not count for careful readers."""
+    def delta(
+        self, key: str, one: int, other: int, *, careful: bool = False, strands: tuple[int, int] = (0, 99)
+    ) -> int:
+        """How far the index of one offset is from the other's in a log that goes from one strand to another.
+
+        Aborted values do not count for careful readers.
+        """
         if other <= one:
             return other - one
         failed = {value for name, value in self.sent(FAIL) if name == key}
-        between = [offset for offset in self.log[key] if one < offset < other]
+        between = [offset for offset in self.log[key] if one < offset < other and self.standing(key, offset, strands)]
         if careful:
-            between = [each for each in between if self.newest(key, each) not in failed]
+            between = [each for each in between if self.standing(key, each, strands)[-1] not in failed]
         return 1 + len(between)
+
+    def standing(self, key: str, offset: int, strands: tuple[int, int]) -> list[Value]:
+        """Values at an offset by strand, without those of strands that the log does not have there."""
+        oldest, newest = strands
+        gone = offset >= begins(self.strands, key, newest)
+        held = sorted(self.log[key][offset].items())
+        return [value for strand, value in held if oldest <= strand <= newest and (strand == newest or not gone)]
 
     def newest(self, key: str, offset: int) -> Value:
         held = self.log[key][offset]
         return held[max(held)]
 
     def polls(self) -> None:
-        last: dict[tuple[str, str], int] = {}
+        last: dict[tuple[str, str], tuple[int, int]] = {}
         for op, manner in self.history:
             if op.f == "crash":
                 last = {who: offset for who, offset in last.items() if who[0] != op.process}
             if op.f in ("assign", "subscribe") and op.type == OK:
                 last = {who: at for who, at in last.items() if who[0] != op.process or who[1] in op.keys}
             for key in {read.key for read in op.reads}:
-                offsets = [offset for name, offset, _value in self.reads_of(op) if name == key]
+                places = [
+                    (offset, read.strand)
+                    for read in op.reads
+                    if read.key == key
+                    for offset in range(read.start, read.end)
+                ]
                 if (op.process, key) in last:
-                    self.compare("", op, manner, key, last[op.process, key], offsets[0])
+                    self.compare("", op, manner, key, last[op.process, key], places[0])
                 if key not in op.moved:
-                    for one, other in pairwise(offsets):
+                    for one, other in pairwise(places):
                         self.compare("int-", op, manner, key, one, other)
                 if op.type == OK:
-                    last[op.process, key] = offsets[-1]
+                    last[op.process, key] = places[-1]
 
-    def compare(self, prefix: str, op: Op, manner: str, key: str, one: int, other: int) -> None:
-        delta = self.delta(key, one, other, careful="committed" in manner)
+    def compare(self, prefix: str, op: Op, manner: str, key: str, one: tuple[int, int], other: tuple[int, int]) -> None:
+        strands = (min(one[1], other[1]), other[1])
+        delta = self.delta(key, one[0], other[0], careful="committed" in manner, strands=strands)
         if delta < 1:
             self.note(f"{prefix}nonmonotonic-poll", client_of(op.process), key, 1, manner)
         elif delta > 1:

@@ -373,7 +373,7 @@ class Witness:
     ) -> None:
         """``excuses`` and ``undone`` are for the verdict only: nothing is found by them."""
         self._world = world
-        anomalies = Anomalies(self._payload, self.empty)
+        anomalies = Anomalies(self._payload, self.empty, self._begin)
         self.listening = Listening(
             anomalies, lambda client, group: clients.readers.get(client) or clients.groups.get(group, ASSIGN),
             clients.copiers,
@@ -388,6 +388,10 @@ class Witness:
     def empty(self, key: str, strand: int, start: int, end: int) -> bool:
         """Whether there are only markers at ``[start, end)`` of a strand."""
         return self._world.lineages[key].by_id[strand].markers_only(start, end)
+
+    def _begin(self, key: str, strand: int) -> int:
+        """Where a strand begins, as the epoch cache of any log with it says."""
+        return self._world.lineages[key].by_id[strand].start
 
     def observe(self, event: TraceEvent) -> None:
         """Hear a rare event."""

@@ -20,6 +20,7 @@ from cluster_model.checker.anomalies.operations import (
     OK,
     SUBSCRIBE,
     TXN,
+    Begin,
     Empty,
     Op,
     Payload,
@@ -51,10 +52,10 @@ class Anomalies:
         "polls", "realtime", "tally",
     )  # fmt: skip
 
-    def __init__(self, payload: Payload, empty: Empty | None = None) -> None:
+    def __init__(self, payload: Payload, empty: Empty | None = None, begin: Begin | None = None) -> None:
         self.tally = Tally()
         """What is decided for good."""
-        self.facts = Facts(payload, empty)
+        self.facts = Facts(payload, empty, begin)
         self.gaps = Gaps(self.facts, self.tally)
         self.polls = PollOrder(self.gaps, self.tally)
         self._sent_in_order = SendOrder(self.facts, self.gaps)
@@ -139,7 +140,7 @@ class Anomalies:
         facts.returned(strand, start, end)
         if COMMITTED in manner:
             facts.returned_committed(strand, start, end)
-        self.polls.polled(reader, key, start, end, now, moved=moved)
+        self.polls.polled(reader, key, strand, start, end, now, moved=moved)
         self.lags.polled(process, key, end - 1, called_us)
         self.lags.known(key, end, now)
         if manner.startswith(SUBSCRIBE):
@@ -149,7 +150,7 @@ class Anomalies:
         """A poll that was not ok has returned something all the same: it is in the log, but nobody has seen it."""
         key, strand, start, end = read
         self.facts.key(key).observe(strand, start, end)
-        self.polls.polled(reader, key, start, end, now, moved=moved, ok=False)
+        self.polls.polled(reader, key, strand, start, end, now, moved=moved, ok=False)
 
     def transaction(self, op: Op, manner: str) -> None:
         """Several sends and reads were one operation; its parts are known by themselves."""

@@ -6,10 +6,13 @@ need not be looked up again: values are taken from payloads when somebody asks, 
 """
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
-from cluster_model.checker.anomalies.operations import FAIL, INFO, OK, Empty, Payload, Run, Send
+from cluster_model.checker.anomalies.operations import FAIL, INFO, OK, Begin, Empty, Payload, Run, Send
 from cluster_model.util.ranges import Range, Spans, load_all, put, save_all
+
+UNKNOWN: Final = 1 << 62
+"""Where a strand begins of which nobody knows."""
 
 
 class Place(NamedTuple):
@@ -26,12 +29,12 @@ class KeyFacts:
     """The indexes of one key."""
 
     __slots__ = (
-        "_fresh_log", "_fresh_read", "again", "caught_up", "contested", "doubles", "empty", "ended", "key", "led",
-        "log", "log_values", "payload", "promised", "read",
-        "read_committed", "seen", "sent", "start", "values",
+        "_fresh_log", "_fresh_read", "again", "begin", "caught_up", "contested", "doubles", "empty", "ended", "key",
+        "led", "log", "log_values", "payload", "promised", "read", "read_committed", "seen", "sent", "start", "values",
     )  # fmt: skip
 
-    def __init__(self, key: str, payload: Payload, empty: Empty) -> None:
+    def __init__(self, key: str, payload: Payload, empty: Empty, begin: Begin) -> None:
+        self.begin = begin
         self.key = key
         self.payload = payload
         self.empty = empty
@@ -247,14 +250,26 @@ class KeyFacts:
         return sum(len(each.starts) for each in spans) + len(self._fresh_log) + len(self._fresh_read)
 
 
-def values_between(facts: KeyFacts, start: int, end: int) -> list[Run]:
-    """The values of ``[start, end)`` of the log in order; at an offset with several the one of the newest strand."""
-    taken, found = Spans(), []
+def seen_between(facts: KeyFacts, start: int, end: int, strands: Range | None = None) -> Iterator[tuple[int, Range]]:
+    """What was seen of ``[start, end)`` of the log: (strand, part) each; the newest strand has an offset of several.
+
+    With ``strands`` it is a log that goes from the first strand to the second: only these and what is between them
+    count, and where the second begins nothing else.
+    """
+    oldest, newest = (0, UNKNOWN) if strands is None else strands
+    shared = end if strands is None else min(end, facts.begin(facts.key, newest))
+    taken = Spans()
     for strand in reversed(facts.strands):
-        for low, high in facts.log[strand].within(start, end):
-            for first, last in taken.add(low, high):
-                found += facts.payload(facts.key, strand, first, last)
-    return sorted(found)
+        if oldest <= strand <= newest:
+            for low, high in facts.log[strand].within(start, end if strand == newest else shared):
+                for part in taken.add(low, high):
+                    yield strand, part
+
+
+def values_between(facts: KeyFacts, start: int, end: int, strands: Range | None = None) -> list[Run]:
+    """The values of what was seen of ``[start, end)`` of the log, in order."""
+    seen = seen_between(facts, start, end, strands)
+    return sorted(run for strand, part in seen for run in facts.payload(facts.key, strand, *part))
 
 
 def _queue(waiting: list[list[int]], strand: int, start: int, end: int) -> None:
@@ -281,12 +296,13 @@ class Undecided(NamedTuple):
 class Facts:
     """All keys, and the sends of which nobody can tell."""
 
-    __slots__ = ("empty", "keys", "payload", "undecided")
+    __slots__ = ("begin", "empty", "keys", "payload", "undecided")
 
-    def __init__(self, payload: Payload, empty: Empty | None = None) -> None:
-        """``empty`` tells where there are only markers; without it nobody knows."""
+    def __init__(self, payload: Payload, empty: Empty | None = None, begin: Begin | None = None) -> None:
+        """``empty`` tells where there are only markers, ``begin`` where a strand begins; without them nobody knows."""
         self.payload = payload
         self.empty: Empty = empty or (lambda *_part: False)
+        self.begin: Begin = begin or (lambda _key, _strand: UNKNOWN)
         self.keys: dict[str, KeyFacts] = {}
         self.undecided: list[Undecided] = []
         """Those of several values, some of which may have been read."""
@@ -295,7 +311,7 @@ class Facts:
         """A key, made when it is first named."""
         facts = self.keys.get(name)
         if facts is None:
-            facts = self.keys[name] = KeyFacts(name, self.payload, self.empty)
+            facts = self.keys[name] = KeyFacts(name, self.payload, self.empty, self.begin)
         return facts
 
     def settle(self) -> None:
@@ -328,7 +344,7 @@ class Facts:
     def begin_anew(self, name: str) -> None:
         """A key is gone; what comes under its name is another, but the numbers of its senders go on."""
         sent, again = self.key(name).sent, self.key(name).again
-        facts = self.keys[name] = KeyFacts(name, self.payload, self.empty)
+        facts = self.keys[name] = KeyFacts(name, self.payload, self.empty, self.begin)
         facts.sent, facts.again = sent, again
         self.undecided = [each for each in self.undecided if all(send.key != name for send in each.sends)]
 

@@ -75,6 +75,10 @@ Empty = Callable[[str, int, int, int], bool]
 """(key, strand, start, end): whether there is no value at ``[start, end)``, but markers only."""
 
 
+Begin = Callable[[str, int], int]
+"""(key, strand): the first offset that the strand's own values can stand at."""
+
+
 class Payload(Protocol):
     """What the records of a strand hold."""
 

@@ -12,16 +12,18 @@ from itertools import pairwise
 from typing import Any, Final, NamedTuple
 
 from cluster_model.checker.anomalies.anomaly_case import Example, Tally
-from cluster_model.checker.anomalies.index import Facts, values_between
+from cluster_model.checker.anomalies.index import Facts, seen_between, values_between
 from cluster_model.checker.anomalies.operations import COMMITTED, FAIL, Send
-from cluster_model.util.ranges import Spans
+from cluster_model.util.ranges import Range, Spans, union
 
 # Steps over offsets that nobody has seen so far: whether they skip anything is known when somebody sees some of them.
 #
 # Markers of transactions and aborted data leave holes that are nobody's loss, so a step over unseen offsets is in
 # doubt. The log only grows: a step is a skip as soon as anything between is seen, and is dropped from here; whatever
 # is left at the end went over holes. What is known to be markers is nobody's loss, and no doubt: also if another
-# leader writes there later.
+# leader writes there later. Values of a log that is gone are not skipped either: a reader steps over what stands in
+# the log that it has reached. That is told by the strands of both ends: nothing older than the first or newer than the
+# second counts, and behind the start of the second nothing but its own.
 
 
 class Step(NamedTuple):
@@ -33,6 +35,8 @@ class Step(NamedTuple):
     manner: str
     source: int
     target: int
+    strands: Range | None = None
+    """The oldest and the newest strand of the log that was read; None: whatever was seen there counts."""
 
 
 class Gaps:
@@ -57,7 +61,8 @@ class Gaps:
     def _over_markers(self, step: Step) -> bool:
         """Whether it is known by now that there is nothing but markers between."""
         facts, gap = self._facts.key(step.key), (step.source + 1, step.target)
-        return facts.seen.within(*gap) == [gap] and not values_between(facts, *gap)
+        seen = union(part for _strand, part in seen_between(facts, *gap, step.strands))
+        return seen == [gap] and not values_between(facts, *gap, step.strands)
 
     def _skipped(self, step: Step) -> int:
         """How many offsets of the log a step leaves out.
@@ -67,7 +72,7 @@ class Gaps:
         facts = self._facts.key(step.key)
         wanted, failed = 0, facts.ended[FAIL] if COMMITTED in step.manner else {}
         for low, high in facts.seen.within(step.source + 1, step.target):
-            for _offset, client, sequence, count in values_between(facts, low, high):
+            for _offset, client, sequence, count in values_between(facts, low, high, step.strands):
                 known = failed.get(client)
                 gone = known.within(sequence, sequence + count) if known else []
                 wanted += count - sum(last - first for first, last in gone)
@@ -128,8 +133,9 @@ class PollOrder:
     def __init__(self, gaps: Gaps, tally: Tally) -> None:
         self._gaps = gaps
         self._tally = tally
-        self._last: dict[str, dict[str, int]] = {}
-        self._inside: dict[str, dict[str, int]] = {}
+        self._last: dict[str, dict[str, Range]] = {}
+        """Process → key → (offset, strand that it was read from)."""
+        self._inside: dict[str, dict[str, Range]] = {}
 
     def begin(self, process: str) -> None:
         """What is returned from here on is another operation's."""
@@ -138,9 +144,10 @@ class PollOrder:
             inside.clear()
 
     def polled(
-        self, who: tuple[str, str], key: str, start: int, end: int, now: int, *, moved: bool = False, ok: bool = True
-    ) -> None:
-        """The operation at hand has returned ``[start, end)`` to ``who``: the process, and how it reads.
+        self, who: tuple[str, str], key: str, strand: int, start: int, end: int, now: int, *,
+        moved: bool = False, ok: bool = True,
+    ) -> None:  # fmt: skip
+        """The operation at hand has returned ``[start, end)`` of a strand to ``who``: the process, and how it reads.
 
         ``moved``: a rebalance moved the key meanwhile.
         """
@@ -152,21 +159,27 @@ class PollOrder:
             inside = self._inside[process]
         before = inside.get(key)
         if before is not None:
-            if start != before + 1 and not moved:
-                self._compare(INTERNAL_NONMONOTONIC_POLL, INTERNAL_POLL_SKIP, (*who, key), before, start, now)
+            if start != before[0] + 1 and not moved:
+                names = (INTERNAL_NONMONOTONIC_POLL, INTERNAL_POLL_SKIP)
+                self._compare(names, (*who, key), before, (start, strand), now)
         else:
             before = last.get(key)
-            if before is not None and start != before + 1:
-                self._compare(NONMONOTONIC_POLL, POLL_SKIP, (*who, key), before, start, now)
-        inside[key] = end - 1
+            if before is not None and start != before[0] + 1:
+                self._compare((NONMONOTONIC_POLL, POLL_SKIP), (*who, key), before, (start, strand), now)
+        inside[key] = (end - 1, strand)
         if ok:
-            last[key] = end - 1
+            last[key] = (end - 1, strand)
 
-    def _compare(self, back: str, skip: str, who: tuple[str, str, str], before: int, after: int, now: int) -> None:
+    def _compare(
+        self, names: tuple[str, str], who: tuple[str, str, str], source: Range, target: Range, now: int
+    ) -> None:
+        """Judge a step by its ends, (offset, strand) each; ``names`` are those of a step back and of a skip."""
         process, manner, key = who
+        (before, old), (after, new) = source, target
+        back, skip = names
         name = client_of(process)
         if after > before:
-            self._gaps.took(Step(skip, name, key, manner, before, after), now)
+            self._gaps.took(Step(skip, name, key, manner, before, after, (min(old, new), new)), now)
             return
         words = f"{name} was handed offset {after} of {key} after offset {before}"
         self._tally.note(back, name, key, Example(now, after, before + 1, words), 1, manner)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from cluster_model.checker.anomalies.history_checker import Anomalies
 from cluster_model.checker.anomalies.operations import FAIL, INFO, OK, Op, Read, Send
-from tests.cluster_model.anomaly_brute import Brute, Strands, Taken, Value, payload_of
+from tests.cluster_model.anomaly_brute import Brute, Strands, Taken, Value, begins, payload_of
 
 pytestmark = pytest.mark.slow
 
@@ -156,7 +156,7 @@ def comparable(found: Counter[tuple[str, str, str, str]]) -> Counter[tuple[str, 
 @settings(max_examples=300, deadline=None, phases=(Phase.reuse, Phase.generate))
 def test_ranges_find_what_single_values_do(seed: int) -> None:
     history, strands = history_of(Random(seed))
-    anomalies = Anomalies(payload_of(strands))
+    anomalies = Anomalies(payload_of(strands), begin=lambda key, strand: begins(strands, key, strand))
     for op, manner in history:
         anomalies.take(op, manner)
     anomalies.close(0)
@@ -168,7 +168,9 @@ def test_ranges_find_what_single_values_do(seed: int) -> None:
 def test_a_history_can_be_put_aside_and_gone_on_with(seed: int) -> None:
     history, strands = history_of(Random(seed))
     at = Random(seed + 1).randint(0, len(history))
-    straight, again = Anomalies(payload_of(strands)), Anomalies(payload_of(strands))
+    straight, again = (
+        Anomalies(payload_of(strands), begin=lambda key, strand: begins(strands, key, strand)) for _run in range(2)
+    )
     for number, (op, manner) in enumerate(history):
         if number == at:
             again.load(straight.save())
