@@ -115,7 +115,9 @@ class Cluster:
 
     def _seen_whole(self, parts: Parts, ids: tuple[int, ...]) -> World:
         made = (self.profile, parts.committed.records, parts.replicas, parts.lineages)
-        return World(*made, self.is_up, ids, self._known, self.plane.broker_epoch, self.plane.being_deleted)
+        plane = self.plane
+        asked = (plane.broker_epoch, plane.being_deleted, lambda: plane.session_us)
+        return World(*made, self.is_up, ids, self._known, *asked)
 
     def _hand_out(self, replicas: Mapping[str, Mapping[int, Replica]]) -> None:
         for name, by_broker in replicas.items():

@@ -37,6 +37,8 @@ class World:
     """Epoch of a broker's registration as committed, -1 for none."""
     being_deleted: Callable[[str], bool] = lambda _topic: False
     """Whether a topic's deletion is committed, and its partitions are still there (ZooKeeper mode)."""
+    session_us: Callable[[], int] = lambda: 0
+    """Silence after which the controller gives a broker up."""
 
     def record(self, partition: str) -> PartitionRecord:
         """A partition's committed state.

@@ -25,6 +25,8 @@ HEALED_KEPT: Final = 32
 STEPS_KEPT: Final = 512
 """Steps that may have done what is told of."""
 
+ITSELF: Final = "exit: "
+"""How the reason begins for which a process ended itself."""
 _ENDS: Final = {
     "crash": "crashed",
     "power_loss": "lost power",
@@ -33,6 +35,17 @@ _ENDS: Final = {
     "out_of_memory": "ran out of memory",
     "close": "was closed",
 }
+
+
+STOPPING: Final = (
+    "crash", "power_loss", "clean_shutdown", "bounce", "out_of_memory", "gc_pause", "pause_train", "quorum_loss",
+    "rejoin_storm", "duplicate_instance", "zombie_producer",
+)  # fmt: skip
+"""Faults that end or pause the processes of their targets."""
+HALTING: Final = ("full_disk", "read_only_disk", "log_dir_failure")
+"""Faults by which a broker ends itself, once it comes upon them."""
+QUIET: Final = (*HALTING, "corrupt_batch", "lost_writeback", "clock_skew")
+"""Faults that keep a broker from nothing: what they lead to later is told of itself, such as the end of its process."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +66,16 @@ class Deed:
     """-1: no fault did it."""
     fault: str
     ended_us: int = -1
+
+    @property
+    def is_quiet(self) -> bool:
+        """Whether the node went on as before for all of it."""
+        return self.event_kind == FaultInjected.kind and self.fault in QUIET
+
+    @property
+    def is_stop(self) -> bool:
+        """Whether its process ended or paused."""
+        return self.event_kind != FaultInjected.kind
 
     @property
     def key(self) -> tuple[str, int]:
@@ -103,8 +126,13 @@ class Deeds:
             )  # fmt: skip
 
     def _deed(self, event: NodeDown | NodePaused, what: str, moment: int) -> Deed:
-        """A process ended or paused: by a fault that strikes it now, if one does."""
-        struck = [each for each in self._active.values() if event.node in each.node.split(", ")]
+        """A process ended or paused: by a fault on it that does such a thing, if there is one."""
+        does = HALTING if what.startswith(ITSELF) else STOPPING
+        struck = [
+            each
+            for each in self._active.values()
+            if event.node in each.node.split(", ") and (each.fault in does or each.at_us == event.at_us)
+        ]
         fault = max(struck, key=lambda each: each.moment, default=None)
         number, name = (-1, "") if fault is None else (fault.fault_id, fault.fault)
         return Deed(moment, event.at_us, event.kind, event.node, event.broker, what, number, name)
@@ -150,7 +178,7 @@ class Deeds:
         self._pauses, self._fenced = dict(pauses), dict(fenced)
 
 
-def about(deeds: tuple[Deed, ...], node: str, since_us: int) -> tuple[Deed, ...]:
+def on_node(deeds: tuple[Deed, ...], node: str, since_us: int) -> tuple[Deed, ...]:
     """Those on a node that were not over by a time, in order."""
     return tuple(
         deed
@@ -159,10 +187,15 @@ def about(deeds: tuple[Deed, ...], node: str, since_us: int) -> tuple[Deed, ...]
     )  # fmt: skip
 
 
+def about(deeds: tuple[Deed, ...], node: str, since_us: int) -> tuple[Deed, ...]:
+    """Those of them by which a node may have stopped to answer or to be heard: no quiet ones."""
+    return tuple(deed for deed in on_node(deeds, node, since_us) if not deed.is_quiet)
+
+
 def deed_words(deed: Deed, node: str, who: str) -> str:
     """``broker 1 lost power (step 3)``."""
     if deed.event_kind == NodeDown.kind:
-        exits = deed.what.removeprefix("exit: ")
+        exits = deed.what.removeprefix(ITSELF)
         text = f"{node} {_ENDS[deed.what]}" if deed.what in _ENDS else f"{node} ended itself: {exits}"
     elif deed.event_kind == NodePaused.kind:
         text = f"{node} was paused"

@@ -410,8 +410,17 @@ class History:
         for moment, event in reversed(self._damages):
             there = (event.partition, event.broker) == (partition, broker)
             if there and moment <= until and event.log_offset < offsets[1] and event.end_offset > offsets[0]:
-                return (moment, event)
+                return None if self._cut_since(moment, event, until) else (moment, event)
         return None
+
+    def _cut_since(self, since: int, damaged: BatchDamaged, until: int) -> bool:
+        """Whether a damaged batch was cut off between two moments: what stands there now is another copy."""
+        return any(
+            since < cut.moment < until
+            and cut.event.broker == damaged.broker
+            and cut.event.log_offset <= damaged.log_offset
+            for cut in self._cuts.get(damaged.partition, ())
+        )
 
     def damaged(self, partition: str, broker: int, offsets: Range, until: int) -> bool:
         """Whether a replica's copy of any record at these offsets had been damaged on its disk by a moment."""

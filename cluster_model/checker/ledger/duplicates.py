@@ -6,7 +6,7 @@ is one or the other; only then is the log searched. Neighbours that repeat neigh
 
 from collections.abc import Callable, Iterator
 from itertools import islice
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeVar
 
 from cluster_model.broker.partition.producer_state import REMEMBERED
 from cluster_model.checker.history.fault_history import Deed, Deeds, about
@@ -235,15 +235,52 @@ def _common(one: Range, other: Range) -> Iterator[Range]:
 # Retries of producers and their reasons: kept where a retry duplicated or reordered records.
 #
 # An append that does not go beyond its client's highest number so far may be one or the other. What the client was
-# last told of those records is noted with it: a run of such appends that one refusal led to is one entry.
+# told of those records until then is noted with it: a run of such appends that the same refusals led to is one entry.
+# Attempts of one batch follow each other, so the attempt that wrote it is the one that was refused first after that:
+# refusals before it and behind it are of attempts that wrote nothing.
 
 
 REFUSALS_KEPT: Final = 64
-"""Batches of one client and partition, the last refusal of each: more than can be under way."""
+"""Batches of one client and partition whose refusals are kept: more than can be under way."""
+RUNS_KEPT: Final = 8
+"""The first runs of equal refusals of one batch that are kept, and as many of the last."""
+TIMES_KEPT: Final = 32
+"""The same of the times of one run."""
 JUST_OVER_US: Final = 1_000_000
 """How long ago what led to a refusal may have ended: a paused broker refuses when it goes on."""
 REPEATS_KEPT: Final = 512
 """Runs of late appends of one client and partition."""
+
+
+_Kept = TypeVar("_Kept")
+
+
+class Refusals(NamedTuple):
+    """Attempts of one batch in a row that one broker answered with the same error, or did not answer."""
+
+    error: str
+    broker: int
+    times: tuple[int, ...]
+    """When the client was told, or gave the answer up, ascending."""
+    deed: Deed | None = None
+    """What stood against the client, or that broker, at the first."""
+
+
+class _Refused(NamedTuple):
+    """A batch, and all that its client was told of it so far."""
+
+    sequence: int
+    end: int
+    runs: tuple[Refusals, ...]
+
+
+class Refusal(NamedTuple):
+    """One of them."""
+
+    at_us: int
+    broker: int
+    error: str
+    deed: Deed | None
 
 
 class Again(NamedTuple):
@@ -255,12 +292,24 @@ class Again(NamedTuple):
     """The first of them."""
     last_us: int
     broker: int
-    refused_us: int
-    """When the client was refused, or gave the answer up; -1: it never was."""
-    refused_by: int
-    error: str
-    deed: Deed | None
-    """What stood against the client, or that broker, then."""
+    refusals: tuple[Refusals, ...]
+    """Of the first of them, in order; empty: it was never refused."""
+
+    def refused_since(self, at_us: int) -> Refusal | None:
+        """The answer of the attempt that wrote them at a time, None where that is not known to have been refused."""
+        for each in self.refusals:
+            for told_us in each.times:
+                if told_us >= at_us:
+                    return Refusal(told_us, each.broker, each.error, each.deed)
+        return None
+
+    @property
+    def last_refusal(self) -> Refusal | None:
+        """What the client was told before it sent them for the last time."""
+        if not self.refusals:
+            return None
+        last = self.refusals[-1]
+        return Refusal(last.times[-1], last.broker, last.error, last.deed)
 
 
 class Attempts:
@@ -270,32 +319,37 @@ class Attempts:
 
     def __init__(self, deeds: Deeds) -> None:
         self._deeds = deeds
-        self._refused: dict[_ClientPartition, tuple[ProduceRefused, ...]] = {}
+        self._refused: dict[_ClientPartition, tuple[_Refused, ...]] = {}
         self._again: dict[_ClientPartition, tuple[Again, ...]] = {}
 
     def refused(self, event: ProduceRefused) -> None:
         """An attempt failed."""
         key = (event.client, event.partition)
-        known = tuple([each for each in self._refused.get(key, ()) if each.sequence != event.sequence])
-        self._refused[key] = (*known[1 - REFUSALS_KEPT :], event)
+        before: tuple[Refusals, ...] = ()
+        known = []
+        for each in self._refused.get(key, ()):
+            if each.sequence == event.sequence:
+                before = each.runs
+            else:
+                known.append(each)
+        last = before[-1] if before else None
+        if last is not None and (last.error, last.broker) == (event.error, event.broker):
+            runs = (*before[:-1], last._replace(times=_ends((*last.times, event.at_us), TIMES_KEPT)))
+        else:
+            deed = self._against(event.client, event.broker, event.at_us)
+            runs = _ends((*before, Refusals(event.error, event.broker, (event.at_us,), deed)), RUNS_KEPT)
+        self._refused[key] = (*known[1 - REFUSALS_KEPT :], _Refused(event.sequence, event.sequence + event.count, runs))
 
     def written_again(self, key: _ClientPartition, event: Appended) -> None:
         """A leader wrote records that do not go beyond the highest number of their client there."""
         end = event.sequence + event.count
-        refusals = [
-            each
-            for each in self._refused.get(key, ())
-            if each.sequence < end and each.sequence + each.count > event.sequence
-        ]
-        refusal = refusals[-1] if refusals else None
-        at_us, by, error = (-1, -1, "") if refusal is None else (refusal.at_us, refusal.broker, refusal.error)
-        deed = self._against(key[0], by, at_us)
-        fresh = Again(event.sequence, end, event.at_us, event.at_us, event.broker, at_us, by, error, deed)
+        refused = [each for each in self._refused.get(key, ()) if each.sequence < end and each.end > event.sequence]
+        fresh = Again(
+            event.sequence, end, event.at_us, event.at_us, event.broker, refused[-1].runs if refused else ()
+        )  # fmt: skip
         known = self._again.get(key, ())
         last = known[-1] if known else None
-        if last is not None and last.end == fresh.sequence and (last.broker, last.error, last.deed) == (
-            fresh.broker, fresh.error, fresh.deed,
-        ):  # fmt: skip
+        if last is not None and last.end == fresh.sequence and _alike(last, fresh):
             self._again[key] = (*known[:-1], last._replace(end=end, last_us=event.at_us))
         else:
             self._again[key] = (*known[1 - REPEATS_KEPT :], fresh)
@@ -341,6 +395,17 @@ class Attempts:
         """Undo of :meth:`save`."""
         refused, again = saved
         self._refused, self._again = dict(refused), dict(again)
+
+
+def _ends(found: tuple[_Kept, ...], kept: int) -> tuple[_Kept, ...]:
+    """The first and the last of them."""
+    return found if len(found) <= 2 * kept else (*found[:kept], *found[-kept:])
+
+
+def _alike(one: Again, other: Again) -> bool:
+    """Whether the same led to both."""
+    said = [[(each.error, each.broker, each.deed) for each in again.refusals] for again in (one, other)]
+    return one.broker == other.broker and said[0] == said[1]
 
 
 # Whether an idempotent producer had more batches under way than a leader can know again.

@@ -2,11 +2,12 @@
 
 from collections.abc import Iterator
 from itertools import pairwise
+from typing import Final
 
 from cluster_model.checker.history.fault_history import Deed, about, deed_words
 from cluster_model.checker.history.partition_history import History
 from cluster_model.checker.ledger.consumption import Jump, Left, ReaderEvents, Readings
-from cluster_model.checker.ledger.duplicates import Again, Attempts, Repeats, outran
+from cluster_model.checker.ledger.duplicates import Attempts, Refusal, Repeats, outran
 from cluster_model.checker.ledger.transaction_outcomes import Transacted
 from cluster_model.checker.root_cause import findings
 from cluster_model.checker.root_cause.finding_text import SETTLED, THEM, Told, at, number, offsets
@@ -36,6 +37,9 @@ from cluster_model.protocol.events import (
 )
 from cluster_model.protocol.records import Batch
 from cluster_model.util.ranges import Range
+
+BY_NUMBER: Final = (findings.FORGOTTEN_STATE, findings.TOO_MANY_IN_FLIGHT)
+"""Causes of duplicates for which a producer is refused by the numbers of its batches before it sends them as new."""
 
 
 class RepeatFindings:
@@ -76,19 +80,23 @@ class RepeatFindings:
     ) -> Told:
         one, other = self._lineage(partition, first[0]), self._lineage(partition, again[0])
         tried = self._attempts.of(client, partition, sequence, other.appended_at(again[1]))
+        refusal = None if tried is None else tried.refused_since(one.appended_at(first[1]))
         before, after = one.batch_at(first[1]), other.batch_at(again[1])
         who = client or "a client"
         restart = self._restart(client, one.appended_at(first[1]), other.appended_at(again[1]))
         if before.producer_id < 0 or after.producer_id < 0:
             plain = findings.PRODUCER_RESTART if restart else findings.UNEXPLAINED
-            cause = findings.NO_IDEMPOTENCE if tried is not None and tried.error else plain
+            cause = findings.NO_IDEMPOTENCE if refusal is not None else plain
         elif (before.producer_id, before.producer_epoch) == (after.producer_id, after.producer_epoch):
             cause = findings.FORGOTTEN_STATE
         else:
             cause = findings.PRODUCER_RESTART if restart else self._refused(partition, before, after, again[1])
+        last = None if tried is None or cause not in BY_NUMBER else tried.last_refusal
+        renewed = [] if last is None or refusal is None or last.error == refusal.error else [self._told(who, last)]
         links = [
             self._wrote(one, partition, first[1], count, "wrote"),
-            *self._trouble(who, tried),
+            *self._trouble(who, refusal),
+            *renewed,
             self._wrote(other, partition, again[1], count, "wrote", "again"),
         ]
         if restart is not None:
@@ -96,11 +104,12 @@ class RepeatFindings:
         links.sort(key=lambda link: link.at_us)
         clauses = (
             f"broker {one.broker} had written {THEM} before",
-            *self._clauses(who, tried, restart),
+            *self._clauses(who, refusal, restart),
+            *(f"{link.words}{at(link.at_us)}" for link in renewed),
             f"{who} sent {THEM} again, and broker {other.broker}{_unknown_to(cause)} wrote {THEM} again",
         )
         place = self._place(client, partition, sequence, count, again)
-        return Told(DUPLICATE, cause, _key(tried, restart), place, None, clauses, tuple(links))
+        return Told(DUPLICATE, cause, _key(refusal, restart), place, None, clauses, tuple(links))
 
     def _refused(self, partition: str, before: Batch, after: Batch, offset: int) -> str:
         """Why a producer wrote again under another epoch."""
@@ -113,50 +122,51 @@ class RepeatFindings:
     def _reordered(self, client: str, partition: str, sequence: int, count: int, where: tuple[int, int]) -> Told:
         lineage = self._lineage(partition, where[0])
         tried = self._attempts.of(client, partition, sequence, lineage.appended_at(where[1]))
-        cause = findings.RETRY_IN_FLIGHT if tried is not None and tried.error else findings.UNEXPLAINED
+        refusal = None if tried is None else tried.last_refusal
+        cause = findings.RETRY_IN_FLIGHT if refusal is not None else findings.UNEXPLAINED
         who = client or "a client"
         links = [
-            *self._trouble(who, tried),
+            *self._trouble(who, refusal),
             self._wrote(lineage, partition, where[1], count, "wrote", "behind later ones"),
         ]
         links.sort(key=lambda link: link.at_us)
         clauses = (
-            *self._clauses(who, tried, None),
+            *self._clauses(who, refusal, None),
             f"later ones were written meanwhile, and broker {lineage.broker} wrote {THEM} behind those",
         )
         place = self._place(client, partition, sequence, count, where)
-        return Told(REORDERED, cause, _key(tried, None), place, None, clauses, tuple(links))
+        return Told(REORDERED, cause, _key(refusal, None), place, None, clauses, tuple(links))
 
     def _wrote(self, lineage: Lineage, partition: str, offset: int, count: int, verb: str, how: str = "") -> Link:
         words = f"broker {lineage.broker}, leader in epoch {lineage.epoch}, {verb} {THEM}{' ' * bool(how)}{how}"
         words += f" at {offsets(offset, offset + count)} of {partition}"
         return Link(lineage.appended_at(offset), Appended.kind, partition, lineage.broker, words)
 
-    def _trouble(self, who: str, tried: Again | None) -> list[Link]:
+    def _trouble(self, who: str, refusal: Refusal | None) -> list[Link]:
         links: list[Link] = []
-        if tried is None or not tried.error:
+        if refusal is None:
             return links
-        deed = tried.deed
+        deed = refusal.deed
         if deed is not None:
-            node = who if who in deed.node.split(", ") else f"broker {tried.refused_by}"
-            broker = -1 if node == who else tried.refused_by
-            links.append(Link(deed.at_us, deed.event_kind, "", broker, self._deed(tried, who)))
-        words = f"{who} got {tried.error} from broker {tried.refused_by}"
-        links.append(Link(tried.refused_us, ProduceRefused.kind, "", -1, words))
+            broker = -1 if who in deed.node.split(", ") else refusal.broker
+            links.append(Link(deed.at_us, deed.event_kind, "", broker, self._deed(refusal, deed, who)))
+        links.append(self._told(who, refusal))
         return links
 
-    def _deed(self, tried: Again, who: str) -> str:
-        deed = tried.deed
-        if deed is None:
-            return ""
-        node = who if who in deed.node.split(", ") else f"broker {tried.refused_by}"
+    @staticmethod
+    def _told(who: str, refusal: Refusal) -> Link:
+        words = f"{who} got {refusal.error} from broker {refusal.broker}"
+        return Link(refusal.at_us, ProduceRefused.kind, "", -1, words)
+
+    def _deed(self, refusal: Refusal, deed: Deed, who: str) -> str:
+        node = who if who in deed.node.split(", ") else f"broker {refusal.broker}"
         return deed_words(deed, node, self._history.deeds.step_of(deed.moment, deed.at_us))
 
-    def _clauses(self, who: str, tried: Again | None, restart: Link | None) -> list[str]:
+    def _clauses(self, who: str, refusal: Refusal | None, restart: Link | None) -> list[str]:
         found = [] if restart is None else [restart.words]
-        if tried is not None and tried.error:
-            found += [self._deed(tried, who)] if tried.deed is not None else []
-            found.append(f"{who} got {tried.error} from broker {tried.refused_by}{at(tried.refused_us)}")
+        if refusal is not None:
+            found += [self._deed(refusal, refusal.deed, who)] if refusal.deed is not None else []
+            found.append(f"{who} got {refusal.error} from broker {refusal.broker}{at(refusal.at_us)}")
         return found
 
     def _restart(self, client: str, since_us: int, until_us: int) -> Link | None:
@@ -174,12 +184,12 @@ def _unknown_to(cause: str) -> str:
     return f", which did not know {THEM} by number," if cause == findings.NO_IDEMPOTENCE else ""
 
 
-def _key(tried: Again | None, restart: Link | None) -> tuple[object, ...]:
+def _key(refusal: Refusal | None, restart: Link | None) -> tuple[object, ...]:
     if restart is not None:
         return ("restart", restart.at_us)
-    if tried is None:
+    if refusal is None:
         return ("unknown",)
-    return tried.deed.key if tried.deed is not None else ("refused",)
+    return refusal.deed.key if refusal.deed is not None else ("refused", refusal.error)
 
 
 # Records that a group never got to process, explained by what moved it past them.

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
-from cluster_model.checker.history.fault_history import Deed, about, deed_words
+from cluster_model.checker.history.fault_history import Deed, about, deed_words, on_node
 from cluster_model.checker.history.partition_history import Cut, History
 from cluster_model.checker.ledger.ledger import Ledger, cut_words
 from cluster_model.checker.ledger.ledger_report import LOST as LOST_PLACE
@@ -118,7 +118,8 @@ class Chain:
         case = self._case
         scene = case.scene
         if case.witness is not None and isinstance(case.witness.trigger, BatchDamaged):
-            return self._striking(case.leader, case.witness.trigger.at_us)
+            damaged = self._history.damage(case.partition, case.leader, case.offsets, case.scene.moment)
+            return None if damaged is None else self._striking(case.leader, damaged[0])
         cut = case.cut
         if cut is not None and cut.event.rule in (POWER_LOSS, DISK_LOSS):
             node = f"broker {cut.event.broker}"
@@ -130,24 +131,51 @@ class Chain:
             return downs[-1] if downs else None
         if cut is not None and cut.event.rule == CORRUPT_BATCH:
             found = self._history.damage(case.partition, cut.event.broker, case.offsets, cut.moment)
-            return None if found is None else self._striking(cut.event.broker, found[1].at_us)
-        return self._against(scene.deposed, scene.elected)
+            return None if found is None else self._striking(cut.event.broker, found[0])
+        damaged = self._damaged()
+        if damaged is not None:
+            return self._striking(case.leader, damaged[0])
+        return None if self._by_hand else self._against(scene.deposed, scene.elected)
 
-    def _striking(self, broker: int, at_us: int) -> Deed | None:
-        found = [deed for deed in about(self._case.scene.deeds, f"broker {broker}", at_us) if deed.at_us == at_us]
-        return found[-1] if found else None
+    @property
+    def _by_hand(self) -> bool:
+        """Whether a step elected the one that took over: there it needs no reason."""
+        election = self._case.election
+        return election is not None and election.at_us == 0
+
+    def _striking(self, broker: int, moment: int) -> Deed | None:
+        """What did something to a broker's disk at a moment: it is told right before or behind that."""
+        deeds = on_node(self._case.scene.deeds, f"broker {broker}", 0)
+        found = sorted(deeds, key=lambda deed: abs(deed.moment - moment))
+        return found[0] if found else None
 
     def _against(self, broker: int, until: int) -> Deed | None:
-        """The newest that stood against a broker at a moment; else the newest since the records were written."""
+        """The newest that stood against a broker at a moment; else the newest since the records were written.
+
+        If it was given up for its silence, it is one that stood when its silence began.
+        """
         if broker < 0:
             return None
         deeds = about(self._case.scene.deeds, f"broker {broker}", self._case.written_us)
         found = [deed for deed in deeds if deed.moment <= until]
+        silent_us = self._silent_us(broker)
+        silenced = [deed for deed in found if deed.ended_us < 0 or deed.ended_us >= silent_us]
+        if silent_us >= 0 and silenced:
+            stops = [deed for deed in silenced if deed.is_stop]
+            return (stops or silenced)[-1]
         standing = [deed for deed in found if deed.ended_us < 0]
         timed = [deed for deed in found if deed.ended_us > 0]
         chosen = standing or timed
-        ends = [deed for deed in chosen if deed.event_kind != "fault_injected"]
-        return (ends or chosen)[-1] if chosen else None
+        stops = [deed for deed in chosen if deed.is_stop]
+        return (stops or chosen)[-1] if chosen else None
+
+    def _silent_us(self, broker: int) -> int:
+        """Since when the controller had not heard of a broker for which there was an election, -1 if it had."""
+        election = self._case.election
+        fenced = [each for each in self._case.scene.fenced if each.broker == broker]
+        if election is None or not fenced or f"broker {broker}" not in election.by:
+            return -1
+        return max(fenced[-1].at_us - self._world.session_us(), -1)
 
     def _node_of(self, deed: Deed) -> str:
         cut, case = self._case.cut, self._case
@@ -256,7 +284,7 @@ class Chain:
     def _lacked(self) -> str:
         """How it came that the elected replica was without them, where it had never had them."""
         case = self._case
-        if case.cut is not None or case.witness is None:
+        if case.cut is not None or case.witness is None or self._damaged() is not None:
             return ""
         instead, election = case.witness.instead, case.election
         in_sync = case.committed and case.leader in case.isr and election is not None and election.clean
@@ -288,9 +316,13 @@ class Chain:
         later = [cut.event.broker for cut in cuts if cut.moment > self._case.scene.moment]
         return tuple(sorted({*later, *held} - {self._case.leader}))
 
-    def _damage(self) -> str:
+    def _damaged(self) -> tuple[int, BatchDamaged] | None:
+        """When the copy of the one that leads without them was damaged on its disk, if it was."""
         case = self._case
-        found = self._history.damage(case.partition, case.leader, case.offsets, case.scene.moment)
+        return self._history.damage(case.partition, case.leader, case.offsets, case.scene.moment)
+
+    def _damage(self) -> str:
+        found = self._damaged()
         if found is None:
             return ""
         moment, event = found
@@ -436,7 +468,8 @@ class LostFindings:
         links = [Link(0, PROMISE, lost.partition, -1, words)]
         scene = history.scene(lost.partition)
         happened = elected = ""
-        for deed in about(scene.deeds, f"broker {scene.deposed}", 0):
+        against = about(scene.deeds, f"broker {scene.deposed}", 0)
+        for deed in ([deed for deed in against if deed.is_stop] or against)[-1:]:
             happened = deed_words(deed, f"broker {scene.deposed}", history.deeds.step_of(deed.moment, deed.at_us))
             links.append(Link(deed.at_us, deed.event_kind, "", scene.deposed, happened))
         if scene.election is not None and happened:
