@@ -58,7 +58,7 @@ class RoundTrips:
         self._void_questions: dict[_Key, KafkaError] = {}
         self.handlers: dict[str, Handler] = {
             "fetch": lambda params: self.fetch(self._follower(params), params.get("records")),
-            "fetch_send": lambda params: self.send(self._follower(params), params.get("records")),
+            "fetch_send": self._send_step,
             "fetch_serve": self._serve_step,
             "fetch_wake": self._wake,
             "fetch_apply": self._apply_step,
@@ -99,7 +99,7 @@ class RoundTrips:
 
     def _nothing(self, replica: Replica, how: str) -> KafkaError:
         """The answer to a step that finds no fetch: why the last one is gone, else the step makes no sense."""
-        reason = self._void.pop(self._key(replica), None)
+        reason = self._void.get(self._key(replica))
         if reason is None:
             raise ModelError(f"no fetch of broker {replica.broker} for {replica.partition} is {how}", code="no_fetch")
         return reason
@@ -165,6 +165,14 @@ class RoundTrips:
         limit = _UNLIMITED if records is None else records
         self._sent[key] = Asked(replica.leader, following.question(), limit, epoch)
         return KafkaError.NONE
+
+    def _send_step(self, params: Params) -> KafkaError:
+        """A fetch that the follower does not send now is refused at its later steps as it was here."""
+        replica = self._follower(params)
+        error = self.send(replica, params.get("records"))
+        if error is not KafkaError.NONE and self._key(replica) not in self._sent:
+            self._void[self._key(replica)] = error
+        return error
 
     def _serve_step(self, params: Params) -> KafkaError:
         replica = self._follower(params)

@@ -75,10 +75,11 @@ _MENDED: Final = {
     "hw-truncation": (0, 11, 0),
     "fast-failover-divergence": (2, 0, 0),
     "unfenced-follower": (2, 1, 0),
+    "early-isr-join": (1, 1, 0),
     "late-marker": (4, 0, 0),
     "hanging": (4, 0, 0),
 }
-"""Cause → the version that mended it: KIP-101, KIP-279, KIP-320, KIP-890."""
+"""Cause → the version that mended it: KIP-101, KIP-279, KIP-320, KAFKA-7128, KIP-890."""
 
 _BY_ITSELF: Final = {
     "unreplicated-tail": "acks=1 promises no more",

@@ -5,7 +5,7 @@ explain a loss to come, and what became of the copies of records that are missin
 not the length of the run.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, Final, NamedTuple
 
 from cluster_model.broker.partition.partition import Replica
@@ -191,11 +191,37 @@ class Cut(NamedTuple):
         return any(owner == stint and low < end and high > start for owner, low, high in self.taken)
 
 
+class Join(NamedTuple):
+    """How a replica came into the ISR that lacked what the leader's log had as its epoch began."""
+
+    moment: int
+    event: IsrChanged
+    end: int
+    """Of the replica's log then."""
+    epoch_start: int
+    """Of the leader's log as its epoch began."""
+
+
+def early_joins(world: World, event: IsrChanged) -> Iterator[tuple[int, int, int]]:
+    """Replicas that join the ISR without all that the leader's log had as its epoch began (before KAFKA-7128).
+
+    (broker, end of its log, start of the leader's epoch) each.
+    """
+    leader = world.true_leader(event.partition)
+    if leader is None or leader.leadership is None:
+        return
+    epoch_start = leader.leadership.epoch_start
+    for broker in event.isr:
+        replica = world.replicas[event.partition].get(broker)
+        if broker not in event.previous_isr and replica is not None and replica.log.leo < epoch_start:
+            yield broker, replica.log.leo, epoch_start
+
+
 class History:
     """What happened to one cluster, by partition where it concerns one."""
 
     __slots__ = (
-        "_cuts", "_damages", "_deposed", "_dropped", "_elections", "_isrs", "_removed", "_saved", "_scenes",
+        "_cuts", "_damages", "_deposed", "_dropped", "_early", "_elections", "_isrs", "_removed", "_saved", "_scenes",
         "_standing", "_unclean", "_world", "acked_in", "deeds", "moment", "trigger", "witnesses",
     )  # fmt: skip
 
@@ -223,6 +249,8 @@ class History:
         """(leader epoch, its newest ISR) each."""
         self._dropped: dict[str, dict[int, tuple[int, IsrChanged]]] = {}
         self._removed: dict[str, dict[int, tuple[int, ReplicaDeleted]]] = {}
+        self._early: dict[str, dict[int, Join]] = {}
+        """The newest such join of each replica."""
         self._damages: list[tuple[int, BatchDamaged]] = []
         self._scenes: dict[str, Scene] = {}
         """Made when asked for, until the next rare event."""
@@ -260,7 +288,7 @@ class History:
     def _tables(self) -> tuple[dict[str, Any], ...]:
         return (
             self._elections, self._deposed, self._standing, self._cuts, self._isrs, self._dropped, self._removed,
-            self._unclean,
+            self._unclean, self._early,
         )  # fmt: skip
 
     def _begin(self, event: PartitionCreated) -> None:
@@ -299,6 +327,14 @@ class History:
         for broker in event.previous_isr:
             if broker not in event.isr:
                 dropped[broker] = (self.moment, event)
+        for broker, end, epoch_start in early_joins(self._world, event):
+            self._early.setdefault(event.partition, {})[broker] = Join(self.moment, event, end, epoch_start)
+
+    def early_join(self, partition: str, broker: int, offset: int, until: int) -> Join | None:
+        """How a replica came into the ISR up to a moment without a record that the leader had as its epoch began."""
+        join = self._early.get(partition, {}).get(broker)
+        there = join is not None and join.moment <= until and join.end <= offset < join.epoch_start
+        return join if there else None
 
     def _forget_isrs(self, partition: str) -> None:
         """All but the newest, and what the oldest epoch that any replica still goes by needs."""
@@ -431,7 +467,7 @@ class History:
         """How many events are kept."""
         tables_of_lists = (self._cuts, self._isrs, self._elections, self._unclean)
         lists = sum(len(each) for table in tables_of_lists for each in table.values())
-        tables = sum(len(each) for table in (self._dropped, self._removed) for each in table.values())
+        tables = sum(len(each) for table in (self._dropped, self._removed, self._early) for each in table.values())
         return lists + tables + len(self._damages) + self.deeds.entries + self.witnesses.entries
 
     def save(self) -> tuple[Any, ...]:
@@ -444,7 +480,7 @@ class History:
         ]
         nested = [
             tuple((name, tuple(each.items())) for name, each in table.items())
-            for table in (self._dropped, self._removed)
+            for table in (self._dropped, self._removed, self._early)
         ]
         plain = [tuple(table.items()) for table in (self._deposed, self._standing)]
         self._saved = (
@@ -462,7 +498,7 @@ class History:
         self._cuts, self._isrs, self._elections, self._unclean = (
             {name: list(each) for name, each in table} for table in lists
         )
-        self._dropped, self._removed = ({name: dict(each) for name, each in table} for table in nested)
+        self._dropped, self._removed, self._early = ({name: dict(each) for name, each in table} for table in nested)
         self._deposed, self._standing = (dict(table) for table in plain)
         self.deeds.load(deeds)
         self.witnesses.load(witnesses)

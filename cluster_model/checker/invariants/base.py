@@ -13,6 +13,7 @@ from itertools import islice
 from typing import Any, ClassVar, Final, Protocol
 
 from cluster_model.broker.partition.partition import Replica
+from cluster_model.checker.history.partition_history import early_joins
 from cluster_model.controller.committed_state import PartitionRecord
 from cluster_model.log.crash_recovery import LOSSY as LOSSY_CRASH_RECOVERY
 from cluster_model.observation.cluster_state import World
@@ -37,7 +38,7 @@ LISTENS = (BecameLeader, IsrChanged, LeaderElected, PartitionOffline, Truncated)
 class Excuses:
     """By partition: up to which leader epoch losses are excused, and which replicas have lost records."""
 
-    __slots__ = ("_covered", "_crashed", "_world", "_wounded")
+    __slots__ = ("_covered", "_crashed", "_early", "_early_led", "_world", "_wounded")
 
     def __init__(self, world: World) -> None:
         self._world = world
@@ -46,6 +47,10 @@ class Excuses:
         """Partition → its leader epoch when a replica last lost what was on no disk."""
         self._wounded: dict[tuple[str, int], int] = {}
         """Replicas that lack what they had, with the epoch of their broker's registration as they lost it."""
+        self._early: dict[tuple[str, int], tuple[int, int]] = {}
+        """Members that joined without all that their leader had, with its epoch and where its log began that."""
+        self._early_led: dict[str, int] = {}
+        """Partition → the newest epoch in which such a member joined that was elected without it."""
 
     def covers(self, partition: str, epoch: int) -> bool:
         """Whether the loss of records of a leader epoch is excused."""
@@ -64,6 +69,17 @@ class Excuses:
         if partition not in self._crashed:
             return False
         return epoch <= self._crashed[partition] or self.any_wounded_of(partition)
+
+    def joined_early(self, partition: str, epoch: int) -> bool:
+        """Whether records of a leader epoch may be lacking because a replica joined the ISR too early."""
+        return epoch < self._early_led.get(partition, -1) or any(
+            name == partition and epoch < joined and self._lacks(name, broker, start)
+            for (name, broker), (joined, start) in self._early.items()
+        )
+
+    def _lacks(self, partition: str, broker: int, epoch_start: int) -> bool:
+        replica = self._world.replicas.get(partition, {}).get(broker)
+        return replica is not None and replica.log.leo < epoch_start
 
     def any_wounded_of(self, partition: str) -> bool:
         """Whether a replica of a partition is wounded."""
@@ -103,8 +119,14 @@ class Excuses:
             if not event.clean:
                 self._cover(event.partition, event.leader_epoch - 1)
             self._left_alone(event.partition, event.isr, event.leader_epoch - 1)
+            joined, start = self._early.get((event.partition, event.leader), (-1, -1))
+            if self._lacks(event.partition, event.leader, start):
+                self._early_led[event.partition] = joined
         elif isinstance(event, IsrChanged | PartitionOffline):
             self._left_alone(event.partition, event.isr, event.leader_epoch)
+            if isinstance(event, IsrChanged):
+                for broker, _end, start in early_joins(self._world, event):
+                    self._early[event.partition, broker] = (event.leader_epoch, start)
 
     def after(self, event: TraceEvent) -> None:
         """They have looked: who leads now has the log that counts, and who has reached its HW is whole again."""
@@ -157,14 +179,17 @@ class Excuses:
         self._covered.pop(partition, None)
         self._crashed.pop(partition, None)
         self._wounded = {key: epoch for key, epoch in self._wounded.items() if key[0] != partition}
+        self._early = {key: join for key, join in self._early.items() if key[0] != partition}
+        self._early_led.pop(partition, None)
 
     def save(self) -> tuple[Any, ...]:
         """All state."""
-        return tuple(tuple(table.items()) for table in (self._covered, self._crashed, self._wounded))
+        tables = (self._covered, self._crashed, self._wounded, self._early, self._early_led)
+        return tuple(tuple(table.items()) for table in tables)
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Undo of :meth:`save`."""
-        self._covered, self._crashed, self._wounded = map(dict, saved)
+        self._covered, self._crashed, self._wounded, self._early, self._early_led = map(dict, saved)
 
 
 # The description of a property: what it promises, which releases do, and since when.
@@ -180,6 +205,8 @@ HIGH_WATERMARK: Final = "hw"
 """Circumstance: it is about the HW moving."""
 LEAVING: Final = "leaving"
 """Circumstance: it is about a replica that a reassignment takes away."""
+EARLY_JOIN: Final = "early"
+"""Circumstance: a replica had joined the ISR before it had what its leader had as its epoch began: it alone counts."""
 KRAFT: Final = "kraft"
 """In the place of a flag: whether a quorum, not ZooKeeper, is the controller."""
 
@@ -189,6 +216,7 @@ CIRCUMSTANCES: Final = {
     ALONG_THE_LOG: "for the epochs along a log",
     HIGH_WATERMARK: "for the HW",
     LEAVING: "for replicas that a reassignment takes away",
+    EARLY_JOIN: "for replicas that join the ISR",
 }
 """As the manual names them."""
 
@@ -225,7 +253,13 @@ class Promise:
     """What makes a violation none; empty for nothing."""
 
     def lacking(self, profile: Profile, when: tuple[str, ...] = ()) -> tuple[Mend, ...]:
-        """The rules that the version lacks: those that it always takes, and the first that these circumstances take."""
+        """The rules that the version lacks: those that it always takes, and the first that these circumstances take.
+
+        Where a replica had joined too early, that is the rule, and nothing else.
+        """
+        sole = tuple(mend for mend in self.mends if mend.when == EARLY_JOIN and not mend.holds(profile))
+        if sole and EARLY_JOIN in when:
+            return sole
         always = tuple(mend for mend in self.mends if not mend.when and not mend.holds(profile))
         special = (mend for mend in self.mends if mend.when in when and not mend.holds(profile))
         return always + tuple(islice(special, 1))
@@ -250,6 +284,8 @@ LEAVING_MEND: Final = Mend(KRAFT, "KIP-500 (KRaft mode)", "3.3", LEAVING)
 """A controller over ZooKeeper writes assignment and ISR to two nodes, one after the other, and tells the leader of the
 new assignment before the ISR is written (``KafkaController.updateCurrentReassignment``,
 ``moveReassignedPartitionLeaderIfRequired``); a quorum changes both by one record."""
+EARLY_MEND: Final = Mend("isr_epoch_start", "KAFKA-7128", "1.1", EARLY_JOIN)
+"""A leader whose HW is behind took in who had reached no more than that (``Partition.isFollowerInSync``)."""
 LOSSY_MENDS: Final = (
     Mend("bounce_detected", "KIP-380", "2.2", LOSSY),
     Mend(KRAFT, "KIP-500 (KRaft mode)", "3.3", LOSSY),
@@ -299,8 +335,9 @@ class Ground:
         """Those of them that this version is not known for."""
 
     def circumstances(self, partition: str, epoch: int) -> tuple[str, ...]:
-        """Of records of a leader epoch: whether they were hit by the loss of what was on no disk."""
-        return (LOSSY,) if self.excuses.lossy(partition, epoch) else ()
+        """Of records of a leader epoch: whether they were hit by the loss of what was on no disk, or an early join."""
+        early = (EARLY_JOIN,) if self.excuses.joined_early(partition, epoch) else ()
+        return (LOSSY, *early) if self.excuses.lossy(partition, epoch) else early
 
     def report(
         self,

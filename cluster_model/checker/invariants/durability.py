@@ -5,6 +5,7 @@ from typing import Any, Final
 
 from cluster_model.broker.partition.partition import Replica
 from cluster_model.checker.invariants.base import (
+    EARLY_MEND,
     LEAVING,
     LEAVING_MEND,
     LOSSY_MENDS,
@@ -35,6 +36,7 @@ DURABILITY: Final = Promise(
         Mend("epoch_truncation", "KIP-101", "0.11"),
         Mend("kip_279", "KIP-279", "2.0"),
         Mend("kip_320", "KIP-320", "2.1"),
+        EARLY_MEND,
         *LOSSY_MENDS,
     ),
     "An unclean election since; what is damaged on the leader's own disk; the last in-sync replica lost what was on no "
@@ -130,6 +132,7 @@ ACKS_ONE: Final = Promise(
         Mend("epoch_truncation", "KIP-101", "0.11"),
         Mend("kip_279", "KIP-279", "2.0"),
         Mend("kip_320", "KIP-320", "2.1"),
+        EARLY_MEND,
         *LOSSY_MENDS,
     ),
     "Damage on the leader's own disk. The loss itself is what acks=1 allows, and is told as a loss.",
@@ -218,6 +221,7 @@ MENDS: Final = (
     Mend("epoch_truncation", "KIP-101", "0.11"),
     Mend("kip_279", "KIP-279", "2.0"),
     Mend("kip_320", "KIP-320", "2.1"),
+    EARLY_MEND,
     *LOSSY_MENDS,
     LEAVING_MEND,
 )

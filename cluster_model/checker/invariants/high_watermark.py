@@ -3,7 +3,7 @@
 from typing import Any, Final
 
 from cluster_model.broker.partition.partition import Replica
-from cluster_model.checker.invariants.base import LOSSY_MENDS, Ground, Heard, Mend, Promise, Property
+from cluster_model.checker.invariants.base import EARLY_MEND, LOSSY_MENDS, Ground, Heard, Mend, Promise, Property
 from cluster_model.controller.committed_state import PartitionRecord
 from cluster_model.log.replica_log import ReplicaLog
 from cluster_model.protocol.events import (
@@ -26,6 +26,7 @@ STABLE_READS: Final = Promise(
         Mend("epoch_truncation", "KIP-101", "0.11"),
         Mend("kip_279", "KIP-279", "2.0"),
         Mend("kip_320", "KIP-320", "2.1"),
+        EARLY_MEND,
         *LOSSY_MENDS,
     ),
     "Those of acks-all-durability.",
@@ -280,6 +281,7 @@ TRUE_HW: Final = Promise(
     (
         Mend("epoch_truncation", "KIP-101", "0.11"),
         Mend("kip_320", "KIP-320", "2.1"),
+        EARLY_MEND,
         *LOSSY_MENDS,
     ),
     "Those of acks-all-durability.",

@@ -156,6 +156,7 @@ class Cause:
 HW_TRUNCATION: Final = "hw-truncation"
 FAST_FAILOVER: Final = "fast-failover-divergence"
 UNFENCED_FOLLOWER: Final = "unfenced-follower"
+EARLY_JOIN: Final = "early-isr-join"
 UNREPLICATED_TAIL: Final = "unreplicated-tail"
 UNCLEAN_ELECTION: Final = "unclean-election"
 LAST_KNOWN_LEADER: Final = "last-known-leader"
@@ -198,6 +199,11 @@ CAUSES: Final = (
         UNFENCED_FOLLOWER, (LOST,),
         "a follower of an older epoch was believed to hold what it did not, and was elected",
         "KIP-320",
+    ),
+    Cause(
+        EARLY_JOIN, (LOST,),
+        "a replica joined the ISR before it had what the leader's log had as its epoch began, and was elected",
+        "KAFKA-7128",
     ),
     Cause(
         UNREPLICATED_TAIL, (LOST,),

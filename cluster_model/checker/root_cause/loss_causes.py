@@ -122,7 +122,7 @@ def cause_of(case: Case, history: History, profile: Profile) -> str:
     """One code of :data:`findings.CAUSES`."""
     witness = case.witness
     if witness is None:
-        return _nowhere(case, history) if case.cut is None else _of_cut(case, history)
+        return _nowhere(case, history) if case.cut is None else _of_cut(case, history, profile)
     if isinstance(witness.trigger, BatchDamaged):
         return findings.DAMAGED_BATCH
     if case.in_vain:
@@ -131,11 +131,13 @@ def cause_of(case: Case, history: History, profile: Profile) -> str:
     if election is not None and not election.clean and (witness.holders or case.cut is None):
         return _of_unclean(election)
     if case.cut is not None:
-        return _of_cut(case, history)
+        return _of_cut(case, history, profile)
     if history.damage(case.partition, case.leader, case.offsets, case.scene.moment) is not None:
         return findings.DAMAGED_BATCH
     if election is None or case.leader == case.voucher:
         return findings.UNEXPLAINED
+    if history.early_join(case.partition, case.leader, case.offsets[0], case.scene.moment) is not None:
+        return findings.EARLY_JOIN
     return _never_had(case, witness, profile)
 
 
@@ -151,7 +153,7 @@ def _nowhere(case: Case, history: History) -> str:
     return findings.REPLICA_DELETED if took else findings.UNEXPLAINED
 
 
-def _of_cut(case: Case, history: History) -> str:
+def _of_cut(case: Case, history: History, profile: Profile) -> str:
     """The replica that leads without them had lost its copy, or the last copy was lost."""
     assert case.cut is not None
     rule = case.cut.event.rule
@@ -163,6 +165,8 @@ def _of_cut(case: Case, history: History) -> str:
         return _BY_RULE[rule]
     if rule.startswith(HIGH_WATERMARK):
         return findings.HW_TRUNCATION
+    if case.cut.event.leader_epoch < case.lineage.epoch and not profile.kip_320:
+        return findings.UNFENCED_FOLLOWER  # it had fetched from a leader of a later epoch than its own
     unclean = history.unclean(case.partition, case.cut.event.leader_epoch)
     if unclean is not None:
         return _of_unclean(unclean)

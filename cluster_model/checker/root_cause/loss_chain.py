@@ -75,7 +75,7 @@ class Chain:
         self._promise()
         if root is not None:
             self._deed(root, self._node_of(root))
-        left_out = self._left_out()
+        left_out = [*self._left_out(), *self._joined_early()]
         self._fenced()
         cuts, held = self._copies()
         holders = self._holders(cuts, held)
@@ -234,6 +234,22 @@ class Chain:
             itself = len(who) == 1 and why.startswith(f"broker {who[0]} ")
             left.append(f"{why}{'it' if itself else brokers(who)} {'' if why else 'had '}left the ISR{when}")
         return left
+
+    def _joined_early(self) -> list[str]:
+        """How the one that took over came into the ISR without them, where a leader should have kept it out."""
+        case = self._case
+        if case.cut is not None or case.witness is None:
+            return []
+        join = self._history.early_join(case.partition, case.leader, case.offsets[0], case.scene.moment)
+        if join is None:
+            return []
+        event = join.event
+        words = (
+            f"broker {case.leader} joined the ISR of epoch {event.leader_epoch} with a log that ended at {join.end}, "
+            f"while the leader's had ended at {join.epoch_start} as its epoch began"
+        )
+        self._add(event.at_us, join.moment, IsrChanged.kind, case.leader, words)
+        return [words]
 
     def _before(self, node: str, moment: int, event: IsrChanged) -> Deed | None:
         """What was done to a node, stood as the ISR changed, and was done before that."""
