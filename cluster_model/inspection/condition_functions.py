@@ -231,9 +231,9 @@ class Query(ControlQuery):
         return self._checker.readings.reread(group)
 
     def passed_over(self, group: str) -> int:
-        """Offsets that none of a group's applications was handed, between others that were."""
+        """Records that none of a group's applications was handed, and behind which it reads."""
         self._group(group)
-        return self._checker.readings.passed_over(group)
+        return self._checker.casebook.passed_over(group)
 
     def abandoned(self, group: str) -> int:
         """Records that an application of a group had in hand when it ended, and that nobody has been handed since."""

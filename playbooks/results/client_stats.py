@@ -22,8 +22,8 @@ from playbooks.errors import counted, listed, nearest, shown
 
 # Statistics of what clients saw of a session.
 #
-# A record is *read again* where its group had been handed the same offset before. Offsets that a member found to be
-# truncated (KIP-320) are forgotten: what stands there later are other records. After compaction a read is taken to
+# A record is *read again* where its group had been handed that very record before: the same offset, written by the same
+# leader in the same epoch. What took its place after a truncation is another one. After compaction a read is taken to
 # lie at its first offsets, since its event has no more than their number.
 #
 # A group's *idle* time is that of partitions: it runs for each from the moment its owner gave it up, found it lost, or
@@ -33,7 +33,7 @@ from playbooks.errors import counted, listed, nearest, shown
 
 
 class Handed:
-    """Offsets of one partition that a group was handed, as disjoint ranges in ascending order."""
+    """Offsets of one partition's stint that a group was handed, as disjoint ranges in ascending order."""
 
     __slots__ = ("_ends", "_starts")
 
@@ -56,14 +56,6 @@ class Handed:
         starts[first:last] = [min([start, *(lower for lower, _upper in touched)])]
         ends[first:last] = [max([end, *(upper for _lower, upper in touched)])]
         return again
-
-    def forget(self, start: int) -> None:
-        """Forget every offset from ``start`` on."""
-        while self._ends and self._ends[-1] > start:
-            if self._starts[-1] >= start:
-                del self._starts[-1], self._ends[-1]
-            else:
-                self._ends[-1] = start
 
     def save(self) -> tuple[tuple[int, int], ...]:
         """The ranges."""
@@ -165,7 +157,8 @@ class GroupBook:
         self.resets = 0
         """Times that ``auto.offset.reset`` moved a member whose offset was out of range."""
         self.commit_errors: dict[str, int] = {}
-        self.handed: dict[str, Handed] = {}
+        self.handed: dict[str, dict[int, Handed]] = {}
+        """Partition → stint → what of it any member was handed."""
         self.owners: dict[str, str] = {}
         """Partition → the member that was given it last."""
         self.idle_since: dict[str, int] = {}
@@ -186,7 +179,12 @@ class GroupBook:
         return (
             tuple([(name, each.save()) for name, each in self.members.items()]),
             self.rebalances, self.idle_us, self.truncations, self.resets, tuple(self.commit_errors.items()),
-            tuple([(name, each.save()) for name, each in self.handed.items()]),
+            tuple(
+                [
+                    (name, tuple([(stint, each.save()) for stint, each in stints.items()]))
+                    for name, stints in self.handed.items()
+                ]
+            ),
             tuple(self.owners.items()), tuple(self.idle_since.items()),
         )  # fmt: skip
 
@@ -196,7 +194,7 @@ class GroupBook:
         book = cls()
         members, book.rebalances, book.idle_us, book.truncations, book.resets, errors, handed, owners, idle = saved
         book.members = {name: MemberBook.loaded(each) for name, each in members}
-        book.handed = {name: Handed(ranges) for name, ranges in handed}
+        book.handed = {name: {stint: Handed(ranges) for stint, ranges in stints} for name, stints in handed}
         book.commit_errors, book.owners, book.idle_since = dict(errors), dict(owners), dict(idle)
         return book
 
@@ -590,9 +588,10 @@ def _read(books: ClientBooks, event: Any) -> None:
     group = books.group(event.group_id)
     member = group.member(event.client)
     member.read += event.count
-    handed = group.handed.get(event.partition)
+    stints = group.handed.setdefault(event.partition, {})
+    handed = stints.get(event.stint)
     if handed is None:
-        handed = group.handed[event.partition] = Handed()
+        handed = stints[event.stint] = Handed()
     member.reread += handed.add(event.log_offset, event.log_offset + event.count)
 
 
@@ -600,8 +599,6 @@ def _truncation(books: ClientBooks, event: Any) -> None:
     group = books.group(event.group_id)
     group.member(event.client)
     group.truncations += 1
-    if event.end_offset >= 0 and event.partition in group.handed:
-        group.handed[event.partition].forget(event.end_offset)
 
 
 def _reset(books: ClientBooks, event: Any) -> None:

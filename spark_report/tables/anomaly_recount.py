@@ -67,6 +67,8 @@ class Step(NamedTuple):
     committed: bool
     """Whether it is handed committed data only."""
     seq: int
+    stints: tuple[int, int] | None = None
+    """The oldest and the newest stint of the log that it read; None: whatever was seen there counts."""
 
 
 class Piece(NamedTuple):
@@ -105,8 +107,10 @@ class Books:
         self.pieces: dict[Process, list[Piece]] = {}
         self.high = -1
         self.regressions: dict[str, int] = {}
-        self._at: dict[Process, tuple[int, int]] = {}
-        """Process → offset behind the last record handed, and in which poll."""
+        self.begins: dict[int, int] = {}
+        """Stint → the first offset that it wrote."""
+        self._at: dict[Process, tuple[int, int, int]] = {}
+        """Process → offset behind the last record handed, in which poll, and of which stint."""
         self._committed: dict[str, int] = {}
 
     def read(self, process: Process, poll: int, manner: str, event: tuple[Any, ...]) -> None:
@@ -116,8 +120,9 @@ class Books:
         if known is not None and known[0] != offset:
             inside = "int-" if known[1] == poll else ""
             anomaly = f"{inside}{'poll-skip' if offset > known[0] else 'nonmonotonic-poll'}"
-            self.steps.append(Step(anomaly, process[0], known[0] - 1, offset, COMMITTED in manner, seq))
-        self._at[process] = (end, poll)
+            stints = (min(known[2], stint), stint)
+            self.steps.append(Step(anomaly, process[0], known[0] - 1, offset, COMMITTED in manner, seq, stints))
+        self._at[process] = (end, poll, stint)
         self.reads.append((process, manner.startswith(SUBSCRIBE), stint, offset, end, seq))
         self.seen.append((stint, offset, end, seq))
 
@@ -219,6 +224,7 @@ class Walk:
         if stint is None:
             stint = own.writing[event[4]] = own.stints
             own.stints += 1
+            own.books[-1].begins[stint] = event[10]
         if event[8] is not None and event[8] >= 0:
             own.books[-1].wrote.append((stint, event[10], event[10] + event[9], event[6], event[8]))
 
@@ -288,7 +294,9 @@ class Judge:
         self.found: Found = Counter()
         self._log_offsets, self._log_values = _distinct(seen[0] & _LOW, seen[1])
         seqs = [seq for *_range, seq in books.seen]
-        self._newest = _newest(seen, seqs + [_AT_THE_END] * len(books.last_read))
+        self._all = (seen[0], seen[1], np.array(seqs + [_AT_THE_END] * len(books.last_read), np.int64)[seen[2]])
+        self._newest = _newest(*self._all)
+        self._stints = len(np.unique(seen[0] >> _SHIFT))
         self._read = np.unique(self._handed()[1])
         self._bounds()
 
@@ -396,17 +404,30 @@ class Judge:
         Who is handed committed data only does not miss what has failed. Of a partition that is gone nobody sees any
         more: what is in doubt by then stays so.
         """
-        offsets, values, seqs = self._newest
-        kept = ~_among(values, self._failed)
         for step in steps:
             if step.target <= step.source:
                 self.found[step.anomaly, step.client] += 1
                 continue
+            offsets, values, seqs = self._newest if self._stints < 2 else self._log_of(step)
             low, high = np.searchsorted(offsets, [step.source + 1, step.target])
-            between = kept[low:high] if step.committed else np.ones(high - low, bool)
+            between = ~_among(values[low:high], self._failed) if step.committed else np.ones(high - low, bool)
             if not self._last:
                 between = between & (seqs[low:high] < step.seq) & (not step.committed)
             self.found[step.anomaly, step.client] += bool(between.any())
+
+    def _log_of(self, step: Step) -> tuple[Numbers, Numbers, Numbers]:
+        """What was seen of the log that a step goes over: nothing of stints outside of those at its ends.
+
+        Behind the start of the newest there is nothing but its own.
+        """
+        if step.stints is None:
+            return self._newest
+        oldest, newest = step.stints
+        places, values, seqs = self._all
+        stints, offsets = places >> _SHIFT, places & _LOW
+        near = (step.source < offsets) & (offsets < step.target) & (oldest <= stints) & (stints <= newest)
+        near &= (stints == newest) | (offsets < self._books.begins.get(newest, _LOW))
+        return _newest(places[near], values[near], seqs[near])
 
     def _send_order(self) -> None:
         """What a process sent, held against what it sent before; nothing or only what has failed is between."""
@@ -495,16 +516,15 @@ def _distinct(offsets: Numbers, values: Numbers) -> tuple[Numbers, Numbers]:
     return offsets[new], values[new]
 
 
-def _newest(seen: tuple[Numbers, Numbers, Numbers], seqs: Sequence[int]) -> tuple[Numbers, Numbers, Numbers]:
+def _newest(places: Numbers, values: Numbers, seqs: Numbers) -> tuple[Numbers, Numbers, Numbers]:
     """Each offset once, with the value that the newest stint has there, and when one was first seen there."""
-    places, values, which = seen
     order = np.lexsort((places >> _SHIFT, places & _LOW))
     offsets = places[order] & _LOW
     if not len(offsets):
         return _NONE, _NONE, _NONE
     begins = np.flatnonzero(np.append(True, offsets[1:] != offsets[:-1]))
     ends = np.append(begins[1:], len(offsets)) - 1
-    times = np.array(seqs, np.int64)[which[order]]
+    times = seqs[order]
     return offsets[begins], values[order][ends], np.minimum.reduceat(times, begins)
 
 

@@ -252,7 +252,10 @@ def _read(session: _Session) -> None:
     one.read[group] = start + count
     where = {"client": client, "group_id": group, "partition": name, "broker": 1, "leader_epoch": 0}
     latency = session.draw.randrange(min(session.at, 900_000) + 1)
-    session.tell("records_read", **where, log_offset=start, count=count, end_offset=start + count, latency_us=latency)
+    session.tell(
+        "records_read", **where, log_offset=start, count=count, end_offset=start + count, latency_us=latency,
+        stint=session.draw.choice((0, 0, 0, 1)),
+    )  # fmt: skip
 
 
 def _moved(session: _Session) -> None:

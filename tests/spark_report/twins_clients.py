@@ -149,16 +149,14 @@ def groups(history: History) -> Found:
 
 
 def _read_again(rows: list[Row]) -> int:
-    """Offsets that a group is handed while it has had them; those that were truncated it has had no more."""
-    had: set[tuple[str, int]] = set()
+    """Records that a group is handed once more: those at the same offset that the same stint wrote."""
+    had: set[tuple[str, int, int]] = set()
     again = 0
     for row in rows:
         if row["kind"] == "records_read":
-            offsets = {(row["partition"], row["log_offset"] + place) for place in range(row["count"])}
-            again += len(offsets & had)
-            had |= offsets
-        elif row["kind"] == "truncation_detected" and row["end_offset"] >= 0:
-            had = {each for each in had if each[0] != row["partition"] or each[1] < row["end_offset"]}
+            places = {(row["partition"], row["stint"], row["log_offset"] + place) for place in range(row["count"])}
+            again += len(places & had)
+            had |= places
     return again
 
 

@@ -149,14 +149,16 @@ class ReaderEvents:
             for each in known:
                 yield group, partition, each
 
-    def overwritten(self) -> Iterator[tuple[str, str, int, Range]]:
+    def overwritten(self, only: str | None = None) -> Iterator[tuple[str, str, int, Range]]:
         """Records in the place of others that a group had read, which was handed later ones but not these.
 
-        (group, partition, stint, offsets) each.
+        (group, partition, stint, offsets) each, of one group or of all.
         """
         for (group, partition), stints in self._handed.items():
+            if len(stints) < 2 or only not in (None, group):
+                continue
             leader = self._world.true_leader(partition) if partition in self._world.records else None
-            if leader is None or len(stints) < 2:
+            if leader is None:
                 continue
             held = [(stint, part) for stint in stints for part in leader.log.held(stint)]
             current = [self._both(stints[stint].ranges(), part) for stint, part in held]
@@ -206,15 +208,17 @@ class ReaderEvents:
 
 # What each group's applications read: once, again, or not at all, offset by offset.
 #
-# Only hand-outs count, not commits: that is what an application knows of. Offsets that nobody is ever handed, such as
-# those that compaction has emptied, look as if they had been passed over; markers of transactions do not. What an
-# application had in hand when it ended is *abandoned*, until somebody of its group is handed it.
+# Only hand-outs count, not commits: that is what an application knows of. A record is *read again* when it is handed
+# out a second time: that very record, by the stint that wrote it. Another one that took its offset after a truncation
+# is not. Offsets that nobody is ever handed, such as those that compaction has emptied, look as if they had been passed
+# over; markers of transactions do not. What an application had in hand when it ended is *abandoned*, until somebody of
+# its group is handed it.
 
 
 class Readings:
     """By group and partition."""
 
-    __slots__ = ("_abandoned", "_again", "_empty", "_handed", "_read")
+    __slots__ = ("_abandoned", "_again", "_empty", "_handed", "_read", "_records")
 
     def __init__(self, empty: Empty = lambda *_part: False) -> None:
         """``empty`` tells whether there are only markers somewhere."""
@@ -222,8 +226,11 @@ class Readings:
         self._read: dict[str, int] = {}
         """Group → records, each hand-out counted."""
         self._handed: dict[tuple[str, str], Spans] = {}
+        """By the offsets alone, whatever stood there."""
+        self._records: dict[tuple[str, str], dict[int, Spans]] = {}
+        """→ stint → offsets: which records."""
         self._again: dict[str, tuple[int, int]] = {}
-        """Group → records handed out again and passed over, of partitions that have been deleted since."""
+        """Group → records handed out again, and offsets passed over of partitions that have been deleted since."""
         self._abandoned: dict[tuple[str, str], list[Range]] = {}
 
     def handed(self, event: RecordsRead) -> None:
@@ -234,21 +241,21 @@ class Readings:
         ranges = self._handed.get(key)
         if ranges is None:
             ranges = self._handed[key] = Spans()
+            self._records[key] = {}
         start, end = event.log_offset, event.log_offset + event.count
         if self._abandoned and key in self._abandoned:
             self._take_up(key, start, end)
-        ends = ranges.ends
-        if ends and ends[-1] == start:  # nearly always: the next ones
-            ends[-1] = end
-            return
-        low, high = start, end
-        if ends and event.stint >= 0:
-            low, high = self._bridged(ranges, event)
-        fresh = ranges.add(low, high)
-        repeated = event.count - (length(fresh) - (start - low) - (high - end))
-        if repeated:
-            again, passed = self._again.get(group, (0, 0))
-            self._again[group] = (again + repeated, passed)
+        records = self._records[key].get(event.stint)
+        if records is None:
+            records = self._records[key][event.stint] = Spans()
+        if not records.extend(start, end):  # nearly always: the next ones
+            repeated = event.count - length(records.add(start, end))
+            if repeated:
+                again, passed = self._again.get(group, (0, 0))
+                self._again[group] = (again + repeated, passed)
+        if not ranges.extend(start, end):
+            bridges = ranges.ends and event.stint >= 0
+            ranges.add(*(self._bridged(ranges, event) if bridges else (start, end)))
 
     def _bridged(self, ranges: Spans, event: RecordsRead) -> Range:
         """With the markers next to it: nobody is ever handed those."""
@@ -276,6 +283,7 @@ class Readings:
             if name == partition:
                 again, passed = self._again.get(group, (0, 0))
                 self._again[group] = (again, passed + self._handed.pop((group, name)).gaps)
+                del self._records[group, name]
 
     def read(self, group: str) -> int:
         """Records handed to the group's applications, each time counted."""
@@ -285,10 +293,15 @@ class Readings:
         """... of which had been handed to one of them before."""
         return self._again.get(group, (0, 0))[0]
 
-    def passed_over(self, group: str) -> int:
-        """Offsets that none was handed, between others that were."""
+    def gaps(self, group: str) -> tuple[int, dict[str, list[Range]]]:
+        """Offsets that none was handed, between others that were: how many of deleted partitions, and which."""
         _again, passed = self._again.get(group, (0, 0))
-        return passed + sum(ranges.gaps for (name, _partition), ranges in self._handed.items() if name == group)
+        gaps = {
+            partition: list(zip(ranges.ends[:-1], ranges.starts[1:], strict=True))
+            for (name, partition), ranges in self._handed.items()
+            if name == group
+        }
+        return passed, gaps
 
     def abandoned(self, group: str) -> int:
         """Records that an application had in hand when it ended, and that nobody has been handed since."""
@@ -312,12 +325,17 @@ class Readings:
     def save(self) -> tuple[Any, ...]:
         """All state."""
         handed = tuple([(key, ranges.save()) for key, ranges in self._handed.items()])
+        records = [
+            (key, tuple([(stint, ranges.save()) for stint, ranges in stints.items()]))
+            for key, stints in self._records.items()
+        ]
         abandoned = tuple([(key, tuple(ranges)) for key, ranges in self._abandoned.items()])
-        return (tuple(self._read.items()), handed, tuple(self._again.items()), abandoned)
+        return (tuple(self._read.items()), handed, tuple(self._again.items()), abandoned, tuple(records))
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Undo of :meth:`save`."""
-        read, handed, again, abandoned = saved
+        read, handed, again, abandoned, records = saved
+        self._records = {key: {stint: Spans.loaded(ranges) for stint, ranges in stints} for key, stints in records}
         self._abandoned = {key: list(ranges) for key, ranges in abandoned}
         self._read, self._again = dict(read), dict(again)
         self._handed = {}

@@ -17,14 +17,15 @@ from cluster_model.checker.root_cause.findings import LOST, Finding, Place
 from cluster_model.checker.root_cause.loss_chain import LostFindings
 from cluster_model.observation.cluster_state import World
 from cluster_model.protocol.events import RecordsLost
+from cluster_model.util.ranges import length, union
 
 
 class Casebook:
     """What was decided already, and how to tell the rest."""
 
     __slots__ = (
-        "_counted", "_decided", "_history", "_ledger", "_lost", "_read", "_repeated", "_transacted", "_transactions",
-        "attempts", "readers",
+        "_counted", "_decided", "_history", "_ledger", "_lost", "_read", "_readings", "_repeated", "_transacted",
+        "_transactions", "attempts", "readers",
     )  # fmt: skip
 
     def __init__(
@@ -37,6 +38,7 @@ class Casebook:
         self._repeated = RepeatFindings(world, history, ledger.repeats, self.attempts)
         self._transacted = TransactionFindings(world, history, transacted, self.attempts)
         self.readers = ReaderEvents(world, history.deeds)
+        self._readings = readings
         self._read = ReaderFindings(world, history, readings, self.readers)
         self._decided: tuple[Told, ...] = ()
         """Losses that cannot be told later: of deleted partitions, and of acks=0."""
@@ -81,6 +83,18 @@ class Casebook:
             )
             for each in causes
         )  # fmt: skip
+
+    def passed_over(self, group: str) -> int:
+        """Records that a group was never handed, and behind which it reads: between others, or where it was moved.
+
+        Those that took the place of records that it had been handed are among them.
+        """
+        deleted, ranges = self._readings.gaps(group)
+        for name, partition, _jump, missed in self.readers.jumps():
+            if name == group:
+                ranges[partition] = [*ranges.get(partition, ()), *missed]
+        overwritten = sum(part[1] - part[0] for *_where, part in self.readers.overwritten(group))
+        return deleted + overwritten + sum(length(union(sorted(each))) for each in ranges.values())
 
     def _causes(self, sort: str, state: tuple[object, ...], told: Callable[[], Iterable[Told]]) -> tuple[str, ...]:
         """Those of one sort of findings, no kind of which is also of another sort."""

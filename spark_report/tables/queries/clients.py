@@ -45,8 +45,6 @@ GROUP: Final = (
 DEATHS: Final = ("crash", "power_loss", "out_of_memory")
 """How a process ends that nobody has asked to."""
 
-_CUTS: Final = "array<struct<seq:bigint,end_offset:bigint>>"
-
 
 def producers(tallies: "DataFrame") -> "DataFrame":
     """A row a producer: its records by their outcome, its attempts beyond the first or ended in an error, and more.
@@ -152,38 +150,16 @@ def _with_ends(counted: "DataFrame", tallies: "DataFrame") -> "DataFrame":
 def _read_again(events: "DataFrame") -> "DataFrame":
     """Records that a group was handed again, as ``reread`` of each of its partitions.
 
-    Offsets from which on a member found its log truncated hold other records afterwards. So a read is cut at those of
-    the truncations before it, and each piece compared with those that lie behind as many of them.
+    A record is known by its offset and the stint that wrote it: what takes its place after a truncation is another one.
     """
     where = ["session_id", "group_id", "partition"]
-    kind = F.col("kind")
-    cuts = (
-        events.filter((kind == "truncation_detected") & (F.col("end_offset") >= 0))
-        .groupBy(*where)
-        .agg(F.collect_list(F.struct("seq", "end_offset")).alias("cuts"))
+    reads = events.filter((F.col("kind") == "records_read") & (F.col("count") > 0)).select(
+        *where, "stint", F.col("log_offset").alias("start"), (F.col("log_offset") + F.col("count")).alias("end")
     )
-    reads = events.filter((kind == "records_read") & (F.col("count") > 0)).select(
-        *where, "seq", F.col("log_offset").alias("start"), (F.col("log_offset") + F.col("count")).alias("end")
-    )
-    before = F.filter(F.coalesce("cuts", F.array().cast(_CUTS)), lambda cut: cut["seq"] < F.col("seq"))
-    pieces = (
-        reads.join(F.broadcast(cuts), on=where, how="left")
-        .withColumn("_points", F.array_sort(F.transform(before, lambda cut: cut["end_offset"])))
-        .select(*where, "start", "end", "_points", F.explode(F.sequence(F.lit(0), F.size("_points"))).alias("life"))
-        .select(
-            *where,
-            "life",
-            F.when(F.col("life") > 0, F.greatest("start", F.get("_points", F.col("life") - 1)))
-            .otherwise(F.col("start"))
-            .alias("start"),
-            F.least("end", F.coalesce(F.get("_points", F.col("life")), F.col("end"))).alias("end"),
-        )
-        .filter(F.col("start") < F.col("end"))
-    )
-    order = Window.partitionBy(*where, "life").orderBy("start", "end")
+    order = Window.partitionBy(*where, "stint").orderBy("start", "end")
     reached = F.max("end").over(order.rowsBetween(Window.unboundedPreceding, -1))
     again = F.greatest(F.lit(0), F.least("end", F.coalesce(reached, F.col("start"))) - F.col("start"))
-    return pieces.withColumn("_again", again).groupBy(*where).agg(F.sum("_again").alias("reread")).drop("partition")
+    return reads.withColumn("_again", again).groupBy(*where).agg(F.sum("_again").alias("reread")).drop("partition")
 
 
 def _idle(events: "DataFrame") -> "DataFrame":
