@@ -822,6 +822,23 @@ class OffsetsCommitted(TraceEvent):
 
 
 @_event
+class OffsetsExpired(TraceEvent):
+    """A coordinator dropped a group's committed offset, ``log_offset``, as its retention was over.
+
+    It had been committed ``latency_us`` before. ``detail`` is the setting, as in ``offsets.retention.minutes=1440``.
+    """
+
+    kind: ClassVar[str] = "offsets_expired"
+    at_us: int
+    broker: int
+    group_id: str
+    partition: str
+    log_offset: int
+    latency_us: int
+    detail: str
+
+
+@_event
 class HandlerFailed(TraceEvent):
     """An application skipped ``count`` records, the first at ``log_offset``, that its handler could not process."""
 

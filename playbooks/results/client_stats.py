@@ -143,8 +143,8 @@ class MemberBook:
 class GroupBook:
     """A group: its members, and what concerns them together."""
 
-    __slots__ = ("commit_errors", "handed", "idle_since", "idle_us", "members", "owners", "rebalances", "resets",
-                 "truncations")  # fmt: skip
+    __slots__ = ("commit_errors", "expired", "handed", "idle_since", "idle_us", "members", "owners", "rebalances",
+                 "resets", "truncations")  # fmt: skip
 
     def __init__(self) -> None:
         self.members: dict[str, MemberBook] = {}
@@ -155,7 +155,9 @@ class GroupBook:
         self.truncations = 0
         """Times that a member found what it had read truncated."""
         self.resets = 0
-        """Times that ``auto.offset.reset`` moved a member whose offset was out of range."""
+        """Times that ``auto.offset.reset`` moved a member: from an offset out of range, or after an expiry."""
+        self.expired: dict[str, None] = {}
+        """Partitions whose committed offset has expired, and which nobody has been moved on since."""
         self.commit_errors: dict[str, int] = {}
         self.handed: dict[str, dict[int, Handed]] = {}
         """Partition → stint → what of it any member was handed."""
@@ -185,14 +187,17 @@ class GroupBook:
                     for name, stints in self.handed.items()
                 ]
             ),
-            tuple(self.owners.items()), tuple(self.idle_since.items()),
+            tuple(self.owners.items()), tuple(self.idle_since.items()), tuple(self.expired),
         )  # fmt: skip
 
     @classmethod
     def loaded(cls, saved: tuple[Any, ...]) -> "GroupBook":
         """Undo of :meth:`save`."""
         book = cls()
-        members, book.rebalances, book.idle_us, book.truncations, book.resets, errors, handed, owners, idle = saved
+        members, book.rebalances, book.idle_us, book.truncations, book.resets, errors, handed, owners, idle, expired = (
+            saved
+        )
+        book.expired = dict.fromkeys(expired)
         book.members = {name: MemberBook.loaded(each) for name, each in members}
         book.handed = {name: {stint: Handed(ranges) for stint, ranges in stints} for name, stints in handed}
         book.commit_errors, book.owners, book.idle_since = dict(errors), dict(owners), dict(idle)
@@ -604,7 +609,12 @@ def _truncation(books: ClientBooks, event: Any) -> None:
 def _reset(books: ClientBooks, event: Any) -> None:
     group = books.group(event.group_id)
     group.member(event.client)
-    group.resets += event.end_offset >= 0
+    group.resets += event.end_offset >= 0 or event.partition in group.expired
+    group.expired.pop(event.partition, None)
+
+
+def _expired(books: ClientBooks, event: Any) -> None:
+    books.group(event.group_id).expired[event.partition] = None
 
 
 def _rebalanced(books: ClientBooks, event: Any) -> None:
@@ -687,6 +697,7 @@ _HANDLERS: Final[dict[str, Callable[[ClientBooks, Any], None]]] = {
     "records_read": _read,
     "truncation_detected": _truncation,
     "consumer_reset": _reset,
+    "offsets_expired": _expired,
     "group_rebalanced": _rebalanced,
     "partitions_assigned": _assigned,
     "partitions_revoked": _given_up,

@@ -95,6 +95,7 @@ _BY_ITSELF: Final = {
     "commit-before-processing": "offsets were committed before the records were processed",
     "retention-overtook": "retention deleted them",
     "reset-latest": "auto.offset.reset=latest",
+    "offsets-expired": "offsets.retention.minutes and auto.offset.reset=latest",
     "partitions-added-latest": "auto.offset.reset=latest",
 }
 """Causes that are given only where a setting or a fault made it so."""

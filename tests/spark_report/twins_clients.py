@@ -129,7 +129,9 @@ def members(history: History) -> Found:
 
 def groups(history: History) -> Found:
     found = []
-    for (group,), rows in grouped(history.of(*_MEMBER), "group_id").items():
+    for (group,), rows in grouped(history.of(*_MEMBER, "offsets_expired"), "group_id").items():
+        if all(row["kind"] == "offsets_expired" for row in rows):
+            continue
         found.append(
             {
                 "group_id": group,
@@ -142,10 +144,23 @@ def groups(history: History) -> Found:
                 "skipped": records(rows, "handler_failed"),
                 "abandoned": records(rows, "records_abandoned"),
                 "truncations": times(rows, "truncation_detected"),
-                "resets": sum(row["kind"] == "consumer_reset" and row["end_offset"] >= 0 for row in rows),
+                "resets": _resets(rows),
             }
         )
     return found
+
+
+def _resets(rows: list[Row]) -> int:
+    """Those of members whose offset was out of range, or whose committed one had expired."""
+    expired: set[str] = set()
+    resets = 0
+    for row in rows:
+        if row["kind"] == "offsets_expired":
+            expired.add(row["partition"])
+        elif row["kind"] == "consumer_reset":
+            resets += row["end_offset"] >= 0 or row["partition"] in expired
+            expired.discard(row["partition"])
+    return resets
 
 
 def _read_again(rows: list[Row]) -> int:

@@ -69,6 +69,7 @@ _TITLES: Final = {
     "produce_refused": "an answer says no",
     "produce_retried": "sent again",
     "offsets_committed": "offsets committed",
+    "offsets_expired": "offsets expired",
     "consumer_reset": "the reader jumps",
     "records_abandoned": "the reader ends",
     "log_start_moved": "the log's start moves",

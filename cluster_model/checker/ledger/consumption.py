@@ -12,6 +12,7 @@ from cluster_model.observation.cluster_state import World
 from cluster_model.protocol.events import (
     ConsumerReset,
     OffsetsCommitted,
+    OffsetsExpired,
     PartitionCreated,
     RecordsAbandoned,
     RecordsRead,
@@ -34,6 +35,10 @@ class Jump(NamedTuple):
     """Of the leader's log then."""
     created_us: int
     """When the partition was created, if the consumer had no position of it yet; else -1."""
+    expired: OffsetsExpired | None = None
+    """How the group's committed offset had gone, if that is why it had no position."""
+    uncommitted: bool = False
+    """Whether the group had read there, and nothing was committed."""
 
 
 class Left(NamedTuple):
@@ -54,7 +59,7 @@ class Left(NamedTuple):
 class ReaderEvents:
     """By group and partition."""
 
-    __slots__ = ("_commits", "_created", "_deeds", "_handed", "_jumps", "_left", "_world", "changes")
+    __slots__ = ("_commits", "_created", "_deeds", "_expired", "_handed", "_jumps", "_left", "_world", "changes")
 
     def __init__(self, world: World, deeds: Deeds) -> None:
         self._world = world
@@ -63,6 +68,8 @@ class ReaderEvents:
         self._jumps: dict[_Key, tuple[Jump, ...]] = {}
         self._left: dict[_Key, tuple[Left, ...]] = {}
         self._commits: dict[_Key, OffsetsCommitted] = {}
+        self._expired: dict[_Key, OffsetsExpired] = {}
+        """Committed offsets that have gone, until something is committed there once more."""
         self._handed: dict[_Key, dict[int, Spans]] = {}
         """→ stint → offsets: which records, not only which places."""
         self.changes = 0
@@ -72,12 +79,17 @@ class ReaderEvents:
         """Keep the event if it is one of these."""
         if isinstance(event, ConsumerReset):
             self._reset(event)
+        elif isinstance(event, OffsetsExpired):
+            self._expired[event.group_id, event.partition] = event
+            self._commits.pop((event.group_id, event.partition), None)
         elif isinstance(event, PartitionCreated):
             self._created[event.partition] = event.at_us
 
     def committed(self, event: OffsetsCommitted) -> None:
         """A group's offset was committed: it tells something of what is left behind later."""
         self._commits[event.group_id, event.partition] = event
+        if self._expired:
+            self._expired.pop((event.group_id, event.partition), None)
 
     def read(self, event: RecordsRead) -> None:
         """Records were handed to an application."""
@@ -102,13 +114,23 @@ class ReaderEvents:
     def _reset(self, event: ConsumerReset) -> None:
         leader = self._world.shown(event.partition) if event.partition in self._world.records else None
         log_start = 0 if leader is None else leader.log.log_start
-        created = self._created.get(event.partition, -1) if event.end_offset < 0 else -1
-        if event.end_offset < 0 and created < 0:
-            return
-        start = log_start if event.end_offset < 0 else event.end_offset
+        key = (event.group_id, event.partition)
+        created, start, expired, uncommitted = -1, event.end_offset, None, False
+        if event.end_offset < 0:
+            expired, handed = self._expired.get(key), self._handed.get(key)
+            uncommitted = expired is None and handed is not None and key not in self._commits
+            if expired is not None:
+                start = expired.log_offset
+            elif uncommitted:
+                start = max(spans.ends[-1] for spans in (handed or {}).values())
+            else:
+                created, start = self._created.get(event.partition, -1), log_start
+                if created < 0:
+                    return
         if start < event.log_offset:
-            key = (event.group_id, event.partition)
-            jump = Jump(event.at_us, event.client, start, event.log_offset, log_start, created)
+            jump = Jump(
+                event.at_us, event.client, start, event.log_offset, log_start, created, expired, uncommitted
+            )  # fmt: skip
             self._jumps[key] = (*self._jumps.get(key, ()), jump)
 
     def left_behind(self, event: RecordsAbandoned) -> None:
@@ -180,7 +202,7 @@ class ReaderEvents:
 
     def forget(self, partition: str) -> None:
         """A partition is gone."""
-        for table in (self._jumps, self._left, self._commits, self._handed):
+        for table in (self._jumps, self._left, self._commits, self._handed, self._expired):
             for key in [key for key in table if key[1] == partition]:
                 del table[key]
         self._created.pop(partition, None)
@@ -191,12 +213,13 @@ class ReaderEvents:
             (key, tuple([(stint, ranges.save()) for stint, ranges in stints.items()]))
             for key, stints in self._handed.items()
         ]
-        tables = (self._created, self._jumps, self._left, self._commits)
+        tables = (self._created, self._jumps, self._left, self._commits, self._expired)
         return (tuple(handed), *(tuple(table.items()) for table in tables))
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Undo of :meth:`save`."""
-        handed, created, jumps, left, commits = saved
+        handed, created, jumps, left, commits, expired = saved
+        self._expired = dict(expired)
         self._created, self._jumps, self._left = dict(created), dict(jumps), dict(left)
         self._commits = dict(commits)
         self._handed = {}

@@ -213,6 +213,7 @@ class ReaderFindings:
                     yield self._jumped(group, partition, jump, (low, deleted), findings.RETENTION_OVERTOOK)
                 if deleted < high:
                     cause = findings.RESET_LATEST if jump.created_us < 0 else findings.PARTITIONS_ADDED
+                    cause = cause if jump.expired is None else findings.OFFSETS_EXPIRED
                     yield self._jumped(group, partition, jump, (max(low, deleted), high), cause)
         for group, partition, stint, part in self._events.overwritten():
             yield self._overwritten(group, partition, stint, part)
@@ -237,6 +238,16 @@ class ReaderFindings:
             why = f"{partition} had been there since{at(jump.created_us).removeprefix(' at')}"
             links.insert(0, Link(jump.created_us, PartitionCreated.kind, partition, -1, f"{partition} was created"))
             clauses = [why, f"group {group} learned of it{at(jump.at_us)}", moved]
+        elif jump.expired is not None:
+            gone = jump.expired
+            age = f"{gone.latency_us // 1_000_000} s after it had been committed"
+            why = (
+                f"the committed offset {gone.log_offset} of {partition} expired{at(gone.at_us)}, {age} ({gone.detail})"
+            )
+            links.insert(0, Link(gone.at_us, gone.kind, partition, gone.broker, why))
+            clauses = [why, moved]
+        elif jump.uncommitted:
+            clauses = [f"group {group} had read up to offset {jump.start}, and had no committed offset", moved]
         else:
             why = f"offset {jump.start}, at which group {group} stood, was out of range"
             clauses = [why, moved]

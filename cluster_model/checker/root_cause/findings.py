@@ -174,6 +174,7 @@ FORGOTTEN_STATE: Final = "forgotten-producer-state"
 TOO_MANY_IN_FLIGHT: Final = "too-many-in-flight"
 RETRY_IN_FLIGHT: Final = "retry-in-flight"
 RESET_LATEST: Final = "reset-latest"
+OFFSETS_EXPIRED: Final = "offsets-expired"
 TRUNCATION_SKIP: Final = "truncation-skip"
 RETENTION_OVERTOOK: Final = "retention-overtook"
 PARTITIONS_ADDED: Final = "partitions-added-latest"
@@ -294,6 +295,12 @@ CAUSES: Final = (
         RESET_LATEST, (SKIPPED,),
         "auto.offset.reset=latest moved the reader to the end of the log",
         "",
+    ),
+    Cause(
+        OFFSETS_EXPIRED, (SKIPPED,),
+        "the group's committed offsets had expired, and auto.offset.reset=latest moved the reader to the end of the "
+        "log",
+        "KIP-186, KIP-211",
     ),
     Cause(
         TRUNCATION_SKIP, (SKIPPED,),

@@ -31,7 +31,7 @@ from cluster_model.kernel.node_context import Alarm, Port
 from cluster_model.kernel.rng import Stream, uuid
 from cluster_model.protocol.admin_messages import CreateTopicsResponse
 from cluster_model.protocol.errors import KafkaError
-from cluster_model.protocol.events import Event
+from cluster_model.protocol.events import Event, OffsetsExpired
 from cluster_model.protocol.group_messages import (
     GROUP,
     NOTHING,
@@ -133,6 +133,7 @@ def find(
 
 
 EXPIRY: Final = "group expiry"
+MINUTE_US: Final = 60_000_000
 
 NONE: Final = KafkaError.NONE
 UNSUPPORTED: Final = KafkaError.UNSUPPORTED_VERSION
@@ -142,8 +143,8 @@ class GroupCoordinator:
     """The tenant. Requests of kinds that the version lacks are answered UNSUPPORTED_VERSION."""
 
     __slots__ = (
-        "_config", "_expiry", "_maker", "_partitions", "_port", "_profile", "_since", "_tenants", "gate", "handlers",
-        "members", "modern", "registry", "topic",
+        "_config", "_emit", "_expiry", "_maker", "_partitions", "_port", "_profile", "_since", "_tenants", "gate",
+        "handlers", "members", "modern", "registry", "topic",
     )  # fmt: skip
 
     def __init__(
@@ -159,10 +160,11 @@ class GroupCoordinator:
     ) -> None:
         """``partitions`` is how many each internal topic has, which ``maker`` makes; member ids come out of ``stream``.
 
-        ``modern``: settings of the consumer protocol (KIP-848), and who is told of its assignments.
+        ``modern``: settings of the consumer protocol (KIP-848), and what takes the trace events of groups.
         """
         self.topic = OFFSETS
         self._port = port
+        self._emit = modern[1]
         self._profile = profile
         self._config = config
         self._tenants = tenants
@@ -436,10 +438,20 @@ class GroupCoordinator:
             old = self.modern.expired(group.group_id, self._port.now, self._config.retention_us)
             if old is None:
                 old = expired(group, self._port.now, self._profile, self._config.retention_us)
+            self._report_expired(group, old)
             self.registry.clean(group, group.offsets.expire(old))
         self.modern.clean()
         if self.registry.groups or self.modern.groups:
             self._await_expiry()
+
+    def _report_expired(self, group: Group, partitions: list[str]) -> None:
+        now, setting = self._port.now, f"offsets.retention.minutes={self._config.retention_us // MINUTE_US}"
+        for partition in partitions:
+            kept = group.offsets.committed[partition]
+            age_us = now - kept.committed_us
+            self._emit(
+                OffsetsExpired(now, self._port.node_id, group.group_id, partition, kept.offset, age_us, setting)
+            )  # fmt: skip
 
     def on_disconnect(self, peer: int) -> None:
         """Members that are gone are found out by their sessions only."""

@@ -107,7 +107,7 @@ def groups(tallies: "DataFrame", events: "DataFrame") -> "DataFrame":
             count_events(moved).alias("resets"),
         )
     )
-    parts = (counted, _read_again(events), _idle(events))
+    parts = (counted, _read_again(events), _idle(events), _reset_after_expiry(events))
     stacked = reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), parts)
     sums = [F.coalesce(F.sum(name), F.lit(0)).alias(name) for name in GROUP]
     return stacked.groupBy("session_id", "group_id").agg(*sums)
@@ -160,6 +160,16 @@ def _read_again(events: "DataFrame") -> "DataFrame":
     reached = F.max("end").over(order.rowsBetween(Window.unboundedPreceding, -1))
     again = F.greatest(F.lit(0), F.least("end", F.coalesce(reached, F.col("start"))) - F.col("start"))
     return reads.withColumn("_again", again).groupBy(*where).agg(F.sum("_again").alias("reread")).drop("partition")
+
+
+def _reset_after_expiry(events: "DataFrame") -> "DataFrame":
+    """Resets of members without a position, as ``resets``: the first since the committed offset expired."""
+    where = ["session_id", "group_id", "partition"]
+    expires = F.col("kind") == "offsets_expired"
+    turns = events.filter(expires | (F.col("kind") == "consumer_reset"))
+    before = F.lag("kind").over(Window.partitionBy(*where).orderBy("seq")) == "offsets_expired"
+    moved = turns.withColumn("_moved", before & ~expires & (F.col("end_offset") < 0)).filter("_moved")
+    return moved.groupBy("session_id", "group_id").agg(F.count("*").alias("resets"))
 
 
 def _idle(events: "DataFrame") -> "DataFrame":

@@ -44,6 +44,7 @@ CLIENT_KINDS: Final = (
     "truncation_detected",
     "consumer_failed",
     "group_rebalanced",
+    "offsets_expired",
     "commit_failed",
     "handler_failed",
     "interceptor_failed",
@@ -56,6 +57,9 @@ CLIENT_KINDS: Final = (
 
 def describe_client(event: Any) -> ClientText:
     """What happened to a client or to its group."""
+    if event.kind == "offsets_expired":
+        said = f"group {event.group_id}: offset {event.log_offset} of {event.partition} expires, {event.detail}"
+        return glyphs.BULLET, "warning", (event.group_id, event.partition), said
     key = (event.client, event.at_us)
     if event.kind == "consumer_failed":
         return glyphs.DOWN, "alarm", key, f"{event.client} ends with {event.error}"
@@ -639,6 +643,7 @@ SORTS: Final[dict[str, Sort]] = {
         ("truncation_detected", "truncation seen", "truncations seen"),
         ("consumer_failed", "member ended", "members ended"),
         ("group_rebalanced", "rebalance", "rebalances"),
+        ("offsets_expired", "expired offset", "expired offsets"),
         ("partitions_assigned", "assignment", "assignments"),
         ("partitions_revoked", "given up", "times given up"),
         ("partitions_lost", "partitions lost", "times partitions lost"),

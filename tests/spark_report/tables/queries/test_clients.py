@@ -54,7 +54,14 @@ def _of_member(draw: random.Random, at: int) -> Row:
     group = draw.choice(("g", "h"))
     who = {"client": f"{group}/{draw.randint(0, 2)}", "group_id": group}
     kind = draw.choice(
-        ("records_read", "records_read", "partitions_assigned", "partitions_revoked", *clients.MEMBER_KINDS)
+        (
+            "records_read",
+            "records_read",
+            "partitions_assigned",
+            "partitions_revoked",
+            "offsets_expired",
+            *clients.MEMBER_KINDS,
+        )
     )
     some = draw.sample(NAMES, draw.randint(1, 3))
     where = {"partition": draw.choice(NAMES), "log_offset": draw.randint(0, 60)}
@@ -67,6 +74,7 @@ def _of_member(draw: random.Random, at: int) -> Row:
         "consumer_failed": {"error": draw.choice(("X", "Y"))},
         "truncation_detected": {**where, "end_offset": draw.choice((-1, draw.randint(0, 60)))},
         "consumer_reset": {**where, "end_offset": draw.choice((-1, 70))},
+        "offsets_expired": {**where, "detail": "offsets.retention.minutes=1"},
         "group_rebalanced": {"count": 2, "detail": "generation 3 by range"},
     }.get(kind, {"count": len(some), "detail": f"{draw.choice(('', 'generation 3: '))}{', '.join(some)}"})
     return event(kind, at, **who, **fields)
