@@ -105,6 +105,7 @@ class Cluster:
         )
         self.checker.liveness = watch_over(self)
         self.trace.set_observer(self.checker.observe, self.checker.listeners())
+        parts.registry.observer.out_of_bounds = self.checker.invariants.out_of_bounds
         # How many operations are under way, and faults of a name are active, or all of them: told by who keeps them.
         self.operations: Callable[[], int] = lambda: 0
         self.faults: Callable[[str], int] = lambda name: 0

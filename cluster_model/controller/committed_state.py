@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Container, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from cluster_model.broker.partition.partition import BrokerMetadata, Replica
+from cluster_model.broker.partition.partition import BrokerMetadata, Observer, Replica
 from cluster_model.broker.topic_configs import TopicSettings, said, topic_of
 from cluster_model.controller.rules.partition_change import LEADER, Change, created
 from cluster_model.log.batch_store import Lineages, PastLineages
@@ -208,7 +208,7 @@ class TopicRegistry:
 
     __slots__ = (
         "_config", "_emit", "_keys", "_last_id", "_metadata", "_profile", "_seed", "_settings", "_whole", "committed",
-        "lineages", "replicas",
+        "lineages", "observer", "replicas",
     )  # fmt: skip
 
     def __init__(
@@ -234,6 +234,8 @@ class TopicRegistry:
         self._settings = settings
         self._metadata = metadata
         self._emit = emit
+        self.observer = Observer()
+        """Of every replica that is made."""
         self._keys = keys
         self._seed = seed
         self._whole = whole
@@ -365,6 +367,7 @@ class TopicRegistry:
             broker, partition, state.replicas, self._profile, self._config, topic, lineages, self._metadata[broker],
             self._emit, state.topic_id,
         )  # fmt: skip
+        replica.observer = self.observer
         replica.log.segments.draw_from(number_of(f"{self._seed}/segment-jitter:{broker}:{partition}"))
         self.replicas.setdefault(partition, {})[broker] = replica
         return replica

@@ -368,6 +368,7 @@ class ManualCluster:
         )  # fmt: skip
         self.checker = Checker(self.world, self.emit)
         self.trace.set_observer(self.checker.observe, self.checker.listeners())
+        parts.registry.observer.out_of_bounds = self.checker.invariants.out_of_bounds
         self.query = Query(self.world, self.checker, lambda: NOW, dict, governing)
 
     def _verbs(self) -> dict[str, Handler]:

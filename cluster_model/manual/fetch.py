@@ -240,6 +240,7 @@ class RoundTrips:
         answer = self._answers.pop(self._key(replica))
         assert replica.following is not None  # a new role forgets what was under way
         replica.following.answer(NOW, *answer)
+        replica.observer.look(NOW, replica)
         return self.seek(replica)
 
     def seek(self, replica: Replica) -> KafkaError:

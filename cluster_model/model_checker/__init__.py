@@ -6,11 +6,21 @@ search: breadth-first search with symmetry reduction, and the properties checked
 It runs the replicas of broker and knows nothing of clusters.
 """
 
-from cluster_model.model_checker.search import LOG_MATCHING, STRONG_ISR, STUCK, WEAK_ISR, Broken, Explored, Search
+from cluster_model.model_checker.search import (
+    LOG_BOUNDS,
+    LOG_MATCHING,
+    STRONG_ISR,
+    STUCK,
+    WEAK_ISR,
+    Broken,
+    Explored,
+    Search,
+)
 from cluster_model.model_checker.transitions import ACTIONS, NOBODY, Bounds, Local, Moves, Step
 
 __all__ = [
     "ACTIONS",
+    "LOG_BOUNDS",
     "LOG_MATCHING",
     "NOBODY",
     "STRONG_ISR",

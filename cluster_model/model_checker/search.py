@@ -22,10 +22,13 @@ WEAK_ISR = "weak-isr"
 LOG_MATCHING = "log-matching"
 """A follower that has made its log agree with its leader's, in that epoch, has nothing that differs from it."""
 
+LOG_BOUNDS = "log-bounds"
+"""The HW of every replica is within its log."""
+
 STUCK = "stuck"
 """Nothing more can happen, with a leader in place, and yet the replicas do not agree."""
 
-PROPERTIES = (STRONG_ISR, WEAK_ISR, LOG_MATCHING, STUCK)
+PROPERTIES = (STRONG_ISR, WEAK_ISR, LOG_MATCHING, LOG_BOUNDS, STUCK)
 
 
 class Properties:
@@ -44,6 +47,8 @@ class Properties:
         for broker in self._brokers:
             own = state[broker]
             local = things[own]
+            if local.hw > len(local.log) and LOG_BOUNDS not in found:
+                found.append(LOG_BOUNDS)
             if local.leader == broker:
                 if local.hw:
                     true_isr = self._moves.held.things[state[len(self._brokers)]][1]

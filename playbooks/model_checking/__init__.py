@@ -7,11 +7,12 @@ The search itself is in `cluster_model`. Builds on `playbooks.parser`. The prese
 `presets`.
 """
 
-from playbooks.model_checking.exploration import LIMITS, MEANINGS, PRESETS, Exploration, find, playbook, presets
+from playbooks.model_checking.exploration import LIMITS, MEANINGS, OLDER, PRESETS, Exploration, find, playbook, presets
 
 __all__ = [
     "LIMITS",
     "MEANINGS",
+    "OLDER",
     "PRESETS",
     "Exploration",
     "find",

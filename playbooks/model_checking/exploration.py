@@ -14,6 +14,7 @@ import yaml
 
 from cluster_model.model_checker import (
     ACTIONS,
+    LOG_BOUNDS,
     LOG_MATCHING,
     NOBODY,
     STRONG_ISR,
@@ -60,12 +61,14 @@ MEANINGS: Final = {
     STRONG_ISR: "a member of the ISR lacks what the leader counts as committed",
     WEAK_ISR: "a member of the ISR that a leader goes by lacks what it counts as committed",
     LOG_MATCHING: "a follower has something else than its leader at an offset, and goes on from there",
+    LOG_BOUNDS: "the high watermark of a replica is beyond the end of its log",
     STUCK: "nothing more can happen",
 }
 EXPECTED: Final = {
     STRONG_ISR: "acked_lost() > 0",
     WEAK_ISR: "acked_lost() > 0",
     LOG_MATCHING: "diverged(orders-0) > 0",
+    LOG_BOUNDS: "violations(log-bounds) > 0",
     STUCK: "under_replicated() > 0",
 }
 """What a playbook expects at its end."""
@@ -187,6 +190,9 @@ class _Taken:
 
 PRESETS: Final = Path(__file__).parent / "presets"
 
+OLDER: Final = "found Kafka {}, allowed is 2.1 and later: the module is that of KIP-320, which older releases lack"
+"""Why ``as_module`` is refused."""
+
 LIMITS: Final = {"replicas": (2, 5), "log_size": (1, 6), "records": (0, 6), "epochs": (1, 6), "restarts": (0, 4)}
 """Least and most of each bound: beyond these no machine would end."""
 
@@ -277,6 +283,8 @@ def loads(text: str, path: str) -> Exploration:
             profile = Profile.of(fields.get("kafka", NEWEST), fields.get("mode"))
         except ModelError as error:
             notes.problem(fields.node.get("mode") or root, "mode", str(error))
+    if profile is not None and fields.get("as_module", False) and not profile.kip_320:
+        notes.problem(fields.node.get("as_module") or root, "as_module", OLDER.format(profile.version))
     if notes.told or profile is None:
         raise PlaybookError(notes.told)
     values = {name: fields.get(name, getattr(Bounds(), name)) for name in LIMITS}

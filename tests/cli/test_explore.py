@@ -57,7 +57,13 @@ def test_what_was_ended_early_is_inconclusive(typed: Type, snapshot: SnapshotAss
 
 @pytest.mark.parametrize(
     "flags",
-    [("nix",), ("kip-101", "--epochs", "9"), ("kip-101", "--kafka", "0.7"), ("none.yaml",)],
+    [
+        ("nix",),
+        ("kip-101", "--epochs", "9"),
+        ("kip-101", "--kafka", "0.7"),
+        ("kip-320-module", "--kafka", "2.0"),
+        ("none.yaml",),
+    ],
     ids=" ".join,
 )
 def test_bad_input_is_one_error(typed: Type, flags: tuple[str, ...], snapshot: SnapshotAssertion) -> None:

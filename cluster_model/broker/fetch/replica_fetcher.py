@@ -355,6 +355,8 @@ class Fetcher:
             replica = self._replicas[data.partition]
             following = replica.following
             outcome = Outcome.IGNORED if following is None else following.answer(now, asked, data)
+            if not replica.log.log_start <= replica.hw <= replica.log.leo:
+                replica.observer.look(now, replica)
             self._told[place] = (data.hw, data.log_start)
             self._touched[data.partition] = None
             if following is None or outcome is not GO_ON or data.error:
@@ -391,6 +393,7 @@ class Fetcher:
             following = self._following(data.partition) if data.partition in self._partitions else None
             if following is not None:
                 outcome = following.answer(now, asked, data)
+                following.replica.observer.look(now, following.replica)
                 self._settle(data.partition, outcome)
                 if self._throttle.active and outcome is not Outcome.IGNORED and self._concerns(following.replica):
                     self._throttle.rate.record(now, slice_bytes(following.replica.log.lineages, data.records))

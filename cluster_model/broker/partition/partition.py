@@ -692,15 +692,30 @@ class BrokerMetadata:
         """The machine's clock."""
 
 
+class Observer:
+    """What the checker wants to be shown of followers, which tell of nothing that they append. No protocol code."""
+
+    __slots__ = ("out_of_bounds",)
+
+    def __init__(self) -> None:
+        self.out_of_bounds: Callable[[int, Replica], None] = lambda _now, _replica: None
+        """(time, follower) whose HW or LEO has moved, and whose log does not have its HW within its bounds."""
+
+    def look(self, now: int, replica: "Replica") -> None:
+        """A follower has taken a fetch's answer."""
+        log = replica.log
+        if not log.log_start <= replica.hw <= log.leo:
+            self.out_of_bounds(now, replica)
+
+
 class Replica:
     """A replica with its durable part (log, checkpointed HW) and its memory (role, epochs)."""
 
     __slots__ = (
         "assignment", "broker", "by_hand", "checkpointed_hw", "checkpointed_recovery", "checkpointed_start",
         "cleaner_offset", "config", "damages", "done", "emit", "following", "hw", "keeps_stamps", "leader",
-        "leader_epoch", "leadership", "log", "metadata", "min_isr", "partition", "partition_epoch", "producer_snapshot",
-        "profile", "swept", "topic",
-        "topic_id", "uncleanable", "usual_size",
+        "leader_epoch", "leadership", "log", "metadata", "min_isr", "observer", "partition", "partition_epoch",
+        "producer_snapshot", "profile", "swept", "topic", "topic_id", "uncleanable", "usual_size",
     )  # fmt: skip
 
     def __init__(
@@ -729,6 +744,7 @@ class Replica:
         self._assign(assignment)
         self.metadata = metadata
         self.emit = emit
+        self.observer = Observer()
         self.log = ReplicaLog(lineages, uses_epochs=profile.epoch_truncation, replaces=profile.kip_320, rules=topic.log)
         self.log.on_roll = self._rolled
         self.usual_size = self._usual_size()

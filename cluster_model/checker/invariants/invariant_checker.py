@@ -164,6 +164,11 @@ class Safety:
         if self._ground.excuses.any_wounded:
             self._ground.excuses.after(event)
 
+    def out_of_bounds(self, now: int, replica: Replica) -> None:
+        """A follower's HW or LEO moved, and it does not have its HW within its log."""
+        if not self._world.is_stale(replica.partition, replica.broker):
+            _of(LogBounds, self.properties).followed(replica, now)
+
     def observe(self, event: TraceEvent) -> None:
         """A rare event, in the state that it left behind."""
         if isinstance(event, PartitionDeleted):

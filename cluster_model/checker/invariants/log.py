@@ -144,7 +144,7 @@ BOUNDS: Final = Promise(
 
 
 class LogBounds(Property):
-    """The markers with every HW that rises; the segments when one comes, goes or is cut."""
+    """The markers whenever a HW or a follower's LEO moves; the segments when one comes, goes or is cut."""
 
     __slots__ = ()
     promise = BOUNDS
@@ -163,6 +163,10 @@ class LogBounds(Property):
         leo = log.leo
         if not log.log_start <= replica.hw <= leo or log.recovery_point > leo:
             self._markers(event.partition, replica, event.at_us)
+
+    def followed(self, replica: Replica, now: int) -> None:
+        """A follower has taken what its leader sent."""
+        self._markers(replica.partition, replica, now)
 
     def _moved(self, event: BecameLeader | BecameFollower | Truncated | LogStartMoved) -> None:
         self._look(event.partition, self.world.replicas[event.partition][event.broker], event.at_us)

@@ -8,13 +8,14 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from cluster_model.broker.partition import partition
-from cluster_model.broker.partition.partition import Following, Leadership
+from cluster_model.broker.partition.partition import Following, Leadership, Outcome
 from cluster_model.broker.partition.replication_rules import Remote
 from cluster_model.cluster import Cluster
 from cluster_model.controller.committed_state import Committed
 from cluster_model.controller.rules.partition_change import Change
 from cluster_model.log.leader_epoch_cache import EpochCache
 from cluster_model.protocol.events import Appended, HwAdvanced, RecordsLost, RecordsMissing
+from cluster_model.protocol.messages import FetchData, FetchPartition
 from faults.declarations.fault import Action
 from faults.injector import FaultBoard
 from tests.cluster_model.hands import Hands, P
@@ -153,6 +154,36 @@ def test_markers_out_of_bounds_are_seen() -> None:
     hands.cluster.world.replicas[P][1].hw = 5
     hands.cluster.emit(HwAdvanced(0, P, 1, 0, 5))
     assert "log-bounds" in hands.broken()
+
+
+def ahead_of_its_log(patch: pytest.MonkeyPatch) -> None:
+    """A follower takes its leader's HW as it is, for one answer."""
+    real = Following.answer
+
+    def answer(self: Following, now: int, asked: FetchPartition, data: FetchData) -> Outcome:
+        outcome = real(self, now, asked, data)
+        if self.replica.log.leo == 1:
+            self.replica.hw = 3
+        return outcome
+
+    patch.setattr(Following, "answer", answer)
+
+
+def test_a_follower_ahead_of_its_log_is_seen_by_hand_and_before_any_event(monkeypatch: pytest.MonkeyPatch) -> None:
+    ahead_of_its_log(monkeypatch)
+    hands = Hands("3.9")
+    hands.tell(1, 2, 3)
+    hands.append(1, "a")
+    hands.fetch(2)
+    assert hands.broken() == {"log-bounds"}
+
+
+def test_a_follower_ahead_of_its_log_is_seen_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is well again with the next answer, before its leader's HW moves."""
+    ahead_of_its_log(monkeypatch)
+    cluster = Cluster.build(small("3.9"), 0)
+    cluster.run(1 * SECOND)
+    assert cluster.checker.invariants.violations["log-bounds"] >= 2
 
 
 def test_followers_that_keep_what_the_leader_lacks_are_seen_when_they_count(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,9 +8,10 @@ import pytest
 from cluster_model.broker.fetch import fetch_reads
 from cluster_model.broker.partition import partition
 from cluster_model.model_checker import transitions
-from cluster_model.model_checker.search import LOG_MATCHING, STRONG_ISR, STUCK, WEAK_ISR, Explored, Search
+from cluster_model.model_checker.search import LOG_BOUNDS, LOG_MATCHING, STRONG_ISR, STUCK, WEAK_ISR, Explored, Search
 from cluster_model.model_checker.transitions import Bounds, Moves
 from cluster_model.protocol.errors import KafkaError
+from cluster_model.protocol.messages import FetchData, FetchPartition
 from cluster_model.protocol.versions import Profile
 from tests.support.breadth import some
 
@@ -79,6 +80,19 @@ def test_a_rule_that_is_left_out_is_found(
         monkeypatch.setattr(module, name, planted)
     kafka, epochs = ("4.1", 1) if breaks == STUCK else ("2.1", 3)
     assert breaks in explored(kafka, first=True, epochs=epochs).broken
+
+
+def test_a_follower_that_takes_its_leaders_high_watermark_as_it_is_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    real = partition.Following.answer
+
+    def answer(self: partition.Following, now: int, asked: FetchPartition, data: FetchData) -> partition.Outcome:
+        outcome = real(self, now, asked, data)
+        if not data.error and data.diverging is None:
+            self.replica.hw = data.hw + 1
+        return outcome
+
+    monkeypatch.setattr(partition.Following, "answer", answer)
+    assert LOG_BOUNDS in explored("4.1", epochs=1, records=2).broken
 
 
 def test_a_restart_finds_what_had_been_written_down() -> None:

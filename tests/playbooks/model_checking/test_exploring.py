@@ -72,10 +72,21 @@ def test_a_file_says_everything() -> None:
         ("floodmark: 1\nexplore: x\nactions: [elect, crash]\n", ["actions[2]"]),
         ('floodmark: 1\nexplore: x\nkafka: "4.1"\nmode: zookeeper\n', ["mode"]),
         ("floodmark: 1\nexplore: x\nas_module: 7\n", ["as_module"]),
+        ('floodmark: 1\nexplore: x\nkafka: "2.0"\nas_module: true\n', ["as_module"]),
         ("- a\n", [""]),
         ("floodmark: 1\nname: a\nsteps: []\n", ["explore"]),
     ],
-    ids=["no name", "unknown key", "too many", "unknown action", "unknown mode", "no module", "a list", "a playbook"],
+    ids=[
+        "no name",
+        "unknown key",
+        "too many",
+        "unknown action",
+        "unknown mode",
+        "no module",
+        "older than it",
+        "a list",
+        "a playbook",
+    ],
 )
 def test_mistakes_are_told_with_their_place(text: str, keys: list[str], snapshot: SnapshotAssertion) -> None:
     with pytest.raises(PlaybookError) as refused:

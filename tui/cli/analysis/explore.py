@@ -11,7 +11,7 @@ from cluster_model.protocol.errors import ModelError
 from cluster_model.protocol.versions import Profile
 from playbooks.engine.manual_session import ManualSession
 from playbooks.errors import BAD_INPUT, FAILED, INCONCLUSIVE, OK
-from playbooks.model_checking import LIMITS, MEANINGS, Exploration, find, playbook, presets
+from playbooks.model_checking import LIMITS, MEANINGS, OLDER, Exploration, find, playbook, presets
 from playbooks.parser.loader import loads
 from playbooks.session_format.filesystem import put_in_place
 from tui.output.command_end import ended, to_text
@@ -95,7 +95,7 @@ def _explore(request: ExploreRequest) -> int:
 
 
 class _BoundError(Exception):
-    """A bound that is out of range."""
+    """A bound that is out of range, or a release that goes with nothing of the file."""
 
 
 def _asked(request: ExploreRequest) -> Exploration:
@@ -105,6 +105,8 @@ def _asked(request: ExploreRequest) -> Exploration:
         if not low <= value <= high:
             raise _BoundError(f"--{name.replace('_', '-')}: found {value}, allowed are {low} to {high}")
     profile = exploration.profile if request.kafka is None else Profile.of(request.kafka)
+    if exploration.as_module and not profile.kip_320:
+        raise _BoundError(f"--kafka with as_module: {OLDER.format(profile.version)}")
     return replace(exploration, profile=profile, bounds=_within(exploration.bounds, request.bounds))
 
 
