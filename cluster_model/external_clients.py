@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 
 from cluster_model.checker.anomalies.client_settings import ProducerSettings
 from cluster_model.checker.anomalies.operations import COMMITTED, WIRE
-from cluster_model.clients.consumer.fetcher import handed_out
+from cluster_model.clients.consumer.fetcher import appended_together, handed_out
 from cluster_model.kernel.event_loop import Payload
 from cluster_model.kernel.network import Network
 from cluster_model.kernel.node_context import Port
@@ -311,10 +311,12 @@ def reads(
             count, last = high - low, high - 1
             if records.cleaned is not None:
                 _end, count, last = records.cleaned.take(low, high, count)
-            if count:
-                late = now - known.by_id[stint].appended_at(last)
+            if not count:
+                continue
+            for begin, until, some, appended_us in appended_together(known.by_id[stint], records, low, last + 1):
+                late = now - appended_us
                 yield RecordsRead(
-                    now, client, group, data.partition, broker, data.leader_epoch, low, count, late, stint, last + 1
+                    now, client, group, data.partition, broker, data.leader_epoch, begin, some, late, stint, until
                 )
 
 

@@ -16,6 +16,7 @@ from cluster_model.observation import metadata_staleness
 from cluster_model.observation.cluster_state import World
 from cluster_model.observation.metadata_staleness import Governing
 from cluster_model.protocol.errors import ModelError
+from cluster_model.util.percentiles import Latencies
 from cluster_model.util.ranges import length, union
 
 # Questions of the condition language about the control plane, and about who believes what.
@@ -239,6 +240,42 @@ class Query(ControlQuery):
         """Records that an application of a group had in hand when it ended, and that nobody has been handed since."""
         self._group(group)
         return self._checker.readings.abandoned(group)
+
+    def read_p50(self, group: str) -> int:
+        """Median time from append to hand-out of the records that a group's consumers were handed."""
+        return self._read_within(group).percentile(50)
+
+    def read_p95(self, group: str) -> int:
+        """... the time within which 95 % of them were."""
+        return self._read_within(group).percentile(95)
+
+    def read_p99(self, group: str) -> int:
+        """... and 99 %."""
+        return self._read_within(group).percentile(99)
+
+    def read_max(self, group: str) -> int:
+        """... and the slowest."""
+        return self._read_within(group).greatest
+
+    def _read_within(self, group: str) -> Latencies:
+        self._group(group)
+        return self._checker.waits.of_group(group)
+
+    def ack_p50(self, producer: str | None = None) -> int:
+        """Median time from send to acknowledgement of a producer's records, or of all."""
+        return self._checker.waits.of_producer(producer).percentile(50)
+
+    def ack_p95(self, producer: str | None = None) -> int:
+        """... the time within which 95 % were acknowledged."""
+        return self._checker.waits.of_producer(producer).percentile(95)
+
+    def ack_p99(self, producer: str | None = None) -> int:
+        """... and 99 %."""
+        return self._checker.waits.of_producer(producer).percentile(99)
+
+    def ack_max(self, producer: str | None = None) -> int:
+        """... and the slowest."""
+        return self._checker.waits.of_producer(producer).greatest
 
     def group_state(self, group: str) -> str:
         """A group's state by its coordinator, empty while nobody can tell."""

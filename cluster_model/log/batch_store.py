@@ -209,6 +209,20 @@ class Lineage:
         """When the record at ``offset`` was written."""
         return self._appended[bisect_right(self._bases, offset) - 1]
 
+    def appended_together(self, start: int, end: int) -> list[tuple[int, int, int]]:
+        """(first offset, end, when it was written) of what was written at one time of ``[start, end)``, not empty."""
+        first, last = self.index_at(start), self.index_at(end - 1)
+        if self._appended[first] == self._appended[last]:
+            return [(start, end, self._appended[last])]
+        found: list[tuple[int, int, int]] = []
+        for index in range(first, last + 1):
+            at, high = self._appended[index], min(end, self._end_of(index))
+            if found and found[-1][2] == at:
+                found[-1] = (found[-1][0], high, at)
+            else:
+                found.append((found[-1][1] if found else start, high, at))
+        return found
+
     def fit(self, start: int, end: int, max_bytes: int) -> int:
         """Where a read of ``[start, end)`` stops: whole batches within ``max_bytes``, and at least one."""
         first = bisect_right(self._bases, start) - 1

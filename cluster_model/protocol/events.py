@@ -482,8 +482,9 @@ class RecordsSent(TraceEvent):
 
 @_event
 class RecordsAcked(TraceEvent):
-    """The success callback. ``latency_us`` counts from :class:`RecordsSent`.
+    """The success callback. ``latency_us`` counts from :class:`RecordsSent`, for each of these records.
 
+    Records of one batch that were handed over at several times have an event for each, and one ``at_us``.
     ``stint`` tells which leader stint wrote the records: with ``log_offset`` it is their identity, which epoch and
     offset alone are not. Both are -1 for acks=0, where nobody answers.
     """
@@ -504,7 +505,7 @@ class RecordsAcked(TraceEvent):
 
 @_event
 class RecordsFailed(TraceEvent):
-    """An error that proves the records were not written."""
+    """An error that proves the records were not written. ``latency_us`` is since the oldest was handed over."""
 
     kind: ClassVar[str] = "records_failed"
     at_us: int
@@ -519,7 +520,7 @@ class RecordsFailed(TraceEvent):
 
 @_event
 class RecordsUnknown(TraceEvent):
-    """An error or timeout after which the records may or may not be in the log."""
+    """An error or timeout after which the records may or may not be in the log; ``latency_us`` as if they failed."""
 
     kind: ClassVar[str] = "records_unknown"
     at_us: int
@@ -551,9 +552,9 @@ class ProduceRefused(TraceEvent):
 class RecordsRead(TraceEvent):
     """A consumer was handed the ``count`` records of ``[log_offset, end_offset)`` that compaction had left.
 
-    ``latency_us`` is since the newest was appended. ``stint`` tells which leader stint wrote them, as in
-    :class:`RecordsAcked`: what one poll hands out of several is an event for each. What a poll hands out has one
-    ``at_us``.
+    ``latency_us`` is since each of them was appended. ``stint`` tells which leader stint wrote them, as in
+    :class:`RecordsAcked`: what one poll hands out of several stints, or of several times of appending, is an event for
+    each. What a poll hands out has one ``at_us``.
     """
 
     kind: ClassVar[str] = "records_read"

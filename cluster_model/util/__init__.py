@@ -2,9 +2,10 @@
 
 ranges: ranges of offsets as pairs, and sets of such ranges.
 deterministic_math: hashes, murmur2 and powers in whole numbers, the same on every machine and in every run.
+percentiles: exact percentiles of latencies.
 coded_error: what errors have in common that say why something cannot be done.
 
 This package imports nothing else of the model.
 """
 
-__all__ = ["coded_error", "deterministic_math", "ranges"]
+__all__ = ["coded_error", "deterministic_math", "percentiles", "ranges"]

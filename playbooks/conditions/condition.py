@@ -65,6 +65,14 @@ def _ledger(name: str, doc: str) -> Function:
     return Function(name, ("producer",), 0, NUMBER, doc)
 
 
+def _acked_within(name: str, doc: str) -> Function:
+    return Function(name, ("producer",), 0, TIME, f"{doc}, from send to acknowledgement, of the producer's or of all.")
+
+
+def _read_within(name: str, doc: str) -> Function:
+    return Function(name, ("group",), 1, TIME, f"{doc}, from append to hand-out, of those that the group was handed.")
+
+
 FUNCTIONS: Final[dict[str, Function]] = {
     function.name: function
     for function in (
@@ -97,8 +105,16 @@ FUNCTIONS: Final[dict[str, Function]] = {
                  "Records that no application of the group was handed, and behind which it reads."),
         Function("abandoned", ("group",), 1, NUMBER,
                  "Records an application of the group had in hand when it ended, and nobody was handed since."),
+        _read_within("read_p50", "Median latency of records"),
+        _read_within("read_p95", "Latency that 95 % of records did not exceed"),
+        _read_within("read_p99", "Latency that 99 % of records did not exceed"),
+        _read_within("read_max", "Longest latency of a record"),
         _ledger("sent", "Records handed to the producer, or to all producers."),
         _ledger("acked", "Records whose success callback came."),
+        _acked_within("ack_p50", "Median latency of records"),
+        _acked_within("ack_p95", "Latency that 95 % of records did not exceed"),
+        _acked_within("ack_p99", "Latency that 99 % of records did not exceed"),
+        _acked_within("ack_max", "Longest latency of a record"),
         _ledger("failed", "Records that an error proves were not written."),
         _ledger("unknown", "Records that may or may not be in the log: a timeout, a lost connection."),
         _ledger("unknown_written", "Unknown records that the leader's log holds after all."),

@@ -7,7 +7,7 @@ and has under way is of its own books at that moment, and a group's generation a
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any, Final
 
 from cluster_model import cluster_overview
@@ -18,6 +18,7 @@ from cluster_model.observation import ClusterView, GroupView, ProducerView
 from cluster_model.protocol.errors import ModelError
 from cluster_model.protocol.events import CRASH, OUT_OF_MEMORY, POWER_LOSS
 from cluster_model.protocol.group_messages import DescribedGroup
+from cluster_model.util.percentiles import Latencies
 from playbooks.errors import counted, listed, nearest, shown
 
 # Statistics of what clients saw of a session.
@@ -65,9 +66,9 @@ class Handed:
 class ProducerBook:
     """A producer's records by their outcome, its attempts and its transactions."""
 
-    __slots__ = ("aborted", "acked", "errors", "failed", "failure", "interceptor_failures", "refused", "retries",
-                 "sent", "transactions", "transactions_aborted", "transactions_committed", "transactions_unknown",
-                 "unknown")  # fmt: skip
+    __slots__ = ("aborted", "acked", "errors", "failed", "failure", "interceptor_failures", "latencies", "refused",
+                 "retries", "sent", "transactions", "transactions_aborted", "transactions_committed",
+                 "transactions_unknown", "unknown")  # fmt: skip
 
     def __init__(self) -> None:
         self.sent = self.acked = self.failed = self.unknown = self.aborted = 0
@@ -83,6 +84,8 @@ class ProducerBook:
         """Attempts that ended in an error, by its name."""
         self.errors: dict[str, int] = {}
         """Records failed or unknown, by the error that their callback was given."""
+        self.latencies = Latencies()
+        """Of acknowledged records, since they were sent."""
 
     @property
     def unanswered(self) -> int:
@@ -91,8 +94,7 @@ class ProducerBook:
 
     def save(self) -> tuple[Any, ...]:
         """All state."""
-        values = [getattr(self, name) for name in self.__slots__]
-        return tuple([tuple(each.items()) if isinstance(each, dict) else each for each in values])
+        return tuple([_saved(getattr(self, name)) for name in self.__slots__])
 
     @classmethod
     def loaded(cls, saved: tuple[Any, ...]) -> "ProducerBook":
@@ -100,14 +102,21 @@ class ProducerBook:
         book = cls()
         for name, value in zip(cls.__slots__, saved, strict=True):
             setattr(book, name, dict(value) if isinstance(value, tuple) else value)
+        book.latencies = Latencies(saved[cls.__slots__.index("latencies")])
         return book
+
+
+def _saved(value: Any) -> Any:
+    if isinstance(value, Latencies):
+        return value.save()
+    return tuple(value.items()) if isinstance(value, dict) else value
 
 
 class MemberBook:
     """One consumer of a group."""
 
-    __slots__ = ("abandoned", "commits", "failed_commits", "failure", "last_commit", "lost", "read", "reread",
-                 "skipped")  # fmt: skip
+    __slots__ = ("abandoned", "commits", "failed_commits", "failure", "last_commit", "latencies", "lost", "read",
+                 "reread", "skipped")  # fmt: skip
 
     def __init__(self) -> None:
         self.read = 0
@@ -126,25 +135,27 @@ class MemberBook:
         """The exception that ended it, empty while none did."""
         self.last_commit = (-1, "")
         """When and how it committed last: a commit has an event for each partition."""
+        self.latencies = Latencies()
+        """Of records that it was handed, since they were appended."""
 
     def save(self) -> tuple[Any, ...]:
         """All state."""
-        return tuple([getattr(self, name) for name in self.__slots__])
+        return tuple([_saved(getattr(self, name)) for name in self.__slots__])
 
     @classmethod
     def loaded(cls, saved: tuple[Any, ...]) -> "MemberBook":
         """Undo of :meth:`save`."""
         book = cls()
         for name, value in zip(cls.__slots__, saved, strict=True):
-            setattr(book, name, value)
+            setattr(book, name, Latencies(value) if name == "latencies" else value)
         return book
 
 
 class GroupBook:
     """A group: its members, and what concerns them together."""
 
-    __slots__ = ("commit_errors", "expired", "handed", "idle_since", "idle_us", "members", "owners", "rebalances",
-                 "resets", "truncations")  # fmt: skip
+    __slots__ = ("commit_errors", "expired", "handed", "idle_since", "idle_us", "latencies", "members", "owners",
+                 "rebalances", "resets", "truncations")  # fmt: skip
 
     def __init__(self) -> None:
         self.members: dict[str, MemberBook] = {}
@@ -158,6 +169,8 @@ class GroupBook:
         """Times that ``auto.offset.reset`` moved a member: from an offset out of range, or after an expiry."""
         self.expired: dict[str, None] = {}
         """Partitions whose committed offset has expired, and which nobody has been moved on since."""
+        self.latencies = Latencies()
+        """Of the records that its members were handed."""
         self.commit_errors: dict[str, int] = {}
         self.handed: dict[str, dict[int, Handed]] = {}
         """Partition → stint → what of it any member was handed."""
@@ -199,6 +212,8 @@ class GroupBook:
         )
         book.expired = dict.fromkeys(expired)
         book.members = {name: MemberBook.loaded(each) for name, each in members}
+        for member in book.members.values():
+            book.latencies.include(member.latencies)
         book.handed = {name: {stint: Handed(ranges) for stint, ranges in stints} for name, stints in handed}
         book.commit_errors, book.owners, book.idle_since = dict(errors), dict(owners), dict(idle)
         return book
@@ -255,6 +270,28 @@ Counts = tuple[tuple[str, int], ...]
 
 
 @dataclass(frozen=True, slots=True)
+class LatencySummary:
+    """Percentiles of the latencies of records, in microseconds; all 0 without records."""
+
+    records: int = 0
+    min_us: int = 0
+    p50_us: int = 0
+    p95_us: int = 0
+    p99_us: int = 0
+    max_us: int = 0
+
+    @classmethod
+    def of(cls, known: Latencies) -> "LatencySummary":
+        """What there is to tell of latencies."""
+        p50, p95, p99 = [known.percentile(percent) for percent in (50, 95, 99)]
+        return cls(known.records, known.least, p50, p95, p99, known.greatest)
+
+    def to_json(self) -> dict[str, int]:
+        """As in the published document."""
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True)
 class ProducerSummary:
     """A producer: records by their outcome, attempts, and what is not settled."""
 
@@ -291,6 +328,8 @@ class ProducerSummary:
     """... or closed in order."""
     failure: str = ""
     """The fatal error that ended it, empty for none."""
+    latency: LatencySummary = field(default_factory=LatencySummary)
+    """Of acknowledged records, since they were sent."""
 
     @property
     def transactions_open(self) -> int:
@@ -320,6 +359,7 @@ class ProducerSummary:
             "killed": self.killed,
             "closed": self.closed,
             "failure": self.failure,
+            "latency": self.latency.to_json(),
         }
 
 
@@ -343,6 +383,8 @@ class MemberSummary:
     """How often its process was killed ..."""
     closed: int = 0
     """... or closed in order."""
+    latency: LatencySummary = field(default_factory=LatencySummary)
+    """Of records that it was handed, since they were appended."""
 
     def to_json(self) -> dict[str, Any]:
         """As in the published document."""
@@ -357,6 +399,7 @@ class MemberSummary:
             "killed": self.killed,
             "closed": self.closed,
             "failure": self.failure,
+            "latency": self.latency.to_json(),
         }
 
 
@@ -381,6 +424,8 @@ class GroupSummary:
     truncations: int
     resets: int
     members: tuple[MemberSummary, ...]
+    latency: LatencySummary = field(default_factory=LatencySummary)
+    """Of records that its members were handed, since they were appended."""
 
     @property
     def failed_commits(self) -> int:
@@ -413,6 +458,7 @@ class GroupSummary:
             "abandoned": self.abandoned,
             "truncations": self.truncations,
             "resets": self.resets,
+            "latency": self.latency.to_json(),
             "members": {each.name: each.to_json() for each in self.members},
         }
 
@@ -477,6 +523,7 @@ def _producer(name: str, books: ClientBooks, view: ProducerView | None) -> Produ
         killed=books.killed.get(name, 0),
         closed=books.closed.get(name, 0),
         failure=book.failure,
+        latency=LatencySummary.of(book.latencies),
     )
 
 
@@ -497,6 +544,7 @@ def _group(name: str, books: ClientBooks, view: GroupView | None) -> GroupSummar
         truncations=book.truncations,
         resets=book.resets,
         members=tuple([_member(each, books, book.members.get(each)) for each in sorted({*book.members, *assigned})]),
+        latency=LatencySummary.of(book.latencies),
     )
 
 
@@ -514,6 +562,7 @@ def _member(name: str, books: ClientBooks, kept: MemberBook | None) -> MemberSum
         abandoned=book.abandoned,
         killed=books.killed.get(name, 0),
         closed=books.closed.get(name, 0),
+        latency=LatencySummary.of(book.latencies),
     )
 
 
@@ -537,7 +586,9 @@ def _sent(books: ClientBooks, event: Any) -> None:
 
 
 def _acked(books: ClientBooks, event: Any) -> None:
-    books.producer(event.client).acked += event.count
+    book = books.producer(event.client)
+    book.acked += event.count
+    book.latencies.add(event.latency_us, event.count)
 
 
 def _failed(books: ClientBooks, event: Any) -> None:
@@ -593,6 +644,8 @@ def _read(books: ClientBooks, event: Any) -> None:
     group = books.group(event.group_id)
     member = group.member(event.client)
     member.read += event.count
+    member.latencies.add(event.latency_us, event.count)
+    group.latencies.add(event.latency_us, event.count)
     stints = group.handed.setdefault(event.partition, {})
     handed = stints.get(event.stint)
     if handed is None:

@@ -5,9 +5,9 @@ registry: every table and column with type, unit and meaning.
 compute: from recorded sessions to all tables; runs the queries, several Spark jobs side by side.
 collect: plans that stay short, and answers as Arrow tables with the columns of the registry.
 anomaly_recount: counts 16 of the checker's anomalies and the ledger again from events, independently
-  of the checker.
+  of the checker. result_recount: counts numbers of the result again likewise.
 
-The queries themselves are in tables.queries. anomaly_recount goes to executors by value and imports nothing of
+The queries themselves are in tables.queries. Both recounts go to executors by value and import nothing else of
 floodmark. Nothing here knows how a table is shown.
 """
 

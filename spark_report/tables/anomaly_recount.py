@@ -15,6 +15,9 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from spark_report.tables.result_recount import KINDS as NUMBER_KINDS
+from spark_report.tables.result_recount import Event, LatencyRecount
+
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
@@ -28,7 +31,7 @@ if TYPE_CHECKING:
 
 FIELDS: Final = (
     *("seq", "at_us", "kind", "partition", "broker", "node", "client", "group_id", "sequence", "count"),
-    *("log_offset", "end_offset", "stint"),
+    *("log_offset", "end_offset", "stint", "latency_us"),
 )
 """What is known of an event here; a part of the read at the end comes as one of kind :data:`LAST`."""
 
@@ -591,7 +594,7 @@ SCHEMA: Final = (
     "source string, name string, told bigint, table string, left_out bigint"
 )
 _NUMBERS: Final = frozenset(
-    ("seq", "at_us", "broker", "sequence", "count", "log_offset", "end_offset", "stint"),
+    ("seq", "at_us", "broker", "sequence", "count", "log_offset", "end_offset", "stint", "latency_us"),
 )
 _BROKEN: Final = (ArithmeticError, MemoryError, ValueError)
 """What numbers that cannot be true lead to."""
@@ -608,6 +611,8 @@ class Said(NamedTuple):
     """Whether it has a table of its records."""
     clients: bool = True
     """Whether clients wrote and read; steps by hand do so as nobody, who can see no anomaly."""
+    numbers: Mapping[str, int] = {}
+    """Numbers of its result, by their place in it."""
 
 
 def recounted(
@@ -627,6 +632,7 @@ def recounted(
         *(none[name] for name in FIELDS[4:9]),
         F.col("log_start").alias("count"),
         *("log_offset", "end_offset", "stint"),
+        none["latency_us"],
     )
     lost = F.when(F.col("place") == "lost", F.lit("acked_lost"))
     outcome = F.when(F.col("outcome") != "sent", F.col("outcome"))
@@ -650,7 +656,8 @@ def _shipped(said: Mapping[str, Said]) -> Callable[[pa.Table], pa.Table]:
     from pyspark import cloudpickle  # noqa: PLC0415 - see above
 
     register: Callable[[ModuleType], None] = cloudpickle.register_pickle_by_value  # untyped in PySpark
-    register(sys.modules[__name__])
+    for module in (sys.modules[__name__], sys.modules[LatencyRecount.__module__]):
+        register(module)
     known = dict(said)
 
     def of_session(rows: pa.Table) -> pa.Table:
@@ -671,6 +678,7 @@ def of_events(events: Sequence[tuple[Any, ...]], said: Said) -> list[dict[str, A
     found = _ledger(events) if said.ledger else []
     if not said.clients:
         return found
+    found += _numbers(events, said.numbers)
     try:
         again = anomalies((event for event in events if event[2] in KINDS or event[2] == LAST), said.readers)
     except _BROKEN:
@@ -684,6 +692,21 @@ def of_events(events: Sequence[tuple[Any, ...]], said: Said) -> list[dict[str, A
         told = {name: said.anomalies.get(name, 0) for name in RECOUNTED}
         found += _otherwise("result.json", "", totals, told)
     return found
+
+
+def _numbers(events: Iterable[tuple[Any, ...]], told: Mapping[str, int]) -> list[dict[str, Any]]:
+    """Where a result has other numbers than its events give, or an event than the others do."""
+    if not told:
+        return []
+    recount = LatencyRecount()
+    for event in events:
+        if event[2] in NUMBER_KINDS and not event[3].startswith(NOT_OURS):
+            recount.take(Event(*event))
+    found = recount.numbers()
+    rows = _otherwise("result.json", "", found, {**found, **{name: told[name] for name in told if name in found}})
+    for partition, name, again, said in recount.differences():
+        rows += _otherwise("events", partition, {name: again}, {name: said})
+    return rows
 
 
 def anomalies(events: Iterable[tuple[Any, ...]], readers: Mapping[str, str]) -> Counter[tuple[str, str, str]]:

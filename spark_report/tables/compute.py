@@ -12,7 +12,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from cluster_model.protocol.events import DATA_KINDS
 from spark_report.input import frames
 from spark_report.input.sessions import LEDGER_TERMS, Recorded
-from spark_report.tables import anomaly_recount
+from spark_report.tables import anomaly_recount, result_recount
 from spark_report.tables.anomaly_recount import Said
 from spark_report.tables.collect import Gatherer, Plan, Tables
 from spark_report.tables.queries import alerts, availability, clients, latency, progress, timeline
@@ -87,7 +87,8 @@ def session_claims(session: Recorded) -> Said:
         counts = Counter()
         for row in claimed_anomalies([session]):
             counts[row["anomaly"]] += row["found"]
-    return Said(dict(session.start.readers), counts, session.ledger is not None, not session.timeless)
+    told_numbers = result_recount.claimed(session.result)
+    return Said(dict(session.start.readers), counts, session.ledger is not None, not session.timeless, told_numbers)
 
 
 def ledger_disagreements(ledger: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:

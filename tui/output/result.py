@@ -39,6 +39,7 @@ from playbooks.results.outages import outage_words
 from playbooks.results.result import Checked, Result
 from playbooks.units import duration_text
 from tui.output.console import say, say_parts, table
+from tui.terminal.format import duration
 
 # Records that were lost or damaged, by producer and partition: a small table, empty when all is well.
 
@@ -88,6 +89,11 @@ NAMES: Final = 3
 T = TypeVar("T")
 Columns = dict[str, Callable[[T], int]]
 
+P99: Final = "p99"
+"""Latency that 99 % of records did not exceed: from send to acknowledgement, and from append to hand-out."""
+TIMES: Final[dict[str, Callable[[int], str]]] = {"idle": seconds, P99: duration}
+"""Columns that are times."""
+
 PRODUCER: Final[Columns[ProducerSummary]] = {
     "sent": lambda one: one.sent,
     "acked": lambda one: one.acked,
@@ -97,6 +103,7 @@ PRODUCER: Final[Columns[ProducerSummary]] = {
     "unanswered": lambda one: one.unanswered,
     "retries": lambda one: one.retries,
     "refused": lambda one: sum(count for _error, count in one.refused),
+    P99: lambda one: one.latency.p99_us,
 }
 GROUP: Final[Columns[GroupSummary]] = {
     "read": lambda one: one.read,
@@ -106,14 +113,16 @@ GROUP: Final[Columns[GroupSummary]] = {
     "commits": lambda one: one.commits,
     "failed": lambda one: one.failed_commits,
     "lag": lambda one: one.lag,
+    P99: lambda one: one.latency.p99_us,
 }
 MEMBER: Final[Columns[MemberSummary]] = {
     "read": lambda one: one.read,
     "again": lambda one: one.reread,
     "commits": lambda one: one.commits,
     "failed": lambda one: one.failed_commits,
+    P99: lambda one: one.latency.p99_us,
 }
-MAY_LACK: Final = {"producer": ("aborted", "unanswered", "refused"), "group": ("again", "idle", "failed")}
+MAY_LACK: Final = {"producer": ("aborted", "unanswered", "refused", P99), "group": ("again", "idle", "failed", P99)}
 """Columns of either table that are left out where all is nought."""
 
 
@@ -133,10 +142,10 @@ def print_clients(console: Console, clients: Clients) -> None:
 def _producers(console: Console, found: Sequence[ProducerSummary]) -> None:
     shown = _worst(found, ROWS, lambda one: (one.failed + one.unknown, sum(count for _error, count in one.refused)))
     columns = _columns("producer", PRODUCER, found)
-    rows = [[one.name, *(str(value(one)) for value in columns.values())] for one in shown]
+    rows = [[one.name, *_cells(columns, one)] for one in shown]
     rest = [one for one in found if one not in shown]
     if rest:
-        rows.append([f"and {len(rest)} more", *(str(sum(map(value, rest))) for value in columns.values())])
+        rows.append([f"and {len(rest)} more", *_rest_cells(columns, rest)])
     table(console, ("producer", *columns), rows)
 
 
@@ -149,14 +158,16 @@ def _groups(console: Console, found: Sequence[GroupSummary]) -> None:
         rows.append([f"{one.name} ({len(one.members)})", *_cells(columns, one)])
         if 1 < len(one.members) <= room:
             rows += [
-                [f"  {each.name}", *(str(MEMBER[name](each)) if name in MEMBER else "" for name in columns)]
+                [
+                    f"  {each.name}",
+                    *(_counter_cell(name, MEMBER[name](each)) if name in MEMBER else "" for name in columns),
+                ]
                 for each in one.members
             ]
             room -= len(one.members)
     rest = [one for one in found if one not in shown]
     if rest:
-        sums = {name: sum(map(value, rest)) for name, value in columns.items()}
-        rows.append([f"and {len(rest)} more", *(_counter_cell(name, value) for name, value in sums.items())])
+        rows.append([f"and {len(rest)} more", *_rest_cells(columns, rest)])
     table(console, ("group", *columns), rows)
 
 
@@ -174,8 +185,13 @@ def _cells(columns: Columns[T], one: T) -> list[str]:
     return [_counter_cell(name, value(one)) for name, value in columns.items()]
 
 
+def _rest_cells(columns: Columns[T], rest: Sequence[T]) -> list[str]:
+    """Sums over several; percentiles have none."""
+    return ["" if name == P99 else _counter_cell(name, sum(map(value, rest))) for name, value in columns.items()]
+
+
 def _counter_cell(name: str, value: int) -> str:
-    return seconds(value) if name == "idle" else str(value)
+    return TIMES[name](value) if name in TIMES else str(value)
 
 
 def _notes(clients: Clients) -> list[str]:

@@ -14,6 +14,7 @@ from playbooks.results.client_stats import (
     Counts,
     GroupBook,
     GroupSummary,
+    LatencySummary,
     MemberSummary,
     ProducerBook,
     ProducerSummary,
@@ -342,7 +343,7 @@ def _producer_rows(one: ProducerSummary, level: str, rate: float | None, columns
     name = f"{one.name} acks={level}"
     if not level or len(name) >= columns.name:
         name = one.name
-    rows = [Row((*_named(columns, name, trouble=trouble), *numbers), _rate(rate))]
+    rows = [Row((*_named(columns, name, trouble=trouble), *numbers), _rate(rate)), *_latency("acked", one.latency)]
     if one.failure:
         rows.append(Row((("    ended with ", "quiet"), (one.failure, "alarm"))))
     if one.transactions:
@@ -354,6 +355,13 @@ def _producer_rows(one: ProducerSummary, level: str, rate: float | None, columns
     rows += [_told([each for each in (stopped, thrown) if each], "warning")] if stopped or thrown else []
     rows += _errors("refused", one.refused, columns) + _errors("gave up", one.errors, columns)
     return rows
+
+
+def _latency(what: str, latency: LatencySummary) -> list[Row]:
+    """Within which times records were acknowledged, or read."""
+    times = {"p50": latency.p50_us, "p95": latency.p95_us, "p99": latency.p99_us, "max": latency.max_us}
+    told = ", ".join(f"{name} {duration(us)}" for name, us in times.items())
+    return [Row(((f"    {what} within ", "quiet"), (told, "text")))] if latency.records else []
 
 
 def _told(words: Sequence[str], role: str) -> Row:
@@ -380,6 +388,7 @@ def _group_rows(one: GroupSummary, view: GroupView | None, rate: float | None, c
     rows = [Row((*named, *numbers), _rate(rate), about=one.name)]
     owned = dict(view.assignment) if view is not None else {}
     rows += [_member(each, owned.get(each.name, ()), columns) for each in one.members]
+    rows += _latency("read", one.latency)
     told = [
         f"truncated under it {one.truncations}" if one.truncations else "",
         f"reset {one.resets}" if one.resets else "",

@@ -297,8 +297,11 @@ class Consumer:
 
     def _hand_out(self, handed: list[Handed], now: int) -> None:
         name, group = self.name, self.group
-        for key, source, epoch, start, count, last, written, stint in handed:
-            self._emit(RecordsRead(now, name, group, key, source, epoch, start, count, now - written, stint, last + 1))
+        for key, source, epoch, *_records, appended, stint in handed:
+            for start, end, count, appended_us in appended:
+                self._emit(
+                    RecordsRead(now, name, group, key, source, epoch, start, count, now - appended_us, stint, end)
+                )
         self._hand.take(handed)
         self.handling.take(handed, self.read)
         self.read += sum(each.records for each in handed)

@@ -13,7 +13,7 @@ from cluster_model.broker.partition.fetch_sessions import SessionHandle
 from cluster_model.clients.consumer.subscription_state import Positions
 from cluster_model.clients.metadata import Metadata
 from cluster_model.kernel.node_context import Port
-from cluster_model.log.batch_store import Lineages
+from cluster_model.log.batch_store import Lineage, Lineages
 from cluster_model.protocol.configs import ConsumerConfig
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.messages import (
@@ -141,10 +141,31 @@ class Handed(NamedTuple):
     start: int
     records: int
     last: int
-    written_us: int
-    """When the newest was appended."""
+    appended: tuple["AppendedTogether", ...]
+    """The same by the time at which they were appended."""
     stint: int
     """Which leader stint wrote them: with an offset the identity of a record."""
+
+
+class AppendedTogether(NamedTuple):
+    """The ``records`` of ``[start, end)`` that a poll hands out, which a leader appended at one time."""
+
+    start: int
+    end: int
+    records: int
+    appended_us: int
+
+
+def appended_together(stint: Lineage, records: Slice, start: int, end: int) -> tuple[AppendedTogether, ...]:
+    """Records of ``[start, end)`` that compaction left, by the time at which their leader appended them."""
+    found: list[AppendedTogether] = []
+    for low, high, at in stint.appended_together(start, end):
+        records_left, last = high - low, high - 1
+        if records.cleaned is not None:
+            _end, records_left, last = records.cleaned.take(low, high, records_left)
+        if records_left:
+            found.append(AppendedTogether(found[-1].end if found else start, last + 1, records_left, at))
+    return tuple(found)
 
 
 class _Buffered:
@@ -385,8 +406,8 @@ class Fetcher:
 
     def _of_stint(self, entry: _Buffered, start: int, count: int, last: int, stint: int) -> Handed:
         data = entry.data
-        written_us = self._lineages[data.partition].by_id[stint].appended_at(last)
-        return Handed(data.partition, entry.source, data.leader_epoch, start, count, last, written_us, stint)
+        appended = appended_together(self._lineages[data.partition].by_id[stint], data.records, start, last + 1)
+        return Handed(data.partition, entry.source, data.leader_epoch, start, count, last, appended, stint)
 
     def _refused(self, data: FetchData) -> None:
         """``handleInitializeErrors``."""

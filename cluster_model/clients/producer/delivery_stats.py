@@ -49,15 +49,16 @@ class Books:
         self._emit(RecordsFailed(now, self._name, where, -1, count, self._acks, error, waited))
 
     def acknowledged(self, now: int, batch: Outgoing, broker: int, epoch: int, offset: int, lineage: int) -> None:
-        """The success callback."""
+        """The success callback, of each record: those that were handed over at one time share an event."""
         self.acked += batch.records
         self._pace.settled(batch.records, now - batch.created_us)
-        self._emit(
-            RecordsAcked(
-                now, self._name, batch.partition, batch.sequence, batch.records, self._acks, broker, epoch, offset,
-                now - batch.created_us, lineage,
-            )
-        )  # fmt: skip
+        for start, records, sent_us in batch.sent_together():
+            self._emit(
+                RecordsAcked(
+                    now, self._name, batch.partition, batch.sequence + start, records, self._acks, broker, epoch,
+                    offset + start if offset >= 0 else offset, now - sent_us, lineage,
+                )
+            )  # fmt: skip
 
     def attempt_failed(self, now: int, batch: Outgoing, broker: int, error: KafkaError) -> None:
         """One attempt ended in an error."""

@@ -4,7 +4,7 @@ It is Kafka's ``RecordAccumulator`` with its ``BufferPool``: memory comes back w
 sent.
 """
 
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from cluster_model.clients.metadata import Metadata
 from cluster_model.clients.producer.config import ProducerConfig
@@ -12,12 +12,21 @@ from cluster_model.clients.workload import OneSize, RecordSizes
 from cluster_model.kernel.wall_clocks import WallClock
 
 
+class SentTogether(NamedTuple):
+    """Records of a batch that were handed over at one time."""
+
+    start: int
+    """The first of them, counted from the batch's first record."""
+    records: int
+    sent_us: int
+
+
 class Outgoing:
     """A batch on its way. ``written`` stays True once an attempt may have reached a log."""
 
     __slots__ = (
         "aged_us", "attempts", "closed", "created_us", "done", "epoch", "first", "in_flight", "leader_epoch",
-        "newest_us", "partition", "producer_id", "records", "renumbered", "retry_at", "sequence", "written",
+        "newest_us", "partition", "producer_id", "records", "renumbered", "retry_at", "sent_at", "sequence", "written",
     )  # fmt: skip
 
     def __init__(self, partition: str, sequence: int, records: int, created_us: int) -> None:
@@ -30,6 +39,8 @@ class Outgoing:
         """How much older a jump of the machine's clock has made it, as the client reckons."""
         self.newest_us = created_us
         """When the last record joined."""
+        self.sent_at: tuple[tuple[int, int], ...] = ((0, created_us),)
+        """(first record, counted from the batch's first one, when it and those behind it were handed over)."""
         self.producer_id = -1
         """Stamped at the first attempt with epoch and sequence; retries keep them, so a broker can tell a duplicate."""
         self.epoch = -1
@@ -48,6 +59,18 @@ class Outgoing:
         self.closed = False
         """It takes no more records: it is a piece of a batch that was too large, or one did not fit into it."""
 
+    def join(self, records: int, now: int) -> None:
+        """Take more records."""
+        if now != self.newest_us:
+            self.sent_at += ((self.records, now),)
+            self.newest_us = now
+        self.records += records
+
+    def sent_together(self) -> list[SentTogether]:
+        """Its records by the time at which they were handed over."""
+        ends = [*[start for start, _at in self.sent_at[1:]], self.records]
+        return [SentTogether(start, end - start, at) for (start, at), end in zip(self.sent_at, ends, strict=True)]
+
     def pieces(self, room: int) -> list["Outgoing"]:
         """Batches of at most ``room`` records each in its stead (``ProducerBatch.split``)."""
         pieces: list[Outgoing] = []
@@ -58,6 +81,13 @@ class Outgoing:
             piece.newest_us, piece.aged_us = self.newest_us, self.aged_us
             piece.producer_id, piece.epoch, piece.first = self.producer_id, self.epoch, self.first + start
             piece.written, piece.closed = self.written, True
+            piece.sent_at = tuple(
+                [
+                    (max(0, each.start - start), each.sent_us)
+                    for each in self.sent_together()
+                    if each.start < start + piece.records and start < each.start + each.records
+                ]
+            )
             pieces.append(piece)
         return pieces
 
@@ -66,7 +96,7 @@ class Outgoing:
         return (
             self.partition, self.sequence, self.records, self.created_us, self.attempts, self.retry_at,
             self.in_flight, self.written, self.producer_id, self.newest_us, self.epoch, self.first, self.leader_epoch,
-            self.done, self.renumbered, self.closed, self.aged_us,
+            self.done, self.renumbered, self.closed, self.aged_us, self.sent_at,
         )  # fmt: skip
 
     @classmethod
@@ -76,6 +106,7 @@ class Outgoing:
         (
             batch.attempts, batch.retry_at, batch.in_flight, batch.written, batch.producer_id, batch.newest_us,
             batch.epoch, batch.first, batch.leader_epoch, batch.done, batch.renumbered, batch.closed, batch.aged_us,
+            batch.sent_at,
         ) = saved[4:]  # fmt: skip
         return batch
 
@@ -203,8 +234,7 @@ class Accumulator:
         if waiting:
             last = waiting[-1]
             if self._takes(last, records):
-                last.records += records
-                last.newest_us = now
+                last.join(records, now)
                 return number
         else:
             self.busy[partition] = line

@@ -8,7 +8,7 @@ from cluster_model.clients.producer.config import ProducerConfig
 from cluster_model.clients.producer.delivery_stats import DIED, Books
 from cluster_model.clients.producer.partitioners import Latencies
 from cluster_model.clients.producer.producer import FORCED, FOREVER_US, UNSERIALIZED, Producer, Unconfirmed
-from cluster_model.clients.producer.record_accumulator import Accumulator, Outgoing
+from cluster_model.clients.producer.record_accumulator import Accumulator, Outgoing, SentTogether
 from cluster_model.clients.producer.sender import IoThread, Sender
 from cluster_model.clients.producer.transaction_manager import TIMER as TRANSACTION_TIMER
 from cluster_model.clients.producer.transaction_manager import (
@@ -62,6 +62,8 @@ class _Written(NamedTuple):
     sequence: int
     records: int
     created_us: int
+    together: tuple[SentTogether, ...]
+    """Its records by the time at which they were handed over."""
     broker: int = -1
     leader_epoch: int = -1
     offset: int = -1
@@ -110,8 +112,11 @@ class TransactionalBooks(Books):
         """The success callback, which promises nothing yet."""
         self._pace.settled(batch.records, now - batch.created_us)
         self._written.append(
-            _Written(batch.partition, batch.sequence, batch.records, batch.created_us, broker, epoch, offset, lineage)
-        )
+            _Written(
+                batch.partition, batch.sequence, batch.records, batch.created_us, tuple(batch.sent_together()), broker,
+                epoch, offset, lineage,
+            )
+        )  # fmt: skip
         if self.io is not None:
             self.io.ran(batch.records)
 
@@ -130,7 +135,11 @@ class TransactionalBooks(Books):
 
     def _over(self, now: int, batch: Outgoing, error: str) -> None:
         if batch.written:
-            self._written.append(_Written(batch.partition, batch.sequence, batch.records, batch.created_us))
+            self._written.append(
+                _Written(
+                    batch.partition, batch.sequence, batch.records, batch.created_us, tuple(batch.sent_together())
+                )
+            )  # fmt: skip
             return
         self.failed += batch.records
         self._emit(
@@ -144,12 +153,14 @@ class TransactionalBooks(Books):
         """The transaction is committed: every record is acked. Returns how many."""
         for each in self._written:
             self.acked += each.records
-            self._emit(
-                RecordsAcked(
-                    now, self._name, each.partition, each.sequence, each.records, self._acks, each.broker,
-                    each.leader_epoch, each.offset, now - each.created_us, each.stint,
-                )
-            )  # fmt: skip
+            for start, records, sent_us in each.together:
+                self._emit(
+                    RecordsAcked(
+                        now, self._name, each.partition, each.sequence + start, records, self._acks, each.broker,
+                        each.leader_epoch, each.offset + start if each.offset >= 0 else each.offset, now - sent_us,
+                        each.stint,
+                    )
+                )  # fmt: skip
         return self._closed()
 
     def undone(self, now: int) -> int:

@@ -1,7 +1,7 @@
-"""Latency of batches by client: over the whole session, its phases, each fault and bins of time.
+"""Latency of records by client: over the whole session, its phases, each fault and bins of time.
 
-``what`` is ``produce`` (sent to acknowledged) or ``end_to_end`` (appended to read). Times are in microseconds, and
-percentiles weighted by records.
+``what`` is ``produce`` (sent to acknowledged) or ``end_to_end`` (appended to read). Times are in microseconds. An event
+has records of one latency, here a *batch*, and counts as many times as it has records.
 """
 
 from collections.abc import Callable, Iterable, Sequence

@@ -17,6 +17,7 @@ from playbooks.results.result import Checked, Findings, conclude
 from tests.support.playbooks import CRASH, timed
 
 INT = int
+LATENCY = dict.fromkeys(("records", "min_us", "p50_us", "p95_us", "p99_us", "max_us"), INT)
 ENDS = ("committed", "aborted", "unknown")
 SUMS = {"us": INT, "longest_us": INT, "times": INT}
 SHAPE: dict[str, Any] = {
@@ -58,6 +59,7 @@ SHAPE: dict[str, Any] = {
                 **dict.fromkeys(("transactions", *(f"transactions_{how}" for how in ENDS)), INT),
                 **dict.fromkeys(("interceptor_failures", "killed", "closed"), INT),
                 "failure": str,
+                "latency": LATENCY,
             }
         },
         "groups": {
@@ -66,11 +68,13 @@ SHAPE: dict[str, Any] = {
                 "failed_commits": INT,
                 "commit_errors": {},
                 **dict.fromkeys(("skipped", "abandoned", "truncations", "resets"), INT),
+                "latency": LATENCY,
                 "members": {
                     "billing/0": {
                         **dict.fromkeys(("read", "reread", "skipped", "commits", "failed_commits", "lost"), INT),
                         **dict.fromkeys(("abandoned", "killed", "closed"), INT),
                         "failure": str,
+                        "latency": LATENCY,
                     }
                 },
             }

@@ -34,6 +34,21 @@ def test_an_acknowledged_batch_is_told_with_its_place_and_its_latency() -> None:
     assert (rig.producer.sent, rig.producer.in_flight, rig.producer.queued) == (3, 0, 0)
 
 
+def test_each_record_of_a_batch_has_its_own_latency() -> None:
+    rig = ProducerRig(batches=4, interval=2 * MS, config={"linger.ms": 60})
+    rig.make_all()
+    rig.run(100 * MS)
+    [request] = rig.produced()
+    rig.answer(request, offset=40)
+    made, acked = rig.of(RecordsSent), rig.of(RecordsAcked)
+    assert [(each.sequence, each.count, each.log_offset) for each in acked] == [(n, 1, 40 + n) for n in range(4)]
+    assert [each.latency_us for each in acked] == [
+        each.at_us - sent.at_us for each, sent in zip(acked, made, strict=True)
+    ]
+    assert len({each.latency_us for each in acked}) == 4
+    assert len({each.at_us for each in acked}) == 1
+
+
 @pytest.mark.parametrize(
     ("acks", "error", "fate"),
     [

@@ -2,6 +2,7 @@
 
 import pytest
 
+from cluster_model.clients.producer.record_accumulator import Outgoing
 from cluster_model.protocol.config_defs import ConfigValue
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.events import RecordsAcked, RecordsFailed, RecordsSent, RecordsUnknown
@@ -239,6 +240,16 @@ def test_a_batch_too_large_for_the_broker_is_sent_again_in_pieces() -> None:
     ]  # fmt: skip
     assert rig.books() == {"acked": 5, "failed": 0, "unknown": 0}
     assert rig.producer._accumulator.used == 0
+
+
+def test_pieces_of_a_batch_keep_the_time_of_each_record() -> None:
+    batch = Outgoing("t-0", 10, 2, 100)
+    batch.join(1, 100)
+    batch.join(2, 130)
+    batch.join(1, 150)
+    assert batch.sent_together() == [(0, 3, 100), (3, 2, 130), (5, 1, 150)]
+    pieces = [piece.sent_together() for piece in Outgoing.loaded(batch.save()).pieces(4)]
+    assert pieces == [[(0, 3, 100), (3, 1, 130)], [(0, 1, 130), (1, 1, 150)]]
 
 
 def test_a_single_record_too_large_for_the_broker_fails() -> None:

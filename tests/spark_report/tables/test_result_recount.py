@@ -1,0 +1,128 @@
+"""Numbers of results counted again: latencies are those of the model, and a wrong one is noticed."""
+
+from pathlib import Path
+
+import pytest
+
+from cluster_model.clients.consumer import fetcher
+from cluster_model.clients.producer.record_accumulator import Outgoing, SentTogether
+from cluster_model.log.batch_store import Lineage
+from playbooks.engine.session import Session
+from playbooks.engine.session_runner import start_session
+from playbooks.parser.loader import loads
+from playbooks.recording.recorder import Recorder
+from playbooks.results.client_stats import LatencySummary
+from spark_report.tables import anomaly_recount
+from spark_report.tables.anomaly_recount import FIELDS, Said
+from spark_report.tables.result_recount import Ranges, claimed, percentiles
+from tests.spark_report.histories import Event, of_directory
+from tests.support.playbooks import CLUSTER
+
+BATCHED = (
+    CLUSTER.replace("{acks: all}", "{acks: all, linger.ms: 35}")
+    + """\
+steps:
+  - at: 1s
+    inject: gc_pause
+    target: leader(orders-0)
+    for: 1500ms
+  - at: 4s
+    inject: gc_pause
+    target: client(billing/0)
+    for: 500ms
+settle: 3s
+"""
+)
+"""Batches of several records, and a poll that is handed several batches."""
+
+Recorded = tuple[list[Event], Said]
+
+
+def recorded(parent: Path) -> tuple[Session, Recorded]:
+    session = start_session(loads(BATCHED, "batched.yaml"), recorder=Recorder(parent))
+    return session, of_directory(Path(session.finish().session))
+
+
+@pytest.fixture(scope="module")
+def batched(tmp_path_factory: pytest.TempPathFactory) -> tuple[Session, Recorded]:
+    return recorded(tmp_path_factory.mktemp("batched"))
+
+
+def disagreements(events: list[Event], said: Said) -> set[tuple[str, str]]:
+    rows = anomaly_recount.of_events(events, said)
+    return {(row["source"], row["name"].split(" ")[0]) for row in rows if row["finding"] == "disagreements"}
+
+
+@pytest.mark.slow
+def test_result_conditions_and_recount_agree(batched: tuple[Session, Recorded]) -> None:
+    session, (events, said) = batched
+    assert disagreements(events, said) == set()
+    told = {name: number for name, number in said.numbers.items() if ".latency." in name}
+    query = session.cluster.query
+    assert told["clients.producers.checkout.latency.p99_us"] == query.ack_p99("checkout") == query.ack_p99() > 0
+    assert told["clients.producers.checkout.latency.max_us"] == query.ack_max("checkout")
+    assert told["clients.groups.billing.latency.p50_us"] == query.read_p50("billing") > 0
+    assert told["clients.groups.billing.members.billing/0.latency.records"] == query.read("billing")
+    assert len(told) == 18
+
+
+@pytest.mark.slow
+def test_a_wrong_number_of_the_result_is_noticed(batched: tuple[Session, Recorded]) -> None:
+    events, said = batched[1]
+    for name, number in said.numbers.items():
+        wrong = said._replace(numbers={**said.numbers, name: number + 1})
+        assert disagreements(events, wrong) == {("result.json", name)}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["records_acked", "records_read"])
+def test_a_wrong_latency_of_an_event_is_noticed(batched: tuple[Session, Recorded], kind: str) -> None:
+    events, said = batched[1]
+    at = [place for place, event in enumerate(events) if event[2] == kind][-1]
+    place = FIELDS.index("latency_us")
+    wrong = (*events[at][:place], events[at][place] + 1, *events[at][place + 1 :])
+    assert disagreements([*events[:at], wrong, *events[at + 1 :]], said) == {("events", "latency_us")}
+
+
+@pytest.mark.slow
+def test_one_latency_for_a_whole_batch_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def as_the_oldest(batch: Outgoing) -> list[SentTogether]:
+        return [SentTogether(0, batch.records, batch.created_us)]
+
+    monkeypatch.setattr(Outgoing, "sent_together", as_the_oldest)
+    found = disagreements(*recorded(tmp_path)[1])
+    assert {("events", "latency_us"), ("result.json", "clients.producers.checkout.latency.p50_us")} <= found
+    assert not any(".groups." in name for _source, name in found)
+
+
+@pytest.mark.slow
+def test_one_latency_for_a_whole_poll_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def as_the_newest(stint: Lineage, records: object, start: int, end: int) -> tuple[fetcher.AppendedTogether, ...]:
+        return (fetcher.AppendedTogether(start, end, end - start, stint.appended_at(end - 1)),)
+
+    monkeypatch.setattr(fetcher, "appended_together", as_the_newest)
+    found = disagreements(*recorded(tmp_path)[1])
+    assert {("events", "latency_us"), ("result.json", "clients.groups.billing.latency.p95_us")} <= found
+    assert not any(".producers." in name for _source, name in found)
+
+
+def test_records_sent_again_have_the_time_of_the_last_send() -> None:
+    known = Ranges()
+    known.add(0, 4, 10)
+    known.add(6, 8, 20)
+    assert known.times(1, 9) == [(3, 10), (2, None), (2, 20), (1, None)]
+    known.add(3, 7, 30)
+    known.add(6, 7, 40)
+    assert known.times(2, 8) == [(1, 10), (3, 30), (1, 40), (1, 20)]
+
+
+def test_percentiles_are_those_of_a_result() -> None:
+    told = percentiles({10: 1, 20: 2, 31: 1})
+    assert LatencySummary(**told) == LatencySummary(4, 10, 20, 29, 31, 31)
+
+
+def test_what_is_no_number_of_a_result_is_left_out() -> None:
+    client = {"latency": {"records": 3, "p50_us": "x", "p99_us": True, "other": 1}}
+    result = {"clients": {"producers": {"p": client, "q": 5}, "groups": [1]}}
+    assert claimed(result) == {"clients.producers.p.latency.records": 3}
+    assert claimed({"clients": None}) == {}
