@@ -18,7 +18,7 @@ from cluster_model.broker.topic_configs import TopicSettings, said, topic_of
 from cluster_model.controller.rules.partition_change import LEADER, Change, created
 from cluster_model.log.batch_store import Lineages, PastLineages
 from cluster_model.log.record_keys import KeyModel
-from cluster_model.protocol.config_defs import ConfigValue
+from cluster_model.protocol.config_defs import MIN_ISR, ConfigValue
 from cluster_model.protocol.configs import BrokerConfig, TopicConfig
 from cluster_model.protocol.errors import ModelError
 from cluster_model.protocol.events import (
@@ -296,7 +296,8 @@ class TopicRegistry:
         """Partitions were committed; ``overrides`` are their topic's, None where it was there before."""
         for state in states:
             self._add(state, overrides)
-            detail = "replicas " + ", ".join(map(str, state.replicas))
+            needed = self._settings.of(topic_of(state.partition)).effective_min_isr(self._profile, len(state.replicas))
+            detail = f"replicas {', '.join(map(str, state.replicas))}; {MIN_ISR}={needed}"
             epochs = (state.leader_epoch, state.partition_epoch)
             self._emit(PartitionCreated(now, state.partition, state.leader, *epochs, state.isr, detail))
 

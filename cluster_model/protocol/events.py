@@ -233,7 +233,10 @@ class IsrChanged(TraceEvent):
 
 @_event
 class PartitionCreated(TraceEvent):
-    """The controller made a partition while the cluster runs; ``detail`` names its replicas."""
+    """The controller made a partition while the cluster runs.
+
+    ``detail`` names its replicas and how many of them must be in sync: ``replicas 1, 2, 3; min.insync.replicas=2``.
+    """
 
     kind: ClassVar[str] = "partition_created"
     at_us: int

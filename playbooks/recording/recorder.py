@@ -28,7 +28,7 @@ from cluster_model.checker.ledger import Survey, accounts
 from cluster_model.client_factory import client_settings
 from cluster_model.cluster import Cluster
 from cluster_model.external_clients import Manners
-from cluster_model.observation import ClusterView
+from cluster_model.observation import ClusterView, PartitionView
 from cluster_model.protocol.configs import TopicConfig
 from cluster_model.protocol.events import DATA_KINDS, SCHEMA_VERSION, Event
 from cluster_model.util.coded_error import CodedError
@@ -316,21 +316,24 @@ class Recorder:
 
 
 def _topics(playbook: Playbook, view: ClusterView) -> list[dict[str, Any]]:
-    """The topics as they stand, whoever placed their replicas."""
-    topics, spec = [], playbook.spec
-    for topic in spec.topics:
-        partitions = [each for each in view.partitions if each.name.rpartition("-")[0] == topic.name]
-        topics.append(
-            {
-                "name": topic.name,
-                "partitions": len(partitions),
-                "replication": max((len(each.assignment) for each in partitions), default=topic.replication),
-                "min_isr": max((each.min_isr for each in partitions), default=1),
-                "assignment": {each.name: list(each.assignment) for each in partitions},
-                "default_min_isr": TopicConfig.of(spec.profile, spec.config, {}).min_isr,
-            }
-        )
-    return topics
+    """The topics as they stand, whoever placed their replicas; Kafka's own come last."""
+    spec = playbook.spec
+    default = TopicConfig.of(spec.profile, spec.config, {}).min_isr
+    replication = {topic.name: topic.replication for topic in spec.topics}
+    placed: dict[str, list[PartitionView]] = {topic.name: [] for topic in spec.topics}
+    for partition in sorted(view.partitions, key=lambda each: each.internal):
+        placed.setdefault(partition.name.rpartition("-")[0], []).append(partition)
+    return [
+        {
+            "name": topic,
+            "partitions": len(partitions),
+            "replication": max((len(each.assignment) for each in partitions), default=replication.get(topic, 1)),
+            "min_isr": max((each.min_isr for each in partitions), default=1),
+            "assignment": {each.name: list(each.assignment) for each in partitions},
+            "default_min_isr": default,
+        }
+        for topic, partitions in placed.items()
+    ]
 
 
 def action_line(verb: str, action: Action) -> dict[str, Any]:

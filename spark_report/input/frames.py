@@ -17,7 +17,7 @@ from spark_report.input.sessions import ARROW_TYPES, FINAL_READ, LEDGER, LEDGER_
 from spark_report.spark.hadoop_fs import spelled
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import Column, DataFrame, SparkSession
 
 _TYPES: Final[dict[str, T.DataType]] = {
     "int": T.LongType(),
@@ -138,8 +138,8 @@ def _torn(spark: "SparkSession", session: Recorded) -> "DataFrame":
 
 # Placements of partitions: at the start, and as topics are made later.
 #
-# A session's start names the topics that its playbook makes. Kafka's own are not among them, nor are those that
-# somebody creates later; for these it is told by events.
+# A session's start names the topics that there are. Those that somebody creates later, and partitions that are added,
+# are known by events; so are Kafka's own topics in recordings whose start does not name them.
 
 
 class Placed(NamedTuple):
@@ -148,7 +148,7 @@ class Placed(NamedTuple):
     begun: pa.Table
     """The partitions that a session begins with."""
     all: pa.Table
-    """These, and those that were made later. Of what events alone tell, ``min.insync.replicas`` is null."""
+    """These, and those that were made later. ``min.insync.replicas`` is null where no recording says it."""
 
 
 def placed(rare: "DataFrame", sessions: Sequence[Recorded]) -> Placed:
@@ -156,12 +156,16 @@ def placed(rare: "DataFrame", sessions: Sequence[Recorded]) -> Placed:
     begun = assignments(sessions)
     known = {(row["session_id"], row["partition"]) for row in begun}
     created = []
+    starts = {session.session_id: session.start for session in sessions}
     for row in _shown(rare).toArrow().to_pylist():
         key = {"session_id": row["session_id"], "partition": row["partition"], "min_isr": None}
         if (row["session_id"], row["partition"]) in known:
             continue
         if row["replicas"] is not None:
-            created.append({**key, "replicas": row["replicas"]})
+            defaults = [topic.default_min_isr for topic in starts[row["session_id"]].topics]
+            most = len(row["replicas"]) if _is_capped(starts[row["session_id"]].profile) else None
+            minimum = {"min_isr": row["min_isr"], "default_min_isr": next(iter(defaults), None), "most_min_isr": most}
+            created.append({**key, "replicas": row["replicas"], **minimum})
         elif row["leader"] is not None:
             begun.append({**key, "replicas": [row["leader"], *sorted({*row["followers"]} - {row["leader"]})]})
     both = (begun, [*begun, *created])
@@ -192,6 +196,12 @@ def _is_capped(profile: str) -> bool:
     return found is not None and (int(found[1]), int(found[2])) >= (3, 7)
 
 
+def created_min_isr() -> "Column":
+    """``min.insync.replicas`` of a partition as it is made, by the event of that; null in old recordings."""
+    found = F.regexp_extract("detail", r"min\.insync\.replicas=(\d+)", 1)
+    return F.when(found != "", found.cast("long"))
+
+
 def _shown(rare: "DataFrame") -> "DataFrame":
     """A row a partition that was made by the controller, with its replicas, or taken up as the session began."""
     kind = F.col("kind")
@@ -203,6 +213,7 @@ def _shown(rare: "DataFrame") -> "DataFrame":
         .agg(
             # In sync as it is made is every replica.
             F.min(F.when(made, F.struct("seq", "isr")))["isr"].alias("replicas"),
+            F.min(F.when(made, F.struct("seq", created_min_isr().alias("min_isr"))))["min_isr"].alias("min_isr"),
             F.min(F.when(kind == "became_leader", F.col("broker"))).alias("leader"),
             F.collect_set(F.when(kind == "became_follower", F.col("broker"))).alias("followers"),
         )

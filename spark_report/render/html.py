@@ -332,9 +332,10 @@ def _facts(story: SessionStory, whole: Row | None) -> tuple[tuple[str, str], ...
     if whole is None:
         return ()
     served = next((row["availability"] for row in story.tables["availability"] if row["scope"] == "partition"), None)
+    minimum = "not known" if whole["min_isr"] is None else whole["min_isr"]
     elections = f"{number(whole['elections_clean'])} clean, {number(whole['elections_unclean'])} unclean"
     found = [
-        ("replicas", f"{whole['replication']}, min.insync.replicas {whole['min_isr']}"),
+        ("replicas", f"{whole['replication']}, min.insync.replicas {minimum}"),
         ("available", "" if served is None or story.timeless else share(served)),
         ("leader epochs", f"{whole['epochs']}, the last {whole['last_epoch']}"),
         ("elections", elections),

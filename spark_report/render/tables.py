@@ -764,7 +764,14 @@ def partitions(story: SessionStory) -> View:
 
 
 def _short_time(column: str) -> Callable[[Row], str]:
-    return lambda row: duration(row[column]) if row[column] else "0"
+    """A length of time; empty where nobody knows it."""
+
+    def shown(row: Row) -> str:
+        if row[column] is None:
+            return ""
+        return duration(row[column]) if row[column] else "0"
+
+    return shown
 
 
 def conditions(story: SessionStory, partition: str) -> View:

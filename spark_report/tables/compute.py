@@ -239,7 +239,9 @@ def _recount(
 
 def _lasting(read: Read, gather: Gatherer, found: Spans, plan: Plan) -> list[Job]:
     def conditions() -> None:
-        states = gather.kept("partition_states", timeline.partition_states(read.rare, read.begun, read.ends))
+        states = gather.kept(
+            "partition_states", timeline.partition_states(read.rare, read.begun, read.ends, read.placed)
+        )
         found["isr_conditions"] = gather.kept("isr_conditions", availability.isr_conditions(states))
 
     def faults() -> None:

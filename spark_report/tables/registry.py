@@ -200,7 +200,7 @@ COLUMNS: Final[dict[str, Column]] = {
         isr_size="Replicas in sync.",
         replication="Replicas assigned.",
         min_isr="`min.insync.replicas` at that time, or of a partition as a whole as the session began; null where the "
-        "session's start does not say it, as of Kafka's own topics.",
+        "recording does not say it, as old ones do not of Kafka's own topics and of partitions that were added.",
         intervals="Intervals.",
         events="Events recorded.",
         faults="Faults injected.",

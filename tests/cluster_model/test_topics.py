@@ -53,7 +53,12 @@ def test_a_topic_made_while_the_cluster_runs_is_like_any_other(
     assert "'late-0'" in str(caught.value)
     at.create("late", (2, 3, 4), (4, 1, 2))
     at.run(2)
-    assert [event.partition for event in of(at, PartitionCreated)] == ["late-0", "late-1"]
+    made = [(event.partition, event.detail) for event in of(at, PartitionCreated)]
+    least = at.cluster.world.effective_min_isr("late-0")
+    assert made == [
+        ("late-0", f"replicas 2, 3, 4; min.insync.replicas={least}"),
+        ("late-1", f"replicas 4, 1, 2; min.insync.replicas={least}"),
+    ]
     assert {broker for broker in at.cluster.brokers if "late-0" in at.cluster.brokers[broker].replicas} == {2, 3, 4}
     view = {partition.name: partition for partition in at.cluster.view().partitions}
     assert (view["late-1"].leader, view["late-1"].isr, view["late-1"].under_replicated) == (4, (4, 1, 2), False)

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from pyspark.sql import Window
 from pyspark.sql import functions as F  # noqa: N812
 
+from spark_report.input import frames
+
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
@@ -152,12 +154,15 @@ _GONE: Final = -2
 """In place of the leader of a partition that was deleted."""
 
 
-def partition_states(events: "DataFrame", assignments: "DataFrame", sessions: "DataFrame") -> "DataFrame":
+def partition_states(
+    events: "DataFrame", assignments: "DataFrame", sessions: "DataFrame", placed: "DataFrame | None" = None
+) -> "DataFrame":
     """Leader, epoch and ISR of a partition by the controller's committed state, as intervals; leader -1 is nobody.
 
     A partition begins as it was placed, with its first replica leading epoch 0 and all in sync, or when it is made, and
     ends when it is deleted. ``replication`` is how many replicas it is to have in sync: Kafka does not count those that
-    a reassignment is only adding (KIP-455). ``min_isr`` is as the topic's settings were then.
+    a reassignment is only adding (KIP-455). ``min_isr`` is as the topic's settings were then; ``placed`` has the
+    partitions of ``assignments`` and those that were made later.
     """
     order = Window.partitionBy("session_id", "partition").orderBy("at_us", "seq")
     so_far = order.rowsBetween(Window.unboundedPreceding, Window.currentRow)
@@ -165,7 +170,7 @@ def partition_states(events: "DataFrame", assignments: "DataFrame", sessions: "D
     turns = (
         _placed(assignments)
         .unionByName(_decided(events), allowMissingColumns=True)
-        .unionByName(_configured(events, assignments), allowMissingColumns=True)
+        .unionByName(_configured(events, assignments if placed is None else placed), allowMissingColumns=True)
         .select(
             *("session_id", "at_us", "seq", "partition", "label"),
             *(F.last(name, ignorenulls=True).over(so_far).alias(name) for name in state),
@@ -192,7 +197,7 @@ def _placed(assignments: "DataFrame") -> "DataFrame":
 
 
 def _decided(events: "DataFrame") -> "DataFrame":
-    """What the controller decided; a null ISR or replication is as it was."""
+    """What the controller decided; null ISR, replication or minimum is as it was."""
     kind = F.col("kind")
     moved = F.size(F.array_except("replicas", "adding"))
     named = F.size(F.split("detail", ","))
@@ -207,6 +212,7 @@ def _decided(events: "DataFrame") -> "DataFrame":
         "leader_epoch",
         "isr",
         replication.cast("long").alias("replication"),
+        F.when(kind == "partition_created", frames.created_min_isr()).alias("min_isr"),
         F.translate("kind", "_", " ").alias("label"),
     )
 

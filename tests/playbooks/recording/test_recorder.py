@@ -66,6 +66,8 @@ def test_the_directory_says_what_is_about_to_run(tmp_path: Path) -> None:
     assert (start.playbook, start.seed, start.profile, start.live) == ("small", 5, "3.9-kraft", False)
     assert start.topics[0].assignment == {"orders-0": [1, 2, 3]}
     assert (start.topics[0].min_isr, start.topics[0].default_min_isr) == (2, 1)
+    own = {topic.name: (topic.min_isr, topic.partitions) for topic in start.topics[1:]}
+    assert own == {"__consumer_offsets": (1, 1)}
     assert [broker["id"] for broker in start.brokers] == [1, 2, 3]
     assert start.producers == ({"name": "checkout", "topic": "orders", "acks": -1},)
     assert start.groups == ("billing",)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.spark
 
-OWN, LATER = "__consumer_offsets-0", "later-0"
+OWN, LATER, ADDED = "__consumer_offsets-0", "later-0", "orders-9"
 ROWS = [
     event("became_leader", 0, partition=OWN, broker=2, leader_epoch=0),
     event("became_follower", 0, partition=OWN, broker=3, leader=2, leader_epoch=0),
@@ -28,6 +28,14 @@ ROWS = [
     event("isr_changed", 6, partition=LATER, leader=3, leader_epoch=0, isr=[3], previous_isr=[3, 1]),
     event("isr_changed", 7, partition=OWN, leader=2, leader_epoch=0, isr=[2], previous_isr=[2, 3, 1]),
     event("partition_deleted", 8, partition=LATER),
+]
+MADE = "replicas 1, 2, 3; min.insync.replicas=2"
+ADD = [
+    event("partition_created", 4, partition=ADDED, leader=1, leader_epoch=0, isr=[1, 2, 3], detail=MADE),
+    event("isr_changed", 6, partition=ADDED, leader=1, leader_epoch=0, isr=[1], previous_isr=[1, 2, 3]),
+    event("isr_changed", 9, partition=ADDED, leader=1, leader_epoch=0, isr=[1, 2], previous_isr=[1]),
+    event("topic_config_changed", 12, target="orders", detail="min.insync.replicas=3"),
+    event("topic_config_changed", 15, target="orders", detail="retention.ms=9"),
 ]
 
 
@@ -65,3 +73,23 @@ def test_replicas_are_those_that_took_it_up_or_that_it_was_made_with(
         read, everywhere, over, conditions, read.limit(0).selectExpr("*", "at_us as duration_us")
     )
     assert told(sums.filter(f"partition = '{OWN}'"), "under_replicated_us", "under_min_isr_us") == [(13, None)]
+
+
+def test_a_partition_that_is_added_needs_as_many_in_sync_as_its_topic(
+    spark: "SparkSession", events: MakeFrame, ends: MakeFrame, tmp_path: Path
+) -> None:
+    session = look_at(write_session(tmp_path, leader_crash()))
+    assert not isinstance(session, session_files.LayoutError)
+    name = session.session_id
+    read, over = events([{**row, "session_id": name} for row in ADD]), ends(**{name: (20, 20)})
+    known = placed(read, [session])
+    [added] = [row for row in known.all.to_pylist() if row["partition"] == ADDED]
+    assert (added["min_isr"], added["default_min_isr"]) == (2, session.start.topics[0].default_min_isr)
+    states = timeline.partition_states(
+        read, spark.createDataFrame(known.begun), over, spark.createDataFrame(known.all)
+    ).filter(f"partition = '{ADDED}'")
+    assert told(states, "isr_size", "min_isr", "began_us") == sorted(
+        [(3, 2, 4), (1, 2, 6), (2, 2, 9), (2, 3, 12), (2, 2, 15)]
+    )
+    under = availability.isr_conditions(states).filter("condition = 'under_min_isr'")
+    assert told(under, "began_us", "ended_us") == [(6, 9), (12, 15)]
