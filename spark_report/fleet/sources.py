@@ -26,7 +26,7 @@ from spark_report.input.sessions import Recorded, SetAside, collect
 from spark_report.spark.errors import ReportError
 from spark_report.spark.hadoop_fs import HadoopPath, Somewhere, spelled
 from spark_report.tables.compute import ends_of
-from spark_report.tables.queries import availability, timeline
+from spark_report.tables.queries import availability, fault_effects, timeline
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -242,10 +242,11 @@ def _struck(spark: "SparkSession", sessions: Sequence[Recorded]) -> "DataFrame":
     ends, begun = (frames.frame_of(spark, table) for table in (ends_of(sessions), placed(rare, sessions).begun))
     answers = events.filter(F.col("kind").isin(*availability.ANSWERS))
     states = timeline.partition_states(rare, begun, ends)
-    troubles = availability.troubles(
+    troubles = fault_effects.troubles(
         availability.unavailability(rare, answers, ends), availability.isr_conditions(states)
     )
-    times = availability.fault_times(timeline.faults(rare, ends), availability.signs(events), troubles)
+    faults = timeline.faults(rare, ends)
+    times = fault_effects.fault_times(faults, fault_effects.signs(events), troubles, states, ends)
     return times.groupBy("session_id").agg(
         F.sort_array(F.collect_set("fault")).alias("faults"),
         F.when(F.max(F.col("unrecovered").cast("int")) > 0, F.lit(-1).cast("long"))

@@ -15,7 +15,7 @@ from spark_report.input.sessions import LEDGER_TERMS, Recorded
 from spark_report.tables import anomaly_recount, result_recount
 from spark_report.tables.anomaly_recount import Said
 from spark_report.tables.collect import Gatherer, Plan, Tables
-from spark_report.tables.queries import alerts, availability, clients, latency, progress, timeline
+from spark_report.tables.queries import alerts, availability, clients, fault_effects, latency, progress, timeline
 from spark_report.tables.queries.timeline import numbered
 from spark_report.tables.registry import TABLES
 
@@ -242,6 +242,7 @@ def _lasting(read: Read, gather: Gatherer, found: Spans, plan: Plan) -> list[Job
         states = gather.kept(
             "partition_states", timeline.partition_states(read.rare, read.begun, read.ends, read.placed)
         )
+        found["partition_states"] = states
         found["isr_conditions"] = gather.kept("isr_conditions", availability.isr_conditions(states))
 
     def faults() -> None:
@@ -262,9 +263,11 @@ def _summed_up(read: Read, spans: Spans, gather: Gatherer, plan: Plan) -> list[J
     conditions, faults = spans["isr_conditions"], spans["faults"]
 
     def recovered() -> None:
-        troubles = availability.troubles(spans["unavailability"], conditions)
-        times = gather.kept("fault_times", availability.fault_times(faults, availability.signs(events), troubles))
-        gather("fault_means", availability.fault_means(times))
+        troubles = fault_effects.troubles(spans["unavailability"], conditions)
+        effects = fault_effects.fault_times(
+            faults, fault_effects.signs(events), troubles, spans["partition_states"], ends
+        )
+        gather("fault_means", fault_effects.fault_means(gather.kept("fault_times", effects)))
 
     def behind() -> None:
         tops = progress.tops(events, rare, ends)

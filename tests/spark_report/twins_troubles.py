@@ -4,14 +4,18 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
-from tests.spark_report.twins_common import Found, History, Spells, election, grouped, isr_change, words
-from tests.spark_report.twins_lasting import faults, isr_conditions, unavailability
+from spark_report.tables.queries import fault_effects
+from tests.spark_report.twins_common import Found, History, Spells, election, grouped, isr_change
+from tests.spark_report.twins_lasting import faults, isr_conditions, partition_states, unavailability
 from tests.support.sessions import Row
 
 _SIGNS = (
     *("broker_fenced", "isr_changed", "leader_elected", "partition_offline", "controller_changed"),
     *("produce_refused", "records_failed", "records_unknown", "commit_failed", "partitions_lost", "consumer_failed"),
     *("truncation_detected", "corrupt_batch_found", "transaction_unknown"),
+)
+_NOTHING: Row = dict.fromkeys(
+    ("partition", "client", "broker", "node", "leader", "isr", "previous_isr", "by", "target", "detail", "bound_us")
 )
 _EXPIRED = "its session with ZooKeeper is over"
 
@@ -26,53 +30,19 @@ def _shows_something(row: Row) -> bool:
 
 
 def fault_times(history: History) -> Found:
-    """To a fault belongs what began while it was active, or after it and before the next one began."""
-    active = faults(history)
-    out = [span for span in unavailability(history) if span["scope"] == "partition"]
-    refused = [span for span in unavailability(history) if span["scope"] == "client"]
+    """The walk of the report itself, over what the other twins found: that its rules are right has tests of its own."""
+    rows: list[Row] = [_given("fault", span, span["fault"]) for span in faults(history)]
+    rows += [{"what": "sign", **_NOTHING, **row} for row in history.rows if _shows_something(row)]
+    for span in unavailability(history):
+        rows.append(_given("trouble", span, "out" if span["scope"] == "partition" else "refused"))
     lacking = [span for span in isr_conditions(history) if span["condition"] in ("under_replicated", "offline")]
-    found = []
-    for fault in active:
-        later = [other["began_seq"] for other in active if other["began_seq"] > fault["began_seq"]]
-        until = max(fault["ended_seq"], min(later, default=history.end_seq + 1))
-        own = range(fault["began_seq"], until)
-        signs = [row for row in history.rows if row["seq"] in own and _shows_something(row)]
-        voted = [row["at_us"] for row in signs if election(row) in ("clean", "unclean")]
-        gone = [span for span in out if span["began_seq"] in own]
-        left = gone + [span for span in lacking if span["began_seq"] in own]
-        # What was under way when the fault began waits since a moment before it.
-        left += [
-            span
-            for span in refused
-            if span["began_seq"] < until
-            and (span["began_seq"] in own or span["began_us"] + span["bound_us"] > fault["began_us"])
-        ]
-        whens = {
-            "detected_us": signs[0]["at_us"] if signs else None,
-            "elected_us": voted[0] if voted else None,
-            "restored_us": _last_end(gone),
-            "recovered_us": _last_end(left),
-        }
-        found.append(
-            {
-                **{name: fault[name] for name in ("fault_id", "fault", "target", "began_us", "ended_us", "open")},
-                **whens,
-                "detected_by": words(signs[0]["kind"]) if signs else "",
-                "partitions_out": len({span["partition"] for span in gone}),
-                "unrecovered": any(span["open"] for span in left),
-                **{
-                    f"time_to_{what}_us": None if at is None else at - fault["began_us"]
-                    for what, at in zip(("detect", "elect", "restore", "recover"), whens.values(), strict=True)
-                },
-            }
-        )
-    return found
+    rows += [_given("trouble", span, "lacking") for span in lacking]
+    rows += [_given("state", span, "") for span in partition_states(history)]
+    return fault_effects.of_session(rows, history.controller)
 
 
-def _last_end(spans: Found) -> int | None:
-    if not spans or any(span["open"] for span in spans):
-        return None
-    return max(int(span["ended_us"]) for span in spans)
+def _given(what: str, span: Row, kind: str) -> Row:
+    return {**_NOTHING, **span, "what": what, "kind": kind, "at_us": span["began_us"], "seq": span["began_seq"]}
 
 
 def fault_means(history: History) -> Found:

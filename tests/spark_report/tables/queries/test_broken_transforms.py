@@ -17,7 +17,7 @@ from spark_report.input import frames as schemas
 from spark_report.input.sessions import ARROW_TYPES
 from spark_report.tables import compute
 from spark_report.tables.collect import Plan
-from spark_report.tables.queries import alerts, availability, clients, latency, progress, timeline
+from spark_report.tables.queries import alerts, availability, clients, fault_effects, latency, progress, timeline
 from tests.spark_report.breaking import broken
 from tests.spark_report.random_histories import CONTROLLERS, MIN_ISR, PLACED, random_history
 from tests.spark_report.tables.test_table_twins import by_twin, differences
@@ -73,8 +73,9 @@ class Frames(NamedTuple):
 
     @property
     def fault_times(self) -> "DataFrame":
-        troubles = availability.troubles(self.out, availability.isr_conditions(self.states))
-        return availability.fault_times(self.faults, availability.signs(self.events), troubles)
+        troubles = fault_effects.troubles(self.out, availability.isr_conditions(self.states))
+        shown = fault_effects.signs(self.events)
+        return fault_effects.fault_times(self.faults, shown, troubles, self.states, self.ends)
 
 
 QUERIES: Final[dict[str, Callable[[Frames], "DataFrame"]]] = {
@@ -87,7 +88,7 @@ QUERIES: Final[dict[str, Callable[[Frames], "DataFrame"]]] = {
         f.events.filter(F.col("kind").isin(*progress.STALL_KINDS)), f.events, f.ends
     ),
     "fault_times": lambda f: f.fault_times,
-    "fault_means": lambda f: availability.fault_means(f.fault_times),
+    "fault_means": lambda f: fault_effects.fault_means(f.fault_times),
     "alerts": lambda f: alerts.alerts(availability.isr_conditions(f.states), compute._instants(f.events), f.vacant),
     "controller_failovers": lambda f: clients.failovers(f.events, f.vacant, f.ends),
     "latency": lambda f: f.latencies.filter("phase is not null and fault_id is null"),
@@ -143,13 +144,14 @@ MUTATIONS: Final[dict[str, tuple[str, ModuleType, str, str]]] = {
     "a swap is no expansion": (
         "counts", progress, 'isr_change().isin("expand", "swap")', 'isr_change().isin("expand")'
     ),
-    "a joining replica shows a fault": ("fault_times", availability, "~first & ~whole", "~first"),
+    "a joining replica shows a fault": (
+        "fault_times", fault_effects, '((kind != "isr_changed") | left)', 'F.lit(True)'
+    ),
     "what comes after a fault is not its own": (
-        "fault_times", availability,
-        'F.greatest("ended_seq", F.coalesce(following, F.lit(_FOR_EVER)))', 'F.col("ended_seq")',
+        "fault_times", fault_effects, 'max(int(row["ended_seq"]), later)', 'int(row["ended_seq"])'
     ),
     "the first recovery is the last": (
-        "fault_means", availability, 'F.max("time_to_restore_us")', 'F.min("time_to_restore_us")'
+        "fault_means", fault_effects, 'F.max("time_to_restore_us")', 'F.min("time_to_restore_us")'
     ),
     "every alert fires": ("alerts", alerts, 'fires = duration >= F.col("_rule.for_us")', "fires = F.lit(True)"),
     "no more than one partition at a time": (

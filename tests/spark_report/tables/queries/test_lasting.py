@@ -8,7 +8,7 @@ from syrupy.assertion import SnapshotAssertion
 
 from spark_report.input import frames
 from spark_report.tables.collect import Gatherer, Plan
-from spark_report.tables.queries import alerts, availability, clients, progress, timeline
+from spark_report.tables.queries import alerts, availability, clients, fault_effects, progress, timeline
 from spark_report.tables.queries.alerts import swept
 from spark_report.tables.queries.timeline import numbered
 from tests.spark_report.conftest import ONE, MakeFrame, told
@@ -133,7 +133,12 @@ def test_a_partition_made_anew_stalls_by_epochs_and_offsets_of_its_own(
 
 
 def test_a_fault_until_nothing_is_left_of_it(spark: "SparkSession", events: MakeFrame, ends: MakeFrame) -> None:
-    first = {"partition": "p-0", "leader": 2, "leader_epoch": 1, "isr": [2], "clean": True}
+    first = {"partition": "p-0", "leader": 2, "leader_epoch": 1, "isr": [2], "clean": True, "by": "broker 1 fenced"}
+    placed = spark.createDataFrame(
+        pa.Table.from_pylist(
+            [{"session_id": ONE, "partition": "p-0", "replicas": [1, 2], "min_isr": 1}], schema=frames.ASSIGNMENTS
+        )
+    )
     rows = [
         event("fault_injected", 100, fault_id=1, fault="crash", target="broker 1"),
         event("produce_refused", 130, client="c", partition="p-0"),
@@ -147,10 +152,12 @@ def test_a_fault_until_nothing_is_left_of_it(spark: "SparkSession", events: Make
         "ended_seq long, open boolean",
     )
     read = events(rows)
-    times = availability.fault_times(timeline.faults(read, ends(one=(900, 4))), availability.signs(read), troubles)
+    over = ends(one=(900, 4))
+    states = timeline.partition_states(read, placed, over)
+    times = fault_effects.fault_times(timeline.faults(read, over), fault_effects.signs(read), troubles, states, over)
     columns = ("fault_id", "detected_by", *(f"time_to_{what}_us" for what in ("detect", "elect", "restore", "recover")))
     assert told(times, *columns) == [(1, "produce refused", 30, 70, 80, 300), (2, "", None, None, None, None)]
-    means = told(availability.fault_means(times), "fault", "faults", "recovered", "mttd_us", "mttr_us", "rto_us")
+    means = told(fault_effects.fault_means(times), "fault", "faults", "recovered", "mttd_us", "mttr_us", "rto_us")
     assert means == [("", 2, 1, 30, 300, 80), ("crash", 1, 1, 30, 300, 80), ("lag", 1, 0, None, None, None)]
 
 
