@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from spark_report.tables.result_recount import KINDS as NUMBER_KINDS
-from spark_report.tables.result_recount import Event, LatencyRecount
+from spark_report.tables.result_recount import Claims, Event, disagreements
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 FIELDS: Final = (
     *("seq", "at_us", "kind", "partition", "broker", "node", "client", "group_id", "sequence", "count"),
-    *("log_offset", "end_offset", "stint", "latency_us"),
+    *("log_offset", "end_offset", "stint", "latency_us", "leader_epoch"),
 )
 """What is known of an event here; a part of the read at the end comes as one of kind :data:`LAST`."""
 
@@ -594,7 +594,7 @@ SCHEMA: Final = (
     "source string, name string, told bigint, table string, left_out bigint"
 )
 _NUMBERS: Final = frozenset(
-    ("seq", "at_us", "broker", "sequence", "count", "log_offset", "end_offset", "stint", "latency_us"),
+    ("seq", "at_us", "broker", "sequence", "count", "log_offset", "end_offset", "stint", "latency_us", "leader_epoch"),
 )
 _BROKEN: Final = (ArithmeticError, MemoryError, ValueError)
 """What numbers that cannot be true lead to."""
@@ -611,8 +611,8 @@ class Said(NamedTuple):
     """Whether it has a table of its records."""
     clients: bool = True
     """Whether clients wrote and read; steps by hand do so as nobody, who can see no anomaly."""
-    numbers: Mapping[str, int] = {}
-    """Numbers of its result, by their place in it."""
+    claims: Claims = Claims()
+    """Numbers of its result that are counted again."""
 
 
 def recounted(
@@ -623,7 +623,7 @@ def recounted(
 
     none = {name: F.lit(-1 if name in _NUMBERS else "").alias(name) for name in FIELDS}
     whole = [F.coalesce(name, none[name]).alias(name) for name in FIELDS]
-    told = events.filter(F.col("kind").isin(*KINDS, *TERMS)).select("session_id", *whole)
+    told = events.filter(F.col("kind").isin(*KINDS, *TERMS, *NUMBER_KINDS)).select("session_id", *whole)
     last = last_reads.select(
         "session_id",
         *(none[name] for name in FIELDS[:2]),
@@ -633,6 +633,7 @@ def recounted(
         F.col("log_start").alias("count"),
         *("log_offset", "end_offset", "stint"),
         none["latency_us"],
+        none["leader_epoch"],
     )
     lost = F.when(F.col("place") == "lost", F.lit("acked_lost"))
     outcome = F.when(F.col("outcome") != "sent", F.col("outcome"))
@@ -656,7 +657,7 @@ def _shipped(said: Mapping[str, Said]) -> Callable[[pa.Table], pa.Table]:
     from pyspark import cloudpickle  # noqa: PLC0415 - see above
 
     register: Callable[[ModuleType], None] = cloudpickle.register_pickle_by_value  # untyped in PySpark
-    for module in (sys.modules[__name__], sys.modules[LatencyRecount.__module__]):
+    for module in (sys.modules[__name__], sys.modules[Event.__module__]):
         register(module)
     known = dict(said)
 
@@ -678,7 +679,7 @@ def of_events(events: Sequence[tuple[Any, ...]], said: Said) -> list[dict[str, A
     found = _ledger(events) if said.ledger else []
     if not said.clients:
         return found
-    found += _numbers(events, said.numbers)
+    found += _numbers(events, said.claims)
     try:
         again = anomalies((event for event in events if event[2] in KINDS or event[2] == LAST), said.readers)
     except _BROKEN:
@@ -694,19 +695,14 @@ def of_events(events: Sequence[tuple[Any, ...]], said: Said) -> list[dict[str, A
     return found
 
 
-def _numbers(events: Iterable[tuple[Any, ...]], told: Mapping[str, int]) -> list[dict[str, Any]]:
+def _numbers(events: Iterable[tuple[Any, ...]], claims: Claims) -> list[dict[str, Any]]:
     """Where a result has other numbers than its events give, or an event than the others do."""
-    if not told:
+    if not claims.numbers:
         return []
-    recount = LatencyRecount()
-    for event in events:
-        if event[2] in NUMBER_KINDS and not event[3].startswith(NOT_OURS):
-            recount.take(Event(*event))
-    found = recount.numbers()
-    rows = _otherwise("result.json", "", found, {**found, **{name: told[name] for name in told if name in found}})
-    for partition, name, again, said in recount.differences():
-        rows += _otherwise("events", partition, {name: again}, {name: said})
-    return rows
+    whole = [Event(*event) for event in events if not event[3].startswith(NOT_OURS)]
+    walk = [event for event in whole if event.kind in NUMBER_KINDS]
+    walk += [event for event in whole if event.kind == LAST]
+    return [{"finding": "disagreements", **each._asdict()} for each in disagreements(walk, claims)]
 
 
 def anomalies(events: Iterable[tuple[Any, ...]], readers: Mapping[str, str]) -> Counter[tuple[str, str, str]]:

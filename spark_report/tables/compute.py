@@ -87,8 +87,8 @@ def session_claims(session: Recorded) -> Said:
         counts = Counter()
         for row in claimed_anomalies([session]):
             counts[row["anomaly"]] += row["found"]
-    told_numbers = result_recount.claimed(session.result)
-    return Said(dict(session.start.readers), counts, session.ledger is not None, not session.timeless, told_numbers)
+    claims = result_recount.claimed(session.result)
+    return Said(dict(session.start.readers), counts, session.ledger is not None, not session.timeless, claims)
 
 
 def ledger_disagreements(ledger: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""Recounts numbers of a session's result from its events: latencies of records by client.
+"""Recounts numbers of a session's result from its events: of clients, latencies, epochs, what stands twice or late.
 
 A number is named by its place in ``result.json``: ``clients.producers.pay.latency.p99_us``. What a record waited is
 found from when it was sent or appended, and not from what the event of its acknowledgement or of its read says, so
@@ -11,8 +11,35 @@ from collections.abc import Iterable, Mapping
 from itertools import pairwise
 from typing import Any, Final, NamedTuple
 
-KINDS: Final = ("appended", "became_leader", "records_sent", "records_acked", "records_read")
-"""Kinds of events that numbers are found from, beside those of anomalies."""
+TIMED: Final = ("appended", "became_leader", "records_sent", "records_acked", "records_read")
+"""Kinds of events that latencies are found from."""
+DECIDED: Final = ("leader_elected", "partition_offline", "isr_changed", "partition_created", "assignment_changed")
+"""Kinds of decisions of the controller on a partition."""
+OF_PRODUCERS: Final = {
+    **{f"records_{outcome}": outcome for outcome in ("sent", "acked", "failed", "unknown", "aborted")},
+    "produce_retried": "retries",
+    "transaction_begun": "transactions",
+    "transaction_committed": "transactions_committed",
+    "transaction_aborted": "transactions_aborted",
+    "transaction_unknown": "transactions_unknown",
+}
+"""Kind of event → what it adds to of its producer: its records, or else one."""
+OF_MEMBERS: Final = {
+    "records_read": "read",
+    "handler_failed": "skipped",
+    "records_abandoned": "abandoned",
+    "commit_failed": "failed_commits",
+}
+"""... of a group and its member."""
+OF_GROUPS: Final = {"group_rebalanced": "rebalances", "truncation_detected": "truncations", "consumer_reset": "resets"}
+"""... of a group."""
+IN_RECORDS: Final = frozenset(("handler_failed", "records_abandoned", *(k for k in OF_PRODUCERS if k[:3] == "rec")))
+KINDS: Final = tuple(dict.fromkeys((*TIMED, *DECIDED, *OF_PRODUCERS, *OF_MEMBERS, *OF_GROUPS, "partition_deleted")))
+"""All that numbers are found from, beside :data:`LAST`."""
+REPEATS: Final = ("duplicates", "reordered")
+"""Terms of the ledger that logs tell."""
+LAST: Final = "final_read"
+"""Kind of a part of the read at the end; its ``records`` is where the log begins by then, stint -1: nothing served."""
 
 PERCENTILES: Final = {"p50_us": 50, "p95_us": 95, "p99_us": 99}
 LATENCY: Final = ("records", "min_us", *PERCENTILES, "max_us")
@@ -36,6 +63,22 @@ class Event(NamedTuple):
     end_offset: int
     stint: int
     latency_us: int
+    leader_epoch: int
+
+
+BookTerm = tuple[str, str, str]
+"""Client, partition and a term of the ledger."""
+
+
+class Claims(NamedTuple):
+    """What a result says that is counted again here."""
+
+    numbers: Mapping[str, int] = {}
+    """By their place in it."""
+    books: Mapping[BookTerm, int] = {}
+    """Of each producer's records in each partition."""
+    ends: Mapping[str, int] = {}
+    """Partition → the end of its leader's log."""
 
 
 class Difference(NamedTuple):
@@ -91,6 +134,158 @@ class Ranges:
         return found + [(end - start, None)] * (end > start)
 
 
+class Stints:
+    """Which stint writes: one broker leading from one ``became_leader`` on, numbered as they first write."""
+
+    def __init__(self) -> None:
+        self._writing: dict[tuple[str, int], int] = {}
+        self._known: Counter[str] = Counter()
+
+    def begin(self, event: Event) -> None:
+        """A broker leads."""
+        self._writing.pop((event.partition, event.broker), None)
+
+    def of(self, event: Event) -> int:
+        """That of an append."""
+        place = (event.partition, event.broker)
+        if place not in self._writing:
+            self._writing[place] = self._known[event.partition]
+            self._known[event.partition] += 1
+        return self._writing[place]
+
+
+class CounterRecount:
+    """What each client did, and the epoch of each partition, from a session's events in order."""
+
+    def __init__(self) -> None:
+        self.counts: Counter[str] = Counter()
+        """By the place in the result."""
+        self.epochs: dict[str, int] = {}
+
+    def take(self, event: Event) -> None:
+        """An event."""
+        kind = event.kind
+        if kind in DECIDED:
+            self.epochs[event.partition] = event.leader_epoch
+        elif kind == "partition_deleted":
+            self.epochs.pop(event.partition, None)
+        if kind in OF_PRODUCERS:
+            records = event.records if kind in IN_RECORDS else 1
+            self.counts[f"clients.producers.{event.client}.{OF_PRODUCERS[kind]}"] += records
+        elif kind in OF_MEMBERS:
+            group, name = f"clients.groups.{event.group_id}", OF_MEMBERS[kind]
+            records = event.records if kind in IN_RECORDS or name == "read" else 1
+            self.counts[f"{group}.{name}"] += records
+            self.counts[f"{group}.members.{event.client}.{name}"] += records
+        elif kind in OF_GROUPS and not (kind == "consumer_reset" and event.end_offset < 0):
+            self.counts[f"clients.groups.{event.group_id}.{OF_GROUPS[kind]}"] += 1
+
+    def numbers(self, told: Iterable[str]) -> dict[str, int]:
+        """The numbers that a result has by these names: what never happened is 0, as is the first epoch."""
+        found = {name: self.counts[name] for name in told if name.startswith("clients.") and ".latency." not in name}
+        for name in told:
+            if name.startswith("partitions.") and name.endswith(".epoch"):
+                found[name] = self.epochs.get(name.removeprefix("partitions.").removesuffix(".epoch"), 0)
+        return found
+
+
+class LogRecount:
+    """Records that stand in a log twice, or behind later ones of their client, when the session ends.
+
+    The logs are those that were read to their end. Of one that does not begin at 0, or has holes, nobody can tell here.
+    """
+
+    def __init__(self) -> None:
+        self._stints = Stints()
+        self._wrote: dict[tuple[str, int], list[tuple[int, int, str, int]]] = {}
+        """Partition and stint → (offset, end, client, number of the first)."""
+        self._logs: dict[str, list[tuple[int, int, int]]] = {}
+        """Partition → (offset, end, stint) of what was read at the end."""
+        self._starts: dict[str, int] = {}
+
+    def take(self, event: Event) -> None:
+        """An event, or a part of the read at the end."""
+        if event.kind == "became_leader":
+            self._stints.begin(event)
+        elif event.kind == "appended":
+            stint = self._stints.of(event)
+            end = event.log_offset + event.records
+            wrote = self._wrote.setdefault((event.partition, stint), [])
+            wrote.append((event.log_offset, end, event.client, event.sequence))
+        elif event.kind == LAST:
+            self._starts[event.partition] = event.records
+            log = self._logs.setdefault(event.partition, [])
+            if event.stint >= 0:
+                log.append((event.log_offset, event.end_offset, event.stint))
+
+    def books(self, claims: "Claims") -> dict[BookTerm, int]:
+        """Duplicates and reordered records of each book whose log is known."""
+        repeats = {
+            partition: self._repeats(partition)
+            for partition in sorted({partition for _client, partition, _term in claims.books})
+            if self._whole(partition, claims.ends.get(partition, -1))
+        }
+        return {
+            (client, partition, term): repeats[partition][client, term]
+            for client, partition, term in claims.books
+            if partition in repeats
+        }
+
+    def _whole(self, partition: str, leo: int) -> bool:
+        end = 0
+        for low, high, _stint in sorted(self._logs.get(partition, ())):
+            if low != end:
+                return False
+            end = high
+        return self._starts.get(partition) == 0 and end == leo
+
+    def _repeats(self, partition: str) -> Counter[tuple[str, str]]:
+        found: Counter[tuple[str, str]] = Counter()
+        numbers: dict[str, Numbers] = {}
+        for low, high, stint in sorted(self._logs[partition]):
+            wrote = self._wrote.get((partition, stint), [])
+            first = max(0, bisect_right(wrote, low, key=lambda batch: batch[0]) - 1)
+            for start, end, client, sequence in wrote[first:]:
+                if start >= high:
+                    break
+                begin, stop = max(low, start), min(high, end)
+                if sequence < 0 or begin >= stop:
+                    continue
+                number = sequence + begin - start
+                again, late = numbers.setdefault(client, Numbers()).add(number, number + stop - begin)
+                found[client, "duplicates"] += again
+                found[client, "reordered"] += late
+        return found
+
+
+class Numbers:
+    """Numbers of one client's records that stand in a log so far, as disjoint ranges in ascending order."""
+
+    def __init__(self) -> None:
+        self._ranges: list[tuple[int, int]] = []
+
+    def add(self, start: int, end: int) -> tuple[int, int]:
+        """Put more behind them; returns how many were there already, and how many others are behind a later one."""
+        if not self._ranges or self._ranges[-1][1] <= start:
+            if self._ranges and self._ranges[-1][1] == start:
+                self._ranges[-1] = (self._ranges[-1][0], end)
+            else:
+                self._ranges.append((start, end))
+            return 0, 0
+        highest = self._ranges[-1][1]
+        again = sum(max(0, min(end, high) - max(start, low)) for low, high in self._ranges)
+        below = min(end, highest) - start
+        whole = sorted([*self._ranges, (start, end)])
+        self._ranges = whole[:1]
+        for low, high in whole[1:]:
+            last = self._ranges[-1]
+            if low <= last[1]:
+                self._ranges[-1] = (last[0], max(last[1], high))
+            else:
+                self._ranges.append((low, high))
+        return again, below - again
+
+
 class LatencyRecount:
     """Latencies of a session's records, from its events in order."""
 
@@ -98,9 +293,8 @@ class LatencyRecount:
         self._sent: dict[tuple[str, str], Ranges] = {}
         """By client and partition."""
         self._appended: dict[tuple[str, int], Ranges] = {}
-        """By partition and stint: one broker leading from one ``became_leader`` on, numbered as they first write."""
-        self._writing: dict[tuple[str, int], int] = {}
-        self._stints: Counter[str] = Counter()
+        """By partition and stint."""
+        self._stints = Stints()
         self._waits: dict[str, Counter[int]] = {}
         """By the place of a client in the result."""
         self._unknown: set[str] = set()
@@ -115,9 +309,10 @@ class LatencyRecount:
                 ranges = self._sent.setdefault((event.client, event.partition), Ranges())
                 ranges.add(event.sequence, event.sequence + event.records, event.at_us)
         elif event.kind == "became_leader":
-            self._writing.pop((event.partition, event.broker), None)
+            self._stints.begin(event)
         elif event.kind == "appended":
-            self._append(event)
+            ranges = self._appended.setdefault((event.partition, self._stints.of(event)), Ranges())
+            ranges.add(event.log_offset, event.log_offset + event.records, event.at_us)
         elif event.kind == "records_acked":
             sent = self._sent.get((event.client, event.partition))
             pieces = [] if sent is None else sent.times(event.sequence, event.sequence + event.records)
@@ -125,15 +320,6 @@ class LatencyRecount:
         elif event.kind == "records_read":
             group = f"clients.groups.{event.group_id}"
             self._timed(event, self._read(event), [group, f"{group}.members.{event.client}"])
-
-    def _append(self, event: Event) -> None:
-        place = (event.partition, event.broker)
-        stint = self._writing.get(place)
-        if stint is None:
-            stint = self._writing[place] = self._stints[event.partition]
-            self._stints[event.partition] += 1
-        ranges = self._appended.setdefault((event.partition, stint), Ranges())
-        ranges.add(event.log_offset, event.log_offset + event.records, event.at_us)
 
     def _read(self, event: Event) -> list[tuple[int, int | None]]:
         """Of what compaction has thinned only the time of the newest is looked at: an event has those of one time."""
@@ -193,21 +379,81 @@ def percentiles(waits: Mapping[int, int]) -> dict[str, int]:
     return {"records": total, "min_us": values[0], **found, "max_us": values[-1]}
 
 
-def claimed(result: Mapping[str, Any]) -> dict[str, int]:
+def claimed(result: Mapping[str, Any]) -> Claims:
     """The numbers of a result that are counted again here; whatever in it is not what it should be is left out."""
+    found = _of_clients(_object(result, "clients"))
+    ends: dict[str, int] = {}
+    for name, partition in _object(result, "partitions").items():
+        found |= _whole_numbers(f"partitions.{name}.", partition, ("epoch",))
+        leader = partition.get("leader") if isinstance(partition, dict) else None
+        log = _object(_object(partition, "replicas"), str(leader))
+        ends |= dict.fromkeys((name,), _whole_numbers("", log, ("leo",)).get("leo", -1))
+    found |= _whole_numbers("ledger.", result.get("ledger"), REPEATS)
+    kept: dict[BookTerm, int] = {}
+    books = result.get("books")
+    for book in books if isinstance(books, list) else ():
+        told = _whole_numbers("", book, REPEATS)
+        client, partition = (book.get("client"), book.get("partition")) if told else (None, None)
+        if isinstance(client, str) and isinstance(partition, str):
+            kept |= {(client, partition, term): number for term, number in told.items()}
+    return Claims(found, kept, ends)
+
+
+def _of_clients(clients: Mapping[str, Any]) -> dict[str, int]:
     found: dict[str, int] = {}
-    clients = _object(result, "clients")
-    for kind in ("producers", "groups"):
-        for name, client in _object(clients, kind).items():
-            found |= _latency(f"clients.{kind}.{name}", client)
-            for member, own in _object(client, "members").items():
-                found |= _latency(f"clients.{kind}.{name}.members.{member}", own)
+    for name, client in _object(clients, "producers").items():
+        found |= _latency(f"clients.producers.{name}", client)
+        found |= _whole_numbers(f"clients.producers.{name}.", client, OF_PRODUCERS.values())
+    for name, group in _object(clients, "groups").items():
+        found |= _latency(f"clients.groups.{name}", group)
+        found |= _whole_numbers(f"clients.groups.{name}.", group, (*OF_GROUPS.values(), *OF_MEMBERS.values()))
+        for member, own in _object(group, "members").items():
+            found |= _latency(f"clients.groups.{name}.members.{member}", own)
+            found |= _whole_numbers(f"clients.groups.{name}.members.{member}.", own, OF_MEMBERS.values())
     return found
 
 
+class Disagreement(NamedTuple):
+    """A number that the events give otherwise than a result, or an event, says."""
+
+    source: str
+    partition: str
+    name: str
+    found: int
+    told: int
+
+
+def disagreements(events: Iterable[Event], claims: Claims) -> list[Disagreement]:
+    """All of a session, whose events come in order, and the read at the end behind them."""
+    latencies, counters, logs = LatencyRecount(), CounterRecount(), LogRecount()
+    for event in events:
+        for recount in (latencies, counters, logs):
+            recount.take(event)
+    books = logs.books(claims)
+    numbers = {**counters.numbers(claims.numbers), **latencies.numbers()}
+    if len(books) == len(claims.books):
+        for term in REPEATS:
+            numbers[f"ledger.{term}"] = sum(number for (*_place, name), number in books.items() if name == term)
+    found = [
+        Disagreement("result.json", "", name, numbers[name], told)
+        for name, told in claims.numbers.items()
+        if numbers.get(name, told) != told
+    ]
+    found += [
+        Disagreement("result.json", partition, f"{term} of {client}", number, claims.books[client, partition, term])
+        for (client, partition, term), number in books.items()
+        if number != claims.books[client, partition, term]
+    ]
+    return found + [Disagreement("events", *each) for each in latencies.differences()]
+
+
 def _latency(place: str, client: Any) -> dict[str, int]:
-    told = _object(client, "latency")
-    return {f"{place}.latency.{name}": told[name] for name in LATENCY if type(told.get(name)) is int}
+    return _whole_numbers(f"{place}.latency.", _object(client, "latency"), LATENCY)
+
+
+def _whole_numbers(place: str, value: Any, names: Iterable[str]) -> dict[str, int]:
+    told = value if isinstance(value, dict) else {}
+    return {f"{place}{name}": told[name] for name in names if type(told.get(name)) is int}
 
 
 def _object(value: Any, name: str) -> Mapping[str, Any]:

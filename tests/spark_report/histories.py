@@ -10,6 +10,7 @@ from playbooks.session_format import session_files
 from spark_report.input.sessions import look_at
 from spark_report.tables import compute
 from spark_report.tables.anomaly_recount import FIELDS, IN_LEDGER, KINDS, LAST, TERMS, Said
+from spark_report.tables.result_recount import KINDS as NUMBER_KINDS
 from tests.support.sessions import Row
 
 Event = tuple[Any, ...]
@@ -28,7 +29,7 @@ def of_directory(path: Path) -> tuple[list[Event], Said]:
     rows = [
         {name: value for name, value in row.items() if name in FIELDS and value is not None}
         for row in events
-        if row["kind"] in (*KINDS, *TERMS)
+        if row["kind"] in (*KINDS, *TERMS, *NUMBER_KINDS)
     ]
     last = pq.read_table(path / session_files.FINAL_READ).to_pylist()
     rows += [{**row, "kind": LAST, "count": row["log_start"]} for row in last]

@@ -4,17 +4,20 @@ from pathlib import Path
 
 import pytest
 
+from cluster_model.checker.ledger.duplicates import Repeats
 from cluster_model.clients.consumer import fetcher
 from cluster_model.clients.producer.record_accumulator import Outgoing, SentTogether
 from cluster_model.log.batch_store import Lineage
 from playbooks.engine.session import Session
 from playbooks.engine.session_runner import start_session
-from playbooks.parser.loader import loads
+from playbooks.library.bundled import path_of
+from playbooks.parser.loader import load, loads
 from playbooks.recording.recorder import Recorder
+from playbooks.results import client_stats
 from playbooks.results.client_stats import LatencySummary
 from spark_report.tables import anomaly_recount
-from spark_report.tables.anomaly_recount import FIELDS, Said
-from spark_report.tables.result_recount import Ranges, claimed, percentiles
+from spark_report.tables.anomaly_recount import FIELDS, LAST, Said
+from spark_report.tables.result_recount import Claims, Numbers, Ranges, claimed, percentiles
 from tests.spark_report.histories import Event, of_directory
 from tests.support.playbooks import CLUSTER
 
@@ -57,7 +60,7 @@ def disagreements(events: list[Event], said: Said) -> set[tuple[str, str]]:
 def test_result_conditions_and_recount_agree(batched: tuple[Session, Recorded]) -> None:
     session, (events, said) = batched
     assert disagreements(events, said) == set()
-    told = {name: number for name, number in said.numbers.items() if ".latency." in name}
+    told = {name: number for name, number in said.claims.numbers.items() if ".latency." in name}
     query = session.cluster.query
     assert told["clients.producers.checkout.latency.p99_us"] == query.ack_p99("checkout") == query.ack_p99() > 0
     assert told["clients.producers.checkout.latency.max_us"] == query.ack_max("checkout")
@@ -69,9 +72,13 @@ def test_result_conditions_and_recount_agree(batched: tuple[Session, Recorded]) 
 @pytest.mark.slow
 def test_a_wrong_number_of_the_result_is_noticed(batched: tuple[Session, Recorded]) -> None:
     events, said = batched[1]
-    for name, number in said.numbers.items():
-        wrong = said._replace(numbers={**said.numbers, name: number + 1})
+    claims = said.claims
+    for name, number in claims.numbers.items():
+        wrong = said._replace(claims=claims._replace(numbers={**claims.numbers, name: number + 1}))
         assert disagreements(events, wrong) == {("result.json", name)}
+    for (*where, term), number in claims.books.items():
+        wrong = said._replace(claims=claims._replace(books={**claims.books, (*where, term): number + 1}))
+        assert disagreements(events, wrong) == {("result.json", term)}
 
 
 @pytest.mark.slow
@@ -124,5 +131,68 @@ def test_percentiles_are_those_of_a_result() -> None:
 def test_what_is_no_number_of_a_result_is_left_out() -> None:
     client = {"latency": {"records": 3, "p50_us": "x", "p99_us": True, "other": 1}}
     result = {"clients": {"producers": {"p": client, "q": 5}, "groups": [1]}}
-    assert claimed(result) == {"clients.producers.p.latency.records": 3}
-    assert claimed({"clients": None}) == {}
+    assert claimed(result).numbers == {"clients.producers.p.latency.records": 3}
+    odd = {"partitions": {"a-0": 3, "a-1": {"epoch": 2.0}}, "books": [3, {"client": 5, "duplicates": 1}], "ledger": []}
+    assert claimed({"clients": None, **odd}) == Claims({}, {}, {"a-0": -1, "a-1": -1})
+
+
+def library(name: str, parent: Path) -> Recorded:
+    session = start_session(load(path_of(name)), recorder=Recorder(parent))
+    return of_directory(Path(session.finish().session))
+
+
+def claiming(said: Said, name: str, number: int) -> Said:
+    """With one number of the result, and all of its books, alone."""
+    return said._replace(claims=said.claims._replace(numbers={name: number}), anomalies=None)
+
+
+@pytest.fixture(scope="module")
+def twice(tmp_path_factory: pytest.TempPathFactory) -> Recorded:
+    return library("ack-reset", tmp_path_factory.mktemp("twice"))
+
+
+@pytest.mark.slow
+def test_what_stands_in_a_log_twice_is_counted_again(twice: Recorded) -> None:
+    events, said = twice
+    assert said.claims.numbers["ledger.duplicates"] > 0
+    assert disagreements(events, said) == set()
+    assert disagreements(events, claiming(said, "ledger.duplicates", 0)) == {("result.json", "ledger.duplicates")}
+    books = dict.fromkeys(said.claims.books, 0)
+    wrong = said._replace(claims=said.claims._replace(books=books))
+    assert disagreements(events, wrong) == {("result.json", "duplicates")}
+
+
+@pytest.mark.slow
+def test_a_log_that_is_not_whole_decides_nothing(twice: Recorded) -> None:
+    events, said = twice
+    wrong = claiming(said, "ledger.duplicates", 0)
+    assert disagreements([event for event in events if event[2] != LAST], wrong) == set()
+    begun_later = [(*event[:9], 7, *event[10:]) if event[2] == LAST else event for event in events]
+    assert disagreements(begun_later, wrong) == set()
+    assert disagreements(events, wrong._replace(claims=wrong.claims._replace(ends={}))) == set()
+
+
+@pytest.mark.slow
+def test_late_records_truncations_and_epochs_are_counted_again(tmp_path: Path) -> None:
+    events, said = library("consumer-truncation", tmp_path)
+    assert disagreements(events, said) == set()
+    names = ("ledger.reordered", "clients.groups.billing.truncations", "partitions.orders-0.epoch")
+    assert all(said.claims.numbers[name] > 0 for name in names)
+    for name in names:
+        assert disagreements(events, claiming(said, name, 0)) == {("result.json", name)}
+
+
+@pytest.mark.slow
+def test_wrong_counters_of_the_model_are_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(client_stats._HANDLERS, "consumer_reset", lambda _books, _event: None)
+    monkeypatch.setattr(Repeats, "reordered", lambda _self, _client=None: 3)
+    found = disagreements(*library("consumer-truncation", tmp_path / "late"))
+    assert found == {("result.json", "ledger.reordered")}
+    found = disagreements(*library("retention-overtakes-earliest", tmp_path / "reset"))
+    assert found == {("result.json", "clients.groups.billing.resets")}
+
+
+def test_numbers_behind_later_ones_and_those_that_are_there_already() -> None:
+    known = Numbers()
+    steps = [(0, 5), (8, 10), (5, 8), (3, 9), (9, 12), (12, 13)]
+    assert [known.add(*step) for step in steps] == [(0, 0), (0, 0), (0, 3), (6, 0), (1, 0), (0, 0)]
