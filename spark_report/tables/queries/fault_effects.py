@@ -75,8 +75,9 @@ class Fault:
         self.troubles: list[Row] = []
 
     def covers(self, row: Row) -> bool:
-        """Whether what happened then may be its effect: records that were under way as it began wait since before it,
-        by no more than their client's service bound.
+        """Whether what happened then may be its effect.
+
+        Records that were under way as it began wait since before it, by no more than their client's service bound.
         """
         late = int(self.row["seq"]) <= int(row["seq"]) or row["at_us"] + (row.get("bound_us") or 0) > self.row["at_us"]
         return late and int(row["seq"]) < self.until_seq
