@@ -14,7 +14,7 @@ from cluster_model.clients.producer.application_producers import BATCH, DRIVEN, 
 from cluster_model.clients.producer.application_producers import SUFFIX as OUTPUT
 from cluster_model.clients.producer.config import ProducerConfig
 from cluster_model.clients.producer.producer import Producer
-from cluster_model.clients.producer.transactional_producer import TransactionalProducer
+from cluster_model.clients.producer.transactional_producer import USUAL_US, TransactionalProducer
 from cluster_model.controller.cluster_parts import Parts
 from cluster_model.external_clients import Manners
 from cluster_model.kernel.network import Network
@@ -202,3 +202,44 @@ def _producer(profile: Profile, config: dict[str, ConfigValue], *, resends: bool
     return ProducerSettings(
         found.acks, found.idempotent, found.retries, found.max_in_flight, bool(found.transactional_id), resends
     )
+
+
+# How long a producer may wait before it is out of service.
+
+
+SERVICE_BOUND_US: Final = 100_000
+"""The least service bound: where links are as fast as usual many round trips, with those between replicas."""
+
+
+def service_bounds(spec: ClusterSpec) -> dict[str, int]:
+    """Producer → how long its records may wait, in microseconds, before it is out of service.
+
+    That is ``linger.ms`` and three round trips, :data:`SERVICE_BOUND_US` at the least. Whoever writes in transactions
+    learns of an outcome when they end: its bound is longer by what one usually takes. Who is not named here has
+    :data:`SERVICE_BOUND_US`.
+    """
+    trips = max(SERVICE_BOUND_US, 6 * (spec.network.latency_us + spec.network.jitter_us))
+    bounds: dict[str, int] = {}
+    for each in spec.producers:
+        config = ProducerConfig.of(spec.profile, each.config)
+        waits = _transaction_us(each, config) if config.transactional_id else 0
+        bounds[each.name] = bounds[each.name + RIVAL] = trips + config.linger_us + waits
+    for group in (group for group in spec.groups if group.to):
+        linger_us = ProducerConfig.of(spec.profile, {"acks": "all", **group.to_config}).linger_us
+        polled = ConsumerConfig.of(spec.profile, group.config).max_poll_records
+        waits = group.processing_us * polled + USUAL_US if group.commit == TRANSACTION else 0
+        for number in range(group.members):
+            bounds[f"{group.name}/{number}{OUTPUT}"] = trips + linger_us + waits
+    return bounds
+
+
+def _transaction_us(spec: ProducerSpec, config: ProducerConfig) -> int:
+    """What a transaction of this application usually takes; what it can take at most where nobody can tell."""
+    plan = spec.transactions
+    if plan is None or not (plan.records or plan.every_us):
+        return USUAL_US
+    lasts = [plan.every_us] if plan.every_us else []
+    if plan.records:
+        steady = spec.interval_us and spec.profile is None and spec.loop is None
+        lasts.append(spec.interval_us * -(-plan.records // spec.batch) if steady else config.transaction_timeout_us)
+    return min(lasts)

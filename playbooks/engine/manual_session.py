@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
+from cluster_model.client_factory import service_bounds
 from cluster_model.manual.cluster import ManualCluster
 from cluster_model.protocol.errors import ModelError
 from cluster_model.protocol.events import (
@@ -31,7 +32,6 @@ from playbooks.engine.step_scheduler import State, check_answer, check_state
 from playbooks.model.playbook import Playbook, Step
 from playbooks.model.step_text import step_name, step_words
 from playbooks.recording.recorder import Recorder, conclude_session
-from playbooks.results.outages import service_bounds
 from playbooks.results.result import Checked, Findings, Result
 
 # The worked table of a manual playbook: a row per event, and the state that each row left behind.

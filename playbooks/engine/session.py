@@ -8,6 +8,7 @@ after each act, never in between. So the digest depends on the playbook, the see
 from collections.abc import Callable
 from typing import Any, Final
 
+from cluster_model.client_factory import service_bounds
 from cluster_model.cluster import Cluster
 from cluster_model.protocol.events import Event, StepTaken
 from cluster_model.snapshots import Keyframe
@@ -22,7 +23,7 @@ from playbooks.model.step_text import step_name, step_of, step_words, words
 from playbooks.recording.event_codec import WIRE, Ingress, action_of, hand_in
 from playbooks.recording.recorder import Recorder, action_line, conclude_session
 from playbooks.results.client_stats import ClientBooks
-from playbooks.results.outages import Availability, service_bounds
+from playbooks.results.outages import Availability
 from playbooks.results.result import Findings, Result
 from playbooks.units import duration_text
 

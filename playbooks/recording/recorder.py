@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from cluster_model.checker.ledger import Survey, accounts
-from cluster_model.client_factory import client_settings
+from cluster_model.client_factory import client_settings, service_bounds
 from cluster_model.cluster import Cluster
 from cluster_model.external_clients import Manners
 from cluster_model.observation import ClusterView, PartitionView
@@ -36,7 +36,6 @@ from faults.declarations import Action
 from playbooks.errors import counted
 from playbooks.model.playbook import Playbook
 from playbooks.recording.event_codec import encode
-from playbooks.results.outages import service_bounds
 from playbooks.results.result import Checked, Findings, Result, conclude
 from playbooks.session_format import session_files
 from playbooks.session_format.filesystem import Disk, Fsync, put, write_whole

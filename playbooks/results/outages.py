@@ -4,13 +4,9 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from cluster_model.clients.producer.application_producers import SUFFIX as OUTPUT
-from cluster_model.clients.producer.config import ProducerConfig
-from cluster_model.clients.producer.transactional_producer import USUAL_US
+from cluster_model.client_factory import SERVICE_BOUND_US
 from cluster_model.observation import ClusterView
-from cluster_model.protocol.configs import ConsumerConfig
 from cluster_model.spec import INTERNAL
-from cluster_model.spec.cluster_spec import RIVAL, TRANSACTION, ClusterSpec, ProducerSpec
 from playbooks.errors import counted
 from playbooks.results.client_stats import ClientBooks
 
@@ -33,8 +29,6 @@ from playbooks.results.client_stats import ClientBooks
 # cut off at the end of the session. Times are virtual microseconds.
 
 
-SERVICE_BOUND_US: Final = 100_000
-"""The least service bound: where links are as fast as usual many round trips, with those between replicas."""
 SLOW_US: Final = 2_000_000
 """Who is answered slowly is served; who is answered more slowly than this is not."""
 _TRIPS: Final = 3
@@ -43,40 +37,6 @@ SPANS_KEPT: Final = 100
 """Intervals of one line that are kept one by one; further ones only go into its sums."""
 
 _NOBODY: Final = -1
-
-
-def service_bounds(spec: ClusterSpec) -> dict[str, int]:
-    """Producer → how long its records may wait, in microseconds, before it is out of service.
-
-    That is ``linger.ms`` and three round trips, :data:`SERVICE_BOUND_US` at the least. Whoever writes in transactions
-    is told of an outcome when they end: its bound is longer by what one usually takes. Who is not named here has
-    :data:`SERVICE_BOUND_US`.
-    """
-    trips = max(SERVICE_BOUND_US, 6 * (spec.network.latency_us + spec.network.jitter_us))
-    bounds: dict[str, int] = {}
-    for each in spec.producers:
-        config = ProducerConfig.of(spec.profile, each.config)
-        waits = _transaction_us(each, config) if config.transactional_id else 0
-        bounds[each.name] = bounds[each.name + RIVAL] = trips + config.linger_us + waits
-    for group in (group for group in spec.groups if group.to):
-        linger_us = ProducerConfig.of(spec.profile, {"acks": "all", **group.to_config}).linger_us
-        polled = ConsumerConfig.of(spec.profile, group.config).max_poll_records
-        waits = group.processing_us * polled + USUAL_US if group.commit == TRANSACTION else 0
-        for number in range(group.members):
-            bounds[f"{group.name}/{number}{OUTPUT}"] = trips + linger_us + waits
-    return bounds
-
-
-def _transaction_us(spec: ProducerSpec, config: ProducerConfig) -> int:
-    """What a transaction of this application usually takes; what it can take at most where nobody can tell."""
-    plan = spec.transactions
-    if plan is None or not (plan.records or plan.every_us):
-        return USUAL_US
-    lasts = [plan.every_us] if plan.every_us else []
-    if plan.records:
-        steady = spec.interval_us and spec.profile is None and spec.loop is None
-        lasts.append(spec.interval_us * -(-plan.records // spec.batch) if steady else config.transaction_timeout_us)
-    return min(lasts)
 
 
 ClientKey = tuple[str, int, str]
@@ -227,7 +187,7 @@ class Availability:
     __slots__ = ("_bounds", "_fenced", "_newest", "_services", "_serving", "_stopped", "partitions")
 
     def __init__(self, bounds: Mapping[str, int]) -> None:
-        """``bounds``: producer → its service bound, as :func:`service_bounds` gives them."""
+        """``bounds``: producer → its service bound (:func:`cluster_model.client_factory.service_bounds`)."""
         self._bounds = dict(bounds)
         self._services: dict[ClientKey, Service] = {}
         self.partitions: dict[str, Outages] = {}

@@ -9,7 +9,6 @@ from spark_report.input.sessions import Recorded, SetAside
 from spark_report.model.format import acks, duration, instant, is_own, of_users, several
 from spark_report.spark.hadoop_fs import HadoopPath
 from spark_report.tables.collect import Tables, rows
-from spark_report.tables.registry import NO_ANSWER
 
 Row = dict[str, Any]
 Tone = Literal["calm", "warning", "alarm"]
@@ -299,8 +298,7 @@ def _outages(story: SessionStory) -> list[str]:
         )
     if worst := _worst(story.unavailable("client"), ("client", "acks", "partition")):
         (client, level, partition), total, spans, first = worst
-        silent = first["began_by"] == NO_ANSWER
-        answered = "nothing was answered" if silent else f"the first answer was {first['began_by']}"
+        answered = f"the first answer was {first['began_by']}" if first["began_by"] else "nothing was answered"
         said.append(
             f"{client} with acks={acks(level)} could not write to {partition} {_how_long(story, total)}in "
             f"{several(spans, 'interval')}; {answered}."

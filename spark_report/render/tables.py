@@ -185,7 +185,7 @@ def unavailability(story: SessionStory) -> View:
         "acks": lambda row: acks(row["acks"]),
         "from": lambda row: began(story, row),
         "for": lambda row: length(story, row),
-        "began with": lambda row: row["began_by"],
+        "began with": lambda row: row["began_by"] or "no answer",
         "ended by": lambda row: row["ended_by"] or "the end of the session",
     }
     return view("unavailability", "Out of service", out_of_service(story), columns, "from|for")

@@ -279,8 +279,6 @@ COLUMNS: Final[dict[str, Column]] = {
     ),
 }  # fmt: skip
 
-NO_ANSWER: Final = "no answer"
-"""What begins an interval in which nothing was answered."""
 SPAN: Final = ("began_us", "began_seq", "ended_us", "ended_seq", "open", "began_by", "ended_by")
 """The columns of every interval."""
 
@@ -459,7 +457,7 @@ _TABLES: Final = (
         ("session_id", "scope", "partition", "client", "acks", *SPAN, "duration_us", "bound_us"),
         {
             "bound_us": "How long records of the client may wait before it is out of service; 0 for a partition.",
-            "began_by": "What began it, in words; of a client the first error that it was answered, or `no answer`.",
+            "began_by": "What began it, in words; of a client the first error that it was answered, empty for none.",
         },
     ),
     Table(

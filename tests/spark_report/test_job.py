@@ -93,8 +93,8 @@ class TestReport:
             "elections_unclean": 0,
             "isr_shrinks": 2,
             "isr_expands": 2,
-            "unavailable_us": 1_950_000,
-            "longest_unavailable_us": 1_950_000,
+            "unavailable_us": 2_004_330,
+            "longest_unavailable_us": 2_004_330,
         }
         assert {name: whole[name] for name in facts} == facts
         assert whole["headline"] == snapshot

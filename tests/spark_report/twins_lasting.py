@@ -187,7 +187,7 @@ def _out(stretch: Stretch, history: History) -> Found:
     refusals = [row["error"] for row in stretch.rows if row["kind"] in _REFUSALS]
     spells = Spells(("scope", "partition", "client", "acks", "bound_us"))
     key = ("client", partition, client, acks, stretch.bound_us(least_us))
-    spells.set(key, True, *span[:2], refusals[0] if refusals else "no answer")
+    spells.set(key, True, *span[:2], refusals[0] if refusals else "")
     if span[-1]:
         return spells.close(history.end_us, history.end_seq)
     spells.set(key, False, *span[2:4], _ended_by(stretch))

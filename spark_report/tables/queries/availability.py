@@ -17,7 +17,6 @@ from spark_report.tables.queries.timeline import (
     merged,
     overlaps,
 )
-from spark_report.tables.registry import NO_ANSWER
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -210,7 +209,7 @@ def client_unavailability(
         F.coalesce("left.at_us", "next.at_us", F.greatest("end_us", "began.at_us")).alias("ended_us"),
         F.coalesce("left.seq", "next.seq", F.greatest("end_seq", "began.seq") + 1).alias("ended_seq"),
         (F.col("left").isNull() & F.col("next").isNull()).alias("open"),
-        F.coalesce("refusal.error", F.lit(NO_ANSWER)).alias("began_by"),
+        F.coalesce("refusal.error", F.lit("")).alias("began_by"),
         F.when(F.col("left").isNotNull(), F.lit("records given up"))
         .otherwise(F.coalesce("next.label", F.lit("")))
         .alias("ended_by"),

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from syrupy.assertion import SnapshotAssertion
 
+from cluster_model.client_factory import SERVICE_BOUND_US, service_bounds
 from cluster_model.spec.cluster_spec import (
     BrokerSpec,
     ClosedLoop,
@@ -24,14 +25,12 @@ from playbooks.model.playbook import Playbook
 from playbooks.parser.loader import changed, load, loads
 from playbooks.results.client_stats import ClientBooks
 from playbooks.results.outages import (
-    SERVICE_BOUND_US,
     SLOW_US,
     SPANS_KEPT,
     Availability,
     Unavailable,
     drawn_up,
     outage_words,
-    service_bounds,
     short_seconds,
 )
 from tests.spark_report import twins
