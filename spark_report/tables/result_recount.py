@@ -34,7 +34,9 @@ OF_MEMBERS: Final = {
 OF_GROUPS: Final = {"group_rebalanced": "rebalances", "truncation_detected": "truncations", "consumer_reset": "resets"}
 """... of a group."""
 IN_RECORDS: Final = frozenset(("handler_failed", "records_abandoned", *(k for k in OF_PRODUCERS if k[:3] == "rec")))
-KINDS: Final = tuple(dict.fromkeys((*TIMED, *DECIDED, *OF_PRODUCERS, *OF_MEMBERS, *OF_GROUPS, "partition_deleted")))
+KINDS: Final = tuple(
+    dict.fromkeys((*TIMED, *DECIDED, *OF_PRODUCERS, *OF_MEMBERS, *OF_GROUPS, "offsets_expired", "partition_deleted"))
+)
 """All that numbers are found from, beside :data:`LAST`."""
 REPEATS: Final = ("duplicates", "reordered")
 """Terms of the ledger that logs tell."""
@@ -161,10 +163,14 @@ class CounterRecount:
         self.counts: Counter[str] = Counter()
         """By the place in the result."""
         self.epochs: dict[str, int] = {}
+        self._expired: set[tuple[str, str]] = set()
+        """Group and partition whose committed offset expired: a reset is from there, though nobody had a position."""
 
     def take(self, event: Event) -> None:
         """An event."""
         kind = event.kind
+        if kind == "offsets_expired":
+            self._expired.add((event.group_id, event.partition))
         if kind in DECIDED:
             self.epochs[event.partition] = event.leader_epoch
         elif kind == "partition_deleted":
@@ -177,8 +183,14 @@ class CounterRecount:
             records = event.records if kind in IN_RECORDS or name == "read" else 1
             self.counts[f"{group}.{name}"] += records
             self.counts[f"{group}.members.{event.client}.{name}"] += records
-        elif kind in OF_GROUPS and not (kind == "consumer_reset" and event.end_offset < 0):
+        elif kind in OF_GROUPS and (kind != "consumer_reset" or self._moved(event)):
             self.counts[f"clients.groups.{event.group_id}.{OF_GROUPS[kind]}"] += 1
+
+    def _moved(self, event: Event) -> bool:
+        place = (event.group_id, event.partition)
+        known = event.end_offset >= 0 or place in self._expired
+        self._expired.discard(place)
+        return known
 
     def numbers(self, told: Iterable[str]) -> dict[str, int]:
         """The numbers that a result has by these names: what never happened is 0, as is the first epoch."""

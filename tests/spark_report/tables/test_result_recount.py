@@ -1,6 +1,7 @@
 """Numbers of results counted again: latencies are those of the model, and a wrong one is noticed."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,7 +16,7 @@ from playbooks.parser.loader import load, loads
 from playbooks.recording.recorder import Recorder
 from playbooks.results import client_stats
 from playbooks.results.client_stats import LatencySummary
-from spark_report.tables import anomaly_recount
+from spark_report.tables import anomaly_recount, result_recount
 from spark_report.tables.anomaly_recount import FIELDS, LAST, Said
 from spark_report.tables.result_recount import Claims, Numbers, Ranges, claimed, percentiles
 from tests.spark_report.histories import Event, of_directory
@@ -196,3 +197,24 @@ def test_numbers_behind_later_ones_and_those_that_are_there_already() -> None:
     known = Numbers()
     steps = [(0, 5), (8, 10), (5, 8), (3, 9), (9, 12), (12, 13)]
     assert [known.add(*step) for step in steps] == [(0, 0), (0, 0), (0, 3), (6, 0), (1, 0), (0, 0)]
+
+
+def test_a_reset_counts_where_a_position_was_known_or_a_commit_had_expired() -> None:
+    def event(kind: str, end_offset: int = -1, partition: str = "t-0") -> result_recount.Event:
+        plain: dict[str, Any] = dict.fromkeys(result_recount.Event._fields, 0)
+        of: dict[str, Any] = {
+            "kind": kind,
+            "group_id": "g",
+            "client": "g/0",
+            "partition": partition,
+            "end_offset": end_offset,
+        }
+        return result_recount.Event(**{**plain, **of})
+
+    counted = result_recount.CounterRecount()
+    reset = event("consumer_reset")
+    for each in (reset, event("consumer_reset", 5), event("offsets_expired"), reset, reset):
+        counted.take(each)
+    counted.take(event("offsets_expired", partition="t-1"))
+    counted.take(reset)
+    assert counted.numbers(["clients.groups.g.resets"]) == {"clients.groups.g.resets": 2}
