@@ -21,7 +21,7 @@ from cluster_model.cluster_overview import overview
 from cluster_model.controller.cluster_parts import Parts, Plane, build_parts, settings_of
 from cluster_model.external_clients import OUTSIDE, Outside
 from cluster_model.inspection import partition_views
-from cluster_model.inspection.condition_functions import GroupFacts, Query
+from cluster_model.inspection.condition_functions import Experience, GroupFacts, Query
 from cluster_model.kernel.event_loop import Payload
 from cluster_model.kernel.network import Network
 from cluster_model.kernel.node_context import Port
@@ -52,6 +52,9 @@ class Stop(Enum):
 
 class Cluster:
     """A running cluster. Brokers go by their ids, other processes by node ids of their own."""
+
+    experience: Callable[[], Experience] | None = None
+    """What clients have felt: set by whoever keeps their books."""
 
     def __init__(
         self, spec: ClusterSpec, seed: int, *, naive: bool = False, whole: Mapping[str, Lineages] | None = None
@@ -110,8 +113,8 @@ class Cluster:
         self.operations: Callable[[], int] = lambda: 0
         self.faults: Callable[[str], int] = lambda name: 0
         self._group_facts = {spec.name: cluster_overview.facts(self, spec) for spec in self.spec.groups}
-        counts = (self._count_operations, self._count_faults)
-        self.query = Query(self.world, self.checker, lambda: self.now_us, self._groups, self.plane, *counts)
+        told = (self._count_operations, self._count_faults, self._felt)
+        self.query = Query(self.world, self.checker, lambda: self.now_us, self._groups, self.plane, *told)
         self._begin()
 
     def _seen_whole(self, parts: Parts, ids: tuple[int, ...]) -> World:
@@ -363,6 +366,9 @@ class Cluster:
 
     def _groups(self) -> dict[str, GroupFacts]:
         return self._group_facts
+
+    def _felt(self) -> Experience | None:
+        return None if self.experience is None else self.experience()
 
     def _count_operations(self) -> int:
         return self.operations()

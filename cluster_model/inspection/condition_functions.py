@@ -5,7 +5,7 @@ of its ISR where a log is asked for.
 """
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from cluster_model.broker.partition.partition import Replica
 from cluster_model.checker.anomalies.definitions import KINDS
@@ -87,10 +87,23 @@ class GroupFacts(NamedTuple):
     """Partitions that a consumer that is up takes for its own."""
 
 
+class Experience(Protocol):
+    """What clients have felt so far, as whoever keeps their books knows it."""
+
+    def longest_stall_us(self, producer: str | None) -> int:
+        """The longest time that a producer, or any, was out of service."""
+
+    def rebalances(self, group: str) -> int:
+        """Assignments of a group that came into force."""
+
+    def resets(self, group: str) -> int:
+        """Times that ``auto.offset.reset`` moved a member of a group that had a position, or a committed one."""
+
+
 class Query(ControlQuery):
     """All methods raise ModelError, with a sentence, for a name that does not exist."""
 
-    __slots__ = ("_checker", "_faults", "_groups", "_now", "_operations")
+    __slots__ = ("_checker", "_experience", "_faults", "_groups", "_now", "_operations")
 
     def __init__(
         self,
@@ -101,11 +114,12 @@ class Query(ControlQuery):
         governing: Governing,
         operations: Callable[[], int] = lambda: 0,
         faults: Callable[[str], int] = lambda name: 0,
+        experience: Callable[[], Experience | None] = lambda: None,
     ) -> None:
         """``groups`` tells what there is to know of each group; ``governing`` is the control plane.
 
         ``operations`` tells how many operations of the administrator are under way; ``faults`` how
-        many of a name are active, or of all.
+        many of a name are active, or of all; ``experience`` what clients have felt, None where nobody keeps books.
         """
         self._world = world
         self._checker = checker
@@ -114,6 +128,7 @@ class Query(ControlQuery):
         self._governing = governing
         self._operations = operations
         self._faults = faults
+        self._experience = experience
 
     def _replica(self, partition: str, broker: int | None) -> Replica | None:
         """None while no broker has made its replica of a new partition: whatever is asked of its log is 0."""
@@ -240,6 +255,26 @@ class Query(ControlQuery):
         """Records that an application of a group had in hand when it ended, and that nobody has been handed since."""
         self._group(group)
         return self._checker.readings.abandoned(group)
+
+    def rebalances(self, group: str) -> int:
+        """Assignments of a group that came into force."""
+        self._group(group)
+        return self._felt().rebalances(group)
+
+    def resets(self, group: str) -> int:
+        """Times that ``auto.offset.reset`` moved a member of a group that had a position, or a committed one."""
+        self._group(group)
+        return self._felt().resets(group)
+
+    def longest_stall(self, producer: str | None = None) -> int:
+        """The longest time that a producer, or any, was out of service."""
+        return self._felt().longest_stall_us(producer)
+
+    def _felt(self) -> Experience:
+        felt = self._experience()
+        if felt is None:
+            raise ModelError("nobody keeps books of clients here", code="no_books")
+        return felt
 
     def read_p50(self, group: str) -> int:
         """Median time from append to hand-out of the records that a group's consumers were handed."""

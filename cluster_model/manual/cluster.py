@@ -4,14 +4,14 @@ The replicas, leaderships and decisions are the very objects of the timed cluste
 waits for time is a step. Refusals are Kafka's errors by name, and change nothing.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from cluster_model.broker.partition.partition import Replica
 from cluster_model.checker.checker import Checker
 from cluster_model.controller.cluster_parts import build_parts
 from cluster_model.inspection import partition_views
-from cluster_model.inspection.condition_functions import Query
+from cluster_model.inspection.condition_functions import Experience, Query
 from cluster_model.kernel.rng import Streams
 from cluster_model.manual.context import NOW, Ground, Handler, Params
 from cluster_model.manual.fetch import RoundTrips
@@ -342,6 +342,9 @@ def _fetcher(replica: Replica) -> str:
 class ManualCluster:
     """Brokers, a controller's state, and nothing that moves by itself."""
 
+    experience: Callable[[], Experience] | None = None
+    """What clients have felt: set by whoever keeps their books."""
+
     def __init__(self, spec: ClusterSpec, seed: int) -> None:
         self.spec = spec
         self.seed = seed
@@ -369,7 +372,12 @@ class ManualCluster:
         self.checker = Checker(self.world, self.emit)
         self.trace.set_observer(self.checker.observe, self.checker.listeners())
         parts.registry.observer.out_of_bounds = self.checker.invariants.out_of_bounds
-        self.query = Query(self.world, self.checker, lambda: NOW, dict, governing)
+        self.query = Query(
+            self.world, self.checker, lambda: NOW, dict, governing, experience=self._felt
+        )  # fmt: skip
+
+    def _felt(self) -> Experience | None:
+        return None if self.experience is None else self.experience()
 
     def _verbs(self) -> dict[str, Handler]:
         ground = self._ground

@@ -32,7 +32,7 @@ from playbooks.engine.step_scheduler import State, check_answer, check_state
 from playbooks.model.playbook import Playbook, Step
 from playbooks.model.step_text import step_name, step_words
 from playbooks.recording.recorder import Recorder, conclude_session
-from playbooks.results.result import Checked, Findings, Result
+from playbooks.results.result import Checked, Felt, Findings, Result
 
 # The worked table of a manual playbook: a row per event, and the state that each row left behind.
 #
@@ -217,6 +217,7 @@ class ManualSession:
         self._findings = Findings.none(service_bounds(playbook.spec))
         self._fresh: list[Event] = []
         self._result: Result | None = None
+        cluster.experience = self._experience
 
     @classmethod
     def start(cls, playbook: Playbook, *, seed: int | None = None, recorder: Recorder | None = None) -> "ManualSession":
@@ -334,6 +335,10 @@ class ManualSession:
 
     def _announce(self, checked: Checked) -> None:
         self.cluster.emit(ExpectationChecked(0, checked.text, checked.ok, checked.detail))
+
+    def _experience(self) -> Felt:
+        self._collect()
+        return Felt(self._findings, 0)
 
     def _collect(self) -> list[Event]:
         events = self.cluster.drain()

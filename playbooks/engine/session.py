@@ -24,7 +24,7 @@ from playbooks.recording.event_codec import WIRE, Ingress, action_of, hand_in
 from playbooks.recording.recorder import Recorder, action_line, conclude_session
 from playbooks.results.client_stats import ClientBooks
 from playbooks.results.outages import Availability
-from playbooks.results.result import Findings, Result
+from playbooks.results.result import Felt, Findings, Result
 from playbooks.units import duration_text
 
 # The board of a session with the guards that its playbook asks for.
@@ -166,6 +166,7 @@ class Session(Surface):
         self._findings = Findings.none(service_bounds(playbook.spec))
         self._fresh: list[Event] = []
         self._result: Result | None = None
+        cluster.experience = self._experience
 
     @classmethod
     def start(
@@ -473,6 +474,10 @@ class Session(Surface):
         self._fresh += events
         if self.recorder is not None:
             self.recorder.write(events)
+
+    def _experience(self) -> Felt:
+        self._collect()
+        return Felt(self._findings, self.cluster.now_us)
 
     def _record_action(self, verb: str, action: Action) -> None:
         if self.recorder is not None:

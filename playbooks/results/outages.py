@@ -159,11 +159,22 @@ class Service:
         copied._given_up_us = now_us if self._given_up_us >= 0 else -1
         return copied
 
+    def longest_us(self, now_us: int) -> int:
+        """The longest outage, what goes on cut off now."""
+        since_us, ended_us = self._open(now_us)
+        return max(self.outages.longest_us, ended_us - since_us)
+
     def _end(self, now_us: int) -> None:
+        since_us, ended_us = self._open(now_us)
+        if ended_us > since_us:
+            self.outages.add(since_us, ended_us)
+
+    def _open(self, now_us: int) -> tuple[int, int]:
+        """Since when and until when it is out of service, if it ends now; the same for not at all."""
         ended_us = now_us if self._given_up_us < 0 else self._given_up_us
         bound_us = max(self._bound_us, min(_TRIPS * self._usual_us, SLOW_US))
-        if self._since_us >= 0 and ended_us - self._since_us > bound_us:
-            self.outages.add(self._since_us, ended_us)
+        out = self._since_us >= 0 and ended_us - self._since_us > bound_us
+        return (self._since_us, ended_us) if out else (ended_us, ended_us)
 
     def save(self) -> tuple[Any, ...]:
         """All state."""
@@ -214,6 +225,11 @@ class Availability:
         """The lines of clients that were out of service or refused, cut off now."""
         lines = [(key, each.until(now_us)) for key, each in sorted(self._services.items())]
         return {key: line for key, line in lines if line.us or line.refusals}
+
+    def longest_us(self, client: str | None, now_us: int) -> int:
+        """The longest time that a client, or any, was out of service at a partition; what goes on cut off now."""
+        services = self._services.items()
+        return max((each.longest_us(now_us) for key, each in services if client in (None, key[0])), default=0)
 
     def enter(self, events: Iterable[Any]) -> None:
         """Enter trace events, in order; the others are passed over."""

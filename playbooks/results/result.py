@@ -205,6 +205,26 @@ class Findings:
         return cls(events, *lists, books, list(guards), list(skipped), outages, list(overdue))
 
 
+@dataclass(frozen=True, slots=True)
+class Felt:
+    """What clients have felt until now (:class:`cluster_model.inspection.condition_functions.Experience`)."""
+
+    findings: Findings
+    now_us: int
+
+    def longest_stall_us(self, producer: str | None) -> int:
+        """The longest time that a producer, or any, was out of service."""
+        return self.findings.availability.longest_us(producer, self.now_us)
+
+    def rebalances(self, group: str) -> int:
+        """Assignments of a group that came into force."""
+        return self.findings.clients.group(group).rebalances
+
+    def resets(self, group: str) -> int:
+        """Times that ``auto.offset.reset`` moved a member of a group that had a position, or a committed one."""
+        return self.findings.clients.group(group).resets
+
+
 def conclude(
     *,
     playbook: str,
