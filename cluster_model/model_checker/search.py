@@ -160,7 +160,8 @@ class Symmetry:
 
 def _sign(broker: int, local: Local) -> object:
     leads = local.leader == broker
-    return (local.log, local.hw, local.epoch, local.leader < 0, leads, len(local.isr), broker in local.isr, local.start)
+    role = (local.leader < 0, leads, len(local.isr), broker in local.isr, local.start)
+    return (local.log, local.hw, local.epoch, role, local.epochs)
 
 
 def _sign_in(broker: int, held: Held) -> object:

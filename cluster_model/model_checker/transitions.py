@@ -24,7 +24,7 @@ from cluster_model.protocol.messages import (
     PartitionState,
     ProduceRequest,
 )
-from cluster_model.protocol.records import Batch
+from cluster_model.protocol.records import Batch, EpochEntry
 from cluster_model.protocol.versions import Profile
 
 # What a state of an exploration is: plain tuples, small and hashable. Replicas are numbered from 0.
@@ -57,6 +57,8 @@ class Local(NamedTuple):
     """A leader's ISR; empty for a follower."""
     start: int = -1
     """Where a leader's log ended when it took up its epoch."""
+    epochs: tuple[EpochEntry, ...] = ()
+    """Its leader-epoch cache, which need not say what its records do."""
 
 
 class Decision(NamedTuple):
@@ -104,7 +106,9 @@ _UNLIMITED: Final = 1 << 40
 class Actors:
     """Makes replicas of one version that stand as they are told to."""
 
-    def __init__(self, profile: Profile, replicas: int) -> None:
+    def __init__(self, profile: Profile, replicas: int, *, keeps_caches: bool = True) -> None:
+        """``keeps_caches``: a leader-epoch cache stays as a step left it; else it is what the records say."""
+        self.keeps_caches = keeps_caches
         self.profile = profile
         self.ids = tuple(range(replicas))
         self._config = BrokerConfig.of(profile, {})
@@ -132,7 +136,13 @@ class Actors:
                 replica.leader, replica.leader_epoch, replica.partition_epoch = local.leader, local.epoch, local.epoch
                 replica.following = Following(replica)
         replica.hw = local.hw
+        if self.keeps_caches:
+            replica.log.epochs.entries = local.epochs
         return replica
+
+    def epochs(self, replica: Replica) -> tuple[EpochEntry, ...]:
+        """What a state keeps of a replica's leader-epoch cache."""
+        return replica.log.epochs.entries if self.keeps_caches else ()
 
     def state(self, decision: Decision, epoch: int) -> PartitionState:
         """A decision as brokers are told it."""
@@ -258,14 +268,17 @@ class Steps:
         """A record is written; who leads alone moves its HW as a step of its own."""
         replica = self._actors.put(broker, local)
         append(replica, number)
-        return local._replace(log=(*local.log, (replica.leader_epoch, number)))
+        return local._replace(log=(*local.log, (replica.leader_epoch, number)), epochs=self._actors.epochs(replica))
 
     def lead(self, broker: int, local: Local, decision: Decision, epoch: int) -> Local:
         """It takes up the leadership."""
         replica = self._actors.put(broker, local)
         replica.apply(self._actors.state(decision, epoch), _STEP_TIME_US)
         leadership = leading(replica)
-        return Local(local.log, local.hw, replica.leader_epoch, broker, leadership.isr, leadership.epoch_start)
+        return Local(
+            local.log, local.hw, replica.leader_epoch, broker, leadership.isr, leadership.epoch_start,
+            self._actors.epochs(replica),
+        )  # fmt: skip
 
     def follow(self, broker: int, local: Local, leader: int, epoch: int, other: Local | None) -> Local | None:
         """It begins to follow ``other``, truncation included, or is told that nobody leads."""
@@ -274,7 +287,7 @@ class Steps:
             return None
         if other is not None and not settle(replica, self._actors.put(leader, other)):
             return None
-        return _stands(replica, local)
+        return self._stands(replica, local)
 
     def restart(self, broker: int, local: Local, hw: int, newest: int) -> Local:
         """Its process dies and comes back with the HW it had written down; it hears of no decision but the newest."""
@@ -282,7 +295,8 @@ class Steps:
         replica.checkpointed_hw = hw
         replica.stopped()
         replica.recovered()
-        return Local(local.log[: replica.log.leo], replica.hw, newest - 1, NOBODY, ())
+        left = local.log[: replica.log.leo]
+        return Local(left, replica.hw, newest - 1, NOBODY, (), epochs=self._actors.epochs(replica))
 
     def fetch(self, broker: int, local: Local, leader: Local) -> Local | None:
         """It fetches one record from the leader it believes in, or finds that leader's log to be shorter."""
@@ -291,8 +305,9 @@ class Steps:
             return None
         end = replica.log.leo
         if end > len(local.log):
-            return local._replace(log=(*local.log, leader.log[end - 1]), hw=replica.hw)
-        return _stands(replica, local) if end < len(local.log) else None
+            log, epochs = (*local.log, leader.log[end - 1]), self._actors.epochs(replica)
+            return local._replace(log=log, hw=replica.hw, epochs=epochs)
+        return self._stands(replica, local) if end < len(local.log) else None
 
     def counted(self, broker: int, local: Local, follower: int, other: Local) -> int:
         """Up to where the leader has heard of a follower, as far as it takes the HW one further."""
@@ -338,11 +353,10 @@ class Steps:
             return None
         return local._replace(isr=tuple(sorted((*local.isr, follower))))
 
-
-def _stands(replica: Replica, before: Local) -> Local:
-    """A follower after a step that brought no record."""
-    leader = replica.leader
-    return Local(before.log[: replica.log.leo], replica.hw, replica.leader_epoch, leader, ())
+    def _stands(self, replica: Replica, before: Local) -> Local:
+        """A follower after a step that brought no record."""
+        left, epochs = before.log[: replica.log.leo], self._actors.epochs(replica)
+        return Local(left, replica.hw, replica.leader_epoch, replica.leader, (), epochs=epochs)
 
 
 def decided(decisions: tuple[Decision, ...], isr: tuple[int, ...]) -> list[tuple[tuple[str, int], Decision]]:
@@ -396,14 +410,15 @@ class Moves:
         """``as_module``: where they differ, by the KIP-320 module and not by Kafka.
 
         There a decision that leaves nobody as leader reaches no replica, a newcomer to the ISR also waits for the
-        leader's HW to have reached its epoch, and a decision stays as it was made when its leader changes the ISR.
+        leader's HW to have reached its epoch, a decision stays as it was made when its leader changes the ISR, and
+        what a replica knows of leader epochs is what its records say.
         """
         self.profile = profile
         self.bounds = bounds
         self.locals: Numbers[Local] = Numbers()
         self.held: Numbers[Held] = Numbers()
         self._as_module = as_module
-        self._steps = Steps(Actors(profile, bounds.replicas), strict_join=as_module)
+        self._steps = Steps(Actors(profile, bounds.replicas, keeps_caches=not as_module), strict_join=as_module)
         self._alone: dict[tuple[int, ...], tuple[list[tuple[Step, int]], list[tuple[int, int]]]] = {}
         self._written: dict[tuple[int, ...], int] = {}
         self._followed: dict[tuple[int, ...], int] = {}

@@ -95,6 +95,19 @@ def test_a_follower_that_takes_its_leaders_high_watermark_as_it_is_is_found(monk
     assert LOG_BOUNDS in explored("4.1", epochs=1, records=2).broken
 
 
+@pytest.mark.parametrize("kafka", ["1.1", "4.1"])
+def test_a_start_that_forgets_the_epoch_cache_is_found(monkeypatch: pytest.MonkeyPatch, kafka: str) -> None:
+    """What a replica's records say of epochs does not make up for it: states keep the cache as it is."""
+    real = partition.Replica.recovered
+
+    def recovered(self: partition.Replica) -> None:
+        real(self)
+        self.log.epochs.clear()
+
+    monkeypatch.setattr(partition.Replica, "recovered", recovered)
+    assert STRONG_ISR in explored(kafka, first=True, epochs=2, records=1, restarts=1).broken
+
+
 def test_a_restart_finds_what_had_been_written_down() -> None:
     """With one record and one restart, a follower of 0.10.2 loses it without any race of elections."""
     seen = explored("0.10.2", first=True, epochs=2, records=1, log_size=1, restarts=1)
