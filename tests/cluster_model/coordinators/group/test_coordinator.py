@@ -165,6 +165,7 @@ def test_who_may_commit_to_a_group_with_members() -> None:
     assert errors(talk.ask(OWNER, commit())) == [ERROR.UNKNOWN_MEMBER_ID]
     assert errors(talk.ask(OWNER, commit(member="m", generation=1))) == [ERROR.UNKNOWN_MEMBER_ID]
     assert errors(talk.ask(OWNER, commit(**{**own, "generation": 2}))) == [ERROR.ILLEGAL_GENERATION]
+    assert errors(talk.ask(OWNER, commit(**{**own, "generation": 0}))) == [ERROR.ILLEGAL_GENERATION]
     group = talk.cluster.coordinators[OWNER].registry.groups["g"]
     group.state = State.PREPARING
     assert errors(talk.ask(OWNER, commit(7, **own))) == [ERROR.NONE]

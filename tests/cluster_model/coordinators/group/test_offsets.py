@@ -185,6 +185,7 @@ def test_a_group_with_members_takes_them_and_whoever_names_none() -> None:
     assert may() is E.NONE, "as clients before 2.5 do"
     assert may(generation, member_id) is E.NONE
     assert may(generation + 1, member_id) is E.ILLEGAL_GENERATION
+    assert may(generation - 1, member_id) is E.ILLEGAL_GENERATION
     assert may(generation, "stranger") is E.UNKNOWN_MEMBER_ID
     assert may(-1, "stranger") is E.UNKNOWN_MEMBER_ID
 

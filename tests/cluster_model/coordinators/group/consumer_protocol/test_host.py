@@ -289,6 +289,19 @@ def test_commits_are_a_members_of_today() -> None:
     assert offsets(talk.ask(OWNER, fetch("orders-0"))) == {"orders-0": 9}
 
 
+def test_commits_of_a_past_epoch_are_stale() -> None:
+    talk = with_member()
+    assert errors(talk.ask(OWNER, member_commit(1))) == [E.NONE]
+    talk.ask(OWNER, joining("n"))
+    assert talk.ask(OWNER, living(1, owned=())).member_epoch == 2
+    assert errors(talk.ask(OWNER, member_commit(1, offset=9))) == [E.STALE_MEMBER_EPOCH]
+    assert errors(talk.ask(OWNER, member_commit(2, offset=7))) == [E.NONE]
+    request = TxnOffsetCommitRequest(0, "tx", "g", 7, 0, (CommittedOffset("orders-0", 9),), 1, "m")
+    assert talk.host.may_commit_in_transaction(request) == E.ILLEGAL_GENERATION
+    assert talk.host.may_commit_in_transaction(request._replace(generation_id=2)) == E.NONE
+    assert offsets(talk.ask(OWNER, fetch("orders-0"))) == {"orders-0": 7}
+
+
 def test_what_is_committed_is_told_to_members_of_today_and_to_who_is_none() -> None:
     talk = with_member()
     talk.ask(OWNER, member_commit(1))
