@@ -151,6 +151,8 @@ class Checker:
     def _appended(self, event: Appended) -> None:
         if event.acks == 0:
             self.ledger.placed(event)
+        elif event.acks > 0:
+            self.ledger.appended(event)
         self.ledger.repeats.appended(event)
         self.transacted.changes += 1
         self.invariants.appended(event)

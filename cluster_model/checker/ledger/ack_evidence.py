@@ -1,6 +1,7 @@
 """Ranges of acknowledged records, the ISR behind each acknowledgement, and what was exposed to consumers."""
 
 from bisect import bisect_right
+from collections.abc import Callable
 from typing import Any
 
 from cluster_model.log.replica_log import ReplicaLog
@@ -163,11 +164,15 @@ def _loaded(saved: tuple[Any, ...]) -> dict[int, RangeSet]:
 class Exposed:
     """Enters commitment into the books of acknowledged records, each offset of a leadership once."""
 
-    __slots__ = ("_acked", "_stands", "_world")
+    __slots__ = ("_acked", "_stands", "_vouch", "_world")
 
-    def __init__(self, world: World, acked: dict[str, AckedRecords]) -> None:
+    def __init__(
+        self, world: World, acked: dict[str, AckedRecords], vouch: Callable[[str, int, int, int], None]
+    ) -> None:
+        """``vouch`` takes (partition, stint, start, end) of what a high watermark passes: acks=all is answered then."""
         self._world = world
         self._acked = acked
+        self._vouch = vouch
         self._stands: dict[tuple[str, int], int] = {}
         """(partition, broker that leads or thinks so) → the high watermark up to which its log has been entered."""
 
@@ -185,8 +190,11 @@ class Exposed:
         start, stint = log.extents[-1]
         if start <= before:  # almost always: the high watermark stands in the newest stint
             self._acked[event.partition].commit(stint, before, event.hw)
+            self._vouch(event.partition, stint, before, event.hw)
         else:
             self._commit(event.partition, log, before, event.hw)
+            for passed, low, high in log.pieces(before, event.hw):
+                self._vouch(event.partition, passed, low, high)
 
     def became_leader(self, event: BecameLeader) -> None:
         """A broker leads, or leads on: what stands below its high watermark is served from here on."""
@@ -221,7 +229,9 @@ class Exposed:
         self._stands = dict(saved)
 
 
-# The ISR behind each acknowledgement: one entry while the ISR stays, however many records.
+# The ISR behind each acknowledgement: one entry while the ISR stays, however many records. It is that of the leader's
+# answer, not of the time at which the client heard of it, or ended its transaction: as the record was appended, or
+# with acks=all as the high watermark passed it.
 
 
 Vouching = tuple[int, int, tuple[int, ...]]
@@ -259,6 +269,14 @@ class Vouched:
                 return
             self._close(partition, run)
         self._open[partition] = _Open(stint, start, end, isr)
+
+    def covers(self, partition: str, stint: int, start: int, end: int) -> bool:
+        """Whether it is known which ISR stood behind all of these."""
+        run = self._open.get(partition)
+        if run is not None and run.stint == stint and run.start <= start and end <= run.end:
+            return True
+        entries = [(low, high) for low, high, _isr in self.entries(partition, stint)]
+        return not subtract([(start, end)], sorted(entries))
 
     def _close(self, partition: str, run: "_Open") -> None:
         del self._open[partition]

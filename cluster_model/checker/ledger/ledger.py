@@ -346,7 +346,7 @@ class Ledger:
         self._closed: dict[str, tuple[_Interval, ...]] | None = None
         self.books = Books()
         self.deletions = Deleted()
-        self.exposed = Exposed(world, self._acked)
+        self.exposed = Exposed(world, self._acked, self._vouch)
         self.repeats = Repeats(world)
 
     def created(self, partition: str) -> None:
@@ -388,6 +388,12 @@ class Ledger:
         elif event.acks == 0:
             self.books.left(event.client, event.partition, event.sequence, event.count)
 
+    def appended(self, event: Appended) -> None:
+        """A leader wrote records of acks=1, and answers now."""
+        lineage = self._world.replicas[event.partition][event.broker].log.lineage_at(event.log_offset)
+        if not self.deletions.is_past(event.partition, lineage):
+            self._vouch(event.partition, lineage.id, event.log_offset, event.log_offset + event.count)
+
     def placed(self, event: Appended) -> None:
         """An acks=0 record reached a leader's log: from here its identity is known."""
         self.books.arrived(event.client, event.partition, event.sequence, event.count)
@@ -410,7 +416,8 @@ class Ledger:
                 return
         if not self._acked[partition].add(stint, start, end):
             return
-        self._vouch(partition, stint, start, end)
+        if not self.vouched.covers(partition, stint, start, end):
+            self._vouch(partition, stint, start, end)
         leader = self._world.true_leader(partition)
         if leader is not None and (leader.damages or not leader.log.holds(stint, start, end)):
             self._acknowledged_in_vain(partition, stint, (start, end), leader, event)
