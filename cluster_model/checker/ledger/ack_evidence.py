@@ -270,13 +270,18 @@ class Vouched:
             self._close(partition, run)
         self._open[partition] = _Open(stint, start, end, isr)
 
-    def covers(self, partition: str, stint: int, start: int, end: int) -> bool:
-        """Whether it is known which ISR stood behind all of these."""
+    def note_rest(self, partition: str, stint: int, start: int, end: int, isr: tuple[int, ...]) -> None:
+        """The same of those among them of which nothing is known yet."""
         run = self._open.get(partition)
-        if run is not None and run.stint == stint and run.start <= start and end <= run.end:
-            return True
-        entries = [(low, high) for low, high, _isr in self.entries(partition, stint)]
-        return not subtract([(start, end)], sorted(entries))
+        if run is not None and run.stint == stint:
+            if run.start <= start and end <= run.end:
+                return
+            if run.end == start and run.isr == isr:  # nearly always: the next ones
+                run.end = end
+                return
+        known = sorted((low, high) for low, high, _isr in self.entries(partition, stint))
+        for low, high in subtract([(start, end)], known):
+            self.note(partition, stint, low, high, isr)
 
     def _close(self, partition: str, run: "_Open") -> None:
         del self._open[partition]

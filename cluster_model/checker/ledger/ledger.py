@@ -346,7 +346,7 @@ class Ledger:
         self._closed: dict[str, tuple[_Interval, ...]] | None = None
         self.books = Books()
         self.deletions = Deleted()
-        self.exposed = Exposed(world, self._acked, self._vouch)
+        self.exposed = Exposed(world, self._acked, self._vouch_rest)
         self.repeats = Repeats(world)
 
     def created(self, partition: str) -> None:
@@ -416,8 +416,7 @@ class Ledger:
                 return
         if not self._acked[partition].add(stint, start, end):
             return
-        if not self.vouched.covers(partition, stint, start, end):
-            self._vouch(partition, stint, start, end)
+        self._vouch_rest(partition, stint, start, end)
         leader = self._world.true_leader(partition)
         if leader is not None and (leader.damages or not leader.log.holds(stint, start, end)):
             self._acknowledged_in_vain(partition, stint, (start, end), leader, event)
@@ -426,6 +425,11 @@ class Ledger:
         """Remember which ISR stood behind an acknowledgement."""
         isr = self._history.isr_of(partition, self._world.lineages[partition].by_id[stint].epoch)
         self.vouched.note(partition, stint, start, end, isr)
+
+    def _vouch_rest(self, partition: str, stint: int, start: int, end: int) -> None:
+        """The same of those of which it is not known yet."""
+        isr = self._history.isr_of(partition, self._world.lineages[partition].by_id[stint].epoch)
+        self.vouched.note_rest(partition, stint, start, end, isr)
 
     def log_start_moved(self, event: LogStartMoved) -> None:
         """A replica deleted its oldest records on purpose; those missing at that time stay missing.
