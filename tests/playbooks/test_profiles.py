@@ -51,8 +51,9 @@ def others(playbook: Playbook) -> list[tuple[str, str]]:
 
 
 TRIED = (
-    "0.8.2-zookeeper", "0.10.2-zookeeper", "0.11-zookeeper", "1.1-zookeeper", "2.1-zookeeper", "2.4-zookeeper",
-    "2.5-zookeeper", "3.0-zookeeper", "3.9-zookeeper", "3.3-kraft", "3.6-kraft", "4.0-kraft", "4.1-kraft",
+    "0.8.2-zookeeper", "0.10.2-zookeeper", "0.11-zookeeper", "1.1-zookeeper", "2.1-zookeeper", "2.3-zookeeper",
+    "2.4-zookeeper", "2.5-zookeeper", "3.0-zookeeper", "3.9-zookeeper", "3.3-kraft", "3.6-kraft", "4.0-kraft",
+    "4.1-kraft",
 )  # fmt: skip
 """Versions and modes in which one bundled playbook or another is tried besides its own."""
 
@@ -60,11 +61,11 @@ TRIED = (
 TELLING = {
     "0.8.2-zookeeper": ("acks-1-lost-tail",), "0.10.2-zookeeper": ("retention-overtakes-latest",),
     "0.11-zookeeper": ("delayed-commit",), "1.1-zookeeper": ("offsets-reset",),
-    "2.1-zookeeper": ("split-leader-zookeeper",), "2.4-zookeeper": ("instance-id-claimed-twice",),
-    "2.5-zookeeper": ("hanging-transaction",), "3.0-zookeeper": ("leader-crash",),
-    "3.9-zookeeper": ("split-leader-zookeeper",), "3.3-kraft": ("acks-0-leader-crash", "split-leader"),
-    "3.6-kraft": ("rolling-restart-waiting",), "4.0-kraft": ("power-cut-all",),
-    "4.1-kraft": ("leader-without-followers", "retention-overtakes-earliest"),
+    "2.1-zookeeper": ("split-leader-zookeeper", "consumer-truncation"), "2.3-zookeeper": ("consumer-truncation",),
+    "2.4-zookeeper": ("instance-id-claimed-twice",), "2.5-zookeeper": ("hanging-transaction",),
+    "3.0-zookeeper": ("leader-crash",), "3.9-zookeeper": ("split-leader-zookeeper",),
+    "3.3-kraft": ("acks-0-leader-crash", "split-leader"), "3.6-kraft": ("rolling-restart-waiting",),
+    "4.0-kraft": ("power-cut-all",), "4.1-kraft": ("leader-without-followers", "retention-overtakes-earliest"),
 }  # fmt: skip
 """Some of them each, of leaders, groups and transactions: for an evening, all."""
 

@@ -135,9 +135,19 @@ def test_a_consumer_goes_back_to_where_the_logs_part_and_reads_nothing_twice(see
     assert detected.log_offset - detected.end_offset == result.ledger.committed_lost > 250
     billing, audit = group(result, "billing"), group(result, "audit")
     assert (billing.truncations, billing.resets, billing.reread) == (1, 0, 0)
+    assert incident.query.reread("billing") == 0
     # Whoever comes later finds less than the first has read.
     assert (audit.read, audit.truncations) == (result.partitions[0].hw, 0)
     assert billing.read - audit.read == result.ledger.committed_lost
+
+
+def test_until_consumers_validate_their_epoch_they_read_everything_again() -> None:
+    result = ends_as_expected(
+        "consumer-truncation", 103, **FEW, **{"cluster.kafka": "2.2", "cluster.mode": "zookeeper"}
+    )
+    billing = group(result, "billing")
+    assert (billing.truncations, billing.resets) == (0, 1)
+    assert billing.reread > 300
 
 
 def test_before_kip_320_the_same_consumer_is_reset_to_the_beginning() -> None:
