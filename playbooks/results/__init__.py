@@ -4,6 +4,7 @@ result        `Result`, the object that `floodmark run --json` prints
 wrongs        keys of failures, and which failures are no surprise
 outages       when clients were not served, and when partitions had no leader
 client_stats  what clients saw: producers, members and groups; groups as `kafka-consumer-groups.sh` shows them
+group_progress  what groups read of partitions, and how long they were handed nothing
 sweep_matrix  what a grid came to: rows, the best ones, one sentence of advice, and tables
 baseline      results of earlier runs kept in a file, and how a new run differs
 

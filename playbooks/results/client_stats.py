@@ -5,7 +5,6 @@ and has under way is of its own books at that moment, and a group's generation a
 ``describe`` finds then.
 """
 
-from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final
@@ -20,6 +19,7 @@ from cluster_model.protocol.events import CRASH, OUT_OF_MEMORY, POWER_LOSS
 from cluster_model.protocol.group_messages import DescribedGroup
 from cluster_model.util.percentiles import Latencies
 from playbooks.errors import counted, listed, nearest, shown
+from playbooks.results.group_progress import Handed, ReadStalls
 
 # Statistics of what clients saw of a session.
 #
@@ -31,36 +31,6 @@ from playbooks.errors import counted, listed, nearest, shown
 # its process ended, until a member was given it. Eager rebalances stop all partitions, cooperative ones those that
 # move; both stop those of a member that died until they are noticed to be nobody's. What nobody is given any more does
 # not count.
-
-
-class Handed:
-    """Offsets of one partition's stint that a group was handed, as disjoint ranges in ascending order."""
-
-    __slots__ = ("_ends", "_starts")
-
-    def __init__(self, ranges: Iterable[tuple[int, int]] = ()) -> None:
-        self._starts: list[int] = []
-        self._ends: list[int] = []
-        for start, end in ranges:
-            self._starts.append(start)
-            self._ends.append(end)
-
-    def add(self, start: int, end: int) -> int:
-        """Take ``[start, end)``; returns how many of them were there already."""
-        starts, ends = self._starts, self._ends
-        if ends and ends[-1] == start:  # a reader that goes on where it was
-            ends[-1] = end
-            return 0
-        first, last = bisect_left(ends, start), bisect_right(starts, end)
-        touched = list(zip(starts[first:last], ends[first:last], strict=True))
-        again = sum(max(0, min(end, upper) - max(start, lower)) for lower, upper in touched)
-        starts[first:last] = [min([start, *(lower for lower, _upper in touched)])]
-        ends[first:last] = [max([end, *(upper for _lower, upper in touched)])]
-        return again
-
-    def save(self) -> tuple[tuple[int, int], ...]:
-        """The ranges."""
-        return tuple(zip(self._starts, self._ends, strict=True))
 
 
 class ProducerBook:
@@ -155,7 +125,7 @@ class GroupBook:
     """A group: its members, and what concerns them together."""
 
     __slots__ = ("commit_errors", "expired", "handed", "idle_since", "idle_us", "latencies", "members", "owners",
-                 "rebalances", "resets", "truncations")  # fmt: skip
+                 "rebalances", "resets", "stalls", "truncations")  # fmt: skip
 
     def __init__(self) -> None:
         self.members: dict[str, MemberBook] = {}
@@ -171,6 +141,7 @@ class GroupBook:
         """Partitions whose committed offset has expired, and which nobody has been moved on since."""
         self.latencies = Latencies()
         """Of the records that its members were handed."""
+        self.stalls = ReadStalls()
         self.commit_errors: dict[str, int] = {}
         self.handed: dict[str, dict[int, Handed]] = {}
         """Partition → stint → what of it any member was handed."""
@@ -200,17 +171,16 @@ class GroupBook:
                     for name, stints in self.handed.items()
                 ]
             ),
-            tuple(self.owners.items()), tuple(self.idle_since.items()), tuple(self.expired),
+            tuple(self.owners.items()), tuple(self.idle_since.items()), tuple(self.expired), self.stalls.save(),
         )  # fmt: skip
 
     @classmethod
     def loaded(cls, saved: tuple[Any, ...]) -> "GroupBook":
         """Undo of :meth:`save`."""
         book = cls()
-        members, book.rebalances, book.idle_us, book.truncations, book.resets, errors, handed, owners, idle, expired = (
-            saved
-        )
-        book.expired = dict.fromkeys(expired)
+        members, book.rebalances, book.idle_us, book.truncations, book.resets, errors, handed, *rest = saved
+        owners, idle, expired, stalls = rest
+        book.expired, book.stalls = dict.fromkeys(expired), ReadStalls.loaded(stalls)
         book.members = {name: MemberBook.loaded(each) for name, each in members}
         for member in book.members.values():
             book.latencies.include(member.latencies)
@@ -222,7 +192,7 @@ class GroupBook:
 class ClientBooks:
     """The books of all clients, by name."""
 
-    __slots__ = ("closed", "groups", "killed", "producers")
+    __slots__ = ("closed", "groups", "killed", "producers", "readable")
 
     def __init__(self) -> None:
         self.killed: dict[str, int] = {}
@@ -231,6 +201,8 @@ class ClientBooks:
         """... and how often a client's was closed in order."""
         self.producers: dict[str, ProducerBook] = {}
         self.groups: dict[str, GroupBook] = {}
+        self.readable: dict[str, tuple[int, int]] = {}
+        """Partition → (leader epoch, high watermark) of its newest leader: nobody is told, but stalls go by it."""
 
     def producer(self, name: str) -> ProducerBook:
         """A producer's book, made when it is first heard of."""
@@ -251,14 +223,15 @@ class ClientBooks:
         return (
             tuple([(name, each.save()) for name, each in self.producers.items()]),
             tuple([(name, each.save()) for name, each in self.groups.items()]),
-            tuple(self.killed.items()), tuple(self.closed.items()),
+            tuple(self.killed.items()), tuple(self.closed.items()), tuple(self.readable.items()),
         )  # fmt: skip
 
     @classmethod
     def loaded(cls, saved: tuple[Any, ...]) -> "ClientBooks":
         """Undo of :meth:`save`."""
         books = cls()
-        producers, groups, killed, closed = saved
+        producers, groups, killed, closed, readable = saved
+        books.readable = dict(readable)
         books.killed, books.closed = dict(killed), dict(closed)
         books.producers = {name: ProducerBook.loaded(each) for name, each in producers}
         books.groups = {name: GroupBook.loaded(each) for name, each in groups}
@@ -424,6 +397,8 @@ class GroupSummary:
     truncations: int
     resets: int
     members: tuple[MemberSummary, ...]
+    read_stall_us: int = 0
+    """The longest time that it was handed nothing of a partition that it had something to read of."""
     latency: LatencySummary = field(default_factory=LatencySummary)
     """Of records that its members were handed, since they were appended."""
 
@@ -458,6 +433,7 @@ class GroupSummary:
             "abandoned": self.abandoned,
             "truncations": self.truncations,
             "resets": self.resets,
+            "read_stall_us": self.read_stall_us,
             "latency": self.latency.to_json(),
             "members": {each.name: each.to_json() for each in self.members},
         }
@@ -484,7 +460,7 @@ def summed_up(books: ClientBooks, view: ClusterView) -> Clients:
     groups = {each.name: each for each in view.groups}
     return Clients(
         tuple([_producer(name, books, producers.get(name)) for name in sorted({*books.producers, *producers})]),
-        tuple([_group(name, books, groups.get(name)) for name in sorted({*books.groups, *groups})]),
+        tuple([_group(name, books, groups.get(name), view.now_us) for name in sorted({*books.groups, *groups})]),
     )
 
 
@@ -527,7 +503,7 @@ def _producer(name: str, books: ClientBooks, view: ProducerView | None) -> Produ
     )
 
 
-def _group(name: str, books: ClientBooks, view: GroupView | None) -> GroupSummary:
+def _group(name: str, books: ClientBooks, view: GroupView | None, now: int) -> GroupSummary:
     book = books.groups.get(name) or GroupBook()
     assigned = () if view is None else [member for member, _partitions in view.assignment]
     return GroupSummary(
@@ -543,6 +519,7 @@ def _group(name: str, books: ClientBooks, view: GroupView | None) -> GroupSummar
         skipped=book.total("skipped"),
         truncations=book.truncations,
         resets=book.resets,
+        read_stall_us=book.stalls.longest(now),
         members=tuple([_member(each, books, book.members.get(each)) for each in sorted({*book.members, *assigned})]),
         latency=LatencySummary.of(book.latencies),
     )
@@ -651,10 +628,33 @@ def _read(books: ClientBooks, event: Any) -> None:
     if handed is None:
         handed = stints[event.stint] = Handed()
     member.reread += handed.add(event.log_offset, event.log_offset + event.count)
+    _moved(books, event, event.end_offset)
+
+
+def _moved(books: ClientBooks, event: Any, read_to: int) -> None:
+    _epoch, hw = books.readable.get(event.partition, (-1, 0))
+    books.group(event.group_id).stalls.moved(event.partition, read_to, hw, event.at_us)
+
+
+def _advanced(books: ClientBooks, event: Any) -> None:
+    epoch, _hw = books.readable.get(event.partition, (-1, 0))
+    if event.leader_epoch < epoch:
+        return  # of a zombie
+    books.readable[event.partition] = (event.leader_epoch, event.hw)
+    for group in books.groups.values():
+        group.stalls.advanced(event.partition, event.hw, event.at_us)
+
+
+def _deleted(books: ClientBooks, event: Any) -> None:
+    books.readable.pop(event.partition, None)
+    for group in books.groups.values():
+        group.stalls.gone(event.partition)
 
 
 def _truncation(books: ClientBooks, event: Any) -> None:
     group = books.group(event.group_id)
+    if event.end_offset >= 0:
+        _moved(books, event, event.end_offset)
     group.member(event.client)
     group.truncations += 1
 
@@ -664,6 +664,7 @@ def _reset(books: ClientBooks, event: Any) -> None:
     group.member(event.client)
     group.resets += event.end_offset >= 0 or event.partition in group.expired
     group.expired.pop(event.partition, None)
+    _moved(books, event, event.log_offset)
 
 
 def _expired(books: ClientBooks, event: Any) -> None:
@@ -748,6 +749,9 @@ _HANDLERS: Final[dict[str, Callable[[ClientBooks, Any], None]]] = {
     "produce_refused": _refused,
     "produce_retried": _retried,
     "records_read": _read,
+    "hw_advanced": _advanced,
+    "became_leader": _advanced,
+    "partition_deleted": _deleted,
     "truncation_detected": _truncation,
     "consumer_reset": _reset,
     "offsets_expired": _expired,

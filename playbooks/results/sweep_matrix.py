@@ -1,10 +1,11 @@
 """The matrix of a grid: a row for each cell, its Pareto rows, one sentence of advice, and tables.
 
-A row *beats* another if it is at least as good in records lost (acknowledged ones and committed ones), torn, duplicated
-and rejected, and in the time that clients were refused, and better in one of them. The rows that no other beats are the
-*Pareto rows*: whoever leaves them gives something up. Rows without a verdict that counts (inconclusive, an error,
-not run) neither beat nor are marked. Times are compared in tenths of a second: less is chance. Over several seeds each
-measure is added up, for all rows over the same seeds.
+A row *beats* another if it is at least as good in records lost (acknowledged ones and committed ones), torn,
+duplicated, rejected, skipped and read again, in the time that clients were refused and the longest that a group was
+handed nothing, and better in one of them. The rows that no other beats are the *Pareto rows*: whoever leaves them gives
+something up. Rows without a verdict that counts (inconclusive, an error, not run) neither beat nor are marked. Times
+are compared in tenths of a second: less is chance. Over several seeds each measure is added up, for all rows over the
+same seeds.
 
 *Torn* are records whose transaction ended in the log otherwise than its producer was told.
 """
@@ -14,6 +15,7 @@ from dataclasses import dataclass, field
 from statistics import median_low
 from typing import Any, Final, Literal
 
+from cluster_model.checker.root_cause import SKIPPED
 from playbooks.errors import counted, worst
 from playbooks.model.playbook import SEED, Cell, cell_words, value_words
 from playbooks.results.outages import short_seconds
@@ -22,12 +24,17 @@ from playbooks.text import escaped, table_text
 
 MEASURES: Final = (
     "acked", "acked_lost", "committed_lost", "torn", "duplicates", "reordered", "rejected", "unavailable_us",
-    "longest_us", "reread",
+    "longest_us", "skipped", "reread", "read_stall_us", "idle_us", "resets",
 )  # fmt: skip
-"""What a row tells of a session: records, and virtual microseconds. ``reread`` is of all groups together."""
-COSTS: Final = ("acked_lost", "committed_lost", "torn", "duplicates", "rejected", "unavailable_us")
+"""What a row tells of a session: records, and virtual microseconds; from ``skipped`` on of all groups together."""
+COSTS: Final = (
+    "acked_lost", "committed_lost", "torn", "duplicates", "rejected", "unavailable_us", "skipped", "reread",
+    "read_stall_us",
+)  # fmt: skip
 """What rows are compared by; of all of them less is better."""
 TENTH_US: Final = 100_000
+LONGEST: Final = ("longest_us", "read_stall_us")
+"""Measures that are the longest of several, and not their sum."""
 
 Verdict = Literal["pass", "fail", "inconclusive", "error", "not run"]
 _WORST_FIRST: Final[tuple[Verdict, ...]] = ("error", "fail", "inconclusive", "not run", "pass")
@@ -89,9 +96,9 @@ class Group:
         return [row.measures for row in self.rows if row.measures]
 
     def total(self, measure: str) -> int:
-        """A measure over all seeds; of the longest outage the longest."""
+        """A measure over all seeds; of the longest outage and stall the longest."""
         values = [each[measure] for each in self._numbers]
-        return max(values, default=0) if measure == "longest_us" else sum(values)
+        return max(values, default=0) if measure in LONGEST else sum(values)
 
     def spread(self, measure: str) -> tuple[int, int, int]:
         """Least, median (the lower of two) and greatest over the seeds."""
@@ -165,7 +172,11 @@ def measured(result: Result) -> dict[str, int]:
         "rejected": ledger.failed + ledger.unknown,
         "unavailable_us": result.unavailable.us,
         "longest_us": result.unavailable.longest_us,
+        "skipped": sum(finding.count for finding in result.findings if finding.kind == SKIPPED),
         "reread": sum(group.reread for group in result.clients.groups),
+        "read_stall_us": max([group.read_stall_us for group in result.clients.groups], default=0),
+        "idle_us": sum(group.idle_us for group in result.clients.groups),
+        "resets": sum(group.resets for group in result.clients.groups),
     }
 
 
@@ -175,8 +186,13 @@ def costs(group: Group) -> tuple[int, ...] | None:
 
 
 def _felt(measure: str, value: int) -> int:
-    """A measure as far as it tells: a time to the tenth of a second, since milliseconds are the network's chance."""
-    return (value + TENTH_US // 2) // TENTH_US if measure == "unavailable_us" else value
+    """A measure as far as it tells: a time to the tenth of a second, since milliseconds are the network's chance.
+
+    Of stalls only those count that are shown.
+    """
+    if measure == "read_stall_us" and value < STALL_US:
+        return 0
+    return (value + TENTH_US // 2) // TENTH_US if measure in _TIMES else value
 
 
 def beats(one: Sequence[int], other: Sequence[int]) -> bool:
@@ -243,6 +259,8 @@ def axes_of(cells: Iterable[Cell]) -> dict[str, tuple[str, ...]]:
 # Rows that were left out are counted behind it.
 
 
+STALL_US: Final = 1_000_000
+"""Shorter stalls of reading are what joining a group and fetching take."""
 NAMED = 3
 """Rows that cost the same, named one by one."""
 
@@ -303,13 +321,16 @@ def _least(groups: Sequence[Group], key: Callable[[Group], tuple[int, ...]]) -> 
 
 
 def _safety(group: Group) -> tuple[int, ...]:
-    order = ("acked_lost", "committed_lost", "torn", "duplicates", "unavailable_us", "rejected")
+    order = ("acked_lost", "committed_lost", "torn", "skipped", "duplicates", "reread", *_STANDS)
     return tuple(group.total(name) for name in order)
 
 
 def _service(group: Group) -> tuple[int, ...]:
-    order = ("unavailable_us", "rejected", "acked_lost", "committed_lost", "torn", "duplicates")
+    order = (*_STANDS, "acked_lost", "committed_lost", "torn", "skipped", "duplicates", "reread")
     return tuple(group.total(name) for name in order)
+
+
+_STANDS: Final = ("unavailable_us", "rejected", "read_stall_us")
 
 
 def named(settings: Cell) -> str:
@@ -327,12 +348,18 @@ def what_words(group: Group) -> str:
         parts.append(f"tears {thousands(torn)} out of their transactions")
     if duplicates := group.total("duplicates"):
         parts.append(f"writes {thousands(duplicates)} twice")
+    if skipped := group.total("skipped"):
+        parts.append(f"skips {thousands(skipped)}")
+    if reread := group.total("reread"):
+        parts.append(f"reads {thousands(reread)} again")
     if rejected := group.total("rejected"):
         parts.append(f"leaves {thousands(rejected)} failed or unknown")
     if out := group.total("unavailable_us"):
         parts.append(f"stands still for {short_seconds(out)}{' in all' if len(group.rows) > 1 else ''}")
     elif not rejected:
         parts.append("never stops")
+    if (stall := group.total("read_stall_us")) >= STALL_US:
+        parts.append(f"reads nothing for up to {short_seconds(stall)}")
     return f"{', '.join(parts[:-1])} and {parts[-1]}" if len(parts) > 1 else parts[0]
 
 
@@ -362,7 +389,8 @@ def thousands(number: int) -> str:
 
 MARK: Final = "*"
 NOTE: Final = (
-    "* no other row is at least as good in lost, torn, duplicated, rejected and unavailable, and better in one"
+    "* no other row is at least as good in lost, torn, duplicated, rejected, unavailable, skipped, read again and "
+    "stalled, and better in one"
 )
 CROSSED: Final = 4
 """Rows beyond which two axes are shown across each other, too."""
@@ -375,13 +403,17 @@ _HEADS: Final[Mapping[str, str]] = {
     "rejected": "rejected",
     "unavailable_us": "out",
     "longest_us": "longest",
+    "skipped": "skipped",
     "reread": "reread",
+    "read_stall_us": "stall",
+    "idle_us": "idle",
+    "resets": "resets",
 }
 _NAMES: Final = {
     "lost": "lost", "torn": "torn", "duplicates": "duplicated", "reordered": "reordered", "rejected": "rejected",
-    "unavailable_us": "unavailable",
+    "unavailable_us": "unavailable", "skipped": "skipped", "reread": "read again",
 }  # fmt: skip
-_TIMES: Final = ("unavailable_us", "longest_us")
+_TIMES: Final = ("unavailable_us", "longest_us", "read_stall_us", "idle_us")
 
 
 @dataclass(frozen=True, slots=True)
@@ -481,6 +513,8 @@ def _only(settings: Cell, names: Sequence[str]) -> Cell:
 
 def _told(name: str, groups: Sequence[Group]) -> bool:
     """Whether a measure is anything but nought somewhere."""
+    if name == "read_stall_us":
+        return any(group.total(name) >= STALL_US for group in groups)
     if name == "longest_us":
         return any(group.total(name) != group.total("unavailable_us") for group in groups)
     names = ("acked_lost", "committed_lost") if name == "lost" else (name,)

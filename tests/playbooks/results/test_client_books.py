@@ -36,7 +36,8 @@ from cluster_model.protocol.events import (
 )
 from playbooks.engine.session import Session
 from playbooks.parser.loader import loads
-from playbooks.results.client_stats import ClientBooks, Handed, enter, summed_up
+from playbooks.results.client_stats import ClientBooks, enter, summed_up
+from playbooks.results.group_progress import Handed, ReadStalls
 from tests.support.playbooks import CRASH, timed
 
 RANGES = st.lists(st.tuples(st.integers(0, 30), st.integers(1, 10)), max_size=30)
@@ -223,3 +224,21 @@ def test_each_refused_attempt_is_followed_by_another_unless_the_batch_is_given_u
     book = session.client_books.producers["checkout"]
     assert (book.failed, book.unknown, book.unanswered) == (0, 0, 0)
     assert book.retries == sum(book.refused.values()) > 0
+
+
+def test_a_stall_lasts_while_there_is_something_to_read() -> None:
+    stalls = ReadStalls()
+    stalls.advanced("t-0", 5, 100)
+    assert stalls.longest(900) == 0  # it has not begun to read
+    stalls.moved("t-0", 5, 5, 1_000)
+    stalls.advanced("t-0", 9, 2_000)
+    stalls.advanced("t-0", 12, 2_500)
+    stalls.moved("t-0", 9, 12, 5_000)
+    again = ReadStalls.loaded(stalls.save())
+    assert (again.longest(5_500), again.longest(9_000)) == (3_000, 4_000)
+    again.moved("t-0", 12, 12, 9_500)
+    again.advanced("t-1", 50, 9_600)
+    assert again.longest(99_000) == 4_500
+    again.advanced("t-0", 13, 10_000)
+    again.gone("t-0")
+    assert again.longest(99_000) == 4_500

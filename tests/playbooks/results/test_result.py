@@ -67,7 +67,7 @@ SHAPE: dict[str, Any] = {
                 **dict.fromkeys(("read", "reread", "lag", "generation", "rebalances", "idle_us", "commits"), INT),
                 "failed_commits": INT,
                 "commit_errors": {},
-                **dict.fromkeys(("skipped", "abandoned", "truncations", "resets"), INT),
+                **dict.fromkeys(("skipped", "abandoned", "truncations", "resets", "read_stall_us"), INT),
                 "latency": LATENCY,
                 "members": {
                     "billing/0": {

@@ -92,6 +92,27 @@ def test_axes_that_make_no_difference_are_not_named(snapshot: SnapshotAssertion)
     assert matrix_table(found).notes == snapshot
 
 
+@pytest.mark.parametrize(
+    ("measure", "less", "more"),
+    [("skipped", 0, 1), ("reread", 3, 4), ("read_stall_us", 400_000, 2_000_000)],
+)
+def test_what_readers_miss_repeat_or_wait_for_makes_a_difference(measure: str, less: int, more: int) -> None:
+    found = matrix(
+        row("auto.offset.reset=latest", **{measure: more}), row("auto.offset.reset=earliest", **{measure: less})
+    )
+    assert found.telling == ("auto.offset.reset",)
+    assert found.front == (False, True)
+    assert len(matrix_table(found).heads) == 5
+    assert to_json(found, "")["cells"][0][measure] == more
+
+
+def test_a_short_stall_of_reading_is_chance() -> None:
+    found = matrix(row("acks=1", read_stall_us=700_000), row("acks=all", read_stall_us=100_000))
+    assert (found.telling, found.front) == ((), (True, True))
+    group = found.groups[0]
+    assert replace(group, rows=group.rows * 2).total("read_stall_us") == 700_000
+
+
 def test_the_words_of_a_row(snapshot: SnapshotAssertion) -> None:
     both = Group((), (row("", acked_lost=9, committed_lost=4),))
     seeds = Group((), (row("seed=1", acked_lost=9, unavailable_us=SECOND), row("seed=2", unavailable_us=SECOND)))
@@ -150,7 +171,7 @@ def test_seeds_are_put_together(snapshot: SnapshotAssertion) -> None:
     one, everyone = found.groups
     assert (one.spread("acked_lost"), one.lossy, one.passed, one.verdict) == ((0, 1, 2), 2, 1, "fail")
     assert (everyone.total("rejected"), everyone.lossy) == (3, 0)
-    assert costs(one) == (3, 0, 0, 0, 0, 0)
+    assert costs(one) == (3, *[0] * (len(COSTS) - 1))
     table = matrix_table(found)
     assert table.heads == ("", "acks", "verdict", "seeds ok", "lossy", "acked", "lost", "rejected")
     assert table.rows[0] == ("*", "1", "fail", "1/3", "2", "102 (101-103)", "1 (0-2)", "0")

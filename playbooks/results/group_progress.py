@@ -1,0 +1,82 @@
+"""What a group has read of each partition: the offsets that it was handed, and how long it was handed none."""
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable
+from typing import Any
+
+
+class Handed:
+    """Offsets of one partition's stint that a group was handed, as disjoint ranges in ascending order."""
+
+    __slots__ = ("_ends", "_starts")
+
+    def __init__(self, ranges: Iterable[tuple[int, int]] = ()) -> None:
+        self._starts: list[int] = []
+        self._ends: list[int] = []
+        for start, end in ranges:
+            self._starts.append(start)
+            self._ends.append(end)
+
+    def add(self, start: int, end: int) -> int:
+        """Take ``[start, end)``; returns how many of them were there already."""
+        starts, ends = self._starts, self._ends
+        if ends and ends[-1] == start:  # a reader that goes on where it was
+            ends[-1] = end
+            return 0
+        first, last = bisect_left(ends, start), bisect_right(starts, end)
+        touched = list(zip(starts[first:last], ends[first:last], strict=True))
+        again = sum(max(0, min(end, upper) - max(start, lower)) for lower, upper in touched)
+        starts[first:last] = [min([start, *(lower for lower, _upper in touched)])]
+        ends[first:last] = [max([end, *(upper for _lower, upper in touched)])]
+        return again
+
+    def save(self) -> tuple[tuple[int, int], ...]:
+        """The ranges."""
+        return tuple(zip(self._starts, self._ends, strict=True))
+
+
+class ReadStalls:
+    """How long a group was handed nothing of a partition while there was something to read, from its first read on."""
+
+    __slots__ = ("_longest_us", "_read_to", "_since")
+
+    def __init__(self) -> None:
+        self._read_to: dict[str, int] = {}
+        self._since: dict[str, int] = {}
+        """Partition → since when there has been something to read."""
+        self._longest_us = 0
+
+    def advanced(self, partition: str, hw: int, now: int) -> None:
+        """Records below ``hw`` can be read."""
+        read_to = self._read_to.get(partition)
+        if read_to is not None and hw > read_to and partition not in self._since:
+            self._since[partition] = now
+
+    def moved(self, partition: str, read_to: int, hw: int, now: int) -> None:
+        """The group has read so far, or was sent there."""
+        since = self._since.pop(partition, now)
+        self._longest_us = max(self._longest_us, now - since)
+        self._read_to[partition] = read_to
+        if hw > read_to:
+            self._since[partition] = now
+
+    def gone(self, partition: str) -> None:
+        """The partition was deleted."""
+        self._read_to.pop(partition, None)
+        self._since.pop(partition, None)
+
+    def longest(self, now: int) -> int:
+        """The longest so far, one that lasts included."""
+        return max([self._longest_us, *[now - since for since in self._since.values()]])
+
+    def save(self) -> tuple[Any, ...]:
+        """All state."""
+        return (tuple(self._read_to.items()), tuple(self._since.items()), self._longest_us)
+
+    @classmethod
+    def loaded(cls, saved: tuple[Any, ...]) -> "ReadStalls":
+        """Undo of :meth:`save`."""
+        stalls = cls()
+        read_to, since, stalls._longest_us = saved
+        stalls._read_to, stalls._since = dict(read_to), dict(since)
+        return stalls
