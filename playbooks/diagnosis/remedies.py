@@ -6,13 +6,15 @@ rejects more, records that failed or whose outcome nobody knows, and for how muc
 that does not come to its end the same way, because a step waited in vain, is inconclusive and proves nothing. One that
 was cut off has not paid its price by then: it is run on from there until it has recovered, with and without the change.
 
-What saves at the least price is run over more seeds before it is recommended: one that disagrees takes it back.
+What saves at the least price is run over more seeds before it is recommended: one that disagrees takes it back. Where
+no change saves by itself, pairs of them are tried: acks=all with min.insync.replicas=2 may save what neither does.
 """
 
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from itertools import combinations
 from typing import Any, Final, Literal, NamedTuple
 
 from cluster_model.checker.root_cause import ABANDONED, DUPLICATE, LEAKED, LOST, REORDERED, SKIPPED, UNDONE, Place
@@ -81,6 +83,24 @@ def changes(playbook: Playbook, kind: str) -> tuple[Change, ...]:
     if not isinstance(root, YamlMapping):
         return ()
     return (*_configurations(playbook, root, kind), *_replication(playbook, kind), *_versions(playbook, kind))
+
+
+def pairs(singles: Sequence[Change]) -> tuple[Change, ...]:
+    """Two changes at a time, of different settings; versions, which are many, are tried alone."""
+    found = [each for each in singles if not _sets_version(each)]
+    return tuple(
+        Change(
+            f"{one.name} with {other.name}",
+            (*one.settings, *other.settings),
+            ", ".join(filter(None, (one.note, other.note))),
+        )
+        for one, other in combinations(found, 2)
+        if not {path for path, _value in one.settings} & {path for path, _value in other.settings}
+    )
+
+
+def _sets_version(change: Change) -> bool:
+    return change.settings[0][0] == "cluster.kafka"
 
 
 def _configurations(playbook: Playbook, root: YamlMapping, kind: str) -> Iterator[Change]:
@@ -268,23 +288,41 @@ def evaluate(
     until_us: int = -1,
     seeds: int = SEEDS,
 ) -> tuple[Remedy, ...]:
-    """Every change tried, what saves at the least price first.
+    """Every change tried, what saves at the least price first; of pairs those that do better than either alone.
 
     ``actual`` is the result of the session as it was; ``until_us`` where it was cut off, -1 for nowhere; ``seeds`` how
     many the best is to hold for, 1 for none but its own.
     """
+    seeds = 1 if playbook.spec.manual else seeds
+
     wanted = changes(playbook, kind)
     actual, end = _recovered(playbook, seed, actual, kind, run, until_us) if wanted else (actual, End())
+
+    def ranked(wanted: Sequence[Change]) -> tuple[Remedy, ...]:
+        found = sorted(_fewer_versions(_tried(playbook, wanted, seed, actual, kind, run, end)), key=price)
+        return _confirmed(playbook, found, seed, kind, run, end, seeds)
+
+    singles = ranked(wanted)
+    if any(each.verdict == "saves" for each in singles):
+        return singles
+    least = min((each.left for each in singles if each.verdict not in ("refused", "inconclusive")), default=None)
+    least = count_of(actual, kind) if least is None else least
+    better = [each for each in ranked(pairs(wanted)) if each.verdict in ("saves", "helps") and each.left < least]
+    return tuple(sorted([*singles, *better], key=price))
+
+
+def _tried(
+    playbook: Playbook, wanted: Sequence[Change], seed: int, actual: Result, kind: str, run: Run, end: End
+) -> list[Remedy]:
+    """Each change with what came of it."""
     tried = [_job(playbook, change, seed, end) for change in wanted]
     outcomes = iter(run([job for job in tried if isinstance(job, Job)]))
-    found = [
+    return [
         _judged(playbook, change, next(outcomes), actual, kind)
         if isinstance(job, Job)
         else Remedy(change, "refused", note=job, before=count_of(actual, kind))
         for change, job in zip(wanted, tried, strict=True)
     ]
-    ranked = sorted(_fewer_versions(found), key=price)
-    return _confirmed(playbook, ranked, seed, kind, run, end, 1 if playbook.spec.manual else seeds)
 
 
 def _recovered(playbook: Playbook, seed: int, actual: Result, kind: str, run: Run, until_us: int) -> tuple[Result, End]:
@@ -309,7 +347,7 @@ def _fewer_versions(found: list[Remedy]) -> list[Remedy]:
 
 
 def _is_version(remedy: Remedy) -> bool:
-    return remedy.change.settings[0][0] == "cluster.kafka"
+    return _sets_version(remedy.change)
 
 
 def price(remedy: Remedy) -> tuple[int, ...]:

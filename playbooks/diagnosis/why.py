@@ -221,7 +221,7 @@ def _remedies(
         def ended(_number: int, _outcome: object) -> None:
             nonlocal done
             done += 1
-            tell(f"running it with one thing set otherwise: {counted(tried, 'change')}, {counted(done, 'run')} over")
+            tell(f"running it with {counted(tried, 'change')}, one at a time or two: {counted(done, 'run')} over")
 
         outcomes = run_all(jobs, workers=at_a_time, on_end=ended)
         if any(each.code == INTERRUPTED for each in outcomes):

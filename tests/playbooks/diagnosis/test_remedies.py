@@ -10,7 +10,7 @@ from syrupy.assertion import SnapshotAssertion
 
 from cluster_model.checker.root_cause.findings import DUPLICATE, LOST, SKIPPED
 from playbooks.diagnosis import remedies
-from playbooks.diagnosis.remedies import NEEDS_ACKS, Change, Remedy, changes, evaluate, price
+from playbooks.diagnosis.remedies import NEEDS_ACKS, Change, Remedy, changes, evaluate, pairs, price
 from playbooks.engine.session_runner import start_session
 from playbooks.engine.worker_pool import Job, Outcome, run_all
 from playbooks.library.bundled import path_of
@@ -75,6 +75,45 @@ def test_no_single_change_saves_the_last_replica_that_was_written_to_with_acks_1
     assert [each.verdict for each in found.values() if each.verdict == "saves"] == []
     assert found["kafka 4.1"].verdict == "helps"
     assert found["kafka 4.1"].left < found["kafka 4.1"].before
+
+
+ALONE = """\
+floodmark: 1
+name: alone
+seed: 3
+cluster: {kafka: "2.8", mode: zookeeper, brokers: 3}
+topics: [{name: orders, placement: [[1, 2, 3]]}]
+clients:
+  producers: [{name: checkout, topic: orders, rate: 10/s, config: {acks: 1}}]
+steps:
+  - {at: 3s, inject: crash, target: "followers(orders-0)", for: 90s}
+  - {at: 60s, inject: power_loss, target: broker(1), for: 10s}
+settle: 20s
+"""
+PAIR = "acks=all with min.insync.replicas=2"
+
+
+def test_two_changes_save_what_neither_saves_alone() -> None:
+    found = of_playbook(loads(ALONE, "alone.yaml"), seeds=2)
+    assert {found[name].verdict for name in PAIR.split(" with ")} <= {"would not have helped", "helps", "inconclusive"}
+    pair = found[PAIR]
+    assert (pair.verdict, pair.left, pair.seeds_kept) == ("saves", 0, 2)
+    assert pair.unavailable_us > 0
+    assert [path for path, _value in pair.change.settings][-1].endswith("min.insync.replicas")
+    assert all(each.left < pair.before for each in found.values() if " with " in each.change.name)
+
+
+def test_pairs_are_of_different_settings_and_of_one_version() -> None:
+    singles = changes(loads(ALONE, "alone.yaml"), LOST)
+    tried = pairs(singles)
+    assert PAIR in {each.name for each in tried}
+    assert not any("cluster.kafka" in dict(each.settings) for each in tried)
+    assert all(len(dict(each.settings)) == len(each.settings) for each in tried)
+    assert pairs(singles[:1]) == ()
+
+
+def test_where_one_change_saves_no_pairs_are_tried() -> None:
+    assert not any(" with " in name for name in bundled("unclean-election"))
 
 
 def test_acks_all_saves_the_tail_that_acks_1_lost(snapshot: SnapshotAssertion) -> None:

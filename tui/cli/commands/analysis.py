@@ -295,7 +295,7 @@ WHY_HELP = """Why were records lost, when did that become inevitable, and what w
 
 Takes a recorded session, a playbook, or the name of a bundled one. The point of no return is the last event after
 which nothing that an operator can do would have kept the record; it is found by forking the session and trying. Then
-the session is run again with one thing set otherwise at a time, each with its price.
+the session is run again with one thing changed at a time, or two where none saves, each with its price.
 
 Exit code 0: answered, also where nothing was lost. 2: bad input.
 """
