@@ -275,7 +275,7 @@ def _summed_up(read: Read, spans: Spans, gather: Gatherer, plan: Plan) -> list[J
         gather("hw_series", progress.hw_series(tops, ends))
         lags = gather.kept("partition_lag", progress.partition_lag(events, rare, counted, tops, ends))
         by_group = gather.kept("group_lag", clients.group_lag(lags))
-        gather("lag_peaks", clients.lag_peaks(by_group, faults))
+        gather("lag_peaks", clients.lag_peaks(progress.lag_steps(events, rare, counted), by_group, faults))
 
     def alerted() -> None:
         vacant = plan.at_hand(clients.vacancies(rare, ends))

@@ -555,7 +555,7 @@ _TABLES: Final = (
     ),
     Table(
         "lag_peaks",
-        "The greatest lag of a group, and how long it took to get it down.",
+        "The greatest lag of a group at any time, and how long it took to get it down; none of one that never lagged.",
         (
             *("session_id", "group_id", "peak_lag", "peak_at_us", "usual_lag", "drained_us", "time_to_drain_us"),
             "final_lag",

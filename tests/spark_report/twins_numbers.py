@@ -175,16 +175,43 @@ def group_lag(history: History) -> Found:
     ]
 
 
+def _steps(history: History) -> dict[str, list[tuple[int, int]]]:
+    """Group → (time, lag) after everything of each time at which its lag, at first 0, changed."""
+    tops, readers = _Tops(), _Readers()
+    moves = history.of(
+        *("hw_advanced", "became_leader", "partition_deleted", "records_read", "truncation_detected", "consumer_reset")
+    )
+    ordered = sorted(moves, key=lambda row: int(row["seq"]))
+    known = sorted({(row["group_id"], row["partition"]) for row in ordered if row["kind"] == "records_read"})
+    found: dict[str, list[tuple[int, int]]] = {group: [] for group, _name in known}
+    for place, row in enumerate(ordered):
+        tops.take(row)
+        if row["kind"] not in ("hw_advanced", "became_leader"):
+            readers.take(row)
+        if place + 1 < len(ordered) and ordered[place + 1]["at_us"] == row["at_us"]:
+            continue
+        sums = dict.fromkeys(found, 0)
+        for group, name in known:
+            read_to, hw = readers.read_to.get((group, name)), tops.hw.get(name)
+            sums[group] += 0 if read_to is None or hw is None else max(0, hw - read_to)
+        for group, lag in sums.items():
+            if lag != (found[group][-1][1] if found[group] else 0):
+                found[group].append((int(row["at_us"]), lag))
+    return found
+
+
 def lag_peaks(history: History) -> Found:
-    """Times are those of the bins' ends."""
+    """The greatest lag at any time; usual is the greatest before the first fault, else the median at bins' ends."""
     first = min((fault["began_us"] for fault in faults(history)), default=None)
+    bins = {group: [row["lag"] for row in rows] for (group,), rows in grouped(group_lag(history), "group_id").items()}
     found = []
-    for (group,), rows in grouped(group_lag(history), "group_id").items():
-        series = [(row["bin_began_us"] + row["bin_us"], row["lag"]) for row in rows]
+    for group, series in _steps(history).items():
+        if not series:
+            continue
         peak = max(lag for _at, lag in series)
         peak_at = next(at for at, lag in series if lag == peak)
-        calm = [lag for at, lag in series if first is not None and at <= first]
-        usual = max(calm) if calm else sorted(lag for _at, lag in series)[(len(series) - 1) // 2]
+        calm = [lag for at, lag in series if first is not None and at < first]
+        usual = max([0, *calm]) if first is not None else sorted(bins[group])[(len(bins[group]) - 1) // 2]
         drained = next((at for at, lag in series if at > peak_at and lag <= usual), None)
         found.append(
             {

@@ -246,43 +246,34 @@ def group_lag(partitions: "DataFrame") -> "DataFrame":
     return partitions.groupBy("session_id", "group_id", "bin_began_us", "bin_us").agg(F.sum("lag").alias("lag"))
 
 
-def lag_peaks(lags: "DataFrame", faults: "DataFrame") -> "DataFrame":
+def lag_peaks(steps: "DataFrame", lags: "DataFrame", faults: "DataFrame") -> "DataFrame":
     """Each group's greatest lag, and when it was down again to what is usual.
 
-    That is its greatest before the first fault, or else its median. It is down in the first bin behind the peak whose
-    lag is no more; times are those of the bins' ends.
+    ``steps`` has the lag whenever it changed, ``lags`` that at the ends of bins. Usual is the greatest before the first
+    fault, or else the median of the latter. A group that has never lagged has no row.
     """
-    first = faults.groupBy("session_id").agg(F.min("began_us").alias("fault_us"))
-    told = lags.join(F.broadcast(first), on="session_id", how="left").withColumn(
-        "at_us", F.col("bin_began_us") + F.col("bin_us")
-    )
     keys = ["session_id", "group_id"]
-    calm = F.when(F.col("at_us") <= F.col("fault_us"), F.col("lag"))
-    last = F.max(F.struct("at_us", "lag"))
+    first = faults.groupBy("session_id").agg(F.min("began_us").alias("fault_us"))
+    medians = lags.groupBy(*keys).agg(F.percentile_approx("lag", 0.5).alias("_median"))
+    told = steps.join(F.broadcast(first), on="session_id", how="left")
     # The greatest lag, and the first time that it was that great.
     peaks = told.groupBy(*keys).agg(
         F.max(F.struct("lag", (-F.col("at_us")).alias("back"))).alias("_peak"),
-        F.max(calm).alias("_calm"),
-        F.percentile_approx("lag", 0.5).alias("_median"),
-        last.alias("_last"),
+        F.max(F.when(F.col("at_us") < F.col("fault_us"), F.col("lag")).when(F.col("fault_us") > 0, 0)).alias("_calm"),
+        F.max(F.struct("at_us", "lag")).alias("_last"),
     )
-    drained = F.min(
-        F.when((F.col("at_us") > F.col("peak_at_us")) & (F.col("lag") <= F.col("usual_lag")), F.col("at_us"))
+    known = peaks.join(F.broadcast(medians), on=keys, how="inner").select(
+        *keys,
+        F.col("_peak.lag").alias("peak_lag"),
+        (-F.col("_peak.back")).alias("peak_at_us"),
+        F.coalesce("_calm", "_median").alias("usual_lag"),
+        F.col("_last.lag").alias("final_lag"),
     )
+    down = F.when((F.col("at_us") > F.col("peak_at_us")) & (F.col("lag") <= F.col("usual_lag")), F.col("at_us"))
     return (
-        told.join(
-            peaks.select(
-                *keys,
-                F.col("_peak.lag").alias("peak_lag"),
-                (-F.col("_peak.back")).alias("peak_at_us"),
-                F.coalesce("_calm", "_median").alias("usual_lag"),
-                F.col("_last.lag").alias("final_lag"),
-            ),
-            on=keys,
-            how="inner",
-        )
+        told.join(known, on=keys, how="inner")
         .groupBy(*keys, "peak_lag", "peak_at_us", "usual_lag", "final_lag")
-        .agg(drained.alias("drained_us"))
+        .agg(F.min(down).alias("drained_us"))
         .withColumn("time_to_drain_us", F.col("drained_us") - F.col("peak_at_us"))
     )
 

@@ -82,10 +82,49 @@ def partition_lag(
         .withColumn("top", F.last("top", ignorenulls=True).over(so_far))
         .withColumn("read", F.max("read").over(so_far))
     )
+    return known.select(*_READER, "bin_began_us", "bin_us", _behind().alias("lag"))
+
+
+def lag_steps(events: "DataFrame", rare: "DataFrame", counted: "DataFrame") -> "DataFrame":
+    """The lag of a group over its partitions, as :func:`partition_lag` has it, whenever it changed.
+
+    A row has the lag from ``at_us`` on; at first it is 0. What is told of one time counts together.
+    """
+    readers = F.broadcast(counted.filter(F.col("kind") == "records_read").select(*_READER).distinct())
+    order = Window.partitionBy(*PLACE).orderBy("seq")
+    reign = F.struct("life", F.coalesce("leader_epoch", F.lit(-1)).alias("epoch"))
+    so_far = (Window.unboundedPreceding, Window.currentRow)
+    marks = with_life(events.filter(F.col("kind").isin(*HIGH_WATERMARK_KINDS, _DELETED)), rare)
+    told_tops = (
+        marks.select(*PLACE, "at_us", "seq", reign.alias("reign"), F.struct("life", "hw").alias("top"))
+        .withColumn("_newest", F.max("reign").over(order.rowsBetween(*so_far)))
+        .filter(F.col("reign") == F.col("_newest"))
+        .join(readers, on=list(PLACE), how="inner")
+        .select(*_READER, "at_us", "seq", "top")
+    )
+    read = _moves(events, rare).select(
+        *_READER, "at_us", "seq", F.struct("life", "turn", F.col("target").alias("read_to")).alias("read")
+    )
+    of_reader = Window.partitionBy(*_READER).orderBy("seq")
+    known = (
+        told_tops.unionByName(read, allowMissingColumns=True)
+        .withColumn("top", F.last("top", ignorenulls=True).over(of_reader.rowsBetween(*so_far)))
+        .withColumn("read", F.max("read").over(of_reader.rowsBetween(*so_far)))
+        .withColumn("lag", _behind())
+        .withColumn("more", F.col("lag") - F.coalesce(F.lag("lag").over(of_reader), F.lit(0)))
+    )
+    of_group = Window.partitionBy("session_id", "group_id").orderBy("at_us").rangeBetween(*so_far)
+    changed = known.filter(F.col("more") != 0)
+    group = ["session_id", "group_id"]
+    totals = changed.select(*group, "at_us", F.sum("more").over(of_group).alias("lag")).distinct()
+    before = F.coalesce(F.lag("lag").over(Window.partitionBy(*group).orderBy("at_us")), F.lit(0))
+    return totals.withColumn("_before", before).filter(F.col("lag") != F.col("_before")).drop("_before")
+
+
+def _behind() -> "Column":
+    """How far ``read`` is behind ``top``; of a partition that was made anew the group has to read first."""
     behind = F.greatest(F.lit(0), F.col("top.hw") - F.col("read.read_to"))
-    # Of a partition that was made anew the group has to read first.
-    lag = F.when((F.col("top.life") == F.col("read.life")) & F.col("top.hw").isNotNull(), behind).otherwise(F.lit(0))
-    return known.select(*_READER, "bin_began_us", "bin_us", lag.alias("lag"))
+    return F.when((F.col("top.life") == F.col("read.life")) & F.col("top.hw").isNotNull(), behind).otherwise(F.lit(0))
 
 
 def _reads(events: "DataFrame", rare: "DataFrame", sessions: "DataFrame") -> "DataFrame":
@@ -93,18 +132,24 @@ def _reads(events: "DataFrame", rare: "DataFrame", sessions: "DataFrame") -> "Da
 
     A turn, where a group was sent elsewhere, begins a count of its own.
     """
+    return (
+        _moves(events, rare)
+        .join(F.broadcast(sessions.select("session_id", "bin_us")), on="session_id", how="inner")
+        .groupBy(*_READER, _bin(), "life", "turn")
+        .agg(F.max("target").alias("read_to"))
+        .groupBy(*_READER, "bin_began_us")
+        .agg(F.max(F.struct("life", "turn", "read_to")).alias("read"))
+    )
+
+
+def _moves(events: "DataFrame", rare: "DataFrame") -> "DataFrame":
+    """Reads, and where groups were sent elsewhere, with ``life``, ``turn`` and the offset ``target`` they lead to."""
     kind = F.col("kind")
     turned = kind.isin(*_TURNS) & (F.col("end_offset") >= 0)
     target = F.when(kind == "consumer_reset", F.col("log_offset")).otherwise(F.col("end_offset"))
     moves = events.filter((kind == "records_read") | turned)
-    return (
-        _how_often(rare.filter(turned), with_life(moves, rare), _READER, "turn")
-        .join(F.broadcast(sessions.select("session_id", "bin_us")), on="session_id", how="inner")
-        .groupBy(*_READER, _bin(), "life", "turn")
-        .agg(F.max(target).alias("read_to"))
-        .groupBy(*_READER, "bin_began_us")
-        .agg(F.max(F.struct("life", "turn", "read_to")).alias("read"))
-    )
+    counted = _how_often(rare.filter(turned), with_life(moves, rare), _READER, "turn")
+    return counted.withColumn("target", target)
 
 
 def with_life(moves: "DataFrame", rare: "DataFrame") -> "DataFrame":

@@ -64,6 +64,10 @@ class Frames(NamedTuple):
         return progress.partition_lag(self.events, self.events, self.tallies, self.tops, self.ends)
 
     @property
+    def steps(self) -> "DataFrame":
+        return progress.lag_steps(self.events, self.events, self.tallies)
+
+    @property
     def tops(self) -> "DataFrame":
         return progress.tops(self.events, self.events, self.ends)
 
@@ -94,7 +98,7 @@ QUERIES: Final[dict[str, Callable[[Frames], "DataFrame"]]] = {
     "latency": lambda f: f.latencies.filter("phase is not null and fault_id is null"),
     "fault_latency": lambda f: f.latencies.filter("fault_id is not null"),
     "partition_lag": lambda f: f.behind,
-    "lag_peaks": lambda f: clients.lag_peaks(clients.group_lag(f.behind), f.faults),
+    "lag_peaks": lambda f: clients.lag_peaks(f.steps, clients.group_lag(f.behind), f.faults),
     "hw_series": lambda f: progress.hw_series(f.tops, f.ends),
     "rebalances": lambda f: clients.rebalances(f.events, clients.idle_waits(f.events)),
     "groups": lambda f: clients.groups(f.tallies, f.events),
@@ -187,7 +191,7 @@ MUTATIONS: Final[dict[str, tuple[str, ModuleType, str, str]]] = {
         "hw_series", progress, 'F.max("top").over(so_far)', 'F.col("top")'
     ),
     "what is usual is what comes later": (
-        "lag_peaks", clients, 'F.col("at_us") <= F.col("fault_us")', 'F.col("at_us") > F.col("fault_us")'
+        "lag_peaks", clients, 'F.col("at_us") < F.col("fault_us")', 'F.col("at_us") > F.col("fault_us")'
     ),
     "rebalances cost nothing": (
         "rebalances", clients, 'F.coalesce(F.sum("_idle"), F.lit(0))', "F.lit(0)"

@@ -167,17 +167,23 @@ def test_a_group_lags_and_drains(events: MakeFrame, ends: MakeFrame) -> None:
         event("hw_advanced", 100, partition="p-0", hw=10),
         event("records_read", 200, **read, log_offset=0, end_offset=8, count=8),
         event("hw_advanced", 1_500, partition="p-0", hw=90),
-        event("records_read", 3_500, **read, log_offset=8, end_offset=90, count=82),
+        event("records_read", 1_700, **read, log_offset=8, end_offset=88, count=80),
+        event("hw_advanced", 2_400, partition="p-0", hw=120),
+        event("hw_advanced", 2_400, partition="p-0", hw=130),
+        event("records_read", 2_400, **read, log_offset=88, end_offset=99, count=11),
+        event("records_read", 3_500, **read, log_offset=99, end_offset=130, count=31),
         event("fault_injected", 1_200, fault_id=1, fault="lag", target="broker 1"),
     ]
     frame, until = events(rows), ends(one=(4_000, 4))
     tops = progress.tops(frame, frame, until)
     lags = clients.group_lag(progress.partition_lag(frame, frame, frame, tops, until))
-    assert told(lags, "bin_began_us", "lag") == [(0, 2), (1_000, 82), (2_000, 82), (3_000, 0), (4_000, 0)]
-    peaks = clients.lag_peaks(lags, timeline.faults(frame, until))
+    assert told(lags, "bin_began_us", "lag") == [(0, 2), (1_000, 2), (2_000, 31), (3_000, 0), (4_000, 0)]
+    steps = progress.lag_steps(frame, frame, frame)
+    assert told(steps, "at_us", "lag") == [(200, 2), (1_500, 82), (1_700, 2), (2_400, 31), (3_500, 0)]
+    peaks = clients.lag_peaks(steps, lags, timeline.faults(frame, until))
     series = progress.hw_series(tops, until)
-    assert told(series, "bin_began_us", "hw") == [(0, 10), (1_000, 90)]
-    assert told(peaks, "peak_lag", "peak_at_us", "usual_lag", "drained_us", "final_lag") == [(82, 2_000, 2, 4_000, 0)]
+    assert told(series, "bin_began_us", "hw") == [(0, 10), (1_000, 90), (2_000, 130)]
+    assert told(peaks, "peak_lag", "peak_at_us", "usual_lag", "drained_us", "final_lag") == [(82, 1_500, 2, 1_700, 0)]
 
 
 def test_a_controller_gives_way_to_another(events: MakeFrame, ends: MakeFrame) -> None:
