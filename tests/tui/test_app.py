@@ -13,6 +13,7 @@ from tui.screens.cluster import SMALLEST
 from tui.screens.help import HelpScreen
 from tui.terminal import glyphs
 from tui.terminal.theme import Look
+from tui.viewmodel.timeline.event_feed import ALARMS, ALL, LEVELS, level_title
 from tui.widgets.matrix import lead
 
 pytestmark = pytest.mark.slow
@@ -446,6 +447,22 @@ async def test_ctrl_c_does_not_kill_the_session(snapshot):
         await driver.press("ctrl+c")
         assert driver.toasts() == snapshot
         assert driver.app.is_running
+
+
+async def test_a_key_shows_warnings_only_then_alarms_only_then_all_events():
+    async with driving() as driver:
+        await driver.press("f", "g")
+        await driver.seconds(1)
+        pane = driver.main.query_one("#feed-pane")
+        seen = {}
+        for _ in LEVELS:
+            seen[driver.main.level.name] = driver.shown("#feed")
+            assert pane.border_title in driver.text()
+            assert pane.border_title == level_title(driver.main.level, "e")
+            await driver.press("e")
+        assert driver.main.level == ALL
+        assert len(seen["all"]) >= len(seen["warnings"]) > 0
+        assert seen["alarms"] == [ALARMS.nothing]
 
 
 async def test_q_answers_as_ctrl_c_does():

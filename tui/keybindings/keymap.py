@@ -178,6 +178,7 @@ KEYS: Final = (
     Key("jump", "ctrl+o", "^o", "jump", "jump: letters over all there is to go to; esc: never mind", "look"),
     Key("yank", "y", "y", "yank", "copy what is under the cursor, else the chosen pane, as text", "look"),
     Key("internal", "i", "i", "internal", "show or hide Kafka's own topics", "look"),
+    Key("events", "e", "e", "events", "events: all, warnings and alarms, or alarms only", "look"),
     Key("out", "escape", "esc", "out", "one step back", "look"),
     Key("log_back", "shift+left", "shift+←", "log(-10)", "log: ten offsets back", "look"),
     Key("log_on", "shift+right", "shift+→", "log(10)", "log: ten offsets on", "look"),

@@ -22,6 +22,7 @@ from tui.viewmodel import help as help_text
 from tui.viewmodel.animation import Motion
 from tui.viewmodel.row import Place, Row
 from tui.viewmodel.timeline.branches import letter_of
+from tui.viewmodel.timeline.event_feed import ALL, level_after, level_title
 from tui.viewmodel.timeline.timeline_rows import Shown
 from tui.widgets import tooltips
 from tui.widgets.line_widget import LineGrid, row
@@ -391,6 +392,8 @@ class MainScreen(Arranged, Sheets, Pointing):
         self.matrix = Matrix(look, self.motion)
         self.lanes = Lanes(look)
         self.feed = FeedPane(look)
+        self.level = ALL
+        """Which events the feed shows."""
         self.clients = SidePane(look, "clients")
         self.faults = SidePane(look, "faults")
         self.replica = SidePane(look, "replica")
@@ -497,7 +500,8 @@ class MainScreen(Arranged, Sheets, Pointing):
         scrolled = f"from {self.lanes.start} {glyphs.NOTHING} {key_of('log_tail', self.keys)}: follow the tail"
         legend = LANES_LEGEND if self.lanes.start is None else scrolled
         self.query_one("#lanes-pane", Pane).caption(self.lanes.title or "Log", legend)
-        self.feed.show(bridge.feed.lines(self.feed.size.height, self.feed.size.width))
+        self.feed.show(bridge.feed.lines(self.feed.size.height, self.feed.size.width, self.level))
+        self.query_one("#feed-pane", Pane).caption(level_title(self.level, key_of("events", self.keys)))
         if self.clients.size.width:
             self.clients.show(side_panes.clients(view, bridge.rates, bridge.session.client_books))
             self.faults.show(
@@ -561,6 +565,11 @@ class MainScreen(Arranged, Sheets, Pointing):
         self.bridge.look()
         self.matrix.place(0, self.matrix.cursor[1])
         self.share_out()
+
+    def action_events(self) -> None:
+        """Show only warnings and alarms among the events, then only alarms, then all again."""
+        self.level = level_after(self.level)
+        self.present()
 
     def action_log(self, offsets: int) -> None:
         """Scroll the log."""

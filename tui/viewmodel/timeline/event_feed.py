@@ -7,13 +7,14 @@ them. Until then every instant is a bin of its own. It is fed as time goes on an
 from bisect import bisect_left, bisect_right
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any, Final
+from dataclasses import dataclass, replace
+from typing import Any, Final, NamedTuple
 
 from cluster_model.observation import ClusterView
 from cluster_model.protocol.events import DATA_KINDS, Event
+from tui.terminal import glyphs
 from tui.terminal.format import clock, wrap
-from tui.viewmodel.timeline.event_text import LANES, LOAD_KIND, Entry, describe_event, lane_of, own_action
+from tui.viewmodel.timeline.event_text import LANES, LOAD_KIND, Entry, describe_event, in_records, lane_of, own_action
 
 # The event feed: rare events in plain words, the newest last, with equal things merged into one line.
 #
@@ -28,13 +29,58 @@ MERGE_US: Final = 1_000_000
 MERGE_BACK: Final = 8
 """... when it is among so many latest lines."""
 
+FOLD_US: Final = 30_000_000
+"""A line that is repeated within this much virtual time is one line, the newest, that says how often."""
+
 TOLD_AGAIN: Final = 2_000
 """Rare events that the feed of a past instant is made of: more lines than any screen has."""
 INDENT: Final = 15
 """Cells that time and glyph take in front of the words."""
 
+WEIGHTS: Final = {
+    role: weight
+    for weight, role in enumerate(
+        ("faint", "quiet", "text", "calm", "in_sync", "lagging", "warning", "strong", "down", "truncating", "alarm",
+         "lost")
+    )
+}  # fmt: skip
+"""Role of an event → how much it matters."""
+
+
+class Level(NamedTuple):
+    """Which events the feed shows: those whose role weighs so much at least."""
+
+    name: str
+    least: int
+    nothing: str
+    """What stands there while there are none."""
+
+
+ALL: Final = Level("all", 0, "nothing rare has happened yet")
+WARNINGS: Final = Level("warnings", WEIGHTS["warning"], "no warning so far")
+ALARMS: Final = Level("alarms", WEIGHTS["alarm"], "no alarm so far")
+LEVELS: Final = (ALL, WARNINGS, ALARMS)
+"""In the order in which a key goes through them."""
+
+
+def level_after(level: Level) -> Level:
+    """The level to which the key goes on."""
+    return LEVELS[(LEVELS.index(level) + 1) % len(LEVELS)]
+
+
+def level_title(level: Level, key: str) -> str:
+    """The title of the feed: which events it shows, and what the key shows next."""
+    shown = "Events" if level == ALL else f"Events: {level.name}"
+    return f"{shown} {glyphs.NOTHING} {key}: {level_after(level).name}"
+
+
 QUIET_KINDS: Final = frozenset({"became_follower", "became_leader"})
 """Rare events that say again, for each broker, what another line has said."""
+
+
+def _weight(role: str) -> int:
+    """How much an event of that role matters."""
+    return WEIGHTS.get(role, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,34 +121,62 @@ class Feed:
             self.version += 1
             self._add(event)
 
-    def lines(self, most: int, width: int = 1000) -> tuple[Line, ...]:
-        """The latest lines, oldest first; words that take more than ``width`` cells go on below."""
+    def lines(self, most: int, width: int = 1000, level: Level = ALL) -> tuple[Line, ...]:
+        """The latest lines of a level, oldest first; words that take more than ``width`` cells go on below.
+
+        Alarms that newer lines would push out of sight stay at the top, in up to a third of the lines, cut to that.
+        """
         if most <= 0:
             return ()
-        if not self._entries:
-            return (Line("", "", "quiet", "nothing rare has happened yet"),)
-        found: list[Line] = []
-        for entry in reversed(self._entries):
-            texts = wrap(entry.say(entry), max(20, width - INDENT)) or [""]
-            lines = [Line(clock(entry.at_us), entry.glyph, entry.role, texts[0])]
-            lines += [Line("", "", entry.role, text) for text in texts[1:]]
-            if found and len(found) + len(lines) > most:
-                break
-            found = lines + found
-        return tuple(found[:most])
+        entries = [each for each in self._entries if _weight(each.role) >= level.least]
+        if not entries:
+            return (Line("", "", "quiet", level.nothing),)
+        told = _told([*enumerate(entries)][-most:], width)
+        room = most // 3
+        before = _latest(told, most - room)[0][0]
+        alarms = [(at, each) for at, each in enumerate(entries[:before]) if _weight(each.role) >= ALARMS.least]
+        kept = _latest(_told(alarms[-room:], width), room) if room else []
+        if _height(kept) > room:
+            ((at, lines),) = kept
+            last = f"{wrap(lines[room - 1].text, _columns(width) - 2)[0]} {glyphs.MORE}"
+            kept = [(at, [*lines[: room - 1], replace(lines[room - 1], text=last)])]
+        found = sorted([*kept, *_latest([each for each in told if each[0] not in dict(kept)], most - _height(kept))])
+        return tuple([line for _at, lines in found for line in lines][:most])
 
     def _add(self, event: Any) -> None:
         glyph, role, key, say = describe_event(event)
+        partition = getattr(event, "partition", "")
         entry = self._same((event.kind, *key), event.at_us)
         if entry is None:
             entry = Entry((event.kind, *key), event.at_us, glyph, role, say, event)
-            self._entries.append(entry)
+            entry.partitions += [partition] if partition else []
+            entry.records = getattr(event, "count", 0)
+            counts = in_records(event.kind)
+            entry.told = (*entry.key, partition) if counts else (event.kind, role, say(entry))
+            entry = self._folded(entry)
+        else:
+            entry.records += getattr(event, "count", 0)
+            if partition and partition not in entry.partitions:
+                entry.partitions.append(partition)
+            else:
+                entry.repeats += 1
         entry.event = event
         entry.times += 1
-        entry.records += getattr(event, "count", 0)
-        partition = getattr(event, "partition", "")
-        if partition and partition not in entry.partitions:
-            entry.partitions.append(partition)
+        entry.last_us = event.at_us
+
+    def _folded(self, entry: Entry) -> Entry:
+        """The latest line, which is this one, or an older one that it repeats."""
+        for back, known in enumerate(reversed(self._entries), 1):
+            if entry.at_us - known.last_us > FOLD_US:
+                break
+            if known.told == entry.told and len(known.partitions) <= 1:
+                del self._entries[-back]
+                known.records += entry.records
+                known.repeats += 1
+                entry = known
+                break
+        self._entries.append(entry)
+        return entry
 
     def _same(self, key: tuple[object, ...], at_us: int) -> Entry | None:
         for back in range(1, min(MERGE_BACK, len(self._entries)) + 1):
@@ -110,6 +184,47 @@ class Feed:
             if entry.key == key and at_us - entry.at_us <= MERGE_US:
                 return entry
         return None
+
+
+Told = tuple[int, list[Line]]
+"""The place of an entry among those of its level, and its lines."""
+
+
+def _told(entries: Sequence[tuple[int, Entry]], width: int) -> list[Told]:
+    """Entries with their places, in lines."""
+    return [(at, _lines(each, width)) for at, each in entries]
+
+
+def _columns(width: int) -> int:
+    """Cells that words may take behind time and glyph."""
+    return max(20, width - INDENT)
+
+
+def _height(told: Sequence[Told]) -> int:
+    """How many lines they take."""
+    return sum(len(lines) for _at, lines in told)
+
+
+def _latest(told: Sequence[Told], most: int) -> list[Told]:
+    """Of entries, by their places, the latest that have so many lines together; the newest one in any case."""
+    found = 0
+    for _at, lines in reversed(told):
+        most -= len(lines)
+        if most < 0 and found:
+            break
+        found += 1
+    return list(told[len(told) - found :])
+
+
+def _lines(entry: Entry, width: int) -> list[Line]:
+    """The lines of an entry, with how often it was told, and since when if that is not one moment."""
+    text, at_us = entry.say(entry), entry.last_us if entry.last_us - entry.at_us > MERGE_US else entry.at_us
+    counted = in_records(entry.event.kind)  # then the words say how many
+    text += f" {glyphs.TIMES}{entry.repeats}" if entry.repeats > 1 and not counted else ""
+    text += f" since {clock(entry.at_us)}" if entry.repeats > 1 and at_us != entry.at_us else ""
+    texts = wrap(text, _columns(width)) or [""]
+    first = Line(clock(at_us), entry.glyph, entry.role, texts[0])
+    return [first, *(Line("", "", entry.role, text) for text in texts[1:])]
 
 
 class Happened:
@@ -160,14 +275,6 @@ MOST: Final = 2048
 """Bins of a lane."""
 LOAD_BIN_US: Final = 10_000
 """Width of the bins that the load is counted in, to begin with."""
-WEIGHTS: Final = {
-    role: weight
-    for weight, role in enumerate(
-        ("faint", "quiet", "text", "calm", "in_sync", "lagging", "warning", "strong", "down", "truncating", "alarm",
-         "lost")
-    )
-}  # fmt: skip
-"""Role of an event → how much it matters."""
 
 
 @dataclass(slots=True)
@@ -190,7 +297,7 @@ class Mark:
     @property
     def weight(self) -> int:
         """How much it matters."""
-        return WEIGHTS.get(self.role, 0)
+        return _weight(self.role)
 
     def same(self, kind: str, role: str) -> bool:
         """Whether such an event belongs to it."""

@@ -156,9 +156,9 @@ def describe_transaction(event: Any) -> TransactionText:
     return glyphs.LAGGING, "warning", key, f"{who} leaves a transaction of {much} open"
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Entry:
-    """Equal events of one moment: a line of the feed in the making."""
+    """Equal events of one moment, and their repeats: a line of the feed in the making."""
 
     key: tuple[object, ...]
     at_us: int
@@ -169,6 +169,12 @@ class Entry:
     partitions: list[str] = field(default_factory=list)
     times: int = 0
     records: int = 0
+    repeats: int = 1
+    """How often the very same was told."""
+    last_us: int = 0
+    """When it was told last."""
+    told: tuple[object, ...] = ()
+    """What is equal in its repeats."""
 
     def where(self) -> str:
         """The partitions it speaks of."""
@@ -673,6 +679,11 @@ LOAD_KIND: Final = "records_acked"
 """What the load is counted in."""
 _IN_RECORDS: Final = frozenset({"records_failed", "records_unknown", "records_missing", "records_lost"})
 """Kinds whose marks count records, not events."""
+
+
+def in_records(kind: str) -> bool:
+    """Whether the words of a kind count records, not events."""
+    return kind in _IN_RECORDS
 
 
 def lane_of(kind: str) -> str:

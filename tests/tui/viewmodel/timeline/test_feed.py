@@ -2,7 +2,8 @@ import pytest
 
 from cluster_model.protocol import events
 from cluster_model.protocol.events import DATA_KINDS, KINDS, CommitFailed
-from tui.viewmodel.timeline.event_feed import KEEP, QUIET_KINDS, Feed
+from tui.terminal import glyphs
+from tui.viewmodel.timeline.event_feed import FOLD_US, INDENT, KEEP, LEVELS, QUIET_KINDS, Feed
 
 SAMPLES = {
     "int": 3,
@@ -86,7 +87,7 @@ def test_long_words_go_on_below_and_the_newest_win():
 
 def test_old_lines_are_let_go():
     feed = Feed()
-    feed.take([elected("orders-0", at_us=each * 2_000_000) for each in range(KEEP + 50)])
+    feed.take([elected("orders-0", at_us=each * 2_000_000, leader=each) for each in range(KEEP + 50)])
     assert len(feed.lines(10_000)) == KEEP
     assert feed.notable == KEEP + 50
 
@@ -128,3 +129,77 @@ def test_what_a_guard_did_is_a_line(detail, fault, target, snapshot):
     feed = Feed()
     feed.take([events.GuardActed(5, "max_faults", detail, fault, target, "too much")])
     assert texts(feed) == snapshot
+
+
+def paused(at_us, broker=1):
+    return events.NodePaused(at_us, f"broker {broker}", broker)
+
+
+def resumed(at_us, broker=1):
+    return events.NodeResumed(at_us, f"broker {broker}", broker)
+
+
+def test_what_is_repeated_is_one_line_the_newest_that_says_how_often(snapshot):
+    feed = Feed()
+    feed.take([paused(at * 5_000_000) for at in range(13)])
+    feed.take([resumed(61_000_000), paused(62_000_000)])
+    assert [line.at for line in feed.lines(10)] == ["01:01.000", "01:02.000"]
+    assert texts(feed) == snapshot
+    assert feed.notable == 15
+
+
+def test_after_a_while_the_same_is_a_line_of_its_own():
+    feed = Feed()
+    feed.take([paused(0), paused(FOLD_US), paused(3 * FOLD_US)])
+    assert [line.at for line in feed.lines(10)] == ["00:30.000", "01:30.000"]
+
+
+def test_records_that_fail_again_are_added_up(snapshot):
+    feed = Feed()
+    feed.take(
+        [events.RecordsFailed(at * 3_000_000, "checkout", "orders-0", at, 2, 1, "TIMEOUT", at) for at in range(4)]
+    )
+    feed.take([events.RecordsFailed(9_000_000, "checkout", "orders-1", 0, 2, 1, "TIMEOUT", 0)])
+    assert texts(feed) == snapshot
+
+
+def unclean(at_us, partition="orders-0"):
+    return events.LeaderElected(at_us, partition, 2, 4, 7, (2,), False, "operator")
+
+
+@pytest.mark.parametrize("most", [3, 6, 9])
+def test_alarms_stay_in_sight_in_up_to_a_third_of_the_lines(most):
+    feed = Feed()
+    feed.take([unclean(at * 2_000_000, f"orders-{at}") for at in range(5)])
+    feed.take([elected(f"orders-{at}", at_us=20_000_000 + at * 2_000_000, leader=at) for at in range(40)])
+    roles = [line.role for line in feed.lines(most)]
+    alarms = min(most // 3, 5)
+    assert roles == ["alarm"] * alarms + ["strong"] * (most - alarms)
+    ats = [line.at for line in feed.lines(most)]
+    assert ats == sorted(ats)
+    assert feed.lines(2)[-1].at == ats[-1]
+
+
+def test_an_alarm_too_long_for_its_part_is_cut_there():
+    feed = Feed()
+    feed.take(
+        [events.InvariantViolated(1, "leader-completeness", "orders-0", 1, "something that takes many words", "")]
+    )
+    feed.take([elected("orders-0", at_us=20_000_000 + at * 2_000_000, leader=at) for at in range(40)])
+    first, *others = feed.lines(3, 60)
+    assert (first.role, first.text[-1]) == ("alarm", glyphs.MORE)
+    assert len(first.text) <= 60 - INDENT
+    assert {line.role for line in others} == {"strong"}
+
+
+def test_a_level_shows_what_matters_as_much(snapshot):
+    feed = Feed()
+    nothing = [feed.lines(5, level=level)[0].text for level in LEVELS]
+    feed.take([elected("orders-0"), paused(3_000_000), resumed(4_000_000), unclean(5_000_000)])
+    shown = {level.name: [line.role for line in feed.lines(5, level=level)] for level in LEVELS}
+    assert shown == {
+        "all": ["strong", "warning", "calm", "alarm"],
+        "warnings": ["strong", "warning", "alarm"],
+        "alarms": ["alarm"],
+    }
+    assert nothing == snapshot
