@@ -98,6 +98,8 @@ def build(view: ClusterView, running: Running, width: int) -> StatusBar:
             fields.pop(name, None)
     if "name" in fields:
         room = min(NAME[1], NAME[0] + width - _size(fields))
+        if least == SHORT and "seed" in fields and len(running.playbook) > room:  # the name says more than the seed
+            room = min(NAME[1], room + len(fields.pop("seed")[0]))
         name = running.playbook if len(running.playbook) <= room else running.playbook[: room - 1] + "…"
         fields["name"] = (f"{name} ", "bar")
     shown = {name: fields[name] for name in dict.fromkeys(("logo", "name", *fields)) if name in fields}
@@ -141,7 +143,7 @@ def _fields(view: ClusterView, running: Running, words: int, width: int) -> dict
         "under": _number("under-repl" if words == LONGEST else "urp", under, "bar_warning", few),
         "offline": _number("offline" if wide else "off", offline, "bar_alarm", few),
         "missing": _number("missing" if wide else "miss", ledger.missing, "bar_warning", many),
-        "lost": _number("lost" if wide else glyphs.LOST, ledger.acked_lost, "bar_lost", many),
+        "lost": _number("lost", ledger.acked_lost, "bar_lost", many),
     }
 
 
