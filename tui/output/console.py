@@ -178,7 +178,7 @@ def broken(text: Text, width: int, indent: str | None = None) -> list[Text]:
             taken = cell_len(inset)
         taken += columns
         end = word.end()
-    return [*pieces, Text(inset, end="").append_text(text[start:])]
+    return [*pieces, Text(inset, end="").append_text(text[start:end])]
 
 
 def say_lines(console: Console, text: str) -> None:
