@@ -11,12 +11,12 @@ from syrupy.assertion import SnapshotAssertion
 
 from cluster_model.protocol.events import GuardActed, StepTaken
 from playbooks.engine.session import Session
+from playbooks.errors import CODES
 from playbooks.parser.loader import loads
 from playbooks.recording.recorder import Recorder, RecordingError
 from playbooks.session_format import session_files
 from tests.cli.running import Steady, Typed
 from tests.support.playbooks import CLUSTER, CRASH, MANUAL
-from tui.cli.runs import run as run_module
 from tui.cli.runs.driving import Driving, progress
 from tui.output.result import guard_lines, refusal_words
 
@@ -271,7 +271,7 @@ def test_an_interrupted_run_whose_last_events_cannot_be_kept_is_130_as_well(
 
 
 def test_codes_cover_every_verdict() -> None:
-    assert sorted(run_module.CODES.values()) == [0, 1, 3]
+    assert sorted(CODES.values()) == [0, 1, 3]
 
 
 def test_time_is_not_told_where_it_stands_still(typed: Type, steady: Steady, snapshot: SnapshotAssertion) -> None:

@@ -85,6 +85,10 @@ class SinglePlane:
         """It is never told of one."""
         return False
 
+    def being_deleted(self, topic: str) -> bool:
+        """It deletes topics at once."""
+        return False
+
     def broker_epoch(self, broker: int) -> int:
         """It goes by whether the broker is live."""
         return 0

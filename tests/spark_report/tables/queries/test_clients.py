@@ -77,6 +77,8 @@ def _of_member(draw: random.Random, at: int) -> Row:
         "offsets_expired": {**where, "detail": "offsets.retention.minutes=1"},
         "group_rebalanced": {"count": 2, "detail": "generation 3 by range"},
     }.get(kind, {"count": len(some), "detail": f"{draw.choice(('', 'generation 3: '))}{', '.join(some)}"})
+    if kind == "offsets_expired":
+        del who["client"]
     return event(kind, at, **who, **fields)
 
 
