@@ -26,7 +26,7 @@ def history(seed: int) -> list[Row]:
 
 def _events(draw: random.Random) -> Iterator[Row]:
     at = 0
-    for _ in range(400):
+    for _ in range(480):
         at += draw.choice((0, 1, 5))
         if draw.random() < 0.08:
             yield _of_process(draw, at)
