@@ -139,7 +139,7 @@ METADATA_TOPIC: Final = "__cluster_metadata"
 def describe_quorum(call: Call) -> Flow:
     """The metadata quorum, as its leader knows it (KIP-595, KIP-836, KIP-853).
 
-    Voters are told without listeners and directory ids: the gateway has no listeners of controllers.
+    Voters have no listeners and directory ids in the answer: the gateway has no listeners of controllers.
     """
     asked = [(topic.topic_name, each.partition_index) for topic in call.request.topics for each in topic.partitions]
     (told,) = yield ask(DescribeQuorumRequest(0))

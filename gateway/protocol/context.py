@@ -18,7 +18,7 @@ OUTSIDE: Final = " (wire)"
 """Follows a ``client.id`` that is the name of one of the model's own clients, which has no such characters."""
 
 LOG_DIR: Final = "/var/lib/kafka/data"
-"""A broker's only log directory, by the name that clients are told."""
+"""A broker's only log directory, by the name that clients see."""
 CLIENT_HOST: Final = "/127.0.0.1"
 """Where a member of a group is, as its coordinator tells it."""
 

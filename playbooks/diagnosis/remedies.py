@@ -314,7 +314,7 @@ def evaluate(
 def _tried(
     playbook: Playbook, wanted: Sequence[Change], seed: int, actual: Result, kind: str, run: Run, end: End
 ) -> list[Remedy]:
-    """Each change with what came of it."""
+    """Each change with its outcome."""
     tried = [_job(playbook, change, seed, end) for change in wanted]
     outcomes = iter(run([job for job in tried if isinstance(job, Job)]))
     return [

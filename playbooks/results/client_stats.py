@@ -202,7 +202,7 @@ class ClientBooks:
         self.producers: dict[str, ProducerBook] = {}
         self.groups: dict[str, GroupBook] = {}
         self.readable: dict[str, tuple[int, int]] = {}
-        """Partition → (leader epoch, high watermark) of its newest leader: nobody is told, but stalls go by it."""
+        """Partition → (leader epoch, high watermark) of its newest leader, for read stalls."""
 
     def producer(self, name: str) -> ProducerBook:
         """A producer's book, made when it is first heard of."""

@@ -45,7 +45,7 @@ STOPPING: Final = (
 HALTING: Final = ("full_disk", "read_only_disk", "log_dir_failure")
 """Faults by which a broker ends itself, once it comes upon them."""
 QUIET: Final = (*HALTING, "corrupt_batch", "lost_writeback", "clock_skew")
-"""Faults that keep a broker from nothing: what they lead to later is told of itself, such as the end of its process."""
+"""Faults that keep a broker from nothing. What they lead to later, such as the end of its process, is its own event."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -144,7 +144,7 @@ class Chain:
         return election is not None and election.at_us == 0
 
     def _striking(self, broker: int, moment: int) -> Deed | None:
-        """What did something to a broker's disk at a moment: it is told right before or behind that."""
+        """What did something to a broker's disk at a moment: its event is right before or after that of the damage."""
         deeds = on_node(self._case.scene.deeds, f"broker {broker}", 0)
         found = sorted(deeds, key=lambda deed: abs(deed.moment - moment))
         return found[0] if found else None

@@ -88,7 +88,7 @@ def partition_lag(
 def lag_steps(events: "DataFrame", rare: "DataFrame", counted: "DataFrame") -> "DataFrame":
     """The lag of a group over its partitions, as :func:`partition_lag` has it, whenever it changed.
 
-    A row has the lag from ``at_us`` on; at first it is 0. What is told of one time counts together.
+    A row has the lag from ``at_us`` on; at first it is 0. Changes at one time count together.
     """
     readers = F.broadcast(counted.filter(F.col("kind") == "records_read").select(*_READER).distinct())
     order = Window.partitionBy(*PLACE).orderBy("seq")
