@@ -40,6 +40,7 @@ def requests(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Report]:
     monkeypatch.setattr(demo_module, "report", report)
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("FLOODMARK_SESSIONS", raising=False)
+    monkeypatch.delenv("COLUMNS", raising=False)
     return asked
 
 

@@ -95,7 +95,7 @@ PAIR = "acks=all with min.insync.replicas=2"
 
 def test_two_changes_save_what_neither_saves_alone() -> None:
     found = of_playbook(loads(ALONE, "alone.yaml"), seeds=2)
-    assert {found[name].verdict for name in PAIR.split(" with ")} <= {"would not have helped", "helps", "inconclusive"}
+    assert "saves" not in {found[name].verdict for name in PAIR.split(" with ")}
     pair = found[PAIR]
     assert (pair.verdict, pair.left, pair.seeds_kept) == ("saves", 0, 2)
     assert pair.unavailable_us > 0
