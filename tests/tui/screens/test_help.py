@@ -76,6 +76,10 @@ async def test_the_pages(golden, snapshot):
             for _ in range(9):  # the status bar of a screen far beneath may still be that of another width
                 if trimmed(driver.text()) == golden(f"glossary-{size}"):
                     break
+                width, height = SIZES[size]
+                await driver.pilot.resize_terminal(width - 1, height)
+                await driver.settle()
+                await driver.pilot.resize_terminal(width, height)
                 driver.app.frame()
                 await driver.settle()
             assert trimmed(driver.text()) == golden(f"glossary-{size}")
