@@ -6,7 +6,7 @@ A broker that is asked for offsets by time looks into the batch that has one (``
 import struct
 from typing import Final
 
-from gateway.protocol.codec import varint
+from gateway.protocol.codec import RequestError, varint
 from gateway.protocol.compression import UnreadableError, unpacked
 from gateway.protocol.record_batches import OVERHEAD
 
@@ -29,7 +29,7 @@ def record_at(data: bytes, timestamp_ms: int, least: int = 0) -> tuple[int, int]
     ``least``: the number of the first record that is still in the log.
 
     Raises:
-        UnreadableError: what a stranger sent as records is none.
+        UnreadableError: the bytes are no such records, or there are too many of them.
     """
     (attributes,) = _ATTRIBUTES.unpack_from(data, 21)
     first_ms, newest_ms = _TIMES.unpack_from(data, 27)
@@ -53,7 +53,7 @@ def record_at(data: bytes, timestamp_ms: int, least: int = 0) -> tuple[int, int]
             if number >= least and first_ms + delta_ms >= timestamp_ms:
                 return number, first_ms + delta_ms
             at = end
-    except (struct.error, IndexError) as error:
+    except (RequestError, IndexError) as error:
         raise UnreadableError(str(error)) from None
     return None
 

@@ -92,12 +92,14 @@ LARGE = b"\xfe\xff\xff\xff\xff\xff\xff\xff\xff\x01"
         hand_made(bytes(100)),  # a size of 0
         hand_made(b"\x0e" + bytes(7), count=MOST_RECORDS + 1),
         hand_made(b"\xfe\x01" + bytes(20)),  # longer than there is
+        hand_made(b"\xff" * 20),  # a size of more bytes than a number has
+        hand_made(b"\xff"),  # half a size
         hand_made(b"\x20\0" + LARGE + bytes(5), first_ms=1 << 62),  # a time beyond all times
         hand_made(b"\x20\0\0" + LARGE + bytes(4)),  # a number beyond the batch
         hand_made(b"\x82SNAPPY\x00" + struct.pack(">ii", 1, 1) + b"\0\0", codec=2),
     ],
 )
-def test_what_is_made_to_hold_up_whoever_reads_it_is_unreadable(data: bytes) -> None:
+def test_what_is_made_to_hold_up_a_broker_is_unreadable(data: bytes) -> None:
     with pytest.raises(UnreadableError):
         record_at(data, 1_011)
 
