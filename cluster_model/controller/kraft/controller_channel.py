@@ -12,7 +12,7 @@ from cluster_model.controller.kraft.messages import AlterPartitionBatchRequest, 
 from cluster_model.controller.kraft.quorum_controller import REQUESTS
 from cluster_model.controller.raft.raft_client import MetadataLog
 from cluster_model.kernel.node_context import Alarm, Port
-from cluster_model.protocol.admin_messages import DescribeQuorumRequest, EnvelopeRequest, EnvelopeResponse
+from cluster_model.protocol.admin_messages import EnvelopeRequest, EnvelopeResponse
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.messages import NOBODY, AlterPartitionRequest, AlterPartitionResponse
 
@@ -227,7 +227,7 @@ class Forwarding:
 
     __slots__ = ("_asking", "_correlation", "_port", "channel")
 
-    REQUESTS: Final = (*REQUESTS, DescribeQuorumRequest)
+    REQUESTS: Final = REQUESTS
 
     def __init__(self, port: Port, channel: ControllerChannel) -> None:
         self.channel = channel

@@ -59,7 +59,7 @@ from cluster_model.protocol.versions import Profile
 REQUESTS: Final[tuple[type[Any], ...]] = (
     CreateTopicsRequest, DeleteTopicsRequest, CreatePartitionsRequest, AlterPartitionReassignmentsRequest,
     ListPartitionReassignmentsRequest, ElectLeadersRequest, IncrementalAlterConfigsRequest, UnregisterBrokerRequest,
-    UpdateFeaturesRequest,
+    UpdateFeaturesRequest, DescribeQuorumRequest,
 )  # fmt: skip
 """What an administrator may ask of a controller itself (KIP-919); brokers hand the same on in an envelope."""
 
@@ -69,7 +69,7 @@ class AdminControl:
 
     __slots__ = ("_cluster", "_configs", "_features", "_partitions", "_topics")
 
-    REQUESTS: Final = (*REQUESTS, DescribeQuorumRequest, EnvelopeRequest)
+    REQUESTS: Final = (*REQUESTS, EnvelopeRequest)
 
     def __init__(
         self,
@@ -112,6 +112,13 @@ class AdminControl:
             return [], self._features.update(request)
         error, records = self._cluster.unregister(request.broker)
         return records, UnregisterBrokerResponse(request.correlation, error)
+
+
+def _enveloped(request: Any, response: Any) -> Any:
+    """A response, in an envelope where its request came in one."""
+    if isinstance(request, EnvelopeRequest):
+        return EnvelopeResponse(request.correlation, KafkaError.NONE, response)
+    return response
 
 
 SESSIONS: Final = "kraft sessions"
@@ -271,21 +278,18 @@ class QuorumController:
     def _administer(self, source: int, request: Any) -> None:
         wrapped = isinstance(request, EnvelopeRequest)
         asked = request.request if wrapped else request
-        number = request.correlation
         if isinstance(asked, DescribeQuorumRequest):  # its member of the quorum answers, active or not, and at once
-            told = self._log.describe(asked.correlation)
-            self._port.send(source, EnvelopeResponse(number, KafkaError.NONE, told) if wrapped else told)
+            self._port.send(source, _enveloped(request, self._log.describe(asked.correlation)))
             return
         failure = (
-            EnvelopeResponse(number, KafkaError.NOT_CONTROLLER, None) if wrapped
+            EnvelopeResponse(request.correlation, KafkaError.NOT_CONTROLLER, None) if wrapped
             else refusal(asked, KafkaError.NOT_CONTROLLER, "This is not the active controller.")
         )  # fmt: skip
         if not self.active:
             self._port.send(source, failure)
             return
         records, response = self._admin.handle(asked, self._next)
-        answer = EnvelopeResponse(number, KafkaError.NONE, response) if wrapped else response
-        self._answer(source, records, answer, failure)
+        self._answer(source, records, _enveloped(request, response), failure)
 
     def ask_election(self, partition: str, *, unclean: bool) -> KafkaError:
         """An operator's election, without a message: what would be answered once it is committed."""
