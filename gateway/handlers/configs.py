@@ -1,6 +1,6 @@
 """Handlers of configurations: what a broker and its topics have, and changes while they run."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from cluster_model.observation import of_broker, of_broker_with, of_topic_with
@@ -142,42 +142,38 @@ def topic_configs(call: Call, topic: str, own: Mapping[str, ConfigValue] | None 
     if own is None:
         own = settings.overrides(topic)
     defaults = {each.key.name: each.value for each in of_topic_with({}, cluster.profile, {})}
+    layers = _layers(call)
     found = []
     for each in of_topic_with(settings.broker, cluster.profile, own):
         name = each.key.name
         beneath = SYNONYMS.get(name, name)
         synonyms = [(name, each.value, OWN)] if name in own else []
-        synonyms += _synonyms(call, beneath)
+        synonyms += _synonyms(layers, beneath)
         if name in defaults:
             synonyms.append((beneath, defaults[name], DEFAULT))
-        source = synonyms[0][2] if synonyms else DEFAULT
-        found.append(_config(each.key, each.value, source, read_only=False, synonyms=synonyms))
+        found.append(_config(each.key, each.value, synonyms, read_only=False))
     return found
 
 
 def _broker_configs(call: Call, name: str) -> list[dict[str, Any]]:
     """All of this broker, or with an empty name what all brokers were given while they run."""
     cluster = call.house.cluster
-    broker = cluster.brokers[call.broker]
     if not name:
         given = _taken(call, "")
+        rows = [(key, written(given[key.name])) for key in BROKER_KEYS.values() if key.name in given]
         return [
-            _config(key, written(given[key.name]), ALL_BROKERS, read_only=_is_fixed(call, key),
-                    synonyms=[(key.name, written(given[key.name]), ALL_BROKERS)])
-            for key in BROKER_KEYS.values()
-            if key.name in given
-        ]  # fmt: skip
+            _config(key, value, [(key.name, value, ALL_BROKERS)], read_only=_is_fixed(call, key)) for key, value in rows
+        ]
     defaults = {each.key.name: each.value for each in of_broker_with({}, cluster.profile)}
+    layers = _layers(call)
     found = []
-    for each in of_broker(broker.settings, cluster.profile):
+    for each in of_broker(cluster.brokers[call.broker].settings, cluster.profile):
         key = each.key
-        synonyms = _synonyms(call, key.name)
+        synonyms = _synonyms(layers, key.name)
         if defaults[key.name]:
             synonyms.append((key.name, defaults[key.name], DEFAULT))
-        source = synonyms[0][2] if synonyms else DEFAULT
-        found.append(_config(key, each.value, source, read_only=_is_fixed(call, key), synonyms=synonyms))
-    known = {each["name"] for each in found}
-    return found + [each for each in _of_this_listener(call) if each["name"] not in known]
+        found.append(_config(key, each.value, synonyms, read_only=_is_fixed(call, key)))
+    return found + _of_this_listener(call)
 
 
 def _of_this_listener(call: Call) -> list[dict[str, Any]]:
@@ -210,12 +206,18 @@ def _is_fixed(call: Call, key: ConfigKey) -> bool:
     return not call.house.cluster.profile.dynamic_config or key.dynamic == "read-only"
 
 
-def _synonyms(call: Call, name: str) -> list[tuple[str, str, int]]:
-    """Where a broker has a configuration from, the value that counts first (``ConfigHelper.configSynonyms``)."""
-    settings = call.house.cluster.brokers[call.broker].settings
-    layers = (
-        (_taken(call, str(call.broker)), RUN_TIME), (_taken(call, ""), ALL_BROKERS), (settings.started_with, START),
-    )  # fmt: skip
+_Layer = tuple[Mapping[str, ConfigValue], int]
+"""Configurations of one ``ConfigSource``."""
+
+
+def _layers(call: Call) -> tuple[_Layer, ...]:
+    """Where a broker has its configurations from, the layer that counts first (``ConfigHelper.configSynonyms``)."""
+    started_with = call.house.cluster.brokers[call.broker].settings.started_with
+    return (_taken(call, str(call.broker)), RUN_TIME), (_taken(call, ""), ALL_BROKERS), (started_with, START)
+
+
+def _synonyms(layers: Iterable[_Layer], name: str) -> list[tuple[str, str, int]]:
+    """(name, value, source) of a broker's configuration in each layer that has it."""
     return [(name, written(layer[name]), source) for layer, source in layers if name in layer]
 
 
@@ -239,12 +241,12 @@ def _taken(call: Call, name: str) -> dict[str, ConfigValue]:
     return taken
 
 
-def _config(
-    key: ConfigKey, value: str, source: int, *, read_only: bool, synonyms: Iterable[tuple[str, str, int]]
-) -> dict[str, Any]:
+def _config(key: ConfigKey, value: str, synonyms: Sequence[tuple[str, str, int]], *, read_only: bool) -> dict[str, Any]:
+    """A configuration; its source is that of its first synonym."""
     told = [{"name": name, "value": as_number(text), "source": where} for name, text, where in synonyms]
     return {
-        "name": key.name, "value": as_number(value), "read_only": read_only, "config_source": source,
+        "name": key.name, "value": as_number(value), "read_only": read_only,
+        "config_source": synonyms[0][2] if synonyms else DEFAULT,
         "is_sensitive": False, "synonyms": told, "config_type": type_of(key), "documentation": key.doc,
     }  # fmt: skip
 
