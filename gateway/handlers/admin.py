@@ -200,19 +200,17 @@ def alter_partition_reassignments(call: Call) -> Flow:
     wanted, refused = [], []
     for topic in request.topics:
         for each in topic.partitions:
-            name = named(topic.name, each.partition_index)
-            state = call.house.states(call.broker).get(name)
-            had = 0 if state is None else len([broker for broker in state.replicas if broker not in state.adding])
             replicas = None if each.replicas is None else tuple(each.replicas)
-            if not may_change and had and replicas and len(replicas) != had:
-                said = f"found {len(replicas)} replicas, allowed are {had}"
-                refused.append(AdminError(name, KafkaError.INVALID_REPLICATION_FACTOR, said))
+            move = ReassignablePartition(named(topic.name, each.partition_index), replicas)
+            error = None if may_change else _other_factor(call, move)
+            if error is None:
+                wanted.append(move)
             else:
-                wanted.append(ReassignablePartition(name, replicas))
-    error, answers = KafkaError.NONE, refused
+                refused.append(error)
+    code, answers = KafkaError.NONE, refused
     if wanted:
         (answer,) = yield ask(AlterPartitionReassignmentsRequest(0, tuple(wanted), ms(request.timeout)))
-        error, answers = answer.error, [*answer.partitions, *refused]
+        code, answers = answer.error, [*answer.partitions, *refused]
     rows = [
         (
             each.name,
@@ -222,11 +220,21 @@ def alter_partition_reassignments(call: Call) -> Flow:
     ]
     told = [{"name": topic, "partitions": found} for topic, found in by_topic(rows).items()]
     return {
-        "error_code": error,
+        "error_code": code,
         "error_message": None,
         "allow_replication_factor_change": may_change,
         "responses": told,
     }
+
+
+def _other_factor(call: Call, move: ReassignablePartition) -> AdminError | None:
+    """The refusal of a move that changes how many replicas a partition has, as far as the broker knows (KIP-860)."""
+    state = call.house.states(call.broker).get(move.partition)
+    had = 0 if state is None else len([broker for broker in state.replicas if broker not in state.adding])
+    if not had or not move.replicas or len(move.replicas) == had:
+        return None
+    said = f"found {len(move.replicas)} replicas, allowed are {had}"
+    return AdminError(move.partition, KafkaError.INVALID_REPLICATION_FACTOR, said)
 
 
 def list_partition_reassignments(call: Call) -> Flow:
