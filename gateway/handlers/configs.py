@@ -98,7 +98,7 @@ def _described(call: Call, asked: Any) -> dict[str, Any]:
     kind, name = asked.resource_type, asked.resource_name
     said = {"resource_type": kind, "resource_name": name}
     refused = _not_here(call, kind, name)
-    if refused.error:
+    if refused is not None:
         return {**said, "error_code": refused.error, "error_message": refused.message or None}
     found = topic_configs(call, name) if kind == TOPIC else _broker_configs(call, name)
     wanted = asked.configuration_keys
@@ -110,16 +110,14 @@ def _described(call: Call, asked: Any) -> dict[str, Any]:
     return {**said, "error_code": 0, "error_message": None, "configs": configs}
 
 
-def _not_here(call: Call, kind: int, name: str) -> AdminError:
-    """Why this broker cannot tell of a resource, if so."""
+def _not_here(call: Call, kind: int, name: str) -> AdminError | None:
+    """Why this broker does not describe a resource, if so."""
     if kind == TOPIC and not is_legal(name):
         return AdminError(name, KafkaError.INVALID_TOPIC_EXCEPTION, LEGAL_NAMES)
     if kind == TOPIC:
         there = f"{name}-0" in call.house.states(call.broker)
-        return AdminError(name, 0 if there else KafkaError.UNKNOWN_TOPIC_OR_PARTITION)
-    if kind == BROKER:
-        return _other_broker(call, name) or AdminError(name, 0)
-    return _no_resource(kind)
+        return None if there else AdminError(name, KafkaError.UNKNOWN_TOPIC_OR_PARTITION)
+    return _other_broker(call, name) if kind == BROKER else _no_resource(kind)
 
 
 def _other_broker(call: Call, name: str) -> AdminError | None:
