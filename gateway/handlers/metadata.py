@@ -56,9 +56,7 @@ def _features(call: Call) -> dict[str, Any]:
 def metadata(call: Call) -> Flow:
     """Topics by name or id, or all; what is not there is created if the client lets it be."""
     (known,) = yield ask(MetadataRequest(0))
-    there: dict[str, list[PartitionState]] = {}
-    for state in known.partitions:
-        there.setdefault(split(state.partition)[0], []).append(state)
+    there = _by_name(known)
     topics: list[dict[str, Any]] = []
     missing: list[str] = []
     for name, topic_id in _wanted(call, there):
@@ -84,6 +82,14 @@ def metadata(call: Call) -> Flow:
         "topics": topics,
         **({"cluster_authorized_operations": OF_CLUSTER} if of_cluster else {}),
     }
+
+
+def _by_name(known: MetadataResponse) -> dict[str, list[PartitionState]]:
+    """Topic → its partitions."""
+    there: dict[str, list[PartitionState]] = {}
+    for state in known.partitions:
+        there.setdefault(split(state.partition)[0], []).append(state)
+    return there
 
 
 def _creates(call: Call) -> bool:
@@ -152,11 +158,9 @@ MOST_PARTITIONS: Final = 2_000
 
 
 def describe_topic_partitions(call: Call) -> Flow:
-    """Topics by name, in order, from a cursor on and up to a number of partitions, and where to go on."""
+    """Topics in order of their names, from a cursor on and up to a number of partitions, and the next cursor."""
     (known,) = yield ask(MetadataRequest(0))
-    there: dict[str, list[PartitionState]] = {}
-    for state in known.partitions:
-        there.setdefault(split(state.partition)[0], []).append(state)
+    there = _by_name(known)
     request = call.request
     asked = {topic.name for topic in request.topics}
     cursor = request.cursor
@@ -169,9 +173,8 @@ def describe_topic_partitions(call: Call) -> Flow:
         if not left:
             return _page(topics, (name, 0))
         if name not in there:
-            error = KafkaError.UNKNOWN_TOPIC_OR_PARTITION if is_legal(name) else KafkaError.INVALID_TOPIC_EXCEPTION
-            topics.append({"name": name, "error_code": error, "topic_id": NO_ID, "is_internal": name in INTERNAL,
-                           "partitions": ()})  # fmt: skip
+            topics.append({"name": name, "error_code": _why_missing(call, name), "topic_id": NO_ID,
+                           "is_internal": name in INTERNAL, "partitions": ()})  # fmt: skip
             continue
         told = _topic(name, there[name], known)
         first = begin[1] if name == begin[0] else 0
