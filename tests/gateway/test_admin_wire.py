@@ -41,11 +41,12 @@ def topics(wire: Wire) -> set[str]:
     return {name.rpartition("-")[0] for name in wire.session.cluster.world.records}
 
 
-def create(wire: Wire, name: str, *, validate_only: bool = False, **said: Any) -> Any:
+def create(wire: Wire, name: str, *, validate_only: bool = False, version: int = 5, **said: Any) -> Any:
     topic = {"name": name, "num_partitions": -1, "replication_factor": -1, "assignments": (), "configs": (), **said}
     answer = wire.ask(
-        controller(wire), api_versions.CREATE_TOPICS, 5, topics=[topic], timeout=9_000, validate_only=validate_only
-    )
+        controller(wire), api_versions.CREATE_TOPICS, version, topics=[topic], timeout=9_000,
+        validate_only=validate_only,
+    )  # fmt: skip
     (told,) = answer.topics
     return told
 
