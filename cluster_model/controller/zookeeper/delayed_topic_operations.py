@@ -13,7 +13,6 @@ from cluster_model.protocol.admin_messages import (
     AdminError,
     CreatableTopicResult,
     CreatePartitionsRequest,
-    CreateTopicsRequest,
     DeleteTopicsRequest,
 )
 from cluster_model.protocol.errors import KafkaError
@@ -47,9 +46,8 @@ class DelayedTopicOperations:
         self._waiting: list[Delayed] = []
 
     def answer(self, source: int, request: Any, response: Any) -> None:
-        """Answer, now or once the broker knows of it."""
-        waits = isinstance(request, CreateTopicsRequest | DeleteTopicsRequest | CreatePartitionsRequest)
-        if not waits or request.timeout_us <= 0 or getattr(request, "validate_only", False):
+        """Answer CreateTopics, DeleteTopics or CreatePartitions, now or once the broker knows of it."""
+        if request.timeout_us <= 0 or getattr(request, "validate_only", False):
             self._port.send(source, response)
             return
         deadline = self._port.now + request.timeout_us

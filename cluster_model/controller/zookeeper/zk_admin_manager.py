@@ -75,7 +75,7 @@ class TopicRequests:
     ) -> None:
         """``brokers`` are the live ones of the broker's metadata with their racks, ``known`` all that there are.
 
-        ``answer`` gets who asked, the request and its response.
+        ``answer`` gets the node that asked about topics, its request and the response.
         """
         self._answer = answer
         self._profile = profile
@@ -109,9 +109,7 @@ class TopicRequests:
             for resource in request.resources:
                 done = yield from self._alter(resource, commits=not request.validate_only)
                 changed.append(done)
-            self._hands.do(
-                self._answer, source, request, IncrementalAlterConfigsResponse(request.correlation, tuple(changed))
-            )
+            self._hands.send(source, IncrementalAlterConfigsResponse(request.correlation, tuple(changed)))
 
     def task(self, source: int, request: Any, draw: Callable[[str, int], Drawn]) -> tuple[Any, ...]:
         """What :meth:`begin` takes: all that the answer depends on besides ZooKeeper."""
