@@ -208,6 +208,9 @@ PRODUCERS_CHOICE: Final = "producer"
 UNCOMPRESSED: Final = "uncompressed"
 BROKER_COMPRESSION_TYPES: Final = (UNCOMPRESSED, "zstd", "lz4", "snappy", "gzip", PRODUCERS_CHOICE)
 """``BrokerCompressionType``."""
+_COMPRESSION: Final = ConfigKey(
+    "compression.type", "str", "How brokers compress batches; producer: as they come.", choices=BROKER_COMPRESSION_TYPES
+)
 MIN_ISR: Final = "min.insync.replicas"
 _MIN_ISR: Final = ConfigKey(MIN_ISR, "int", "In-sync replicas that acks=all needs.", 1)
 _POLICIES: Final = ("delete", "compact", "compact,delete", "delete,compact")
@@ -350,12 +353,7 @@ BROKER: Final = _table(
     ConfigKey(
         "log.message.timestamp.type", "str", "Whose clock stamps records.", choices=("CreateTime", "LogAppendTime")
     ),
-    ConfigKey(
-        "compression.type",
-        "str",
-        "How brokers compress batches; producer: as they come.",
-        choices=BROKER_COMPRESSION_TYPES,
-    ),
+    _COMPRESSION,
     ConfigKey("log.preallocate", "bool", "Whether files of new segments are preallocated; nothing else changes."),
     ConfigKey("offsets.topic.num.partitions", "int", "Partitions of __consumer_offsets.", 1, 1_000),
     ConfigKey("offsets.topic.replication.factor", "int", "Replicas of __consumer_offsets.", 1, 100),
@@ -400,12 +398,7 @@ TOPIC: Final = _table(
     ConfigKey("max.compaction.lag.ms", "int", "Age at which this log is cleaned at any ratio.", 1, LONG_MAX),
     ConfigKey("file.delete.delay.ms", "int", "How long the files of a deleted segment stay.", 0, LONG_MAX),
     ConfigKey("message.timestamp.type", "str", "Whose clock stamps records.", choices=("CreateTime", "LogAppendTime")),
-    ConfigKey(
-        "compression.type",
-        "str",
-        "How brokers compress batches; producer: as they come.",
-        choices=BROKER_COMPRESSION_TYPES,
-    ),
+    _COMPRESSION,
     ConfigKey("preallocate", "bool", "Whether files of new segments are preallocated; nothing else changes."),
     *_TOPIC_FETCHING,
     dynamic="cluster-wide",
