@@ -187,14 +187,19 @@ LISTS: Final = (
 )
 """Configurations that are lists: only those take APPEND and SUBTRACT."""
 LIST_DEFAULTS: Final = {"cleanup.policy": "delete", "log.cleanup.policy": "delete"}
-"""What such a list is where nobody gave one; the others are empty then. It may be given as an empty one, too."""
+"""Kafka's defaults of lists that are not empty where they are not set; these may be set to an empty list, too."""
 
 
 def listed(name: str, now: ConfigValue | None, given: str, *, appends: bool) -> str:
     """A list with entries appended that it lacks, or taken away (KIP-339).
 
-    A list that nobody gave begins as the default of Kafka itself (``ConfigurationControlManager.getParts``).
+    A list that is not set begins as Kafka's own default (``ConfigurationControlManager.getParts``).
+
+    Raises:
+        ModelError: the configuration is no list.
     """
+    if name not in LISTS:
+        raise ModelError(f"{name} is not a list", code="not_a_list")
     text = LIST_DEFAULTS.get(name, "") if now is None else str(now)
     entries = [entry for entry in text.split(",") if entry]
     named = [entry for entry in given.split(",") if entry]

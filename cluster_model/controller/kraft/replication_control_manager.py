@@ -58,7 +58,7 @@ from cluster_model.protocol.admin_messages import (
     ReassignablePartition,
     is_legal,
 )
-from cluster_model.protocol.config_defs import LIST_DEFAULTS, LISTS, MIN_ISR, SCOPES, ConfigValue, Scope, check, listed
+from cluster_model.protocol.config_defs import LIST_DEFAULTS, MIN_ISR, SCOPES, ConfigValue, Scope, check, listed
 from cluster_model.protocol.configs import TopicConfig
 from cluster_model.protocol.errors import KafkaError, ModelError
 from cluster_model.protocol.messages import NOBODY, AlterPartitionRequest, AlterPartitionResponse, PartitionState
@@ -161,8 +161,6 @@ class ConfigurationControl:
             return None
         if config.operation == ConfigOperation.SET:
             return typed(scope, config.key, config.value)
-        if config.key not in LISTS:
-            raise ModelError(f"{config.key} is not a list", code="not_a_list")
         text = listed(config.key, now, config.value, appends=config.operation == ConfigOperation.APPEND)
         return typed(scope, config.key, text) if text or config.key in LIST_DEFAULTS else None
 

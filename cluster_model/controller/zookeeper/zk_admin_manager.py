@@ -41,7 +41,7 @@ from cluster_model.protocol.admin_messages import (
     NewPartitions,
     is_legal,
 )
-from cluster_model.protocol.config_defs import BROKER, LISTS, TOPIC, ConfigValue, check, listed
+from cluster_model.protocol.config_defs import BROKER, TOPIC, ConfigValue, check, listed
 from cluster_model.protocol.configs import TopicConfig
 from cluster_model.protocol.errors import KafkaError, ModelError
 from cluster_model.protocol.versions import Profile
@@ -267,8 +267,6 @@ def altered(scope: str, config: Config, changes: tuple[AlterableConfig, ...]) ->
             table.pop(key, None)
             continue
         if operation != ConfigOperation.SET:
-            if key not in LISTS:
-                raise ModelError(f"{key} is not a list", code="not_a_list")
             text = listed(key, table.get(key), value, appends=operation == ConfigOperation.APPEND)
             table[key] = _typed(scope, key, text)
         else:
