@@ -25,6 +25,8 @@ NEVER: Final = 2**63 - 1
 DAY_US: Final = 86_400_000_000
 WRITEBACK_US: Final = 30_000_000
 """Age at which the operating system has written a dirty page back (Linux: dirty_expire_centisecs, 30 s)."""
+PRODUCERS_CODEC: Final = -1
+"""Stands for the codec of a topic whose batches stay as their producers compress them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +72,8 @@ class LogRules:
     """Age below which no segment is cleaned."""
     max_lag_us: int = NEVER
     """Age of a dirty record at which its log is cleaned whatever the ratio (KIP-354)."""
-    codec: int = -1
-    """Codec that the leader compresses batches with (``compression.type``), -1 for that of the producer."""
+    codec: int = PRODUCERS_CODEC
+    """Codec that the leader compresses batches with (``compression.type``)."""
     preallocate: bool = False
     """Whether files are as large as their segment may get; no log here depends on it."""
 
@@ -158,7 +160,7 @@ def _codec(profile: Profile, broker: Config, topic: Config) -> int:
     """
     name = str(topic.get("compression.type", broker.get("compression.type", PRODUCERS_CHOICE)))
     if name == PRODUCERS_CHOICE:
-        return -1
+        return PRODUCERS_CODEC
     return codec_of(profile, "none" if name == UNCOMPRESSED else name).code
 
 

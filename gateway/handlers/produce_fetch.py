@@ -5,7 +5,7 @@ from functools import partial
 from typing import Any, Final, NamedTuple
 
 from cluster_model.broker.partition import Replica
-from cluster_model.protocol.configs import LogRules
+from cluster_model.protocol.configs import PRODUCERS_CODEC, LogRules
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.messages import (
     CONSUMER,
@@ -73,8 +73,6 @@ EARLIEST_LOCAL: Final = -4
 LATEST_TIERED: Final = -5
 """The last offset in tiered storage, which there is none of (KIP-1005)."""
 _SPECIAL: Final = (LATEST, EARLIEST, MAX_TIMESTAMP)
-PRODUCERS_CODEC: Final = -1
-"""A topic whose batches stay as their producers compress them."""
 _ZSTD_IS_READ: Final = 10
 """Version of Fetch from which topics with ``compression.type`` zstd are read (``KafkaApis.handleFetchRequest``)."""
 _SINCE_VERSION: Final = {LATEST: 0, EARLIEST: 0, MAX_TIMESTAMP: 7, EARLIEST_LOCAL: 8, LATEST_TIERED: 9}

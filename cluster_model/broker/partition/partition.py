@@ -38,7 +38,7 @@ from cluster_model.log.crash_recovery import DISK_LOSS, POWER_LOSS, WRITTEN_BACK
 from cluster_model.log.leader_epoch_cache import UNDEFINED
 from cluster_model.log.log_cleaner import clean, retain, to_clean
 from cluster_model.log.replica_log import ReplicaLog
-from cluster_model.protocol.configs import BrokerConfig, TopicConfig
+from cluster_model.protocol.configs import PRODUCERS_CODEC, BrokerConfig, TopicConfig
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.events import (
     Appended,
@@ -422,7 +422,7 @@ class Leadership:
         if twin >= 0:
             return self._result(request.acks, twin, request.records)
         wanted = self.replica.log.rules.codec
-        if refused is NONE and wanted >= 0 and request.codec != wanted:
+        if refused is NONE and wanted not in (PRODUCERS_CODEC, request.codec):
             request, refused = self._recompressed(now, request, wanted)
         if refused is not NONE:
             return AppendResult(refused, -1, -1, -1, waits=False)
