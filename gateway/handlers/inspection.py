@@ -185,24 +185,25 @@ def describe_client_quotas(call: Call) -> Flow:
     return {"error_code": 0, "error_message": None, "entries": ()}
 
 
-_NO_AUTHORIZER: Final = "No Authorizer is configured on the broker"
+_NO_AUTHORIZER: Final = {
+    "error_code": KafkaError.SECURITY_DISABLED, "error_message": "No Authorizer is configured on the broker",
+}  # fmt: skip
+"""The answer of a broker without an authorizer to every request about ACLs (``AclApis``)."""
 
 
 def describe_acls(call: Call) -> Flow:
-    """There is nobody who would look at them (``AclApis``)."""
+    """Refuse to describe ACLs: there is no authorizer."""
     yield ask(MetadataRequest(0))
-    return {"error_code": KafkaError.SECURITY_DISABLED, "error_message": _NO_AUTHORIZER}
+    return _NO_AUTHORIZER
 
 
 def create_acls(call: Call) -> Flow:
-    """Nor is there anybody who would keep them."""
+    """Refuse to create ACLs: there is no authorizer."""
     yield ask(MetadataRequest(0))
-    refused = {"error_code": KafkaError.SECURITY_DISABLED, "error_message": _NO_AUTHORIZER}
-    return {"results": [refused for _each in call.request.creations]}
+    return {"results": [_NO_AUTHORIZER for _each in call.request.creations]}
 
 
 def delete_acls(call: Call) -> Flow:
-    """Or forget them."""
+    """Refuse to delete ACLs: there is no authorizer."""
     yield ask(MetadataRequest(0))
-    refused = {"error_code": KafkaError.SECURITY_DISABLED, "error_message": _NO_AUTHORIZER, "matching_acls": ()}
-    return {"filter_results": [refused for _each in call.request.filters]}
+    return {"filter_results": [{**_NO_AUTHORIZER, "matching_acls": ()} for _each in call.request.filters]}
