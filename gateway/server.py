@@ -490,7 +490,7 @@ class BrokerListener:
         self._doors.on_complaint(self.broker, text)
 
     def look(self) -> None:
-        """Go on or not, everywhere."""
+        """Let every connection continue, if it may."""
         for connection in tuple(self.connections):
             connection.go_on()
 

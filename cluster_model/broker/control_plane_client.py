@@ -59,7 +59,7 @@ class Control(Protocol):
         """Whom an administrator's requests go to, as this broker knows; NOBODY while it does not."""
 
     def dynamic_config(self, name: str) -> Mapping[str, ConfigValue]:
-        """Dynamic configurations of this broker, by its id, or of all by an empty name, as it has been told."""
+        """Dynamic configurations of this broker, by its id, or of all by an empty name, as it knows them."""
 
     def fenced_brokers(self) -> tuple[int, ...]:
         """Registered brokers that are fenced, as this broker knows; in ZooKeeper mode there are none."""

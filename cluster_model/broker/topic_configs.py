@@ -43,7 +43,7 @@ class TopicSettings:
         return known
 
     def knows(self, topic: str) -> bool:
-        """Whether the broker has been told of a topic's own settings, none included."""
+        """Whether the broker has learned a topic's own settings, even if there are none."""
         return topic in self._topics
 
     def overrides(self, topic: str) -> Overrides:

@@ -255,7 +255,7 @@ class FeatureUpdate(NamedTuple):
 
 
 class UpdateFeaturesRequest(NamedTuple):
-    """Change levels of features (KIP-584); ``validate_only``: say what would come of it, and change none."""
+    """Change levels of features (KIP-584); ``validate_only``: answer as for the change, and make none."""
 
     correlation: int
     updates: tuple[FeatureUpdate, ...]

@@ -2,7 +2,7 @@
 
 ``MetadataVersion``, ``Feature`` and ``QuorumFeatures.defaultSupportedFeatureMap``. A cluster is formed with the newest
 ``metadata.version`` of its release that is for production, and with the levels of other features that go with it; its
-configuration may say otherwise for those that change a rule here.
+configuration may set other levels of those that change a rule here.
 """
 
 from collections.abc import Mapping

@@ -171,7 +171,7 @@ def unregister_broker(call: Call) -> Flow:
 
 
 def update_features(call: Call) -> Flow:
-    """Change levels of features (KIP-584), or say what would come of it."""
+    """Change levels of features (KIP-584), or only validate the change."""
     updates = tuple(
         FeatureUpdate(each.feature, each.max_version_level, _type(each)) for each in call.request.feature_updates
     )

@@ -111,7 +111,7 @@ def _described(call: Call, asked: Any) -> dict[str, Any]:
 
 
 def _not_here(call: Call, kind: int, name: str) -> AdminError | None:
-    """Why this broker does not describe a resource, if so."""
+    """The error of a resource that this broker does not describe, if so."""
     if kind == TOPIC and not is_legal(name):
         return AdminError(name, KafkaError.INVALID_TOPIC_EXCEPTION, LEGAL_NAMES)
     if kind == TOPIC:
@@ -227,10 +227,10 @@ def _given(call: Call, name: str) -> dict[str, ConfigValue]:
 
 
 def _taken(call: Call, name: str) -> dict[str, ConfigValue]:
-    """Dynamic configurations of this broker, or of all by an empty name, that this broker goes by.
+    """Dynamic configurations of this broker, or of all by an empty name, that this broker uses.
 
     With eligible leader replicas all brokers have ``min.insync.replicas``: the controller writes the value of its file
-    where nobody gave one (``ConfigurationControlManager.maybeGenerateElrSafetyRecords``).
+    where none is set (``ConfigurationControlManager.maybeGenerateElrSafetyRecords``).
     """
     cluster = call.house.cluster
     taken = _given(call, name)
@@ -316,7 +316,7 @@ def _altered(call: Call, changes: Mapping[int, tuple[AlterableConfig, ...]]) -> 
 
 
 def _refused(call: Call, asked: Any) -> AdminError | None:
-    """Why nobody is asked for a change of a resource, if so (``ConfigAdminManager``)."""
+    """The error of a change that this broker refuses by itself, if it does (``ConfigAdminManager``)."""
     kind, name = asked.resource_type, asked.resource_name
     if kind not in _TYPES:
         return _no_resource(kind)

@@ -357,7 +357,7 @@ def _taken(call: Call, partition: str, data: bytes) -> tuple[Head, bytes]:
 
 
 def _rules(call: Call, topic: str) -> LogRules:
-    """Settings of a topic's logs, as the broker that is asked has been told."""
+    """Settings of a topic's logs, as the broker that is asked knows them."""
     return call.house.cluster.brokers[call.broker].settings.of(topic).log
 
 

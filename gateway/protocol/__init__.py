@@ -3,7 +3,7 @@
 codec: requests and responses as bytes, by the message classes of `kio`.
 api_versions: which APIs are offered, in which versions, by the release that the cluster runs.
 compression: records compressed and unpacked, as Kafka frames them.
-authorized_operations: what a client may do, where nobody is refused.
+authorized_operations: what a client may do in a cluster without an authorizer.
 record_batches: record batches as bytes (message format 2), of real clients and of the
   simulation's own producers.
 record_times: where in a batch of a real client a record of a time is.

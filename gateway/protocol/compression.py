@@ -16,7 +16,7 @@ LZ4: Final = 3
 ZSTD: Final = 4
 
 MOST: Final = 16 * 1024 * 1024
-"""Bytes that a batch may have when it is unpacked: what a stranger sends may be made to have any."""
+"""Bytes that a batch may have when it is unpacked: a few bytes of a client may be made to grow to any size."""
 
 _SIZE: Final = struct.Struct(">i")
 _FRAMED_BY_JAVA: Final = b"\x82SNAPPY\x00"

@@ -13,7 +13,7 @@ from gateway.protocol.record_batches import OVERHEAD
 MOST_RECORDS: Final = 100_000
 """Records of a batch that are looked at, which takes a tenth of a second."""
 LEAST_RECORD: Final = 6
-"""Bytes of a record behind its length: attributes, two numbers, and three lengths."""
+"""Bytes of a record after its length: attributes, two numbers, and three lengths."""
 LATEST_MS: Final = 2**63 - 1
 
 _CODEC: Final = 0x07

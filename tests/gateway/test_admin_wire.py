@@ -99,7 +99,7 @@ class TestCreateTopics:
 
 
 @pytest.mark.parametrize(("kafka", "extra"), [("2.8", ""), ("3.9", ", controllers: [1]")])
-def test_who_made_a_topic_finds_it(kafka: str, extra: str) -> None:
+def test_a_client_that_makes_a_topic_finds_it(kafka: str, extra: str) -> None:
     """``DelayedCreatePartitions`` and ``DelayedDeleteTopics``; a controller that is the broker itself has no delay."""
     wire = Wire(loads(ALONE.format(kafka=kafka, extra=extra), "alone.yaml"))
     wire.run(2)

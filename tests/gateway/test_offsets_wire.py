@@ -27,7 +27,7 @@ def coordinator(wire: Wire) -> int:
 
 
 def commit(wire: Wire, *numbers: int) -> None:
-    """By nobody's generation: a group without members."""
+    """Commit without a generation, as for a group without members."""
     partitions = [
         {"partition_index": number, "committed_offset": 5, "committed_leader_epoch": -1, "committed_metadata": ""}
         for number in numbers

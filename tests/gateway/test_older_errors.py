@@ -8,7 +8,7 @@ from gateway.protocol.older_errors import NEWER, as_known
 from tests.gateway.test_transactions_wire import Shop
 
 CASES = [
-    # API, the first version that has the error, the error, what is told before it
+    # API, the first version that has the error, the error, and the one before it
     (api.PRODUCE, 4, 56, 6),
     (api.FETCH, 6, 56, 6),
     (api.LIST_OFFSETS, 5, 78, 5),

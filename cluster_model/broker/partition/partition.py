@@ -693,7 +693,7 @@ class BrokerMetadata:
 
 
 class Observer:
-    """What the checker wants to be shown of followers, which tell of nothing that they append. No protocol code."""
+    """The checker's view of followers, which emit no event for what they append. No protocol code."""
 
     __slots__ = ("out_of_bounds",)
 

@@ -41,7 +41,7 @@ class FeatureControl:
         self._whole = profile.number >= _ALL_OR_NOTHING
 
     def update(self, request: UpdateFeaturesRequest) -> UpdateFeaturesResponse:
-        """What comes of each update; the last one of a feature counts."""
+        """The result of each update; the last one of a feature counts."""
         updates = {update.feature: update for update in request.updates}
         proposed = {name: feature.level for name, feature in self._features.items()}
         proposed.update({name: update.level for name, update in updates.items()})

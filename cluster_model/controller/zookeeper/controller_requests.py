@@ -201,7 +201,7 @@ class Obedience:
         return refused
 
     def _look_at_topics(self, states: Iterable[PartitionState]) -> None:
-        """Have the configurations of new topics read (``ZkConfigRepository``): no change notification tells of them."""
+        """Have the configurations of new topics read (``ZkConfigRepository``): no change notification names them."""
         broker = self._broker
         for topic in dict.fromkeys([topic_of(state.partition) for state in states]):
             first = f"{topic}-0"

@@ -2,7 +2,7 @@
 
 ``DelayedCreatePartitions`` and ``DelayedDeleteTopics`` in the topic purgatory: new partitions need a leader in the
 metadata of the broker that answers, a deleted topic must be gone from it. What is not so after the request's timeout is
-REQUEST_TIMED_OUT, though it may still come. In KRaft mode nobody waits.
+REQUEST_TIMED_OUT, though it may still come. In KRaft mode no answer waits.
 """
 
 from collections.abc import Callable, Mapping
@@ -34,7 +34,7 @@ class Delayed(NamedTuple):
 
 
 class DelayedTopicOperations:
-    """One broker's."""
+    """The delayed answers of one broker."""
 
     __slots__ = ("_alarm", "_port", "_states", "_waiting")
 
