@@ -556,8 +556,7 @@ class BrokerListeners:
 
     def _go_on(self) -> None:
         for door in self._doors.values():
-            for connection in tuple(door.connections):
-                connection.go_on()
+            door.look()
 
     @property
     def count(self) -> int:
