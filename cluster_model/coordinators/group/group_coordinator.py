@@ -13,7 +13,7 @@ from cluster_model.broker.hosted_coordinators import Tenants
 from cluster_model.coordinators.group.auto_topic_creation import TopicMaker
 from cluster_model.coordinators.group.consumer_group_manager import ModernGroups
 from cluster_model.coordinators.group.consumer_protocol.consumer_group import ModernConfig
-from cluster_model.coordinators.group.group_metadata import Caller, Group, GroupConfig, State
+from cluster_model.coordinators.group.group_metadata import MINUTE, Caller, Group, GroupConfig, State
 from cluster_model.coordinators.group.group_metadata_manager import LOADED, WAKE, Registry
 from cluster_model.coordinators.group.membership import Membership
 from cluster_model.coordinators.group.offset_commits import (
@@ -133,7 +133,6 @@ def find(
 
 
 EXPIRY: Final = "group expiry"
-MINUTE_US: Final = 60_000_000
 
 NONE: Final = KafkaError.NONE
 UNSUPPORTED: Final = KafkaError.UNSUPPORTED_VERSION
@@ -445,7 +444,7 @@ class GroupCoordinator:
             self._await_expiry()
 
     def _report_expired(self, group: Group, partitions: list[str]) -> None:
-        now, setting = self._port.now, f"offsets.retention.minutes={self._config.retention_us // MINUTE_US}"
+        now, setting = self._port.now, f"offsets.retention.minutes={self._config.retention_us // MINUTE}"
         for partition in partitions:
             kept = group.offsets.committed[partition]
             age_us = now - kept.committed_us
