@@ -225,7 +225,7 @@ def batch_at(replica: Replica, offset: int) -> tuple[Batch, bytes] | None:
     if not records.extents:
         return None
     lineage = replica.log.lineages.by_id[records.extents[0][1]]
-    batch = lineage.batch(lineage.index_at(offset))
+    batch = lineage.batch_at(offset)
     return batch, lineage.payload(batch.base)
 
 
