@@ -109,7 +109,6 @@ class Driver:
         for name, size in sizes.items():
             await self.pilot.resize_terminal(*size)
             await self.settle()
-            await self.settle()  # screens beneath the one in front hear of it when that has
             yield name
 
     def text(self):

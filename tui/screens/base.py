@@ -27,6 +27,26 @@ from tui.viewmodel import row
 from tui.viewmodel.row import Place
 from tui.widgets.panes import FilterBar, ModeBar, ModeBarRow, Pane, Status, mode_places
 
+# What lies beneath see-through pages is painted through all of them.
+
+
+class StackedScreen(Screen[Any]):
+    """A screen whose changes are seen through every page above it.
+
+    Textual keeps a picture of what is beneath in each page, and renews only that of the page at the top: with two pages
+    open, the lower one would show the session as it was when the upper one opened.
+    """
+
+    def _compositor_refresh(self) -> None:
+        """Paint what changed, and have the pages between this one and the top take a new picture of it."""
+        changed = tuple(self._compositor._dirty_regions)
+        super()._compositor_refresh()
+        beneath = self.app._background_screens
+        if changed and self in beneath:
+            for page in beneath[beneath.index(self) + 1 :]:
+                page._set_dirty(*changed)
+
+
 # The key of filters: on every screen that has a list of its own.
 
 
@@ -121,7 +141,7 @@ class JumpScreen(ModalScreen[None]):
 # A screen over the main one that moves with the session.
 
 
-class LiveScreen(ModalScreen[None]):
+class LiveScreen(ModalScreen[None], StackedScreen):
     """The app has it painted anew with every frame."""
 
     look: Look
@@ -138,7 +158,7 @@ COPIED = 60
 """So much of what was copied is told."""
 
 
-class Paned(Screen[Any]):
+class Paned(StackedScreen):
     """A screen of panes; the first one is chosen until another is."""
 
     look: Look
@@ -469,7 +489,7 @@ FOCUS = "focus"
 """Kind of the places that take what is typed, or scroll."""
 
 
-class Reachable(Screen[Any]):
+class Reachable(StackedScreen):
     """A page; it adds its own places by :meth:`spots`."""
 
     SCOPE: ClassVar[str] = ""
