@@ -146,37 +146,32 @@ class Feed:
     def _add(self, event: Any) -> None:
         glyph, role, key, say = describe_event(event)
         partition = getattr(event, "partition", "")
-        entry = self._same((event.kind, *key), event.at_us)
-        if entry is None:
-            entry = Entry((event.kind, *key), event.at_us, glyph, role, say, event)
-            entry.partitions += [partition] if partition else []
-            entry.records = getattr(event, "count", 0)
-            counts = in_records(event.kind)
-            entry.told = (*entry.key, partition) if counts else (event.kind, role, say(entry))
-            entry = self._folded(entry)
-        else:
-            entry.records += getattr(event, "count", 0)
-            if partition and partition not in entry.partitions:
-                entry.partitions.append(partition)
-            else:
-                entry.repeats += 1
+        known = self._same((event.kind, *key), event.at_us)
+        entry = known or Entry((event.kind, *key), event.at_us, glyph, role, say, event)
         entry.event = event
-        entry.times += 1
-        entry.last_us = event.at_us
+        entry.records += getattr(event, "count", 0)
+        if partition and partition not in entry.partitions:
+            entry.partitions.append(partition)
+        elif known is not None:
+            entry.repeats += 1
+        if known is None:
+            counts = in_records(event.kind)
+            entry.repeat_key = (*entry.key, partition) if counts else (event.kind, role, say(entry))
+            self._append(entry)
 
-    def _folded(self, entry: Entry) -> Entry:
-        """The latest line, which is this one, or an older one that it repeats."""
+    def _append(self, entry: Entry) -> None:
+        """Add a line; an older one that it repeats takes it in and becomes the latest."""
         for back, known in enumerate(reversed(self._entries), 1):
             if entry.at_us - known.last_us > FOLD_US:
                 break
-            if known.told == entry.told and len(known.partitions) <= 1:
+            if known.repeat_key == entry.repeat_key and len(known.partitions) <= 1:
                 del self._entries[-back]
+                known.event = entry.event
                 known.records += entry.records
                 known.repeats += 1
                 entry = known
                 break
         self._entries.append(entry)
-        return entry
 
     def _same(self, key: tuple[object, ...], at_us: int) -> Entry | None:
         for back in range(1, min(MERGE_BACK, len(self._entries)) + 1):

@@ -156,7 +156,7 @@ def describe_transaction(event: Any) -> TransactionText:
     return glyphs.LAGGING, "warning", key, f"{who} leaves a transaction of {much} open"
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True)
 class Entry:
     """Equal events of one moment, and their repeats: a line of the feed in the making."""
 
@@ -166,15 +166,18 @@ class Entry:
     role: str
     say: Callable[["Entry"], str]
     event: Any
+    """The last of them."""
     partitions: list[str] = field(default_factory=list)
-    times: int = 0
     records: int = 0
     repeats: int = 1
-    """How often the very same was told."""
-    last_us: int = 0
-    """When it was told last."""
-    told: tuple[object, ...] = ()
+    """How often the very same happened."""
+    repeat_key: tuple[object, ...] = ()
     """What is equal in its repeats."""
+
+    @property
+    def last_us(self) -> int:
+        """When the last of them happened."""
+        return int(self.event.at_us)
 
     def where(self) -> str:
         """The partitions it speaks of."""
