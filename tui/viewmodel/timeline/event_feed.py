@@ -64,7 +64,7 @@ LEVELS: Final = (ALL, WARNINGS, ALARMS)
 
 
 def level_after(level: Level) -> Level:
-    """The level to which the key goes on."""
+    """The level that the key shows next."""
     return LEVELS[(LEVELS.index(level) + 1) % len(LEVELS)]
 
 
@@ -131,17 +131,18 @@ class Feed:
         entries = [each for each in self._entries if _weight(each.role) >= level.least]
         if not entries:
             return (Line("", "", "quiet", level.nothing),)
-        told = _told([*enumerate(entries)][-most:], width)
+        newest = _placed([*enumerate(entries)][-most:], width)
         room = most // 3
-        before = _latest(told, most - room)[0][0]
+        before = _latest(newest, most - room)[0][0]
         alarms = [(at, each) for at, each in enumerate(entries[:before]) if _weight(each.role) >= ALARMS.least]
-        kept = _latest(_told(alarms[-room:], width), room) if room else []
+        kept = _latest(_placed(alarms[-room:], width), room) if room else []
         if _height(kept) > room:
             ((at, lines),) = kept
             last = f"{wrap(lines[room - 1].text, _columns(width) - 2)[0]} {glyphs.MORE}"
             kept = [(at, [*lines[: room - 1], replace(lines[room - 1], text=last)])]
-        found = sorted([*kept, *_latest([each for each in told if each[0] not in dict(kept)], most - _height(kept))])
-        return tuple([line for _at, lines in found for line in lines][:most])
+        shown = dict(kept)
+        shown |= _latest([each for each in newest if each[0] not in shown], most - _height(kept))
+        return tuple([line for _at, lines in sorted(shown.items()) for line in lines][:most])
 
     def _add(self, event: Any) -> None:
         glyph, role, key, say = describe_event(event)
@@ -181,11 +182,11 @@ class Feed:
         return None
 
 
-Told = tuple[int, list[Line]]
+PlacedLines = tuple[int, list[Line]]
 """The place of an entry among those of its level, and its lines."""
 
 
-def _told(entries: Sequence[tuple[int, Entry]], width: int) -> list[Told]:
+def _placed(entries: Sequence[tuple[int, Entry]], width: int) -> list[PlacedLines]:
     """Entries with their places, in lines."""
     return [(at, _lines(each, width)) for at, each in entries]
 
@@ -195,24 +196,24 @@ def _columns(width: int) -> int:
     return max(20, width - INDENT)
 
 
-def _height(told: Sequence[Told]) -> int:
+def _height(placed: Sequence[PlacedLines]) -> int:
     """How many lines they take."""
-    return sum(len(lines) for _at, lines in told)
+    return sum(len(lines) for _at, lines in placed)
 
 
-def _latest(told: Sequence[Told], most: int) -> list[Told]:
+def _latest(placed: Sequence[PlacedLines], most: int) -> list[PlacedLines]:
     """Of entries, by their places, the latest that have so many lines together; the newest one in any case."""
     found = 0
-    for _at, lines in reversed(told):
+    for _at, lines in reversed(placed):
         most -= len(lines)
         if most < 0 and found:
             break
         found += 1
-    return list(told[len(told) - found :])
+    return list(placed[len(placed) - found :])
 
 
 def _lines(entry: Entry, width: int) -> list[Line]:
-    """The lines of an entry, with how often it was told, and since when if that is not one moment."""
+    """The lines of an entry, with how often it happened, and since when if that is not one moment."""
     text, at_us = entry.say(entry), entry.last_us if entry.last_us - entry.at_us > MERGE_US else entry.at_us
     counted = in_records(entry.event.kind)  # then the words say how many
     text += f" {glyphs.TIMES}{entry.repeats}" if entry.repeats > 1 and not counted else ""
