@@ -125,13 +125,8 @@ def people() -> Console:
     return Quiet(stderr=True, highlight=False, soft_wrap=True)
 
 
-def answers() -> Console:
-    """The console for what was asked for, on stdout."""
-    return Quiet(highlight=False, soft_wrap=True)
-
-
-def results(*, document: bool = False) -> Console:
-    """The console for the text of a result, on stdout; silent where a ``document`` takes its place there."""
+def answers(*, document: bool = False) -> Console:
+    """The console for what was asked for, on stdout; silent where a ``document`` takes its place there."""
     return Quiet(highlight=False, soft_wrap=True, quiet=document)
 
 

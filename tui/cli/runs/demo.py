@@ -19,7 +19,7 @@ from playbooks.session_format.session_files import read_object, sessions_root
 from tui.cli.runs.driving import Driving
 from tui.cli.runs.spark_jobs import Report, report
 from tui.output import command_end
-from tui.output.console import Quiet, results, say, say_parts
+from tui.output.console import Quiet, answers, say, say_parts
 from tui.output.result import STYLES, loss_lines, print_checked, print_result, say_wrapped
 from tui.session.playbook_choice import choose
 
@@ -69,7 +69,7 @@ CHAPTERS: Final = (
 def demo(out: Path) -> int:
     """Run the chapters, report on them, and name where to look next; the worst exit code."""
     text = io.StringIO()
-    console, full = results(), Quiet(file=text, width=COLUMNS, highlight=False, soft_wrap=True)
+    console, full = answers(), Quiet(file=text, width=COLUMNS, highlight=False, soft_wrap=True)
     chapters: list[list[Result]] = []
     driving = Driving(full)
     for number, chapter in enumerate(CHAPTERS, start=1):

@@ -22,7 +22,7 @@ from tui.cli.runs.request import Checked, Request, checked
 from tui.cli.runs.suite import Ended, print_suite
 from tui.cli.runs.summary_documents import hand_over
 from tui.output import command_end
-from tui.output.console import complain, people, results, say
+from tui.output.console import answers, complain, people, say
 from tui.output.result import print_result
 from tui.session.playbook_choice import Chosen
 
@@ -44,7 +44,7 @@ def run(request: Request) -> int:
         from tui.cli.runs.sweep import run_alone  # noqa: PLC0415 - most playbooks have no grid
 
         return run_alone(request, asked)
-    console = results(document=request.document)
+    console = answers(document=request.document)
     out = request.out or sessions_root()
     names: list[str] = []
     for each in asked.chosen:

@@ -36,7 +36,7 @@ from tui.cli.runs.spark_jobs import SPARK, EngineError, run_on_spark, standing_w
 from tui.cli.runs.suite import Ended, run_suite
 from tui.cli.runs.summary_documents import grid_markdown, hand_over
 from tui.output.command_end import to_text
-from tui.output.console import Telling, complain, people, print_document, results, say, table
+from tui.output.console import Telling, answers, complain, people, print_document, say, table
 from tui.session.playbook_choice import Chosen
 
 # Makes a matrix fit a terminal: heads are broken at their dots, and if that is not enough rows get letters.
@@ -104,7 +104,7 @@ FAILURES_SHOWN = 12
 
 def run_alone(request: Request, asked: Checked) -> int:
     """Run the grid of the one playbook asked for, print its matrix, and write the documents; the exit code."""
-    console, (chosen,) = results(document=request.document), asked.chosen
+    console, (chosen,) = answers(document=request.document), asked.chosen
     playbook, grid = chosen.playbook, chosen.playbook.grid or Grid(())
     out = request.out or sessions_root()
     varying = Varying(playbook, grid, chosen.seed, chosen.settings, out, asked.until_us, fsync=request.fsync)
@@ -216,7 +216,7 @@ def run_kept(request: Request, asked: Checked) -> int:
 
 def _run(request: Request, asked: Checked) -> int:
     (chosen,), (word,) = asked.chosen, asked.words
-    console = results(document=request.document)
+    console = answers(document=request.document)
     playbook, grid = chosen.playbook, chosen.playbook.grid
     assert grid is not None
     varying = Varying(playbook, grid, chosen.seed, chosen.settings, None, asked.until_us)
