@@ -341,13 +341,9 @@ def _recovered(playbook: Playbook, seed: int, actual: Result, kind: str, run: Ru
 
 def _fewer_versions(found: list[Remedy]) -> list[Remedy]:
     """Of the versions only the first that saves and the newest: those in between say nothing more."""
-    versions = [each for each in found if _is_version(each)]
+    versions = [each for each in found if _sets_version(each.change)]
     told = [each for each in versions if each.verdict == "saves"][:1] + versions[-1:]
-    return [each for each in found if not _is_version(each) or each in told]
-
-
-def _is_version(remedy: Remedy) -> bool:
-    return _sets_version(remedy.change)
+    return [each for each in found if not _sets_version(each.change) or each in told]
 
 
 def price(remedy: Remedy) -> tuple[int, ...]:

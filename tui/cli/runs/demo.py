@@ -11,7 +11,7 @@ from typing import Final
 
 from rich.console import Console
 
-from playbooks.errors import BAD_INPUT, CODES, OK, counted
+from playbooks.errors import BAD_INPUT, CODES, OK, counted, worst
 from playbooks.recording.recorder import Recorder
 from playbooks.results.outages import short_seconds
 from playbooks.results.result import Result
@@ -20,14 +20,12 @@ from tui.cli.runs.driving import Driving
 from tui.cli.runs.spark_jobs import Report, report
 from tui.output import command_end
 from tui.output.console import Quiet, answers, say, say_parts
-from tui.output.result import STYLES, loss_lines, print_checked, print_result, say_wrapped
+from tui.output.result import PIPED, STYLES, loss_lines, print_checked, print_result, say_wrapped
 from tui.session.playbook_choice import choose
 
 FORMATS: Final = "html,parquet,json"
 FULL_TEXT: Final = "demo.txt"
 """File beside the report with all that ``floodmark run`` prints of each playbook."""
-COLUMNS: Final = 110
-"""Columns of a line in that file."""
 _INDENT: Final = " " * 9
 
 
@@ -69,7 +67,7 @@ CHAPTERS: Final = (
 def demo(out: Path) -> int:
     """Run the chapters, report on them, and name where to look next; the worst exit code."""
     text = io.StringIO()
-    console, full = answers(), Quiet(file=text, width=COLUMNS, highlight=False, soft_wrap=True)
+    console, full = answers(), Quiet(file=text, width=PIPED, highlight=False, soft_wrap=True)
     chapters: list[list[Result]] = []
     driving = Driving(full)
     for number, chapter in enumerate(CHAPTERS, start=1):
@@ -97,7 +95,7 @@ def demo(out: Path) -> int:
         return code
     _print_next(console, out, of)
     _print_moral(console, chapters)
-    return max(CODES[result.verdict] for result in of)
+    return worst(CODES[result.verdict] for result in of)
 
 
 def _head(console: Console, title: str, *, first: bool = False) -> None:

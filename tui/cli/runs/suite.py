@@ -238,7 +238,7 @@ TREND = {-1: ("better", "green"), 0: ("changed", ""), 1: ("worse", "yellow")}
 def print_suite(console: Console, all_ended: Sequence[Ended]) -> None:
     """The table, and every playbook that did not pass; beside a document on stdout only what broke, on stderr."""
     if console.quiet:
-        _print_unended([each for each in all_ended if each.outcome.result is None], all_ended)
+        _print_unended(all_ended)
         return
     say(console, "")
     heads, rows = fitting(HEADS, [row(each) for each in all_ended], console.width if console.is_terminal else None)
@@ -251,9 +251,9 @@ def print_suite(console: Console, all_ended: Sequence[Ended]) -> None:
     say(console, tally(all_ended), "bold")
 
 
-def _print_unended(unended: Sequence[Ended], all_ended: Sequence[Ended]) -> None:
+def _print_unended(all_ended: Sequence[Ended]) -> None:
     """On stderr what broke or was stopped: a document does not say so to the person who waits for it."""
-    broken = [each for each in unended if each.outcome.code != NOT_RUN]
+    broken = [each for each in all_ended if each.outcome.result is None and each.outcome.code != NOT_RUN]
     for each in broken:
         _print_failed(people(), each)
     if broken:
