@@ -6,25 +6,9 @@ from typing import Any
 
 import pytest
 
-from spark_report.tables.queries import alerts, availability, clients, latency, progress, timeline
+from spark_report.tables.queries import alerts, availability, clients, fault_effects, latency, progress, timeline
 
-MODULES = (
-    *(
-        alerts,
-        availability,
-        clients,
-        availability,
-        timeline,
-        clients,
-        latency,
-        progress,
-        timeline,
-        progress,
-        availability,
-        progress,
-    ),
-    *(progress, timeline, progress),
-)
+MODULES = (alerts, availability, clients, fault_effects, latency, progress, timeline)
 
 
 def broken(patch: pytest.MonkeyPatch, module: ModuleType, piece: str, other: str) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
-from spark_report.tables.queries import fault_effects
+from spark_report.tables.queries.fault_effects import of_session
 from tests.spark_report.twins_common import Found, History, Spells, election, grouped, isr_change
 from tests.spark_report.twins_lasting import faults, isr_conditions, partition_states, unavailability
 from tests.support.sessions import Row
@@ -38,7 +38,7 @@ def fault_times(history: History) -> Found:
     lacking = [span for span in isr_conditions(history) if span["condition"] in ("under_replicated", "offline")]
     rows += [_given("trouble", span, "lacking") for span in lacking]
     rows += [_given("state", span, "") for span in partition_states(history)]
-    return fault_effects.of_session(rows, history.controller)
+    return of_session(rows, history.controller)
 
 
 def _given(what: str, span: Row, kind: str) -> Row:

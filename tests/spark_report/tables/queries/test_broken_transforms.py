@@ -162,7 +162,7 @@ MUTATIONS: Final[dict[str, tuple[str, ModuleType, str, str]]] = {
         "alerts", alerts, 'F.max("partitions").alias("peak")', 'F.lit(1).cast("long").alias("peak")'
     ),
     "a paused controller is there": (
-        "controller_failovers", clients, '(F.col("_ended") | (kind == "node_paused"))', 'F.col("_ended")'
+        "alerts", clients, '(F.col("_ended") | (kind == "node_paused"))', 'F.col("_ended")'
     ),
     "a dead controller that is resumed is back": (
         "alerts", clients, '(F.col("_ended") | (kind == "node_paused"))', '((kind != "node_resumed"))'
@@ -200,7 +200,7 @@ MUTATIONS: Final[dict[str, tuple[str, ModuleType, str, str]]] = {
         "groups", clients, '.filter(F.col("taken") | F.col("_owner").eqNullSafe(F.col("client")))', ""
     ),
     "truncated records are read again": (
-        "groups", clients, 'lambda cut: cut["seq"] < F.col("seq")', 'lambda cut: cut["seq"] < 0'
+        "groups", clients, 'Window.partitionBy(*where, "stint")', 'Window.partitionBy(*where)'
     ),
     "who loses power is not killed": (
         "producers", clients, '("crash", "power_loss", "out_of_memory")', '("crash",)'
