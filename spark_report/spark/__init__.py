@@ -5,12 +5,14 @@ jvm: finds a Java that Spark can run on, and the ahead-of-time cache files of th
 master: checks a master URL before Spark does, connects to a Spark Connect server, and guards Ctrl-C meanwhile.
 session: the only place that starts and stops Spark; its working directories, and a watch
   over missing executors.
+by_value: runs functions of our modules on executors, that need no floodmark.
 hadoop_fs: paths on HDFS or an object store, read through Spark's Hadoop file systems.
 
-It knows no sessions and no tables, and imports PySpark only where Spark is started.
+It knows no recordings and no tables, and imports PySpark only where Spark is started.
 """
 
 __all__ = [
+    "by_value",
     "errors",
     "hadoop_fs",
     "jvm",

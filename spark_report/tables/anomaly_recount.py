@@ -7,18 +7,19 @@ by its number, is one, and so is a *place*, an offset of a stint.
 import sys
 from bisect import bisect
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
-from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
-import pyarrow as pa
 
+from spark_report.spark.by_value import rows_by_session
+from spark_report.tables import result_recount
 from spark_report.tables.result_recount import KINDS as NUMBER_KINDS
 from spark_report.tables.result_recount import Claims, Event, disagreements
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyspark.sql import DataFrame
 
 
@@ -650,28 +651,14 @@ def recounted(
         *(none[name] for name in FIELDS[10:]),
     )
     rows = told.unionByName(last).unionByName(kept).filter(F.col("session_id").isin(*said))
-    return rows.groupBy("session_id").applyInArrow(_shipped(said), SCHEMA)
-
-
-def _shipped(said: Mapping[str, Said]) -> Callable[[pa.Table], pa.Table]:
-    from pyspark import cloudpickle  # noqa: PLC0415 - see above
-
-    register: Callable[[ModuleType], None] = cloudpickle.register_pickle_by_value  # untyped in PySpark
-    for module in (sys.modules[__name__], sys.modules[Event.__module__]):
-        register(module)
     known = dict(said)
 
-    def of_session(rows: pa.Table) -> pa.Table:
-        session_id = rows["session_id"][0].as_py()
-        order = rows.select(list(FIELDS)).sort_by("seq")
+    def find(session_id: str, table: "pa.Table") -> list[dict[str, Any]]:
+        order = table.select(list(FIELDS)).sort_by("seq")
         events = list(zip(*(order[name].to_pylist() for name in FIELDS), strict=True))
-        found = of_events(events, known[session_id])
-        names = [field.split()[0] for field in SCHEMA.split(", ")]
-        types = [pa.int64() if name in ("found", "told", "left_out") else pa.string() for name in names]
-        schema = pa.schema(list(zip(names, types, strict=True)))
-        return pa.Table.from_pylist([{"session_id": session_id, **row} for row in found], schema=schema)
+        return of_events(events, known[session_id])
 
-    return of_session
+    return rows_by_session(rows, find, SCHEMA, sys.modules[__name__], result_recount)
 
 
 def of_events(events: Sequence[tuple[Any, ...]], said: Said) -> list[dict[str, Any]]:

@@ -12,10 +12,9 @@ import re
 import sys
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final
 
-import pyarrow as pa
+from spark_report.spark.by_value import rows_by_session
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -306,24 +305,10 @@ def fault_times(
         whole = rows if whole is None else whole.unionByName(rows)
     struck = F.broadcast(faults.select("session_id").distinct())
     assert whole is not None
-    return whole.join(struck, on="session_id", how="left_semi").groupBy("session_id").applyInArrow(_shipped(), SCHEMA)
-
-
-def _shipped() -> Callable[[pa.Table], pa.Table]:
-    from pyspark import cloudpickle  # noqa: PLC0415 - executors have no need of it
-
-    register: Callable[[ModuleType], None] = cloudpickle.register_pickle_by_value  # untyped in PySpark
-    register(sys.modules[__name__])
-
-    def of_one(rows: pa.Table) -> pa.Table:
-        session_id = rows["session_id"][0].as_py()
-        types = {"string": pa.string(), "bigint": pa.int64(), "boolean": pa.bool_()}
-        names = [field.split() for field in SCHEMA.split(", ")]
-        schema = pa.schema([(name, types[kind]) for name, kind in names])
-        found = of_session(rows.to_pylist())
-        return pa.Table.from_pylist([{"session_id": session_id, **row} for row in found], schema=schema)
-
-    return of_one
+    told = whole.join(struck, on="session_id", how="left_semi")
+    return rows_by_session(
+        told, lambda _session_id, table: of_session(table.to_pylist()), SCHEMA, sys.modules[__name__]
+    )
 
 
 def fault_means(times: "DataFrame") -> "DataFrame":

@@ -4,8 +4,7 @@
 has records of one latency, here a *batch*, and counts as many times as it has records.
 """
 
-from collections.abc import Callable, Iterable, Sequence
-from types import ModuleType
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
@@ -13,6 +12,7 @@ from pyspark.sql import Window
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 
+from spark_report.spark.by_value import send_by_value
 from spark_report.tables.queries import weighted_percentiles
 from spark_report.tables.queries.timeline import NUMBER, by_name, by_number, numbered
 from spark_report.tables.queries.weighted_percentiles import SET
@@ -36,10 +36,7 @@ def percentiles(
     ``_set`` is the number of the set; keys that it has not are null. ``at`` has the percentiles, in order. As many
     ``tasks`` put groups together, and each has all values of its groups in memory.
     """
-    from pyspark import cloudpickle  # noqa: PLC0415 - only where there is much data
-
-    register: Callable[[ModuleType], None] = cloudpickle.register_pickle_by_value  # untyped in PySpark
-    register(weighted_percentiles)
+    send_by_value(weighted_percentiles)
     names = list(dict.fromkeys(name for keys in sets for name in keys))
     keys = [*to_arrow_schema(rows.select(*names).schema), pa.field(weighted_percentiles.SET, pa.int32())]
     runs = pa.schema([*keys, (weighted_percentiles.VALUES, pa.binary()), (weighted_percentiles.WEIGHTS, pa.binary())])
