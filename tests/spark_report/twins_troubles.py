@@ -38,7 +38,8 @@ def fault_times(history: History) -> Found:
     lacking = [span for span in isr_conditions(history) if span["condition"] in ("under_replicated", "offline")]
     rows += [_given("trouble", span, "lacking") for span in lacking]
     rows += [_given("state", span, "") for span in partition_states(history)]
-    return of_session(rows, history.controller)
+    rows.append({"what": "controller", **_NOTHING, "node": history.controller})
+    return of_session(rows)
 
 
 def _given(what: str, span: Row, kind: str) -> Row:

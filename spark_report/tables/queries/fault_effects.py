@@ -5,14 +5,17 @@ of the faults that explain it best: first those that the very node has that was 
 partition or was refused; then those of other replicas of the partition; then, of whatever is without a better cause,
 those of the control plane and of load. A client's fault explains what that client sees, and nothing in the cluster.
 
-The rules are plain Python, one walk a session; the module goes to executors by value and imports nothing of floodmark.
+The rules are plain Python, one walk a session; they go to executors by value and use nothing else of floodmark.
 """
 
 import re
 import sys
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import reduce
 from typing import TYPE_CHECKING, Any, Final
+
+from pyspark.sql import functions as F  # noqa: N812
 
 from spark_report.spark.by_value import rows_by_session
 
@@ -240,13 +243,13 @@ def _last_end(troubles: Sequence[Row]) -> int | None:
     return max(int(each["ended_us"]) for each in troubles)
 
 
-def of_session(rows: Sequence[Row], controller: str | None = None) -> list[dict[str, Any]]:
-    """A row for each fault; ``rows`` are the faults, signs, troubles and states of a session, by ``what``."""
+def of_session(rows: Sequence[Row]) -> list[dict[str, Any]]:
+    """A row for each fault; ``rows`` are the faults, signs, troubles, states and the first controller, by ``what``."""
     by_what: dict[str, list[Row]] = {}
     for row in rows:
         by_what.setdefault(row["what"], []).append(row)
-    known = controller or next((row["node"] for row in by_what.get("controller", ())), None)
-    effects = Effects(by_what.get("fault", ()), States(by_what.get("state", ())), known)
+    controller = next((row["node"] for row in by_what.get("controller", ())), None)
+    effects = Effects(by_what.get("fault", ()), States(by_what.get("state", ())), controller)
     for row in sorted(by_what.get("sign", ()), key=lambda row: int(row["seq"])):
         effects.sign(row)
     for row in by_what.get("trouble", ()):
@@ -259,8 +262,6 @@ def of_session(rows: Sequence[Row], controller: str | None = None) -> list[dict[
 
 def signs(events: "DataFrame") -> "DataFrame":
     """The events that show something; the first leader of a partition and an ISR that nobody has left do not."""
-    from pyspark.sql import functions as F  # noqa: N812, PLC0415 - executors have no need of it
-
     kind = F.col("kind")
     first = (kind == "leader_elected") & (F.col("leader_epoch") == 0)
     left = F.size(F.array_except(F.coalesce("previous_isr", F.array()), F.coalesce("isr", F.array()))) > 0
@@ -269,8 +270,6 @@ def signs(events: "DataFrame") -> "DataFrame":
 
 def troubles(unavailability: "DataFrame", conditions: "DataFrame") -> "DataFrame":
     """Everything that a fault can leave behind, as intervals with what it is: out, refused or lacking."""
-    from pyspark.sql import functions as F  # noqa: N812, PLC0415 - executors have no need of it
-
     span = ("partition", "began_us", "began_seq", "ended_us", "ended_seq", "open")
     scope = F.when(F.col("scope") == "partition", F.lit("out")).otherwise(F.lit("refused"))
     out = unavailability.select("session_id", scope.alias("trouble"), "client", *span, "bound_us")
@@ -286,8 +285,6 @@ def fault_times(
 
     ``shown`` is what :func:`signs` gives, ``felt`` what :func:`troubles` gives, ``states`` those of partitions.
     """
-    from pyspark.sql import functions as F  # noqa: N812, PLC0415 - executors have no need of it
-
     began = {"at_us": "began_us", "seq": "began_seq"}
     parts = {
         "fault": (faults, {**began, "kind": "fault"}),
@@ -296,25 +293,25 @@ def fault_times(
         "state": (states, began),
         "controller": (sessions, {"node": "controller"}),
     }
-    whole = None
-    for what, (frame, renamed) in parts.items():
-        own = {name: F.col(renamed.get(name, name)) for name in _COLUMNS if renamed.get(name, name) in frame.columns}
-        own["what"] = F.lit(what)
-        columns = [own.get(name, F.lit(None)).cast(kind).alias(name) for name, kind in _COLUMNS.items()]
-        rows = frame.select("session_id", *columns)
-        whole = rows if whole is None else whole.unionByName(rows)
+    rows = [_rows(what, frame, renamed) for what, (frame, renamed) in parts.items()]
+    whole = reduce(lambda one, other: one.unionByName(other), rows)
     struck = F.broadcast(faults.select("session_id").distinct())
-    assert whole is not None
     told = whole.join(struck, on="session_id", how="left_semi")
     return rows_by_session(
         told, lambda _session_id, table: of_session(table.to_pylist()), SCHEMA, sys.modules[__name__]
     )
 
 
+def _rows(what: str, frame: "DataFrame", renamed: Mapping[str, str]) -> "DataFrame":
+    """A part of what is known, with all columns; ``renamed`` are those that it has under another name."""
+    own = {name: F.col(renamed.get(name, name)) for name in _COLUMNS if renamed.get(name, name) in frame.columns}
+    own["what"] = F.lit(what)
+    columns = [own.get(name, F.lit(None)).cast(kind).alias(name) for name, kind in _COLUMNS.items()]
+    return frame.select("session_id", *columns)
+
+
 def fault_means(times: "DataFrame") -> "DataFrame":
     """Means over the faults of a session by name, and over all of them (an empty name)."""
-    from pyspark.sql import functions as F  # noqa: N812, PLC0415 - executors have no need of it
-
     each = times.withColumn("fault", F.explode(F.array(F.lit(""), F.col("fault"))))
     mean = {"mttd_us": "time_to_detect_us", "mtte_us": "time_to_elect_us", "mttr_us": "time_to_recover_us"}
     return each.groupBy("session_id", "fault").agg(

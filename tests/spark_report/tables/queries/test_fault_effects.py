@@ -38,10 +38,11 @@ def state(seq: int, leader: int, *isr: int) -> Row:
 
 
 BEGIN = state(-1, 1, 1, 2, 3)
+ACTIVE = {**NOTHING, "what": "controller", "node": CONTROLLER}
 
 
 def of(name: str, *rows: Row) -> dict[int, Any]:
-    return {row["fault_id"]: row[name] for row in of_session([BEGIN, *rows], "controller 3000")}
+    return {row["fault_id"]: row[name] for row in of_session([BEGIN, ACTIVE, *rows])}
 
 
 def test_a_producers_crash_elects_nobody() -> None:
