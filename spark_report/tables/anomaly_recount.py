@@ -16,7 +16,7 @@ import numpy as np
 from spark_report.spark.by_value import rows_by_session
 from spark_report.tables import result_recount
 from spark_report.tables.result_recount import KINDS as NUMBER_KINDS
-from spark_report.tables.result_recount import Claims, Event, disagreements
+from spark_report.tables.result_recount import LAST, Claims, Event, disagreements
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -34,10 +34,7 @@ FIELDS: Final = (
     *("seq", "at_us", "kind", "partition", "broker", "node", "client", "group_id", "sequence", "count"),
     *("log_offset", "end_offset", "stint", "latency_us", "leader_epoch"),
 )
-"""What is known of an event here; a part of the read at the end comes as one of kind :data:`LAST`."""
-
-LAST: Final = "final_read"
-"""Its ``count`` is where the log begins by then; stint -1: nothing was served."""
+"""What is known of an event, in the order of :class:`Event`; parts of the read at the end are of kind :data:`LAST`."""
 
 COMMITTED: Final = "committed"
 SUBSCRIBE: Final = "subscribe"
@@ -686,9 +683,9 @@ def _numbers(events: Iterable[tuple[Any, ...]], claims: Claims) -> list[dict[str
     """Where a result has other numbers than its events give, or an event than the others do."""
     if not claims.numbers:
         return []
-    whole = [Event(*event) for event in events if not event[3].startswith(NOT_OURS)]
-    walk = [event for event in whole if event.kind in NUMBER_KINDS]
-    walk += [event for event in whole if event.kind == LAST]
+    kinds = frozenset((*NUMBER_KINDS, LAST))
+    walk = [Event(*event) for event in events if event[2] in kinds and not event[3].startswith(NOT_OURS)]
+    walk.sort(key=lambda event: event.kind == LAST)  # it has no number of its own
     return [{"finding": "disagreements", **each._asdict()} for each in disagreements(walk, claims)]
 
 

@@ -7,7 +7,7 @@ that these are checked, too. The module goes to executors by value, and imports 
 
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import pairwise
 from typing import Any, Final, NamedTuple
 
@@ -136,24 +136,24 @@ class Ranges:
         return found + [(end - start, None)] * (end > start)
 
 
-class Stints:
-    """Which stint writes: one broker leading from one ``became_leader`` on, numbered as they first write."""
+def with_stints(events: Iterable[Event]) -> Iterator[Event]:
+    """Events in order, each append with the stint that writes it.
 
-    def __init__(self) -> None:
-        self._writing: dict[tuple[str, int], int] = {}
-        self._known: Counter[str] = Counter()
-
-    def begin(self, event: Event) -> None:
-        """A broker leads."""
-        self._writing.pop((event.partition, event.broker), None)
-
-    def of(self, event: Event) -> int:
-        """That of an append."""
+    That is one broker leading from one ``became_leader`` on; they are numbered by partition as they first write.
+    """
+    writing: dict[tuple[str, int], int] = {}
+    known: Counter[str] = Counter()
+    for event in events:
         place = (event.partition, event.broker)
-        if place not in self._writing:
-            self._writing[place] = self._known[event.partition]
-            self._known[event.partition] += 1
-        return self._writing[place]
+        if event.kind == "became_leader":
+            writing.pop(place, None)
+        if event.kind != "appended":
+            yield event
+            continue
+        if place not in writing:
+            writing[place] = known[event.partition]
+            known[event.partition] += 1
+        yield event._replace(stint=writing[place])
 
 
 class CounterRecount:
@@ -208,7 +208,6 @@ class LogRecount:
     """
 
     def __init__(self) -> None:
-        self._stints = Stints()
         self._wrote: dict[tuple[str, int], list[tuple[int, int, str, int]]] = {}
         """Partition and stint → (offset, end, client, number of the first)."""
         self._logs: dict[str, list[tuple[int, int, int]]] = {}
@@ -217,12 +216,9 @@ class LogRecount:
 
     def take(self, event: Event) -> None:
         """An event, or a part of the read at the end."""
-        if event.kind == "became_leader":
-            self._stints.begin(event)
-        elif event.kind == "appended":
-            stint = self._stints.of(event)
+        if event.kind == "appended":
             end = event.log_offset + event.records
-            wrote = self._wrote.setdefault((event.partition, stint), [])
+            wrote = self._wrote.setdefault((event.partition, event.stint), [])
             wrote.append((event.log_offset, end, event.client, event.sequence))
         elif event.kind == LAST:
             self._starts[event.partition] = event.records
@@ -306,7 +302,6 @@ class LatencyRecount:
         """By client and partition."""
         self._appended: dict[tuple[str, int], Ranges] = {}
         """By partition and stint."""
-        self._stints = Stints()
         self._waits: dict[str, Counter[int]] = {}
         """By the place of a client in the result."""
         self._unknown: set[str] = set()
@@ -320,10 +315,8 @@ class LatencyRecount:
             if event.sequence >= 0:
                 ranges = self._sent.setdefault((event.client, event.partition), Ranges())
                 ranges.add(event.sequence, event.sequence + event.records, event.at_us)
-        elif event.kind == "became_leader":
-            self._stints.begin(event)
         elif event.kind == "appended":
-            ranges = self._appended.setdefault((event.partition, self._stints.of(event)), Ranges())
+            ranges = self._appended.setdefault((event.partition, event.stint), Ranges())
             ranges.add(event.log_offset, event.log_offset + event.records, event.at_us)
         elif event.kind == "records_acked":
             sent = self._sent.get((event.client, event.partition))
@@ -438,7 +431,7 @@ class Disagreement(NamedTuple):
 def disagreements(events: Iterable[Event], claims: Claims) -> list[Disagreement]:
     """All of a session, whose events come in order, and the read at the end behind them."""
     latencies, counters, logs = LatencyRecount(), CounterRecount(), LogRecount()
-    for event in events:
+    for event in with_stints(events):
         for recount in (latencies, counters, logs):
             recount.take(event)
     books = logs.books(claims)

@@ -9,8 +9,9 @@ from cluster_model.protocol.events import COLUMNS
 from playbooks.session_format import session_files
 from spark_report.input.sessions import look_at
 from spark_report.tables import compute
-from spark_report.tables.anomaly_recount import FIELDS, IN_LEDGER, KINDS, LAST, TERMS, Said
+from spark_report.tables.anomaly_recount import FIELDS, IN_LEDGER, KINDS, TERMS, Said
 from spark_report.tables.result_recount import KINDS as NUMBER_KINDS
+from spark_report.tables.result_recount import LAST
 from tests.support.sessions import Row
 
 Event = tuple[Any, ...]

@@ -11,7 +11,8 @@ from playbooks.library.bundled import path_of
 from playbooks.parser.loader import load
 from playbooks.recording.recorder import Recorder
 from spark_report.tables import anomaly_recount
-from spark_report.tables.anomaly_recount import IN_LEDGER, LAST, Said
+from spark_report.tables.anomaly_recount import IN_LEDGER, Said
+from spark_report.tables.result_recount import LAST
 from tests.playbooks.session_format.test_versions import GOLDENS
 from tests.spark_report.histories import Event, history, of_directory
 from tests.support.breadth import some

@@ -17,8 +17,8 @@ from playbooks.recording.recorder import Recorder
 from playbooks.results import client_stats
 from playbooks.results.client_stats import LatencySummary
 from spark_report.tables import anomaly_recount, result_recount
-from spark_report.tables.anomaly_recount import FIELDS, LAST, Said
-from spark_report.tables.result_recount import Claims, Numbers, Ranges, claimed, percentiles
+from spark_report.tables.anomaly_recount import FIELDS, Said
+from spark_report.tables.result_recount import LAST, Claims, Numbers, Ranges, claimed, percentiles
 from tests.spark_report.histories import Event, of_directory
 from tests.support.playbooks import CLUSTER
 
