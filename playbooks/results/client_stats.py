@@ -70,16 +70,8 @@ class ProducerBook:
     def loaded(cls, saved: tuple[Any, ...]) -> "ProducerBook":
         """Undo of :meth:`save`."""
         book = cls()
-        for name, value in zip(cls.__slots__, saved, strict=True):
-            setattr(book, name, dict(value) if isinstance(value, tuple) else value)
-        book.latencies = Latencies(saved[cls.__slots__.index("latencies")])
+        _fill(book, saved)
         return book
-
-
-def _saved(value: Any) -> Any:
-    if isinstance(value, Latencies):
-        return value.save()
-    return tuple(value.items()) if isinstance(value, dict) else value
 
 
 class MemberBook:
@@ -116,9 +108,21 @@ class MemberBook:
     def loaded(cls, saved: tuple[Any, ...]) -> "MemberBook":
         """Undo of :meth:`save`."""
         book = cls()
-        for name, value in zip(cls.__slots__, saved, strict=True):
-            setattr(book, name, Latencies(value) if name == "latencies" else value)
+        _fill(book, saved)
         return book
+
+
+def _saved(value: Any) -> Any:
+    if isinstance(value, Latencies):
+        return value.save()
+    return tuple(value.items()) if isinstance(value, dict) else value
+
+
+def _fill(book: ProducerBook | MemberBook, saved: tuple[Any, ...]) -> None:
+    """Give a new book the state that :func:`_saved` made of each attribute."""
+    for name, value in zip(book.__slots__, saved, strict=True):
+        kind = type(getattr(book, name))
+        setattr(book, name, kind(value) if kind in (dict, Latencies) else value)
 
 
 class GroupBook:
