@@ -315,7 +315,7 @@ class Recorder:
 
 
 def _topics(playbook: Playbook, view: ClusterView) -> list[dict[str, Any]]:
-    """The topics as they stand, whoever placed their replicas; Kafka's own come last."""
+    """The topics with the current placement of their replicas; Kafka's own come last."""
     spec = playbook.spec
     default = TopicConfig.of(spec.profile, spec.config, {}).min_isr
     replication = {topic.name: topic.replication for topic in spec.topics}

@@ -29,8 +29,7 @@ from playbooks.results.group_progress import Handed, ReadStalls
 #
 # A group's *idle* time is that of partitions: it runs for each from the moment its owner gave it up, found it lost, or
 # its process ended, until a member was given it. Eager rebalances stop all partitions, cooperative ones those that
-# move; both stop those of a member that died until they are noticed to be nobody's. What nobody is given any more does
-# not count.
+# move; both stop those of a member that died until they are assigned again. What never is again does not count.
 
 
 class ProducerBook:
@@ -259,7 +258,7 @@ class LatencySummary:
 
     @classmethod
     def of(cls, known: Latencies) -> "LatencySummary":
-        """What there is to tell of latencies."""
+        """The summary of these latencies."""
         p50, p95, p99 = [known.percentile(percent) for percent in (50, 95, 99)]
         return cls(known.records, known.least, p50, p95, p99, known.greatest)
 

@@ -6,7 +6,7 @@ from typing import Any
 
 
 class Handed:
-    """Offsets of one partition's stint that a group was handed, as disjoint ranges in ascending order."""
+    """Offsets of one branch of a partition's log that a group was handed, as disjoint ranges in ascending order."""
 
     __slots__ = ("_ends", "_starts")
 
@@ -20,7 +20,7 @@ class Handed:
     def add(self, start: int, end: int) -> int:
         """Take ``[start, end)``; returns how many of them were there already."""
         starts, ends = self._starts, self._ends
-        if ends and ends[-1] == start:  # a reader that goes on where it was
+        if ends and ends[-1] == start:  # a reader that continues where it was
             ends[-1] = end
             return 0
         first, last = bisect_left(ends, start), bisect_right(starts, end)

@@ -15,9 +15,9 @@ from playbooks.results.client_stats import ClientBooks
 # *A client* (a producer with its acks level) is out of service at a partition while records wait for their outcome and
 # none is acknowledged, whether attempts are refused or stay unanswered: from the first record that waits, or the last
 # acknowledgement, to the next acknowledgement, where that is longer than its *service bound*, or than three times what
-# the last acknowledgement took (no more than :data:`SLOW_US`): who is answered slowly is served. Records that are given
-# up were not served: the time goes on with the next record, and ends with what was given up last where none follows.
-# Nobody serves a process that is down or paused, and nobody has to.
+# the last acknowledgement took (no more than :data:`SLOW_US`): a client that is answered slowly is served. Records that
+# are given up were not served: the time continues with the next record, and ends with what was given up last where none
+# follows. A process that is down or paused needs no service.
 #
 # *A partition* has no serving leader while the broker that took up its lead is paused or fenced, or nobody can lead it,
 # and from the end of that broker's process on until a broker takes up the lead: one that starts again leads nothing
@@ -30,7 +30,7 @@ from playbooks.results.client_stats import ClientBooks
 
 
 SLOW_US: Final = 2_000_000
-"""Who is answered slowly is served; who is answered more slowly than this is not."""
+"""Slow acknowledgements raise a service bound to this at most."""
 _TRIPS: Final = 3
 
 SPANS_KEPT: Final = 100
@@ -139,14 +139,14 @@ class Service:
         self._since_us = self._given_up_us = -1
         self._usual_us = 0
 
-    def went_on(self, now_us: int) -> None:
-        """It runs again."""
+    def resumed(self, now_us: int) -> None:
+        """The client's process runs again."""
         self.stopped(now_us)
         if self.waiting > 0:
             self._since_us = now_us
 
     def until(self, now_us: int) -> Outages:
-        """Its outages, what goes on cut off now."""
+        """Its outages; one that lasts is cut off now."""
         copied = Service.loaded(self.save())
         copied._end(now_us)
         return copied.outages
@@ -160,7 +160,7 @@ class Service:
         return copied
 
     def longest_us(self, now_us: int) -> int:
-        """The longest outage, what goes on cut off now."""
+        """The longest outage; one that lasts is cut off now."""
         since_us, ended_us = self._open(now_us)
         return max(self.outages.longest_us, ended_us - since_us)
 
@@ -227,7 +227,7 @@ class Availability:
         return {key: line for key, line in lines if line.us or line.refusals}
 
     def longest_us(self, client: str | None, now_us: int) -> int:
-        """The longest time that a client, or any, was out of service at a partition; what goes on cut off now."""
+        """The longest time that a client, or any, was out of service at a partition; cut off now."""
         services = self._services.items()
         return max((each.longest_us(now_us) for key, each in services if client in (None, key[0])), default=0)
 
@@ -304,7 +304,7 @@ class Availability:
         runs = event.kind in ("node_up", "node_resumed")
         for (client, _acks, _partition), service in self._services.items():
             if client == event.node:
-                (service.went_on if runs else service.stopped)(event.at_us)
+                (service.resumed if runs else service.stopped)(event.at_us)
 
     def _judge(self, name: str, now_us: int) -> None:
         broker = self._serving[name]

@@ -2,7 +2,7 @@
 
 A row *beats* another if it is at least as good in records lost (acknowledged ones and committed ones), torn,
 duplicated, rejected, skipped and read again, in the time that clients were refused and the longest that a group was
-handed nothing, and better in one of them. The rows that no other beats are the *Pareto rows*: whoever leaves them gives
+handed nothing, and better in one of them. The rows that no other beats are the *Pareto rows*: choosing any other gives
 something up. Rows without a verdict that counts (inconclusive, an error, not run) neither beat nor are marked. Times
 are compared in tenths of a second: less is chance. Over several seeds each measure is added up, for all rows over the
 same seeds.

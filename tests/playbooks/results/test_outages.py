@@ -227,7 +227,7 @@ def test_what_is_given_up_was_not_served_and_ends_it_only_where_nothing_follows(
     assert spans(*given_up, sent(5_000)) == [((1_000, 9_000),)]
 
 
-def test_a_process_that_is_down_or_paused_is_owed_nothing() -> None:
+def test_a_process_that_is_down_or_paused_needs_no_service() -> None:
     begun = [sent(1_000), sent(1_000), acked(1_001), sent(1_002)]
     dead = [process("node_down", 2_000), failed(2_000), failed(2_000)]
     assert spans(*begun, *dead) == [((1_001, 2_000),)]
@@ -264,7 +264,7 @@ def test_each_partition_and_level_of_acks_is_counted_alone() -> None:
     assert spans(sent(5), sent(6, partition="orders-1"), acked(7, partition="orders-1")) == [((5, 9_000),)]
 
 
-def test_from_an_instant_on_what_is_out_begins_to_be_so() -> None:
+def test_a_fresh_copy_counts_from_a_later_time_on() -> None:
     books = Availability(BOUNDS)
     books.enter([SimpleNamespace(**row) for row in numbered([sent(5), sent(6, partition="orders-1")])])
     books = books.afresh(5_000)
