@@ -61,8 +61,10 @@ class Gaps:
     def _over_markers(self, step: Step) -> bool:
         """Whether it is known by now that there is nothing but markers between."""
         facts, gap = self._facts.key(step.key), (step.source + 1, step.target)
-        seen = union(part for _strand, part in seen_between(facts, *gap, step.strands))
-        return seen == [gap] and not values_between(facts, *gap, step.strands)
+        seen = list(seen_between(facts, *gap, step.strands))
+        if union(part for _strand, part in seen) != [gap]:
+            return False
+        return not any(facts.payload(facts.key, strand, *part) for strand, part in seen)
 
     def _skipped(self, step: Step) -> int:
         """How many offsets of the log a step leaves out.
