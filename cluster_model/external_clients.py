@@ -308,15 +308,10 @@ def reads(
             high = min(records.extents[index + 1][0] if index + 1 < len(records.extents) else end, end)
             if low >= high:
                 continue
-            count, last = high - low, high - 1
-            if records.cleaned is not None:
-                _end, count, last = records.cleaned.take(low, high, count)
-            if not count:
-                continue
-            for begin, until, some, appended_us in appended_together(known.by_id[stint], records, low, last + 1):
+            for begin, until, count, appended_us in appended_together(known.by_id[stint], records, low, high):
                 late = now - appended_us
                 yield RecordsRead(
-                    now, client, group, data.partition, broker, data.leader_epoch, begin, some, late, stint, until
+                    now, client, group, data.partition, broker, data.leader_epoch, begin, count, late, stint, until
                 )
 
 

@@ -387,27 +387,23 @@ class Fetcher:
         """What compaction left of ``[start, end)``, by the stints that wrote it."""
         extents = entry.data.records.extents
         first, stint = extents[-1]
-        if first <= start and entry.data.records.cleaned is None:
-            return [self._of_stint(entry, start, end - start, end - 1, stint)]
+        if first <= start:
+            return self._of_stint(entry, start, end, stint)
         handed: list[Handed] = []
         for index, (first, stint) in enumerate(extents):
             low = max(first, start)
             high = min(extents[index + 1][0], end) if index + 1 < len(extents) else end
             if low < high:
-                handed += self._left(entry, low, high, stint)
+                handed += self._of_stint(entry, low, high, stint)
         return handed
 
-    def _left(self, entry: _Buffered, low: int, high: int, stint: int) -> list[Handed]:
-        cleaned = entry.data.records.cleaned
-        count, last = high - low, high - 1
-        if cleaned is not None:
-            _end, count, last = cleaned.take(low, high, count)
-        return [self._of_stint(entry, low, count, last, stint)] if count else []
-
-    def _of_stint(self, entry: _Buffered, start: int, count: int, last: int, stint: int) -> Handed:
+    def _of_stint(self, entry: _Buffered, start: int, end: int, stint: int) -> list[Handed]:
         data = entry.data
-        appended = appended_together(self._lineages[data.partition].by_id[stint], data.records, start, last + 1)
-        return Handed(data.partition, entry.source, data.leader_epoch, start, count, last, appended, stint)
+        appended = appended_together(self._lineages[data.partition].by_id[stint], data.records, start, end)
+        if not appended:
+            return []
+        count, last = sum([each.records for each in appended]), appended[-1].end - 1
+        return [Handed(data.partition, entry.source, data.leader_epoch, start, count, last, appended, stint)]
 
     def _refused(self, data: FetchData) -> None:
         """``handleInitializeErrors``."""
