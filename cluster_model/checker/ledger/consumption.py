@@ -18,7 +18,7 @@ from cluster_model.protocol.events import (
     RecordsRead,
     TraceEvent,
 )
-from cluster_model.util.ranges import Range, Spans, length, subtract, union
+from cluster_model.util.ranges import Range, Spans, length, load_all, save_all, subtract, union
 
 _Key = tuple[str, str]
 """(group, partition)."""
@@ -209,10 +209,7 @@ class ReaderEvents:
 
     def save(self) -> tuple[Any, ...]:
         """All state."""
-        handed = [
-            (key, tuple([(stint, ranges.save()) for stint, ranges in stints.items()]))
-            for key, stints in self._handed.items()
-        ]
+        handed = [(key, save_all(stints)) for key, stints in self._handed.items()]
         tables = (self._created, self._jumps, self._left, self._commits, self._expired)
         return (tuple(handed), *(tuple(table.items()) for table in tables))
 
@@ -222,11 +219,7 @@ class ReaderEvents:
         self._expired = dict(expired)
         self._created, self._jumps, self._left = dict(created), dict(jumps), dict(left)
         self._commits = dict(commits)
-        self._handed = {}
-        for key, stints in handed:
-            self._handed[key] = {}
-            for stint, ranges in stints:
-                self._handed[key][stint] = Spans.loaded(ranges)
+        self._handed = {key: load_all(stints) for key, stints in handed}
 
 
 # What each group's applications read: once, again, or not at all, offset by offset.
@@ -347,20 +340,13 @@ class Readings:
 
     def save(self) -> tuple[Any, ...]:
         """All state."""
-        handed = tuple([(key, ranges.save()) for key, ranges in self._handed.items()])
-        records = [
-            (key, tuple([(stint, ranges.save()) for stint, ranges in stints.items()]))
-            for key, stints in self._records.items()
-        ]
+        records = tuple([(key, save_all(stints)) for key, stints in self._records.items()])
         abandoned = tuple([(key, tuple(ranges)) for key, ranges in self._abandoned.items()])
-        return (tuple(self._read.items()), handed, tuple(self._again.items()), abandoned, tuple(records))
+        return (tuple(self._read.items()), save_all(self._handed), tuple(self._again.items()), abandoned, records)
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Undo of :meth:`save`."""
         read, handed, again, abandoned, records = saved
-        self._records = {key: {stint: Spans.loaded(ranges) for stint, ranges in stints} for key, stints in records}
+        self._handed, self._records = load_all(handed), {key: load_all(stints) for key, stints in records}
         self._abandoned = {key: list(ranges) for key, ranges in abandoned}
         self._read, self._again = dict(read), dict(again)
-        self._handed = {}
-        for key, ranges in handed:
-            self._handed[key] = Spans.loaded(ranges)
