@@ -93,8 +93,8 @@ class Casebook:
         for name, partition, _jump, missed in self.readers.jumps():
             if name == group:
                 ranges[partition] = [*ranges.get(partition, ()), *missed]
-        overwritten = sum(part[1] - part[0] for *_where, part in self.readers.overwritten(group))
-        return deleted + overwritten + sum(length(union(sorted(each))) for each in ranges.values())
+        overwritten = length(part for *_where, part in self.readers.overwritten(group))
+        return deleted + overwritten + sum(length(union(each)) for each in ranges.values())
 
     def _causes(self, sort: str, state: tuple[object, ...], told: Callable[[], Iterable[Told]]) -> tuple[str, ...]:
         """Those of one sort of findings, no kind of which is also of another sort."""
