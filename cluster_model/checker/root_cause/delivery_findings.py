@@ -105,7 +105,7 @@ class RepeatFindings:
         clauses = (
             f"broker {one.broker} had written {THEM} before",
             *self._clauses(who, refusal, restart),
-            *(f"{link.words}{at(link.at_us)}" for link in renewed),
+            *map(_clause, renewed),
             f"{who} sent {THEM} again, and broker {other.broker}{_unknown_to(cause)} wrote {THEM} again",
         )
         place = self._place(client, partition, sequence, count, again)
@@ -166,7 +166,7 @@ class RepeatFindings:
         found = [] if restart is None else [restart.words]
         if refusal is not None:
             found += [self._deed(refusal, refusal.deed, who)] if refusal.deed is not None else []
-            found.append(f"{who} got {refusal.error} from broker {refusal.broker}{at(refusal.at_us)}")
+            found.append(_clause(self._told(who, refusal)))
         return found
 
     def _restart(self, client: str, since_us: int, until_us: int) -> Link | None:
@@ -176,6 +176,10 @@ class RepeatFindings:
                 who = self._history.deeds.step_of(deed.moment, deed.at_us)
                 return Link(deed.at_us, deed.event_kind, "", -1, deed_words(deed, client, who))
         return None
+
+
+def _clause(link: Link) -> str:
+    return f"{link.words}{at(link.at_us)}"
 
 
 def _unknown_to(cause: str) -> str:

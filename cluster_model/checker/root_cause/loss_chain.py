@@ -1,7 +1,7 @@
 """Explains every lost or missing range: the chain of events from the acknowledgement to the loss of each copy."""
 
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -118,7 +118,7 @@ class Chain:
         case = self._case
         scene = case.scene
         if case.witness is not None and isinstance(case.witness.trigger, BatchDamaged):
-            damaged = self._history.damage(case.partition, case.leader, case.offsets, case.scene.moment)
+            damaged = self._damaged()
             return None if damaged is None else self._striking(case.leader, damaged[0])
         cut = case.cut
         if cut is not None and cut.event.rule in (POWER_LOSS, DISK_LOSS):
@@ -146,8 +146,7 @@ class Chain:
     def _striking(self, broker: int, moment: int) -> Deed | None:
         """What did something to a broker's disk at a moment: its event is right before or after that of the damage."""
         deeds = on_node(self._case.scene.deeds, f"broker {broker}", 0)
-        found = sorted(deeds, key=lambda deed: abs(deed.moment - moment))
-        return found[0] if found else None
+        return min(deeds, key=lambda deed: abs(deed.moment - moment), default=None)
 
     def _against(self, broker: int, until: int) -> Deed | None:
         """The newest that stood against a broker at a moment; else the newest since the records were written.
@@ -161,13 +160,10 @@ class Chain:
         silent_us = self._silent_us(broker)
         silenced = [deed for deed in found if deed.ended_us < 0 or deed.ended_us >= silent_us]
         if silent_us >= 0 and silenced:
-            stops = [deed for deed in silenced if deed.is_stop]
-            return (stops or silenced)[-1]
+            return _newest(silenced)
         standing = [deed for deed in found if deed.ended_us < 0]
         timed = [deed for deed in found if deed.ended_us > 0]
-        chosen = standing or timed
-        stops = [deed for deed in chosen if deed.is_stop]
-        return (stops or chosen)[-1] if chosen else None
+        return _newest(standing or timed)
 
     def _silent_us(self, broker: int) -> int:
         """Since when the controller had not heard of a broker for which there was an election, -1 if it had."""
@@ -379,6 +375,12 @@ class Chain:
                 self._links[place] = (at_us, order, noted)
 
 
+def _newest(deeds: Sequence[Deed]) -> Deed | None:
+    """The newest by which a process ended or paused, else the newest of all."""
+    stops = [deed for deed in deeds if deed.is_stop]
+    return (stops or deeds)[-1] if deeds else None
+
+
 def _cut(cut: Cut) -> str:
     """As anywhere, but a chain has the power loss itself as a link of its own."""
     if cut.event.rule == POWER_LOSS:
@@ -484,8 +486,8 @@ class LostFindings:
         links = [Link(0, PROMISE, lost.partition, -1, words)]
         scene = history.scene(lost.partition)
         happened = elected = ""
-        against = about(scene.deeds, f"broker {scene.deposed}", 0)
-        for deed in ([deed for deed in against if deed.is_stop] or against)[-1:]:
+        deed = _newest(about(scene.deeds, f"broker {scene.deposed}", 0))
+        if deed is not None:
             happened = deed_words(deed, f"broker {scene.deposed}", history.deeds.step_of(deed.moment, deed.at_us))
             links.append(Link(deed.at_us, deed.event_kind, "", scene.deposed, happened))
         if scene.election is not None and happened:
