@@ -214,9 +214,9 @@ SERVICE_BOUND_US: Final = 100_000
 def service_bounds(spec: ClusterSpec) -> dict[str, int]:
     """Producer → how long its records may wait, in microseconds, before it is out of service.
 
-    That is ``linger.ms`` and three round trips, :data:`SERVICE_BOUND_US` at the least. Whoever writes in transactions
-    learns of an outcome when they end: its bound is longer by what one usually takes. Who is not named here has
-    :data:`SERVICE_BOUND_US`.
+    That is ``linger.ms`` and three round trips, :data:`SERVICE_BOUND_US` at the least. A producer that writes in
+    transactions learns of an outcome when they end: its bound is longer by what one usually takes. One that is not
+    named here has :data:`SERVICE_BOUND_US`.
     """
     trips = max(SERVICE_BOUND_US, 6 * (spec.network.latency_us + spec.network.jitter_us))
     bounds: dict[str, int] = {}

@@ -54,7 +54,7 @@ class Cluster:
     """A running cluster. Brokers go by their ids, other processes by node ids of their own."""
 
     experience: Callable[[], Experience] | None = None
-    """What clients have felt: set by whoever keeps their books."""
+    """Statistics of the session's clients, set by the session; None where none counts them."""
 
     def __init__(
         self, spec: ClusterSpec, seed: int, *, naive: bool = False, whole: Mapping[str, Lineages] | None = None

@@ -88,7 +88,7 @@ class GroupFacts(NamedTuple):
 
 
 class Experience(Protocol):
-    """What clients have felt so far, as whoever keeps their books knows it."""
+    """Statistics of the clients of a session: how long they were out of service, rebalances, resets."""
 
     def longest_stall_us(self, producer: str | None) -> int:
         """The longest time that a producer, or any, was out of service."""
@@ -119,7 +119,7 @@ class Query(ControlQuery):
         """``groups`` tells what there is to know of each group; ``governing`` is the control plane.
 
         ``operations`` tells how many operations of the administrator are under way; ``faults`` how
-        many of a name are active, or of all; ``experience`` what clients have felt, None where nobody keeps books.
+        many of a name are active, or of all; ``experience`` statistics of clients, None where no session counts them.
         """
         self._world = world
         self._checker = checker

@@ -343,7 +343,7 @@ class ManualCluster:
     """Brokers, a controller's state, and nothing that moves by itself."""
 
     experience: Callable[[], Experience] | None = None
-    """What clients have felt: set by whoever keeps their books."""
+    """Statistics of the session's clients, set by the session; None where none counts them."""
 
     def __init__(self, spec: ClusterSpec, seed: int) -> None:
         self.spec = spec
@@ -372,9 +372,7 @@ class ManualCluster:
         self.checker = Checker(self.world, self.emit)
         self.trace.set_observer(self.checker.observe, self.checker.listeners())
         parts.registry.observer.out_of_bounds = self.checker.invariants.out_of_bounds
-        self.query = Query(
-            self.world, self.checker, lambda: NOW, dict, governing, experience=self._felt
-        )  # fmt: skip
+        self.query = Query(self.world, self.checker, lambda: NOW, dict, governing, experience=self._felt)
 
     def _felt(self) -> Experience | None:
         return None if self.experience is None else self.experience()

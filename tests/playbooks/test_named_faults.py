@@ -1,4 +1,4 @@
-"""A finding names a fault only if it goes without that fault, and tells what the client was told by the write."""
+"""A finding names a fault only if it is gone without that fault, and quotes the answer of the attempt that wrote."""
 
 import pytest
 

@@ -23,7 +23,7 @@ class Counterfactual:
         self._without: dict[int, Result] = {}
 
     def without(self, step: int) -> Result:
-        """What it comes to without a step."""
+        """The result of the run without a step."""
         known = self._without.get(step)
         if known is None:
             draft = self._draft.without([step])

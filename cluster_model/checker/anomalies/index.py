@@ -12,7 +12,7 @@ from cluster_model.checker.anomalies.operations import FAIL, INFO, OK, Begin, Em
 from cluster_model.util.ranges import Range, Spans, load_all, put, save_all
 
 UNKNOWN: Final = 1 << 62
-"""Where a strand begins of which nobody knows."""
+"""The start of a strand whose start is not known."""
 
 
 class Place(NamedTuple):

@@ -23,7 +23,7 @@ from cluster_model.util.ranges import Range, Spans, union
 # is left at the end went over holes. What is known to be markers is nobody's loss, and no doubt: also if another
 # leader writes there later. Values of a log that is gone are not skipped either: a reader steps over what stands in
 # the log that it has reached. The strands of both ends show it: nothing older than the first or newer than the
-# second counts, and behind the start of the second nothing but its own.
+# second counts, and from the start of the second on nothing but its own.
 
 
 class Step(NamedTuple):

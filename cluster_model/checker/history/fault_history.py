@@ -43,7 +43,7 @@ STOPPING: Final = (
 )  # fmt: skip
 """Faults that end or pause the processes of their targets."""
 HALTING: Final = ("full_disk", "read_only_disk", "log_dir_failure")
-"""Faults by which a broker ends itself, once it comes upon them."""
+"""Faults by which a broker ends itself, when it next uses the disk."""
 QUIET: Final = (*HALTING, "corrupt_batch", "lost_writeback", "clock_skew")
 """Faults that keep a broker from nothing. What they lead to later, such as the end of its process, is its own event."""
 
@@ -69,7 +69,7 @@ class Deed:
 
     @property
     def is_quiet(self) -> bool:
-        """Whether the node went on as before for all of it."""
+        """Whether it kept the node from nothing: a fault of :data:`QUIET`."""
         return self.event_kind == FaultInjected.kind and self.fault in QUIET
 
     @property
@@ -188,7 +188,7 @@ def on_node(deeds: tuple[Deed, ...], node: str, since_us: int) -> tuple[Deed, ..
 
 
 def about(deeds: tuple[Deed, ...], node: str, since_us: int) -> tuple[Deed, ...]:
-    """Those of them by which a node may have stopped to answer or to be heard: no quiet ones."""
+    """Those of them by which a node may have stopped answering or sending: no quiet ones."""
     return tuple(deed for deed in on_node(deeds, node, since_us) if not deed.is_quiet)
 
 

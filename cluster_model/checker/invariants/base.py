@@ -285,7 +285,7 @@ LEAVING_MEND: Final = Mend(KRAFT, "KIP-500 (KRaft mode)", "3.3", LEAVING)
 new assignment before the ISR is written (``KafkaController.updateCurrentReassignment``,
 ``moveReassignedPartitionLeaderIfRequired``); a quorum changes both by one record."""
 EARLY_MEND: Final = Mend("isr_epoch_start", "KAFKA-7128", "1.1", EARLY_JOIN)
-"""A leader whose HW is behind took in who had reached no more than that (``Partition.isFollowerInSync``)."""
+"""A leader whose HW lagged let followers join that had reached no more than that (``Partition.isFollowerInSync``)."""
 LOSSY_MENDS: Final = (
     Mend("bounce_detected", "KIP-380", "2.2", LOSSY),
     Mend(KRAFT, "KIP-500 (KRaft mode)", "3.3", LOSSY),

@@ -230,7 +230,7 @@ class Exposed:
 
 
 # The ISR behind each acknowledgement: one entry while the ISR stays, however many records. It is that of the leader's
-# answer, not of the time at which the client heard of it, or ended its transaction: as the record was appended, or
+# answer, not of the time at which the client received it, or ended its transaction: as the record was appended, or
 # with acks=all as the high watermark passed it.
 
 

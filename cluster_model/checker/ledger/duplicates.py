@@ -237,7 +237,7 @@ def _common(one: Range, other: Range) -> Iterator[Range]:
 # An append that does not go beyond its client's highest number so far may be one or the other. What the client was
 # told of those records until then is noted with it: a run of such appends that the same refusals led to is one entry.
 # Attempts of one batch follow each other, so the attempt that wrote it is the one that was refused first after that:
-# refusals before it and behind it are of attempts that wrote nothing.
+# refusals before and after it are of attempts that wrote nothing.
 
 
 REFUSALS_KEPT: Final = 64

@@ -166,7 +166,7 @@ class Chain:
         return _newest(standing or timed)
 
     def _silent_us(self, broker: int) -> int:
-        """Since when the controller had not heard of a broker for which there was an election, -1 if it had."""
+        """Since when a broker had sent the controller nothing, if the election was for that, else -1."""
         election = self._case.election
         fenced = [each for each in self._case.scene.fenced if each.broker == broker]
         if election is None or not fenced or f"broker {broker}" not in election.by:

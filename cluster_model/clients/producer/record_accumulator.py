@@ -40,7 +40,7 @@ class Outgoing:
         self.newest_us = created_us
         """When the last record joined."""
         self.sent_at: tuple[tuple[int, int], ...] = ((0, created_us),)
-        """(first record, counted from the batch's first one, when it and those behind it were handed over)."""
+        """(first record, counted from the batch's first one, when it and those after it were handed over)."""
         self.producer_id = -1
         """Stamped at the first attempt with epoch and sequence; retries keep them, so a broker can tell a duplicate."""
         self.epoch = -1
