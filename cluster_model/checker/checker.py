@@ -8,7 +8,6 @@ from cluster_model.checker.anomalies.history_builder import NO_CLIENTS, Witness
 from cluster_model.checker.history.partition_history import History
 from cluster_model.checker.invariants.base import Registrations
 from cluster_model.checker.invariants.invariant_checker import Safety
-from cluster_model.checker.ledger.client_latencies import ClientLatencies
 from cluster_model.checker.ledger.consumption import Readings
 from cluster_model.checker.ledger.ledger import Ledger
 from cluster_model.checker.ledger.transaction_outcomes import Transacted
@@ -73,7 +72,6 @@ class Checker:
         excuses, undone = self.invariants.excuses, self.transacted.undone
         self.witness = Witness(world, clients or NO_CLIENTS, excuses, undone)
         self.readings = Readings(self.witness.empty)
-        self.waits = ClientLatencies()
         self.casebook = Casebook(world, self.history, self.ledger, self.readings, self.transacted)
         self.liveness: Liveness | None = None
         """What must come true in time; given where time passes."""
@@ -127,7 +125,6 @@ class Checker:
 
     def _acked(self, event: RecordsAcked) -> None:
         self.ledger.acked(event)
-        self.waits.acked(event)
         self.transacted.changes += 1
         if event.acks < 0:
             self.invariants.min_isr.acked(event)
@@ -136,7 +133,6 @@ class Checker:
 
     def _read(self, event: RecordsRead) -> None:
         self.readings.handed(event)
-        self.waits.read(event)
         self.casebook.readers.read(event)
         self.invariants.read(event)
         if self._heard:
@@ -223,19 +219,18 @@ class Checker:
         """All state."""
         return (
             self.history.save(), self.ledger.save(), self.invariants.save(), self.readings.save(),
-            self.transacted.save(), self.casebook.save(), self.witness.save(), self.waits.save(),
+            self.transacted.save(), self.casebook.save(), self.witness.save(),
             () if self.liveness is None else self.liveness.save(),
         )  # fmt: skip
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Undo of :meth:`save`."""
-        history, ledger, invariants, readings, transacted, casebook, witness, waits, liveness = saved
+        history, ledger, invariants, readings, transacted, casebook, witness, liveness = saved
         self.witness.load(witness)
         self.history.load(history)
         self.ledger.load(ledger)
         self.invariants.load(invariants)
         self.readings.load(readings)
-        self.waits.load(waits)
         self.transacted.load(transacted)
         self.casebook.load(casebook)
         if self.liveness is not None:

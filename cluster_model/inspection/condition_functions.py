@@ -88,10 +88,16 @@ class GroupFacts(NamedTuple):
 
 
 class Experience(Protocol):
-    """Statistics of the clients of a session: how long they were out of service, rebalances, resets."""
+    """Statistics of the clients of a session: outages, latencies, rebalances, resets."""
 
     def longest_stall_us(self, producer: str | None) -> int:
         """The longest time that a producer, or any, was out of service."""
+
+    def acked_within(self, producer: str | None) -> Latencies:
+        """Times from send to acknowledgement of a producer's records, or of all."""
+
+    def read_within(self, group: str) -> Latencies:
+        """Times from append to hand-out of the records that a group was handed."""
 
     def rebalances(self, group: str) -> int:
         """Assignments of a group that came into force."""
@@ -294,23 +300,23 @@ class Query(ControlQuery):
 
     def _read_within(self, group: str) -> Latencies:
         self._group(group)
-        return self._checker.waits.of_group(group)
+        return self._felt().read_within(group)
 
     def ack_p50(self, producer: str | None = None) -> int:
         """Median time from send to acknowledgement of a producer's records, or of all."""
-        return self._checker.waits.of_producer(producer).percentile(50)
+        return self._felt().acked_within(producer).percentile(50)
 
     def ack_p95(self, producer: str | None = None) -> int:
         """... the time within which 95 % were acknowledged."""
-        return self._checker.waits.of_producer(producer).percentile(95)
+        return self._felt().acked_within(producer).percentile(95)
 
     def ack_p99(self, producer: str | None = None) -> int:
         """... and 99 %."""
-        return self._checker.waits.of_producer(producer).percentile(99)
+        return self._felt().acked_within(producer).percentile(99)
 
     def ack_max(self, producer: str | None = None) -> int:
         """... and the slowest."""
-        return self._checker.waits.of_producer(producer).greatest
+        return self._felt().acked_within(producer).greatest
 
     def group_state(self, group: str) -> str:
         """A group's state by its coordinator, empty while nobody can tell."""

@@ -195,7 +195,7 @@ class GroupBook:
 class ClientBooks:
     """The books of all clients, by name."""
 
-    __slots__ = ("closed", "groups", "killed", "producers", "readable")
+    __slots__ = ("closed", "groups", "killed", "latencies", "producers", "readable")
 
     def __init__(self) -> None:
         self.killed: dict[str, int] = {}
@@ -203,6 +203,8 @@ class ClientBooks:
         self.closed: dict[str, int] = {}
         """... and how often a client's was closed in order."""
         self.producers: dict[str, ProducerBook] = {}
+        self.latencies = Latencies()
+        """Of the records of all producers."""
         self.groups: dict[str, GroupBook] = {}
         self.readable: dict[str, tuple[int, int]] = {}
         """Partition → (leader epoch, high watermark) of its newest leader, for read stalls."""
@@ -237,6 +239,8 @@ class ClientBooks:
         books.readable = dict(readable)
         books.killed, books.closed = dict(killed), dict(closed)
         books.producers = {name: ProducerBook.loaded(each) for name, each in producers}
+        for producer in books.producers.values():
+            books.latencies.include(producer.latencies)
         books.groups = {name: GroupBook.loaded(each) for name, each in groups}
         return books
 
@@ -569,6 +573,7 @@ def _acked(books: ClientBooks, event: Any) -> None:
     book = books.producer(event.client)
     book.acked += event.count
     book.latencies.add(event.latency_us, event.count)
+    books.latencies.add(event.latency_us, event.count)
 
 
 def _failed(books: ClientBooks, event: Any) -> None:

@@ -17,6 +17,7 @@ from cluster_model.protocol.events import (
     RecordsLost,
     StepTaken,
 )
+from cluster_model.util.percentiles import Latencies
 from playbooks.results.client_stats import ClientBooks, Clients, enter, summed_up
 from playbooks.results.outages import Availability, Unavailable, drawn_up
 
@@ -215,6 +216,17 @@ class Felt:
     def longest_stall_us(self, producer: str | None) -> int:
         """The longest time that a producer, or any, was out of service."""
         return self.findings.availability.longest_us(producer, self.now_us)
+
+    def acked_within(self, producer: str | None) -> Latencies:
+        """Times from send to acknowledgement of a producer's records, or of all."""
+        clients = self.findings.clients
+        if producer is None:
+            return clients.latencies
+        return clients.producers[producer].latencies if producer in clients.producers else Latencies()
+
+    def read_within(self, group: str) -> Latencies:
+        """Times from append to hand-out of the records that a group was handed."""
+        return self.findings.clients.group(group).latencies
 
     def rebalances(self, group: str) -> int:
         """Assignments of a group that came into force."""

@@ -3,7 +3,6 @@
 ledger: the ledger itself, and why records are lost or in doubt.
 ack_evidence: acknowledged ranges, the ISR behind them, and what was exposed to consumers.
 delivery_tracker: what each client was told.
-client_latencies: how long records took to be acknowledged and read.
 consumption: what groups read, missed or read twice; duplicates: duplicates and reordering.
 transaction_outcomes: transactions, held against the logs.
 ledger_report: the fate of every record, as ranges, and by client and partition.
