@@ -16,7 +16,7 @@ from cluster_model.model_checker.search import (
     Explored,
     Search,
 )
-from cluster_model.model_checker.transitions import ACTIONS, NOBODY, Bounds, Local, Moves, Step
+from cluster_model.model_checker.transitions import ACTIONS, NOBODY, Bounds, Entry, Local, Moves, Step
 
 __all__ = [
     "ACTIONS",
@@ -28,6 +28,7 @@ __all__ = [
     "WEAK_ISR",
     "Bounds",
     "Broken",
+    "Entry",
     "Explored",
     "Local",
     "Moves",

@@ -255,30 +255,37 @@ REFUSED: Final = -1
 class Steps:
     """The steps of one version."""
 
-    def __init__(self, actors: Actors, *, strict_join: bool) -> None:
-        """``strict_join``: a newcomer to the ISR also waits for the leader's HW to have reached its epoch.
+    def __init__(self, actors: Actors, *, as_module: bool) -> None:
+        """``as_module``: a newcomer to the ISR also waits for the leader's HW to have reached its epoch.
 
         That is how the KIP-320 module has it; ``Partition.isFollowerInSync`` asks that of the newcomer's log only.
+        There the HW of a leader without other members moves as a step of its own, too.
         """
         self._actors = actors
         self._profile = actors.profile
-        self._strict_join = strict_join
+        self._as_module = as_module
+
+    def _alone(self, broker: int, local: Local) -> Local:
+        """A leader that is alone in its ISR commits all it has at once (``Partition.maybeIncrementLeaderHW``)."""
+        return local if self._as_module or local.isr != (broker,) else local._replace(hw=len(local.log))
 
     def write(self, broker: int, local: Local, number: int) -> Local:
-        """A record is written; who leads alone moves its HW as a step of its own."""
+        """A record is written."""
         replica = self._actors.put(broker, local)
         append(replica, number)
-        return local._replace(log=(*local.log, (replica.leader_epoch, number)), epochs=self._actors.epochs(replica))
+        log = (*local.log, (replica.leader_epoch, number))
+        return self._alone(broker, local._replace(log=log, epochs=self._actors.epochs(replica)))
 
     def lead(self, broker: int, local: Local, decision: Decision, epoch: int) -> Local:
         """It takes up the leadership."""
         replica = self._actors.put(broker, local)
         replica.apply(self._actors.state(decision, epoch), _STEP_TIME_US)
         leadership = leading(replica)
-        return Local(
+        led = Local(
             local.log, local.hw, replica.leader_epoch, broker, leadership.isr, leadership.epoch_start,
             self._actors.epochs(replica),
         )  # fmt: skip
+        return self._alone(broker, led)
 
     def follow(self, broker: int, local: Local, leader: int, epoch: int, other: Local | None) -> Local | None:
         """It begins to follow ``other``, truncation included, or is told that nobody leads."""
@@ -339,7 +346,9 @@ class Steps:
         self._heard(replica, local, follower, other, len(other.log))
         leadership.write_off((follower,))
         leadership.shrink(_STEP_TIME_US)
-        return None if leadership.pending is None else local._replace(isr=leadership.pending)
+        if leadership.pending is None:
+            return None
+        return self._alone(broker, local._replace(isr=leadership.pending))
 
     def expand(self, broker: int, local: Local, follower: int, other: Local) -> Local | None:
         """It takes a newcomer into the ISR, by the rule of its version."""
@@ -347,7 +356,7 @@ class Steps:
         leadership = leading(replica)
         if self._heard(replica, local, follower, other, len(other.log)) == REFUSED:
             return None
-        if self._strict_join and local.hw < local.start:
+        if self._as_module and local.hw < local.start:
             return None
         if not leadership.may_join(follower, leadership.remotes[follower]):
             return None
@@ -410,15 +419,15 @@ class Moves:
         """``as_module``: where they differ, by the KIP-320 module and not by Kafka.
 
         There a decision that leaves nobody as leader reaches no replica, a newcomer to the ISR also waits for the
-        leader's HW to have reached its epoch, a decision stays as it was made when its leader changes the ISR, and
-        what a replica knows of leader epochs is what its records say.
+        leader's HW to have reached its epoch, a decision stays as it was made when its leader changes the ISR, who
+        leads alone commits by a step of its own, and what a replica knows of leader epochs is what its records say.
         """
         self.profile = profile
         self.bounds = bounds
         self.locals: Numbers[Local] = Numbers()
         self.held: Numbers[Held] = Numbers()
         self._as_module = as_module
-        self._steps = Steps(Actors(profile, bounds.replicas, keeps_caches=not as_module), strict_join=as_module)
+        self._steps = Steps(Actors(profile, bounds.replicas, keeps_caches=not as_module), as_module=as_module)
         self._alone: dict[tuple[int, ...], tuple[list[tuple[Step, int]], list[tuple[int, int]]]] = {}
         self._written: dict[tuple[int, ...], int] = {}
         self._followed: dict[tuple[int, ...], int] = {}

@@ -7,6 +7,7 @@ members of the ISR ask for the next record, and their answers are lost, as nothi
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
 
@@ -22,7 +23,7 @@ from cluster_model.model_checker import (
     WEAK_ISR,
     Bounds,
     Broken,
-    Local,
+    Entry,
     Moves,
     Step,
 )
@@ -53,8 +54,19 @@ def playbook(name: str, title: str, moves: Moves, found: str, broken: Broken) ->
     }
     text: str = yaml.safe_dump(head, sort_keys=False, width=118, allow_unicode=True)
     text += "steps:\n" + "".join(map(_line, _steps(moves, broken.steps)))
-    text += f"  # Here {MEANINGS[found]}: what comes of it.\n" + "".join(map(_line, _ending(moves, found, broken.at)))
-    return text + f"expect:\n  - end: {EXPECTED[found]}\n"
+    short = _short(moves, found, broken.at)
+    text += f"  # Here {MEANINGS[found]}: what comes of it.\n" + "".join(map(_line, _ending(moves, short, broken.at)))
+    return text + f"expect:\n  - end: {_expected(moves, found, broken, short)}\n"
+
+
+def _expected(moves: Moves, found: str, broken: Broken, short: int) -> str:
+    """What comes of it: records are lost that were acknowledged, or at least others than readers were shown."""
+    if found not in {STRONG_ISR, WEAK_ISR}:
+        return EXPECTED[found]
+    if short == NOBODY:
+        return _NOTHING_LOST_YET
+    lacked = set().union(*_lacked(moves, broken.at)[short])
+    return EXPECTED[found] if lacked & _acknowledged(moves, broken.steps) else _READ_ONLY
 
 
 MEANINGS: Final = {
@@ -69,22 +81,26 @@ EXPECTED: Final = {
     WEAK_ISR: "acked_lost() > 0",
     LOG_MATCHING: "diverged(orders-0) > 0",
     LOG_BOUNDS: "violations(log-bounds) > 0",
-    STUCK: "under_replicated() > 0",
+    STUCK: "under_replicated() > 0 or diverged(orders-0) > 0",
 }
 """What a playbook expects at its end."""
+_NOTHING_LOST_YET: Final = f"violations({WEAK_ISR}) > 0"
+"""... where whoever may be elected has what is committed: a leader of the past counts on somebody who lacks it."""
+_READ_ONLY: Final = "violations(stable-reads) > 0"
+"""... where only a later leader committed what is lost: readers were shown it, and its producer had no answer."""
 
 _ROUNDS: Final = 3
 """Fetches of each follower: the records, then the HW, and whatever its version asks for before."""
 
 
-def _ending(moves: Moves, found: str, at: tuple[int, ...]) -> Iterator[_Line]:
-    """The election that loses the records, or the fetches that commit what differs."""
+def _ending(moves: Moves, short: int, at: tuple[int, ...]) -> Iterator[_Line]:
+    """The election that loses the records, of the member that is ``short`` of them; or fetches that commit others."""
     replicas = range(moves.bounds.replicas)
     locals_ = [moves.locals.things[number] for number in at[: len(replicas)]]
-    decisions, isr = moves.held.things[at[len(replicas)]]
+    decisions, _isr = moves.held.things[at[len(replicas)]]
     leader, epoch = decisions[-1].leader, len(decisions)
-    if found in {STRONG_ISR, WEAK_ISR}:
-        leader = _short(locals_, isr)
+    if short != NOBODY:
+        leader = short
         epoch += 1
         yield {"elect": {"partition": PARTITION, "leader": leader + 1}}
     order = sorted(replicas, key=lambda broker: broker != leader)
@@ -96,14 +112,38 @@ def _ending(moves: Moves, found: str, at: tuple[int, ...]) -> Iterator[_Line]:
             yield {"fetch": {"follower": broker + 1, "partition": PARTITION}}
 
 
-def _short(replicas: list[Local], isr: tuple[int, ...]) -> int:
-    """The member of the ISR that lacks most of what somebody who leads counts as committed."""
-    committed = max(
-        (each.log[: each.hw] for broker, each in enumerate(replicas) if each.leader == broker), key=len, default=()
-    )
-    return min(
-        isr, key=lambda member: sum(one == two for one, two in zip(replicas[member].log, committed, strict=False))
-    )
+def _short(moves: Moves, found: str, at: tuple[int, ...]) -> int:
+    """The member of the true ISR that lacks most of what some leader counts as committed; NOBODY if none does."""
+    if found not in {STRONG_ISR, WEAK_ISR}:
+        return NOBODY
+    lacked = {member: max(map(len, sets)) for member, sets in _lacked(moves, at).items()}
+    most = max(lacked, key=lacked.__getitem__)
+    return most if lacked[most] else NOBODY
+
+
+def _lacked(moves: Moves, at: tuple[int, ...]) -> dict[int, list[set[Entry]]]:
+    """For each member of the true ISR what it lacks of what each leader counts as committed."""
+    replicas = [moves.locals.things[number] for number in at[: moves.bounds.replicas]]
+    isr = moves.held.things[at[moves.bounds.replicas]][1]
+    committed = [each.log[: each.hw] for broker, each in enumerate(replicas) if each.leader == broker]
+    return {
+        member: [
+            {entry for offset, entry in enumerate(log) if replicas[member].log[offset : offset + 1] != (entry,)}
+            for log in committed
+        ]
+        for member in isr
+    }
+
+
+def _acknowledged(moves: Moves, way: tuple[Step, ...]) -> set[Entry]:
+    """Records that the leader of their own epoch found to be committed: only that one answers their producer."""
+    found: set[Entry] = set()
+    for at in _states(moves, way):
+        for broker in range(moves.bounds.replicas):
+            local = moves.locals.things[at[broker]]
+            if local.leader == broker:
+                found.update(entry for entry in local.log[: local.hw] if entry[0] == local.epoch)
+    return found
 
 
 def _line(step: _Line) -> str:
@@ -117,11 +157,17 @@ def _value(value: object) -> str:
 
 
 def _steps(moves: Moves, way: tuple[Step, ...]) -> Iterator[_Line]:
-    at = moves.start()
-    for step in way:
-        after = next(new for each, new in moves.after(at) if each == step)
+    states = _states(moves, way)
+    for step, (at, after) in zip(way, pairwise(states), strict=True):
         yield from _Taken(moves, at, after).lines(step)
-        at = after
+
+
+def _states(moves: Moves, way: tuple[Step, ...]) -> list[tuple[int, ...]]:
+    """The states along a way, the first one included."""
+    states = [moves.start()]
+    for step in way:
+        states.append(next(new for each, new in moves.after(states[-1]) if each == step))
+    return states
 
 
 class _Taken:
@@ -178,11 +224,12 @@ class _Taken:
     def _changes_isr(self, verb: str, leader: int, other: int) -> Iterator[_Line]:
         yield from self._heard((other,), leader)
         here = {"partition": PARTITION, "broker": leader + 1}
-        yield (
-            {"shrink_isr": {**here, "out": [other + 1]}}
-            if verb == "shrink"
-            else {"expand_isr": {**here, "in": other + 1}}
-        )
+        if verb == "expand":
+            yield {"expand_isr": {**here, "in": other + 1}}
+            return
+        # Up to 0.10.1 followers that a new leader has not seen yet leave together with the one that is silent.
+        left = [member for member in self._before[leader].isr if member not in self._after[leader].isr]
+        yield {"shrink_isr": {**here, "out": [member + 1 for member in left]}}
 
 
 # The file of an exploration: which Kafka, how small a cluster, and what may happen in it.
