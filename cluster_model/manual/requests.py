@@ -430,6 +430,8 @@ class IsrChanges:
         remote = leadership.remotes.get(newcomer)
         if remote is None or newcomer in leadership.isr or not leadership.may_join(newcomer, remote):
             return KafkaError.INELIGIBLE_REPLICA
+        if remote.last_fetch == LONG_AGO:
+            return KafkaError.INELIGIBLE_REPLICA  # only a fetch in this epoch lets it join (Partition.maybeExpandIsr)
         return self._change(params, replica, (*leadership.isr, newcomer))
 
     def _expire(self, params: Params) -> KafkaError:
