@@ -41,7 +41,7 @@ from playbooks.results.sweep_matrix import TENTH_US
 
 MENDS: Final[dict[str, str]] = {
     "0.11": "KIP-101, KIP-106, KIP-98",
-    "1.1": "KAFKA-7128",
+    "1.1": "KAFKA-7128, KAFKA-7415",
     "2.0": "KIP-279",
     "2.1": "KIP-320",
     "2.7": "KIP-595",

@@ -71,15 +71,16 @@ AnyCluster = Cluster | ManualCluster
 VERSION: Final = "known of this version"
 LISTED: Final = "expected by the playbook"
 
-_FIXED_IN: Final = {
+FIXED_IN: Final = {
     "hw-truncation": (0, 11, 0),
     "fast-failover-divergence": (2, 0, 0),
     "unfenced-follower": (2, 1, 0),
     "early-isr-join": (1, 1, 0),
+    "epoch-unknown-to-leader": (1, 1, 0),
     "late-marker": (4, 0, 0),
     "hanging": (4, 0, 0),
 }
-"""Cause → the version that fixed it: KIP-101, KIP-279, KIP-320, KAFKA-7128, KIP-890."""
+"""Cause → the version that fixed it: KIP-101, KIP-279, KIP-320, KAFKA-7128, KAFKA-7415, KIP-890."""
 
 _BY_ITSELF: Final = {
     "unreplicated-tail": "acks=1 promises no more",
@@ -174,8 +175,8 @@ def _by_findings(wrong: Wrong, findings: Sequence[Finding], cluster: AnyCluster)
 
 
 def _of_cause(cause: str, cluster: AnyCluster) -> str:
-    if cause in _FIXED_IN:
-        return VERSION if cluster.profile.number < _FIXED_IN[cause] else ""
+    if cause in FIXED_IN:
+        return VERSION if cluster.profile.number < FIXED_IN[cause] else ""
     if cause in _BY_ITSELF:
         return _BY_ITSELF[cause]
     return _BY_SETTING[cause](cluster) if cause in _BY_SETTING else ""

@@ -17,6 +17,7 @@ from cluster_model.broker.partition.fetch_sessions import FetchSession, FetchSes
 from cluster_model.broker.partition.producer_state import ProducerMemory
 from cluster_model.broker.partition.replication_rules import (
     DIVERGING_EPOCH,
+    EPOCH_UNKNOWN,
     LEADER_IS_SHORTER,
     LONG_AGO,
     UNKNOWN_LEO,
@@ -165,6 +166,8 @@ class Following:
             return self._error(KafkaError(answer.error))
         epoch = answer.epoch if replica.profile.kip_279 else UNDEFINED
         rule = "KIP-279 epoch end" if replica.profile.kip_279 else "KIP-101 epoch end"
+        if answer.end == UNDEFINED:
+            rule = EPOCH_UNKNOWN
         self._truncate_by(now, epoch, answer.end, rule)
         return Outcome.GO_ON
 

@@ -19,6 +19,9 @@ LONG_AGO: Final = -(1 << 62)
 DIVERGING_EPOCH: Final = "diverging epoch in fetch"
 """``rule`` of a cut that a fetch's answer told the follower to make (KIP-595)."""
 
+EPOCH_UNKNOWN: Final = "high watermark, epoch unknown to the leader"
+"""``rule`` of a cut to the follower's own HW, as the leader knew nothing of the epoch that it was asked for."""
+
 LEADER_IS_SHORTER: Final = "out of range, leader is shorter"
 """``rule`` of a cut down to the end of the leader's log, beyond which the follower had asked."""
 

@@ -70,6 +70,8 @@ class Witness(NamedTuple):
     """Replicas other than the leader's that held the first of them."""
     instead: int
     """Epoch of what the leader's log held at the first one's offset, -1 for nothing."""
+    behind: bool
+    """Whether the leader went by an older epoch than theirs until then."""
 
     def goes_on(self, other: "Witness") -> bool:
         """Whether the other one is just more of it."""
@@ -101,7 +103,8 @@ class Witnesses:
             if broker != leader and epoch_at(replica.log, start) == event.leader_epoch and not _spoilt(replica, start)
         ]
         instead = epoch_at(replicas[leader].log, start) if leader in replicas else -1
-        fresh = Witness(event.leader_epoch, start, end, trigger, scene, tuple(holders), instead)
+        behind = leader in replicas and replicas[leader].leader_epoch < event.leader_epoch
+        fresh = Witness(event.leader_epoch, start, end, trigger, scene, tuple(holders), instead, behind)
         kept = self._kept.setdefault(event.partition, [])
         if kept and kept[-1].goes_on(fresh):
             kept[-1] = kept[-1]._replace(end=end)
@@ -185,6 +188,8 @@ class Cut(NamedTuple):
     """(stint, start, end) each."""
     isr: tuple[int, ...]
     """As committed at that moment."""
+    apart: bool
+    """Whether its leader went by another epoch than the replica, or both by one that was over."""
 
     def took(self, stint: int, start: int, end: int) -> bool:
         """Whether any of these very records was among it."""
@@ -347,10 +352,17 @@ class History:
         log = self._world.replicas[event.partition][event.broker].log
         cuts = self._cuts[event.partition]
         isr = self._isrs[event.partition][-1][1]
-        cuts.append(Cut(self.moment, event, log.cut, isr))
+        cuts.append(Cut(self.moment, event, log.cut, isr, self._apart(event)))
         if len(cuts) % CUTS_LOOKED_OVER == 0:
             kept = [cut for cut in cuts[: -CUTS_LOOKED_OVER // 2] if self._explains(cut)]
             self._cuts[event.partition] = kept + cuts[-CUTS_LOOKED_OVER // 2 :]
+
+    def _apart(self, event: Truncated) -> bool:
+        """Whether a replica that cut its log, its leader, and the controller went by different epochs."""
+        replicas, record = self._world.replicas[event.partition], self._world.records.get(event.partition)
+        leader = replicas.get(replicas[event.broker].leader)
+        known = [each.leader_epoch for each in (record, leader) if each is not None]
+        return any(epoch != event.leader_epoch for epoch in known)
 
     def _explains(self, cut: Cut) -> bool:
         """Whether a replica lacks acknowledged records because of it."""

@@ -13,6 +13,7 @@ from itertools import islice
 from typing import Any, ClassVar, Final, Protocol
 
 from cluster_model.broker.partition.partition import Replica
+from cluster_model.broker.partition.replication_rules import EPOCH_UNKNOWN
 from cluster_model.checker.history.partition_history import early_joins
 from cluster_model.controller.committed_state import PartitionRecord
 from cluster_model.log.crash_recovery import LOSSY as LOSSY_CRASH_RECOVERY
@@ -38,7 +39,7 @@ LISTENS = (BecameLeader, IsrChanged, LeaderElected, PartitionOffline, Truncated)
 class Excuses:
     """By partition: up to which leader epoch losses are excused, and which replicas have lost records."""
 
-    __slots__ = ("_covered", "_crashed", "_early", "_early_led", "_world", "_wounded")
+    __slots__ = ("_blind", "_covered", "_crashed", "_early", "_early_led", "_world", "_wounded")
 
     def __init__(self, world: World) -> None:
         self._world = world
@@ -51,6 +52,8 @@ class Excuses:
         """Members that joined without all that their leader had, with its epoch and where its log began that."""
         self._early_led: dict[str, int] = {}
         """Partition → the newest epoch in which such a member joined that was elected without it."""
+        self._blind: dict[str, int] = {}
+        """Partition → the newest epoch whose leader did not know it when it was asked, so that a log was cut."""
 
     def covers(self, partition: str, epoch: int) -> bool:
         """Whether the loss of records of a leader epoch is excused."""
@@ -76,6 +79,10 @@ class Excuses:
             name == partition and epoch < joined and self._lacks(name, broker, start)
             for (name, broker), (joined, start) in self._early.items()
         )
+
+    def cut_blindly(self, partition: str, epoch: int) -> bool:
+        """Whether records of a leader epoch may be lacking because a later leader did not know its own epoch."""
+        return epoch < self._blind.get(partition, -1)
 
     def _lacks(self, partition: str, broker: int, epoch_start: int) -> bool:
         replica = self._world.replicas.get(partition, {}).get(broker)
@@ -115,6 +122,8 @@ class Excuses:
         if isinstance(event, Truncated):
             if event.rule in LOSSY_CRASH_RECOVERY:
                 self._wound(event.partition, event.broker)
+            elif event.rule == EPOCH_UNKNOWN:
+                self._cut_blindly(event)
         elif isinstance(event, LeaderElected):
             if not event.clean:
                 self._cover(event.partition, event.leader_epoch - 1)
@@ -132,6 +141,11 @@ class Excuses:
         """They have looked: who leads now has the log that counts, and who has reached its HW is whole again."""
         if self._wounded and isinstance(event, LeaderElected | IsrChanged | HwAdvanced | BecameLeader):
             self._heal(event.partition)
+
+    def _cut_blindly(self, event: Truncated) -> None:
+        leader = self._world.true_leader(event.partition)
+        if leader is not None and leader.leader_epoch == event.leader_epoch:
+            self._blind[event.partition] = event.leader_epoch
 
     def _wound(self, partition: str, broker: int) -> None:
         record = self._world.records.get(partition)
@@ -181,15 +195,16 @@ class Excuses:
         self._wounded = {key: epoch for key, epoch in self._wounded.items() if key[0] != partition}
         self._early = {key: join for key, join in self._early.items() if key[0] != partition}
         self._early_led.pop(partition, None)
+        self._blind.pop(partition, None)
 
     def save(self) -> tuple[Any, ...]:
         """All state."""
-        tables = (self._covered, self._crashed, self._wounded, self._early, self._early_led)
+        tables = (self._covered, self._crashed, self._wounded, self._early, self._early_led, self._blind)
         return tuple(tuple(table.items()) for table in tables)
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Undo of :meth:`save`."""
-        self._covered, self._crashed, self._wounded, self._early, self._early_led = map(dict, saved)
+        self._covered, self._crashed, self._wounded, self._early, self._early_led, self._blind = map(dict, saved)
 
 
 # The description of a property: what it promises, which releases do, and since when.
@@ -207,9 +222,12 @@ LEAVING: Final = "leaving"
 """Circumstance: it is about a replica that a reassignment takes away."""
 EARLY_JOIN: Final = "early"
 """Circumstance: a replica had joined the ISR before it had what its leader had as its epoch began: it alone counts."""
+UNKNOWN_EPOCH: Final = "unknown epoch"
+"""Circumstance: a follower cut its log to its HW, as its leader did not know its own epoch: it alone counts."""
 KRAFT: Final = "kraft"
 """In the place of a flag: whether a quorum, not ZooKeeper, is the controller."""
 
+_SOLE: Final = (EARLY_JOIN, UNKNOWN_EPOCH)
 CIRCUMSTANCES: Final = {
     LOSSY: "after a lossy crash",
     EMPTY: "with unclean elections",
@@ -217,6 +235,7 @@ CIRCUMSTANCES: Final = {
     HIGH_WATERMARK: "for the HW",
     LEAVING: "for replicas that a reassignment takes away",
     EARLY_JOIN: "for replicas that join the ISR",
+    UNKNOWN_EPOCH: "for followers of a leader that has written nothing yet",
 }
 """As the manual names them."""
 
@@ -255,11 +274,12 @@ class Promise:
     def lacking(self, profile: Profile, when: tuple[str, ...] = ()) -> tuple[Mend, ...]:
         """The rules that the version lacks: those that it always takes, and the first that these circumstances take.
 
-        Where a replica had joined too early, that is the rule, and nothing else.
+        Where a replica had joined too early, or a leader did not know its epoch, that is the rule, and nothing else.
         """
-        sole = tuple(mend for mend in self.mends if mend.when == EARLY_JOIN and not mend.holds(profile))
-        if sole and EARLY_JOIN in when:
-            return sole
+        sole = tuple(mend for mend in self.mends if mend.when in _SOLE and not mend.holds(profile))
+        named = tuple(mend for mend in sole if mend.when in when)[:1]
+        if named:
+            return named
         always = tuple(mend for mend in self.mends if not mend.when and not mend.holds(profile))
         special = (mend for mend in self.mends if mend.when in when and not mend.holds(profile))
         return always + tuple(islice(special, 1))
@@ -286,6 +306,8 @@ new assignment before the ISR is written (``KafkaController.updateCurrentReassig
 ``moveReassignedPartitionLeaderIfRequired``); a quorum changes both by one record."""
 EARLY_MEND: Final = Mend("isr_epoch_start", "KAFKA-7128", "1.1", EARLY_JOIN)
 """A leader whose HW lagged let followers join that had reached no more than that (``Partition.isFollowerInSync``)."""
+UNKNOWN_MEND: Final = Mend("epoch_on_elect", "KAFKA-7415", "1.1", UNKNOWN_EPOCH)
+"""A leader entered its epoch into its cache with the first record only, and had no answer about it until then."""
 LOSSY_MENDS: Final = (
     Mend("bounce_detected", "KIP-380", "2.2", LOSSY),
     Mend(KRAFT, "KIP-500 (KRaft mode)", "3.3", LOSSY),
@@ -335,9 +357,13 @@ class Ground:
         """Those of them that this version is not known for."""
 
     def circumstances(self, partition: str, epoch: int) -> tuple[str, ...]:
-        """Of records of a leader epoch: whether they were hit by the loss of what was on no disk, or an early join."""
-        early = (EARLY_JOIN,) if self.excuses.joined_early(partition, epoch) else ()
-        return (LOSSY, *early) if self.excuses.lossy(partition, epoch) else early
+        """Of records of a leader epoch: what may have hit them: a loss of what was on no disk, an early join, ..."""
+        found = (
+            (LOSSY, self.excuses.lossy(partition, epoch)),
+            (EARLY_JOIN, self.excuses.joined_early(partition, epoch)),
+            (UNKNOWN_EPOCH, self.excuses.cut_blindly(partition, epoch)),
+        )
+        return tuple(name for name, holds in found if holds)
 
     def report(
         self,

@@ -9,6 +9,7 @@ from cluster_model.checker.invariants.base import (
     LEAVING,
     LEAVING_MEND,
     LOSSY_MENDS,
+    UNKNOWN_MEND,
     Ground,
     Heard,
     Mend,
@@ -37,6 +38,7 @@ DURABILITY: Final = Promise(
         Mend("kip_279", "KIP-279", "2.0"),
         Mend("kip_320", "KIP-320", "2.1"),
         EARLY_MEND,
+        UNKNOWN_MEND,
         *LOSSY_MENDS,
     ),
     "An unclean election since; what is damaged on the leader's own disk; the last in-sync replica lost what was on no "
@@ -133,6 +135,7 @@ ACKS_ONE: Final = Promise(
         Mend("kip_279", "KIP-279", "2.0"),
         Mend("kip_320", "KIP-320", "2.1"),
         EARLY_MEND,
+        UNKNOWN_MEND,
         *LOSSY_MENDS,
     ),
     "Damage on the leader's own disk. The loss itself is what acks=1 allows, and is told as a loss.",
@@ -222,6 +225,7 @@ MENDS: Final = (
     Mend("kip_279", "KIP-279", "2.0"),
     Mend("kip_320", "KIP-320", "2.1"),
     EARLY_MEND,
+    UNKNOWN_MEND,
     *LOSSY_MENDS,
     LEAVING_MEND,
 )

@@ -3,7 +3,16 @@
 from typing import Any, Final
 
 from cluster_model.broker.partition.partition import Replica
-from cluster_model.checker.invariants.base import EARLY_MEND, LOSSY_MENDS, Ground, Heard, Mend, Promise, Property
+from cluster_model.checker.invariants.base import (
+    EARLY_MEND,
+    LOSSY_MENDS,
+    UNKNOWN_MEND,
+    Ground,
+    Heard,
+    Mend,
+    Promise,
+    Property,
+)
 from cluster_model.controller.committed_state import PartitionRecord
 from cluster_model.log.replica_log import ReplicaLog
 from cluster_model.protocol.events import (
@@ -27,6 +36,7 @@ STABLE_READS: Final = Promise(
         Mend("kip_279", "KIP-279", "2.0"),
         Mend("kip_320", "KIP-320", "2.1"),
         EARLY_MEND,
+        UNKNOWN_MEND,
         *LOSSY_MENDS,
     ),
     "Those of acks-all-durability.",
@@ -282,6 +292,7 @@ TRUE_HW: Final = Promise(
         Mend("epoch_truncation", "KIP-101", "0.11"),
         Mend("kip_320", "KIP-320", "2.1"),
         EARLY_MEND,
+        UNKNOWN_MEND,
         *LOSSY_MENDS,
     ),
     "Those of acks-all-durability.",

@@ -157,6 +157,7 @@ HW_TRUNCATION: Final = "hw-truncation"
 FAST_FAILOVER: Final = "fast-failover-divergence"
 UNFENCED_FOLLOWER: Final = "unfenced-follower"
 EARLY_JOIN: Final = "early-isr-join"
+UNKNOWN_EPOCH: Final = "epoch-unknown-to-leader"
 UNREPLICATED_TAIL: Final = "unreplicated-tail"
 UNCLEAN_ELECTION: Final = "unclean-election"
 LAST_KNOWN_LEADER: Final = "last-known-leader"
@@ -186,8 +187,8 @@ UNEXPLAINED: Final = "unexplained"
 CAUSES: Final = (
     Cause(
         HW_TRUNCATION, (LOST,),
-        "a follower cut its log back to a high watermark that was out of date, and was elected while it "
-        "lacked what it had cut",
+        "a replica cut its log back to a high watermark that was out of date; one that lacked what it had cut, or held "
+        "other records there than its leader, was elected",
         "KIP-101",
     ),
     Cause(
@@ -198,13 +199,20 @@ CAUSES: Final = (
     ),
     Cause(
         UNFENCED_FOLLOWER, (LOST,),
-        "a follower of an older epoch was believed to hold what it did not, and was elected",
+        "a leader and a follower that went by different epochs believed each other, and a replica was elected that did "
+        "not hold what it was taken to hold",
         "KIP-320",
     ),
     Cause(
         EARLY_JOIN, (LOST,),
         "a replica joined the ISR before it had what the leader's log had as its epoch began, and was elected",
         "KAFKA-7128",
+    ),
+    Cause(
+        UNKNOWN_EPOCH, (LOST,),
+        "a leader that had written nothing yet did not know its own epoch; a follower that asked it cut its log back "
+        "to a high watermark that was out of date, and was elected",
+        "KAFKA-7415",
     ),
     Cause(
         UNREPLICATED_TAIL, (LOST,),

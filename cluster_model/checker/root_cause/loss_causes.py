@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from cluster_model.broker.partition.replication_rules import EPOCH_UNKNOWN
 from cluster_model.checker.history.partition_history import Cut, History, Scene, Witness
 from cluster_model.checker.root_cause import findings
 from cluster_model.controller.rules.partition_change import LAST_KNOWN
@@ -163,26 +164,35 @@ def _of_cut(case: Case, history: History, profile: Profile) -> str:
         if rule != CORRUPT_BATCH and case.alone:
             return findings.MIN_ISR_ONE
         return _BY_RULE[rule]
-    if rule.startswith(HIGH_WATERMARK):
+    if rule.startswith(HIGH_WATERMARK) and rule != EPOCH_UNKNOWN:
         return findings.HW_TRUNCATION
     if case.cut.event.leader_epoch < case.lineage.epoch and not profile.kip_320:
         return findings.UNFENCED_FOLLOWER  # it had fetched from a leader of a later epoch than its own
     unclean = history.unclean(case.partition, case.cut.event.leader_epoch)
     if unclean is not None:
         return _of_unclean(unclean)
-    return findings.UNREPLICATED_TAIL if not case.committed and case.acks >= 0 else findings.UNEXPLAINED
+    if not case.committed and case.acks >= 0:
+        return findings.UNREPLICATED_TAIL
+    if case.cut.apart and not profile.kip_320:
+        return findings.UNFENCED_FOLLOWER
+    unknown = rule == EPOCH_UNKNOWN and not profile.epoch_on_elect
+    return findings.UNKNOWN_EPOCH if unknown else findings.UNEXPLAINED
 
 
 def _never_had(case: Case, witness: Witness, profile: Profile) -> str:
     """A clean election of a replica that had never had them."""
+    counted = case.leader in case.isr or (case.leader in case.scene.isr and case.acks < 0)
+    if case.committed and counted and not profile.kip_320:
+        return _counted_wrongly(case, witness, profile)
     if case.alone:
         return findings.MIN_ISR_ONE
-    if case.committed and case.leader in case.isr:
-        # It counted for what it did not have: it had something else there, or was of another epoch.
-        if witness.instead > case.lineage.epoch and not profile.kip_279:
-            return findings.FAST_FAILOVER if profile.epoch_truncation else findings.HW_TRUNCATION
-        return findings.UNEXPLAINED if profile.kip_320 else findings.UNFENCED_FOLLOWER
-    if case.acks >= 0:
-        return findings.UNREPLICATED_TAIL
-    apart = -1 < witness.instead != case.lineage.epoch and case.leader in case.scene.isr
-    return findings.FAST_FAILOVER if apart and not profile.kip_279 else findings.UNEXPLAINED
+    return findings.UNREPLICATED_TAIL if case.acks >= 0 else findings.UNEXPLAINED
+
+
+def _counted_wrongly(case: Case, witness: Witness, profile: Profile) -> str:
+    """It counted for what it did not have: it had something else there, or was of another epoch."""
+    if witness.instead > case.lineage.epoch and not profile.kip_279:
+        return findings.FAST_FAILOVER if profile.epoch_truncation else findings.HW_TRUNCATION
+    if profile.epoch_truncation or witness.behind or witness.instead < 0:
+        return findings.UNFENCED_FOLLOWER
+    return findings.HW_TRUNCATION
