@@ -20,6 +20,7 @@ TRACES: Final[dict[str, tuple[str, ...]]] = {
     "power-loss-divergence": ("0.10.2", "1.1", "2.6", "3.9"),
     "kip-279-fast-failovers": ("0.10.2", "1.0", "1.1", "2.0", "3.9"),
     "kip-320-unfenced-follower": ("0.10.2", "1.0", "2.0", "2.1", "3.9"),
+    "kafka-7128-early-isr-join": ("0.10.2", "1.0", "1.1", "3.9"),
     "unclean-election": ("0.10.2", "2.0", "3.9"),
     "unclean-election-off": ("3.9",),
     "last-replica-standing": ("3.4", "3.6", "3.9", "4.1"),

@@ -33,6 +33,7 @@ GOLDEN = {
     "kip-101-loss": {("lost", "hw-truncation")},
     "kip-320-unfenced-follower": {("lost", "unfenced-follower")},
     "kip-279-fast-failovers": {("lost", "unreplicated-tail")},
+    "kafka-7128-early-isr-join": {("lost", "early-isr-join")},
     "unclean-election-arithmetic": {("lost", "unclean-election")},
     "last-replica-standing": {("lost", "last-replica-lost"), ("lost", "power-loss-unflushed")},
     "last-known-leader": {("lost", "last-known-leader")},

@@ -30,7 +30,7 @@ TRACES = (
     "two-round-hw", "two-round-hw-failover", "kip-101-loss", "kip-101-loss-two-brokers", "power-loss-divergence",
     "kip-279-fast-failovers", "kip-320-unfenced-follower", "unclean-election", "unclean-election-off",
     "last-replica-standing", "zombie-leader-gc-pause", "expand-race", "lost-tail-same-epoch",
-    "unclean-election-arithmetic",
+    "unclean-election-arithmetic", "kafka-7128-early-isr-join",
 )  # fmt: skip
 """Stepped by hand, and right under every version."""
 TELLING = (
