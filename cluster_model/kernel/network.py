@@ -20,18 +20,24 @@ sent again by its system; with the machine it is gone. That the sender of the op
 TCP's own acknowledgements is not modelled.
 
 What else faults do to links, one direction at a time, is told in :mod:`cluster_model.kernel.link_faults`.
+
+A process may ask for a connection before it sends anything (:meth:`Network.connect`): the system of the other machine
+accepts while the process there exists, paused or not, and refuses while it is down. A machine without power, or behind
+a cut, says nothing: the request is repeated, and after :data:`SYN_TIMEOUT_US` it is given up.
 """
 
 from collections.abc import Iterator
-from typing import Any, Literal, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
 from cluster_model.kernel.event_loop import Handler, Kernel, Payload
 from cluster_model.kernel.link import Link
 from cluster_model.kernel.link_faults import Troubles
 from cluster_model.kernel.long_poll import Exchange
 from cluster_model.kernel.process import (
+    CONNECTED,
     CONTROL,
     DISCONNECTED,
+    HANDSHAKE,
     MESSAGE,
     RUNNING,
     TIMER,
@@ -43,13 +49,23 @@ from cluster_model.kernel.process import (
 from cluster_model.kernel.rng import Streams
 from cluster_model.kernel.wall_clocks import Clocks
 
+SYN_RETRY_US: Final = 1_000_000
+"""The first wait for an answer to a request for a connection; each next one is twice as long (RFC 6298)."""
+SYN_RETRIES: Final = 6
+"""How often the request is repeated (Linux's ``tcp_syn_retries``)."""
+SYN_TIMEOUT_US: Final = SYN_RETRY_US * ((1 << (SYN_RETRIES + 1)) - 1)
+"""After so long without an answer, 127 s, the system reports that there is no connection."""
+
+SYN: Final = "syn"
+SYN_AGAIN: Final = "again"
+
 
 class Network:
     """All processes and the links between them."""
 
     __slots__ = (
-        "_cpus", "_exchanges", "_jitter", "_latency", "_links", "_naive", "_outgoing", "_streams", "clocks", "kernel",
-        "processes", "troubles",
+        "_connects", "_cpus", "_exchanges", "_jitter", "_latency", "_links", "_naive", "_outgoing", "_serial",
+        "_streams", "clocks", "kernel", "processes", "troubles",
     )  # fmt: skip
 
     def __init__(self, streams: Streams, latency: int, jitter: int, control: Handler, *, naive: bool = False) -> None:
@@ -57,7 +73,7 @@ class Network:
 
         ``naive``: nothing is left out, not even what changes nothing (:mod:`cluster_model.kernel.long_poll`).
         """
-        handlers = (self._deliver, self._fire, control, self._give_up, self._work, self._trouble)
+        handlers = (self._deliver, self._fire, control, self._give_up, self._work, self._trouble, self._handshake)
         self.kernel = Kernel(handlers)
         self.processes: dict[int, Process] = {}
         self.clocks = Clocks(self.processes)
@@ -72,6 +88,10 @@ class Network:
         """Slow ones, by their first node."""
         self.troubles = Troubles(self, streams)
         """What faults do to links besides latency and cuts."""
+        self._connects: dict[tuple[int, int], int] = {}
+        """(source, target) → number of the request for a connection that has no answer yet."""
+        self._serial = 0
+        """Of the last such request."""
 
     def add(self, node_id: int, name: str, node: Node) -> None:
         """A new process, running."""
@@ -194,6 +214,50 @@ class Network:
             else:
                 self.troubles.closed(back, payload)
 
+    # -- connections that are asked for -------------------------------------------------------------------------------
+
+    def connect(self, source: int, target: int) -> None:
+        """Ask for a connection; ``source`` gets CONNECTED as a message, or hears of a broken connection."""
+        self._serial += 1
+        self._connects[source, target] = self._serial
+        self._send_syn(source, target, self._serial, 0)
+
+    def stop_connecting(self, source: int, target: int) -> None:
+        """Wait no longer for that connection."""
+        self._connects.pop((source, target), None)
+
+    def _send_syn(self, source: int, target: int, serial: int, repeats: int) -> None:
+        kernel, link = self.kernel, self.link(source, target)
+        if not link.cuts:
+            kernel.schedule(link.wire.arrival(kernel.now), HANDSHAKE, target, (SYN, source, serial))
+        wait_us = SYN_RETRY_US << repeats
+        kernel.schedule(kernel.now + wait_us, HANDSHAKE, source, (SYN_AGAIN, target, serial, repeats + 1))
+
+    def _handshake(self, node: int, payload: Payload) -> None:
+        what, peer, serial, *rest = payload
+        if what == SYN:
+            if self._connects.get((peer, node)) == serial:
+                self._answer_syn(node, peer)
+        elif self._connects.get((node, peer)) == serial:
+            if rest[0] <= SYN_RETRIES:
+                self._send_syn(node, peer, serial, rest[0])
+            else:
+                del self._connects[node, peer]
+                self.tell(node, peer, self.processes[node].incarnation)
+
+    def _answer_syn(self, node: int, peer: int) -> None:
+        """The system answers for its process, unless the machine has no power or its packets are dropped."""
+        process, back = self.processes[node], self.link(node, peer)
+        if process.state is ProcessState.OFF or back.cuts:
+            return
+        del self._connects[peer, node]
+        accepted = process.state is not ProcessState.DOWN
+        if accepted:
+            self.link(peer, node).use()
+        word = CONNECTED if accepted else DISCONNECTED
+        payload = (node, process.incarnation, self.processes[peer].incarnation, word)
+        self.kernel.schedule(back.wire.arrival(self.kernel.now), MESSAGE, peer, payload)
+
     def _fire(self, target: int, payload: Payload) -> None:
         process = self.processes[target]
         if process.incarnation != payload[0]:
@@ -229,6 +293,8 @@ class Network:
         process.held.clear()
         if process.cpu is not None:
             process.cpu.forget(node)
+        for pair in [pair for pair in self._connects if pair[0] == node]:
+            del self._connects[pair]
         self.troubles.stopped(node, dark=state is ProcessState.OFF)
         for (source, _target), link in self._links.items():
             if source == node:
@@ -304,11 +370,15 @@ class Network:
         links = tuple([(pair, link.save()) for pair, link in self._links.items()])
         exchanges = tuple([(place, exchange.save()) for place, exchange in self._exchanges.items()])
         cpus = tuple([cpu.save() for cpu in self._cpus.values()])
-        return (self.kernel.save(), processes, links, exchanges, cpus, self.troubles.save(), self.clocks.save())
+        connects = (self._serial, tuple(self._connects.items()))
+        return (
+            self.kernel.save(), processes, links, exchanges, cpus, self.troubles.save(), self.clocks.save(), connects,
+        )  # fmt: skip
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Undo of :meth:`save`, before the nodes are loaded; links and exchanges first used since are as new."""
-        kernel, processes, links, exchanges, cpus, troubles, clocks = saved
+        kernel, processes, links, exchanges, cpus, troubles, clocks, (self._serial, connects) = saved
+        self._connects = dict(connects)
         self.kernel.load(kernel)
         for node_id, state, incarnation, held in processes:
             process = self.processes[node_id]

@@ -24,6 +24,11 @@ class Port:
         self._links = network.outgoing(node_id)
 
     @property
+    def network(self) -> Network:
+        """What it is a port of, for one that is made from it."""
+        return self._network
+
+    @property
     def now(self) -> int:
         """Virtual microseconds."""
         return self.clock.now
@@ -59,6 +64,18 @@ class Port:
     def reconnect(self, target: int) -> None:
         """Give the connection up and have another: what was sent on it still arrives, perhaps behind what is next."""
         self._network.link(self.node_id, target).wire.arrives = 0
+
+    def connect(self, target: int) -> None:
+        """Ask for a connection: CONNECTED comes as a message, or it is heard of as broken (:meth:`Network.connect`)."""
+        self._network.connect(self.node_id, target)
+
+    def stop_connecting(self, target: int) -> None:
+        """Wait no longer for a connection that was asked for."""
+        self._network.stop_connecting(self.node_id, target)
+
+    def in_first_life(self, peer: int) -> bool:
+        """Whether a process has never ended since the session began."""
+        return self._processes[peer].incarnation == 0
 
     def abandon(self, target: int, exchange: Exchange | None = None) -> None:
         """Close a connection, the shared one or an exchange's, because an answer was not there in time.

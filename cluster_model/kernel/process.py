@@ -104,7 +104,8 @@ TIMER: Final = 1
 CONTROL: Final = 2
 GIVE_UP: Final = 3
 TROUBLE: Final = 5
-"""Kinds of kernel events; the one between is a slow CPU's."""
+HANDSHAKE: Final = 6
+"""Kinds of kernel events; the one left out here is a slow CPU's."""
 
 
 class ProcessState(IntEnum):
@@ -130,6 +131,19 @@ class Disconnected:
 
 
 DISCONNECTED: Final = Disconnected()
+
+
+class Connected:
+    """The message that tells a node that the connection it asked for is open (:meth:`Network.connect`)."""
+
+    __slots__ = ()
+
+    def __reduce__(self) -> str:
+        """There is only one, also after it was written down and read back."""
+        return "CONNECTED"
+
+
+CONNECTED: Final = Connected()
 
 
 class Node(Protocol):

@@ -1,0 +1,117 @@
+"""Connections that a process asks for: who accepts, who refuses, and who says nothing."""
+
+import pytest
+
+from cluster_model.kernel.network import SYN_RETRY_US, SYN_TIMEOUT_US
+from cluster_model.kernel.node_context import Port
+from cluster_model.kernel.process import CONNECTED
+from tests.cluster_model.kernel.test_network import LATENCY, A, B, World
+
+ACCEPTED = ("message", (B, CONNECTED))
+REFUSED = ("reset", B)
+FAULT = 1
+
+
+def asked(world: World) -> Port:
+    port = Port(world.network, A)
+    port.connect(B)
+    return port
+
+
+def heard(world: World) -> list[tuple[int, str, object]]:
+    return world.seen(A)
+
+
+def test_a_running_process_is_connected_to_within_a_round_trip() -> None:
+    world = World()
+    asked(world)
+    world.run(SYN_TIMEOUT_US * 2)
+    assert heard(world) == [(2 * LATENCY, *ACCEPTED)]
+    assert world.seen(B) == []
+
+
+def test_the_system_of_a_paused_process_accepts() -> None:
+    world = World()
+    world.network.pause(B)
+    asked(world)
+    world.run(SYN_RETRY_US)
+    assert heard(world) == [(2 * LATENCY, *ACCEPTED)]
+
+
+def test_a_process_that_is_down_refuses_and_one_that_is_up_again_accepts() -> None:
+    world = World()
+    world.network.crash(B)
+    asked(world)
+    world.run(1_000)
+    world.network.restart(B)
+    asked(world)
+    world.run(SYN_RETRY_US)
+    assert heard(world) == [(2 * LATENCY, *REFUSED), (1_000 + 2 * LATENCY, *ACCEPTED)]
+
+
+def test_a_crash_breaks_a_connection_over_which_nothing_was_sent() -> None:
+    world = World()
+    asked(world)
+    world.run(1_000)
+    world.network.crash(B)
+    world.run(2_000)
+    assert heard(world)[-1] == (1_000 + LATENCY, *REFUSED)
+
+
+@pytest.mark.parametrize("off_s", [2, 40])
+def test_a_machine_without_power_says_nothing_until_it_is_asked_once_more_after_its_start(off_s: int) -> None:
+    world = World()
+    world.network.power_off(B)
+    asked(world)
+    world.run(off_s * SYN_RETRY_US)
+    world.network.restart(B)
+    world.run(SYN_TIMEOUT_US)
+    repeats = [SYN_RETRY_US * ((1 << number) - 1) for number in range(7)]
+    answered = next(at for at in repeats if at > off_s * SYN_RETRY_US)
+    assert heard(world) == [(answered + 2 * LATENCY, *ACCEPTED)]
+
+
+@pytest.mark.parametrize("direction", [(A, B), (B, A)])
+def test_a_cut_of_either_direction_is_silence_that_the_system_gives_up_on(direction: tuple[int, int]) -> None:
+    world = World()
+    world.network.cut(*direction, FAULT)
+    asked(world)
+    world.run(SYN_TIMEOUT_US * 2)
+    assert heard(world) == [(SYN_TIMEOUT_US, *REFUSED)]
+
+
+def test_whoever_stops_waiting_hears_nothing() -> None:
+    world = World()
+    world.network.power_off(B)
+    asked(world).stop_connecting(B)
+    world.network.restart(B)
+    world.run(SYN_TIMEOUT_US * 2)
+    assert heard(world) == []
+
+
+def test_nothing_comes_for_a_process_that_has_ended_meanwhile() -> None:
+    world = World()
+    asked(world)
+    world.network.crash(A)
+    world.network.restart(A)
+    world.run(SYN_TIMEOUT_US * 2)
+    assert heard(world) == []
+
+
+def test_a_network_that_is_loaded_in_the_middle_goes_on_in_the_same_way() -> None:
+    def play(at: int) -> list[tuple[int, str, object]]:
+        world = World(jitter=50)
+        world.network.power_off(B)
+        asked(world)
+        world.run(at)
+        saved = world.network.save()
+        world.run(5 * SYN_RETRY_US)
+        world.network.load(saved)
+        world.seen(A).clear()
+        world.run(2 * SYN_RETRY_US)
+        world.network.restart(B)
+        world.run(SYN_TIMEOUT_US)
+        return heard(world)
+
+    assert play(LATENCY // 2) == play(SYN_RETRY_US + 1)
+    assert [what for _at, *what in play(LATENCY // 2)] == [[*ACCEPTED]]
