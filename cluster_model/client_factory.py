@@ -124,6 +124,7 @@ def make_consumer(ground: Ground, node: int, each: GroupSpec, member: int, insta
     consumer = (ReadProcessWrite if each.to else Consumer)(
         Port(ground.network, node), f"{each.name}/{member}", each.name, parts.profile, config, share, ground.brokers,
         application, parts.lineages, ground.emit, ground.streams.seed,
+        ground.streams.named(f"retry:{each.name}/{member}"),
     )  # fmt: skip
     if isinstance(consumer, ReadProcessWrite):
         consumer.write_with(_make_output(ground, node, each, consumer.name))

@@ -95,7 +95,7 @@ class Cluster:
         self.clients = ClientProcesses(Ground(spec, parts, self.network, self.emit, self.streams))
         self.producers, self.consumers = self.clients.producers, self.clients.consumers
         self.wiring = Wiring(self.network, self.clients.together, parts.lineages)
-        self.admin = AdminClient(self._port(ADMIN), ids, self.streams.named("admin"))
+        self.admin = AdminClient(self._port(ADMIN), ids, self.streams.named("admin"), self.profile.number)
         self.network.add(ADMIN, NAME, self.admin)
         self.outside = Outside(self._port(OUTSIDE), self.network, self.emit, parts.lineages)
         """Clients that are not the model's own."""

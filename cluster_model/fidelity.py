@@ -246,6 +246,20 @@ AREAS: Final = (
         ),
     ),
     Area(
+        "connections",
+        "States of a client's connections, pauses and time limits of attempts, the first request, what waits for a connection.",
+        "NetworkClient, ClusterConnectionStates, Sender, ConsumerNetworkClient, NetworkClientUtils; KIP-97, KIP-144, KIP-601",
+        (
+            "clients/test_network_client.py",
+            "kernel/test_connects.py",
+            "protocol/test_client_config.py",
+        ),
+        left_out=(
+            "Connections that are idle for connections.max.idle.ms are not closed; a consumer has one connection to each broker.",
+            "Attempts of brokers and controllers to connect to each other take no time and have no limit of their own.",
+        ),
+    ),
+    Area(
         "producer",
         "Accumulator, sender, partitioners, retries and pauses, timeouts, acks, metadata, memory, callbacks.",
         "KafkaProducer, RecordAccumulator, Sender, BuiltInPartitioner; KIP-91, KIP-126, KIP-480, KIP-580, KIP-794, KIP-951",
@@ -259,7 +273,6 @@ AREAS: Final = (
         ),
         ("leader_hints",),
         left_out=(
-            "Setting a connection up takes no time (KIP-601).",
             "Adaptive batch sizes of other clients than Kafka's own: librdkafka and others talk to the gateway themselves.",
         ),
     ),

@@ -31,6 +31,7 @@ QUESTIONS: Final[dict[type[Any], type[Any]]] = {
     kafka.FetchRequest: kafka.FetchResponse,
     kafka.EpochEndRequest: kafka.EpochEndResponse,
     kafka.ListOffsetsRequest: kafka.ListOffsetsResponse,
+    kafka.ApiVersionsRequest: kafka.ApiVersionsResponse,
     kafka.MetadataRequest: kafka.MetadataResponse,
     kafka.DeleteRecordsRequest: kafka.DeleteRecordsResponse,
     kafka.AlterPartitionRequest: kafka.AlterPartitionResponse,

@@ -31,6 +31,8 @@ from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.events import BrokerConfigChanged, Event
 from cluster_model.protocol.messages import (
     AlterPartitionResponse,
+    ApiVersionsRequest,
+    ApiVersionsResponse,
     DeleteRecordsRequest,
     EpochEndRequest,
     EpochEndResponse,
@@ -125,6 +127,7 @@ class Broker:
             EpochEndResponse: self._fetchers.epochs_ended,
             ListOffsetsRequest: self._service.list_offsets,
             ListOffsetsResponse: self._fetchers.offset_listed,
+            ApiVersionsRequest: self._versions_asked,
             MetadataRequest: self._metadata_asked,
             DeleteRecordsRequest: self.purgatory.deletions.asked,
         }
@@ -373,6 +376,9 @@ class Broker:
             return absent(partition, self.states)
         self._touched.fresh[partition] = None
         return self.replicas[partition].delete_records(before, self._port.now)
+
+    def _versions_asked(self, source: int, request: ApiVersionsRequest) -> None:
+        self._port.send(source, ApiVersionsResponse(request.correlation))
 
     def _metadata_asked(self, source: int, request: MetadataRequest) -> None:
         brokers, controller = tuple(self.metadata.live), self.control.told_controller()

@@ -1,6 +1,7 @@
 """Kafka's clients, as processes of the simulation.
 
 metadata: what a client knows of leaders, and responses that a fault keeps old.
+network_client: connections to brokers, their states, and what waits for them (NetworkClient).
 coordinator_connection: finding a coordinator, and the requests to it.
 workload: rates, loads and record sizes of an application.
 admin_client: the administrator's client (KafkaAdminClient).

@@ -12,10 +12,12 @@ A request whose answer was lost is made again, though it may have been carried o
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
+from cluster_model.clients.network_client import CONNECTIONS, NetworkClient
 from cluster_model.kernel.event_loop import Payload
 from cluster_model.kernel.node_context import Alarm, Port
 from cluster_model.kernel.rng import Stream
 from cluster_model.protocol.admin_messages import AdminRequest, AdminResponse, entries_of, refusal
+from cluster_model.protocol.connection_settings import ConnectionSettings
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.group_messages import (
     TRANSACTION,
@@ -56,6 +58,7 @@ from cluster_model.protocol.transaction_messages import (
     WriteTxnMarkersRequest,
     WriteTxnMarkersResponse,
 )
+from cluster_model.protocol.versions import Version
 
 # Routing of an administrator's requests: the broker to ask, and responses that mean another one must be asked.
 #
@@ -249,12 +252,16 @@ class AdminClient:
     """The node. One request is one token; :attr:`on_answer` gets the token and the last word on it."""
 
     __slots__ = (
-        "_alarm", "_brokers", "_calls", "_correlation", "_known", "_metadata_asked", "_port", "_silent", "_stream",
+        "_alarm", "_brokers", "_calls", "_correlation", "_known", "_metadata_asked", "_port", "_stream",
         "_wanted_at", "on_answer",
     )  # fmt: skip
 
-    def __init__(self, port: Port, brokers: tuple[int, ...], stream: Stream) -> None:
-        """``brokers`` are the ``bootstrap.servers``; which of them is asked is drawn from ``stream``."""
+    def __init__(self, port: Port, brokers: tuple[int, ...], stream: Stream, release: Version = (4, 0, 0)) -> None:
+        """``brokers`` are the ``bootstrap.servers``; which of them is asked is drawn from ``stream``.
+
+        ``release`` is the client's, which decides how it connects.
+        """
+        port = NetworkClient(port, ConnectionSettings.of(release, {}), REQUEST_TIMEOUT_US, stream)
         self.on_answer: Callable[[int, Answer], None] = _nobody_listens
         self._port = port
         self._brokers = brokers
@@ -267,8 +274,6 @@ class AdminClient:
         self._wanted_at = 0
         """Metadata may be asked for from here on."""
         self._stream = stream
-        self._silent: dict[int, None] = {}
-        """Brokers that last failed to answer: asked only when there is no other."""
         self._alarm = Alarm(port, "admin")
 
     @property
@@ -286,20 +291,24 @@ class AdminClient:
 
     def receive(self, source: int, message: Message | AdminResponse | GroupResponse) -> None:
         """Take an answer; one that nobody waits for any more is passed over."""
-        self._silent.pop(source, None)
+        if self._port.heard(source, message):
+            return
         if isinstance(message, MetadataResponse):
             self._metadata_answered(message)
         else:
             self._answered(message)
 
-    def on_timer(self, _timer: Payload) -> None:
+    def on_timer(self, timer: Payload) -> None:
         """Something is due: a first try, a next one, or the end of somebody's patience."""
-        if self._alarm.rang():
+        if timer[0] == CONNECTIONS:
+            for broker in self._port.rang():
+                self.on_disconnect(broker)
+        elif self._alarm.rang():
             self._pump()
 
     def on_disconnect(self, peer: int) -> None:
         """What was asked of ``peer`` is asked again, after a pause and with new metadata."""
-        self._silent[peer] = None
+        self._port.lost(peer)
         asked = self._metadata_asked
         if asked is not None and asked[0] == peer:
             self._metadata_failed()
@@ -325,7 +334,6 @@ class AdminClient:
         elif call.target != NOBODY:
             if call.sent_at + REQUEST_TIMEOUT_US <= now:
                 self._port.abandon(call.target)
-                self._silent[call.target] = None
                 self._again(token, call)
         elif call.ready_at <= now and known is not None:
             self._try(token, call, now, known)
@@ -378,7 +386,7 @@ class AdminClient:
         del self._calls[token]
         if not self._calls:
             self._known = self._metadata_asked = None
-            self._silent.clear()
+            self._port.close()
         self.on_answer(token, answer)
 
     # -- metadata ---------------------------------------------------------------------------------------------------
@@ -386,7 +394,7 @@ class AdminClient:
     def _see_to_metadata(self, now: int) -> None:
         asked = self._metadata_asked
         if asked is not None and asked[2] + REQUEST_TIMEOUT_US <= now:
-            self._silent[asked[0]] = None
+            self._port.abandon(asked[0])
             self._metadata_failed()
         if self._known is None and self._metadata_asked is None and self._wanted_at <= now:
             self._ask_for_metadata(now)
@@ -399,7 +407,8 @@ class AdminClient:
 
     def _anyone(self) -> int:
         """``NetworkClient.leastLoadedNode`` begins at a random one."""
-        asked = [broker for broker in self._brokers if broker not in self._silent] or self._brokers
+        ranks = {broker: self._port.rank(broker)[0] for broker in self._brokers}
+        asked = [broker for broker in self._brokers if ranks[broker] == min(ranks.values())]
         return asked[self._stream.below(len(asked))]
 
     def _metadata_answered(self, response: MetadataResponse) -> None:
@@ -437,16 +446,16 @@ class AdminClient:
         """All state."""
         return (
             tuple(self._calls.items()), self._correlation, self._known, self._metadata_asked, self._wanted_at,
-            tuple(self._silent), self._alarm.save(),
+            self._port.save(), self._alarm.save(),
         )  # fmt: skip
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Undo of :meth:`save`."""
         (
-            calls, self._correlation, self._known, self._metadata_asked, self._wanted_at, silent, alarm,
+            calls, self._correlation, self._known, self._metadata_asked, self._wanted_at, port, alarm,
         ) = saved  # fmt: skip
         self._calls = dict(calls)
-        self._silent = dict.fromkeys(silent)
+        self._port.load(port)
         self._alarm.load(alarm)
 
 

@@ -3,7 +3,8 @@
 from collections.abc import Callable
 from typing import Any
 
-from cluster_model.kernel.node_context import Alarm, Port
+from cluster_model.clients.network_client import NetworkClient
+from cluster_model.kernel.node_context import Alarm
 from cluster_model.protocol.messages import NOBODY, MetadataRequest, MetadataResponse, PartitionState
 
 # A client with old metadata: every response to its metadata requests shows an earlier state.
@@ -72,12 +73,12 @@ class Metadata:
 
     __slots__ = (
         "_age_us", "_alarm", "_asked_at", "_backoff_us", "_brokers", "_busy", "_correlation", "_node", "_online",
-        "_port", "_silent", "_timeout_us", "_told", "_turn", "_wanted_at", "old", "racks", "states", "version",
+        "_port", "_timeout_us", "_told", "_turn", "_wanted_at", "old", "racks", "states", "version",
     )  # fmt: skip
 
     def __init__(
         self,
-        port: Port,
+        port: NetworkClient,
         brokers: tuple[int, ...],
         *,
         age_us: int,
@@ -104,8 +105,6 @@ class Metadata:
         self._wanted_at = -1
         """When the next request is due, -1 for none."""
         self._turn = 0
-        self._silent: list[int] = []
-        """Brokers that last failed to answer: asked only when there is no other."""
         self._online = brokers
         """Brokers that are alive, as last told."""
         self.racks: dict[int, str] = {}
@@ -182,7 +181,6 @@ class Metadata:
                 self._alarm.want(self._asked_at + self._timeout_us)
                 return
             self._port.abandon(self._node)
-            self.avoid(self._node)
             self._node = NOBODY
             self._wanted_at = now
         if 0 <= self._wanted_at <= now:
@@ -203,19 +201,16 @@ class Metadata:
         count = len(self._brokers)
         order = [self._brokers[(self._turn + step) % count] for step in range(count)]
         self._turn += 1
-        return min(order, key=lambda broker: (broker in self._silent, self._busy(broker)))
+        return min(order, key=self._rank)
 
-    def avoid(self, broker: int) -> None:
-        """A broker did not answer: others are asked first until it does (``leastLoadedNode`` prefers connections)."""
-        if broker not in self._silent:
-            self._silent.append(broker)
+    def _rank(self, broker: int) -> tuple[int, bool, int]:
+        state, tried = self._port.rank(broker)
+        return (state, self._busy(broker), tried)
 
     def answered(self, response: MetadataResponse) -> bool:
         """Take an answer; True if it was the one waited for and told anything."""
         if self._node == NOBODY or response.correlation != self._correlation:
             return False
-        if self._node in self._silent:
-            self._silent.remove(self._node)
         self._node = NOBODY
         if self.old.any:
             response = self.old.instead_of(response, self._port.now)
@@ -246,29 +241,27 @@ class Metadata:
             self.states[state.partition] = state if newer or known is None else known
 
     def disconnected(self, broker: int) -> None:
-        """The connection to a broker broke."""
-        self.avoid(broker)
+        """The connection to a broker broke, or there is none: who leads what may have changed."""
         if broker == self._node:
             self._node = NOBODY
-            self.refresh()
+        self.refresh()
 
     def save(self) -> tuple[Any, ...]:
         """All state."""
         return (
             tuple(self.states.values()), self._correlation, self._node, self._asked_at, self._wanted_at, self._turn,
-            tuple(self._silent), self._online, tuple(self.racks.items()), self._alarm.save(),
+            self._online, tuple(self.racks.items()), self._alarm.save(),
             self.old.save(),
         )  # fmt: skip
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Undo of :meth:`save`."""
         (
-            states, self._correlation, self._node, self._asked_at, self._wanted_at, self._turn, silent, self._online,
+            states, self._correlation, self._node, self._asked_at, self._wanted_at, self._turn, self._online,
             racks, alarm, old,
         ) = saved  # fmt: skip
         self.racks = dict(racks)
         self.states = {state.partition: state for state in states}
         self._told = ()
-        self._silent = list(silent)
         self._alarm.load(alarm)
         self.old.load(old)

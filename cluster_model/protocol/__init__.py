@@ -6,6 +6,7 @@ events: everything that the model reports; it can be imported without the rest o
 errors: Kafka's error codes and the model's exceptions; versions: what each Kafka release does.
 features: the features of a cluster, and their levels by release.
 config_defs: the configuration keys with their defaults; configs: a broker's and a consumer's values.
+connection_settings: how a client connects to brokers, by release.
 control_plane_settings: settings of controllers, their quorum, ZooKeeper mode and the ensemble, in model units.
 
 It builds on util only. The messages between controllers and brokers live beside each control plane.

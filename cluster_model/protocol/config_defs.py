@@ -418,12 +418,24 @@ _CLIENT_VERSION: Final = ConfigKey(
 )  # fmt: skip
 """No configuration of Kafka's: there it is the library that the application has been built with."""
 
+RECONNECT: Final = "reconnect.backoff.ms"
+RECONNECT_MAX: Final = "reconnect.backoff.max.ms"
+SETUP_TIMEOUT: Final = "socket.connection.setup.timeout.ms"
+SETUP_TIMEOUT_MAX: Final = "socket.connection.setup.timeout.max.ms"
+_CONNECTIONS: Final = (
+    ConfigKey(RECONNECT, "int", "Pause before a broker is connected to again."),
+    ConfigKey(RECONNECT_MAX, "int", "Longest such pause; it doubles with every failure (0.11)."),
+    ConfigKey(SETUP_TIMEOUT, "int", "How long a connection attempt may take (2.7).", 1),
+    ConfigKey(SETUP_TIMEOUT_MAX, "int", "Longest such time; it doubles with every failed attempt (2.7).", 1),
+)
+
 PRODUCER: Final = _table(
     ConfigKey("acks", "str", "Who must have the record before it counts as sent.", choices=("0", "1", "all")),
     ConfigKey("retries", "int", "How often a failed request is tried again."),
     ConfigKey("retry.backoff.ms", "int", "Pause before a retry."),
     ConfigKey("retry.backoff.max.ms", "int", "Longest pause before a retry, where pauses grow (3.7 and later)."),
     ConfigKey("request.timeout.ms", "int", "How long to wait for an answer.", 1),
+    *_CONNECTIONS,
     ConfigKey("delivery.timeout.ms", "int", "Time a record has to be acknowledged, retries included.", 1),
     ConfigKey("max.in.flight.requests.per.connection", "int", "Unanswered requests to one broker.", 1),
     ConfigKey("linger.ms", "int", "How long a batch waits for company."),
@@ -494,6 +506,7 @@ CONSUMER: Final = _table(
     ConfigKey("check.crcs", "bool", "Whether to look at the checksums of what was fetched."),
     ConfigKey("request.timeout.ms", "int", "How long to wait for an answer.", 1),
     ConfigKey("retry.backoff.ms", "int", "Pause after a fetch error."),
+    *_CONNECTIONS,
     ConfigKey("metadata.max.age.ms", "int", "Age at which metadata is asked for again.", 1),
     *_MEMBER,
     ConfigKey(

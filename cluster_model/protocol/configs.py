@@ -13,6 +13,7 @@ from cluster_model.protocol.config_defs import (
     UNCOMPRESSED,
     ConfigValue,
 )
+from cluster_model.protocol.connection_settings import ConnectionSettings
 from cluster_model.protocol.errors import ModelError
 from cluster_model.protocol.records import codec_of
 from cluster_model.protocol.versions import Profile
@@ -354,6 +355,7 @@ class ConsumerConfig:
     request_timeout_us: int
     backoff_us: int
     metadata_age_us: int
+    connections: ConnectionSettings
     rack: str = ""
     committed_only: bool = False
     """``isolation.level`` is read_committed (KIP-98)."""
@@ -373,6 +375,7 @@ class ConsumerConfig:
             request_timeout_us=int(config.get("request.timeout.ms", 30_000)) * MS,
             backoff_us=int(config.get("retry.backoff.ms", 100)) * MS,
             metadata_age_us=int(config.get("metadata.max.age.ms", 300_000)) * MS,
+            connections=ConnectionSettings.of(profile.number, config),
             rack=str(config.get("client.rack", "")),
             committed_only=profile.transactions and config.get("isolation.level") == "read_committed",
             check_crcs=bool(config.get("check.crcs", True)),

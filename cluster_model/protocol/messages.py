@@ -257,6 +257,18 @@ class ListOffsetsResponse(NamedTuple):
     leader_epoch: int = -1
 
 
+class ApiVersionsRequest(NamedTuple):
+    """The first request on a client's new connection (KIP-97)."""
+
+    correlation: int
+
+
+class ApiVersionsResponse(NamedTuple):
+    """The broker's process has answered: the connection can be used."""
+
+    correlation: int
+
+
 class MetadataRequest(NamedTuple):
     """A client asks a broker who leads what."""
 
@@ -335,6 +347,8 @@ Message = (
     | EpochEndResponse
     | ListOffsetsRequest
     | ListOffsetsResponse
+    | ApiVersionsRequest
+    | ApiVersionsResponse
     | MetadataRequest
     | MetadataResponse
     | DeleteRecordsRequest

@@ -18,6 +18,8 @@ from cluster_model.protocol.configs import ConsumerConfig
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.events import TraceEvent
 from cluster_model.protocol.messages import (
+    ApiVersionsRequest,
+    ApiVersionsResponse,
     InitProducerIdRequest,
     InitProducerIdResponse,
     MetadataRequest,
@@ -32,6 +34,8 @@ from cluster_model.spec.cluster_spec import Application, ProducerSpec
 MS = 1_000
 SECOND = 1_000_000
 LATENCY = MS
+CONNECTING = 4 * LATENCY
+"""What a new connection takes: the systems' handshake, then the request for API versions."""
 CLIENT = 2_000
 BROKERS = (1, 2, 3)
 PID = 7_000
@@ -47,10 +51,15 @@ class StubBroker:
         self._network = network
         self.number = number
         self.gives_ids = True
+        self.tells_versions = True
         self.got: list[tuple[int, Any]] = []
 
     def receive(self, source: int, message: Any) -> None:
         assert source == CLIENT
+        if isinstance(message, ApiVersionsRequest):
+            if self.tells_versions:
+                Port(self._network, self.number).send(CLIENT, ApiVersionsResponse(message.correlation))
+            return
         if isinstance(message, InitProducerIdRequest) and self.gives_ids:
             Port(self._network, self.number).send(
                 CLIENT, InitProducerIdResponse(message.correlation, 0, PID + message.correlation - 1, 0)

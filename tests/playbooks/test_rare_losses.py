@@ -20,7 +20,7 @@ steps:
   - {at: 0s, admin: shutdown, broker: 1, restart_after: 5s}
   - {at: 0s, admin: shutdown, broker: 2}
   - {at: 5s, admin: set_replication, topic: orders, factor: 3}
-  - {at: 5.5s, admin: set_replication, topic: orders, factor: 2}
+  - {at: 6.2s, admin: set_replication, topic: orders, factor: 2}
   - {at: 7s, inject: connection_reset, target: broker(3)}
 """
 """Broker 3 is added, is soon the only one alive and in sync, and another reassignment no longer wants it."""

@@ -32,7 +32,7 @@ steps:
 LATE_BY_A_SHUTDOWN = """
 floodmark: 1
 name: late-by-a-shutdown
-seed: 19756086428824
+seed: 19756086428825
 cluster: {kafka: "2.6", brokers: 3}
 topics:
   - {name: orders, replication: 3}

@@ -20,6 +20,7 @@ from cluster_model.clients.consumer.offset_commits import ASYNC, CLOSE, RETRIABL
 from cluster_model.clients.consumer.record_handler import CRASH, GONE_BACK, RETRY, THROWN, DeadLetters, Handling, InHand
 from cluster_model.clients.consumer.subscription_state import Positions, reset_policy
 from cluster_model.clients.metadata import Metadata
+from cluster_model.clients.network_client import CONNECTIONS, NetworkClient
 from cluster_model.kernel.event_loop import Payload
 from cluster_model.kernel.node_context import Alarm, Port
 from cluster_model.kernel.rng import Stream, uuid
@@ -120,14 +121,19 @@ class Consumer:
         lineages: dict[str, Lineages],
         emit: Callable[[Event], None],
         seed: int = 0,
+        jitter: Stream | None = None,
     ) -> None:
-        """``partitions`` are those given for good, none for a member that :meth:`subscribe` makes one of a group."""
+        """``partitions`` are those given for good, none for a member that :meth:`subscribe` makes one of a group.
+
+        ``jitter`` is the stream of its pauses between attempts to connect.
+        """
         self.name = name
         self.group = group
         self.read = 0
         self.failed = ""
         """The exception that ended the application, empty while it runs."""
-        self._port = port
+        jitter = Stream(seed, f"retry:{name}") if jitter is None else jitter
+        self._port = port = NetworkClient(port, config.connections, config.request_timeout_us, jitter)
         self._config = config
         self._profile = profile
         self.handling = Handling(application, name, group, seed)
@@ -194,6 +200,7 @@ class Consumer:
         self.failed = ""
         if not states:
             self._phase = STARTING
+            self._port.start_cold()
         self._alarm.want(self._port.now)
 
     def succeed(self, former: "Consumer") -> None:
@@ -218,6 +225,8 @@ class Consumer:
         elif isinstance(message, MetadataResponse):
             if not self.metadata.answered(message):
                 return
+        elif self._port.heard(source, message):
+            pass
         elif self.coordination is not None:
             self.coordination.receive(message)
         self._go_on()
@@ -226,6 +235,11 @@ class Consumer:
         """Handle a timer by its name."""
         if timer[0] == "metadata":
             self.metadata.rang()
+        elif timer[0] == CONNECTIONS:
+            for broker in self._port.rang():
+                self.metadata.disconnected(broker)
+                self._connection_lost(broker)
+            self._go_on()
         elif self._alarm.rang():
             now = self._port.now
             overdue = [*self._fetcher.overdue(now), *self._positions.overdue(now)]
@@ -238,6 +252,7 @@ class Consumer:
 
     def on_disconnect(self, peer: int) -> None:
         """What is under way to ``peer`` will not be answered."""
+        self._port.lost(peer)
         self.metadata.disconnected(peer)
         self._connection_lost(peer)
         self._go_on()
@@ -247,7 +262,6 @@ class Consumer:
         self._positions.lost(broker)
         if self.coordination is not None:
             self.coordination.lost(broker)
-        self.metadata.avoid(broker)
         self.metadata.refresh()
 
     # --- the application's thread, and the heartbeat's
@@ -454,7 +468,8 @@ class Consumer:
         """All state."""
         return (
             self.read, self.failed, self._phase, self.handling.save(), self._hand.save(), self._refused,
-            self._busy_until, self._alarm.save(), self.metadata.save(), self._positions.save(), self._fetcher.save(),
+            self._port.save(), self._busy_until, self._alarm.save(), self.metadata.save(), self._positions.save(),
+            self._fetcher.save(),
             None if self.coordination is None else self.coordination.save(),
             None if self.letters is None else self.letters.save(),
         )  # fmt: skip
@@ -462,11 +477,12 @@ class Consumer:
     def load(self, saved: tuple[Any, ...]) -> None:
         """Undo of :meth:`save`."""
         (
-            self.read, self.failed, self._phase, handling, hand, self._refused, self._busy_until, alarm,
+            self.read, self.failed, self._phase, handling, hand, self._refused, port, self._busy_until, alarm,
             metadata, positions, fetcher, coordination, letters,
         ) = saved  # fmt: skip
         self.handling.load(handling)
         self._hand.load(hand)
+        self._port.load(port)
         self._alarm.load(alarm)
         self.metadata.load(metadata)
         self._positions.load(positions)

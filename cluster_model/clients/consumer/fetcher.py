@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 from cluster_model.broker.partition.fetch_sessions import SessionHandle
 from cluster_model.clients.consumer.subscription_state import Positions
 from cluster_model.clients.metadata import Metadata
-from cluster_model.kernel.node_context import Port
+from cluster_model.clients.network_client import NetworkClient
 from cluster_model.log.batch_store import Lineage, Lineages
 from cluster_model.protocol.configs import ConsumerConfig
 from cluster_model.protocol.errors import KafkaError
@@ -189,7 +189,7 @@ class Fetcher:
 
     def __init__(
         self,
-        port: Port,
+        port: NetworkClient,
         profile: Profile,
         config: ConsumerConfig,
         metadata: Metadata,
@@ -237,7 +237,7 @@ class Fetcher:
             if partition in waiting or not positions.fetchable(partition) or self._backing_off.get(partition, 0) > now:
                 continue
             source = self.preferred.source(partition, leader, now)
-            if source not in self._outstanding:
+            if source not in self._outstanding and not self._port.is_unavailable(source):
                 epoch = metadata.epoch(partition) if self._profile.kip_320 else -1
                 asked = FetchPartition(partition, positions.offsets[partition], epoch, -1)
                 by_source.setdefault(source, []).append(asked)

@@ -16,6 +16,7 @@ from cluster_model.protocol.config_defs import (
     PARTITIONER_CLASS,
     ConfigValue,
 )
+from cluster_model.protocol.connection_settings import ConnectionSettings
 from cluster_model.protocol.errors import ConfigConflictError
 from cluster_model.protocol.records import Codec, codec_of
 from cluster_model.protocol.versions import Profile, Version, parse_version
@@ -133,6 +134,7 @@ class ProducerConfig:
     """How long the metadata of a topic is kept that nothing is sent to."""
     codec: Codec
     partitioner: PartitionerConfig
+    connections: ConnectionSettings
     availability_us: int
     """Silence of a leader after which its partitions are left out, 0 for never."""
     transactional_id: str = ""
@@ -176,6 +178,7 @@ class ProducerConfig:
             metadata_age_us=int(config.get("metadata.max.age.ms", 300_000)) * MS,
             metadata_idle_us=int(config.get(IDLE, 300_000)) * MS if era.drops_idle_topics else UNBOUNDED_US,
             partitioner=_partitioner(era, config),
+            connections=ConnectionSettings.of(era.number, config),
             availability_us=int(config.get(AVAILABILITY, 0)) * MS,
             codec=codec_of(profile, str(config.get("compression.type", "none"))),
             transactional_id=transactional_id,

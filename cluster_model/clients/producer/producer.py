@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from cluster_model.clients.metadata import Metadata
+from cluster_model.clients.network_client import NetworkClient
 from cluster_model.clients.producer.config import ProducerConfig
 from cluster_model.clients.producer.delivery_stats import Books, Counted
 from cluster_model.clients.producer.partition_selector import Destinations
@@ -162,7 +163,7 @@ class Lifetime(Counted):
     _metadata: Metadata
     _pace: Pacing
     _places: Destinations
-    _port: Port
+    _port: NetworkClient
     _sender: Sender
     _spec: ProducerSpec
     _sync: bool
@@ -195,6 +196,8 @@ class Lifetime(Counted):
 
     def begin(self, states: tuple[PartitionState, ...]) -> None:
         """Start with knowledge of the cluster's first instant; with none if it starts later."""
+        if not states:
+            self._port.start_cold()
         self._metadata.begin(states)
         self._sender.begin()
         self._pace.begin()
@@ -314,9 +317,11 @@ class Producer(Lifetime):
     ) -> None:
         """``jitter`` and ``partitioning`` are the streams that pauses between attempts and partitions are drawn from.
 
+        Attempts are those to send a batch, and those to connect.
+
         ``keys`` are those of its records, None for records without; ``seed`` is the session's.
         """
-        self._port = port
+        self._port = port = NetworkClient(port, config.connections, config.request_timeout_us, jitter)
         self._spec = spec
         self._config = config
         self.acks = config.acks
@@ -382,6 +387,8 @@ class Producer(Lifetime):
                 self._sender.pump()
         elif isinstance(message, InitProducerIdResponse):
             self._sender.identified(message)
+        elif self._port.heard(source, message):
+            self._sender.pump()
         if self._waits:
             self._go_on()
 

@@ -4,6 +4,7 @@ from collections import Counter
 from typing import Any, Final
 
 from cluster_model.clients.metadata import Metadata
+from cluster_model.clients.network_client import CONNECTIONS, NetworkClient
 from cluster_model.clients.producer.config import ProducerConfig
 from cluster_model.clients.producer.delivery_stats import Books
 from cluster_model.clients.producer.partitioners import Latencies
@@ -131,7 +132,7 @@ class Sender:
 
     def __init__(
         self,
-        port: Port,
+        port: NetworkClient,
         spec: ProducerSpec,
         config: ProducerConfig,
         brokers: tuple[int, ...],
@@ -214,7 +215,7 @@ class Sender:
             not self.at_once
             or self._pumped_as_of != self.metadata.version
             or self._sequences.unsettled
-            or leader == NOBODY
+            or leader not in self._port.open
             or len(line.waiting) != 1
             or line.muted
             or self._flight.counts.get(leader, 0) >= self._config.max_in_flight
@@ -248,9 +249,12 @@ class Sender:
                 nodes[leader] = [line]
         if sequences.ready:
             for leader, lines in nodes.items():
-                if self._latencies.watched and self._ready.any_of(lines, now):
-                    self._latencies.on_ready(leader, now, can_take=self._can_take(leader))
-                while self._can_take(leader) and self._request(leader, lines, now):
+                connected = leader in self._port.open
+                if (self._latencies.watched or not connected) and self._ready.any_of(lines, now):
+                    connected = self._port.ready(leader)
+                    if self._latencies.watched:
+                        self._latencies.on_ready(leader, now, can_take=connected and self._can_take(leader))
+                while connected and self._can_take(leader) and self._request(leader, lines, now):
                     pass
         else:
             self._id_request.want()
@@ -367,6 +371,10 @@ class Sender:
             self.metadata.rang()
         elif name == "producer id":
             self._id_request.rang()
+        elif name == CONNECTIONS:
+            for broker in self._port.rang():
+                self.disconnected(broker)
+            self.pump()
         elif self._alarm.rang():
             self._expire()
             self.pump()
@@ -398,6 +406,7 @@ class Sender:
 
     def disconnected(self, peer: int) -> None:
         """Everything under way to ``peer`` failed without an answer."""
+        self._port.lost(peer)
         self.metadata.disconnected(peer)
         self._id_request.disconnected(peer)
         self._connection_lost(peer, -1)
@@ -405,6 +414,7 @@ class Sender:
 
     def closed_by(self, broker: int) -> None:
         """A broker closed the connection on an error of a request with acks=0: nobody is told which."""
+        self._port.lost(broker)
         self.metadata.disconnected(broker)
         self.metadata.refresh()
 
@@ -415,7 +425,6 @@ class Sender:
             error = KafkaError.REQUEST_TIMED_OUT if request == timed_out else KafkaError.NETWORK_EXCEPTION
             self._ended(batch, broker, error, -1)
         if gone:
-            self.metadata.avoid(broker)
             self.metadata.refresh()
 
     def answered(self, response: ProduceResponse) -> None:
@@ -500,13 +509,17 @@ class Sender:
         """All state, the accumulator's included."""
         return (
             self._accumulator.save(), self._flight.save(), self._sequences.save(), self._id_request.save(),
-            self.metadata.save(), self._alarm.save(), self._correlation, self._ready.hurry,
+            self.metadata.save(), self._port.save(), self._alarm.save(), self._correlation, self._ready.hurry,
             tuple(self._next_line.items()),
         )  # fmt: skip
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Undo of :meth:`save`."""
-        accumulator, flight, sequences, id_request, metadata, alarm, self._correlation, self._ready.hurry, lines = saved
+        (
+            accumulator, flight, sequences, id_request, metadata, port, alarm, self._correlation, self._ready.hurry,
+            lines,
+        ) = saved  # fmt: skip
+        self._port.load(port)
         self._accumulator.load(accumulator)
         self._flight.load(flight)
         self._accumulator.loaded_flights(accumulator, self._flight.batches())

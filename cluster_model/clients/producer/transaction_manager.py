@@ -445,7 +445,7 @@ class IdRequest:
         if self._node == NOBODY:
             self._ask()
         elif self._port.now - self._asked_at >= self._timeout_us:
-            self._metadata.avoid(self._node)
+            self._port.abandon(self._node)
             self._ask()
         else:
             self._alarm.want(self._asked_at + self._timeout_us)

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
+from cluster_model.clients.network_client import NetworkClient
 from cluster_model.clients.producer import transaction_manager
 from cluster_model.clients.producer.config import ProducerConfig
 from cluster_model.clients.producer.delivery_stats import DIED, Books
@@ -424,7 +425,7 @@ class TransactionalSender(Sender):
     def __init__(
         self,
         profile: Profile,
-        port: Port,
+        port: NetworkClient,
         spec: ProducerSpec,
         config: ProducerConfig,
         brokers: tuple[int, ...],
@@ -500,7 +501,6 @@ class TransactionalSender(Sender):
             self._port.abandon(broker)
             self.control.lost(broker)
             self._connection_lost(broker, -1)
-            self.metadata.avoid(broker)
             self.metadata.refresh()
         self.pump()
 

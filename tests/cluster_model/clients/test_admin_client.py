@@ -33,6 +33,8 @@ from cluster_model.protocol.admin_messages import (
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.messages import (
     NOBODY,
+    ApiVersionsRequest,
+    ApiVersionsResponse,
     DeleteRecordsRequest,
     DeleteRecordsResponse,
     MetadataRequest,
@@ -57,6 +59,9 @@ class Scripted:
         self.heard: list[tuple[int, Any]] = []
 
     def receive(self, source: int, message: Any) -> None:
+        if isinstance(message, ApiVersionsRequest):
+            self.port.send(source, ApiVersionsResponse(message.correlation))
+            return
         self.heard.append((self.port.now, message))
         answer = self.script(self, message)
         if answer is not None:

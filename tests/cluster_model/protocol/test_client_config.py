@@ -1,6 +1,6 @@
 """Configurations of producers and consumers: defaults by release, and settings that exclude each other."""
 
-from dataclasses import fields
+from dataclasses import fields, replace
 
 import pytest
 from syrupy.assertion import SnapshotAssertion
@@ -16,11 +16,19 @@ from cluster_model.protocol.config_defs import (
     check,
 )
 from cluster_model.protocol.configs import ConsumerConfig
+from cluster_model.protocol.connection_settings import ConnectionSettings
 from cluster_model.protocol.errors import ConfigConflictError, ModelError
 from cluster_model.protocol.records import CODECS, Codec
 from cluster_model.protocol.versions import Profile
 
 SECOND, MINUTE = 1_000_000, 60_000_000
+CONNECTIONS = ConnectionSettings(50_000, SECOND, 10 * SECOND, 30 * SECOND, True)
+CONNECTION_FIELDS: dict[str, tuple[ConfigValue, str, ConnectionSettings]] = {
+    "reconnect.backoff.ms": (7, "connections", replace(CONNECTIONS, backoff_us=7_000)),
+    "reconnect.backoff.max.ms": (70, "connections", replace(CONNECTIONS, backoff_max_us=70_000)),
+    "socket.connection.setup.timeout.ms": (7, "connections", replace(CONNECTIONS, setup_us=7_000)),
+    "socket.connection.setup.timeout.max.ms": (17_000, "connections", replace(CONNECTIONS, setup_max_us=17 * SECOND)),
+}
 
 
 def producer(version: str, **settings: ConfigValue) -> ProducerConfig:
@@ -200,7 +208,9 @@ def test_what_else_changed_with_the_era(version: str, fencing: str, bumps: bool)
     assert (era.offset_fencing, era.bumps_epoch) == (fencing, bumps)
 
 
-PRODUCER_FIELDS: dict[str, tuple[ConfigValue, str, int | bool | str | Codec | Era | PartitionerConfig]] = {
+PRODUCER_FIELDS: dict[
+    str, tuple[ConfigValue, str, int | str | Codec | Era | PartitionerConfig | ConnectionSettings]
+] = {
     "acks": ("1", "acks", 1),
     "retries": (7, "retries", 7),
     "retry.backoff.ms": (7, "backoff_us", 7_000),
@@ -224,6 +234,7 @@ PRODUCER_FIELDS: dict[str, tuple[ConfigValue, str, int | bool | str | Codec | Er
     "partitioner.ignore.keys": (True, "partitioner", PartitionerConfig(ignore_keys=True)),
     "partitioner.adaptive.partitioning.enable": (False, "partitioner", PartitionerConfig(adaptive=False)),
     "partitioner.availability.timeout.ms": (7, "availability_us", 7_000),
+    **CONNECTION_FIELDS,
 }
 
 
@@ -236,7 +247,7 @@ def test_a_producer_setting_changes_its_own_field(name: str) -> None:
     assert changed - ({"idempotent"} if name == "acks" else set()) == {field}
 
 
-CONSUMER_FIELDS: dict[str, tuple[ConfigValue, str, int | bool | str]] = {
+CONSUMER_FIELDS: dict[str, tuple[ConfigValue, str, int | bool | str | ConnectionSettings]] = {
     "fetch.max.wait.ms": (7, "fetch_wait_us", 7_000),
     "max.partition.fetch.bytes": (7, "fetch_bytes", 7),
     "max.poll.records": (7, "max_poll_records", 7),
@@ -249,6 +260,7 @@ CONSUMER_FIELDS: dict[str, tuple[ConfigValue, str, int | bool | str]] = {
     "client.rack": ("b", "rack", "b"),
     "isolation.level": ("read_committed", "committed_only", True),
     "check.crcs": (False, "check_crcs", False),
+    **CONNECTION_FIELDS,
 }
 
 MEMBER_FIELDS: dict[str, tuple[ConfigValue, str, int | bool | str | tuple[str, ...]]] = {
@@ -357,7 +369,50 @@ def test_a_consumers_defaults() -> None:
         request_timeout_us=30 * SECOND,
         backoff_us=100_000,
         metadata_age_us=5 * MINUTE,
+        connections=CONNECTIONS,
     )
+
+
+@pytest.mark.parametrize(
+    ("version", "backoff_max_us", "setup_us", "setup_max_us", "asks_versions"),
+    [
+        ("0.10.1", 50_000, 0, None, False),
+        ("0.10.2", 50_000, 0, None, True),
+        ("0.11", SECOND, 0, None, True),
+        ("2.6", SECOND, 0, None, True),
+        ("2.7", SECOND, 10 * SECOND, 127 * SECOND, True),
+        ("2.8", SECOND, 10 * SECOND, 30 * SECOND, True),
+        ("4.1", SECOND, 10 * SECOND, 30 * SECOND, True),
+    ],
+)
+def test_how_a_client_connects_by_version(
+    version: str, backoff_max_us: int, setup_us: int, setup_max_us: int | None, asks_versions: bool
+) -> None:
+    for found in (producer(version).connections, ConsumerConfig.of(Profile.of(version), {}).connections):
+        assert (found.backoff_us, found.backoff_max_us) == (50_000, backoff_max_us)
+        assert (found.setup_us, found.asks_versions) == (setup_us, asks_versions)
+        assert setup_max_us in (None, found.setup_max_us)
+
+
+@pytest.mark.parametrize(
+    ("version", "name", "known"),
+    [
+        ("0.10.2", "reconnect.backoff.ms", True),
+        ("0.10.2", "reconnect.backoff.max.ms", False),
+        ("0.11", "reconnect.backoff.max.ms", True),
+        ("2.6", "socket.connection.setup.timeout.ms", False),
+        ("2.6", "socket.connection.setup.timeout.max.ms", False),
+        ("2.7", "socket.connection.setup.timeout.max.ms", True),
+    ],
+)
+def test_how_a_client_connects_is_configured_since_its_kip(version: str, name: str, known: bool) -> None:
+    for of in (ProducerConfig.of, ConsumerConfig.of):
+        if known:
+            of(Profile.of(version), {name: 60_000})
+            continue
+        with pytest.raises(ConfigConflictError) as caught:
+            of(Profile.of(version), {name: 60_000})
+        assert (caught.value.code, caught.value.key) == ("not_in_version", name)
 
 
 def test_a_fetch_has_no_limit_in_all_before_kip_74() -> None:

@@ -17,7 +17,7 @@ from cluster_model.protocol.messages import (
     MetadataRequest,
 )
 from cluster_model.protocol.records import Batch, Slice
-from tests.cluster_model.rigs import LATENCY, MS, SECOND, ConsumerRig, ReadingRig, state
+from tests.cluster_model.rigs import CONNECTING, LATENCY, MS, SECOND, ConsumerRig, ReadingRig, state
 
 E = KafkaError
 
@@ -317,7 +317,7 @@ def test_a_reset_that_is_never_answered_is_given_up_at_the_request_timeout() -> 
     refuse(rig, "t-0", E.OFFSET_OUT_OF_RANGE)
     rig.run(3 * SECOND)
     first, second = rig.times(ListOffsetsRequest, 1)
-    assert second - first == 2 * SECOND + 100 * MS
+    assert second - first == 2 * SECOND + 100 * MS + CONNECTING
 
 
 def test_a_reset_ends_with_the_connection_even_if_the_leader_has_changed_since() -> None:
@@ -357,7 +357,7 @@ def test_a_fetch_without_an_answer_is_given_up_at_the_request_timeout() -> None:
     assert (len(rig.asked(FetchRequest, 1)), rig.metadata_asked()) == (1, [])
     rig.run(SECOND)
     assert len(rig.asked(FetchRequest, 1)) == 2
-    assert rig.times(FetchRequest, 1)[1] == sent_at + 2 * SECOND + 100 * MS + LATENCY
+    assert rig.times(FetchRequest, 1)[1] == sent_at + 2 * SECOND + 100 * MS + CONNECTING + LATENCY
     assert rig.metadata_asked()[0] != 1
 
 
@@ -367,7 +367,7 @@ def test_a_broken_connection_is_backed_off_from() -> None:
     rig.network.restart(1)
     broken = rig.now + LATENCY
     rig.run(SECOND)
-    assert rig.times(FetchRequest, 1)[1] == broken + 100 * MS + LATENCY
+    assert rig.times(FetchRequest, 1)[1] == broken + 100 * MS + CONNECTING + LATENCY
     assert len(rig.metadata_asked()) >= 1
 
 

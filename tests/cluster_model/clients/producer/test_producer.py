@@ -456,6 +456,7 @@ def test_with_acks_0_a_record_counts_as_soon_as_it_is_sent() -> None:
 
 def test_with_acks_0_a_dead_broker_is_never_noticed_in_the_books() -> None:
     rig = ProducerRig(batches=5, config={"acks": "0"})
+    rig.run(15 * MS)
     rig.network.power_off(1)
     rig.make_all()
     assert rig.books() == {"acked": 5, "failed": 0, "unknown": 0}

@@ -352,6 +352,8 @@ def test_with_acks_0_an_error_closes_the_connection_and_only_metadata_is_asked_f
     request = rig.produced()[0]
     rig.reply(1, ProduceResponse(request.correlation, "t-0", E.NOT_LEADER_OR_FOLLOWER, -1, -1, -1))
     rig.make_all()
+    assert rig.books() == {"acked": 1, "failed": 0, "unknown": 0}
+    rig.run(100 * MS)
     assert rig.books() == {"acked": 2, "failed": 0, "unknown": 0}
     assert len(rig.metadata_asked()) == 1
     assert rig.times(MetadataRequest, 1) == []

@@ -1,0 +1,303 @@
+"""A client's connections to brokers, and what waits for them (``NetworkClient``, ``ClusterConnectionStates``).
+
+A connection is *disconnected*, *connecting* (the operating systems are at it), *checking API versions* (the broker's
+process has yet to answer the first request, KIP-97), or *ready*. Only a ready one carries requests. When it is lost,
+what is in flight on it fails; the next attempt waits for ``reconnect.backoff.ms``, twice as long after every further
+failure (KIP-144). An attempt that takes longer than ``socket.connection.setup.timeout.ms`` is given up (KIP-601).
+
+A process that is down refuses at once. A paused one is connected to, for its system accepts, but does not answer the
+first request. A machine without power, or behind a cut, says nothing.
+
+A producer asks :meth:`NetworkClient.ready` before it takes a batch out of the accumulator, so that a batch for a broker
+without a connection waits there and costs no attempt. Whatever else is sent waits for the connection, and fails with it
+(``ConsumerNetworkClient.unsent``, ``NetworkClientUtils.awaitReady``).
+
+A client that runs from the session's start has connections to all brokers then. A consumer's second connection to the
+broker that coordinates its group is not told from the first.
+"""
+
+from enum import IntEnum
+from typing import Any, Final
+
+from cluster_model.kernel.node_context import Alarm, Port
+from cluster_model.kernel.process import CONNECTED
+from cluster_model.kernel.rng import Stream
+from cluster_model.protocol.connection_settings import ConnectionSettings
+from cluster_model.protocol.messages import ApiVersionsRequest, ApiVersionsResponse
+
+CONNECTIONS: Final = "connections"
+"""The timer at which an attempt is given up, or another one may begin."""
+_POLL_US: Final = 1_000
+"""A request for a broker that may not be connected to yet fails with the client's next poll."""
+_NEVER: Final = 1 << 62
+_MOST_DOUBLINGS: Final = 20
+
+
+class ConnectionState(IntEnum):
+    """State of a connection as the client sees it."""
+
+    DISCONNECTED = 0
+    CONNECTING = 1
+    CHECKING_API_VERSIONS = 2
+    READY = 3
+
+
+DISCONNECTED: Final = ConnectionState.DISCONNECTED
+CONNECTING: Final = ConnectionState.CONNECTING
+CHECKING: Final = ConnectionState.CHECKING_API_VERSIONS
+READY: Final = ConnectionState.READY
+
+
+class Connection:
+    """One that is not ready (``NodeConnectionState``)."""
+
+    __slots__ = ("asked", "connects", "failures", "state", "unsent", "until", "wanted")
+
+    def __init__(self) -> None:
+        self.state = DISCONNECTED
+        self.failures = 0
+        """Failed attempts and lost connections since it was last ready."""
+        self.connects = 0
+        """Attempts in a row that came to no connection at all."""
+        self.until = 0
+        """When the next attempt may begin, or the present one is given up."""
+        self.wanted = False
+        """Somebody waits for the next attempt."""
+        self.asked = 0
+        """Correlation of the ApiVersions request that is under way."""
+        self.unsent: list[tuple[Any, ...]] = []
+        """Requests that wait for it, oldest first."""
+
+    def save(self) -> tuple[Any, ...]:
+        """All state."""
+        return (self.state, self.failures, self.connects, self.until, self.wanted, self.asked, tuple(self.unsent))
+
+    @classmethod
+    def loaded(cls, saved: tuple[Any, ...]) -> "Connection":
+        """Undo of :meth:`save`."""
+        connection = cls()
+        (
+            state, connection.failures, connection.connects, connection.until, connection.wanted, connection.asked,
+            unsent,
+        ) = saved  # fmt: skip
+        connection.state, connection.unsent = ConnectionState(state), list(unsent)
+        return connection
+
+
+class NetworkClient(Port):
+    """A client's port: what it sends goes over connections that have states."""
+
+    __slots__ = ("_alarm", "_cold", "_correlation", "_jitter", "_settings", "_timeout_us", "_without", "open")
+
+    def __init__(self, port: Port, settings: ConnectionSettings, timeout_us: int, jitter: Stream) -> None:
+        """``port`` is the process's; ``jitter`` is the stream from which the randomness of pauses is drawn.
+
+        ``timeout_us`` is ``request.timeout.ms``.
+        """
+        super().__init__(port.network, port.node_id)
+        self._settings = settings
+        self._timeout_us = timeout_us
+        self._jitter = jitter
+        self.open: dict[int, None] = {}
+        """Brokers with a connection that is ready."""
+        self._without: dict[int, Connection] = {}
+        """Those with one that is not."""
+        self._cold = False
+        self._correlation = self.first_number
+        self._alarm = Alarm(self, CONNECTIONS)
+
+    def start_cold(self) -> None:
+        """The process starts in the middle of the session: it has no connections yet."""
+        self._cold = True
+
+    def _is_standing(self, peer: int) -> bool:
+        """Whether a connection that was never used is there since the session's start."""
+        return not self._cold and self.in_first_life(peer)
+
+    def state(self, peer: int) -> ConnectionState:
+        """State of the connection to a broker."""
+        if peer in self.open:
+            return READY
+        connection = self._without.get(peer)
+        if connection is None:
+            return READY if self._is_standing(peer) else DISCONNECTED
+        return connection.state
+
+    def rank(self, peer: int) -> tuple[int, int]:
+        """How good a broker is for what any broker can answer, best first (``NetworkClient.leastLoadedNode``).
+
+        Ready ones, then those that are being connected to, then those that were tried longest ago.
+        """
+        state = self.state(peer)
+        if state is not DISCONNECTED:
+            return (0 if state is READY else 1, 0)
+        connection = self._without.get(peer)
+        until = 0 if connection is None else connection.until
+        return (2 if until <= self.clock.now else 3, until)
+
+    def is_unavailable(self, peer: int) -> bool:
+        """Whether the next attempt has to wait (``NetworkClient.isUnavailable``); the client is woken then."""
+        connection = self._without.get(peer)
+        if connection is None or connection.state is not DISCONNECTED or connection.until <= self.clock.now:
+            return False
+        self._want(connection)
+        return True
+
+    def ready(self, peer: int) -> bool:
+        """Whether a request may be sent; if there is no connection, one is begun as soon as that may be."""
+        if peer in self.open:
+            return True
+        connection = self._without.get(peer)
+        if connection is None:
+            if self._is_standing(peer):
+                self.open[peer] = None
+                return True
+            connection = self._without[peer] = Connection()
+        if connection.state is DISCONNECTED:
+            if connection.until <= self.clock.now:
+                self._begin(peer, connection)
+            else:
+                self._want(connection)
+        return False
+
+    def _want(self, connection: Connection) -> None:
+        connection.wanted = True
+        self._alarm.want(connection.until)
+
+    def _begin(self, peer: int, connection: Connection) -> None:
+        settings = self._settings
+        connection.state = CONNECTING
+        connection.wanted = False
+        connection.until = _NEVER
+        if settings.setup_us:
+            setup_us = self._growing_us(settings.setup_us, settings.setup_max_us, connection.connects)
+            connection.until = self.clock.now + setup_us
+            self._alarm.want(connection.until)
+        self.connect(peer)
+
+    def _growing_us(self, first_us: int, most_us: int, times: int) -> int:
+        """A time that doubles and varies by a fifth (``ExponentialBackoff``); one without room to grow is constant."""
+        if first_us >= most_us:
+            return first_us
+        grown_us = min(first_us << min(times, _MOST_DOUBLINGS), most_us)
+        return min(grown_us * (800 + self._jitter.below(401)) // 1_000, most_us)
+
+    def send(self, target: int, message: tuple[Any, ...]) -> None:
+        """Send a request, now or when there is a connection; if there will be none it fails with the connection."""
+        if target in self.open or self.ready(target):
+            super().send(target, message)
+            return
+        self._without[target].unsent.append(message)
+        if self._without[target].state is DISCONNECTED:
+            self._alarm.want(self.clock.now + _POLL_US)
+
+    def heard(self, source: int, message: Any) -> bool:
+        """Take a message that is about a connection; False for any other."""
+        connection = self._without.get(source)
+        if message is CONNECTED:
+            if connection is not None and connection.state is CONNECTING:
+                self._connected(source, connection)
+            return True
+        if not isinstance(message, ApiVersionsResponse):
+            return False
+        if connection is not None and connection.state is CHECKING and message.correlation == connection.asked:
+            self._opened(source, connection)
+        return True
+
+    def _connected(self, peer: int, connection: Connection) -> None:
+        connection.connects = 0
+        if not self._settings.asks_versions:
+            self._opened(peer, connection)
+            return
+        connection.state = CHECKING
+        connection.until = self.clock.now + self._timeout_us
+        self._correlation += 1
+        connection.asked = self._correlation
+        self._alarm.want(connection.until)
+        super().send(peer, ApiVersionsRequest(connection.asked))
+
+    def _opened(self, peer: int, connection: Connection) -> None:
+        del self._without[peer]
+        self.open[peer] = None
+        for message in connection.unsent:
+            super().send(peer, message)
+
+    def lost(self, peer: int) -> None:
+        """The connection is gone, or there is none: what waits for it, and what is in flight on it, fails."""
+        connection = self._without.get(peer)
+        if connection is None:
+            connection = self._without[peer] = Connection()
+            self.open.pop(peer, None)
+        elif connection.state is DISCONNECTED:
+            connection.unsent.clear()
+            return
+        elif connection.state is CONNECTING:
+            connection.connects += 1
+            self.stop_connecting(peer)
+        else:
+            connection.connects = 0
+        connection.unsent.clear()
+        settings = self._settings
+        pause_us = self._growing_us(settings.backoff_us, settings.backoff_max_us, connection.failures)
+        connection.failures += 1
+        connection.state = DISCONNECTED
+        connection.until = self.clock.now + pause_us
+        if connection.wanted:
+            self._alarm.want(connection.until)
+
+    def abandon(self, target: int, exchange: Any = None) -> None:
+        """Close a connection because a response was not there in time; one that is being made goes on."""
+        if target in self.open or target not in self._without:
+            super().abandon(target, exchange)
+            self.lost(target)
+        else:
+            self._without[target].unsent.clear()
+
+    def close(self) -> None:
+        """The client is done: the next task begins without anything of this one's."""
+        for peer, connection in self._without.items():
+            if connection.state is CONNECTING:
+                self.stop_connecting(peer)
+        self._without.clear()
+        self.open.clear()
+
+    def rang(self) -> list[int]:
+        """The timer: brokers to which requests or an attempt have failed, which the client is to be told of."""
+        failed: list[int] = []
+        if not self._alarm.rang():
+            return failed
+        now = self.clock.now
+        for peer, connection in tuple(self._without.items()):
+            if connection.state is DISCONNECTED:
+                if connection.unsent:
+                    failed.append(peer)
+                if connection.until <= now:
+                    connection.wanted = False
+            elif connection.until <= now:
+                if connection.state is CHECKING:
+                    super().abandon(peer)
+                failed.append(peer)
+        for peer in failed:
+            self.lost(peer)
+        self._rearm(now)
+        return failed
+
+    def _rearm(self, now: int) -> None:
+        due = [each.until for each in self._without.values() if each.state is not DISCONNECTED or each.wanted]
+        coming = [at for at in due if now < at < _NEVER]
+        if coming:
+            self._alarm.want(min(coming))
+
+    def save(self) -> tuple[Any, ...]:
+        """All state."""
+        without = tuple([(peer, connection.save()) for peer, connection in self._without.items()])
+        return (
+            tuple(self.open), without, self._cold, self._correlation, self._alarm.save(), self._jitter.position,
+        )  # fmt: skip
+
+    def load(self, saved: tuple[Any, ...]) -> None:
+        """Undo of :meth:`save`."""
+        opened, without, self._cold, self._correlation, alarm, self._jitter.position = saved
+        self.open = dict.fromkeys(opened)
+        self._without = {peer: Connection.loaded(connection) for peer, connection in without}
+        self._alarm.load(alarm)
