@@ -58,6 +58,8 @@ FEATURES: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
     "handed off": ("3.9", {}, {}),
     "troubled links": ("3.9", {}, {}),
     "troubled links, ZooKeeper": ("2.8", {}, {}),
+    "connections": ("3.9", {}, {}),
+    "connections, ZooKeeper": ("2.7", {}, {}),
     "offsets made again": ("4.0", {}, {}),
     "offsets made again, ZooKeeper": ("2.7", {}, {}),
 }
@@ -72,12 +74,24 @@ AROUND_SENDING: dict[str, Any] = {
     "close_us": 2 * SECOND,
 }
 
+CONNECTIONS: dict[str, int | str | bool] = {
+    "request.timeout.ms": 1_500,
+    "reconnect.backoff.max.ms": 400,
+    "socket.connection.setup.timeout.ms": 300,
+    "socket.connection.setup.timeout.max.ms": 900,
+}
+"""Attempts to connect are given up, and made again, within a second."""
+
 
 def build(name: str) -> Cluster:
     """Three brokers in three racks, and readers in two of them."""
     kafka, config, topic = FEATURES[name]
     modern = name == "consumer protocol"
-    more = {"group.protocol": "consumer"} if modern else {}
+    more: dict[str, int | str | bool] = {"group.protocol": "consumer"} if modern else {}
+    own: dict[str, int | str | bool] = {"acks": "1"}
+    if "connections" in name:
+        more = CONNECTIONS
+        own |= CONNECTIONS | {"delivery.timeout.ms": 6_000}
     groups = tuple(
         GroupSpec(f"g-{rack}", ("t",), 2, config={"client.rack": rack, **more}, coordinated=modern or "made" in name)
         for rack in ("b", "c")
@@ -94,7 +108,12 @@ def build(name: str) -> Cluster:
         (TopicSpec("t", 6, 3, config=topic),),
         (
             ProducerSpec(
-                "p", "t", 60_000, 3, config={"acks": "1"}, **(AROUND_SENDING if name == "around sending" else {})
+                "p",
+                "t",
+                60_000,
+                3,
+                config=own,
+                **(AROUND_SENDING if name == "around sending" else {}),
             ),
         ),
         groups,
@@ -133,8 +152,16 @@ def digest(name: str, step: int) -> str:
     if "troubled" in name:
         trouble(cluster)
     cluster.crash(3)
+    if "connections" in name:
+        run_to(3 * SECOND)
+        cluster.pause(2)
+        run_to(6 * SECOND)
+        cluster.resume(2)
     run_to(7 * SECOND)
-    cluster.crash(1)
+    if "connections" in name:
+        cluster.power_loss(1)
+    else:
+        cluster.crash(1)
     cluster.restart(3)
     run_to(8 * SECOND)
     cluster.elect_leaders("t-0", unclean=True)
