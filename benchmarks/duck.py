@@ -155,7 +155,7 @@ SQL: Final = {
     "unavailability": _UNSERVED,
     "hw_series": _HW,
     "hw_stalls": _STALLS,
-    "partition_lag": _LAG,
+    "partition_position_lag": _LAG,
 }
 """Table of the report → the statement for it."""
 
@@ -183,7 +183,7 @@ COLUMNS: Final = {
     "unavailability": ("client", "partition", "acks", "began_us", "ended_us"),
     "hw_series": ("partition", "bin_began_us", "hw"),
     "hw_stalls": ("partition", "hw", "began_us", "ended_us"),
-    "partition_lag": ("group_id", "partition", "bin_began_us", "lag"),
+    "partition_position_lag": ("group_id", "partition", "bin_began_us", "position_lag"),
 }
 """Table of the report → its columns that the statement gives, in its order."""
 

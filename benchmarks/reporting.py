@@ -142,5 +142,5 @@ def _tables(spark: Any, recorded: Any) -> dict[str, list[dict[str, Any]]]:
         gather("unavailability", compute.unavailability(read, plan).filter("scope = 'client'"))
         gather("hw_series", progress.hw_series(tops, ends))
         gather("hw_stalls", compute.hw_stalls(read, plan))
-        gather("partition_lag", progress.partition_lag(read.events, read.rare, counted, tops, ends))
+        gather("partition_position_lag", progress.partition_position_lag(read.events, read.rare, counted, tops, ends))
     return {name: rows(table) for name, table in gather.tables().items()}

@@ -112,7 +112,7 @@ class Cluster:
         # How many operations are under way, and faults of a name are active, or all of them: told by who keeps them.
         self.operations: Callable[[], int] = lambda: 0
         self.faults: Callable[[str], int] = lambda name: 0
-        self._group_facts = {spec.name: cluster_overview.facts(self, spec) for spec in self.spec.groups}
+        self.group_facts = {spec.name: cluster_overview.facts(self, spec) for spec in self.spec.groups}
         told = (self._count_operations, self._count_faults, self._felt)
         self.query = Query(self.world, self.checker, lambda: self.now_us, self._groups, self.plane, *told)
         self._begin()
@@ -365,7 +365,7 @@ class Cluster:
         self.checker.close(self.now_us)
 
     def _groups(self) -> dict[str, GroupFacts]:
-        return self._group_facts
+        return self.group_facts
 
     def _felt(self) -> Experience | None:
         return None if self.experience is None else self.experience()

@@ -5,10 +5,12 @@ from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from cluster_model.broker.hosted_coordinators import batches_in
 from cluster_model.checker.liveness.properties import stuck
 from cluster_model.clients.producer.producer import Producer
 from cluster_model.coordinators.group.consumer_protocol.consumer_group import ModernGroup
 from cluster_model.coordinators.group.group_metadata import Group, State
+from cluster_model.coordinators.group.group_metadata_manager import found_in
 from cluster_model.inspection import partition_views
 from cluster_model.inspection.condition_functions import GroupFacts
 from cluster_model.kernel.process import ProcessState
@@ -75,10 +77,49 @@ def count_members(cluster: "Cluster", spec: GroupSpec) -> int:
     return 0 if found is None or found.state is State.DEAD else len(found.members)
 
 
-def committed(cluster: "Cluster", spec: GroupSpec) -> dict[str, int]:
-    """Partition → the offset that the group has committed, by its coordinator."""
-    found = known(cluster, spec.name) if is_coordinated(cluster, spec) else None
-    return {} if found is None else {name: value.offset for name, value in sorted(found.offsets.committed.items())}
+class CommittedOffsets:
+    """The offsets that a group has committed, by partition.
+
+    Its coordinator knows them. While that is down or loading they are what its successor will read: what the log of
+    the group's partition of ``__consumer_offsets`` says, to its end.
+    """
+
+    __slots__ = ("_cluster", "_read", "_spec", "_stored")
+
+    def __init__(self, cluster: "Cluster", spec: GroupSpec) -> None:
+        self._cluster = cluster
+        self._spec = spec
+        self._read: tuple[object, ...] = ()
+        """The state of the log that ``_stored`` was read from: conditions ask after every event."""
+        self._stored: dict[str, int] = {}
+
+    def __call__(self) -> dict[str, int]:
+        """Partition → offset, by partition; a group without a coordinator has none."""
+        cluster, group = self._cluster, self._spec.name
+        if not is_coordinated(cluster, self._spec):
+            return {}
+        broker = coordinator(cluster, group)
+        if broker < 0 or not cluster.is_up(broker) or cluster.coordinators[broker].registry.status(group):
+            return self._in_log()
+        found = cluster.coordinators[broker].registry.groups.get(group)
+        return {} if found is None else {name: value.offset for name, value in sorted(found.offsets.committed.items())}
+
+    def _in_log(self) -> dict[str, int]:
+        count = _partitions_of_offsets(self._cluster.world.records)
+        if not count:
+            return {}
+        replica = self._cluster.world.shown(f"{OFFSETS}-{coordinator_partition(self._spec.name, count)}")
+        if replica is None:
+            return {}
+        log = replica.log
+        state = (replica.broker, log.log_start, log.leo, *log.extents[-1:])
+        if state != self._read:
+            found = found_in(batches_in(log)).offsets
+            mine = sorted(
+                (name, value.offset) for (group, name), (value, _at) in found.items() if group == self._spec.name
+            )
+            self._read, self._stored = state, dict(mine)
+        return self._stored
 
 
 def state(cluster: "Cluster", spec: GroupSpec) -> str:
@@ -114,20 +155,20 @@ def owned(cluster: "Cluster", spec: GroupSpec) -> int:
     return len(dict.fromkeys(name for _consumer, partitions in assignment(cluster, spec) for name in partitions))
 
 
-def places(cluster: "Cluster", spec: GroupSpec) -> dict[str, int]:
-    """Partition → where the group is: what it has committed, else where a consumer of it reads."""
+def positions(cluster: "Cluster", spec: GroupSpec) -> dict[str, int]:
+    """Partition → where a consumer of the group reads; of several, which a rebalance may leave, the furthest."""
     found: dict[str, int] = {}
     for consumer in cluster.consumers.values():
         if consumer.group == spec.name:
-            found.update(consumer.positions)
-    found.update(committed(cluster, spec))
+            for name, position in consumer.positions.items():
+                found[name] = max(position, found.get(name, position))
     return found
 
 
 def facts(cluster: "Cluster", spec: GroupSpec) -> GroupFacts:
     """All of that, to be asked for at any time."""
     return GroupFacts(
-        partial(count_members, cluster, spec), partial(places, cluster, spec), partial(committed, cluster, spec),
+        partial(count_members, cluster, spec), partial(positions, cluster, spec), CommittedOffsets(cluster, spec),
         partial(generation, cluster, spec), partial(state, cluster, spec), partial(owned, cluster, spec),
     )  # fmt: skip
 
@@ -213,16 +254,17 @@ def _producer_view(producer: Producer, spec: ProducerSpec) -> ProducerView:
 def _group_view(cluster: "Cluster", name: str) -> GroupView:
     spec = next(spec for spec in cluster.spec.groups if spec.name == name)
     members = [consumer for consumer in cluster.consumers.values() if consumer.group == name]
-    positions = tuple(item for consumer in members for item in consumer.positions.items())
     read = sum(consumer.read for consumer in members)
+    committed = cluster.group_facts[name].committed()
     return GroupView(
         name,
         spec.topics,
         count_members(cluster, spec),
         read,
-        cluster.query.lag(name),
-        positions,
+        cluster.query.lag(name) if any(partition in cluster.world.records for partition in committed) else None,
+        tuple(item for consumer in members for item in consumer.positions.items()),
         generation=generation(cluster, spec),
         assignment=assignment(cluster, spec),
-        committed=tuple(committed(cluster, spec).items()),
+        committed=tuple(committed.items()),
+        position_lag=cluster.query.position_lag(name),
     )

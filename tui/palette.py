@@ -33,6 +33,7 @@ from tui.session.wish_check import RefusedError, playbook_wish
 from tui.settings.schema import OPTIONS, Option, Value
 from tui.terminal.format import InstantError, clock, instant_us, names, taken
 from tui.viewmodel.finding_page import headline
+from tui.viewmodel.partition_matrix import lag_text
 
 if TYPE_CHECKING:
     from tui.app import FloodmarkApp
@@ -324,7 +325,7 @@ class GoProvider(Offers):
                 f"{GO_TO_NAME}b{each.id}", f"broker {each.id}, {each.state}", partial(main.show_broker, each.id)
             )
         for one in view.groups:
-            read = f"group of {names(one.topics, 3)}, lag {one.lag}"
+            read = f"group of {names(one.topics, 3)}, {lag_text(one)}"
             yield Offer(f"{GO_TO_NAME}{one.name}", read, partial(main.show_client, one.name))
         for producer in view.producers:
             about = f"producer of {producer.topic}"

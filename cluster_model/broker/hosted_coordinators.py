@@ -15,6 +15,7 @@ from cluster_model.broker.purgatory import ParkedProduce, Purgatory
 from cluster_model.broker.topic_configs import topic_of
 from cluster_model.kernel.event_loop import Payload
 from cluster_model.kernel.node_context import Port
+from cluster_model.log.replica_log import ReplicaLog
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.messages import (
     ALL,
@@ -30,6 +31,14 @@ LOCAL: Final = -1
 BATCH_OVERHEAD: Final = 61
 """Bytes of a batch without its records (``DefaultRecordBatch.RECORD_BATCH_OVERHEAD``)."""
 _RECORD_OVERHEAD: Final = 9
+
+
+def batches_in(log: ReplicaLog) -> Iterator[tuple[Batch, list[tuple[int, str]]]]:
+    """Every batch of a log, markers included, with (offset, record) of what is left of it."""
+    for _lineage, batch, _size, start, end in log.kept_between(log.log_start, log.leo):
+        parts = log.left(start, end) if batch.name else ()  # Markers have none.
+        yield batch, [(at, batch.name[at - batch.base]) for low, high in parts for at in range(low, high)]
+
 
 TOLD_OF_APPEND: Final = {
     KafkaError.UNKNOWN_TOPIC_OR_PARTITION: KafkaError.COORDINATOR_NOT_AVAILABLE,
@@ -214,10 +223,7 @@ class Tenants:
 
     def batches(self, partition: str) -> Iterator[tuple[Batch, list[tuple[int, str]]]]:
         """Every batch that :meth:`read` reads, markers included, with (offset, record) of what is left of it."""
-        log = self._replicas[partition].log
-        for _lineage, batch, _size, start, end in log.kept_between(log.log_start, log.leo):
-            parts = log.left(start, end) if batch.name else ()  # Markers have none.
-            yield batch, [(at, batch.name[at - batch.base]) for low, high in parts for at in range(low, high)]
+        return batches_in(self._replicas[partition].log)
 
     def read(self, partition: str) -> Iterator[tuple[int, str]]:
         """(offset, record) of all that the log of a partition holds, to its end and beyond the high watermark.

@@ -77,9 +77,10 @@ class GroupFacts(NamedTuple):
     """What there is to ask of a group now. Conditions do so after every event, and of one thing at a time."""
 
     members: Callable[[], int]
-    places: Callable[[], dict[str, int]]
-    """Partition → what is committed, else where a consumer reads."""
+    positions: Callable[[], dict[str, int]]
+    """Partition → where a consumer reads."""
     committed: Callable[[], dict[str, int]]
+    """Partition → offset that is committed."""
     generation: Callable[[], int]
     state: Callable[[], str]
     """As DescribeGroups tells it; empty while nobody can, and for a group without a coordinator."""
@@ -204,16 +205,29 @@ class Query(ControlQuery):
         return self._world.is_up(broker)
 
     def lag(self, group: str, partition: str | None = None) -> int:
-        """Records between what a group has committed and the HW, so it can be negative: of one partition, or of all.
+        """LAG of a group as ``kafka-consumer-groups --describe`` prints it, of one partition or of all together.
 
-        Where it has committed nothing its consumers' position counts, and where nobody reads nothing does.
+        The high watermark less the committed offset (``ConsumerGroupCommand.getLag``; it asks for the latest offset
+        with ``read_uncommitted``, so also of readers that read only what is committed), so it can be negative. A
+        partition for which nothing is committed has none, and adds nothing.
         """
-        places = self._group(group).places()
-        if partition is not None:
-            self._world.record(partition)
-            places = {name: position for name, position in places.items() if name == partition}
-        there = [(name, position) for name, position in places.items() if name in self._world.records]
-        return sum(self.hw(partition) - position for partition, position in there)
+        return self._of_one_or_all(self._behind(self._group(group).committed()), partition)
+
+    def position_lag(self, group: str, partition: str | None = None) -> int:
+        """Records between where a group's consumers read and the high watermark: of one partition, or of all.
+
+        The consumer's own ``records-lag``. A partition that nobody reads adds nothing.
+        """
+        return self._of_one_or_all(self._behind(self._group(group).positions()), partition)
+
+    def _behind(self, offsets: dict[str, int]) -> dict[str, int]:
+        return {name: self.hw(name) - offset for name, offset in offsets.items() if name in self._world.records}
+
+    def _of_one_or_all(self, lags: dict[str, int], partition: str | None) -> int:
+        if partition is None:
+            return sum(lags.values())
+        self._world.record(partition)
+        return lags.get(partition, 0)
 
     def members(self, group: str) -> int:
         """Consumers in a group."""

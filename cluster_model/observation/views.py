@@ -198,14 +198,17 @@ class GroupView:
     topics: tuple[str, ...]
     members: int
     read: int
-    lag: int
-    """Of what is committed, else of the positions; negative after a truncation or a bad commit."""
+    lag: int | None
+    """Of what is committed, as kafka-consumer-groups adds it up; negative after a truncation or a bad commit, None
+    where nothing is committed."""
     positions: tuple[tuple[str, int], ...]
     generation: int = -1
     """By its coordinator; -1 while nobody knows, and for a group without one."""
     assignment: tuple[tuple[str, tuple[str, ...]], ...] = ()
     """Each consumer with the partitions that it takes for its own."""
     committed: tuple[tuple[str, int], ...] = ()
+    position_lag: int = 0
+    """Of its consumers' positions instead."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -89,7 +89,10 @@ FUNCTIONS: Final[dict[str, Function]] = {
                  "The replica's records as [epoch, record]; a record is its name where a step gave it one."),
         Function("up", ("broker",), 1, Type("boolean"), "Whether the broker's process runs (a paused one does)."),
         Function("lag", ("group", "partition"), 1, NUMBER,
-                 "Records between what the group has committed, else read, and the HW; negative if that is gone."),
+                 "LAG as kafka-consumer-groups prints it: the HW less the committed offset, which may be negative; "
+                 "a partition for which nothing is committed adds nothing."),
+        Function("position_lag", ("group", "partition"), 1, NUMBER,
+                 "Records between where the group's consumers read and the HW, committed or not."),
         Function("members", ("group",), 1, NUMBER, "Members of the group, by its coordinator if it has one."),
         Function("committed", ("group", "partition"), 2, NUMBER,
                  "Offset that the group has committed for the partition, the next to be read; -1 for none."),
@@ -202,6 +205,8 @@ class Use:
     kind: Argument
     name: str
     column: int
+    function: str = ""
+    """The function that is asked of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -335,7 +340,7 @@ class Compiler:
         if part.type != wanted:
             raise ConditionError(f"found {part.type} in {function.name}(), allowed is {word}", part.column)
         if part.constant is not None:
-            self.uses.append(Use(kind, str(part.constant), part.column))
+            self.uses.append(Use(kind, str(part.constant), part.column, function.name))
         return part
 
     @staticmethod

@@ -103,7 +103,7 @@ def infer(
     found += _violations(result)
     if not spec.manual:
         found += _recoveries(result, healed_us)
-        found += _groups(query, spec)
+        found += _groups(result, query, spec)
     return [each for each in found if not _is_known(each, result, known)]
 
 
@@ -182,16 +182,20 @@ def _recoveries(result: Result, healed_us: int) -> list[Inferred]:
     return found
 
 
-def _groups(query: object, spec: ClusterSpec) -> list[Inferred]:
+def _groups(result: Result, query: object, spec: ClusterSpec) -> list[Inferred]:
     found = []
+    lags = {group.name: group.lag for group in result.clients.groups}
     for group in spec.groups:
+        lag = ("lag", "it had read and committed everything", "it was behind at the end")
+        if lags[group.name] is None:
+            lag = ("position_lag", "it had read everything", "it was behind at the end")
         for name, none, some in (
-            ("lag", "it had read and committed everything", "it was behind at the end"),
+            lag,
             ("passed_over", "it was handed every record", "offsets that it was never handed"),
         ):
             argument = scalar(group.name, inside=True)
             number = parse(f"{name}({argument})").value(query)
-            if name == "lag" and number < 0:
+            if number < 0:
                 continue
             found.append(_count(name, number, none, some, argument))
     return found

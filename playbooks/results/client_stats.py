@@ -391,8 +391,8 @@ class GroupSummary:
     read: int
     reread: int
     """Records handed out to the group that it had been handed before."""
-    lag: int
-    """Of what is committed, else of the positions, to the end; may be negative."""
+    lag: int | None
+    """LAG as kafka-consumer-groups prints it, of what is committed; may be negative. None: nothing is committed."""
     generation: int
     """-1 for none."""
     rebalances: int
@@ -404,6 +404,8 @@ class GroupSummary:
     truncations: int
     resets: int
     members: tuple[MemberSummary, ...]
+    position_lag: int = 0
+    """Records between where its consumers read and the high watermarks."""
     read_stall_us: int = 0
     """The longest time that it was handed nothing of a partition that it had something to read of."""
     latency: LatencySummary = field(default_factory=LatencySummary)
@@ -430,6 +432,7 @@ class GroupSummary:
             "read": self.read,
             "reread": self.reread,
             "lag": self.lag,
+            "position_lag": self.position_lag,
             "generation": self.generation,
             "rebalances": self.rebalances,
             "idle_us": self.idle_us,
@@ -517,7 +520,8 @@ def _group(name: str, books: ClientBooks, view: GroupView | None, now: int) -> G
         name=name,
         read=book.total("read"),
         reread=book.total("reread"),
-        lag=0 if view is None else view.lag,
+        lag=None if view is None else view.lag,
+        position_lag=0 if view is None else view.position_lag,
         generation=-1 if view is None else view.generation,
         rebalances=book.rebalances,
         idle_us=book.idle_us,

@@ -153,11 +153,11 @@ MEASURES: Final = (
     Measure("pages", "Alerts that page", "count", "less", _fired("page")),
     Measure("warnings", "Alerts that warn", "count", "less", _fired("warn")),
     Measure(
-        "peak_lag",
-        "Greatest lag of a group",
+        "peak_position_lag",
+        "Greatest position lag of a group",
         "records",
         "less",
-        lambda story: _most(row["peak_lag"] for row in story.tables["lag_peaks"]),
+        lambda story: _most(row["peak_position_lag"] for row in story.tables["position_lag_peaks"]),
     ),
     Measure("rebalances", "Rebalances", "count", "less", _rows("rebalances")),
     Measure(

@@ -117,9 +117,9 @@ def decades(least: float, most: float, margin: float = 1.0) -> Figure:
 def lag_chart(story: SessionStory) -> Figure | None:
     """How far groups were behind over time; None where none ever was."""
     by_group: dict[str, list[Row]] = {}
-    for row in story.tables["group_lag"]:
+    for row in story.tables["group_position_lag"]:
         by_group.setdefault(row["group_id"], []).append(row)
-    most = {name: max(row["lag"] for row in found) for name, found in by_group.items()}
+    most = {name: max(row["position_lag"] for row in found) for name, found in by_group.items()}
     if story.timeless or not any(most.values()):
         return None
     axis = Axis(story)
@@ -130,10 +130,12 @@ def lag_chart(story: SessionStory) -> Figure | None:
             "mode": "lines",
             "name": chart_text(name),
             "x": [min((row["bin_began_us"] + row["bin_us"]) / _SECOND, axis.end) for row in by_group[name]],
-            "y": [row["lag"] for row in by_group[name]],
+            "y": [row["position_lag"] for row in by_group[name]],
             "line": {"color": LINES[place % len(LINES)], "width": 2},
             "hoverinfo": "x+text",
-            "hovertext": [f"{chart_text(name)} is {several(row['lag'], 'record')} behind" for row in by_group[name]],
+            "hovertext": [
+                f"{chart_text(name)} is {several(row['position_lag'], 'record')} behind" for row in by_group[name]
+            ],
         }
         for place, name in enumerate(shown)
     ]
@@ -500,12 +502,12 @@ def _partition_lanes(lanes: _Lanes, partition: str) -> None:
     if marks:
         lanes.bars("HW", lambda place: [_hw_line(place, partition, marks, axis)])
     by_group: dict[str, list[Row]] = {}
-    for row in story.tables["partition_lag"]:
+    for row in story.tables["partition_position_lag"]:
         if row["partition"] == partition:
             by_group.setdefault(row["group_id"], []).append(row)
-    worst = sorted(by_group, key=lambda name: (-max(row["lag"] for row in by_group[name]), name))[:MOST_GROUPS]
+    worst = sorted(by_group, key=lambda name: (-max(row["position_lag"] for row in by_group[name]), name))[:MOST_GROUPS]
     if worst:
-        lanes.bars("lag", lambda place: _lag_lines(place, {name: by_group[name] for name in sorted(worst)}))
+        lanes.bars("position lag", lambda place: _lag_lines(place, {name: by_group[name] for name in sorted(worst)}))
 
 
 def _bars(place: int, axis: Axis, found: list[Row], fills: list[str], labels: list[str], hovers: list[str]) -> Figure:
@@ -622,17 +624,17 @@ def _hw_line(place: int, partition: str, found: list[Row], axis: Axis) -> Figure
 
 
 def _lag_lines(place: int, by_group: dict[str, list[Row]]) -> list[Figure]:
-    most = max((row["lag"] for found in by_group.values() for row in found), default=0)
+    most = max((row["position_lag"] for found in by_group.values() for row in found), default=0)
     return [
         {
             **_line(
                 place,
                 [(row["bin_began_us"] + row["bin_us"]) / _SECOND_US for row in found],
-                [row["lag"] for row in found],
+                [row["position_lag"] for row in found],
                 LINES[1 + number_],
                 most,
             ),
-            "hovertext": [f"{chart_text(name)} is {several(row['lag'], 'record')} behind" for row in found],
+            "hovertext": [f"{chart_text(name)} is {several(row['position_lag'], 'record')} behind" for row in found],
         }
         for number_, (name, found) in enumerate(by_group.items())
     ]

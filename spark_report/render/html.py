@@ -270,7 +270,7 @@ MOST_PARTITIONS: Final = 40
 """Partitions told on a page, those first in which most happened."""
 _TABLES: Final = (
     *("partition_states", "unavailability", "isr_conditions", "hw_stalls", "elections", "isr_changes", "truncations"),
-    *("losses", "hw_series", "partition_lag", "outcomes", "availability", "partitions", "violations"),
+    *("losses", "hw_series", "partition_position_lag", "outcomes", "availability", "partitions", "violations"),
 )
 
 
@@ -478,7 +478,7 @@ def _with_charts(anchor: str, section: Section, drawn: dict[str, Chart]) -> dict
 
 
 def _charts(anchor: str, story: SessionStory) -> list[Chart]:
-    note = "A cross stands where acknowledged records went missing for good. HW and lag rise with their lanes."
+    note = "A cross stands where acknowledged records went missing for good. HW and position lag rise with their lanes."
     if story.tables["faults"]:
         note = f"Bands are times with a fault active. {note}"
     if left_out := len(charts.by_interest(story)) - charts.MOST_PARTITIONS:
@@ -507,7 +507,13 @@ def _charts(anchor: str, story: SessionStory) -> list[Chart]:
             (),
             charts.latency_chart(story),
         ),
-        ("lag-series", "", "Records behind the high watermark of what a group has read.", (), charts.lag_chart(story)),
+        (
+            "lag-series",
+            "",
+            "Position lag: records between what a group has read and the high watermark.",
+            (),
+            charts.lag_chart(story),
+        ),
     ]
     return [
         Chart(

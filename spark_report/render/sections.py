@@ -186,7 +186,7 @@ def _told(story: SessionStory) -> list[Section]:
     alerts = tables.alerts(story)
     fired = tables.alerts_short(story)
     quiet = "None of the alerts would have fired." if not fired and not story.timeless else ""
-    lags, turns = tables.lag_peaks(story), tables.rebalances(story)
+    lags, turns = tables.position_lag_peaks(story), tables.rebalances(story)
     losses, failovers = tables.losses(story), tables.failovers(story)
     anomalies, whole = tables.anomalies(story), tables.partitions(story)
     return [

@@ -533,13 +533,13 @@ def _number(column: str) -> Callable[[Row], str]:
 
 
 def _lags(story: SessionStory) -> dict[str, str]:
-    """Lag by group, as the session's result has it: no event tells it. Nothing where there is no such result."""
+    """LAG by group, as the session's result has it: no event says it. Nothing where there is no such result."""
     told = story.recorded.result.get("clients")
     found = told.get("groups") if isinstance(told, dict) else None
     return {
-        name: number(group["lag"])
+        name: "-" if group["lag"] is None else number(group["lag"])
         for name, group in (found.items() if isinstance(found, dict) else ())
-        if isinstance(group, dict) and type(group.get("lag")) is int
+        if isinstance(group, dict) and "lag" in group and (group["lag"] is None or type(group["lag"]) is int)
     }
 
 
@@ -696,18 +696,18 @@ def anomalies(story: SessionStory) -> View:
     return view("anomalies_told", "Anomalies that clients could see", found, columns, "found")
 
 
-def lag_peaks(story: SessionStory) -> View:
-    """The greatest lag of each group."""
+def position_lag_peaks(story: SessionStory) -> View:
+    """The greatest position lag of each group."""
     columns: Columns = {
         "group": lambda row: row["group_id"],
-        "greatest lag": lambda row: number(row["peak_lag"]),
+        "greatest position lag": lambda row: number(row["peak_position_lag"]),
         "at": lambda row: instant(row["peak_at_us"]),
-        "usual": lambda row: number(row["usual_lag"]),
+        "usual": lambda row: number(row["usual_position_lag"]),
         "drained after": lambda row: _maybe("time_to_drain_us")(row) or "not by the end",
-        "at the end": lambda row: number(row["final_lag"]),
+        "at the end": lambda row: number(row["final_position_lag"]),
     }
-    found = [row for row in story.tables["lag_peaks"] if row["peak_lag"] and not story.timeless]
-    return view("lag_peaks", "Lag of groups", found, columns, "|".join(list(columns)[1:]))
+    found = [row for row in story.tables["position_lag_peaks"] if row["peak_position_lag"] and not story.timeless]
+    return view("position_lag_peaks", "Position lag of groups", found, columns, "|".join(list(columns)[1:]))
 
 
 def rebalances(story: SessionStory) -> View:

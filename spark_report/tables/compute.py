@@ -273,9 +273,12 @@ def _summed_up(read: Read, spans: Spans, gather: Gatherer, plan: Plan) -> list[J
         tops = progress.tops(events, rare, ends)
         tops = tops if plan.little else plan.kept(tops)
         gather("hw_series", progress.hw_series(tops, ends))
-        lags = gather.kept("partition_lag", progress.partition_lag(events, rare, counted, tops, ends))
-        by_group = gather.kept("group_lag", clients.group_lag(lags))
-        gather("lag_peaks", clients.lag_peaks(progress.lag_steps(events, rare, counted), by_group, faults))
+        lags = gather.kept("partition_position_lag", progress.partition_position_lag(events, rare, counted, tops, ends))
+        by_group = gather.kept("group_position_lag", clients.group_position_lag(lags))
+        gather(
+            "position_lag_peaks",
+            clients.position_lag_peaks(progress.position_lag_steps(events, rare, counted), by_group, faults),
+        )
 
     def alerted() -> None:
         vacant = plan.at_hand(clients.vacancies(rare, ends))

@@ -71,7 +71,7 @@ def known(spark: "SparkSession", tmp_path_factory: pytest.TempPathFactory) -> Kn
     run([sessions], out=out, spark=spark, stage=lambda _stage: None, formats=("json",))
     tables = tables_of(out, sessions)
     assert len(tables["sessions"]) == 3
-    assert all(tables[name] for name in ("elections", "latency", "partition_lag"))
+    assert all(tables[name] for name in ("elections", "latency", "partition_position_lag"))
     return Known(sessions, tables)
 
 

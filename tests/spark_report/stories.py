@@ -125,11 +125,11 @@ def _lasting(name: str) -> dict[str, list[dict[str, Any]]]:
              "isr_changes_per_minute": 1.0}
         ],
         "hw_series": [{**bin_, "partition": name, "hw": 4}],
-        "partition_lag": [{**bin_, "group_id": name, "partition": name, "lag": 3}],
-        "group_lag": [{**bin_, "group_id": name, "lag": 3}],
-        "lag_peaks": [
-            {"group_id": name, "peak_lag": 3, "peak_at_us": 7, "usual_lag": 0, "drained_us": 9, "time_to_drain_us": 2,
-             "final_lag": 0}
+        "partition_position_lag": [{**bin_, "group_id": name, "partition": name, "position_lag": 3}],
+        "group_position_lag": [{**bin_, "group_id": name, "position_lag": 3}],
+        "position_lag_peaks": [
+            {"group_id": name, "peak_position_lag": 3, "peak_at_us": 7, "usual_position_lag": 0, "drained_us": 9,
+             "time_to_drain_us": 2, "final_position_lag": 0}
         ],
         "rebalances": [
             {**at, "group_id": name, "members": 2, "detail": name, "partitions_moved": 1, "time_lost_us": 3}

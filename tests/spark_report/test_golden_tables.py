@@ -10,8 +10,15 @@ from tests.spark_report.conftest import Computed
 
 MOST_SHOWN = 20
 TELLING = {
-    "consumer-truncation": ("losses", "truncations", "unavailability", "fault_times", "hw_stalls", "lag_peaks"),
-    "poll-interval-loop": ("rebalances", "groups", "members", "group_lag", "latency_series"),
+    "consumer-truncation": (
+        "losses",
+        "truncations",
+        "unavailability",
+        "fault_times",
+        "hw_stalls",
+        "position_lag_peaks",
+    ),
+    "poll-interval-loop": ("rebalances", "groups", "members", "group_position_lag", "latency_series"),
     "session-expiry-controller": ("controller_failovers", "elections", "isr_conditions", "alerts", "losses"),
 }
 """What each playbook is there for."""

@@ -158,19 +158,19 @@ def _lags(history: History) -> dict[tuple[str, str, int], int]:
     return lags
 
 
-def partition_lag(history: History) -> Found:
+def partition_position_lag(history: History) -> Found:
     return [
-        {"group_id": group, "partition": name, "bin_began_us": begun, "bin_us": history.bin_us, "lag": lag}
+        {"group_id": group, "partition": name, "bin_began_us": begun, "bin_us": history.bin_us, "position_lag": lag}
         for (group, name, begun), lag in _lags(history).items()
     ]
 
 
-def group_lag(history: History) -> Found:
+def group_position_lag(history: History) -> Found:
     sums: dict[tuple[str, int], int] = {}
     for (group, _name, begun), lag in _lags(history).items():
         sums[group, begun] = sums.get((group, begun), 0) + lag
     return [
-        {"group_id": group, "bin_began_us": begun, "bin_us": history.bin_us, "lag": lag}
+        {"group_id": group, "bin_began_us": begun, "bin_us": history.bin_us, "position_lag": lag}
         for (group, begun), lag in sums.items()
     ]
 
@@ -200,10 +200,13 @@ def _steps(history: History) -> dict[str, list[tuple[int, int]]]:
     return found
 
 
-def lag_peaks(history: History) -> Found:
+def position_lag_peaks(history: History) -> Found:
     """The greatest lag at any time; usual is the greatest before the first fault, else the median at bins' ends."""
     first = min((fault["began_us"] for fault in faults(history)), default=None)
-    bins = {group: [row["lag"] for row in rows] for (group,), rows in grouped(group_lag(history), "group_id").items()}
+    bins = {
+        group: [row["position_lag"] for row in rows]
+        for (group,), rows in grouped(group_position_lag(history), "group_id").items()
+    }
     found = []
     for group, series in _steps(history).items():
         if not series:
@@ -216,12 +219,12 @@ def lag_peaks(history: History) -> Found:
         found.append(
             {
                 "group_id": group,
-                "peak_lag": peak,
+                "peak_position_lag": peak,
                 "peak_at_us": peak_at,
-                "usual_lag": usual,
+                "usual_position_lag": usual,
                 "drained_us": drained,
                 "time_to_drain_us": None if drained is None else drained - peak_at,
-                "final_lag": series[-1][1],
+                "final_position_lag": series[-1][1],
             }
         )
     return found

@@ -62,7 +62,17 @@ def view(brokers=3, partitions=None, now_us=53_412_000, **more):
             ProducerView("checkout", "orders", -1, 200, 190, 0, 0, 1, 9, 0, ""),
             ProducerView("clicks", "orders", 1, 300, 280, 2, 5, 1, 0, 3, "NOT_LEADER_OR_FOLLOWER"),
         ),
-        "groups": (GroupView("billing", ("orders",), 2, 150, 12, (("orders-0", 90), ("orders-1", 98))),),
+        "groups": (
+            GroupView(
+                "billing",
+                ("orders",),
+                2,
+                150,
+                12,
+                (("orders-0", 92), ("orders-1", 98)),
+                committed=(("orders-0", 90), ("orders-1", 98)),
+            ),
+        ),
         "ledger": LedgerView(500, 470, 2, 5, 0, 0, 0, 0, 0),
         "faults": (),
         "violations": 0,

@@ -42,7 +42,7 @@ def test_a_broker_without_a_replica_has_an_empty_cell():
     assert row.cells[3].text == glyphs.NOTHING
 
 
-def test_lag_is_that_of_the_slowest_group_and_a_dash_without_readers():
+def test_lag_is_that_of_the_slowest_group_and_a_dash_where_nothing_is_committed():
     built = rows_of(fake_views.view())
     assert [row.lag for row in built.rows] == ["8", "0", "–", "–"]
 

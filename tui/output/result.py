@@ -87,7 +87,8 @@ NAMES: Final = 3
 """Errors that a line names."""
 
 T = TypeVar("T")
-Columns = dict[str, Callable[[T], int]]
+Columns = dict[str, Callable[[T], int | None]]
+"""Column → its value of a client; None is shown as kafka-consumer-groups shows it."""
 
 P99: Final = "p99"
 """Latency that 99 % of records did not exceed: from send to acknowledgement, and from append to hand-out."""
@@ -113,6 +114,7 @@ GROUP: Final[Columns[GroupSummary]] = {
     "commits": lambda one: one.commits,
     "failed": lambda one: one.failed_commits,
     "lag": lambda one: one.lag,
+    "position lag": lambda one: one.position_lag if one.lag is None else 0,
     P99: lambda one: one.latency.p99_us,
 }
 MEMBER: Final[Columns[MemberSummary]] = {
@@ -122,7 +124,10 @@ MEMBER: Final[Columns[MemberSummary]] = {
     "failed": lambda one: one.failed_commits,
     P99: lambda one: one.latency.p99_us,
 }
-MAY_LACK: Final = {"producer": ("aborted", "unanswered", "refused", P99), "group": ("again", "idle", "failed", P99)}
+MAY_LACK: Final = {
+    "producer": ("aborted", "unanswered", "refused", P99),
+    "group": ("again", "idle", "failed", "position lag", P99),
+}
 """Columns of either table that are left out where all is nought."""
 
 
@@ -150,7 +155,7 @@ def _producers(console: Console, found: Sequence[ProducerSummary]) -> None:
 
 
 def _groups(console: Console, found: Sequence[GroupSummary]) -> None:
-    shown = _worst(found, ROWS, lambda one: (len(one.failures), one.lag))
+    shown = _worst(found, ROWS, lambda one: (len(one.failures), one.lag or one.position_lag))
     columns = _columns("group", GROUP, found)
     room = ROWS - len(shown)
     rows = []
@@ -187,10 +192,15 @@ def _cells(columns: Columns[T], one: T) -> list[str]:
 
 def _rest_cells(columns: Columns[T], rest: Sequence[T]) -> list[str]:
     """Sums over several; percentiles have none."""
-    return ["" if name == P99 else _counter_cell(name, sum(map(value, rest))) for name, value in columns.items()]
+    return [
+        "" if name == P99 else _counter_cell(name, sum(value(one) or 0 for one in rest))
+        for name, value in columns.items()
+    ]
 
 
-def _counter_cell(name: str, value: int) -> str:
+def _counter_cell(name: str, value: int | None) -> str:
+    if value is None:
+        return "-"
     return TIMES[name](value) if name in TIMES else str(value)
 
 

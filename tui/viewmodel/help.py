@@ -37,7 +37,7 @@ group: Consumers that share the partitions of topics; each partition belongs to 
 HW: High watermark: up to where every in-sync replica has the log. Each replica learns it late, by fetching.
 idempotence: A producer numbers its batches, so that a retry of what is there already is not written twice.
 ISR: In-sync replicas: those that keep up with the leader. All of them must have a record before acks=all answers.
-lag: How many records a group has yet to read; of a replica, how far it is behind its leader.
+lag: High watermark less committed offset of a group (its LAG); of a replica, how far it is behind its leader.
 leader: The one replica of a partition that takes writes and decides what is committed.
 LEO: Log end offset: where the next record of a replica goes.
 LSO: Last stable offset: up to where every transaction has ended; read_committed consumers stop there.
@@ -46,6 +46,7 @@ min.insync.replicas: How small the ISR may be for a write with acks=all; below i
 missing: Acknowledged, and not in the leader's log at its place now. It may come back; what does not is lost.
 offset: The place of a record in a partition's log, counted from 0.
 partition: One log of a topic, kept by several brokers as replicas.
+position lag: The high watermark less the offset that a consumer reads next, committed or not.
 preferred leader: The first replica of the assignment, which leads where nothing is wrong.
 quorum: The controllers, of which more than half must agree; ZooKeeper's ensemble in older clusters.
 rebalance: The members of a group share the partitions out anew; some of them are read by nobody meanwhile.
@@ -269,6 +270,7 @@ min.insync.replicas: min.isr min.insync.replicas
 missing: missing miss
 offset: offset offsets
 partition: partitions partition
+position lag: position
 quorum: quorum
 rebalance: rebalance rebalances rebalancing
 replica: replica replicas

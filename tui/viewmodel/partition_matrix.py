@@ -1,7 +1,7 @@
 """Partitions × brokers as rows: leaders, lag, losses; with filter, heat, and what brokers believe."""
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
@@ -299,12 +299,17 @@ def build_matrix(
 
 
 def lags_of(partitions: Iterable[PartitionView], groups: Iterable[GroupView]) -> dict[str, int]:
-    """Records that the slowest group has yet to read, by partition; one that no group reads is not in it."""
+    """LAG of the slowest group, by partition; one for which no group has committed anything is not in it."""
     first: dict[str, int] = {}
     for group in groups:
-        for name, position in group.positions:
-            first[name] = min(first.get(name, position), position)
-    return {each.name: max(0, each.hw - first[each.name]) for each in partitions if each.name in first}
+        for name, offset in group.committed:
+            first[name] = min(first.get(name, offset), offset)
+    return {each.name: each.hw - first[each.name] for each in partitions if each.name in first}
+
+
+def lag_text(group: GroupView, number: Callable[[int], str] = str) -> str:
+    """LAG of a group; of one that has committed nothing its position lag, which is named so."""
+    return f"position lag {number(group.position_lag)}" if group.lag is None else f"lag {number(group.lag)}"
 
 
 def replica_text(replica: ReplicaView, leader: int) -> str:

@@ -23,7 +23,7 @@ from playbooks.results.client_stats import (
 from playbooks.text import fits
 from tui.terminal import glyphs
 from tui.terminal.format import acks, count, duration, parameters
-from tui.viewmodel.partition_matrix import BROKER_STATUS, STATUS, beliefs, conditions
+from tui.viewmodel.partition_matrix import BROKER_STATUS, STATUS, beliefs, conditions, lag_text
 from tui.viewmodel.row import HEAL, Row
 
 # The side panes as rows of labelled pieces: producers and groups, active faults, the replica under the cursor.
@@ -184,7 +184,7 @@ def _producer_pieces(
 def _group_pieces(
     group: GroupView, states: Sequence[BrokerState], rate: float | None, book: GroupBook | None
 ) -> list[Row]:
-    behind = group.lag > 1000
+    behind = (group.position_lag if group.lag is None else group.lag) > 1000
     gone = {state: states.count(state) for state in ("down", "paused") if state in states}
     glyph, shown = BROKER_STATUS[states[0] if len({*states}) == 1 else "up"]
     if shown == "in_sync" and (behind or gone):
@@ -192,7 +192,7 @@ def _group_pieces(
     pieces = (
         (f"{glyph} ", shown),
         (group.name, "strong"),
-        (f" lag {count(group.lag)}", "warning" if behind else "text"),
+        (f" {lag_text(group, count)}", "warning" if behind else "text"),
     )
     head = Row(
         (*pieces, *[(f" {number} {state}", "warning") for state, number in gone.items()]),
@@ -374,11 +374,11 @@ def _stopped(killed: int, closed: int) -> str:
 
 
 def _group_rows(one: GroupSummary, view: GroupView | None, rate: float | None, columns: Columns) -> list[Row]:
-    behind = one.lag > 1000
+    behind = (one.lag or 0) > 1000
     numbers = (
         _number(columns, one.read),
         _number(columns, one.reread, "warning"),
-        _number(columns, one.lag, "warning" if behind else "text"),
+        _blank(columns, "-") if one.lag is None else _number(columns, one.lag, "warning" if behind else "text"),
         _number(columns, one.generation) if one.generation >= 0 else _blank(columns, "-"),
         _number(columns, one.rebalances),
         _time(columns, one.idle_us),

@@ -17,7 +17,7 @@ from cluster_model.observation import (
 from tui.session.session_controller import SimBridge
 from tui.terminal.format import acks, clock
 from tui.viewmodel import log_view
-from tui.viewmodel.partition_matrix import lags_of
+from tui.viewmodel.partition_matrix import lag_text, lags_of
 from tui.viewmodel.timeline import mark_detail, timeline_rows
 from tui.viewmodel.timeline.branches import Rail, letter_of, outcome
 from tui.viewmodel.timeline.event_feed import Feed
@@ -76,7 +76,7 @@ def partition_tip(home: PartitionView, groups: Sequence[GroupView]) -> str:
     lines = [
         f"{home.name}: {leader}, ISR {_brokers(home.isr)} of {_brokers(home.assignment)}, min.isr {home.min_isr}",
         f"log from {home.log_start} to LEO {home.leo}, HW {home.hw}"
-        + (f", slowest group {lag} behind" if lag is not None else ", no group reads it"),
+        + (f", lag of the slowest group {lag}" if lag is not None else ", no group has committed an offset"),
     ]
     if home.missing:
         lines.append(f"{home.missing} acknowledged records are not in the leader's log")
@@ -200,7 +200,7 @@ def who(name: str, view: ClusterView) -> str:
 def _group(group: GroupView) -> str:
     generation = f"generation {group.generation}" if group.generation >= 0 else "no coordinator"
     committed = dict(group.committed)
-    lines = [f"{group.name}: {group.members} members, {generation}, read {group.read}, lag {group.lag}"]
+    lines = [f"{group.name}: {group.members} members, {generation}, read {group.read}, {lag_text(group)}"]
     lines += [
         f"{name} at {at}" + (f", committed {committed[name]}" if name in committed else "")
         for name, at in group.positions[:6]

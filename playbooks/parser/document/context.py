@@ -34,6 +34,8 @@ class Facts:
     producers: tuple[str, ...] | None = None
     groups: Table[str, int | None] | None = None
     """Group → number of members."""
+    uncoordinated: tuple[str, ...] = ()
+    """Groups without a coordinator: they commit nothing."""
     outside_groups: tuple[str, ...] = ()
     """Groups that clients outside of the model have joined: they have coordinators, and no members here ..."""
     outside_producers: tuple[str, ...] = ()
@@ -91,6 +93,14 @@ class Facts:
         allowed = "allowed is" if count == 1 else f"allowed are {topic}-0 to"
         return f"found {shown(name)}, {allowed} {topic}-{count - 1}"
 
+    def wrong_lag(self, group: str, function: str) -> str:
+        """Why a function of committed offsets says nothing of a group; empty where it does."""
+        if group not in self.uncoordinated or function not in OF_COMMITS:
+            return ""
+        instead = f"; position_lag({group}) is what it has yet to read" if function == "lag" else ""
+        allowed = "allowed for groups that commit, and 'coordinated: false' commits nothing"
+        return f"found {function}({group}), {allowed}{instead}"
+
     def wrong_name(self, kind: str, name: str) -> str:
         """Why there is no such ``topic``, ``group``, ``producer`` or ``rack``; empty when there is."""
         table: dict[str, Collection[str] | None] = {
@@ -107,6 +117,10 @@ class Facts:
 
 def _among(kind: str, known: Collection[str]) -> str:
     return f"allowed are the playbook's {kind} {listed(known)}" if known else f"but the playbook has no {kind}"
+
+
+OF_COMMITS: Final = ("lag", "committed")
+"""Functions of conditions that go by what a group has committed."""
 
 
 @dataclass(slots=True)

@@ -439,7 +439,7 @@ def wrong_names(condition: Condition, facts: Facts) -> Iterator[tuple[int, str]]
         elif use.kind in VOCABULARIES:
             wrong = _wrong_word(use.kind, use.name)
         else:
-            wrong = facts.wrong_name(use.kind, use.name)
+            wrong = facts.wrong_name(use.kind, use.name) or facts.wrong_lag(use.name, use.function)
         if wrong:
             yield use.column, wrong
 

@@ -558,6 +558,8 @@ def build_clients(clients: Fields | None, spec: ClusterSpec, notes: Notes, *, br
         producers=tuple(_producer(fields, profile, notes) for fields in producers),
         groups=tuple(_group(fields, profile, notes) for fields in groups),
     )
+    uncoordinated = tuple(group.name for group in built.groups if not group.coordinated)
+    notes.facts = replace(notes.facts, uncoordinated=uncoordinated)
     for fields, group in zip(groups, built.groups, strict=True):
         check_protocol(fields, group, built, notes)
     return built

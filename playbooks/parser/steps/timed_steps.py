@@ -403,4 +403,5 @@ def facts_of(spec: ClusterSpec) -> Facts:
         zookeepers=spec.zookeepers,
         producers=tuple(producer.name for producer in spec.producers),
         groups={group.name: group.members for group in spec.groups},
+        uncoordinated=tuple(group.name for group in spec.groups if not group.coordinated),
     )

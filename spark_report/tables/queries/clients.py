@@ -241,38 +241,42 @@ SESSION_OVER: Final = "its session with ZooKeeper is over"
 """Why a broker is fenced that has lost all that it held in ZooKeeper, the office of controller among it."""
 
 
-def group_lag(partitions: "DataFrame") -> "DataFrame":
-    """The lag of each group at the end of each bin, over the partitions that it has read."""
-    return partitions.groupBy("session_id", "group_id", "bin_began_us", "bin_us").agg(F.sum("lag").alias("lag"))
+def group_position_lag(partitions: "DataFrame") -> "DataFrame":
+    """The position lag of each group at the end of each bin, over the partitions that it has read."""
+    return partitions.groupBy("session_id", "group_id", "bin_began_us", "bin_us").agg(
+        F.sum("position_lag").alias("position_lag")
+    )
 
 
-def lag_peaks(steps: "DataFrame", lags: "DataFrame", faults: "DataFrame") -> "DataFrame":
-    """Each group's greatest lag, and when it was down again to what is usual.
+def position_lag_peaks(steps: "DataFrame", lags: "DataFrame", faults: "DataFrame") -> "DataFrame":
+    """Each group's greatest position lag, and when it was down again to what is usual.
 
     ``steps`` has the lag whenever it changed, ``lags`` that at the ends of bins. Usual is the greatest before the first
     fault, or else the median of the latter. A group that has never lagged has no row.
     """
-    keys = ["session_id", "group_id"]
+    keys, lag = ["session_id", "group_id"], F.col("position_lag")
     first = faults.groupBy("session_id").agg(F.min("began_us").alias("fault_us"))
-    medians = lags.groupBy(*keys).agg(F.percentile_approx("lag", 0.5).alias("_median"))
+    medians = lags.groupBy(*keys).agg(F.percentile_approx("position_lag", 0.5).alias("_median"))
     told = steps.join(F.broadcast(first), on="session_id", how="left")
     # The greatest lag, and the first time that it was that great.
     peaks = told.groupBy(*keys).agg(
-        F.max(F.struct("lag", (-F.col("at_us")).alias("back"))).alias("_peak"),
-        F.max(F.when(F.col("at_us") < F.col("fault_us"), F.col("lag")).when(F.col("fault_us") > 0, 0)).alias("_calm"),
-        F.max(F.struct("at_us", "lag")).alias("_last"),
+        F.max(F.struct("position_lag", (-F.col("at_us")).alias("back"))).alias("_peak"),
+        F.max(F.when(F.col("at_us") < F.col("fault_us"), lag).when(F.col("fault_us") > 0, 0)).alias("_calm"),
+        F.max(F.struct("at_us", "position_lag")).alias("_last"),
     )
     known = peaks.join(F.broadcast(medians), on=keys, how="inner").select(
         *keys,
-        F.col("_peak.lag").alias("peak_lag"),
+        F.col("_peak.position_lag").alias("peak_position_lag"),
         (-F.col("_peak.back")).alias("peak_at_us"),
-        F.coalesce("_calm", "_median").alias("usual_lag"),
-        F.col("_last.lag").alias("final_lag"),
+        F.coalesce("_calm", "_median").alias("usual_position_lag"),
+        F.col("_last.position_lag").alias("final_position_lag"),
     )
-    down = F.when((F.col("at_us") > F.col("peak_at_us")) & (F.col("lag") <= F.col("usual_lag")), F.col("at_us"))
+    down = F.when(
+        (F.col("at_us") > F.col("peak_at_us")) & (F.col("position_lag") <= F.col("usual_position_lag")), F.col("at_us")
+    )
     return (
         told.join(known, on=keys, how="inner")
-        .groupBy(*keys, "peak_lag", "peak_at_us", "usual_lag", "final_lag")
+        .groupBy(*keys, "peak_position_lag", "peak_at_us", "usual_position_lag", "final_position_lag")
         .agg(F.min(down).alias("drained_us"))
         .withColumn("time_to_drain_us", F.col("drained_us") - F.col("peak_at_us"))
     )

@@ -1,4 +1,4 @@
-"""Counts, the ledger and throughput, high watermarks with their stalls, and each group's lag over time."""
+"""Counts, the ledger and throughput, high watermarks with their stalls, and each group's position lag over time."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
@@ -58,10 +58,10 @@ def tops(events: "DataFrame", rare: "DataFrame", sessions: "DataFrame") -> "Data
     )
 
 
-def partition_lag(
+def partition_position_lag(
     events: "DataFrame", rare: "DataFrame", counted: "DataFrame", told_tops: "DataFrame", sessions: "DataFrame"
 ) -> "DataFrame":
-    """The lag of a group at a partition at the end of each bin: HW less what it has read.
+    """The position lag of a group at a partition at the end of each bin: HW less what it has read.
 
     ``rare`` are the events that are not traffic, ``counted`` their tallies, ``told_tops`` what :func:`tops` gives.
     What a partition had before a group first read of it does not count: nobody is behind on it yet. Where a member
@@ -82,11 +82,11 @@ def partition_lag(
         .withColumn("top", F.last("top", ignorenulls=True).over(so_far))
         .withColumn("read", F.max("read").over(so_far))
     )
-    return known.select(*_READER, "bin_began_us", "bin_us", _behind().alias("lag"))
+    return known.select(*_READER, "bin_began_us", "bin_us", _behind().alias("position_lag"))
 
 
-def lag_steps(events: "DataFrame", rare: "DataFrame", counted: "DataFrame") -> "DataFrame":
-    """The lag of a group over its partitions, as :func:`partition_lag` has it, whenever it changed.
+def position_lag_steps(events: "DataFrame", rare: "DataFrame", counted: "DataFrame") -> "DataFrame":
+    """The position lag of a group over its partitions, as :func:`partition_position_lag` has it, whenever it changed.
 
     A row has the lag from ``at_us`` on; at first it is 0. Changes at one time count together.
     """
@@ -110,15 +110,15 @@ def lag_steps(events: "DataFrame", rare: "DataFrame", counted: "DataFrame") -> "
         told_tops.unionByName(read, allowMissingColumns=True)
         .withColumn("top", F.last("top", ignorenulls=True).over(of_reader.rowsBetween(*so_far)))
         .withColumn("read", F.max("read").over(of_reader.rowsBetween(*so_far)))
-        .withColumn("lag", _behind())
-        .withColumn("more", F.col("lag") - F.coalesce(F.lag("lag").over(of_reader), F.lit(0)))
+        .withColumn("position_lag", _behind())
+        .withColumn("more", F.col("position_lag") - F.coalesce(F.lag("position_lag").over(of_reader), F.lit(0)))
     )
     of_group = Window.partitionBy("session_id", "group_id").orderBy("at_us").rangeBetween(*so_far)
     changed = known.filter(F.col("more") != 0)
     group = ["session_id", "group_id"]
-    totals = changed.select(*group, "at_us", F.sum("more").over(of_group).alias("lag")).distinct()
-    before = F.coalesce(F.lag("lag").over(Window.partitionBy(*group).orderBy("at_us")), F.lit(0))
-    return totals.withColumn("_before", before).filter(F.col("lag") != F.col("_before")).drop("_before")
+    totals = changed.select(*group, "at_us", F.sum("more").over(of_group).alias("position_lag")).distinct()
+    before = F.coalesce(F.lag("position_lag").over(Window.partitionBy(*group).orderBy("at_us")), F.lit(0))
+    return totals.withColumn("_before", before).filter(F.col("position_lag") != F.col("_before")).drop("_before")
 
 
 def _behind() -> "Column":

@@ -61,11 +61,11 @@ class Frames(NamedTuple):
 
     @property
     def behind(self) -> "DataFrame":
-        return progress.partition_lag(self.events, self.events, self.tallies, self.tops, self.ends)
+        return progress.partition_position_lag(self.events, self.events, self.tallies, self.tops, self.ends)
 
     @property
     def steps(self) -> "DataFrame":
-        return progress.lag_steps(self.events, self.events, self.tallies)
+        return progress.position_lag_steps(self.events, self.events, self.tallies)
 
     @property
     def tops(self) -> "DataFrame":
@@ -97,8 +97,8 @@ QUERIES: Final[dict[str, Callable[[Frames], "DataFrame"]]] = {
     "controller_failovers": lambda f: clients.failovers(f.events, f.vacant, f.ends),
     "latency": lambda f: f.latencies.filter("phase is not null and fault_id is null"),
     "fault_latency": lambda f: f.latencies.filter("fault_id is not null"),
-    "partition_lag": lambda f: f.behind,
-    "lag_peaks": lambda f: clients.lag_peaks(f.steps, clients.group_lag(f.behind), f.faults),
+    "partition_position_lag": lambda f: f.behind,
+    "position_lag_peaks": lambda f: clients.position_lag_peaks(f.steps, clients.group_position_lag(f.behind), f.faults),
     "hw_series": lambda f: progress.hw_series(f.tops, f.ends),
     "rebalances": lambda f: clients.rebalances(f.events, clients.idle_waits(f.events)),
     "groups": lambda f: clients.groups(f.tallies, f.events),
@@ -182,16 +182,16 @@ MUTATIONS: Final[dict[str, tuple[str, ModuleType, str, str]]] = {
         "fault_latency", latency, "(sent < ended) & (began <= told)", "(sent < ended) & (began < told)"
     ),
     "a bin without a word has no high watermark": (
-        "partition_lag", progress, 'F.last("top", ignorenulls=True).over(so_far)', 'F.col("top")'
+        "partition_position_lag", progress, 'F.last("top", ignorenulls=True).over(so_far)', 'F.col("top")'
     ),
     "a truncated group has still read all": (
-        "partition_lag", progress, "_how_often(rare.filter(turned), ", '_how_often(rare.filter("false"), '
+        "partition_position_lag", progress, "_how_often(rare.filter(turned), ", '_how_often(rare.filter("false"), '
     ),
     "a zombie's high watermark is shown": (
         "hw_series", progress, 'F.max("top").over(so_far)', 'F.col("top")'
     ),
     "what is usual is what comes later": (
-        "lag_peaks", clients, 'F.col("at_us") < F.col("fault_us")', 'F.col("at_us") > F.col("fault_us")'
+        "position_lag_peaks", clients, 'F.col("at_us") < F.col("fault_us")', 'F.col("at_us") > F.col("fault_us")'
     ),
     "rebalances cost nothing": (
         "rebalances", clients, 'F.coalesce(F.sum("_idle"), F.lit(0))', "F.lit(0)"

@@ -176,14 +176,16 @@ def test_a_group_lags_and_drains(events: MakeFrame, ends: MakeFrame) -> None:
     ]
     frame, until = events(rows), ends(one=(4_000, 4))
     tops = progress.tops(frame, frame, until)
-    lags = clients.group_lag(progress.partition_lag(frame, frame, frame, tops, until))
-    assert told(lags, "bin_began_us", "lag") == [(0, 2), (1_000, 2), (2_000, 31), (3_000, 0), (4_000, 0)]
-    steps = progress.lag_steps(frame, frame, frame)
-    assert told(steps, "at_us", "lag") == [(200, 2), (1_500, 82), (1_700, 2), (2_400, 31), (3_500, 0)]
-    peaks = clients.lag_peaks(steps, lags, timeline.faults(frame, until))
+    lags = clients.group_position_lag(progress.partition_position_lag(frame, frame, frame, tops, until))
+    assert told(lags, "bin_began_us", "position_lag") == [(0, 2), (1_000, 2), (2_000, 31), (3_000, 0), (4_000, 0)]
+    steps = progress.position_lag_steps(frame, frame, frame)
+    assert told(steps, "at_us", "position_lag") == [(200, 2), (1_500, 82), (1_700, 2), (2_400, 31), (3_500, 0)]
+    peaks = clients.position_lag_peaks(steps, lags, timeline.faults(frame, until))
     series = progress.hw_series(tops, until)
     assert told(series, "bin_began_us", "hw") == [(0, 10), (1_000, 90), (2_000, 130)]
-    assert told(peaks, "peak_lag", "peak_at_us", "usual_lag", "drained_us", "final_lag") == [(82, 1_500, 2, 1_700, 0)]
+    assert told(peaks, "peak_position_lag", "peak_at_us", "usual_position_lag", "drained_us", "final_position_lag") == [
+        (82, 1_500, 2, 1_700, 0)
+    ]
 
 
 def test_a_controller_gives_way_to_another(events: MakeFrame, ends: MakeFrame) -> None:
@@ -200,10 +202,10 @@ def test_a_controller_gives_way_to_another(events: MakeFrame, ends: MakeFrame) -
 def test_of_very_many_rows_the_first_are_told_and_the_others_counted(spark: "SparkSession") -> None:
     rows = spark.createDataFrame(
         [(ONE, "g", at, 1, 0) for at in range(5)],
-        "session_id string, group_id string, bin_began_us long, bin_us long, lag long",
+        "session_id string, group_id string, bin_began_us long, bin_us long, position_lag long",
     )
     gather = Gatherer(Plan(spark, []), most_rows=3)
-    gather("group_lag", rows)
+    gather("group_position_lag", rows)
     tables = gather.tables()
-    assert tables["group_lag"]["bin_began_us"].to_pylist() == [0, 1, 2]
-    assert tables["left_out"].to_pylist() == [{"session_id": ONE, "table": "group_lag", "left_out": 2}]
+    assert tables["group_position_lag"]["bin_began_us"].to_pylist() == [0, 1, 2]
+    assert tables["left_out"].to_pylist() == [{"session_id": ONE, "table": "group_position_lag", "left_out": 2}]
