@@ -63,6 +63,7 @@ QUESTIONS: Final[dict[type[Any], type[Any]]] = {
     admin.ListPartitionReassignmentsRequest: admin.ListPartitionReassignmentsResponse,
     admin.ElectLeadersRequest: admin.ElectLeadersResponse,
     admin.IncrementalAlterConfigsRequest: admin.IncrementalAlterConfigsResponse,
+    admin.DescribeConfigsRequest: admin.DescribeConfigsResponse,
     admin.UnregisterBrokerRequest: admin.UnregisterBrokerResponse,
     admin.UpdateFeaturesRequest: admin.UpdateFeaturesResponse,
     admin.DescribeQuorumRequest: admin.DescribeQuorumResponse,

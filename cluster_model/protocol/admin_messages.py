@@ -223,6 +223,20 @@ class IncrementalAlterConfigsResponse(NamedTuple):
     resources: tuple[AdminError, ...]
 
 
+class DescribeConfigsRequest(NamedTuple):
+    """Read what topics were configured with from ZooKeeper, as a broker in ZooKeeper mode does for each question."""
+
+    correlation: int
+    topics: tuple[str, ...]
+
+
+class DescribeConfigsResponse(NamedTuple):
+    """The configurations that each topic has of its own, in the order of the request."""
+
+    correlation: int
+    configs: tuple[tuple[str, tuple[tuple[str, ConfigValue], ...]], ...]
+
+
 class UnregisterBrokerRequest(NamedTuple):
     """Forget a broker for good; KRaft only (``Admin.unregisterBroker``)."""
 

@@ -1,6 +1,6 @@
 """Handlers of configurations: what a broker and its topics have, and changes while they run."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from cluster_model.observation import of_broker, of_broker_with, of_topic_with
@@ -11,6 +11,7 @@ from cluster_model.protocol.admin_messages import (
     AdminError,
     AlterableConfig,
     AlterConfigsResource,
+    DescribeConfigsRequest,
     IncrementalAlterConfigsRequest,
     is_legal,
 )
@@ -18,7 +19,7 @@ from cluster_model.protocol.config_defs import BROKER as BROKER_KEYS
 from cluster_model.protocol.config_defs import LISTS, LONG_MAX, MIN_ISR, ConfigKey, ConfigValue
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.messages import MetadataRequest
-from gateway.protocol.context import LOG_DIR, Call, Flow, ask, split
+from gateway.protocol.context import LOG_DIR, Ask, Call, Flow, ask, split
 
 TOPIC: Final = 2
 BROKER: Final = 4
@@ -65,11 +66,31 @@ SYNONYMS: Final = {
 }
 """A topic's configuration → that of a broker beneath it (``ServerTopicConfigSynonyms``)."""
 
+COARSER: Final = {
+    "log.flush.interval.ms": ("log.flush.scheduler.interval.ms", str(LONG_MAX)),
+    "log.retention.ms": ("log.retention.hours", "168"),
+    "log.roll.jitter.ms": ("log.roll.jitter.hours", "0"),
+    "log.roll.ms": ("log.roll.hours", "168"),
+}
+"""A broker's configuration without a default → the synonym that has one, and its value (``brokerConfigSynonyms``)."""
+
 
 def describe_configs(call: Call) -> Flow:
-    """What is configured, as the broker that is asked has been told."""
-    yield ask(MetadataRequest(0))
-    return {"results": [_described(call, each) for each in call.request.resources]}
+    """What is configured: as the broker that is asked was told, of topics as ZooKeeper has it (``ConfigHelper``)."""
+    own = yield from _of_topics(call)
+    return {"results": [_described(call, each, own) for each in call.request.resources]}
+
+
+def _of_topics(call: Call) -> Generator[Ask, tuple[Any, ...], Mapping[str, Mapping[str, ConfigValue]]]:
+    """What topics have of their own: by ZooKeeper, or as far as the broker has read the cluster's metadata log."""
+    asked = [each.resource_name for each in call.request.resources if each.resource_type == TOPIC]
+    names = tuple(dict.fromkeys(name for name in asked if is_legal(name)))
+    if call.house.cluster.profile.kraft:
+        yield ask(MetadataRequest(0))
+        settings = call.house.cluster.brokers[call.broker].settings
+        return {name: settings.overrides(name) for name in names}
+    (answer,) = yield ask(DescribeConfigsRequest(0, names))
+    return {name: dict(config) for name, config in answer.configs}
 
 
 def list_config_resources(call: Call) -> Flow:
@@ -94,15 +115,16 @@ def list_config_resources(call: Call) -> Flow:
     return {"error_code": 0, "config_resources": found}
 
 
-def _described(call: Call, asked: Any) -> dict[str, Any]:
+def _described(call: Call, asked: Any, own: Mapping[str, Mapping[str, ConfigValue]]) -> dict[str, Any]:
     kind, name = asked.resource_type, asked.resource_name
     said = {"resource_type": kind, "resource_name": name}
     refused = _not_here(call, kind, name)
     if refused is not None:
         return {**said, "error_code": refused.error, "error_message": refused.message or None}
-    found = topic_configs(call, name) if kind == TOPIC else _broker_configs(call, name)
+    found = topic_configs(call, name, own[name]) if kind == TOPIC else _broker_configs(call, name)
     wanted = asked.configuration_keys
-    configs = [each for each in found if not wanted or each["name"] in wanted]
+    chosen = [each for each in found if not wanted or each["name"] in wanted]
+    configs = sorted(chosen, key=lambda config: str(config["name"]))
     if not call.get("include_synonyms", False):
         configs = [{**each, "synonyms": ()} for each in configs]
     if not call.get("include_documentation", False):
@@ -133,12 +155,10 @@ def _no_resource(kind: int) -> AdminError:
     )
 
 
-def topic_configs(call: Call, topic: str, own: Mapping[str, ConfigValue] | None = None) -> list[dict[str, Any]]:
-    """All of a topic; ``own``: its own configurations where the broker has not heard of it yet."""
+def topic_configs(call: Call, topic: str, own: Mapping[str, ConfigValue]) -> list[dict[str, Any]]:
+    """All of a topic, of which ``own`` are its own configurations."""
     cluster = call.house.cluster
     settings = cluster.brokers[call.broker].settings
-    if own is None:
-        own = settings.overrides(topic)
     defaults = {each.key.name: each.value for each in of_topic_with({}, cluster.profile, {})}
     layers = _layers(call)
     found = []
@@ -146,9 +166,7 @@ def topic_configs(call: Call, topic: str, own: Mapping[str, ConfigValue] | None 
         name = each.key.name
         beneath = SYNONYMS.get(name, name)
         synonyms = [(name, each.value, OWN)] if name in own else []
-        synonyms += _synonyms(layers, beneath)
-        if name in defaults:
-            synonyms.append((beneath, defaults[name], DEFAULT))
+        synonyms += _synonyms(layers, beneath, defaults.get(name, ""))
         found.append(_config(each.key, each.value, synonyms, read_only=False))
     return found
 
@@ -167,9 +185,7 @@ def _broker_configs(call: Call, name: str) -> list[dict[str, Any]]:
     found = []
     for each in of_broker(cluster.brokers[call.broker].settings, cluster.profile):
         key = each.key
-        synonyms = _synonyms(layers, key.name)
-        if defaults[key.name]:
-            synonyms.append((key.name, defaults[key.name], DEFAULT))
+        synonyms = _synonyms(layers, key.name, defaults[key.name])
         found.append(_config(key, each.value, synonyms, read_only=_is_fixed(call, key)))
     return found + _of_this_listener(call)
 
@@ -214,9 +230,16 @@ def _layers(call: Call) -> tuple[_Layer, ...]:
     return (_taken(call, str(call.broker)), RUN_TIME), (_taken(call, ""), ALL_BROKERS), (started_with, START)
 
 
-def _synonyms(layers: Iterable[_Layer], name: str) -> list[tuple[str, str, int]]:
-    """(name, value, source) of a broker's configuration in each layer that has it."""
-    return [(name, written(layer[name]), source) for layer, source in layers if name in layer]
+def _synonyms(layers: Iterable[_Layer], name: str, default: str) -> list[tuple[str, str, int]]:
+    """(name, value, source) of a broker's configuration in each layer that has it, and Kafka's default at last.
+
+    What stands before the first of that very name is left out (``ConfigHelper.configSynonyms``), so that one whose
+    default is written under another name has no synonym where nobody gave it.
+    """
+    found = [(name, written(layer[name]), source) for layer, source in layers if name in layer]
+    if name in COARSER:
+        return [*found, (*COARSER[name], DEFAULT)] if found else []
+    return [*found, (name, default, DEFAULT)] if default else found
 
 
 def _given(call: Call, name: str) -> dict[str, ConfigValue]:
@@ -282,12 +305,12 @@ def incremental_alter_configs(call: Call) -> Flow:
 
 def alter_configs(call: Call) -> Flow:
     """The same, where what is not named goes back to its default: of what the broker that is asked knows to be set."""
-    settings = call.house.cluster.brokers[call.broker].settings
+    own = yield from _of_topics(call)
     changes = {}
     for place, each in enumerate(call.request.resources):
         named = {one.name: one.value or "" for one in each.configs}
         name = each.resource_name
-        had = settings.overrides(name) if each.resource_type == TOPIC else _given(call, name)
+        had = own.get(name, {}) if each.resource_type == TOPIC else _given(call, name)
         gone = [AlterableConfig(key, "", DELETE) for key in had if key not in named]
         changes[place] = (*(AlterableConfig(key, value, SET) for key, value in named.items()), *gone)
     return (yield from _altered(call, changes))

@@ -327,6 +327,19 @@ class TestIncrementalAlterConfigs:
         assert retention(wire) is None
 
 
+@pytest.mark.parametrize("broker", [1, 2, 3])
+def test_every_broker_changes_configurations_in_zookeeper_and_reads_them_there(broker: int) -> None:
+    """``KafkaApis.handleAlterConfigsRequest`` needs no controller, ``describeConfigs`` reads ZooKeeper."""
+    wire = wired("2.4")
+    config = {"name": "cleanup.policy", "value": "compact"}
+    asked = [{"resource_type": TOPIC, "resource_name": "orders", "configs": [config]}]
+    answer = wire.ask(broker, api_versions.ALTER_CONFIGS, 1, validate_only=False, resources=asked)
+    assert [each.error_code for each in answer.responses] == [E.NONE]
+    wanted = [{"resource_type": TOPIC, "resource_name": "orders", "configuration_keys": ("cleanup.policy",)}]
+    told = wire.ask(broker, api_versions.DESCRIBE_CONFIGS, 2, resources=wanted, include_synonyms=False)
+    assert [(each.value, each.config_source) for each in told.results[0].configs] == [("compact", 1)]
+
+
 @pytest.mark.parametrize(("kafka", "error"), [("2.8", E.LEADER_NOT_AVAILABLE), ("4.1", E.UNKNOWN_TOPIC_OR_PARTITION)])
 class TestMetadata:
     def asked(self, wire: Wire, *names: str, creates: bool = True) -> list[int]:

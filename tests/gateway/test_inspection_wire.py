@@ -251,13 +251,20 @@ class TestDescribeConfigs:
         assert [(each.name, each.value, each.source) for each in retention.synonyms] == [
             ("retention.ms", "60000", OWN),
             ("log.retention.ms", "86400000", START),
-            ("log.retention.ms", "604800000", DEFAULT),
+            ("log.retention.hours", "168", DEFAULT),
         ]
         names = ("cleanup.policy", "unclean.leader.election.enable", "min.insync.replicas", "message.timestamp.type")
         kinds = [found[name].config_type for name in names]
         assert kinds == [LIST, BOOLEAN, INT, STRING]
         assert found["flush.ms"].value == "9223372036854775807"
         assert not any(each.read_only for each in told.configs)
+
+    def test_what_has_its_default_under_another_name_has_no_synonym_of_its_own(self) -> None:
+        found = {each.name: each for each in described(wired("4.1"), TOPIC, "orders").configs}
+        assert list(found) == sorted(found)
+        assert (found["segment.ms"].value, found["segment.ms"].config_source) == ("604800000", DEFAULT)
+        assert [found[name].synonyms for name in ("segment.ms", "segment.jitter.ms", "flush.ms")] == [(), (), ()]
+        assert [each.name for each in found["segment.bytes"].synonyms] == ["log.segment.bytes"]
 
     def test_a_brokers_are_read_only_where_they_do_not_change(self) -> None:
         found = {each.name: each for each in described(wired("4.1"), BROKER, "1").configs}
@@ -292,7 +299,7 @@ class TestDescribeConfigs:
         found = {each.name: each for each in described(wire, BROKER, "1").configs}["log.retention.ms"]
         assert (found.value, found.config_source) == ("80000", RUN_TIME)
         assert [(each.value, each.source) for each in found.synonyms] == [
-            ("80000", RUN_TIME), ("70000", ALL_BROKERS), ("86400000", START), ("604800000", DEFAULT),
+            ("80000", RUN_TIME), ("70000", ALL_BROKERS), ("86400000", START), ("168", DEFAULT),
         ]  # fmt: skip
         everybodys = described(wire, BROKER, "").configs[0]
         assert (everybodys.value, everybodys.config_source) == ("70000", ALL_BROKERS)

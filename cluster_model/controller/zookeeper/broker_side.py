@@ -52,6 +52,7 @@ from cluster_model.protocol.admin_messages import (
     DeleteTopicsRequest,
     DescribeClusterRequest,
     DescribeClusterResponse,
+    DescribeConfigsRequest,
     ElectLeadersRequest,
     IncrementalAlterConfigsRequest,
     ListPartitionReassignmentsRequest,
@@ -523,9 +524,10 @@ class ZooKeeperControl:
         for answer in (LeaderAndIsrResponse, UpdateMetadataResponse, StopReplicaResponse):
             table[answer] = controller.responded
         for request in (
-            CreateTopicsRequest, DeleteTopicsRequest, CreatePartitionsRequest, IncrementalAlterConfigsRequest,
+            CreateTopicsRequest, DeleteTopicsRequest, CreatePartitionsRequest,
         ):  # fmt: skip
             table[request] = self._of_topics
+        table[IncrementalAlterConfigsRequest] = table[DescribeConfigsRequest] = self._of_configs
         for client in FROM_SERVERS:
             table[client] = self._from_zookeeper
         return table
@@ -703,6 +705,10 @@ class ZooKeeperControl:
         if not self.controller.is_active:
             self._port.send(source, refusal(request, KafkaError.NOT_CONTROLLER))
             return
+        self.requests.put(*self._topics.task(source, request, self._draw))
+
+    def _of_configs(self, source: int, request: Any) -> None:
+        """Every broker reads and writes configurations in ZooKeeper (``KafkaApis.handleAlterConfigsRequest``)."""
         self.requests.put(*self._topics.task(source, request, self._draw))
 
     def _list_reassignments(self, source: int, request: ListPartitionReassignmentsRequest) -> None:

@@ -36,6 +36,8 @@ from cluster_model.protocol.admin_messages import (
     CreateTopicsResponse,
     DeleteTopicsRequest,
     DeleteTopicsResponse,
+    DescribeConfigsRequest,
+    DescribeConfigsResponse,
     IncrementalAlterConfigsRequest,
     IncrementalAlterConfigsResponse,
     NewPartitions,
@@ -110,6 +112,12 @@ class TopicRequests:
                 done = yield from self._alter(resource, commits=not request.validate_only)
                 changed.append(done)
             self._hands.send(source, IncrementalAlterConfigsResponse(request.correlation, tuple(changed)))
+        elif isinstance(request, DescribeConfigsRequest):
+            found: list[tuple[str, Config]] = []
+            for asked in request.topics:
+                (there,) = yield (kafka_zk_client.get(config_path(asked)),)
+                found.append((asked, there.data if there.ok else ()))
+            self._hands.send(source, DescribeConfigsResponse(request.correlation, tuple(found)))
 
     def task(self, source: int, request: Any, draw: Callable[[str, int], Drawn]) -> tuple[Any, ...]:
         """What :meth:`begin` takes: all that the answer depends on besides ZooKeeper."""
