@@ -4,7 +4,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
-from markupsafe import Markup
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -16,7 +15,8 @@ from spark_report.input.sessions import SetAside
 from spark_report.model.format import duration, number, several
 from spark_report.model.report import Tone
 from spark_report.render.charts import ALARM, CALM, LINES, WARNING, Figure, chart_text
-from spark_report.render.html import embedded, environment, plotly_script
+from spark_report.render.html import environment
+from spark_report.render.svg import svg
 from spark_report.render.tables import View, view
 
 Row = dict[str, Any]
@@ -179,7 +179,7 @@ def ordered(tables: Mapping[str, Sequence[Row]]) -> dict[str, list[Row]]:
     return {name: sorted(rows, key=orders[name]) for name, rows in tables.items()}
 
 
-# The charts of a fleet report as plain Plotly figures; the page puts in what depends on light or dark.
+# The charts of a fleet report as figures.
 
 
 MOST_BARS: Final = 24
@@ -192,14 +192,14 @@ def findings_chart(story: FleetStory) -> Figure | None:
     rows = [row for row in story.tables["fleet_findings"] if row["key"] not in SUMS][:MOST_BARS]
     if not rows:
         return None
-    traces = []
-    for name, color, own in (
-        ("surprising", ALARM, [row for row in rows if not row["expected"]]),
-        ("expected", WARNING, [row for row in rows if row["expected"]]),
-    ):
-        if own:
-            traces.append(_dots(name, color, own, [_label(story, row["fleet"], row["key"]) for row in own]))
-    return _laid_out(traces, len(rows), "share of the runs, with its 95 % interval")
+    labels = [_label(story, row["fleet"], row["key"]) for row in rows]
+    odd = {"color": ALARM, "size": 10, "symbol": "circle"}
+    known = {"color": WARNING, "size": 10, "symbol": "diamond"}
+    traces = [
+        _dots("surprising", odd, rows, [not row["expected"] for row in rows]),
+        _dots("expected", known, rows, [bool(row["expected"]) for row in rows]),
+    ]
+    return _laid_out(traces, labels, "share of the runs, with its 95 % interval, %")
 
 
 def ranking_chart(story: FleetStory) -> Figure | None:
@@ -208,74 +208,60 @@ def ranking_chart(story: FleetStory) -> Figure | None:
     if len(rows) < 2:
         return None
     labels = [_label(story, row["fleet"], chosen(row)) for row in rows]
-    trace = _dots("found anything", CALM, rows, labels)
-    return _laid_out([trace], len(rows), "share of the runs that found anything, with its 95 % interval")
+    trace = _dots("found anything", {"color": CALM, "size": 10, "symbol": "circle"}, rows, [True] * len(rows))
+    return _laid_out([trace], labels, "share of the runs that found anything, with its 95 % interval, %")
 
 
 def recovery_chart(story: FleetStory) -> Figure | None:
-    """Quantiles of the times until all was well, and of the longest outages, side by side; None without any."""
+    """Quantiles of the times until all was well, and of the longest outages, as bars; None without any."""
     rows = [row for row in story.tables["fleet_times"] if row["measure"] != "unavailable_us"]
-    traces: list[Figure] = []
-    words = {"recovery_us": "until all was well", "longest_unavailable_us": "longest outage"}
-    lines = dict.fromkeys((row["fleet"], row["measure"]) for row in rows)
-    for place, (fleet, measure) in enumerate(lines):
-        own = [row for row in rows if (row["fleet"], row["measure"]) == (fleet, measure)]
-        traces.append(
-            {
-                "type": "bar",
-                "name": chart_text(_label(story, fleet, words[measure])),
-                "x": [row["quantile"] for row in own],
-                "y": [None if row["value_us"] is None else row["value_us"] / _SECOND for row in own],
-                "text": [when(row["value_us"]) for row in own],
-                "hovertext": [
-                    chart_text(f"{when(row['value_us'])}: run {row['run']}, seed {row['seed']}") for row in own
-                ],
-                "hoverinfo": "text",
-                "marker": {"color": LINES[place % len(LINES)]},
-            }
-        )
-    if not traces:
+    if not rows:
         return None
-    layout = {
-        "barmode": "group",
-        "height": 320,
-        "margin": {"l": 8, "r": 12, "t": 8, "b": 44},
-        "legend": {"orientation": "h", "y": 1.12},
-        "xaxis": {"type": "category"},
-        "yaxis": {"title": {"text": "virtual time, s"}, "rangemode": "tozero", "automargin": True},
-    }
-    return {"data": traces, "layout": layout}
+    words = {"recovery_us": "until all was well", "longest_unavailable_us": "longest outage"}
+    lines = list(dict.fromkeys((row["fleet"], row["measure"]) for row in rows))
+    known = [(place, row) for place, row in enumerate(rows) if row["value_us"] is not None]
+    bars = {
+        "type": "bar",
+        "y": [place for place, _row in known],
+        "base": [0] * len(known),
+        "x": [row["value_us"] / _SECOND for _place, row in known],
+        "width": 0.74,
+        "color": [LINES[lines.index((row["fleet"], row["measure"])) % len(LINES)] for _place, row in known],
+        "text": [when(row["value_us"]) for _place, row in known],
+        "hovertext": [chart_text(f"{when(row['value_us'])}: run {row['run']}, seed {row['seed']}")
+                      for _place, row in known],
+    }  # fmt: skip
+    labels = [
+        f"{_label(story, row['fleet'], words[row['measure']])}, {row['quantile']}"
+        + (" never" if row["value_us"] is None else "")
+        for row in rows
+    ]
+    return _laid_out([bars], labels, "virtual time, s")
 
 
-def _dots(name: str, color: str, rows: list[Row], labels: list[str]) -> Figure:
+def _dots(name: str, marker: Figure, rows: list[Row], own: list[bool]) -> Figure:
+    """A mark with its interval for each of its own rows, in the lane of the row."""
+    found = [(place, row) for place, row in enumerate(rows) if own[place]]
     return {
-        "type": "scatter",
-        "mode": "markers",
-        "name": name,
-        "x": [row["probability"] * 100 for row in rows],
-        "y": [chart_text(label) for label in labels],
-        "error_x": {
-            "type": "data",
-            "symmetric": False,
-            "array": [(row["high"] - row["probability"]) * 100 for row in rows],
-            "arrayminus": [(row["probability"] - row["low"]) * 100 for row in rows],
-            "color": color,
-        },
-        "hovertext": [chart_text(f"{rate(row)}, run {row['run']}") for row in rows],
-        "hoverinfo": "text+y",
-        "marker": {"color": color, "size": 10, "symbol": "circle" if name != "expected" else "diamond"},
+        "type": "marks",
+        "legend": name if found else "",
+        "x": [row["probability"] * 100 for _place, row in found],
+        "y": [place for place, _row in found],
+        "whiskers": [(row["low"] * 100, row["high"] * 100) for _place, row in found],
+        "hovertext": [chart_text(f"{rate(row)}, run {row['run']}") for _place, row in found],
+        "marker": marker,
     }
 
 
-def _laid_out(traces: list[Figure], lanes: int, title: str) -> Figure:
+def _laid_out(traces: list[Figure], labels: list[str], title: str) -> Figure:
     layout: dict[str, Any] = {
-        "height": 100 + _ROW_PX * max(2, lanes),
-        "margin": {"l": 8, "r": 12, "t": 8, "b": 44},
-        "legend": {"orientation": "h", "y": 1.02, "yanchor": "bottom"},
-        "showlegend": True,
-        "hovermode": "closest",
-        "xaxis": {"title": {"text": title}, "rangemode": "tozero", "ticksuffix": " %"},
-        "yaxis": {"type": "category", "autorange": "reversed", "automargin": True, "fixedrange": True},
+        "height": 52 + _ROW_PX * max(2, len(labels)),
+        "xaxis": {"title": title, "rangemode": "tozero"},
+        "yaxis": {
+            "range": [max(2, len(labels)) - 0.4, -0.6],
+            "tickvals": list(range(len(labels))),
+            "ticktext": [chart_text(label) for label in labels],
+        },
     }
     return {"data": traces, "layout": layout}
 
@@ -431,7 +417,6 @@ def html_page(story: FleetStory) -> str:
             sections=_sections(story),
             set_aside=story.set_aside,
             most_rows=HTML_MOST_ROWS,
-            plotly=Markup(plotly_script()),
         )
     )
 
@@ -458,8 +443,7 @@ def _sections(story: FleetStory) -> list[dict[str, Any]]:
         made.append(
             {
                 "view": each,
-                "figure": embedded(figure) if figure is not None else "",
-                "height": figure["layout"]["height"] if figure is not None else 0,
+                "picture": svg(figure, each.title) if figure is not None else "",
                 "note": _NOTES.get(each.name, ""),
             }
         )

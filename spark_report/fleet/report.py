@@ -133,7 +133,7 @@ def _answer(name: str, frame: "DataFrame") -> Any:
 
 
 def _write(folder: Path, story: FleetStory, formats: Sequence[str]) -> None:
-    from spark_report.fleet.render import html_page, markdown_page  # noqa: PLC0415 - Plotly's script is not for every format
+    from spark_report.fleet.render import html_page, markdown_page  # noqa: PLC0415 - templates are not for every format
 
     if "html" in formats:
         (folder / HTML).write_text(html_page(story), encoding="utf-8")

@@ -2,8 +2,9 @@
 
 tables: findings about clients, faults and partitions as small tables of text.
 sections: which tables a session shows in which order, its key figures, and the comparison of sessions.
-charts: latency and lag charts, charts around faults, and the timeline with its lanes, as plain Plotly figures.
-html: the page that needs nothing else, its part for each partition, and the charts as still SVG.
+charts: latency and lag charts, charts around faults, and the timeline with its lanes, as figures.
+svg: draws a figure as inline SVG.
+html: the page that needs nothing else, and its part for each partition.
 text: the report in a terminal and as Markdown.
 output: writes files in a staging directory and renames them into place.
 
@@ -15,6 +16,7 @@ __all__ = [
     "charts",
     "html",
     "output",
+    "svg",
     "tables",
     "text",
 ]

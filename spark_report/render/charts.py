@@ -1,7 +1,7 @@
-"""Charts of one session as plain Plotly figures: dicts of data and layout, colours that mean the same everywhere.
+"""Charts of one session as figures: dicts of data and layout, with colours that mean the same everywhere.
 
-The page puts in what depends on light or dark; here is only what carries meaning. Plotly reads a little HTML in every
-text it draws, so each name from a session goes through :func:`chart_text`.
+The page's style has what depends on light or dark; here is only what carries meaning. A figure is drawn as it stands
+by :mod:`spark_report.render.svg`, so each name from a session goes through :func:`chart_text`.
 """
 
 import html
@@ -21,7 +21,6 @@ BROKERS: Final = ("#93A8E6", "#62C9A5", "#D7A5CC", "#B4BEC9", "#A9D37A", "#C8B4F
 """Fills for leaders, light enough for dark letters; the broker is always named as well."""
 LINES: Final = ("#2F8FCE", "#D9822B", "#3BA272", "#B565A7", "#7A869A", "#9A8B1F")
 """Strokes that can be seen on light and on dark ground."""
-INK: Final = "#10151C"
 
 MOST_CLIENTS: Final = 6
 _SECOND: Final = 1_000_000
@@ -30,7 +29,7 @@ Figure = dict[str, Any]
 
 
 def chart_text(value: object) -> str:
-    """A text for Plotly to draw as it stands."""
+    """A text that can stand in a picture as it is."""
     return html.escape(printable(str(value)))
 
 
@@ -77,19 +76,10 @@ def latency_chart(story: SessionStory) -> Figure | None:
         traces += _latency_lines(name, LINES[place % len(LINES)], by_line[what, client])
     layout = {
         "height": 380,
-        "hovermode": "x unified",
-        "margin": {"l": 8, "r": 12, "t": 8, "b": 44},
-        "legend": {"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0},
         "shapes": bands(story, axis),
-        "xaxis": {"title": {"text": axis.title}, "range": [0, axis.end], "zeroline": False, "anchor": "y2"},
-        "yaxis": {
-            "title": {"text": "latency"},
-            "type": "log",
-            "domain": [0.38, 1],
-            "automargin": True,
-            **decades(*_reach(story), margin=1.3),
-        },
-        "yaxis2": {"title": {"text": "records/s"}, "domain": [0, 0.28], "automargin": True, "rangemode": "tozero"},
+        "xaxis": {"title": axis.title, "range": [0, axis.end], "zoom": True},
+        "yaxis": {"title": "latency", "type": "log", "domain": [0.38, 1], **decades(*_reach(story), margin=1.3)},
+        "yaxis2": {"title": "records/s", "domain": [0, 0.28], "rangemode": "tozero"},
     }
     return {"data": traces, "layout": layout}
 
@@ -102,15 +92,16 @@ def _reach(story: SessionStory) -> tuple[float, float]:
 def decades(least: float, most: float, margin: float = 1.0) -> Figure:
     """Range and marks of a logarithmic axis of microseconds, in the units a person would say."""
     low, high = max(1.0, least) / margin, max(1.0, most, least * 1.01) * margin
-    steps = (1, 2, 5) if high <= 100 * low else (1,)
+    steps: tuple[float, ...] = (1, 2, 5) if high <= 100 * low else (1,)
+    if high <= 3 * low:
+        steps = (1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8)
     marks = [step * 10**power for power in range(10) for step in steps]
     # One mark beyond either end, so that there are always some on the axis.
     shown = [mark for mark in marks if low / 10 <= mark <= high * 10]
     return {
         "range": [math.log10(low), math.log10(high)],
-        "tickmode": "array",
         "tickvals": shown,
-        "ticktext": [duration(mark) for mark in shown],
+        "ticktext": [duration(round(mark)) for mark in shown],
     }
 
 
@@ -126,28 +117,21 @@ def lag_chart(story: SessionStory) -> Figure | None:
     shown = sorted(by_group, key=lambda name: (-most[name], name))[:MOST_CLIENTS]
     traces = [
         {
-            "type": "scatter",
-            "mode": "lines",
+            "type": "lines",
             "name": chart_text(name),
+            "legend": chart_text(name),
             "x": [min((row["bin_began_us"] + row["bin_us"]) / _SECOND, axis.end) for row in by_group[name]],
             "y": [row["position_lag"] for row in by_group[name]],
             "line": {"color": LINES[place % len(LINES)], "width": 2},
-            "hoverinfo": "x+text",
-            "hovertext": [
-                f"{chart_text(name)} is {several(row['position_lag'], 'record')} behind" for row in by_group[name]
-            ],
+            "says": [f"{several(row['position_lag'], 'record')} behind" for row in by_group[name]],
         }
         for place, name in enumerate(shown)
     ]
     layout = {
         "height": 260,
-        "hovermode": "x unified",
-        "showlegend": True,
-        "margin": {"l": 8, "r": 12, "t": 8, "b": 44},
-        "legend": {"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0},
         "shapes": bands(story, axis),
-        "xaxis": {"title": {"text": axis.title}, "range": [0, axis.end], "zeroline": False},
-        "yaxis": {"title": {"text": "records behind"}, "automargin": True, "rangemode": "tozero"},
+        "xaxis": {"title": axis.title, "range": [0, axis.end], "zoom": True},
+        "yaxis": {"title": "records behind", "rangemode": "tozero"},
     }
     return {"data": traces, "layout": layout}
 
@@ -163,14 +147,13 @@ def _latency_lines(name: str, colour: str, found: list[Row]) -> list[Figure]:
         return [max(by_bin[begin][column], 1) if begin in by_bin else None for begin in bins]
 
     rate = [by_bin[begin]["records"] * _SECOND / width if begin in by_bin else 0 for begin in bins]
-    own: Figure = {"type": "scatter", "mode": "lines", "x": x, "legendgroup": name, "hoverinfo": "x+y+name"}
-    # A line through a single point is nothing; the dots keep it in sight.
-    dotted = {**own, "mode": "lines+markers", "marker": {"size": 3, "color": colour}, "hoverinfo": "x+text"}
+    own: Figure = {"type": "lines", "x": x}
 
     def latencies(column: str, which: str, stroke: Figure) -> Figure:
         values = line(column)
-        hovers = ["" if value is None else f"{duration(round(value))} {which}, {name}" for value in values]
-        return {**dotted, "y": values, "hovertext": hovers, "name": f"{name}, {which}", "line": stroke}
+        says = ["" if value is None else duration(round(value)) for value in values]
+        return {**own, "y": values, "says": says, "name": f"{name}, {which}", "legend": f"{name}, {which}",
+                "line": stroke}  # fmt: skip
 
     return [
         latencies("p50_us", "median", {"color": colour, "width": 2}),
@@ -179,8 +162,8 @@ def _latency_lines(name: str, colour: str, found: list[Row]) -> list[Figure]:
             **own,
             "y": rate,
             "yaxis": "y2",
-            "name": f"{name}, records/s",
-            "showlegend": False,
+            "name": name,
+            "says": [f"{value:,.0f} records/s" for value in rate],
             "line": {"color": colour, "width": 1.5, "shape": "hvh"},
         },
     ]
@@ -191,16 +174,10 @@ def bands(story: SessionStory, axis: Axis) -> list[Figure]:
     return [
         {
             "type": "rect",
-            "xref": "x",
-            "yref": "paper",
             "x0": axis.span(row)[0],
             "x1": axis.span(row)[1],
-            "y0": 0,
-            "y1": 1,
             "fillcolor": WARNING,
             "opacity": 0.13,
-            "line": {"width": 0},
-            "layer": "below",
         }
         for row in story.tables["faults"]
     ]
@@ -232,7 +209,7 @@ MOST_FAULTS_CHARTED: Final = 8
 MOST_CLIENTS_AROUND_FAULTS: Final = 4
 _ROW_PX: Final = 24
 _MARKS: Final = {
-    "before": {"symbol": "circle-open", "color": LINES[0], "size": 11, "line": {"width": 2.5}},
+    "before": {"symbol": "circle-open", "color": LINES[0], "size": 11},
     "during": {"symbol": "diamond", "color": "#E8622C", "size": 12},
     "after": {"symbol": "circle", "color": LINES[0], "size": 9},
 }
@@ -258,7 +235,7 @@ def availability_around_faults(story: SessionStory) -> Figure | None:
     if least is None:
         return None
     low = min(_FLOOR * 100, least - 2)
-    axis = {"title": {"text": "share of the time with service, %"}, "range": [max(-2, low), 100.6], "zeroline": False}
+    axis = {"title": "share of the time with service, %", "range": [max(-2, low), 100.6]}
     return _around_faults_figure(rows, axis, lambda value: share(value / 100))
 
 
@@ -285,10 +262,9 @@ def latency_around_faults(story: SessionStory) -> Figure | None:
     if not values:
         return None
     axis = {
-        "title": {"text": "99 % acknowledged within"},
+        "title": "99 % acknowledged within",
         "type": "log",
         **decades(min(values), max(values), margin=1.35),
-        "zeroline": False,
     }
     return _around_faults_figure(rows, axis, lambda value: duration(round(value)))
 
@@ -325,43 +301,23 @@ def _around_faults_figure(
         labels.append(label)
     traces = [
         {
-            "type": "scatter",
-            "mode": "markers",
-            "name": phase,
+            "type": "marks",
+            "legend": phase,
             "x": [value for value, _place, _hover in found],
             "y": [place for _value, place, _hover in found],
             "marker": _MARKS[phase],
-            "hoverinfo": "text",
             "hovertext": [hover for _value, _place, hover in found],
         }
         for phase, found in points.items()
     ]
     layout = {
-        "height": 100 + _ROW_PX * len(labels),
-        "hovermode": "closest",
-        "margin": {"l": 8, "r": 14, "t": 8, "b": 44},
-        "legend": {"orientation": "h", "y": 1.0, "yanchor": "bottom", "x": 0},
-        "annotations": [
-            {
-                "xref": "paper",
-                "yref": "y",
-                "x": 0,
-                "y": place,
-                "xanchor": "left",
-                "text": f"<b>{chart_text(words_)}</b>",
-                "showarrow": False,
-            }
-            for place, words_ in headings
-        ],
+        "height": 52 + _ROW_PX * len(labels),
+        "annotations": [{"y": place, "text": chart_text(words_)} for place, words_ in headings],
         "xaxis": axis,
         "yaxis": {
             "range": [len(labels) - 0.4, -0.6],
-            "tickmode": "array",
             "tickvals": [place for place, label in enumerate(labels) if label],
             "ticktext": [chart_text(label) for label in labels if label],
-            "automargin": True,
-            "fixedrange": True,
-            "zeroline": False,
         },
     }
     return {"data": traces, "layout": layout}
@@ -426,48 +382,22 @@ class _Lanes:
     def figure(self) -> Figure:
         axis = self.axis
         layout = {
-            "barmode": "overlay",
-            "height": 76 + _LANE_PX * max(1, len(self.labels)),
-            "showlegend": False,
-            "hovermode": "closest",
-            "margin": {"l": 8, "r": 12, "t": 8, "b": 44},
-            "uniformtext": {"mode": "hide", "minsize": 9},
+            "height": 52 + _LANE_PX * max(1, len(self.labels)),
             "shapes": [*bands(self.story, axis), *self._rules()],
-            "annotations": [
-                {
-                    "xref": "paper",
-                    "yref": "y",
-                    "x": 0,
-                    "y": place,
-                    "xanchor": "left",
-                    "text": f"<b>{chart_text(words)}</b>",
-                    "showarrow": False,
-                }
-                for place, words in self.headings
-            ],
-            "xaxis": {"title": {"text": axis.title}, "range": [0, axis.end], "zeroline": False},
+            "annotations": [{"y": place, "text": chart_text(words)} for place, words in self.headings],
+            "xaxis": {"title": axis.title, "range": [0, axis.end], "zoom": True},
             "yaxis": {
                 "range": [len(self.labels) - 0.4, -0.6],
-                "tickmode": "array",
                 "tickvals": list(range(len(self.labels))),
                 "ticktext": [chart_text(label) for label in self.labels],
-                "automargin": True,
-                "fixedrange": True,
                 "showgrid": False,
-                "zeroline": False,
             },
         }
         return {"data": self.traces, "layout": layout}
 
     def _rules(self) -> list[Figure]:
         """A thin line above each partition's lanes."""
-        line = {"width": 1, "color": "rgba(128,140,155,0.5)"}
-        return [
-            {"type": "line", "xref": "paper", "yref": "y", "x0": 0, "x1": 1, "y0": at, "y1": at, "line": line}
-            for place, _words in self.headings
-            if place
-            for at in (place - 0.5,)
-        ]
+        return [{"type": "line", "y0": place - 0.5} for place, _words in self.headings if place]
 
 
 def timeline_chart(story: SessionStory) -> Figure:
@@ -514,20 +444,13 @@ def _bars(place: int, axis: Axis, found: list[Row], fills: list[str], labels: li
     spans = [axis.span(row) for row in found]
     return {
         "type": "bar",
-        "orientation": "h",
         "y": [place] * len(found),
         "base": [begin for begin, _end in spans],
         "x": [end - begin for begin, end in spans],
         "width": 0.74,
-        "marker": {"color": fills, "line": {"width": 1, "color": "rgba(16,21,28,0.55)"}},
+        "color": fills,
         "text": labels,
-        "textposition": "inside",
-        "insidetextanchor": "start",
-        "textangle": 0,
-        "textfont": {"color": INK, "size": 11},
-        "hoverinfo": "text",
         "hovertext": hovers,
-        "cliponaxis": True,
     }
 
 
@@ -599,12 +522,10 @@ def _service_bars(place: int, partition: str, story: SessionStory, axis: Axis) -
     lost = [row for row in story.lost if row["partition"] == partition]
     traces.append(
         {
-            "type": "scatter",
-            "mode": "markers",
+            "type": "marks",
             "x": [min(axis.at(story.since(row)), axis.end * 0.995) for row in lost],
             "y": [place] * len(lost),
-            "marker": {"symbol": "x", "size": 12, "color": ALARM, "line": {"width": 1.5, "color": "#FFFFFF"}},
-            "hoverinfo": "text",
+            "marker": {"symbol": "x", "size": 12, "color": ALARM},
             "hovertext": [
                 f"{several(row['count'], 'record')} {row['fate']}<br>{wrapped(row['cause'])}" for row in lost
             ],
@@ -619,37 +540,40 @@ def _hw_line(place: int, partition: str, found: list[Row], axis: Axis) -> Figure
     values = [row["hw"] for row in found]
     if x[-1] < axis.end:
         x, values = [*x, axis.end], [*values, values[-1]]
-    hovers = [f"{chart_text(partition)}: HW {number(value)}" for value in values]
-    return {**_line(place, [min(at, axis.end) for at in x], values, LINES[0]), "hovertext": hovers}
+    line = _line(place, [min(at, axis.end) for at in x], values, LINES[0])
+    return {**line, "name": f"{chart_text(partition)}: HW", "says": [number(value) for value in line["values"]]}
 
 
 def _lag_lines(place: int, by_group: dict[str, list[Row]]) -> list[Figure]:
     most = max((row["position_lag"] for found in by_group.values() for row in found), default=0)
-    return [
-        {
-            **_line(
-                place,
-                [(row["bin_began_us"] + row["bin_us"]) / _SECOND_US for row in found],
-                [row["position_lag"] for row in found],
-                LINES[1 + number_],
-                most,
-            ),
-            "hovertext": [f"{chart_text(name)} is {several(row['position_lag'], 'record')} behind" for row in found],
-        }
+    lines = {
+        name: _line(
+            place,
+            [(row["bin_began_us"] + row["bin_us"]) / _SECOND_US for row in found],
+            [row["position_lag"] for row in found],
+            LINES[1 + number_],
+            most,
+        )
         for number_, (name, found) in enumerate(by_group.items())
+    }
+    return [
+        {**line, "name": chart_text(name), "says": [f"{several(lag, 'record')} behind" for lag in line["values"]]}
+        for name, line in lines.items()
     ]
 
 
 def _line(place: int, x: Sequence[float], values: list[int], colour: str, most: int = 0) -> Figure:
-    """A line within the height of its lane."""
+    """A line within the height of its lane, with a point where its value changes, and at either end."""
     top = max(most, *values, 1)
+    last = len(values) - 1
+    kept = [at for at, value in enumerate(values) if at in (0, last) or value != values[at - 1]]
     return {
-        "type": "scatter",
-        "mode": "lines",
-        "x": list(x),
-        "y": [round(place + 0.36 - 0.72 * value / top, 4) for value in values],
+        "type": "lines",
+        "lane": place,
+        "x": [x[at] for at in kept],
+        "y": [round(place + 0.36 - 0.72 * values[at] / top, 4) for at in kept],
+        "values": [values[at] for at in kept],
         "line": {"color": colour, "width": 1.75, "shape": "hv"},
-        "hoverinfo": "x+text",
     }
 
 

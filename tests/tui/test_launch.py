@@ -190,7 +190,7 @@ def test_the_screen_opens_without_spark_and_the_libraries_of_the_report():
         "from tui.session.playbook_choice import choose\n"
         "session = Session.start(choose('sandbox', None, {}).playbook, open_ended=True)\n"
         "make_app(session, ScreenChoice('unicode', 'dark', 1.0, Settings()))\n"
-        "heavy = ('pyspark', 'py4j', 'pyarrow', 'pandas', 'numpy', 'plotly', 'jinja2', 'spark_report', 'faker')\n"
+        "heavy = ('pyspark', 'py4j', 'pyarrow', 'pandas', 'numpy', 'jinja2', 'spark_report', 'faker')\n"
         "print([name for name in heavy if name in sys.modules])\n"
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)

@@ -24,7 +24,7 @@ pytestmark = pytest.mark.slow
 
 OWN = ("cluster_model", "faults", "playbooks", "spark_report", "tui")
 HEAVY = (
-    "pyspark", "py4j", "pyarrow", "pandas", "numpy", "plotly", "jinja2", "faker", "simpy", "spark_report",
+    "pyspark", "py4j", "pyarrow", "pandas", "numpy", "jinja2", "faker", "simpy", "spark_report",
     "multiprocessing",
 )  # fmt: skip
 LATER = (

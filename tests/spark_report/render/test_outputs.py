@@ -15,7 +15,7 @@ from syrupy.assertion import SnapshotAssertion
 from spark_report.model import report
 from spark_report.model.comparison import BY_NAME, MEASURES, compare, regressions
 from spark_report.model.report import Story
-from spark_report.render import charts, html, output, sections
+from spark_report.render import charts, html, output, sections, svg
 from spark_report.render import text as markdown
 from spark_report.spark.errors import ReportError
 from spark_report.tables import registry
@@ -131,8 +131,13 @@ class TestPhases:
         }
 
 
-class TestStills:
-    def test_a_still_is_xml_whatever_the_names_are(self, hostile: Story) -> None:
+def picture(figure: charts.Figure, label: str = "") -> ET.Element:
+    """The picture of a figure, without its legend."""
+    return ET.fromstring(str(svg.svg(figure, label)).partition("</ul>")[2] or str(svg.svg(figure, label)))
+
+
+class TestPictures:
+    def test_a_picture_is_xml_whatever_the_names_are(self, hostile: Story) -> None:
         one = hostile.sessions[0]
         for figure in (
             charts.timeline_chart(one),
@@ -140,14 +145,14 @@ class TestStills:
             charts.latency_around_faults(one),
         ):
             assert figure is not None
-            root = ET.fromstring(str(html.svg(figure, HOSTILE.replace("\x1b", ""))))
+            root = picture(figure, HOSTILE.replace("\x1b", ""))
             assert {each.tag for each in root.iter()} <= {"svg", "g", "path", "rect", "circle", "text", "title"}
             assert root.get("viewBox") == f"0 0 960 {figure['layout']['height']}"
+            assert all(not name.startswith("on") for each in root.iter() for name in each.attrib)
 
     def test_bars_stand_where_their_times_are(self, tmp_path: Path) -> None:
         one = story(tmp_path).sessions[0]
-        root = ET.fromstring(str(html.svg(charts.timeline_chart(one), "")))
-        bars = [each for each in root if each.get("class") == "bar"]
+        bars = [each for each in picture(charts.timeline_chart(one)).iter("rect") if each.get("class") == "bar"]
         # Every interval of the story is from 5 to 9 of 20 us.
         spans = {(float(bar.get("x", 0)), float(bar.get("width", 0))) for bar in bars}
         assert len(bars) == 5
@@ -159,12 +164,26 @@ class TestStills:
 
     def test_a_gap_begins_a_new_line(self) -> None:
         trace = {"x": [0, 1, 2, 3], "y": [1, None, 1, 1]}
-        scale = html._Scale({"range": [0, 4]}, [], 0, 400)
-        assert html._path(trace, scale, scale, "linear") == "M0.0 100.0h.8M200.0 100.0h.8L300.0 100.0"
-        assert html._path(trace, scale, scale, "hv").endswith("H300.0V100.0")
+        scale = svg.Scale({"range": [0, 4]}, [], 0, 400)
+        assert svg.path_of(trace, scale, scale, "linear") == "M0 100h.8M200 100h.8L300 100"
+        assert svg.path_of(trace, scale, scale, "hv").endswith("H300V100")
+
+    def test_a_line_has_its_values_where_its_points_are(self, tmp_path: Path) -> None:
+        figure = charts.latency_chart(story(tmp_path).sessions[0])
+        assert figure is not None
+        lines = [each for each in picture(figure).iter("path") if each.get("class") == "line"]
+        # A bin of 10 us from 0 on has the point in its middle, a quarter of the session's 20 us.
+        left, right = (float(each) for each in (picture(figure).get("data-plot") or "").split()[:2])
+        assert [line.get("data-says") for line in lines] == ["2 us", "4 us", "1,000,000 records/s"]
+        places = [float(line.get("data-xs") or 0) for line in lines]
+        assert places == [pytest.approx(left + (right - left) / 4, abs=0.1)] * 3
+
+    def test_a_long_label_leaves_room_for_the_plot(self, hostile: Story) -> None:
+        plots = [picture(charts.timeline_chart(one)).get("data-plot") for one in hostile.sessions]
+        assert all(float((plot or "").split()[0]) < svg.WIDTH / 2 for plot in plots)
 
     def test_a_logarithm_stands_by_its_decades(self) -> None:
-        scale = html._Scale({"type": "log", "range": [0, 2]}, [], 100, 0)
+        scale = svg.Scale({"type": "log", "range": [0, 2]}, [], 100, 0)
         assert [scale(value) for value in (1, 10, 100)] == [100, 50, 0]
         assert math.isclose(scale.inside(1e9), 0)
 

@@ -1,0 +1,303 @@
+"""Draws a figure as inline SVG, the same on a screen, on paper and without script.
+
+A figure is a dict of ``data`` (traces) and ``layout``. It may have bars that lie, lines, marks with whiskers, bands and
+rules, on numbers or their logarithms. Texts in a figure are escaped already.
+
+What the page's script needs to fit a picture to its column and to zoom is in the picture: what may be stretched is in
+the group ``zoom``, what keeps its shape has its place in ``data-x``, and lines have their values beside their points.
+"""
+
+import html
+import math
+import re
+from collections.abc import Iterator
+from itertools import groupby
+from typing import Any, Final, NamedTuple
+
+from markupsafe import Markup
+
+from spark_report.render.charts import Figure
+
+WIDTH: Final = 960
+"""The width of a picture before it is fitted, in pixels."""
+_LETTER: Final = 7.0
+"""About how wide a letter is."""
+_MOST_LETTERS: Final = 44
+"""Of a label beside the plot."""
+_TAG: Final = re.compile(r"</?[a-z]+>")
+_TOP: Final = 8
+_FOOT: Final = 40
+_RIGHT: Final = 14
+_AXES: Final = ("yaxis", "yaxis2")
+
+
+class Box(NamedTuple):
+    """The plot within a picture, in pixels."""
+
+    left: float
+    right: float
+    top: float
+    foot: float
+
+
+class Scale:
+    """Values to pixels."""
+
+    def __init__(self, axis: Figure, values: list[float], begin: float, end: float) -> None:
+        self.log = axis.get("type") == "log"
+        low, high = axis.get("range") or self._around(axis, values)
+        self.low, self.high = float(low), float(high)
+        self._begin, self._end = begin, end
+
+    def _around(self, axis: Figure, values: list[float]) -> tuple[float, float]:
+        low = 0.0 if axis.get("rangemode") == "tozero" else min(values, default=0.0)
+        return low, max(values, default=1.0) * 1.06 or 1.0
+
+    def __call__(self, value: float) -> float:
+        """Where a value stands."""
+        at = math.log10(max(value, 1e-9)) if self.log else value
+        share = (at - self.low) / ((self.high - self.low) or 1)
+        return round(self._begin + share * (self._end - self._begin), 1)
+
+    def inside(self, value: float) -> float:
+        """The same, kept within the plot."""
+        low, high = sorted((self._begin, self._end))
+        return min(max(self(value), low), high)
+
+    def marks(self, axis: Figure) -> list[tuple[float, str]]:
+        """Where ticks stand, and what they say."""
+        if "tickvals" in axis:
+            found = zip(axis["tickvals"], axis["ticktext"], strict=True)
+        else:
+            room = 90 if self._end > self._begin else 26
+            most = min(9, max(2, int(abs(self._end - self._begin) / room)))
+            found = ((mark, f"{mark:,g}") for mark in _round_marks(self.low, self.high, most))  # type: ignore[assignment]
+        low, high = sorted((self._begin, self._end))
+        return [(self(value), words) for value, words in found if low - 0.5 <= self(value) <= high + 0.5]
+
+
+def svg(figure: Figure, label: str) -> Markup:
+    """Draw a figure, with its legend before it; ``label`` says what it shows, and is escaped here."""
+    layout, data = figure["layout"], figure["data"]
+    names = [name for name in _AXES if name in layout]
+    lengths = [len(_short(text)) for name in names for text in _labels(layout[name], data, name)]
+    left = round(10 + max((length * _LETTER for length in lengths), default=20), 1)
+    box = Box(left, WIDTH - _RIGHT, _TOP, layout["height"] - _FOOT)
+    across = Scale(layout["xaxis"], _reach(data) if "range" not in layout["xaxis"] else [], box.left, box.right)
+    downs = {}
+    for name in names:
+        low, high = layout[name].get("domain", (0, 1))
+        tall = box.foot - box.top
+        downs[name] = Scale(layout[name], _values(data, name), box.foot - low * tall, box.foot - high * tall)
+    opening = Markup('<svg class="still" viewBox="0 0 {} {}" role="img" aria-label="{}" data-plot="{}"{}>').format(
+        *(WIDTH, layout["height"], label, f"{box.left} {box.right} {box.top} {box.foot}", _range(layout["xaxis"])),
+    )
+    return _legend(figure) + opening + Markup("".join(_drawn(figure, across, downs, box))) + Markup("</svg>")
+
+
+def _range(axis: Figure) -> Markup:
+    """The ends of an axis along which a reader may zoom."""
+    return Markup(' data-range="{} {}"').format(*axis["range"]) if axis.get("zoom") else Markup("")
+
+
+def _drawn(figure: Figure, across: Scale, downs: dict[str, Scale], box: Box) -> Iterator[str]:
+    layout, data = figure["layout"], figure["data"]
+    for x, words in across.marks(layout["xaxis"]):
+        yield f'<g class="tick" data-x="{x}"><path class="grid" d="M{x} {box.top}V{box.foot}"/>'
+        yield f"{_text(x, box.foot + 15, words, 'middle')}</g>"
+    title = layout["xaxis"].get("title", "")
+    yield _text((box.left + box.right) / 2, box.foot + 33, title, "middle", "quiet middle")
+    width, height = round(box.right - box.left, 1), round(box.foot - box.top, 1)
+    yield (
+        f'<svg class="plot" x="{box.left}" y="{box.top}" width="{width}" height="{height}" '
+        f'viewBox="{box.left} {box.top} {width} {height}" preserveAspectRatio="none"><g class="zoom">'
+    )
+    yield from _grid(layout, downs, box)
+    for shape in layout.get("shapes", ()):
+        yield _shape(shape, across, downs["yaxis"], box)
+    for lane, traces in groupby(data, lambda trace: trace.get("lane") if trace["type"] == "lines" else trace["type"]):
+        found = list(traces)
+        if found[0]["type"] == "lines":
+            yield from _lines_of(found, lane, across, downs, box)
+        else:
+            for trace in found:
+                yield from (_bars if trace["type"] == "bar" else _points)(trace, across, downs["yaxis"])
+    yield "</g></svg>"
+    for name, down in downs.items():
+        for y, words in down.marks(layout[name]):
+            yield _text(box.left - 6, y + 4, html.escape(_short(words)), "end")
+        if title := layout[name].get("title", ""):
+            yield _text(box.left + 5, down(10**down.high if down.log else down.high) + 12, title, "start", "quiet")
+    for note in layout.get("annotations", ()):
+        yield _text(box.left + 2, downs["yaxis"](note["y"]) + 4, note["text"], "start", "bold")
+
+
+def _grid(layout: Figure, downs: dict[str, Scale], box: Box) -> Iterator[str]:
+    for name, down in downs.items():
+        if layout[name].get("showgrid", True):
+            for y, _words in down.marks(layout[name]):
+                yield f'<path class="grid" d="M{box.left} {y}H{box.right}"/>'
+
+
+def _bars(trace: Figure, across: Scale, down: Scale) -> Iterator[str]:
+    half = trace["width"] / 2
+    rows = zip(trace["base"], trace["x"], trace["y"], trace["color"], trace["text"], trace["hovertext"], strict=True)
+    for base, length, y, fill, words, hover in rows:
+        begin, end = across.inside(base), across.inside(base + length)
+        width = max(1.0, round(end - begin, 1))
+        above = down(y - half)
+        height = round(down(y + half) - above, 1)
+        yield (
+            f'<rect x="{begin}" y="{above}" width="{width}" height="{height}" fill="{fill}" class="bar">'
+            f"<title>{_plain_lines(hover)}</title></rect>"
+        )
+        if words:
+            needed = round(len(_TAG.sub("", words)) * _LETTER + 6)
+            hidden = " tight" if needed > width else ""
+            yield (
+                f'<text class="dark in{hidden}" x="{round(begin + 4, 1)}" y="{round(down(y) + 4, 1)}" '
+                f'data-x="{begin}" data-room="{width} {needed}">{_TAG.sub("", words)}</text>'
+            )
+
+
+def _lines_of(found: list[Figure], lane: Any, across: Scale, downs: dict[str, Scale], box: Box) -> Iterator[str]:
+    """Lines over the whole plot, or in one lane, behind what a pointer can meet."""
+    top, foot = (box.top, box.foot) if lane is None else (downs["yaxis"](lane - 0.5), downs["yaxis"](lane + 0.5))
+    yield '<g class="lines">' if lane is None else '<g class="lines" data-steps="1">'
+    for trace in found:
+        yield _line(trace, across, downs["yaxis2" if trace.get("yaxis") == "y2" else "yaxis"])
+    width, height = round(box.right - box.left, 1), round(foot - top, 1)
+    yield f'<rect class="hit" x="{box.left}" y="{top}" width="{width}" height="{height}"/></g>'
+
+
+def _line(trace: Figure, across: Scale, down: Scale) -> str:
+    stroke = trace["line"]
+    dash = ' stroke-dasharray="2 3"' if stroke.get("dash") == "dot" else ""
+    shown = [
+        (across.inside(x), words) for x, y, words in zip(trace["x"], trace["y"], trace["says"], strict=True)
+        if y is not None
+    ]  # fmt: skip
+    path = path_of(trace, across, down, stroke.get("shape", "linear"))
+    return (
+        f'<path d="{path}" stroke="{stroke["color"]}" stroke-width="{stroke["width"]}"{dash} class="line" '
+        f'data-name="{trace["name"]}" data-xs="{" ".join(f"{x:g}" for x, _words in shown)}" '
+        f'data-says="{"|".join(words for _x, words in shown)}"/>'
+    )
+
+
+def path_of(trace: Figure, across: Scale, down: Scale, shape: str) -> str:
+    """The way of a line through its points; a point without a value is a gap."""
+    steps: list[str] = []
+    last: tuple[float, float] | None = None
+    for x_value, y_value in zip(trace["x"], trace["y"], strict=True):
+        if x_value is None or y_value is None:
+            last = None
+            continue
+        x, y = across.inside(x_value), down.inside(y_value)
+        if last is None:
+            # A point with gaps on either side would be nothing without a little length.
+            steps.append(f"M{x:g} {y:g}h.8")
+        elif shape == "hv":
+            steps.append(f"H{x:g}V{y:g}")
+        elif shape == "hvh":
+            steps.append(f"H{round((last[0] + x) / 2, 1):g}V{y:g}H{x:g}")
+        else:
+            steps.append(f"L{x:g} {y:g}")
+        last = (x, y)
+    return "".join(steps)
+
+
+def _points(trace: Figure, across: Scale, down: Scale) -> Iterator[str]:
+    whiskers = trace.get("whiskers") or [None] * len(trace["x"])
+    for x, y, hover, ends in zip(trace["x"], trace["y"], trace["hovertext"], whiskers, strict=True):
+        at, height = across.inside(x), down(y)
+        if ends:
+            low, high = across.inside(ends[0]), across.inside(ends[1])
+            colour = trace["marker"]["color"]
+            yield f'<path class="whisker" d="M{low} {height}H{high}" stroke="{colour}"/>'
+        yield f'<g data-x="{at}">{_mark(trace["marker"], at, height)}<title>{_plain_lines(hover)}</title></g>'
+
+
+def _mark(marker: Figure, x: float, y: float) -> str:
+    colour, size = marker["color"], marker["size"] / 2
+    if marker["symbol"] == "circle-open":
+        return f'<circle cx="{x}" cy="{y}" r="{size - 0.5}" fill="none" stroke="{colour}" stroke-width="2.5"/>'
+    if marker["symbol"] == "diamond":
+        return f'<path d="M{x} {y - size}l{size} {size}l{-size} {size}l{-size} {-size}z" fill="{colour}"/>'
+    if marker["symbol"] == "x":
+        cross = f"M{x - size} {y - size}l{2 * size} {2 * size}m0 {-2 * size}l{-2 * size} {2 * size}"
+        return (
+            f'<path d="{cross}" stroke="#FFFFFF" stroke-width="6"/><path d="{cross}" stroke="{colour}" '
+            f'stroke-width="3.5"/>'
+        )
+    return f'<circle cx="{x}" cy="{y}" r="{size}" fill="{colour}"/>'
+
+
+def _shape(shape: Figure, across: Scale, down: Scale, box: Box) -> str:
+    if shape["type"] == "line":
+        return f'<path class="rule" d="M{box.left} {down(shape["y0"])}H{box.right}"/>'
+    begin, end = across.inside(shape["x0"]), across.inside(shape["x1"])
+    width = max(1.0, round(end - begin, 1))
+    return (
+        f'<rect x="{begin}" y="{box.top}" width="{width}" height="{round(box.foot - box.top, 1)}" '
+        f'fill="{shape["fillcolor"]}" opacity="{shape["opacity"]}"/>'
+    )
+
+
+def _legend(figure: Figure) -> Markup:
+    """What marks and lines mean; empty where lanes say it themselves."""
+    shown = [trace for trace in figure["data"] if trace.get("legend")]
+    items = [f"<li>{_sample(trace)}{trace['legend']}</li>" for trace in shown]
+    return Markup(f'<ul class="legend">{"".join(items)}</ul>' if items else "")
+
+
+def _sample(trace: Figure) -> str:
+    if trace["type"] == "lines":
+        dash = ' stroke-dasharray="2 3"' if trace["line"].get("dash") == "dot" else ""
+        drawn = f'<path d="M0 7h18" fill="none" stroke="{trace["line"]["color"]}" stroke-width="2"{dash}/>'
+    else:
+        drawn = _mark(trace["marker"], 9, 7)
+    return f'<svg viewBox="0 0 18 14" width="18" height="14" aria-hidden="true">{drawn}</svg>'
+
+
+def _labels(axis: Figure, data: list[Figure], name: str) -> list[str]:
+    if "ticktext" in axis:
+        return [str(words) for words in axis["ticktext"]]
+    most = max(_values(data, name), default=0)
+    return [f"{most:,.0f}"]
+
+
+def _values(data: list[Figure], name: str) -> list[float]:
+    own = [trace for trace in data if (trace.get("yaxis") == "y2") == (name == "yaxis2")]
+    return [float(value) for trace in own for value in trace["y"] if value is not None]
+
+
+def _reach(data: list[Figure]) -> list[float]:
+    """How far traces reach to the right, whiskers included."""
+    ends = [end for trace in data for _begin, end in trace.get("whiskers") or ()]
+    bars = [base + length for trace in data if trace["type"] == "bar"
+            for base, length in zip(trace["base"], trace["x"], strict=True)]  # fmt: skip
+    return [float(value) for value in [*ends, *bars]]
+
+
+def _round_marks(low: float, high: float, most: int) -> list[float]:
+    step = 10.0 ** math.floor(math.log10(max(high - low, 1e-9) / most))
+    step = next(step * nice for nice in (1, 2, 5, 10, 20) if (high - low) / (step * nice) <= most)
+    first = math.ceil(low / step)
+    return [round((first + place) * step, 9) for place in range(most + 1) if (first + place) * step <= high]
+
+
+def _text(x: float, y: float, words: Any, anchor: str, kind: str = "") -> str:
+    plain = _TAG.sub("", str(words))
+    style = f' class="{kind}"' if kind else ""
+    return f'<text x="{round(x, 1)}" y="{round(y, 1)}" text-anchor="{anchor}"{style}>{plain}</text>'
+
+
+def _short(label: str) -> str:
+    """A label as plain text that leaves room for the plot."""
+    plain = html.unescape(_TAG.sub("", str(label)))
+    return plain if len(plain) <= _MOST_LETTERS else f"{plain[: _MOST_LETTERS - 1]}…"
+
+
+def _plain_lines(hover: str) -> str:
+    return _TAG.sub("", hover.replace("<br>", "\n"))
