@@ -4,6 +4,7 @@ report: SessionStory and Story: a session's or a report's tables with its verdic
   sum it up.
 comparison: sessions side by side, best and worst, changes against a baseline; the summary
   and quarantine tables.
+settings: the settings in which sessions of one playbook differ.
 format: numbers, durations and names as text, the same for page and terminal; which topics are Kafka's own.
 
 It reads rows of tables and knows no output format.
@@ -13,4 +14,5 @@ __all__ = [
     "comparison",
     "format",
     "report",
+    "settings",
 ]

@@ -251,10 +251,20 @@ def all_tables(story: Story) -> dict[str, Any]:
     first = {
         "sessions": [_row(session) for session in story.sessions],
         "quarantine": _quarantine(story),
+        "settings": _settings(story),
         "comparison": compare(story),
     }
     made = {name: pa.Table.from_pylist(rows, schema=TABLES[name].schema) for name, rows in first.items()}
     return {**made, **{name: table for name, table in story.tables.items() if name != "counts"}}
+
+
+def _settings(story: Story) -> list[dict[str, Any]]:
+    """The settings in which sessions of a playbook differ."""
+    return [
+        {"session_id": one.session_id, "setting": setting.path, "name": setting.name, "setting_value": setting.value}
+        for one in story.sessions
+        for setting in one.settings
+    ]
 
 
 def _quarantine(story: Story) -> list[dict[str, Any]]:

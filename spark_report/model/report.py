@@ -6,7 +6,9 @@ from shlex import quote
 from typing import Any, Final, Literal
 
 from spark_report.input.sessions import Recorded, SetAside
+from spark_report.model import settings
 from spark_report.model.format import acks, duration, instant, is_own, of_users, several
+from spark_report.model.settings import Setting
 from spark_report.spark.hadoop_fs import HadoopPath
 from spark_report.tables.collect import Tables, rows
 
@@ -31,6 +33,8 @@ class SessionStory:
     tables: dict[str, list[Row]]
     problems: tuple[str, ...]
     """What is wrong with it; empty for a whole session."""
+    settings: tuple[Setting, ...] = ()
+    """Those in which it differs from other sessions of its playbook in the report."""
 
     @property
     def session_id(self) -> str:
@@ -42,6 +46,11 @@ class SessionStory:
         """Its playbook's title, or name."""
         manifest = self.recorded.manifest
         return (manifest.title if manifest else "") or self.recorded.start.title or self.recorded.start.playbook
+
+    @property
+    def settings_words(self) -> str:
+        """What tells it from its siblings, ``acks=all, retention.ms=20000``; empty for nothing."""
+        return settings.joined(self.settings)
 
     @property
     def status(self) -> str:
@@ -140,13 +149,14 @@ def tell(sessions: Sequence[Recorded], set_aside: Sequence[SetAside], tables: Ta
     """Sort the findings by session."""
     by_table = {name: _by_session(table) for name, table in tables.items()}
     stories = []
+    differing = settings.differing(sessions)
     for session in sessions:
         own = {name: found.get(session.session_id, []) for name, found in by_table.items()}
         counts = own.pop("counts")[0] if own["counts"] else {"events": 0, "gapless": False}
         problems = session.problems
         if not counts["gapless"]:
             problems += (f"its events have holes: {counts['events']:,} read of {session.last_seq + 1:,}",)
-        stories.append(SessionStory(session, counts, own, problems))
+        stories.append(SessionStory(session, counts, own, problems, differing[session.session_id]))
     return Story(tuple(stories), tuple(set_aside), tables, baseline)
 
 

@@ -226,6 +226,7 @@ def _section(anchor: str, letter: str, story: SessionStory, detail: Detail) -> d
         "letter": letter,
         "name": story.name,
         "profile": story.recorded.start.profile,
+        "settings": story.settings_words,
         "tone": tone(story),
         "headline": headline(story),
         "complaint": story.complaint,

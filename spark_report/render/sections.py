@@ -7,11 +7,14 @@ from typing import Any, Final, NamedTuple
 from spark_report.model.comparison import BY_NAME, MEASURES, Measure
 from spark_report.model.format import duration, instant, number, of_users, several, share
 from spark_report.model.report import Row, SessionStory, Story, Tone, tone
+from spark_report.model.settings import AS_WRITTEN, SEED, Setting
 from spark_report.render import tables
 from spark_report.render.tables import View, letters, view
 
 MOST_SIDE_BY_SIDE: Final = 6
 """Sessions that fit beside each other."""
+_MOST_OF_A_VALUE: Final = 20
+"""Letters of a setting's value beside others."""
 _RANKS: Final = {"best": "▲", "worst": "▼"}
 _JUDGED: Final = {"regression": "worse", "improvement": "better", "same": "as before"}
 
@@ -24,6 +27,7 @@ def comparison_legend(story: Story) -> View:
     columns: dict[str, Callable[[Any], Any]] = {
         "": lambda one: short[one.session_id],
         "session": lambda one: one.name,
+        **tables.settings_column(story),
         "verdict": lambda one: one.verdict or one.status,
         "Kafka": lambda one: one.recorded.start.profile,
         "seed": lambda one: one.recorded.start.seed,
@@ -42,6 +46,7 @@ def comparison_matrix(story: Story, compared: list[Row]) -> View:
     tones: dict[tuple[int, int], str] = {}
     rows = [[by_place[measure.name, one.session_id] for one in story.sessions] for measure in MEASURES]
     told = [own for own in rows if any(row["value"] for row in own)]
+    lines += _setting_rows(story)
     # What makes a difference comes first, and what is alike in all of them after it.
     for own in sorted(told, key=lambda own: not any(row["rank"] for row in own)):
         measure = _measure(own[0])
@@ -56,6 +61,23 @@ def comparison_matrix(story: Story, compared: list[Row]) -> View:
     )
     title = "Side by side (▲ best, ▼ worst)"
     return View("comparison", title, ("measure", *headings), frozenset(headings), tuple(lines), tones)
+
+
+def _setting_rows(story: Story) -> list[tuple[str, ...]]:
+    """The settings in which the sessions differ, as first rows of the matrix."""
+    names = dict.fromkeys(setting.name for one in story.sessions for setting in one.settings)
+    values = [{setting.name: setting for setting in one.settings} for one in story.sessions]
+    return [
+        (name, *(_set_to(own[name]) if name in own else "" for own in values))
+        for name in names
+        # Seeds alone are in the table of sessions.
+        if name != SEED
+    ]
+
+
+def _set_to(setting: Setting) -> str:
+    value = AS_WRITTEN if setting.value is None else setting.value
+    return value if len(value) <= _MOST_OF_A_VALUE else f"{value[: _MOST_OF_A_VALUE - 1]}…"
 
 
 def comparison_extremes(story: Story, compared: list[Row]) -> View:

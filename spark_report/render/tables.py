@@ -12,7 +12,7 @@ from spark_report.render.charts import shown_partitions
 
 SENTENCE: Final = "cause"
 """A column that holds sentences."""
-_LONG: Final = ("found", "session", "because", "began with")
+_LONG: Final = ("found", "session", "settings", "because", "began with")
 """Columns of long texts, that may have several lines."""
 _PHASES: Final = ("all", "before", "during", "after")
 
@@ -81,6 +81,7 @@ def overview(story: Story, *, short: bool = False) -> View:
     columns: dict[str, Callable[[Any], Any]] = {
         "": lambda one: named[one.session_id],
         "session": lambda one: one.recorded.start.playbook if short else one.name,
+        **({} if short else settings_column(story)),
         "verdict": lambda one: one.verdict or one.status,
         "lost": lambda one: number(sum(row["count"] for row in one.lost)),
         "acked": lambda one: number(one.counts.get("acked", 0)),
@@ -94,6 +95,19 @@ def overview(story: Story, *, short: bool = False) -> View:
         columns["elections"] = lambda one: one.counts.get("elections_clean", 0) + one.counts.get("elections_unclean", 0)
     numeric = "seed|acked|lost|out of service|elections|unclean"
     return view("sessions", "Sessions", list(story.sessions), columns, numeric)  # type: ignore[arg-type]
+
+
+def settings_column(story: Story) -> dict[str, Callable[[Any], Any]]:
+    """A column with the settings in which sessions of a playbook differ; none where they are alike in all."""
+    return {"settings": lambda one: one.settings_words} if any(one.settings for one in story.sessions) else {}
+
+
+def differences(story: Story) -> View:
+    """The settings in which sessions of a playbook differ, by their short names."""
+    named = letters(story)
+    columns: dict[str, Callable[[Any], Any]] = {"": lambda one: named[one.session_id], **settings_column(story)}
+    found = [one for one in story.sessions if one.settings]
+    return view("settings", "Settings in which they differ", found, columns)  # type: ignore[arg-type]
 
 
 def losses(story: SessionStory) -> View:
@@ -336,6 +350,7 @@ def facts(story: SessionStory) -> tuple[tuple[str, str], ...]:
         ("playbook", start.playbook),
         ("Kafka", start.profile),
         ("seed", str(start.seed)),
+        ("set", ", ".join(f"{path}={value}" for path, value in start.settings.items())),
         ("virtual time", lasted),
         ("events", number(story.counts["events"])),
         ("recorded", start.wall_start),

@@ -34,7 +34,7 @@ MOST_BESIDE: Final = 4
 
 _STYLES: Final = {"calm": "bold #56B4E9", "warning": "bold #F0C24B", "alarm": "bold #E8622C"}
 _CELLS: Final = {"best": "#56B4E9", "improvement": "#56B4E9", "worst": "#E8622C", "regression": "bold #E8622C"}
-_LONG: Final = ("cause", "found", "partition", "because", "measure", "shown by", "session", "target")
+_LONG: Final = ("cause", "found", "partition", "because", "measure", "shown by", "session", "settings", "target")
 _BAR: Final = 24
 
 
@@ -45,7 +45,10 @@ def show_in_terminal(console: Console, story: Story) -> None:
     if several:
         worst, verdict = overall(story)
         console.print(_plain(verdict, _STYLES[worst]))
-        console.print(_terminal_table(tables.overview(story, short=True)))
+        console.print(_terminal_table(tables.overview(story, short=True), most=40))
+        if differences := tables.differences(story):
+            console.print(_plain(f"\n{differences.title}", "bold"))
+            console.print(_terminal_table(differences, most=40))
         _terminal_comparison(console, story)
     for place, session in enumerate(story.sessions):
         if place or several:
@@ -72,6 +75,8 @@ def _terminal_comparison(console: Console, story: Story) -> None:
 
 def _terminal_session(console: Console, story: SessionStory, letter: str) -> None:
     console.print(_plain(f"{letter}{story.name}", "bold"))
+    if story.settings:
+        console.print(_plain(f"  {story.settings_words}", "dim"))
     console.print(_plain(headline(story), _STYLES[tone(story)]))
     for problem in story.problems:
         console.print(_plain(f"  {story.complaint.lower()}: {problem}", "yellow"))
@@ -212,7 +217,8 @@ def _markdown_comparison(story: Story) -> Iterator[str]:
 def _markdown_session(story: SessionStory, letter: str) -> Iterator[str]:
     name = escaped(story.name)
     if letter:
-        yield f"### {letter}. {name}\n\n{_SIGNS[tone(story)]} {escaped(headline(story))}\n"
+        told = f"<code>{escaped(story.settings_words)}</code>\n\n" if story.settings else ""
+        yield f"### {letter}. {name}\n\n{told}{_SIGNS[tone(story)]} {escaped(headline(story))}\n"
     else:
         yield f"**{name}**\n"
     for problem in story.problems:

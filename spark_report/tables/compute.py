@@ -146,7 +146,7 @@ BINS: Final = 240
 
 _NICE: Final = (1, 2, 5)
 
-_ABOUT: Final = ("sessions", "quarantine", "left_out", "comparison")
+_ABOUT: Final = ("sessions", "settings", "quarantine", "left_out", "comparison")
 
 COLUMNS: Final[dict[str, tuple[str, ...]]] = {
     name: table.columns for name, table in TABLES.items() if name not in _ABOUT

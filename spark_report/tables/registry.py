@@ -89,6 +89,8 @@ COLUMNS: Final[dict[str, Column]] = {
         measured_in="The unit of the values.",
         better="`less` or `more`.",
         rank="`best` or `worst` of the sessions in the report; empty for neither, or where all are alike.",
+        setting="The setting's path, as `--set` takes it; `seed` for the seed.",
+        setting_value="Its value; null where the session leaves it to a playbook that does not say it.",
         baseline_id="The session to compare with; empty for none.",
         judged="`regression`, `improvement` or `same`; empty where there is nothing to compare with.",
     ),
@@ -354,6 +356,12 @@ _TABLES: Final = (
         "Rows that a table does not show of a session with very many; counts and sums elsewhere are of all of them.",
         ("session_id", "table", "left_out"),
         {"left_out": "Rows that were left out; nothing for a table that could not be made of the session."},
+    ),
+    Table(
+        "settings",
+        "A setting in which a session differs from another one of the same playbook in the report, such as a grid's.",
+        ("session_id", "setting", "name", "setting_value"),
+        {"name": "The last part of the path, or all of it where several settings end alike."},
     ),
     Table(
         "comparison",
