@@ -246,7 +246,7 @@ def _struck(spark: "SparkSession", sessions: Sequence[Recorded]) -> "DataFrame":
         availability.unavailability(rare, answers, ends), availability.isr_conditions(states)
     )
     faults = timeline.faults(rare, ends)
-    times = fault_effects.fault_times(faults, fault_effects.signs(events), troubles, states, ends)
+    times = fault_effects.fault_times(faults, fault_effects.signs(events), troubles, None, states, ends)
     return times.groupBy("session_id").agg(
         F.sort_array(F.collect_set("fault")).alias("faults"),
         F.when(F.max(F.col("unrecovered").cast("int")) > 0, F.lit(-1).cast("long"))

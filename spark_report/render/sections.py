@@ -355,7 +355,7 @@ def _recovery(story: SessionStory) -> KeyFigure | None:
     if left:
         note += f", {number(left)} not recovered"
     if found["mttd_us"] is not None:
-        note += f"; noticed after {duration(found['mttd_us'])}"
+        note += f"; detected after {duration(found['mttd_us'])}"
     if found["mttr_us"] is None:
         worry: Tone
         value, worry = ("never", "warning") if left else ("nothing to recover", "calm")

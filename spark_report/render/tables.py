@@ -571,15 +571,17 @@ def fault_times(story: SessionStory) -> View:
         "on": lambda row: row["target"],
         "from": lambda row: began(story, {**row, "began_seq": 0}),
         "lasted": lambda row: duration(row["ended_us"] - row["began_us"]) + (", open" if row["open"] else ""),
-        "noticed after": _maybe("time_to_detect_us"),
-        "noticed by": lambda row: row["detected_by"] or "",
+        "detected after": _maybe("time_to_detect_us"),
+        "detected by": lambda row: row["detected_by"] or "no alert",
         "leader after": _maybe("time_to_elect_us"),
         "partitions out": lambda row: number(row["partitions_out"] or 0),
-        "served again after": _restored,
-        "all clear after": lambda row: "not by the end" if row["unrecovered"] else _maybe("time_to_recover_us")(row),
+        "service restored after": _restored,
+        "fully recovered after": lambda row: (
+            "not by the end" if row["unrecovered"] else _maybe("time_to_recover_us")(row)
+        ),
     }
     found = [] if story.timeless else story.tables["fault_times"]
-    numeric = "from|lasted|noticed after|leader after|partitions out|served again after|all clear after"
+    numeric = "from|lasted|detected after|leader after|partitions out|service restored after|fully recovered after"
     return view("fault_times", "How long recovery took", found, columns, numeric)
 
 
@@ -588,10 +590,10 @@ def fault_times_short(story: SessionStory) -> View:
     columns: Columns = {
         "fault": lambda row: f"{row['fault']} {row['target']}",
         "from": lambda row: instant(row["began_us"]),
-        "noticed": _maybe("time_to_detect_us"),
+        "detected": _maybe("time_to_detect_us"),
         "elected": _maybe("time_to_elect_us"),
-        "served": _restored,
-        "all clear": lambda row: "not by end" if row["unrecovered"] else _maybe("time_to_recover_us")(row),
+        "restored": _restored,
+        "recovered": lambda row: "not by end" if row["unrecovered"] else _maybe("time_to_recover_us")(row),
     }
     found = [] if story.timeless else story.tables["fault_times"]
     return view("fault_times", "Recovery, counted from each fault", found, columns, "|".join(list(columns)[1:]))

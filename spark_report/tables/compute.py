@@ -262,10 +262,10 @@ def _summed_up(read: Read, spans: Spans, gather: Gatherer, plan: Plan) -> list[J
     events, rare, ends, counted = read.events, read.rare, read.ends, read.tallies
     conditions, faults = spans["isr_conditions"], spans["faults"]
 
-    def recovered() -> None:
+    def recovered(alerted: "DataFrame") -> None:
         troubles = fault_effects.troubles(spans["unavailability"], conditions)
         effects = fault_effects.fault_times(
-            faults, fault_effects.signs(events), troubles, spans["partition_states"], ends
+            faults, fault_effects.signs(events), troubles, alerted, spans["partition_states"], ends
         )
         gather("fault_means", fault_effects.fault_means(gather.kept("fault_times", effects)))
 
@@ -283,7 +283,7 @@ def _summed_up(read: Read, spans: Spans, gather: Gatherer, plan: Plan) -> list[J
     def alerted() -> None:
         vacant = plan.at_hand(clients.vacancies(rare, ends))
         gather("controller_failovers", clients.failovers(rare, vacant, ends))
-        gather("alerts", alerts.alerts(conditions, _instants(rare), vacant))
+        recovered(gather.kept("alerts", alerts.alerts(conditions, _instants(rare), vacant)))
 
     def totalled() -> None:
         totals = gather.kept("counts", progress.counts(counted))
@@ -299,10 +299,9 @@ def _summed_up(read: Read, spans: Spans, gather: Gatherer, plan: Plan) -> list[J
         return availability.partitions(rare, read.placed, ends, conditions, spans["hw_stalls"])
 
     return [
-        recovered,
+        alerted,
         lambda: gather.several(LATENCIES, latencies(read, faults, plan)),
         behind,
-        alerted,
         totalled,
         table("availability", served),
         table("partitions", kept_in_sync),

@@ -74,7 +74,7 @@ COLUMNS: Final[dict[str, Column]] = {
         fault="The fault's name; empty: all of the session.",
         term="The ledger's term.",
         phase="`all`, `before`, `during` or `after`; null in a row of a series.",
-        detected_by="The event that showed it.",
+        detected_by="The alert that fired first; empty for none.",
         failure="The fatal error that ended the client; empty for none.",
         condition="`under_replicated`, `under_min_isr`, `at_min_isr` or `offline`.",
         anomaly="The anomaly's name, as on the page of anomalies.",
@@ -118,7 +118,7 @@ COLUMNS: Final[dict[str, Column]] = {
         offline_us="Time without a leader by the controller's state.",
         hw_stalled_us="Time of all its stalls.",
         longest_hw_stall_us="The longest of its stalls.",
-        detected_us="When something showed that the cluster or a client had noticed; null: nothing did.",
+        detected_us="When the first alert fired that counts an effect of it; null: none did.",
         elected_us="When the first leader was elected because of it; null: none was.",
         restored_us="When every partition was served again that it had put out of service; null: it put none, "
         "or one still is.",
@@ -231,7 +231,7 @@ COLUMNS: Final[dict[str, Column]] = {
         epochs="Different leader epochs, the first included.",
         hw_stalls="Stalls of the high watermark.",
         partitions_out="Partitions that were without service because of it.",
-        detected="Faults that something showed.",
+        detected="Faults that an alert showed.",
         recovered="Faults that had brought something about of which nothing was left.",
         unrecovered_faults="Faults of which something was left at the session's end: no mean has them.",
         members="Members of the group.",
@@ -504,7 +504,7 @@ _TABLES: Final = (
     ),
     Table(
         "fault_times",
-        "A fault with how long it took until it was noticed, until a leader was elected, until all was served again, "
+        "A fault with how long it took until an alert fired, until a leader was elected, until all was served again, "
         "and until nothing was left of it.",
         (
             *("session_id", "fault_id", "fault", "target", "began_us", "ended_us", "open", "detected_us"),

@@ -15,7 +15,20 @@ _SIGNS = (
     *("truncation_detected", "corrupt_batch_found", "transaction_unknown"),
 )
 _NOTHING: Row = dict.fromkeys(
-    ("partition", "client", "broker", "node", "leader", "isr", "previous_isr", "by", "target", "detail", "bound_us")
+    (
+        "partition",
+        "client",
+        "broker",
+        "node",
+        "leader",
+        "isr",
+        "previous_isr",
+        "by",
+        "target",
+        "detail",
+        "bound_us",
+        "fired_us",
+    )
 )
 _EXPIRED = "its session with ZooKeeper is over"
 
@@ -37,6 +50,7 @@ def fault_times(history: History) -> Found:
         rows.append(_given("trouble", span, "out" if span["scope"] == "partition" else "refused"))
     lacking = [span for span in isr_conditions(history) if span["condition"] in ("under_replicated", "offline")]
     rows += [_given("trouble", span, "lacking") for span in lacking]
+    rows += [_given("alert", span, span["alert"]) for span in alerts(history) if span["fired"]]
     rows += [_given("state", span, "") for span in partition_states(history)]
     rows.append({"what": "controller", **_NOTHING, "node": history.controller})
     return of_session(rows)

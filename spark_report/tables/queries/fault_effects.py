@@ -4,6 +4,10 @@ What happened after a fault began, and before it was over and the next one began
 of the faults that explain it best: first those that the very node has that was replaced, left the ISR, led the
 partition or was refused; then those of other replicas of the partition; then, of whatever is without a better cause,
 those of the control plane and of load. A client's fault explains what that client sees, and nothing in the cluster.
+Of several that explain it alike it is the one that began the outage, else one that stops a node or cuts it off rather
+than one that slows it down.
+
+A fault is detected when the first alert fires that counts one of its effects.
 
 The rules are plain Python, one walk a session; they go to executors by value and use nothing else of floodmark.
 """
@@ -35,6 +39,13 @@ OPERATOR: Final = ("preferred leader", "administrator", "reassignment", "new par
 """How the reason of an election begins that no fault brought about."""
 LOAD: Final = ("rate_change", "traffic_spike", "hot_key")
 """Faults of producers that brokers feel."""
+SLOWING: Final = (
+    *("lag", "bandwidth", "slow_responses", "slow_close", "duplicate_responses", "slow_follower", "slow_cpu"),
+    *("slow_disk", "lost_writeback", "corrupt_batch", "stale_metadata", "clock_skew"),
+)
+"""Faults under which a node goes on serving, slower or worse; without them it would go on as well."""
+LINGERING_US: Final = 30_000_000
+"""For so long after it is over a fault still explains as much as one that is active (replica.lag.time.max.ms)."""
 
 _NODE: Final = re.compile(r"(broker|controller|zookeeper) (\d+)")
 _OTHER_END: Final = re.compile(r"(broker|controller|zookeeper)(\d+)")
@@ -46,7 +57,7 @@ _COLUMNS: Final = {
     "ended_seq": "bigint", "open": "boolean", "partition": "string", "client": "string", "broker": "bigint",
     "node": "string", "leader": "bigint", "leader_epoch": "bigint", "clean": "boolean", "isr": "array<bigint>",
     "previous_isr": "array<bigint>", "by": "string", "fault_id": "bigint", "target": "string", "detail": "string",
-    "bound_us": "bigint",
+    "bound_us": "bigint", "fired_us": "bigint",
 }  # fmt: skip
 _TIMES: Final = ("detect", "elect", "restore", "recover")
 SCHEMA: Final = (
@@ -71,9 +82,12 @@ class Fault:
         """Whether it may be felt wherever nothing else explains it."""
         if self.cluster:
             self.nodes |= {" ".join(found) for found in _OTHER_END.findall(ends)}
-        self.sign: Row | None = None
-        """The first that shows it."""
+        self.slows = row["kind"] in SLOWING
+        self.detected_by: Row | None = None
+        """The first alert that fires."""
         self.elected_us: int | None = None
+        self.shown: list[int] = []
+        """The numbers of the events that show it."""
         self.troubles: list[Row] = []
 
     def covers(self, row: Row) -> bool:
@@ -83,6 +97,20 @@ class Fault:
         """
         late = int(self.row["seq"]) <= int(row["seq"]) or row["at_us"] + (row.get("bound_us") or 0) > self.row["at_us"]
         return late and int(row["seq"]) < self.until_seq
+
+    def began(self, row: Row) -> bool:
+        """Whether this is what it began, or what goes on from that: of the same partition, if it is of one."""
+        if abs(row["at_us"] - self.row["at_us"]) <= (row.get("bound_us") or 0):
+            return True
+        return any(
+            (each["open"] or each["ended_us"] >= row["at_us"])
+            and (not row["partition"] or each["partition"] == row["partition"])
+            for each in self.troubles
+        )
+
+    def is_long_over(self, row: Row) -> bool:
+        """Whether what it left behind should have shown before."""
+        return not self.row["open"] and int(row["at_us"]) > int(self.row["ended_us"]) + LINGERING_US
 
 
 class States:
@@ -141,16 +169,22 @@ class Effects:
         self._controller = controller
 
     def _given(self, row: Row, rank: Callable[[Fault], int]) -> list[Fault]:
-        """The faults that explain best what happened then."""
-        ranked = [(rank(fault), fault) for fault in self.faults if fault.covers(row)]
-        best = min((each for each, _fault in ranked), default=_NEVER)
-        return [fault for each, fault in ranked if each == best < _NEVER]
+        """The faults that explain best what happened then; several where nothing tells them apart."""
+
+        def key(fault: Fault) -> tuple[int, ...]:
+            # Whom a client asks changes while it waits: that is of what began the outage, whoever leads by now.
+            causes = (not fault.began(row), rank(fault))
+            return (*(causes if row["kind"] == "refused" else causes[::-1]), fault.is_long_over(row), fault.slows)
+
+        ranked = [(key(fault), fault) for fault in self.faults if fault.covers(row) and rank(fault) < _NEVER]
+        best = min((each for each, _fault in ranked), default=())
+        return [fault for each, fault in ranked if each == best]
 
     def sign(self, row: Row) -> None:
-        """Something shows that the cluster or a client has noticed a fault."""
+        """The cluster or a client has noticed something."""
         cause = self._cause(row)
         for fault in self._given(row, cause):
-            fault.sign = fault.sign or row
+            fault.shown.append(int(row["seq"]))
             if row["kind"] == "leader_elected" and fault.elected_us is None:
                 fault.elected_us = row["at_us"]
         if row["kind"] == "controller_changed":
@@ -202,7 +236,16 @@ class Effects:
             return min(_touched(fault, *groups), 3 if fault.everywhere or anything else _NEVER)
 
         for fault in self._given(row, rank):
+            fault.shown.append(int(row["seq"]))
             fault.troubles.append(row)
+
+    def alert(self, row: Row) -> None:
+        """An alert fires: it detects the faults with an effect in the interval in which its condition held."""
+        for fault in self.faults:
+            early = row["fired_us"] < fault.row["at_us"]
+            if not early and any(row["seq"] <= seq <= row["ended_seq"] for seq in fault.shown):
+                first = fault.detected_by
+                fault.detected_by = row if first is None or row["fired_us"] < first["fired_us"] else first
 
     def rows(self) -> list[dict[str, Any]]:
         """A row for each fault."""
@@ -210,10 +253,10 @@ class Effects:
 
 
 def _told(fault: Fault) -> dict[str, Any]:
-    row, sign = fault.row, fault.sign
+    row, alert = fault.row, fault.detected_by
     out = [each for each in fault.troubles if each["kind"] == "out"]
     whens = {
-        "detect": None if sign is None else sign["at_us"],
+        "detect": None if alert is None else alert["fired_us"],
         "elect": fault.elected_us,
         "restore": _last_end(out),
         "recover": _last_end(fault.troubles),
@@ -226,7 +269,7 @@ def _told(fault: Fault) -> dict[str, Any]:
         "ended_us": row["ended_us"],
         "open": row["open"],
         "detected_us": whens["detect"],
-        "detected_by": "" if sign is None else sign["kind"].replace("_", " "),
+        "detected_by": "" if alert is None else alert["kind"],
         "elected_us": whens["elect"],
         "partitions_out": len({each["partition"] for each in out}),
         "restored_us": whens["restore"],
@@ -244,16 +287,19 @@ def _last_end(troubles: Sequence[Row]) -> int | None:
 
 
 def of_session(rows: Sequence[Row]) -> list[dict[str, Any]]:
-    """A row for each fault; ``rows`` are the faults, signs, troubles, states and the first controller, by ``what``."""
+    """A row for each fault; ``rows`` are faults, signs, troubles, alerts, states, the first controller, by ``what``."""
     by_what: dict[str, list[Row]] = {}
     for row in rows:
         by_what.setdefault(row["what"], []).append(row)
     controller = next((row["node"] for row in by_what.get("controller", ())), None)
     effects = Effects(by_what.get("fault", ()), States(by_what.get("state", ())), controller)
-    for row in sorted(by_what.get("sign", ()), key=lambda row: int(row["seq"])):
-        effects.sign(row)
-    for row in by_what.get("trouble", ()):
-        effects.trouble(row)
+    # An outage comes before what shows it, and what lacks replicas behind both.
+    order = {"out": 0, "refused": 1, "lacking": 3}
+    happened = [*by_what.get("sign", ()), *by_what.get("trouble", ())]
+    for row in sorted(happened, key=lambda row: (int(row["seq"]), order.get(row["kind"], 2))):
+        (effects.sign if row["what"] == "sign" else effects.trouble)(row)
+    for row in sorted(by_what.get("alert", ()), key=lambda row: (int(row["fired_us"]), row["kind"])):
+        effects.alert(row)
     return effects.rows()
 
 
@@ -279,20 +325,24 @@ def troubles(unavailability: "DataFrame", conditions: "DataFrame") -> "DataFrame
 
 
 def fault_times(
-    faults: "DataFrame", shown: "DataFrame", felt: "DataFrame", states: "DataFrame", sessions: "DataFrame"
-) -> "DataFrame":
+    faults: "DataFrame", shown: "DataFrame", felt: "DataFrame", alerts: "DataFrame | None", states: "DataFrame",
+    sessions: "DataFrame",
+) -> "DataFrame":  # fmt: skip
     """A row a fault: when it was detected, when a leader was elected, and when all was served and whole again.
 
     ``shown`` is what :func:`signs` gives, ``felt`` what :func:`troubles` gives, ``states`` those of partitions.
+    Without ``alerts`` nothing is detected.
     """
     began = {"at_us": "began_us", "seq": "began_seq"}
-    parts = {
+    parts: dict[str, tuple[DataFrame, Mapping[str, str]]] = {
         "fault": (faults, {**began, "kind": "fault"}),
         "sign": (shown, {}),
         "trouble": (felt, {**began, "kind": "trouble"}),
         "state": (states, began),
         "controller": (sessions, {"node": "controller"}),
     }
+    if alerts is not None:
+        parts["alert"] = (alerts.filter("fired"), {**began, "kind": "alert"})
     rows = [_rows(what, frame, renamed) for what, (frame, renamed) in parts.items()]
     whole = reduce(lambda one, other: one.unionByName(other), rows)
     struck = F.broadcast(faults.select("session_id").distinct())

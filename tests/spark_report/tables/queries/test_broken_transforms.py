@@ -79,7 +79,11 @@ class Frames(NamedTuple):
     def fault_times(self) -> "DataFrame":
         troubles = fault_effects.troubles(self.out, availability.isr_conditions(self.states))
         shown = fault_effects.signs(self.events)
-        return fault_effects.fault_times(self.faults, shown, troubles, self.states, self.ends)
+        return fault_effects.fault_times(self.faults, shown, troubles, self.alerts, self.states, self.ends)
+
+    @property
+    def alerts(self) -> "DataFrame":
+        return alerts.alerts(availability.isr_conditions(self.states), compute._instants(self.events), self.vacant)
 
 
 QUERIES: Final[dict[str, Callable[[Frames], "DataFrame"]]] = {
@@ -93,7 +97,7 @@ QUERIES: Final[dict[str, Callable[[Frames], "DataFrame"]]] = {
     ),
     "fault_times": lambda f: f.fault_times,
     "fault_means": lambda f: fault_effects.fault_means(f.fault_times),
-    "alerts": lambda f: alerts.alerts(availability.isr_conditions(f.states), compute._instants(f.events), f.vacant),
+    "alerts": lambda f: f.alerts,
     "controller_failovers": lambda f: clients.failovers(f.events, f.vacant, f.ends),
     "latency": lambda f: f.latencies.filter("phase is not null and fault_id is null"),
     "fault_latency": lambda f: f.latencies.filter("fault_id is not null"),
@@ -157,6 +161,7 @@ MUTATIONS: Final[dict[str, tuple[str, ModuleType, str, str]]] = {
     "the first recovery is the last": (
         "fault_means", fault_effects, 'F.max("time_to_restore_us")', 'F.min("time_to_restore_us")'
     ),
+    "an alert that does not fire detects": ("fault_times", fault_effects, 'alerts.filter("fired")', "alerts"),
     "every alert fires": ("alerts", alerts, 'fires = duration >= F.col("_rule.for_us")', "fires = F.lit(True)"),
     "no more than one partition at a time": (
         "alerts", alerts, 'F.max("partitions").alias("peak")', 'F.lit(1).cast("long").alias("peak")'

@@ -154,11 +154,16 @@ def test_a_fault_until_nothing_is_left_of_it(spark: "SparkSession", events: Make
     read = events(rows)
     over = ends(one=(900, 4))
     states = timeline.partition_states(read, placed, over)
-    times = fault_effects.fault_times(timeline.faults(read, over), fault_effects.signs(read), troubles, states, over)
+    fired = spark.createDataFrame(
+        [(ONE, "IsrShrinksPerSec", True, 170, 2, 3, 170), (ONE, "Other", False, 100, 0, 4, None)],
+        "session_id string, alert string, fired boolean, began_us long, began_seq long, ended_seq long, fired_us long",
+    )
+    shown = fault_effects.signs(read)
+    times = fault_effects.fault_times(timeline.faults(read, over), shown, troubles, fired, states, over)
     columns = ("fault_id", "detected_by", *(f"time_to_{what}_us" for what in ("detect", "elect", "restore", "recover")))
-    assert told(times, *columns) == [(1, "produce refused", 30, 70, 80, 300), (2, "", None, None, None, None)]
+    assert told(times, *columns) == [(1, "IsrShrinksPerSec", 70, 70, 80, 300), (2, "", None, None, None, None)]
     means = told(fault_effects.fault_means(times), "fault", "faults", "recovered", "mttd_us", "mttr_us", "rto_us")
-    assert means == [("", 2, 1, 30, 300, 80), ("crash", 1, 1, 30, 300, 80), ("lag", 1, 0, None, None, None)]
+    assert means == [("", 2, 1, 70, 300, 80), ("crash", 1, 1, 70, 300, 80), ("lag", 1, 0, None, None, None)]
 
 
 def test_a_group_lags_and_drains(events: MakeFrame, ends: MakeFrame) -> None:
