@@ -10,6 +10,7 @@ from playbooks.diagnosis.evidence import lost_findings
 from playbooks.diagnosis.point_of_no_return import SET as BY_HAND
 from playbooks.diagnosis.point_of_no_return import NoReturn, Search, find_by_hand
 from playbooks.diagnosis.remedies import SEEDS, SET, Remedy, changes, evaluate
+from playbooks.diagnosis.why_text import no_return_words, remedy_words
 from playbooks.engine.replay import playbook_of
 from playbooks.engine.session import SLICE_US, Session
 from playbooks.engine.session_runner import reach, repeat, start_session
@@ -134,9 +135,14 @@ class Explained:
         return {
             "number": self.number,
             **self.finding.to_json(),
-            "no_return": self.no_return.to_json() if self.no_return is not None else None,
-            "remedies": [remedy.to_json() for remedy in self.remedies],
+            "no_return": None if self.no_return is None else _no_return_json(self.no_return),
+            "remedies": [{**remedy.to_json(), "text": remedy_words(remedy)} for remedy in self.remedies],
         }
+
+
+def _no_return_json(found: NoReturn) -> dict[str, Any]:
+    lines = [f"{label}: {words}" if label else words for label, words in no_return_words(found)[1:]]
+    return {**found.to_json(), "text": [no_return_words(found)[0][1], *lines]}
 
 
 @dataclass(frozen=True, slots=True)

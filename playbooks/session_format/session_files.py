@@ -31,6 +31,8 @@ FINAL_READ: Final = "final_read.parquet"
 """What a fresh client would be served at the end that reads every partition from its beginning."""
 RESULT: Final = "result.json"
 MANIFEST: Final = "manifest.json"
+WHY: Final = "why.json"
+"""Beside a sealed session: what ``why`` found out about its losses, with the digest it is of; no part of the seal."""
 CRASH_LOG: Final = "crash.log"
 """Beside a session whose run ended in an internal error: what went wrong."""
 TORN_TAILS: Final = {EVENTS: "events.torn", ACTIONS: "actions.torn"}

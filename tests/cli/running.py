@@ -49,7 +49,10 @@ def floodmark(*words: str | Path, cwd: Path, env: Mapping[str, str] | None = Non
 
 
 def report_here(monkeypatch: pytest.MonkeyPatch, spark: "SparkSession") -> None:
-    """Have a report that is asked for made in this process, on a Spark that runs already, and not in one of its own."""
+    """Have a report that is asked for made in this process, on a Spark that runs already, and not in one of its own.
+
+    What lost records is not asked why: that takes a minute, and has tests of its own.
+    """
     from spark_report import __main__ as program  # noqa: PLC0415 - loads Spark
     from spark_report import job  # noqa: PLC0415
     from spark_report.spark.session import Started  # noqa: PLC0415
@@ -67,4 +70,5 @@ def report_here(monkeypatch: pytest.MonkeyPatch, spark: "SparkSession") -> None:
             signal.signal(signal.SIGTERM, before)
 
     monkeypatch.setattr(job, "start", at_hand)
+    monkeypatch.setattr(spark_jobs, "explain_losses", lambda _paths, wanted: None)
     monkeypatch.setattr(spark_jobs, "run_to_its_end", run)

@@ -104,6 +104,13 @@ def register_report(app: typer.Typer, end: Callable[[Callable[[], int]], NoRetur
             str | None,
             typer.Option(metavar="SESSION", help="Directory of the session, or id, to measure the others against."),
         ] = None,
+        why: Annotated[
+            bool | None,
+            typer.Option(
+                "--why/--no-why",
+                help="Ask sessions that lost records why, as floodmark why does; one short one by default.",
+            ),
+        ] = None,
     ) -> None:
         """Report with Spark what recorded sessions lost, for how long nobody served, and why.
 
@@ -112,7 +119,7 @@ def register_report(app: typer.Typer, end: Callable[[Callable[[], int]], NoRetur
         """
         from tui.cli.runs.spark_jobs import Report, report  # noqa: PLC0415
 
-        end(lambda: report(Report(sessions, out, formats, master, memory, baseline)))
+        end(lambda: report(Report(sessions, out, formats, master, memory, baseline, why)))
 
 
 # ``floodmark spark``: the cache with which Spark starts faster.

@@ -88,7 +88,7 @@ def demo(out: Path) -> int:
     _head(console, f"{len(CHAPTERS) + 1}. The report, by Spark")
     console.file.flush()
     of = [result for chapter in chapters for result in chapter]
-    code = report(Report([result.session for result in of], out, FORMATS))
+    code = report(Report([result.session for result in of], out, FORMATS, why=False))
     if not command_end.write("--out", out / FULL_TEXT, text.getvalue()):
         code = code or BAD_INPUT
     if code != OK:

@@ -15,6 +15,7 @@ from playbooks.campaign.workloads.fuzz_workload import write_plan
 from playbooks.errors import BAD_INPUT, INTERNAL, INTERRUPTED, nearest
 from playbooks.session_format.session_files import SessionError, has_scheme, sessions_root
 from playbooks.session_format.session_finder import find_session
+from tui.cli.runs.lossy_sessions import explain_losses
 from tui.output.console import complain, people, say
 from tui.terminal import self_command
 
@@ -36,6 +37,8 @@ class Report:
     master: str | None = None
     memory: str | None = None
     baseline: str | None = None
+    why: bool | None = None
+    """Whether sessions that lost records are asked why; None: the first that is short."""
 
 
 def report(request: Report) -> int:
@@ -57,6 +60,11 @@ def report(request: Report) -> int:
             good = False
     if not good:
         return BAD_INPUT
+    try:
+        explain_losses([*sessions, *([baseline] if baseline else [])], wanted=request.why)
+    except KeyboardInterrupt:
+        say(people(), "stopped; an earlier report is as it was", "yellow")
+        return INTERRUPTED
     command = [*self_command.command("spark_report"), *sessions]
     told = (("--out", request.out), ("--format", request.formats), ("--master", request.master))
     for option, value in (*told, ("--memory", request.memory), ("--baseline", baseline)):

@@ -1,5 +1,6 @@
 """``floodmark why``: why records were lost, when that became inevitable, and what would have saved them."""
 
+import contextlib
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,21 +9,21 @@ from pathlib import Path
 from rich.console import Console
 
 from cluster_model.checker.root_cause import LOST
-from playbooks.diagnosis.point_of_no_return import NoReturn
-from playbooks.diagnosis.remedies import SEEDS, Remedy, Rescue
+from playbooks.diagnosis.kept import keep
+from playbooks.diagnosis.remedies import SEEDS, Remedy
 from playbooks.diagnosis.why import Case, Explained, Why, WhyError, at_the_end, case_of, explain, findings_of
-from playbooks.engine.expectations import seconds
-from playbooks.errors import BAD_INPUT, FAILED, OK, counted
+from playbooks.diagnosis.why_text import no_return_words, remedy_words
+from playbooks.errors import BAD_INPUT, FAILED, OK
 from playbooks.export.playbook_writer import ExportError
 from playbooks.parser.settings import SettingError
 from playbooks.recording.reader import read_session
-from playbooks.results.outages import short_seconds
 from playbooks.results.result import Result
 from playbooks.session_format import session_files
 from playbooks.session_format.bundle import is_bundle
 from playbooks.session_format.session_files import sessions_root
 from playbooks.session_format.session_finder import find_session
 from playbooks.units import DURATION_ALLOWED, UnitError, duration_us
+from tui.cli.runs.lossy_sessions import MOST_EVENTS
 from tui.output.command_end import ended, to_text
 from tui.output.console import Telling, answers, complain, people, print_document, say
 from tui.output.result import FINDINGS_SHOWN, say_wrapped
@@ -56,50 +57,12 @@ def _print_finding(console: Console, explained: Explained, *, above: bool) -> No
     told = f"{label} (above)" if above else f"{label:<{LABEL}}{finding.kind}: {finding.sentence}"
     say_wrapped(console, told, _INDENT, "red")
     if explained.no_return is not None:
-        for line in no_return_lines(explained.no_return):
-            say_wrapped(console, line, _INDENT)
+        for name, words in no_return_words(explained.no_return):
+            say_wrapped(console, f"{name:<{LABEL}}{words}", _INDENT)
     elif finding.kind == LOST:
         say_wrapped(console, f"{'no return':<{LABEL}}not looked for: --finding {explained.number} asks for it", _INDENT)
     else:
         say_wrapped(console, f"{'no return':<{LABEL}}not looked for: only for losses", _INDENT)
-
-
-def no_return_lines(found: NoReturn) -> list[str]:
-    """The point of no return, in a few lines."""
-    lines = [f"{'no return':<{LABEL}}{_point(found)}"]
-    if found.actions:
-        still = "still would keep it" if found.kind == "open" else "would have kept it"
-        lines.append(f"{'until then':<{LABEL}}{_listed(found.actions)} {still}")
-    if found.kind == "event" and found.sign:
-        lines.append(f"{'warned by':<{LABEL}}{_sign(found)}")
-    if found.clean is not None:
-        ordinary = "without an unclean election: "
-        kept = f"; until then {_listed(found.clean.actions)} would have kept it" if found.clean.actions else ""
-        lines.append(f"{'':<{LABEL}}{ordinary}{_point(found.clean)}{kept}")
-    return lines
-
-
-def _point(found: NoReturn) -> str:
-    if found.kind == "unplaced":
-        return "at the acknowledgement itself: it was given before any broker had the records, and none ever did"
-    if found.kind == "acknowledgement":
-        when = found.step(found.at_us) if found.by_hand else seconds(found.at_us)
-        return f"at the acknowledgement itself ({when}): no action could have kept it from then on"
-    if found.kind == "open":
-        return "not yet: at the end of the session it could still be kept"
-    return found.words if found.by_hand else f"{seconds(found.at_us)}, {found.words}"
-
-
-def _sign(found: NoReturn) -> str:
-    if found.by_hand:
-        left = found.at_us - found.sign_us
-        return f"{found.step(found.sign_us)} ({found.sign}), {counted(left, 'step')} before"
-    return f"{seconds(found.sign_us)} ({found.sign}), {short_seconds(found.time_left_us)} before"
-
-
-def _listed(actions: Sequence[Rescue]) -> str:
-    names = list(dict.fromkeys(each.words for each in actions))
-    return names[0] if len(names) == 1 else f"{'; '.join(names[:-1])}; or {names[-1]}"
 
 
 def _print_remedies(console: Console, remedies: Sequence[Remedy]) -> None:
@@ -107,7 +70,7 @@ def _print_remedies(console: Console, remedies: Sequence[Remedy]) -> None:
     if good:
         say(console, f"{'remedies':<{LABEL}}same seed, one thing set otherwise")
         for each in good:
-            say_wrapped(console, f"  {_priced(each)}", " " * 4)
+            say_wrapped(console, f"  {remedy_words(each)}", " " * 4)
             for option in each.change.options:
                 say(console, f"      --set {shlex.quote(option)}")
     else:
@@ -124,30 +87,6 @@ def _more(rest: Sequence[Remedy]) -> str:
 
 def _named(remedy: Remedy) -> str:
     return f"{remedy.change.name} ({remedy.note})" if remedy.note else remedy.change.name
-
-
-def _priced(remedy: Remedy) -> str:
-    """What it leaves and what it costs: ``acks=all: 0 of 99 left, rejected 0, unavailable -0.5 s, in 5 of 5 seeds``."""
-    note = f" ({remedy.change.note})" if remedy.change.note else ""
-    rejected = f"{remedy.rejected:+d}" if remedy.rejected else "0"
-    parts = [
-        f"{remedy.left} of {remedy.before} left",
-        f"rejected {rejected}",
-        f"unavailable {_span(remedy.unavailable_us)}",
-    ]
-    parts += [f"in {remedy.seeds_kept} of {remedy.seeds} seeds"] if remedy.seeds > 1 else []
-    return f"{remedy.change.name}{note}: {', '.join(parts)}"
-
-
-def _span(us: int) -> str:
-    """A difference of times; less than a tenth of a second is chance."""
-    if abs(us) < 50_000:
-        return "0"
-    return f"{'+' if us > 0 else '-'}{short_seconds(abs(us))}"
-
-
-MOST_EVENTS = 60_000
-"""Trace events of a session that ``floodmark run`` explains by itself: more of them take longer than one waits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,6 +199,10 @@ def after_run(console: Console, chosen: Chosen, result: Result, *, wanted: bool 
         say(people(), f"why      stopped; go on with: {_command(chosen, result)}", "yellow")
         return None
     print_why(console, why, above=FINDINGS_SHOWN)
+    if result.session:
+        # A report finds it there; without it the report asks again.
+        with contextlib.suppress(OSError):
+            keep(Path(result.session), why)
     return why
 
 
