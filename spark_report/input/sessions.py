@@ -52,6 +52,8 @@ class Recorded:
     """The table of what was read at the end; None where there is none."""
     ledger: Somewhere | None = None
     """The table of what became of every record; None where there is none."""
+    why: Mapping[str, Any] = field(default_factory=dict)
+    """What ``floodmark why`` found out about its losses; empty where nobody asked."""
 
     @property
     def session_id(self) -> str:
@@ -172,8 +174,18 @@ def _sealed(path: Somewhere, start: session_files.Start, manifest: session_files
     ledger, more = _table(path / session_files.LEDGER, manifest, LEDGER)
     return Recorded(
         path, start, manifest, result, "parquet", manifest.last_seq, manifest.virtual_us,
-        (*problems, *trouble, *more), last, ledger,
+        (*problems, *trouble, *more), last, ledger, _why(path, manifest),
     )  # fmt: skip
+
+
+def _why(path: Somewhere, manifest: session_files.Manifest) -> dict[str, Any]:
+    """The explanation beside a session; empty for none, and for one that is of another trace."""
+    file = path / session_files.WHY
+    try:
+        found = session_files.read_object(file) if file.exists() else {}
+    except session_files.LayoutError:
+        return {}
+    return found if found.get("digest") == manifest.digest else {}
 
 
 def _torn(

@@ -1,5 +1,6 @@
 """The model of a report: the verdict on each session, and the sentences that come before any table."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from shlex import quote
@@ -20,6 +21,9 @@ MOST_CAUSES: Final = 3
 
 MOST_DISAGREEMENTS: Final = 5
 """Disagreements told in sentences; their table has all."""
+
+_ABOUT_LOSSES: Final = re.compile(r"\b(?:acked_lost|committed_lost|missing)\s*\(")
+"""Functions of conditions that count losses."""
 
 _VERDICTS: Final = {"pass": "PASS", "fail": "FAIL", "inconclusive": "INCONCLUSIVE"}
 
@@ -98,6 +102,23 @@ class SessionStory:
     @property
     def _missing(self) -> list[Row]:
         return [row for row in self.tables["losses"] if row["fate"] == "missing"]
+
+    @property
+    def held(self) -> str:
+        """How many of its expectations held: ``4 of 4 expectations held``; empty where it has none."""
+        checked = self.tables["expectations"]
+        whole = "expectation" if len(checked) == 1 else "expectations"
+        return f"{len(checked) - len(self.failed)} of {len(checked)} {whole} held" if checked else ""
+
+    @property
+    def loss_expected(self) -> bool:
+        """Whether it passed with losses, and its playbook has an expectation about them."""
+        return self.verdict == "pass" and bool(self.lost) and bool(self.about_losses)
+
+    @property
+    def about_losses(self) -> list[Row]:
+        """Expectations that are about acknowledged records that are lost."""
+        return [row for row in self.tables["expectations"] if _ABOUT_LOSSES.search(row["rule"])]
 
     @property
     def disagreements(self) -> list[Row]:
@@ -192,12 +213,13 @@ def overall(story: Story) -> tuple[Tone, str]:
         if count:
             words.append(f"{count} {word}")
     lost = sum(row["count"] for session in story.sessions for row in session.lost)
+    expected = sum(session.loss_expected for session in story.sessions)
+    lossy = sum(bool(session.lost) for session in story.sessions)
+    as_expected = f", as expected in {expected} of {several(lossy, 'session')} with losses" if expected else ""
     tones = [tone(session) for session in story.sessions]
     worst: Tone = "alarm" if "alarm" in tones else "warning" if "warning" in tones else "calm"
-    return (
-        worst,
-        f"{len(story.sessions)} sessions: {', '.join(words)}. {_capital(several(lost, 'acknowledged record'))} lost.",
-    )
+    found = f"{_capital(several(lost, 'acknowledged record'))} lost{as_expected}"
+    return worst, f"{len(story.sessions)} sessions: {', '.join(words)}. {found}."
 
 
 def headline(story: SessionStory) -> str:
@@ -205,7 +227,8 @@ def headline(story: SessionStory) -> str:
     if not story.verdict:
         what = f"INCOMPLETE: the recording stops at {instant(story.recorded.end_us)}, before any verdict."
     else:
-        what = f"{_VERDICTS.get(story.verdict, story.verdict.upper())}: {_reason(story)}."
+        verdict = _VERDICTS.get(story.verdict, story.verdict.upper())
+        what = f"{verdict}{', as expected' if story.loss_expected else ''}: {_reason(story)}."
     return f"{what} {_loss_sentence(story)}"
 
 
@@ -213,6 +236,9 @@ def sentences(story: SessionStory) -> list[str]:
     """What happened, in the order in which a reader asks."""
     said = [
         *_causes(story),
+        _expected(story),
+        *_points(story),
+        _saved_by(story),
         _faults(story),
         *_outages(story),
         _own_topics(story),
@@ -226,6 +252,34 @@ def sentences(story: SessionStory) -> list[str]:
         more = several(len(story.disagreements) - MOST_DISAGREEMENTS, "more disagreement")
         said.append(f"{more} in the table of disagreements.")
     return [sentence for sentence in said if sentence]
+
+
+def _expected(story: SessionStory) -> str:
+    """That losses are what the playbook expects, by which expectations."""
+    rules = [row["rule"] for row in story.about_losses]
+    return f"As expected: {story.held}, about losses {', '.join(rules)}." if story.loss_expected else ""
+
+
+def _points(story: SessionStory) -> list[str]:
+    """Since when losses could not be averted any more."""
+    return [
+        f"Point of no return{_of_finding(story, row)}: {'; '.join(row['said'])}."
+        for row in story.tables["points_of_no_return"][:MOST_CAUSES]
+        if row["said"]
+    ]
+
+
+def _of_finding(story: SessionStory, row: Row) -> str:
+    return f" of finding {row['finding']}" if len(story.tables["points_of_no_return"]) > 1 else ""
+
+
+def _saved_by(story: SessionStory) -> str:
+    """The changes under which nothing would have been lost, the cheapest first."""
+    lossy = [row for row in story.tables["remedies"] if row["kind"] == "lost"]
+    saving = [row["said_of_it"] for row in lossy if row["effect"] == "saves"][:MOST_CAUSES]
+    if saving:
+        return f"Would have saved all, with the same seed: {'; '.join(saving)}."
+    return "None of the changes tried would have saved all of it." if lossy else ""
 
 
 def _contradicted(row: Row) -> str:
@@ -248,7 +302,10 @@ def _reason(story: SessionStory) -> str:
             return "the one expectation failed"
         return f"{len(story.failed)} of {len(checked)} expectations failed"
     if story.verdict == "pass":
-        return "every expectation held" if checked else "nothing was expected of it, and it ran to its end"
+        if not checked:
+            return "nothing was expected of it, and it ran to its end"
+        unasked = ", none of them about losses" if story.lost and not story.about_losses else ""
+        return f"{story.held}{unasked}"
     if story.verdict == "inconclusive":
         return str(story.recorded.result.get("reason") or "its playbook did not get where it wanted to go")
     return "it did not do what its playbook expects"

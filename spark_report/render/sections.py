@@ -28,7 +28,7 @@ def comparison_legend(story: Story) -> View:
         "": lambda one: short[one.session_id],
         "session": lambda one: one.name,
         **tables.settings_column(story),
-        "verdict": lambda one: one.verdict or one.status,
+        "verdict": tables.verdict,
         "Kafka": lambda one: one.recorded.start.profile,
         "seed": lambda one: one.recorded.start.seed,
         "shown by": lambda one: one.opened_by,
@@ -212,7 +212,12 @@ def _told(story: SessionStory) -> list[Section]:
     losses, failovers = tables.losses(story), tables.failovers(story)
     anomalies, whole = tables.anomalies(story), tables.partitions(story)
     return [
-        Section("losses", losses.title, (losses,), tables.losses_short(story)),
+        Section(
+            "losses",
+            losses.title,
+            (losses, tables.points_of_no_return(story), tables.remedies(story)),
+            tables.losses_short(story),
+        ),
         *(_open(tables.expectations(story)) if story.failed else ()),
         *_open(tables.violations(story)),
         *_open(tables.overdue(story)),
@@ -299,6 +304,8 @@ def _lost(story: SessionStory) -> KeyFigure:
     acked = story.counts.get("acked", 0)
     committed = sum(row["count"] for row in story.lost if row["committed"])
     note = f"of {number(acked)} acknowledged" + (f"; {number(committed)} were committed" if committed else "")
+    if story.loss_expected:
+        return KeyFigure("records lost", number(lost), f"{note}; as expected: {story.held}", "warning", "losses")
     return KeyFigure("records lost", number(lost), note, "alarm" if lost else "calm", "losses" if lost else "ledger")
 
 

@@ -6,14 +6,15 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from spark_report.model import report
-from spark_report.model.format import acks, duration, folded, instant, number, of_users, several, share
+from spark_report.model.format import acks, duration, folded, instant, number, of_users, several, share, signed
 from spark_report.model.report import Row, SessionStory, Story
 from spark_report.render.charts import shown_partitions
 
 SENTENCE: Final = "cause"
 """A column that holds sentences."""
-_LONG: Final = ("found", "session", "settings", "because", "began with")
+_LONG: Final = ("found", "session", "settings", "because", "began with", "no return", "change")
 """Columns of long texts, that may have several lines."""
+_CHANCE_US: Final = 50_000
 _PHASES: Final = ("all", "before", "during", "after")
 
 
@@ -82,7 +83,7 @@ def overview(story: Story, *, short: bool = False) -> View:
         "": lambda one: named[one.session_id],
         "session": lambda one: one.recorded.start.playbook if short else one.name,
         **({} if short else settings_column(story)),
-        "verdict": lambda one: one.verdict or one.status,
+        "verdict": lambda one: verdict(one, short=short),
         "lost": lambda one: number(sum(row["count"] for row in one.lost)),
         "acked": lambda one: number(one.counts.get("acked", 0)),
         "out of service": _out_of_service,
@@ -95,6 +96,13 @@ def overview(story: Story, *, short: bool = False) -> View:
         columns["elections"] = lambda one: one.counts.get("elections_clean", 0) + one.counts.get("elections_unclean", 0)
     numeric = "seed|acked|lost|out of service|elections|unclean"
     return view("sessions", "Sessions", list(story.sessions), columns, numeric)  # type: ignore[arg-type]
+
+
+def verdict(story: SessionStory, *, short: bool = False) -> str:
+    """The verdict; of one that passed with losses that they were expected."""
+    if story.loss_expected:
+        return "as expected" if short else f"as expected: {story.held.partition(' expectation')[0]}"
+    return story.verdict or story.status
 
 
 def settings_column(story: Story) -> dict[str, Callable[[Any], Any]]:
@@ -136,6 +144,41 @@ def losses_short(story: SessionStory) -> View:
         whole.numeric,
         tuple(tuple(row[place] for place in kept) for row in whole.rows),
     )
+
+
+def points_of_no_return(story: SessionStory) -> View:
+    """Since when nothing could have kept lost records, and what would have until then."""
+    columns: dict[str, Callable[[Row], Any]] = {
+        "finding": lambda row: row["finding"],
+        "no return": lambda row: row["said"][0] if row["said"] else row["point"],
+        SENTENCE: lambda row: ". ".join(text[:1].upper() + text[1:] for text in row["said"][1:]),
+    }
+    return view("points_of_no_return", "Points of no return", story.tables["points_of_no_return"], columns, "finding")
+
+
+def remedies(story: SessionStory) -> View:
+    """What would have saved the session, and at which price."""
+    columns: dict[str, Callable[[Row], Any]] = {
+        "finding": lambda row: row["kind"],
+        "change": lambda row: row["remedy"],
+        "result": lambda row: row["effect"],
+        "left": lambda row: f"{number(row['remaining'])} of {number(row['before'])}",
+        "rejected": lambda row: signed(row["price_rejected"] or 0) if _tried(row) else "",
+        "out of service": lambda row: _longer(row["price_unavailable_us"] or 0) if _tried(row) else "",
+        "seeds": lambda row: f"{row['seeds_kept']} of {row['seeds']}" if row["seeds"] else "",
+        "because": lambda row: row["reason"],
+    }
+    title = "What would have saved it (same seed, one or two things changed)"
+    return view("remedies", title, story.tables["remedies"], columns, "left|rejected|out of service|seeds")
+
+
+def _tried(row: Row) -> bool:
+    return row["effect"] in ("saves", "helps", "would not have helped")
+
+
+def _longer(us: int) -> str:
+    """A change of a time without service; less than a tenth of a second is chance."""
+    return "±0" if abs(us) < _CHANCE_US else f"{'+' if us > 0 else '−'}{duration(abs(us))}"
 
 
 def ledger(story: SessionStory) -> View:

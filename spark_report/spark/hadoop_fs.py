@@ -35,6 +35,7 @@ _AT_ONCE: Final = (
     session_files.START,
     session_files.MANIFEST,
     session_files.RESULT,
+    session_files.WHY,
     session_files.EVENTS_PARQUET,
     session_files.LEDGER,
     session_files.FINAL_READ,

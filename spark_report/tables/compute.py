@@ -124,6 +124,61 @@ def claimed_findings(sessions: Sequence[Recorded]) -> list[dict[str, Any]]:
     ]
 
 
+def kept_points(sessions: Sequence[Recorded]) -> list[dict[str, Any]]:
+    """The point of no return of each loss of which it is known."""
+    return [
+        {
+            "session_id": session.session_id,
+            "finding": finding["number"],
+            "point": point["kind"],
+            "at_us": point.get("at_us") if type(point.get("at_us")) is int and point["at_us"] >= 0 else None,
+            "sentence": _text(finding, "sentence"),
+            "said": _texts(point, "text"),
+            "saving": [_text(each, "words") for each in point.get("actions") or () if isinstance(each, dict)],
+        }
+        for session, finding in _explained(sessions)
+        if isinstance(point := finding.get("no_return"), dict) and _has(point, kind=str)
+    ]
+
+
+def kept_remedies(sessions: Sequence[Recorded]) -> list[dict[str, Any]]:
+    """The changes that were tried for each kind of finding, the best first."""
+    found, seen = [], set()
+    for session, finding in _explained(sessions):
+        key = (session.session_id, finding["kind"])
+        remedies = finding.get("remedies") if key not in seen else None
+        seen.add(key)
+        for place, each in enumerate(remedies if isinstance(remedies, list) else (), 1):
+            if isinstance(each, dict) and _has(each, change=str, verdict=str, before=int, after=int):
+                found.append({"session_id": session.session_id, "kind": finding["kind"], "place": place,
+                              "remedy": each["change"], "options": _texts(each, "set"), "effect": each["verdict"],
+                              "before": each["before"], "remaining": each["after"],
+                              "price_rejected": _count(each, "rejected"),
+                              "price_unavailable_us": _count(each, "unavailable_us"),
+                              "seeds_kept": _count(each, "seeds_kept"), "seeds": _count(each, "seeds"),
+                              "said_of_it": _text(each, "text") or each["change"],
+                              "reason": _text(each, "note")})  # fmt: skip
+    return found
+
+
+def _explained(sessions: Sequence[Recorded]) -> Iterator[tuple[Recorded, Mapping[str, Any]]]:
+    for session in sessions:
+        told = session.why.get("findings")
+        for each in told[:MOST_FINDINGS] if isinstance(told, list) else ():
+            if isinstance(each, dict) and _has(each, number=int, kind=str):
+                yield session, each
+
+
+def _texts(found: Mapping[str, Any], name: str) -> list[str]:
+    values = found.get(name)
+    return [each for each in values if isinstance(each, str)] if isinstance(values, list) else []
+
+
+def _count(found: Mapping[str, Any], name: str) -> int | None:
+    value = found.get(name)
+    return value if type(value) is int else None
+
+
 def _objects(sessions: Sequence[Recorded], name: str) -> Iterator[tuple[Recorded, Mapping[str, Any]]]:
     for session in sessions:
         told = session.result.get(name)
@@ -198,6 +253,8 @@ def compute(spark: "SparkSession", sessions: Sequence[Recorded], stage: Callable
         stage("ledger, latency, clients, recovery, alerts")
         side_by_side(spark, _summed_up(known, lasting, gather, plan), plan.lanes)
     gather.add("findings", claimed_findings(sessions))
+    gather.add("points_of_no_return", kept_points(sessions))
+    gather.add("remedies", kept_remedies(sessions))
     gather.add("anomalies_told", claimed_anomalies(sessions))
     gather.add("disagreements", ledger_disagreements(gather.rows("ledger")) + gather.rows("disagreements"))
     return gather.tables()

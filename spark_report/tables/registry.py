@@ -89,6 +89,11 @@ COLUMNS: Final[dict[str, Column]] = {
         measured_in="The unit of the values.",
         better="`less` or `more`.",
         rank="`best` or `worst` of the sessions in the report; empty for neither, or where all are alike.",
+        point="`event`: there is such a point; `acknowledgement`: nothing could have kept the record from then on; "
+        "`unplaced`: it never was in any log; `open`: at the end it could still be kept.",
+        remedy="The change that was tried, with the same seed and everything else as it was.",
+        effect="`saves`, `helps`, `would not have helped`, `inconclusive` or `refused`.",
+        said_of_it="What it leaves and costs, in words.",
         setting="The setting's path, as `--set` takes it; `seed` for the seed.",
         setting_value="Its value; null where the session leaves it to a playbook that does not say it.",
         baseline_id="The session to compare with; empty for none.",
@@ -140,6 +145,7 @@ COLUMNS: Final[dict[str, Column]] = {
         for_us="How long the condition must hold before the alert fires.",
         fired_us="When the alert fired; null: the condition did not hold for long enough.",
         lost_us="When the one before went down, was paused, or lost its session; null: it was there to the last.",
+        price_unavailable_us="For how much longer clients are out of service with it; negative: shorter.",
         without_us="How long there was none, from `lost_us` on.",
         time_lost_us="Time of partitions without an owner that ended with it, added up.",
     ),
@@ -194,6 +200,9 @@ COLUMNS: Final[dict[str, Column]] = {
         final_position_lag="The position lag at the session's end.",
         usual_position_lag="What it must be down to: its greatest before the first fault, else its median.",
         interceptor_failures="An interceptor threw at them.",
+        before="How many met this fate in the session.",
+        remaining="How many still meet it with the change.",
+        price_rejected="How many more are rejected with it; negative: fewer.",
     ),
     **_columns(
         "int", _COUNT,
@@ -240,6 +249,12 @@ COLUMNS: Final[dict[str, Column]] = {
         told="As the session says.",
         peak="The most at any instant.",
         left_out="Rows that were left out.",
+        finding="The finding's number in the session's result, from 1.",
+        place="Its place among those of the session and kind, the best first.",
+        seeds_kept="Seeds with which nothing is left.",
+        seeds="Seeds that it was tried with.",
+        expectations="Expectations of the playbook.",
+        expectations_held="Those of them that held.",
     ),
     **_columns(
         "int", "as its name says",
@@ -267,6 +282,7 @@ COLUMNS: Final[dict[str, Column]] = {
         committed="Whether somebody could have read them.",
         legal="Whether it may be seen under the settings in force.",
         fired="Whether the condition held for long enough.",
+        loss_expected="Whether it passed with what it lost, by an expectation about losses; null: it lost nothing.",
         unrecovered="Whether something that it had brought about was left at the session's end.",
     ),
     **_columns(
@@ -278,6 +294,9 @@ COLUMNS: Final[dict[str, Column]] = {
         "strs", "",
         partitions_named="The partitions.",
         problems="What is wrong with the session; empty for a whole one.",
+        said="It in words, a line each: what happened then, what would have kept the record, what gave a warning.",
+        saving="Operator's actions that would have kept the record right before it.",
+        options="What to type behind `--set` for it.",
     ),
 }  # fmt: skip
 
@@ -332,6 +351,7 @@ _TABLES: Final = (
         "A session: what it was, verdict, status, totals.",
         (
             *("session_id", "playbook", "title", "profile", "seed", "verdict", "status", "headline", "problems"),
+            *("expectations", "expectations_held", "loss_expected"),
             *("virtual_us", "events", "sent", "acked", "failed", "unknown", "acked_lost", "committed_lost"),
             *("consumed", "elections_clean", "elections_unclean", "elections_offline", "isr_shrinks", "isr_expands"),
             *("faults", "truncations", "attempts_refused", "violations", "unavailable_us", "longest_unavailable_us"),
@@ -423,6 +443,21 @@ _TABLES: Final = (
         {"rule": "The guard.", "detail": "`refused`, `healed` or `stopped`.", "fault": "What was refused or healed."},
     ),
     # -- what went wrong
+    Table(
+        "points_of_no_return",
+        "The last event after which no action could have kept a lost record, as `floodmark why` found it.",
+        ("session_id", "finding", "point", "at_us", "sentence", "said", "saving"),
+        {"at_us": "When it was; null where it is no event, and in sessions by hand."},
+    ),
+    Table(
+        "remedies",
+        "A change that was tried to save what a session lost, with its price, as `floodmark why` found it.",
+        (
+            *("session_id", "kind", "place", "remedy", "options", "effect", "before", "remaining"),
+            *("price_rejected", "price_unavailable_us", "seeds_kept", "seeds", "said_of_it", "reason"),
+        ),
+        {"reason": "Why it was refused or is inconclusive."},
+    ),
     Table(
         "findings",
         "What went wrong with records and why, once for each cause, as the session's own result says.",

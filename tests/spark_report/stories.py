@@ -156,6 +156,16 @@ def _lasting(name: str) -> dict[str, list[dict[str, Any]]]:
             {"kind": name, "cause": name, "sentence": name, "records": 1, "committed_records": 0,
              "partitions_named": [name]}
         ],
+        "points_of_no_return": [
+            {"finding": 1, "point": "event", "at_us": 8, "sentence": name, "said": [name, f"until then {name}"],
+             "saving": [name]}
+        ],
+        "remedies": [
+            {"kind": "lost", "place": place, "remedy": name, "options": [name], "effect": effect, "before": 3,
+             "remaining": left, "price_rejected": 4, "price_unavailable_us": -600_000, "seeds_kept": 5, "seeds": 5,
+             "said_of_it": name, "reason": name}
+            for place, (effect, left) in enumerate((("saves", 0), ("refused", 3)), 1)
+        ],
         "overdue": [
             {**at, "property": name, "partition": name, "broker": 1, "detail": name, "since_us": 1, "bound_us": 2,
              "known": name}

@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
+from spark_report.model.comparison import _row
 from spark_report.model.report import SessionStory, headline, overall, sentences, tone
+from spark_report.render import sections, tables
 from tests.spark_report.stories import SPAN, story
 
 LOST = {"at_us": 9, "seq": 9, "fate": "lost", "partition": "orders-0", "client": "c", "sequence": 0, "log_offset": 0}
@@ -123,3 +125,47 @@ def test_the_story_tells_who_took_over_as_controller(tmp_path: Path, snapshot: S
     found = {name: [each for each in said if "controller changed" in each] for name, said in told.items()}
     assert {name: len(each) for name, each in found.items()} == {"one": 1, "many": 1, "none": 0}
     assert found == snapshot
+
+
+def passed(tmp_path: Path, *rules: str, losses: list[dict[str, Any]]) -> SessionStory:
+    """A session that passed by these expectations."""
+    checked = [{"at_us": 1, "seq": 1, "rule": rule, "ok": True, "detail": ""} for rule in rules]
+    one = story(tmp_path, expectations=checked, losses=losses).sessions[0]
+    assert one.recorded.manifest is not None
+    return replace(one, recorded=replace(one.recorded, manifest=replace(one.recorded.manifest, verdict="pass")))
+
+
+@pytest.mark.parametrize(
+    ("rules", "losses", "expected"),
+    [
+        (("acked_lost() > 0", "violations() == 0"), [loss(3, committed=True)], True),
+        (("committed_lost(shop) == 3",), [loss(3, committed=True)], True),
+        (("violations() == 0",), [loss(3, committed=True)], False),
+        ((), [loss(3, committed=True)], False),
+        (("acked_lost() == 0",), [], False),
+    ],
+    ids=["expected", "expected committed", "not about losses", "nothing expected", "nothing lost"],
+)
+def test_a_loss_that_its_playbook_expects_is_marked_everywhere(
+    tmp_path: Path, rules: tuple[str, ...], losses: list[dict[str, Any]], expected: bool, snapshot: SnapshotAssertion
+) -> None:
+    one = passed(tmp_path, *rules, losses=losses)
+    whole = replace(story(tmp_path), sessions=(one, one))
+    assert one.loss_expected is expected
+    row = _row(one)
+    assert (row["expectations_held"], row["loss_expected"]) == (len(rules), expected if losses else None)
+    figure = sections.key_figures(one)[0]
+    assert figure.tone == ("warning" if expected else "alarm" if losses else "calm")
+    assert (tables.verdict(one), tables.verdict(one, short=True)) == snapshot
+    assert [headline(one), overall(whole)[1], figure.note] == snapshot
+    assert [each for each in sentences(one) if each.startswith("As expected: ")] == snapshot
+
+
+def test_what_why_knows_stands_beside_the_loss(tmp_path: Path, snapshot: SnapshotAssertion) -> None:
+    one = story(tmp_path).sessions[0]
+    beside = next(section for section in sections.sections(one) if section.name == "losses")
+    assert [view.name for view in beside.views] == ["losses", "points_of_no_return", "remedies"]
+    assert beside.views[2].rows == snapshot
+    assert sentences(one)[1:3] == snapshot
+    nothing = replace(one, tables={**one.tables, "points_of_no_return": [], "remedies": one.tables["remedies"][1:]})
+    assert sentences(nothing)[1] == snapshot

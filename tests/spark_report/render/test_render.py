@@ -130,7 +130,7 @@ class TestPage:
         monkeypatch.setattr(html, "MOST_CHARACTERS", len(whole) - 1)
         shorter = html.html_page(told)
         assert len(shorter) < len(whole)
-        assert re.search(r"The first 50 of 60 rows; all are in tables/elections\.parquet", shorter)
+        assert "50 of 60" in shorter
 
     def test_what_happened_to_none_of_kafkas_own_partitions_is_left_out(self, tmp_path: Path) -> None:
         told = story(tmp_path, "__consumer_offsets-7").sessions[0]

@@ -1,0 +1,120 @@
+"""Sessions that lost records are asked why before a report over them, and keep the answer."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from syrupy.assertion import SnapshotAssertion
+
+from playbooks.session_format import session_files
+from playbooks.session_format.session_files import read_manifest
+from spark_report.input.sessions import look_at
+from spark_report.tables import compute
+from tests.cli.running import Typed
+from tui.cli.runs import lossy_sessions, spark_jobs
+from tui.cli.runs.lossy_sessions import explain_losses
+
+pytestmark = pytest.mark.slow
+
+Type = Callable[..., Typed]
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A session by hand that lost a record, and was asked why as it ended."""
+    from typer.testing import CliRunner  # noqa: PLC0415
+
+    from tui.cli.main import app  # noqa: PLC0415
+
+    out = tmp_path_factory.mktemp("lossy")
+    CliRunner().invoke(app, ["run", "kip-101-loss", "--why", "--out", str(out)])
+    (session,) = session_files.sessions_under(out)
+    return session
+
+
+@pytest.fixture
+def lossy(recorded: Path, tmp_path: Path) -> Path:
+    """A copy of it, without an answer."""
+    copy = tmp_path / recorded.name
+    copy.mkdir()
+    for file in recorded.iterdir():
+        if file.name != session_files.WHY:
+            (copy / file.name).write_bytes(file.read_bytes())
+    return copy
+
+
+def test_a_report_asks_it_and_finds_the_answer_in_its_tables(
+    typed: Type, recorded: Path, lossy: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(spark_jobs, "run_to_its_end", lambda _command: 0)
+    assert typed("report", lossy, "--no-why").code == 0
+    assert not (lossy / session_files.WHY).exists()
+    assert typed("report", lossy).code == 0
+    # A run that was asked has kept the same with its session.
+    assert (lossy / session_files.WHY).read_bytes() == (recorded / session_files.WHY).read_bytes()
+    session = look_at(lossy)
+    manifest = read_manifest(lossy)
+    assert manifest is not None
+    assert session.why["digest"] == manifest.digest
+    assert session.problems == ()
+    (point,) = compute.kept_points([session])
+    assert (point["finding"], point["point"], point["at_us"]) == (1, "event", None)
+    remedies = compute.kept_remedies([session])
+    assert [row["place"] for row in remedies] == list(range(1, len(remedies) + 1))
+    saving = next(row for row in remedies if row["effect"] == "saves")
+    assert (saving["before"], saving["remaining"]) == (1, 0)
+    assert saving["options"]
+
+
+def test_it_is_asked_once_and_again_if_the_answer_is_of_another_trace(
+    lossy: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[Path] = []
+    monkeypatch.setattr(lossy_sessions, "_explain", asked.append)
+    (lossy / session_files.WHY).write_text(json.dumps({"digest": "other"}), encoding="utf-8")
+    assert look_at(lossy).why == {}
+    explain_losses([str(lossy), str(lossy.parent), str(lossy / "..") + f"/{lossy.name}"], wanted=None)
+    assert asked == [lossy]
+    manifest = read_manifest(lossy)
+    assert manifest is not None
+    (lossy / session_files.WHY).write_text(json.dumps({"digest": manifest.digest}), encoding="utf-8")
+    explain_losses([str(lossy)], wanted=True)
+    assert asked == [lossy]
+
+
+def test_of_several_one_short_one_is_asked_unless_all_are_wanted(
+    lossy: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], snapshot: SnapshotAssertion
+) -> None:
+    asked: list[str] = []
+    monkeypatch.setattr(lossy_sessions, "_explain", lambda path: asked.append(path.name))
+    twin = lossy.with_name("session_id=twin")
+    twin.mkdir()
+    for file in lossy.iterdir():
+        (twin / file.name).write_bytes(file.read_bytes())
+    explain_losses([str(lossy.parent)], wanted=None)
+    assert asked == [lossy.name]
+    assert capsys.readouterr().err.replace(lossy.name, "SESSION") == snapshot
+    explain_losses([str(lossy.parent)], wanted=True)
+    assert asked == [lossy.name, lossy.name, twin.name]
+    monkeypatch.setattr(lossy_sessions, "MOST_EVENTS", 1)
+    explain_losses([str(lossy.parent)], wanted=None)
+    assert len(asked) == 3
+
+
+@pytest.mark.parametrize("broken", ["playbook", "digest", "nothing lost"])
+def test_one_that_cannot_be_asked_is_left_out_with_the_reason(
+    lossy: Path, broken: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    name = {"playbook": session_files.PLAYBOOK, "digest": session_files.MANIFEST}.get(broken, session_files.RESULT)
+    text = (lossy / name).read_text(encoding="utf-8")
+    if broken == "playbook":
+        text = text.replace("kafka", "kofka")
+    elif broken == "digest":
+        text = json.dumps({**json.loads(text), "digest": "5eed"})
+    else:
+        text = json.dumps({**json.loads(text), "ledger": {"acked_lost": 0}})
+    (lossy / name).write_text(text, encoding="utf-8")
+    explain_losses([str(lossy)], wanted=None)
+    assert not (lossy / session_files.WHY).exists()
+    assert ("no remedies for" in capsys.readouterr().err) == (broken != "nothing lost")
