@@ -18,6 +18,7 @@ from spark_report.model.format import duration, is_own, number, several, share
 from spark_report.model.report import Row, SessionStory, Story, Tone, headline, overall, sentences, tone
 from spark_report.render import charts, tables
 from spark_report.render.sections import (
+    MOST_SESSIONS,
     Section,
     comparison_baseline,
     comparison_changes,
@@ -120,17 +121,22 @@ def _stalls(whole: Row) -> str:
 
 
 class Detail(NamedTuple):
-    """How much of each session a page shows; the files under ``tables/`` hold all."""
+    """How much a page shows; the files under ``tables/`` hold all."""
 
     rows: int
     """Of one table."""
     partitions: int
     """Of one session, those first in which most happened."""
+    sessions: int
+    """One by one, those first that need attention."""
 
 
-DETAILS: Final = (Detail(400, 40), Detail(200, 20), Detail(100, 10), Detail(50, 6), Detail(25, 3), Detail(10, 1))
-MOST_CHARACTERS: Final = 1_500_000
-"""Of a page; one that would be longer shows less of each session."""
+DETAILS: Final = (
+    *(Detail(400, 40, MOST_SESSIONS), Detail(200, 20, MOST_SESSIONS), Detail(100, 10, MOST_SESSIONS)),
+    *(Detail(50, 6, MOST_SESSIONS), Detail(25, 3, 6), Detail(10, 1, 3), Detail(10, 1, 1)),
+)
+MOST_BYTES: Final = 1_500_000
+"""Of a page; one that would be longer shows less."""
 
 _KEY: Final = (
     ("calm", "every replica in sync"),
@@ -164,14 +170,14 @@ def html_page(story: Story) -> str:
     """The page as text, with as much detail as there is room for."""
     pages = (_page(story, detail) for detail in DETAILS)
     page = next(pages)
-    while len(page) > MOST_CHARACTERS and (shorter := next(pages, "")):
+    while len(page.encode()) > MOST_BYTES and (shorter := next(pages, "")):
         page = shorter
     return page
 
 
 def _page(story: Story, detail: Detail) -> str:
     worst, verdict = overall(story)
-    told = shown_sessions(story)
+    told = shown_sessions(story, detail.sessions)
     anchors = {one.session_id: f"s{place}" for place, one in enumerate(told)}
     short = tables.letters(story)
     return (

@@ -191,12 +191,12 @@ class Section:
         return any(self.views) or bool(self.nothing)
 
 
-def shown_sessions(story: Story) -> list[SessionStory]:
-    """The sessions that are told one by one: all of a few, else those that need attention first."""
-    if len(story.sessions) <= MOST_SESSIONS:
+def shown_sessions(story: Story, most: int = MOST_SESSIONS) -> list[SessionStory]:
+    """The sessions that are shown one by one: all of a few, else those that need attention first."""
+    if len(story.sessions) <= most:
         return list(story.sessions)
     order = {"alarm": 0, "warning": 1, "calm": 2}
-    return sorted(story.sessions, key=lambda one: order[tone(one)])[:MOST_SESSIONS]
+    return sorted(story.sessions, key=lambda one: order[tone(one)])[:most]
 
 
 def sections(story: SessionStory) -> list[Section]:

@@ -12,7 +12,7 @@ from spark_report.render.charts import shown_partitions
 
 SENTENCE: Final = "cause"
 """A column that holds sentences."""
-_LONG: Final = ("found", "session", "settings", "because", "began with", "no return", "change")
+_LONG: Final = ("found", "session", "settings", "because", "began with", "no return")
 """Columns of long texts, that may have several lines."""
 _CHANCE_US: Final = 50_000
 _PHASES: Final = ("all", "before", "during", "after")
@@ -162,7 +162,7 @@ def remedies(story: SessionStory) -> View:
         "finding": lambda row: row["kind"],
         "change": lambda row: row["remedy"],
         "result": lambda row: row["effect"],
-        "left": lambda row: f"{number(row['remaining'])} of {number(row['before'])}",
+        "left": lambda row: f"{number(row['remaining'])} of {number(row['before'])}" if _tried(row) else "",
         "rejected": lambda row: signed(row["price_rejected"] or 0) if _tried(row) else "",
         "out of service": lambda row: _longer(row["price_unavailable_us"] or 0) if _tried(row) else "",
         "seeds": lambda row: f"{row['seeds_kept']} of {row['seeds']}" if row["seeds"] else "",

@@ -127,10 +127,18 @@ class TestPage:
     ) -> None:
         told = story(tmp_path, elections=[{**row, "at_us": at} for at in range(60) for row in ELECTIONS])
         whole = html.html_page(told)
-        monkeypatch.setattr(html, "MOST_CHARACTERS", len(whole) - 1)
+        monkeypatch.setattr(html, "MOST_BYTES", len(whole.encode()) - 1)
         shorter = html.html_page(told)
         assert len(shorter) < len(whole)
         assert "50 of 60" in shorter
+
+    def test_a_page_of_many_sessions_that_would_be_too_long_shows_fewer_of_them(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        told = story(tmp_path, sessions=2)
+        monkeypatch.setattr(html, "MOST_BYTES", 1)
+        monkeypatch.setattr(html, "DETAILS", html.DETAILS[::6])
+        assert html.html_page(told).count('class="session"') == 1
 
     def test_what_happened_to_none_of_kafkas_own_partitions_is_left_out(self, tmp_path: Path) -> None:
         told = story(tmp_path, "__consumer_offsets-7").sessions[0]
