@@ -15,7 +15,7 @@ from cluster_model.checker.checker import Checker
 from cluster_model.checker.liveness.disturbances import Strikes
 from cluster_model.client_factory import Ground, client_settings
 from cluster_model.client_processes import CLOSE_US, ClientProcesses
-from cluster_model.clients.admin_client import ADMIN, NAME, AdminClient
+from cluster_model.clients.admin_client import ADMIN, NAME, AdminClient, AdminConfig
 from cluster_model.cluster_builder import host_coordinators, make_plane, share, watch_over
 from cluster_model.cluster_overview import overview
 from cluster_model.controller.cluster_parts import Parts, Plane, build_parts, settings_of
@@ -95,7 +95,7 @@ class Cluster:
         self.clients = ClientProcesses(Ground(spec, parts, self.network, self.emit, self.streams))
         self.producers, self.consumers = self.clients.producers, self.clients.consumers
         self.wiring = Wiring(self.network, self.clients.together, parts.lineages)
-        self.admin = AdminClient(self._port(ADMIN), ids, self.streams.named("admin"), self.profile.number)
+        self.admin = AdminClient(self._port(ADMIN), AdminConfig.of(parts.profile), ids, self.streams.named("admin"))
         self.network.add(ADMIN, NAME, self.admin)
         self.outside = Outside(self._port(OUTSIDE), self.network, self.emit, parts.lineages)
         """Clients that are not the model's own."""

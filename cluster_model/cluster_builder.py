@@ -44,7 +44,7 @@ def host_coordinators(
     How many partitions an internal topic has they know for good: from the spec's, else from the configuration. One that
     is made later gets as many.
     """
-    partitions = configured_partitions(spec.config)
+    partitions = configured_partitions(spec.profile, spec.config)
     for topic in spec.topics:
         if topic.name in INTERNAL:
             partitions[topic.name] = len(topic.placement) or topic.partitions
@@ -139,5 +139,5 @@ def watch_over(cluster: "Cluster") -> Liveness:
     voters = spec.voters if world.profile.kraft else tuple(plane.servers)
     if not all(voter in network.processes for voter in voters):
         voters = ()  # a plane of tests, that decides alone
-    percentage = ControlSettings.of(spec.config).imbalance_percentage
+    percentage = 0 if world.profile.kraft else ControlSettings.of(world.profile, spec.config).imbalance_percentage
     return Liveness(Sight(world, plane, brokers, weather, Bounds.of(spec), voters, percentage), cluster.emit)

@@ -76,7 +76,7 @@ AREAS: Final = (
             "log/test_log_generations.py::test_delete_horizon_tombstones_get_their_time_from_a_cleaning_since_3_1",
             "log/test_empty_markers.py",
         ),
-        ("cleaner_default", "delete_horizon"),
+        ("delete_horizon",),
         left_out=("Cleaning takes effect at once and keeps the cleaner busy afterwards; there is one cleaner thread.",),
     ),
     Area(
@@ -239,7 +239,7 @@ AREAS: Final = (
             "controller/rules/test_rules_moves.py",
             "protocol/test_config.py",
         ),
-        ("unclean_default_false", "dynamic_config", "topic_ids"),
+        ("dynamic_config", "topic_ids"),
         left_out=(
             "ACLs, quotas of users, moves between log directories.",
             "Kafka's settings other than those that `floodmark configs` lists.",

@@ -4,12 +4,13 @@ It knows of the cluster what a broker's metadata told it since the oldest of its
 that is started for one task. A request goes to the controller that this metadata names (a broker that forwards it, in
 KRaft mode), to a leader, or to a coordinator, which is looked for anew with every request. NOT_CONTROLLER,
 NOT_COORDINATOR, a broken connection and silence bring new metadata and another try, until ``default.api.timeout.ms`` is
-over: then REQUEST_TIMED_OUT stands for every part.
+over: then REQUEST_TIMED_OUT stands for every part. Before 2.5 (KIP-533) five retries are the most.
 
 A request whose answer was lost is made again, though it may have been carried out: a topic can turn out to exist.
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 from cluster_model.clients.network_client import CONNECTIONS, NetworkClient
@@ -17,6 +18,7 @@ from cluster_model.kernel.event_loop import Payload
 from cluster_model.kernel.node_context import Alarm, Port
 from cluster_model.kernel.rng import Stream
 from cluster_model.protocol.admin_messages import AdminRequest, AdminResponse, entries_of, refusal
+from cluster_model.protocol.config_defaults import Configured
 from cluster_model.protocol.connection_settings import ConnectionSettings
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.group_messages import (
@@ -58,7 +60,7 @@ from cluster_model.protocol.transaction_messages import (
     WriteTxnMarkersRequest,
     WriteTxnMarkersResponse,
 )
-from cluster_model.protocol.versions import Version
+from cluster_model.protocol.versions import Profile
 
 # Routing of an administrator's requests: the broker to ask, and responses that mean another one must be asked.
 #
@@ -225,12 +227,32 @@ ADMIN: Final = 4_000
 """The client's node id, apart from all brokers, controllers, producers and consumers."""
 NAME: Final = "admin"
 
-API_TIMEOUT_US: Final = 60_000_000
-"""``default.api.timeout.ms``: a request and all its tries."""
-REQUEST_TIMEOUT_US: Final = 30_000_000
-"""``request.timeout.ms``: one try."""
-BACKOFF_US: Final = 100_000
-"""``retry.backoff.ms``."""
+
+@dataclass(frozen=True, slots=True)
+class AdminConfig:
+    """An administrator's settings in model units (``AdminClientConfig``), all at their defaults."""
+
+    api_timeout_us: int
+    """A request and all its tries: ``default.api.timeout.ms``, before 2.5 ``request.timeout.ms``."""
+    request_timeout_us: int
+    """One try."""
+    retries: int
+    """How often a part of a request, such as to find its coordinator, is tried again."""
+    backoff_us: int
+    connections: ConnectionSettings
+
+    @staticmethod
+    def of(profile: Profile) -> "AdminConfig":
+        """The defaults of the cluster's own version."""
+        own = Configured("admin", profile.number, {})
+        request_us = own.us("request.timeout.ms")
+        return AdminConfig(
+            api_timeout_us=own.us("default.api.timeout.ms"),
+            request_timeout_us=request_us,
+            retries=own.number("retries"),
+            backoff_us=own.us("retry.backoff.ms"),
+            connections=ConnectionSettings.of(own),
+        )
 
 
 class _Call(NamedTuple):
@@ -246,24 +268,24 @@ class _Call(NamedTuple):
     sent_at: int = 0
     coordinator: int = NOBODY
     """Of the group or transactional id that it is about, once a broker has named it."""
+    tries: int = 0
+    """Tries of this part of it that failed: to find the coordinator, or the request itself."""
 
 
 class AdminClient:
     """The node. One request is one token; :attr:`on_answer` gets the token and the last word on it."""
 
     __slots__ = (
-        "_alarm", "_brokers", "_calls", "_correlation", "_known", "_metadata_asked", "_port", "_stream",
+        "_alarm", "_brokers", "_calls", "_config", "_correlation", "_known", "_metadata_asked", "_port", "_stream",
         "_wanted_at", "on_answer",
     )  # fmt: skip
 
-    def __init__(self, port: Port, brokers: tuple[int, ...], stream: Stream, release: Version = (4, 0, 0)) -> None:
-        """``brokers`` are the ``bootstrap.servers``; which of them is asked is drawn from ``stream``.
-
-        ``release`` is the client's, which decides how it connects.
-        """
-        port = NetworkClient(port, ConnectionSettings.of(release, {}), REQUEST_TIMEOUT_US, stream)
+    def __init__(self, port: Port, config: AdminConfig, brokers: tuple[int, ...], stream: Stream) -> None:
+        """``brokers`` are the ``bootstrap.servers``; which of them is asked is drawn from ``stream``."""
+        port = NetworkClient(port, config.connections, config.request_timeout_us, stream)
         self.on_answer: Callable[[int, Answer], None] = _nobody_listens
         self._port = port
+        self._config = config
         self._brokers = brokers
         self._calls: dict[int, _Call] = {}
         """Token → call, oldest first."""
@@ -284,7 +306,7 @@ class AdminClient:
     def ask(self, token: int, request: Request) -> None:
         """Have a request made; ``token`` is no other open request's. It goes out when the process next runs."""
         now = self._port.now
-        self._calls[token] = _Call(request, now + API_TIMEOUT_US, now)
+        self._calls[token] = _Call(request, now + self._config.api_timeout_us, now)
         if isinstance(request, Describe):
             self._known = None
         self._alarm.want(now)
@@ -312,7 +334,7 @@ class AdminClient:
         asked = self._metadata_asked
         if asked is not None and asked[0] == peer:
             self._metadata_failed()
-        for token, call in self._calls.items():
+        for token, call in tuple(self._calls.items()):
             if call.target == peer:
                 self._again(token, call)
         self._pump()
@@ -332,7 +354,7 @@ class AdminClient:
         if call.deadline <= now:
             self._end(token, timed_out(call.request))
         elif call.target != NOBODY:
-            if call.sent_at + REQUEST_TIMEOUT_US <= now:
+            if call.sent_at + self._config.request_timeout_us <= now:
                 self._port.abandon(call.target)
                 self._again(token, call)
         elif call.ready_at <= now and known is not None:
@@ -354,7 +376,7 @@ class AdminClient:
             target = call.coordinator
         if target == NOBODY:
             self._known = None
-            self._wanted_at = max(self._wanted_at, now + BACKOFF_US)
+            self._wanted_at = max(self._wanted_at, now + self._config.backoff_us)
             return
         self._correlation += 1
         self._calls[token] = call._replace(target=target, correlation=self._correlation, sent_at=now)
@@ -367,7 +389,7 @@ class AdminClient:
                 if is_again(call.request, response) or (finding and response.error):
                     self._again(token, call, call.coordinator if is_still_there(response) else NOBODY)
                 elif finding:
-                    self._calls[token] = call._replace(target=NOBODY, coordinator=response.node_id)
+                    self._calls[token] = call._replace(target=NOBODY, coordinator=response.node_id, tries=0)
                 else:
                     self._end(token, response)
                     self._rearm(self._port.now)
@@ -376,11 +398,16 @@ class AdminClient:
                 return
 
     def _again(self, token: int, call: _Call, coordinator: int = NOBODY) -> None:
-        """Another try, with metadata that is newer than this one."""
+        """Another try, with metadata that is newer than this one, or the end where there were enough."""
         now = self._port.now
-        self._calls[token] = call._replace(target=NOBODY, ready_at=now + BACKOFF_US, coordinator=coordinator)
+        tries = call.tries + 1 if coordinator == call.coordinator else 0
+        if tries > self._config.retries:
+            self._end(token, timed_out(call.request))
+            return
+        ready_at = now + self._config.backoff_us
+        self._calls[token] = call._replace(target=NOBODY, ready_at=ready_at, coordinator=coordinator, tries=tries)
         self._known = None
-        self._wanted_at = max(self._wanted_at, now + BACKOFF_US)
+        self._wanted_at = max(self._wanted_at, now + self._config.backoff_us)
 
     def _end(self, token: int, answer: Answer) -> None:
         del self._calls[token]
@@ -393,7 +420,7 @@ class AdminClient:
 
     def _see_to_metadata(self, now: int) -> None:
         asked = self._metadata_asked
-        if asked is not None and asked[2] + REQUEST_TIMEOUT_US <= now:
+        if asked is not None and asked[2] + self._config.request_timeout_us <= now:
             self._port.abandon(asked[0])
             self._metadata_failed()
         if self._known is None and self._metadata_asked is None and self._wanted_at <= now:
@@ -424,7 +451,7 @@ class AdminClient:
     def _metadata_failed(self) -> None:
         """The broker died, was silent, or does not know the cluster yet."""
         self._metadata_asked = None
-        self._wanted_at = self._port.now + BACKOFF_US
+        self._wanted_at = self._port.now + self._config.backoff_us
 
     # -- time -------------------------------------------------------------------------------------------------------
 
@@ -432,11 +459,11 @@ class AdminClient:
         moments = [call.deadline for call in self._calls.values()]
         for call in self._calls.values():
             if call.target != NOBODY:
-                moments.append(call.sent_at + REQUEST_TIMEOUT_US)
+                moments.append(call.sent_at + self._config.request_timeout_us)
             elif call.ready_at > now:
                 moments.append(call.ready_at)
         if self._metadata_asked is not None:
-            moments.append(self._metadata_asked[2] + REQUEST_TIMEOUT_US)
+            moments.append(self._metadata_asked[2] + self._config.request_timeout_us)
         elif self._known is None and self._wanted_at > now:
             moments.append(self._wanted_at)
         if self._calls:

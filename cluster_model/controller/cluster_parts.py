@@ -15,6 +15,7 @@ from cluster_model.kernel.process import Node
 from cluster_model.kernel.rng import Streams
 from cluster_model.log.batch_store import Lineages
 from cluster_model.log.record_keys import KeyModel, KeySet, ProducerKeys, key_model
+from cluster_model.protocol.config_defaults import check_release
 from cluster_model.protocol.configs import BrokerConfig
 from cluster_model.protocol.errors import KafkaError, ModelError
 from cluster_model.protocol.events import Event
@@ -77,9 +78,14 @@ def build_parts(
     """Create every topic's partitions and replicas; with ``whole``, their batches are looked up in those logs.
 
     Raises:
-        ModelError: the spec contradicts itself.
+        ModelError: the spec contradicts itself, or has a configuration that its release lacks.
     """
     profile = spec.profile
+    for name in spec.config:
+        check_release("broker", name, profile.number)
+    for topic in spec.topics:
+        for name in topic.config:
+            check_release("topic", name, profile.number)
     config = BrokerConfig.of(profile, spec.config)
     committed = Committed(emit)
     metadata = {broker.id: BrokerMetadata() for broker in spec.brokers}

@@ -5,14 +5,15 @@ No protocol code gets one. The timed cluster and the hand-stepped one each make 
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Literal
 
 from cluster_model.broker.partition.partition import Replica
 from cluster_model.broker.topic_configs import TopicSettings
 from cluster_model.controller.committed_state import PartitionRecord
 from cluster_model.log.batch_store import Lineages
-from cluster_model.protocol.config_defs import BROKER, MIN_ISR, TOPIC, ConfigKey, ConfigValue
-from cluster_model.protocol.configs import NEVER, BrokerConfig, TopicConfig
+from cluster_model.protocol.config_defaults import defaults_of
+from cluster_model.protocol.config_defs import BROKER, TOPIC, ConfigKey, ConfigValue
+from cluster_model.protocol.configs import NEVER, topic_values
 from cluster_model.protocol.errors import ModelError
 from cluster_model.protocol.messages import PartitionState
 from cluster_model.protocol.versions import Profile
@@ -102,10 +103,9 @@ class World:
 # Which settings hold in a broker, and for a topic, by Kafka's names: given at run time, from the start, or by
 # default.
 #
-# The defaults are those of the version: they are found by asking the very code that applies them.
+# The defaults are those of the version, of the table that the code reads which applies them.
 
 
-UNCLEAN: Final = "unclean.leader.election.enable"
 Source = Literal["run time", "start", "default", "own", "brokers"]
 
 
@@ -115,7 +115,7 @@ class Setting:
 
     key: ConfigKey
     value: str
-    """Empty where it is a default that is nowhere else written down."""
+    """Empty where it is unset."""
     source: Source
     """``own`` and ``brokers`` are a topic's: its own, or from the brokers and the version beneath them."""
 
@@ -129,15 +129,13 @@ def of_broker_with(
     held: Mapping[str, ConfigValue], profile: Profile, given: Mapping[str, ConfigValue] | None = None
 ) -> tuple[Setting, ...]:
     """The same of a broker that has these settings, some of them ``given`` at run time."""
-    asked = _Asked(held)
-    BrokerConfig.of(profile, asked)
-    TopicConfig.of(profile, asked, {})
-    defaults = {UNCLEAN: not profile.unclean_default_false, MIN_ISR: 1, **asked.defaults}
+    defaults = defaults_of("broker", profile.number)
     found = []
     for name, key in BROKER.items():
-        source: Source = "run time" if given and name in given else "start" if name in held else "default"
-        value = held.get(name, defaults.get(name))
-        found.append(Setting(key, "" if value is None else told(value), source))
+        if name in defaults:
+            source: Source = "run time" if given and name in given else "start" if name in held else "default"
+            value = held.get(name, defaults[name])
+            found.append(Setting(key, "" if value is None else told(value), source))
     return tuple(found)
 
 
@@ -150,13 +148,11 @@ def of_topic_with(
     broker: Mapping[str, ConfigValue], profile: Profile, own: Mapping[str, ConfigValue]
 ) -> tuple[Setting, ...]:
     """The same of a topic with settings of its own, where brokers have theirs."""
-    asked = _Asked(own)
-    held = TopicConfig.of(profile, broker, asked)
-    beneath: dict[str, ConfigValue] = {UNCLEAN: held.unclean, MIN_ISR: held.min_isr, **asked.defaults}
+    held = topic_values(profile, broker, own)
     return tuple(
-        Setting(TOPIC[name], told(own[name] if name in own else beneath[name]), "own" if name in own else "brokers")
-        for name in TOPIC
-        if name in own or name in beneath
+        Setting(TOPIC[name], "" if value is None else told(value), "own" if name in own else "brokers")
+        for name in defaults_of("topic", profile.number)
+        for value in (own.get(name, held[name]),)
     )
 
 
@@ -165,17 +161,3 @@ def told(value: ConfigValue) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     return "never" if isinstance(value, int) and value >= NEVER else str(value)
-
-
-class _Asked(dict[str, ConfigValue]):
-    """Settings that remember what they were asked for, and what would have been the answer without them."""
-
-    def __init__(self, held: Mapping[str, ConfigValue]) -> None:
-        super().__init__(held)
-        self.defaults: dict[str, ConfigValue] = {}
-
-    def get(self, name: str, default: ConfigValue | None = None) -> ConfigValue | None:  # type: ignore[override]
-        """As ever."""
-        if default is not None:
-            self.defaults[name] = default
-        return super().get(name, default)

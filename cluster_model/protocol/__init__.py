@@ -5,7 +5,7 @@ records: batches, compaction holes, damage and slices of a log as a fetch carrie
 events: everything that the model reports; it can be imported without the rest of the model.
 errors: Kafka's error codes and the model's exceptions; versions: what each Kafka release does.
 features: the features of a cluster, and their levels by release.
-config_defs: the configuration keys with their defaults; configs: a broker's and a consumer's values.
+config_defs: the configuration keys; config_defaults: their defaults by release; configs: values in model units.
 connection_settings: how a client connects to brokers, by release.
 control_plane_settings: settings of controllers, their quorum, ZooKeeper mode and the ensemble, in model units.
 
@@ -14,6 +14,7 @@ It builds on util only. The messages between controllers and brokers live beside
 
 __all__ = [
     "admin_messages",
+    "config_defaults",
     "config_defs",
     "configs",
     "errors",

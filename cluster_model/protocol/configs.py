@@ -7,12 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from cluster_model.protocol.config_defs import (
-    LONG_MAX,
-    PRODUCERS_CHOICE,
-    UNCOMPRESSED,
-    ConfigValue,
-)
+from cluster_model.protocol.config_defaults import TOPIC_DEFAULTS, TOPIC_SYNONYMS, Configured, check_release
+from cluster_model.protocol.config_defs import PRODUCERS_CHOICE, UNCOMPRESSED, ConfigValue
 from cluster_model.protocol.connection_settings import ConnectionSettings
 from cluster_model.protocol.errors import ModelError
 from cluster_model.protocol.records import codec_of
@@ -88,8 +84,6 @@ DEFAULT_RULES: Final = LogRules()
 
 _MS: Final = 1_000
 _HOUR_MS: Final = 3_600_000
-_WEEK_HOURS: Final = 168
-_DAY_MS: Final = 86_400_000
 _MILLION_DIGITS: Final = 6
 
 Config = Mapping[str, ConfigValue]
@@ -112,99 +106,110 @@ def log_rules(profile: Profile, broker: Config, topic: Config) -> LogRules:
     Raises:
         ModelError: a cleanup policy that the version lacks.
     """
+    found = topic_values(profile, broker, topic)
 
-    def number(name: str, broker_name: str, default: int) -> int:
-        return int(topic.get(name, broker.get(broker_name, default)))
+    def number(name: str) -> int:
+        return int(found[name] or 0)
 
-    hours = int(broker.get("log.retention.hours", _WEEK_HOURS))
-    minutes = int(broker.get("log.retention.minutes", hours * 60))
-    retention_ms = number("retention.ms", "log.retention.ms", minutes * 60_000)
-    scheduler_ms = int(broker.get("log.flush.scheduler.interval.ms", NEVER))
-    stamped_by = topic.get("message.timestamp.type", broker.get("log.message.timestamp.type", "CreateTime"))
-    policies = _policies(profile, broker, topic)
-    max_lag_us = _max_lag_us(profile, broker, topic)
-    ratio = topic.get("min.cleanable.dirty.ratio", broker.get("log.cleaner.min.cleanable.ratio", "0.5"))
-    min_lag_ms = number("min.compaction.lag.ms", "log.cleaner.min.compaction.lag.ms", 0)
-    default_max_message = 1_048_588 if profile.number >= (2, 5, 0) else 1_000_012
+    def us(name: str) -> int:
+        return duration_us(number(name))
+
+    policies = _policies(profile, str(found["cleanup.policy"]))
+    roll_us, max_lag_us = us("segment.ms"), us("max.compaction.lag.ms")
     return LogRules(
-        segment_bytes=number("segment.bytes", "log.segment.bytes", 1 << 30),
-        roll_us=_roll_us(broker, topic, max_lag_us if "compact" in policies else NEVER),
-        index_bytes=number("segment.index.bytes", "log.index.size.max.bytes", 10_485_760),
-        index_interval=number("index.interval.bytes", "log.index.interval.bytes", 4_096),
-        flush_messages=number("flush.messages", "log.flush.interval.messages", NEVER),
-        retention_us=-1 if retention_ms < 0 else duration_us(retention_ms),
-        retention_bytes=number("retention.bytes", "log.retention.bytes", -1),
-        delete_delay_us=duration_us(number("file.delete.delay.ms", "log.segment.delete.delay.ms", 60_000)),
+        segment_bytes=number("segment.bytes"),
+        roll_us=min(roll_us, max_lag_us) if "compact" in policies else roll_us,
+        index_bytes=number("segment.index.bytes"),
+        index_interval=number("index.interval.bytes"),
+        flush_messages=number("flush.messages"),
+        retention_us=-1 if number("retention.ms") < 0 else us("retention.ms"),
+        retention_bytes=number("retention.bytes"),
+        delete_delay_us=us("file.delete.delay.ms"),
         by_timestamp=profile.number >= (0, 10, 1),
-        log_append_time=stamped_by == "LogAppendTime" and profile.number >= (0, 10, 0),
-        oldest_us=_bound_us(profile, broker, topic, "before", NEVER),
-        newest_us=_bound_us(profile, broker, topic, "after", _HOUR_MS if profile.number >= (4, 0, 0) else NEVER),
-        flush_us=duration_us(number("flush.ms", "log.flush.interval.ms", scheduler_ms)),
-        jitter_us=_jitter_us(broker, topic),
-        max_message=number("max.message.bytes", "message.max.bytes", default_max_message),
+        log_append_time=found["message.timestamp.type"] == "LogAppendTime",
+        oldest_us=us("message.timestamp.before.max.ms"),
+        newest_us=us("message.timestamp.after.max.ms"),
+        flush_us=us("flush.ms"),
+        jitter_us=us("segment.jitter.ms"),
+        max_message=number("max.message.bytes"),
         delete="delete" in policies,
         compact="compact" in policies,
-        min_dirty_ppm=millionths(str(ratio)),
-        tombstone_us=duration_us(number("delete.retention.ms", "log.cleaner.delete.retention.ms", _DAY_MS)),
-        min_lag_us=duration_us(min_lag_ms) if profile.number >= (0, 10, 1) else 0,
+        min_dirty_ppm=millionths(str(found["min.cleanable.dirty.ratio"])),
+        tombstone_us=us("delete.retention.ms"),
+        min_lag_us=us("min.compaction.lag.ms"),
         max_lag_us=max_lag_us,
-        codec=_codec(profile, broker, topic),
-        preallocate=bool(topic.get("preallocate", broker.get("log.preallocate", False))),
+        codec=_codec(profile, str(found["compression.type"])),
+        preallocate=found["preallocate"] is True,
     )
 
 
-def _codec(profile: Profile, broker: Config, topic: Config) -> int:
+_COARSER: Final[Mapping[str, tuple[tuple[str, int], ...]]] = {
+    "retention.ms": (("log.retention.minutes", 60_000), ("log.retention.hours", _HOUR_MS)),
+    "segment.ms": (("log.roll.hours", _HOUR_MS),),
+    "segment.jitter.ms": (("log.roll.jitter.hours", _HOUR_MS),),
+    "flush.ms": (("log.flush.scheduler.interval.ms", 1),),
+}
+"""A topic's configuration → what holds where the broker's of that name is unset, and its milliseconds."""
+
+
+def topic_values(profile: Profile, broker: Config, topic: Config) -> dict[str, ConfigValue | None]:
+    """Every configuration of a topic: its own, else its broker's, else the release's default.
+
+    Those that the release does not have have the values that hold in their place.
+    """
+    number = profile.number
+    own, beneath = Configured("topic", number, topic), Configured("broker", number, broker)
+    found: dict[str, ConfigValue | None] = {}
+    for name in TOPIC_DEFAULTS:
+        synonym = TOPIC_SYNONYMS.get(name)
+        if synonym is None or (name in topic and own.exists(name)):
+            found[name] = own.value(name)
+            continue
+        value = beneath.value(synonym)
+        for coarser, millis in _COARSER.get(name, ()):
+            given = beneath.value(coarser) if value is None else None
+            value = value if given is None else _times(int(given), millis)
+        found[name] = value
+    _bound_by_difference(found)
+    return found
+
+
+def _times(count: int, millis: int) -> int:
+    """A number of hours or minutes in milliseconds; none, and what is beyond Kafka's numbers, stays what it is."""
+    return count if count < 0 else min(count * millis, NEVER)
+
+
+def _bound_by_difference(found: dict[str, ConfigValue | None]) -> None:
+    """``message.timestamp.difference.max.ms`` holds for a side whose own configuration is without limit (KIP-937).
+
+    ``LogConfig.getMessageTimestampBeforeMaxMs`` and ``getMessageTimestampAfterMaxMs`` of 3.6 to 3.9, and before 3.6
+    there are no configurations of the sides.
+    """
+    difference = found["message.timestamp.difference.max.ms"]
+    for side in ("before", "after"):
+        name = f"message.timestamp.{side}.max.ms"
+        if found[name] == NEVER:
+            found[name] = difference
+
+
+def _codec(profile: Profile, name: str) -> int:
     """``BrokerCompressionType.targetCompression`` as the number of a codec.
 
     Raises:
         ModelError: zstd before 2.1 (KIP-110).
     """
-    name = str(topic.get("compression.type", broker.get("compression.type", PRODUCERS_CHOICE)))
     if name == PRODUCERS_CHOICE:
         return PRODUCERS_CODEC
     return codec_of(profile, "none" if name == UNCOMPRESSED else name).code
 
 
-def _policies(profile: Profile, broker: Config, topic: Config) -> list[str]:
-    text = str(topic.get("cleanup.policy", broker.get("log.cleanup.policy", "delete")))
+def _policies(profile: Profile, text: str) -> list[str]:
     policies = text.split(",")
     if len(policies) > 1 and profile.number < (0, 10, 1):
         raise ModelError(
             f"cleanup.policy takes one policy before Kafka 0.10.1 (KIP-71), found {text!r}", code="not_in_version"
         )
     return policies
-
-
-def _max_lag_us(profile: Profile, broker: Config, topic: Config) -> int:
-    """KIP-354, 2.3."""
-    if profile.number < (2, 3, 0):
-        return NEVER
-    lag_ms = topic.get("max.compaction.lag.ms", broker.get("log.cleaner.max.compaction.lag.ms", NEVER))
-    return duration_us(int(lag_ms))
-
-
-def _bound_us(profile: Profile, broker: Config, topic: Config, side: str, default_ms: int) -> int:
-    """KIP-32, 0.10, one setting for both sides; one for each since 3.6 (KIP-937), by those alone since 4.0.
-
-    An hour ahead is the most by default since 4.0 (KIP-1030).
-    """
-    limit_ms = default_ms
-    for setting, since, until in (("difference", (0, 10, 0), (4, 0, 0)), (side, (3, 6, 0), (99, 0, 0))):
-        if since <= profile.number < until:
-            name = f"message.timestamp.{setting}.max.ms"
-            limit_ms = int(topic.get(name, broker.get(f"log.{name}", limit_ms)))
-    return duration_us(limit_ms)
-
-
-def _roll_us(broker: Config, topic: Config, max_lag_us: int) -> int:
-    """A compacted log rolls within the compaction lag too, or its active segment would outlive it."""
-    broker_ms = int(broker.get("log.roll.ms", int(broker.get("log.roll.hours", _WEEK_HOURS)) * _HOUR_MS))
-    return min(duration_us(int(topic.get("segment.ms", broker_ms))), max_lag_us)
-
-
-def _jitter_us(broker: Config, topic: Config) -> int:
-    broker_ms = int(broker.get("log.roll.jitter.ms", int(broker.get("log.roll.jitter.hours", 0)) * _HOUR_MS))
-    return duration_us(int(topic.get("segment.jitter.ms", broker_ms)))
 
 
 MS: Final = 1_000
@@ -260,51 +265,51 @@ class BrokerConfig:
     @staticmethod
     def of(profile: Profile, config: Mapping[str, ConfigValue]) -> "BrokerConfig":
         """Settings for a profile; ``config`` overrides by Kafka's names."""
-        since_25 = profile.number >= (2, 5, 0)
-
-        def number(name: str, default: int) -> int:
-            return int(config.get(name, default))
-
-        lag_us = number("replica.lag.time.max.ms", 30_000 if since_25 else 10_000) * MS
+        own = Configured("broker", profile.number, config)
+        number, us = own.number, own.us
+        lag_us = us("replica.lag.time.max.ms")
         if profile.kraft:
-            session_us = number("broker.session.timeout.ms", 9_000) * MS
-            heartbeat_us = number("broker.heartbeat.interval.ms", 2_000) * MS
+            session_us, heartbeat_us = us("broker.session.timeout.ms"), us("broker.heartbeat.interval.ms")
         else:
-            session_us = number("zookeeper.session.timeout.ms", 18_000 if since_25 else 6_000) * MS
+            session_us = us("zookeeper.session.timeout.ms")
             heartbeat_us = max(1, session_us // 3)
         return BrokerConfig(
             lag_time_us=lag_us,
-            lag_messages=number("replica.lag.max.messages", 4_000),
-            fetch_wait_us=number("replica.fetch.wait.max.ms", 500) * MS,
-            fetch_bytes=number("replica.fetch.max.bytes", 1_048_576),
-            fetch_min_bytes=number("replica.fetch.min.bytes", 1),
-            fetch_response_bytes=(
-                number("replica.fetch.response.max.bytes", 10_485_760) if profile.number >= (0, 10, 1) else 0
-            ),
-            fetch_max_bytes=number("fetch.max.bytes", 57_671_680) if since_25 else 0,
-            fetch_backoff_us=number("replica.fetch.backoff.ms", 1_000) * MS,
-            socket_timeout_us=number("replica.socket.timeout.ms", 30_000) * MS,
-            hw_checkpoint_us=number("replica.high.watermark.checkpoint.interval.ms", 5_000) * MS,
+            lag_messages=number("replica.lag.max.messages"),
+            fetch_wait_us=us("replica.fetch.wait.max.ms"),
+            fetch_bytes=number("replica.fetch.max.bytes"),
+            fetch_min_bytes=number("replica.fetch.min.bytes"),
+            fetch_response_bytes=number("replica.fetch.response.max.bytes"),
+            fetch_max_bytes=number("fetch.max.bytes"),
+            fetch_backoff_us=us("replica.fetch.backoff.ms"),
+            socket_timeout_us=us("replica.socket.timeout.ms"),
+            hw_checkpoint_us=us("replica.high.watermark.checkpoint.interval.ms"),
             heartbeat_us=heartbeat_us,
             session_us=session_us,
             shrink_period_us=lag_us // 2 if profile.shrink_half else lag_us,
-            task_delay_us=number("log.initial.task.delay.ms", 30_000) * MS,
-            retention_check_us=number("log.retention.check.interval.ms", 300_000) * MS,
-            recovery_checkpoint_us=number("log.flush.offset.checkpoint.interval.ms", 60_000) * MS,
-            start_checkpoint_us=number("log.flush.start.offset.checkpoint.interval.ms", 60_000) * MS,
-            recovery_threads=number("num.recovery.threads.per.data.dir", 2 if profile.number >= (4, 0, 0) else 1),
-            flush_check_us=duration_us(number("log.flush.scheduler.interval.ms", NEVER)),
-            cleaner=bool(config.get("log.cleaner.enable", profile.cleaner_default)),
-            cleaner_backoff_us=duration_us(number("log.cleaner.backoff.ms", 15_000)),
-            cleaner_keys=number("log.cleaner.dedupe.buffer.size", 134_217_728) * 9 // 10 // MAP_ENTRY,
-            fetchers=number("num.replica.fetchers", 1),
-            io_threads=number("num.io.threads", 8),
-            rack_aware=str(config.get("replica.selector.class", "")).endswith("RackAwareReplicaSelector"),
-            session_slots=number("max.incremental.fetch.session.cache.slots", 1_000),
-            leader_rate=number("leader.replication.throttled.rate", LONG_MAX),
-            follower_rate=number("follower.replication.throttled.rate", LONG_MAX),
-            producer_expiry_us=number("producer.id.expiration.ms", 86_400_000) * MS,
+            task_delay_us=us("log.initial.task.delay.ms"),
+            retention_check_us=us("log.retention.check.interval.ms"),
+            recovery_checkpoint_us=us("log.flush.offset.checkpoint.interval.ms"),
+            start_checkpoint_us=us("log.flush.start.offset.checkpoint.interval.ms"),
+            recovery_threads=number("num.recovery.threads.per.data.dir"),
+            flush_check_us=us("log.flush.scheduler.interval.ms"),
+            cleaner=own.truth("log.cleaner.enable"),
+            cleaner_backoff_us=us("log.cleaner.backoff.ms"),
+            cleaner_keys=number("log.cleaner.dedupe.buffer.size") * 9 // 10 // MAP_ENTRY,
+            fetchers=number("num.replica.fetchers"),
+            io_threads=number("num.io.threads"),
+            rack_aware=own.text("replica.selector.class").endswith("RackAwareReplicaSelector"),
+            session_slots=number("max.incremental.fetch.session.cache.slots"),
+            leader_rate=number("leader.replication.throttled.rate"),
+            follower_rate=number("follower.replication.throttled.rate"),
+            producer_expiry_us=us(producer_expiry(own)),
         )
+
+
+def producer_expiry(broker: Configured) -> str:
+    """The configuration that says when an idempotent producer is forgotten (KIP-854, 3.4)."""
+    name = "producer.id.expiration.ms"
+    return name if broker.exists(name) else "transactional.id.expiration.ms"
 
 
 @dataclass(frozen=True, slots=True)
@@ -326,13 +331,14 @@ class TopicConfig:
         Raises:
             ModelError: a cleanup policy that the version lacks.
         """
-        merged = {**broker, **topic}
+        merged = Configured("broker", profile.number, {**broker, **topic})
+        own = Configured("topic", profile.number, topic)
         return TopicConfig(
-            min_isr=int(merged.get("min.insync.replicas", 1)),
-            unclean=bool(merged.get("unclean.leader.election.enable", not profile.unclean_default_false)),
+            min_isr=merged.number("min.insync.replicas"),
+            unclean=merged.truth("unclean.leader.election.enable"),
             log=log_rules(profile, broker, topic),
-            leader_throttled=str(topic.get("leader.replication.throttled.replicas", "")),
-            follower_throttled=str(topic.get("follower.replication.throttled.replicas", "")),
+            leader_throttled=own.text("leader.replication.throttled.replicas"),
+            follower_throttled=own.text("follower.replication.throttled.replicas"),
         )
 
     def effective_min_isr(self, profile: Profile, replicas: int) -> int:
@@ -364,19 +370,26 @@ class ConsumerConfig:
 
     @staticmethod
     def of(profile: Profile, config: Mapping[str, ConfigValue]) -> "ConsumerConfig":
-        """Settings for a client of the cluster's own version, Kafka's defaults beneath."""
+        """Settings for a client of the cluster's own version, Kafka's defaults beneath.
+
+        Raises:
+            ConfigConflictError: a configuration that the version does not have.
+        """
+        for name in config:
+            check_release("consumer", name, profile.number)
+        own = Configured("consumer", profile.number, config)
         return ConsumerConfig(
-            fetch_wait_us=int(config.get("fetch.max.wait.ms", 500)) * MS,
-            fetch_bytes=int(config.get("max.partition.fetch.bytes", 1_048_576)),
-            fetch_min_bytes=int(config.get("fetch.min.bytes", 1)),
-            fetch_max_bytes=int(config.get("fetch.max.bytes", 52_428_800)) if profile.number >= (0, 10, 1) else 0,
-            max_poll_records=int(config.get("max.poll.records", 500)),
-            reset=str(config.get("auto.offset.reset", "latest")),
-            request_timeout_us=int(config.get("request.timeout.ms", 30_000)) * MS,
-            backoff_us=int(config.get("retry.backoff.ms", 100)) * MS,
-            metadata_age_us=int(config.get("metadata.max.age.ms", 300_000)) * MS,
-            connections=ConnectionSettings.of(profile.number, config),
-            rack=str(config.get("client.rack", "")),
-            committed_only=profile.transactions and config.get("isolation.level") == "read_committed",
-            check_crcs=bool(config.get("check.crcs", True)),
+            fetch_wait_us=own.us("fetch.max.wait.ms"),
+            fetch_bytes=own.number("max.partition.fetch.bytes"),
+            fetch_min_bytes=own.number("fetch.min.bytes"),
+            fetch_max_bytes=own.number("fetch.max.bytes"),
+            max_poll_records=own.number("max.poll.records"),
+            reset=own.text("auto.offset.reset"),
+            request_timeout_us=own.us("request.timeout.ms"),
+            backoff_us=own.us("retry.backoff.ms"),
+            metadata_age_us=own.us("metadata.max.age.ms"),
+            connections=ConnectionSettings.of(own),
+            rack=own.text("client.rack"),
+            committed_only=own.text("isolation.level") == "read_committed",
+            check_crcs=own.truth("check.crcs"),
         )

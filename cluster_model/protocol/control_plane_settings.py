@@ -2,8 +2,9 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
+from cluster_model.protocol.config_defaults import Configured
 from cluster_model.protocol.config_defs import ConfigValue
 from cluster_model.protocol.configs import MS
 from cluster_model.protocol.versions import Profile
@@ -30,16 +31,21 @@ class ControllerSettings:
     @staticmethod
     def of(profile: Profile, config: Mapping[str, ConfigValue]) -> "ControllerSettings":
         """Settings for a profile; ``config`` overrides by Kafka's names."""
-        rebalances = bool(config.get("auto.leader.rebalance.enable", True))
-        interval = int(config.get("leader.imbalance.check.interval.seconds", 300)) * 1_000 * MS
-        sweep = int(config.get("unclean.leader.election.interval.ms", 300_000)) * MS
+        own = Configured("broker", profile.number, config)
+        sweep = "unclean.leader.election.interval.ms"
         return ControllerSettings(
-            session_us=int(config.get("broker.session.timeout.ms", 9_000)) * MS,
-            rebalance_us=interval if rebalances else 0,
-            unclean_us=sweep if profile.number >= (3, 9, 0) else 0,
-            registration_us=int(config.get("initial.broker.registration.timeout.ms", 60_000)) * MS,
-            controlled_shutdown=bool(config.get("controlled.shutdown.enable", True)),
+            session_us=own.us("broker.session.timeout.ms"),
+            rebalance_us=_rebalance_us(own),
+            unclean_us=own.us(sweep) if own.exists(sweep) else 0,
+            registration_us=own.us("initial.broker.registration.timeout.ms"),
+            controlled_shutdown=own.truth("controlled.shutdown.enable"),
         )
+
+
+def _rebalance_us(own: Configured) -> int:
+    """How often preferred leaders are looked at, 0 for never."""
+    interval_us = own.number("leader.imbalance.check.interval.seconds") * 1_000 * MS
+    return interval_us if own.truth("auto.leader.rebalance.enable") else 0
 
 
 RECONNECT_US: Final = 50 * MS
@@ -77,18 +83,15 @@ class QuorumConfig:
     @staticmethod
     def of(profile: Profile, config: Mapping[str, ConfigValue]) -> "QuorumConfig":
         """Settings for a profile; ``config`` overrides by Kafka's names."""
-
-        def number(name: str, default: int) -> int:
-            return int(config.get(name, default)) * MS
-
+        us = Configured("broker", profile.number, config).us
         return QuorumConfig(
-            election_timeout_us=number("controller.quorum.election.timeout.ms", 1_000),
-            fetch_timeout_us=number("controller.quorum.fetch.timeout.ms", 2_000),
-            backoff_max_us=number("controller.quorum.election.backoff.max.ms", 1_000),
-            request_timeout_us=number("controller.quorum.request.timeout.ms", 2_000),
-            retry_backoff_us=number("controller.quorum.retry.backoff.ms", 20),
-            linger_us=number("controller.quorum.append.linger.ms", 25),
-            idle_interval_us=number("metadata.max.idle.interval.ms", 500),
+            election_timeout_us=us("controller.quorum.election.timeout.ms"),
+            fetch_timeout_us=us("controller.quorum.fetch.timeout.ms"),
+            backoff_max_us=us("controller.quorum.election.backoff.max.ms"),
+            request_timeout_us=us("controller.quorum.request.timeout.ms"),
+            retry_backoff_us=us("controller.quorum.retry.backoff.ms"),
+            linger_us=us("controller.quorum.append.linger.ms"),
+            idle_interval_us=us("metadata.max.idle.interval.ms"),
             check_quorum=profile.check_quorum,
             pre_vote=profile.pre_vote,
         )
@@ -114,17 +117,16 @@ class ControlSettings(NamedTuple):
     """``controller.socket.timeout.ms``: of requests to and from the controller."""
 
     @staticmethod
-    def of(config: Mapping[str, Any]) -> "ControlSettings":
-        """As configured, defaults beneath."""
-        rebalances = bool(config.get("auto.leader.rebalance.enable", True))
-        interval = int(config.get("leader.imbalance.check.interval.seconds", 300)) * 1_000 * MS
+    def of(profile: Profile, config: Mapping[str, ConfigValue]) -> "ControlSettings":
+        """Settings for a profile in ZooKeeper mode; ``config`` overrides by Kafka's names."""
+        own = Configured("broker", profile.number, config)
         return ControlSettings(
-            rebalance_us=interval if rebalances else 0,
-            imbalance_percentage=int(config.get("leader.imbalance.per.broker.percentage", 10)),
-            controlled_shutdown=bool(config.get("controlled.shutdown.enable", True)),
-            shutdown_retries=int(config.get("controlled.shutdown.max.retries", 3)),
-            shutdown_backoff_us=int(config.get("controlled.shutdown.retry.backoff.ms", 5_000)) * MS,
-            socket_timeout_us=int(config.get("controller.socket.timeout.ms", 30_000)) * MS,
+            rebalance_us=_rebalance_us(own),
+            imbalance_percentage=own.number("leader.imbalance.per.broker.percentage"),
+            controlled_shutdown=own.truth("controlled.shutdown.enable"),
+            shutdown_retries=own.number("controlled.shutdown.max.retries"),
+            shutdown_backoff_us=own.us("controlled.shutdown.retry.backoff.ms"),
+            socket_timeout_us=own.us("controller.socket.timeout.ms"),
         )
 
 

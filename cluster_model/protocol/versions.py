@@ -42,7 +42,6 @@ FLAGS: Final = (
         (1, 0, 0),
     ),
     Flag("epoch_truncation", "followers truncate by OffsetsForLeaderEpoch, not by their HW (KIP-101)", (0, 11, 0)),
-    Flag("unclean_default_false", "unclean.leader.election.enable is false by default", (0, 11, 0)),
     Flag("isr_epoch_start", "joining the ISR needs the start offset of the leader's epoch", (1, 1, 0)),
     Flag("epoch_on_elect", "a new leader enters (epoch, LEO) into its epoch cache at once", (1, 1, 0)),
     Flag("fetch_sessions", "fetches tell only what changed, in sessions that the leader keeps (KIP-227)", (1, 1, 0)),
@@ -63,7 +62,6 @@ FLAGS: Final = (
     Flag("hw_needs_min_isr", "the HW stands still while the ISR is below min.insync.replicas", (3, 7, 0)),
     Flag("effective_min_isr", "min.insync.replicas counts as at most the replication factor", (3, 7, 0)),
     Flag("elr", "replicas that left an ISR below its minimum stay eligible to lead (KIP-966)", (4, 1, 0)),
-    Flag("cleaner_default", "log.cleaner.enable is true by default", (0, 9, 0)),
     Flag("offset_not_available", "no latest offset while the HW is below its epoch's start (KIP-207)", (2, 2, 0)),
     Flag("delete_horizon", "tombstones go by the time of the first cleaning that kept them (KIP-534)", (3, 1, 0)),
     Flag("check_quorum", "a KRaft leader resigns that has not heard from a majority of the quorum", (3, 7, 0)),
@@ -139,7 +137,6 @@ class Profile:
     throttles: bool
     exits_out_of_range: bool
     epoch_truncation: bool
-    unclean_default_false: bool
     isr_epoch_start: bool
     epoch_on_elect: bool
     fetch_sessions: bool
@@ -160,7 +157,6 @@ class Profile:
     hw_needs_min_isr: bool
     effective_min_isr: bool
     elr: bool
-    cleaner_default: bool
     offset_not_available: bool
     delete_horizon: bool
     check_quorum: bool

@@ -10,6 +10,7 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Final
 
+from cluster_model.protocol.config_defaults import Configured
 from cluster_model.protocol.config_defs import ConfigValue
 from cluster_model.protocol.versions import Profile
 from cluster_model.spec.cluster_spec import TRANSACTION, ClusterSpec, TopicSpec
@@ -17,8 +18,8 @@ from cluster_model.spec.cluster_spec import TRANSACTION, ClusterSpec, TopicSpec
 OFFSETS: Final = "__consumer_offsets"
 TRANSACTIONS: Final = "__transaction_state"
 INTERNAL: Final = (OFFSETS, TRANSACTIONS)
-SEGMENT_BYTES: Final = 104_857_600
-"""``offsets.topic.segment.bytes`` and ``transaction.state.log.segment.bytes``."""
+_PREFIX: Final = {OFFSETS: "offsets.topic", TRANSACTIONS: "transaction.state.log"}
+"""What the names of a topic's configurations begin with."""
 
 
 def with_internal_topics(spec: ClusterSpec) -> ClusterSpec:
@@ -56,25 +57,25 @@ def template(topic: str, profile: Profile, config: Mapping[str, ConfigValue], br
     Up to 0.10.2 ``__consumer_offsets`` got as many replicas as there were brokers, at most the number configured; since
     0.11 that number is insisted on (KIP-115).
     """
-    own: dict[str, int | str | bool] = {"cleanup.policy": "compact", "segment.bytes": SEGMENT_BYTES}
-    partitions = configured_partitions(config)[topic]
+    broker = Configured("broker", profile.number, config)
+    segment_bytes = broker.number(f"{_PREFIX[topic]}.segment.bytes")
+    own: dict[str, int | str | bool] = {"cleanup.policy": "compact", "segment.bytes": segment_bytes}
+    partitions = configured_partitions(profile, config)[topic]
     if topic == OFFSETS:
-        replication = int(config.get("offsets.topic.replication.factor", 3))
+        replication = broker.number("offsets.topic.replication.factor")
         if brokers and profile.number < (0, 11, 0):
             replication = min(replication, brokers)
         return TopicSpec(OFFSETS, partitions, replication, (), own)
-    own["min.insync.replicas"] = int(config.get("transaction.state.log.min.isr", 2))
+    own["min.insync.replicas"] = broker.number("transaction.state.log.min.isr")
     own["unclean.leader.election.enable"] = False
-    replication = int(config.get("transaction.state.log.replication.factor", 3))
+    replication = broker.number("transaction.state.log.replication.factor")
     return TopicSpec(TRANSACTIONS, partitions, replication, (), own)
 
 
-def configured_partitions(config: Mapping[str, ConfigValue]) -> dict[str, int]:
+def configured_partitions(profile: Profile, config: Mapping[str, ConfigValue]) -> dict[str, int]:
     """How many partitions each of the two is made with."""
-    return {
-        OFFSETS: int(config.get("offsets.topic.num.partitions", 50)),
-        TRANSACTIONS: int(config.get("transaction.state.log.num.partitions", 50)),
-    }
+    broker = Configured("broker", profile.number, config)
+    return {topic: broker.number(f"{prefix}.num.partitions") for topic, prefix in _PREFIX.items()}
 
 
 @lru_cache(maxsize=4_096)

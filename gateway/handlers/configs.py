@@ -15,6 +15,7 @@ from cluster_model.protocol.admin_messages import (
     IncrementalAlterConfigsRequest,
     is_legal,
 )
+from cluster_model.protocol.config_defaults import TOPIC_SYNONYMS
 from cluster_model.protocol.config_defs import BROKER as BROKER_KEYS
 from cluster_model.protocol.config_defs import LISTS, LONG_MAX, MIN_ISR, ConfigKey, ConfigValue
 from cluster_model.protocol.errors import KafkaError
@@ -38,33 +39,6 @@ BOOLEAN, STRING, INT, LONG, DOUBLE, LIST = 1, 2, 3, 5, 6, 7
 
 FOR_EVER: Final = "never"
 """The largest number, as the model writes it."""
-
-SYNONYMS: Final = {
-    "cleanup.policy": "log.cleanup.policy",
-    "compression.type": "compression.type",
-    "delete.retention.ms": "log.cleaner.delete.retention.ms",
-    "file.delete.delay.ms": "log.segment.delete.delay.ms",
-    "flush.messages": "log.flush.interval.messages",
-    "flush.ms": "log.flush.interval.ms",
-    "index.interval.bytes": "log.index.interval.bytes",
-    "max.compaction.lag.ms": "log.cleaner.max.compaction.lag.ms",
-    "max.message.bytes": "message.max.bytes",
-    "message.timestamp.after.max.ms": "log.message.timestamp.after.max.ms",
-    "message.timestamp.before.max.ms": "log.message.timestamp.before.max.ms",
-    "message.timestamp.difference.max.ms": "log.message.timestamp.difference.max.ms",
-    "message.timestamp.type": "log.message.timestamp.type",
-    "min.cleanable.dirty.ratio": "log.cleaner.min.cleanable.ratio",
-    "min.compaction.lag.ms": "log.cleaner.min.compaction.lag.ms",
-    "min.insync.replicas": "min.insync.replicas",
-    "preallocate": "log.preallocate",
-    "retention.bytes": "log.retention.bytes",
-    "retention.ms": "log.retention.ms",
-    "segment.bytes": "log.segment.bytes",
-    "segment.jitter.ms": "log.roll.jitter.ms",
-    "segment.ms": "log.roll.ms",
-    "unclean.leader.election.enable": "unclean.leader.election.enable",
-}
-"""A topic's configuration → that of a broker beneath it (``ServerTopicConfigSynonyms``)."""
 
 COARSER: Final = {
     "log.flush.interval.ms": ("log.flush.scheduler.interval.ms", str(LONG_MAX)),
@@ -164,7 +138,7 @@ def topic_configs(call: Call, topic: str, own: Mapping[str, ConfigValue]) -> lis
     found = []
     for each in of_topic_with(settings.broker, cluster.profile, own):
         name = each.key.name
-        beneath = SYNONYMS.get(name, name)
+        beneath = TOPIC_SYNONYMS.get(name, name)
         synonyms = [(name, each.value, OWN)] if name in own else []
         synonyms += _synonyms(layers, beneath, defaults.get(name, ""))
         found.append(_config(each.key, each.value, synonyms, read_only=False))

@@ -9,6 +9,7 @@ from cluster_model.snapshots import Keyframe
 from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, GroupSpec, ProducerSpec, TopicSpec
 from faults.declarations.fault import Action
 from faults.injector import FaultBoard
+from tests.support.releases import those_of
 
 MS = 1_000
 SECOND = 1_000_000
@@ -42,7 +43,7 @@ def busy_cluster(seed: int = 7, *, kafka: str = "3.9", mode: str | None = None) 
             ),
         ),
         groups=(GroupSpec("billing", ("orders",), 2, config={"request.timeout.ms": 3_000}),),
-        config=CONFIG,
+        config=those_of("broker", kafka, CONFIG),
     )
     return Cluster.build(spec, seed)
 

@@ -22,6 +22,7 @@ from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, GroupSpec, 
 from faults.declarations.fault import Action, FaultError
 from faults.injector import FaultBoard
 from tests.faults.rigs import MS, SECOND, board_of, busy_cluster, inject, unsettled
+from tests.support.releases import those_of
 
 HOUR = 3_600 * SECOND
 DAY = 24 * HOUR
@@ -48,13 +49,17 @@ def small(kafka: str = "3.9", topic: dict[str, Any] | None = None, **more: Any) 
         tuple(map(BrokerSpec, (1, 2, 3))),
         (TopicSpec("t", 1, 3, ((1, 2, 3),), topic or {}),),
         (ProducerSpec("p", "t", 100 * MS, config={"acks": "all", **bounded}),),
-        config={
-            "log.retention.check.interval.ms": 1_000,
-            "log.initial.task.delay.ms": 1_000,
-            "replica.lag.time.max.ms": 4_000,
-            "offsets.topic.num.partitions": 1,
-            "transaction.state.log.num.partitions": 1,
-        },
+        config=those_of(
+            "broker",
+            kafka,
+            {
+                "log.retention.check.interval.ms": 1_000,
+                "log.initial.task.delay.ms": 1_000,
+                "replica.lag.time.max.ms": 4_000,
+                "offsets.topic.num.partitions": 1,
+                "transaction.state.log.num.partitions": 1,
+            },
+        ),
     )
     return Cluster.build(replace(spec, **more), 3)
 
@@ -210,15 +215,15 @@ def test_a_follower_goes_by_its_own_clock() -> None:
 
 def test_before_timestamps_the_files_age_jumps() -> None:
     cluster = small("0.8.2", BY_DAY)
-    board = skewed(cluster, "broker(1)", DAY + HOUR, at=20 * SECOND)
-    cluster.run(22 * SECOND)
+    board = skewed(cluster, "broker(1)", DAY + HOUR, at=40 * SECOND)
+    cluster.run(42 * SECOND)
     log = cluster.world.replicas["t-0"][1].log
     start = log.log_start
-    assert start > 150
-    cluster.run(40 * SECOND)
+    assert start > 350
+    cluster.run(60 * SECOND)
     assert log.log_start == start, "files written since have the new clock's times"
     board.heal("all")
-    assert log.segments.all[0].modified_us > 40 * SECOND, "they are from the future now"
+    assert log.segments.all[0].modified_us > 60 * SECOND, "they are from the future now"
 
 
 def test_before_timestamps_a_segments_age_rolls_it() -> None:

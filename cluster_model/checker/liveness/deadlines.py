@@ -128,4 +128,4 @@ def _zookeeper(spec: ClusterSpec, config: BrokerConfig, work: int) -> tuple[int,
     session = min(max(config.session_us, ensemble.min_session_us), ensemble.max_session_us) + 2 * ensemble.tick_us
     formed = (ensemble.init_limit + ensemble.sync_limit) * ensemble.tick_us
     work += 4 * SECOND
-    return formed + 2 * session + work, session + work, work, ControlSettings.of(spec.config).rebalance_us
+    return formed + 2 * session + work, session + work, work, ControlSettings.of(spec.profile, spec.config).rebalance_us

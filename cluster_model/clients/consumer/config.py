@@ -4,10 +4,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from cluster_model.protocol.config_defaults import Configured, check_release
 from cluster_model.protocol.config_defs import ConfigValue
-from cluster_model.protocol.configs import MS
 from cluster_model.protocol.errors import ModelError
 from cluster_model.protocol.versions import Profile
+
+UNBOUNDED_US: Final = 1 << 62
+"""``api_timeout_us`` of a consumer that waits without end (before KIP-266, 2.0)."""
 
 _CLASSIC_ONLY: Final = ("session.timeout.ms", "heartbeat.interval.ms", "partition.assignment.strategy")
 """What a consumer with ``group.protocol: consumer`` refuses: the broker's settings and assignors count."""
@@ -67,35 +70,30 @@ class GroupSettings:
         Raises:
             ModelError: what the version lacks, or a heartbeat interval that is not below the session timeout.
         """
-
-        def time(name: str, default: int) -> int:
-            return int(config.get(name, default)) * MS
-
         number = profile.number
-        usual = 45_000 if number >= (3, 0, 0) else 10_000 if number >= (0, 10, 1) else 30_000
-        session = time("session.timeout.ms", usual)
-        heartbeat = time("heartbeat.interval.ms", 3_000)
+        for name in config:
+            check_release("consumer", name, number)
+        if instance:
+            check_release("consumer", "group.instance.id", number)
+        own = Configured("consumer", number, config)
+        session, heartbeat = own.us("session.timeout.ms"), own.us("heartbeat.interval.ms")
         modern = protocol(profile, config)
         if heartbeat >= session:
             raise ModelError(
                 "heartbeat.interval.ms must be below session.timeout.ms", code="heartbeat_not_below_session"
             )
-        if instance and not profile.static_members:
-            raise ModelError(
-                f"group.instance.id exists since Kafka 2.3, this is {profile.version}", code="not_in_version"
-            )
-        max_poll = time("max.poll.interval.ms", 300_000) if profile.rebalance_timeout else -1
-        assignors = _assignors(profile, config)
+        max_poll = own.us("max.poll.interval.ms") if own.exists("max.poll.interval.ms") else -1
+        assignors = _assignors(profile, own.text("partition.assignment.strategy"))
         return GroupSettings(
             session_us=session,
             heartbeat_us=heartbeat,
             max_poll_us=max_poll,
             rebalance_us=max_poll if max_poll >= 0 else session,
-            request_timeout_us=time("request.timeout.ms", 30_000),
-            backoff_us=time("retry.backoff.ms", 100),
-            api_timeout_us=time("default.api.timeout.ms", 60_000),
-            auto_commit=bool(config.get("enable.auto.commit", True)),
-            auto_commit_us=time("auto.commit.interval.ms", 5_000),
+            request_timeout_us=own.us("request.timeout.ms"),
+            backoff_us=own.us("retry.backoff.ms"),
+            api_timeout_us=own.us("default.api.timeout.ms") if own.exists("default.api.timeout.ms") else UNBOUNDED_US,
+            auto_commit=own.truth("enable.auto.commit"),
+            auto_commit_us=own.us("auto.commit.interval.ms"),
             assignors=assignors,
             cooperative=all(name == "cooperative-sticky" for name in assignors),
             tells_lost=number >= (2, 4, 0),
@@ -104,7 +102,7 @@ class GroupSettings:
             instance=instance,
             modern=modern,
             racks=number >= (3, 5, 0),
-            remote_assignor=str(config.get("group.remote.assignor", "")),
+            remote_assignor=own.text("group.remote.assignor"),
         )
 
 
@@ -114,7 +112,7 @@ def protocol(profile: Profile, config: Mapping[str, ConfigValue]) -> bool:
     Raises:
         ModelError: the version does not have it, or a setting is the other protocol's.
     """
-    modern = config.get("group.protocol", "classic") == "consumer"
+    modern = Configured("consumer", profile.number, config).text("group.protocol") == "consumer"
     if modern and not (profile.consumer_protocol and profile.kraft):
         raise ModelError(
             f"group.protocol consumer exists since Kafka 3.7 in KRaft mode, this is {profile.name}",
@@ -137,10 +135,9 @@ def _join_version(profile: Profile) -> int:
     return 4 if profile.member_id_required else 1 if profile.rebalance_timeout else 0
 
 
-def _assignors(profile: Profile, config: Mapping[str, ConfigValue]) -> tuple[str, ...]:
-    default = "RangeAssignor,CooperativeStickyAssignor" if profile.number >= (3, 0, 0) else "RangeAssignor"
+def _assignors(profile: Profile, listed: str) -> tuple[str, ...]:
     names: list[str] = []
-    for given in str(config.get("partition.assignment.strategy", default)).split(","):
+    for given in listed.split(","):
         name = given.strip().removeprefix(_PACKAGE)
         names.append(STRATEGIES.get(name, name))
     for name in names:

@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Final, Literal
 
-from cluster_model.clients.producer.partitioners import KIP_794, PartitionerConfig, check_partitioner
+from cluster_model.clients.producer.partitioners import PartitionerConfig, check_partitioner
 from cluster_model.kernel.rng import Stream
+from cluster_model.protocol.config_defaults import Configured, check_release
 from cluster_model.protocol.config_defs import (
     ADAPTIVE,
     AVAILABILITY,
@@ -20,6 +21,8 @@ from cluster_model.protocol.connection_settings import ConnectionSettings
 from cluster_model.protocol.errors import ConfigConflictError
 from cluster_model.protocol.records import Codec, codec_of
 from cluster_model.protocol.versions import Profile, Version, parse_version
+
+IDLE: Final = "metadata.max.idle.ms"
 
 # Client releases: what changed from one release of Kafka's own clients to the next, in one table.
 #
@@ -41,22 +44,18 @@ FOREVER: Final = INT_MAX
 
 @dataclass(frozen=True, slots=True)
 class Era:
-    """The rules and defaults of one release of the clients."""
+    """The rules of one release of the clients; its defaults are in the table of configurations."""
 
     version: str
     number: Version
-    acks_all: bool
-    """Default of ``acks``: all, else 1."""
     idempotence_exists: bool
     idempotent: bool
-    """Default of ``enable.idempotence`` (KIP-679)."""
+    """Whether ``enable.idempotence`` is true by default, and does so (KIP-679, KAFKA-13598)."""
     strict_in_flight: bool
     """More than five requests in flight are an error with idempotence, even where it is only the default."""
     most_in_flight: int
     """With idempotence: as many batches as a broker remembers of a producer; one in 0.11 (KAFKA-5494)."""
     expiry: Expiring
-    retries: int
-    linger_ms: int
     backoff_grows: bool
     """Pauses between attempts double, and vary by a fifth (KIP-580)."""
     skips_backoff: bool
@@ -76,20 +75,18 @@ class Era:
     def of(version: str) -> "Era":
         """The era of a release line of clients, or of one of the patches that can be named."""
         number = parse_version(version)
+        defaults = Configured("producer", number, {})
         return Era(
             version=version,
             number=number,
-            acks_all=number >= (3, 0, 0),
-            idempotence_exists=number >= (0, 11, 0),
-            idempotent=number >= (3, 0, 0) and version not in FLAWED_CLIENTS,
+            idempotence_exists=defaults.exists("enable.idempotence"),
+            idempotent=defaults.truth("enable.idempotence") and version not in FLAWED_CLIENTS,
             strict_in_flight=number >= (4, 0, 0),
             most_in_flight=5 if number >= (1, 0, 0) else 1,
             expiry="delivery" if number >= (2, 1, 0) else "queue" if number >= (0, 9, 0) else "none",
-            retries=FOREVER if number >= (2, 1, 0) else 0,
-            linger_ms=5 if number >= (4, 0, 0) else 0,
-            backoff_grows=number >= (3, 7, 0),
+            backoff_grows=defaults.exists("retry.backoff.max.ms"),
             skips_backoff=number >= (3, 7, 0),
-            drops_idle_topics=number >= (2, 5, 0),
+            drops_idle_topics=defaults.exists(IDLE),
             learns_leaders=number >= (3, 7, 0),
             splits=number >= (0, 11, 0),
             bumps_epoch=number >= (2, 5, 0),
@@ -103,7 +100,6 @@ class Era:
 
 
 MS: Final = 1_000
-IDLE: Final = "metadata.max.idle.ms"
 IN_FLIGHT: Final = "max.in.flight.requests.per.connection"
 UNBOUNDED_US: Final = 1 << 62
 """``delivery_timeout_us`` of a client that knows no such bound."""
@@ -151,38 +147,39 @@ class ProducerConfig:
             ModelError: a codec that the version lacks.
         """
         era = Era.of(str(config.get("client.version", profile.version)))
-        transactional_id = _transactional_id(profile, era, config)
+        for name in config:
+            check_release("producer", name, era.number)
+        own = Configured("producer", era.number, config)
+        transactional_id = _transactional_id(profile, config)
         wished = bool(transactional_id) or config.get("enable.idempotence") is True
-        acks_text = str(config.get("acks", "all" if era.acks_all or wished else "1"))
+        acks_text = "all" if wished and "acks" not in config else own.text("acks")
         acks = -1 if acks_text == "all" else int(acks_text)
-        retries = int(config.get("retries", FOREVER if wished else era.retries))
-        in_flight = int(config.get(IN_FLIGHT, era.most_in_flight if wished else 5))
-        backoff_us = int(config.get("retry.backoff.ms", 100)) * MS
-        linger_us = int(config.get("linger.ms", era.linger_ms)) * MS
-        request_us = int(config.get("request.timeout.ms", 30_000)) * MS
+        retries = FOREVER if wished and "retries" not in config else own.number("retries")
+        in_flight = era.most_in_flight if wished and IN_FLIGHT not in config else own.number(IN_FLIGHT)
+        backoff_us, linger_us, request_us = map(own.us, ("retry.backoff.ms", "linger.ms", "request.timeout.ms"))
         return ProducerConfig(
             era=era,
             acks=acks,
             retries=retries,
             backoff_us=backoff_us,
-            backoff_max_us=int(config.get("retry.backoff.max.ms", 1_000)) * MS if era.backoff_grows else backoff_us,
+            backoff_max_us=own.us("retry.backoff.max.ms") if era.backoff_grows else backoff_us,
             request_timeout_us=request_us,
-            delivery_timeout_us=_delivery_timeout(era, config, linger_us + request_us),
+            delivery_timeout_us=_delivery_timeout(own, "delivery.timeout.ms" in config, linger_us + request_us),
             max_in_flight=in_flight,
             linger_us=linger_us,
-            batch_bytes=int(config.get("batch.size", 16_384)),
-            request_bytes=int(config.get("max.request.size", 1_048_576)),
-            memory_bytes=int(config.get("buffer.memory", 33_554_432)),
-            block_us=int(config.get("max.block.ms", 60_000)) * MS,
+            batch_bytes=own.number("batch.size"),
+            request_bytes=own.number("max.request.size"),
+            memory_bytes=own.number("buffer.memory"),
+            block_us=own.us("max.block.ms"),
             idempotent=_idempotent(profile, era, config, acks, retries, in_flight),
-            metadata_age_us=int(config.get("metadata.max.age.ms", 300_000)) * MS,
-            metadata_idle_us=int(config.get(IDLE, 300_000)) * MS if era.drops_idle_topics else UNBOUNDED_US,
-            partitioner=_partitioner(era, config),
-            connections=ConnectionSettings.of(era.number, config),
-            availability_us=int(config.get(AVAILABILITY, 0)) * MS,
-            codec=codec_of(profile, str(config.get("compression.type", "none"))),
+            metadata_age_us=own.us("metadata.max.age.ms"),
+            metadata_idle_us=own.us(IDLE) if era.drops_idle_topics else UNBOUNDED_US,
+            partitioner=_partitioner(era, own, str(config.get(PARTITIONER_CLASS, ""))),
+            connections=ConnectionSettings.of(own),
+            availability_us=own.us(AVAILABILITY),
+            codec=codec_of(profile, own.text("compression.type")),
             transactional_id=transactional_id,
-            transaction_timeout_us=int(config.get("transaction.timeout.ms", 60_000)) * MS,
+            transaction_timeout_us=own.us("transaction.timeout.ms"),
         )
 
     def pause_us(self, attempts: int, jitter: Stream) -> int:
@@ -197,13 +194,13 @@ class ProducerConfig:
         return min(pause * (800 + jitter.below(401)) // 1_000, most)
 
 
-def _transactional_id(profile: Profile, era: Era, config: Mapping[str, ConfigValue]) -> str:
+def _transactional_id(profile: Profile, config: Mapping[str, ConfigValue]) -> str:
     """``transactional.id``, which asks for idempotence too (``KafkaProducer.configureTransactionState``)."""
     found = str(config.get("transactional.id", ""))
-    if found and not (era.idempotence_exists and profile.transactions):
+    if found and not profile.transactions:
         raise ConfigConflictError(
             "transactional.id",
-            f"transactions exist since Kafka 0.11, brokers are of {profile.version} and the client of {era.version}",
+            f"brokers have transactions since Kafka 0.11, these are of {profile.version}",
             code="not_in_version",
         )
     if found and config.get("enable.idempotence") is False:
@@ -215,26 +212,21 @@ def _transactional_id(profile: Profile, era: Era, config: Mapping[str, ConfigVal
     return found
 
 
-def _delivery_timeout(era: Era, config: Mapping[str, ConfigValue], least_us: int) -> int:
+def _delivery_timeout(own: Configured, is_given: bool, least_us: int) -> int:
     """``delivery.timeout.ms``; a default that is too short is raised (``KafkaProducer.configureDeliveryTimeout``)."""
-    given = config.get("delivery.timeout.ms")
-    if era.expiry != "delivery":
-        if given is not None:
-            raise ConfigConflictError(
-                "delivery.timeout.ms",
-                f"delivery.timeout.ms exists since Kafka 2.1, this is {era.version}",
-                code="not_in_version",
-            )
+    name = "delivery.timeout.ms"
+    if not own.exists(name):
         return UNBOUNDED_US
-    if given is None:
-        return max(120_000 * MS, least_us)
-    if int(given) * MS < least_us:
+    found_us = own.us(name)
+    if not is_given:
+        return max(found_us, least_us)
+    if found_us < least_us:
         raise ConfigConflictError(
-            "delivery.timeout.ms",
-            f"delivery.timeout.ms must be at least linger.ms + request.timeout.ms, {least_us // MS}, found {given}",
+            name,
+            f"{name} must be at least linger.ms + request.timeout.ms, {least_us // MS}, found {found_us // MS}",
             code="delivery_timeout_too_short",
         )
-    return int(given) * MS
+    return found_us
 
 
 def _idempotent(
@@ -254,12 +246,6 @@ def _idempotent(
         else ("", "")
     )  # fmt: skip
     if asked is True:
-        if not era.idempotence_exists:
-            raise ConfigConflictError(
-                "enable.idempotence",
-                f"enable.idempotence exists since Kafka 0.11, this is {era.version}",
-                code="not_in_version",
-            )
         if conflict:
             why = "transactional.id is given" if config.get("transactional.id") else "enable.idempotence is true"
             raise ConfigConflictError(key, f"{why}, so {conflict}", code="conflicts_with_idempotence")
@@ -279,18 +265,9 @@ def _idempotent(
     return wanted
 
 
-def _partitioner(era: Era, config: Mapping[str, ConfigValue]) -> PartitionerConfig:
-    """Who chooses partitions; what the version does not know is refused."""
-    for key in (IGNORE_KEYS, ADAPTIVE, AVAILABILITY):
-        if key in config and era.number < KIP_794:
-            raise ConfigConflictError(
-                key, f"{key} exists since Kafka 3.3, this is {era.version}", code="not_in_version"
-            )
-    made = PartitionerConfig(
-        str(config.get(PARTITIONER_CLASS, "")),
-        config.get(IGNORE_KEYS, False) is True,
-        config.get(ADAPTIVE, True) is True,
-    )
+def _partitioner(era: Era, own: Configured, given: str) -> PartitionerConfig:
+    """Who chooses partitions, the version's own way where no class is ``given``; an unknown class is refused."""
+    made = PartitionerConfig(given, own.truth(IGNORE_KEYS), own.truth(ADAPTIVE))
     try:
         check_partitioner(era.number, made)
     except ValueError as error:

@@ -82,8 +82,8 @@ class AdminControl:
     ) -> None:
         self._cluster = cluster
         self._features = FeatureControl(profile, defaults)
-        self._topics = TopicControl(image, draw, defaults)
-        self._configs = ConfigurationControl(image, elr=profile.elr)
+        self._topics = TopicControl(image, profile, draw, defaults)
+        self._configs = ConfigurationControl(image, profile)
         self._partitions = PartitionControl(image, profile, replication)
 
     def handle(self, asked: AdminRequest, end: int) -> tuple[list[Record], AdminResponse]:

@@ -58,6 +58,7 @@ from cluster_model.protocol.admin_messages import (
     ReassignablePartition,
     is_legal,
 )
+from cluster_model.protocol.config_defaults import Configured, check_release
 from cluster_model.protocol.config_defs import LIST_DEFAULTS, MIN_ISR, SCOPES, ConfigValue, Scope, check, listed
 from cluster_model.protocol.configs import TopicConfig
 from cluster_model.protocol.errors import KafkaError, ModelError
@@ -67,12 +68,13 @@ from cluster_model.protocol.versions import Profile
 # Configurations of topics and brokers, changed live (``ConfigurationControlManager``, KIP-339). Sans-IO.
 
 
-def typed(scope: Scope, key: str, text: str) -> ConfigValue:
+def typed(scope: Scope, profile: Profile, key: str, text: str) -> ConfigValue:
     """A configuration's value out of the text that an administrator gives.
 
     Raises:
-        ModelError: an unknown key, or a value that it does not take.
+        ModelError: a key that is unknown or that the release does not have, or a value that it does not take.
     """
+    check_release(scope, key, profile.number)
     known = SCOPES[scope].get(key)
     if known is not None and known.type == "int":
         try:
@@ -85,12 +87,11 @@ def typed(scope: Scope, key: str, text: str) -> ConfigValue:
 class ConfigurationControl:
     """Decisions about configurations over one image."""
 
-    __slots__ = ("_elr", "_image")
+    __slots__ = ("_image", "_profile")
 
-    def __init__(self, image: MetadataImage, *, elr: bool) -> None:
-        """``elr``: whether KIP-966 is on."""
+    def __init__(self, image: MetadataImage, profile: Profile) -> None:
         self._image = image
-        self._elr = elr
+        self._profile = profile
 
     def alter(self, request: IncrementalAlterConfigsRequest) -> tuple[list[Record], IncrementalAlterConfigsResponse]:
         """All of a resource's changes, or none of them."""
@@ -109,7 +110,7 @@ class ConfigurationControl:
         Of one topic where its own minimum changes, of all topics where that of all brokers does
         (``createClearElrRecordsAsNeeded``).
         """
-        if not self._elr:
+        if not self._profile.elr:
             return []
         return [
             ClearElrRecord(record.name if record.type == "topic" else "")
@@ -129,7 +130,7 @@ class ConfigurationControl:
                 value = self._value(scope, config, own.get(config.key))
             except ModelError as wrong:
                 return KafkaError.INVALID_CONFIG, str(wrong), []
-            if self._elr and config.key == MIN_ISR and resource.type == "broker":
+            if self._profile.elr and config.key == MIN_ISR and resource.type == "broker":
                 refused = self._refused(resource.name, value)
                 if refused:
                     return KafkaError.INVALID_CONFIG, refused, []
@@ -153,16 +154,15 @@ class ConfigurationControl:
         known = not resource.name or int(resource.name) in self._image.brokers
         return KafkaError.NONE if known else KafkaError.BROKER_ID_NOT_REGISTERED
 
-    @staticmethod
-    def _value(scope: Scope, config: AlterableConfig, now: ConfigValue | None) -> ConfigValue | None:
+    def _value(self, scope: Scope, config: AlterableConfig, now: ConfigValue | None) -> ConfigValue | None:
         if config.operation == ConfigOperation.DELETE:
             if config.key not in SCOPES[scope]:
                 check(scope, config.key, "")
             return None
         if config.operation == ConfigOperation.SET:
-            return typed(scope, config.key, config.value)
+            return typed(scope, self._profile, config.key, config.value)
         text = listed(config.key, now, config.value, appends=config.operation == ConfigOperation.APPEND)
-        return typed(scope, config.key, text) if text or config.key in LIST_DEFAULTS else None
+        return typed(scope, self._profile, config.key, text) if text or config.key in LIST_DEFAULTS else None
 
 
 Placement = tuple[tuple[int, ...], ...]
@@ -180,13 +180,20 @@ class Refused(Exception):  # noqa: N818 - as Kafka names the answer, not the fai
 class TopicControl:
     """Decisions about topics over one image."""
 
-    __slots__ = ("_defaults", "_draw", "_image", "_last_id")
+    __slots__ = ("_defaults", "_draw", "_image", "_last_id", "_profile")
 
-    def __init__(self, image: MetadataImage, draw: Callable[[str], Draw], defaults: Mapping[str, ConfigValue]) -> None:
+    def __init__(
+        self,
+        image: MetadataImage,
+        profile: Profile,
+        draw: Callable[[str], Draw],
+        defaults: Mapping[str, ConfigValue],
+    ) -> None:
         """``draw`` gives each topic its source of random numbers; ``defaults`` are what brokers were started with."""
         self._last_id = max(image.topics.values(), default=0)
         """Ids of later topics are above it, by the offset of their record."""
         self._image = image
+        self._profile = profile
         self._draw = draw
         self._defaults = defaults
 
@@ -212,7 +219,7 @@ class TopicControl:
         if topic.name in self._image.topics:
             raise Refused(KafkaError.TOPIC_ALREADY_EXISTS, f"Topic '{topic.name}' already exists.")
         try:
-            config = tuple((key, typed("topic", key, text)) for key, text in topic.config)
+            config = tuple((key, typed("topic", self._profile, key, text)) for key, text in topic.config)
         except ModelError as wrong:
             raise Refused(KafkaError.INVALID_CONFIG, str(wrong)) from None
         placement = self._placement(topic)
@@ -240,10 +247,9 @@ class TopicControl:
             return self._given(topic.assignment, len(topic.assignment[0]))
         if topic.partitions != DEFAULT and topic.partitions <= 0:
             raise Refused(KafkaError.INVALID_PARTITIONS, "The number of partitions must be above 0.")
-        partitions = int(self._defaults.get("num.partitions", 1)) if topic.partitions == DEFAULT else topic.partitions
-        replication = topic.replication
-        if replication == DEFAULT:
-            replication = int(self._defaults.get("default.replication.factor", 1))
+        own = Configured("broker", self._profile.number, self._defaults)
+        partitions = own.number("num.partitions") if topic.partitions == DEFAULT else topic.partitions
+        replication = own.number("default.replication.factor") if topic.replication == DEFAULT else topic.replication
         return self._spread(topic.name, partitions, replication, ())
 
     def _given(self, assignment: Placement, replication: int) -> Placement:

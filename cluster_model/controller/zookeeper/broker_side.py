@@ -473,7 +473,7 @@ class ZooKeeperControl:
         """Brokers' configurations set at run time: all brokers' under no name, and this one's own."""
         self._serving = False
         """Whether this process has begun its periodic tasks."""
-        settings = ControlSettings.of(defaults)
+        settings = ControlSettings.of(profile, defaults)
         hands = Hands(port, emit)
         self.session = Session(port, servers, config.session_us, self)
         ask = self.session.ask

@@ -231,7 +231,7 @@ class Work:
         self.profile = profile
         self.config = config
         self.defaults = defaults
-        self.settings = ControlSettings.of(defaults)
+        self.settings = ControlSettings.of(profile, defaults)
         self.hands = hands
         self.channels = channels
         self.put = put

@@ -604,7 +604,7 @@ class KafkaController:
         self._port = port
         self._given: Settings = ()
         """The broker's configuration that was given at run time, perhaps ahead of what the lane has come to."""
-        self.channels = Channels(port, ControlSettings.of(defaults).socket_timeout_us, self._answered)
+        self.channels = Channels(port, ControlSettings.of(profile, defaults).socket_timeout_us, self._answered)
         self.work = Work(port.node_id, profile, config, defaults, hands, self.channels, self._put)
         context = self.work.context
         self.lane = Lane("controller", self._begin, ask, hands, context.save, context.load)

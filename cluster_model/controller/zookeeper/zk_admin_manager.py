@@ -43,7 +43,8 @@ from cluster_model.protocol.admin_messages import (
     NewPartitions,
     is_legal,
 )
-from cluster_model.protocol.config_defs import BROKER, TOPIC, ConfigValue, check, listed
+from cluster_model.protocol.config_defaults import Configured, check_release
+from cluster_model.protocol.config_defs import BROKER, SCOPES, ConfigValue, Scope, check, listed
 from cluster_model.protocol.configs import TopicConfig
 from cluster_model.protocol.errors import KafkaError, ModelError
 from cluster_model.protocol.versions import Profile
@@ -137,7 +138,7 @@ class TopicRequests:
         if not is_legal(topic.name):
             return CreatableTopicResult(topic.name, KafkaError.INVALID_TOPIC_EXCEPTION, LEGAL_NAMES)
         try:
-            config = tuple((key, _typed("topic", key, value)) for key, value in topic.config)
+            config = tuple((key, _typed("topic", self._profile, key, value)) for key, value in topic.config)
             TopicConfig.of(self._profile, {}, dict(config))
         except ModelError as refused:
             return CreatableTopicResult(topic.name, KafkaError.INVALID_CONFIG, str(refused))
@@ -160,10 +161,9 @@ class TopicRequests:
             if all(self._good(replicas) for replicas in topic.assignment):
                 return topic.assignment, KafkaError.NONE, ""
             return (), KafkaError.INVALID_REPLICA_ASSIGNMENT, "replicas must be different brokers of the cluster"
-        count = topic.partitions if topic.partitions != DEFAULT else int(self._defaults.get("num.partitions", 1))
-        factor = topic.replication
-        if factor == DEFAULT:
-            factor = int(self._defaults.get("default.replication.factor", 1))
+        own = Configured("broker", self._profile.number, self._defaults)
+        count = topic.partitions if topic.partitions != DEFAULT else own.number("num.partitions")
+        factor = own.number("default.replication.factor") if topic.replication == DEFAULT else topic.replication
         if count < 1:
             return (), KafkaError.INVALID_PARTITIONS, "a topic has at least one partition"
         if not 1 <= factor <= len(brokers):
@@ -231,7 +231,8 @@ class TopicRequests:
                 return fixed
         (now,) = yield (kafka_zk_client.get(path),)
         try:
-            config = altered("topic" if topic else "broker", now.data if now.ok else (), resource.configs)
+            scope: Scope = "topic" if topic else "broker"
+            config = altered(scope, self._profile, now.data if now.ok else (), resource.configs)
             TopicConfig.of(self._profile, {} if topic else dict(config), dict(config) if topic else {})
         except ModelError as refused:
             return AdminError(resource.name, KafkaError.INVALID_CONFIG, str(refused))
@@ -263,11 +264,11 @@ class TopicRequests:
         return AdminError(resource.name, KafkaError.NONE)
 
 
-def altered(scope: str, config: Config, changes: tuple[AlterableConfig, ...]) -> Config:
+def altered(scope: Scope, profile: Profile, config: Config, changes: tuple[AlterableConfig, ...]) -> Config:
     """A configuration with changes made to it, in order (KIP-339).
 
     Raises:
-        ModelError: an unknown key, or a value that it does not take.
+        ModelError: a key that is unknown or that the release does not have, or a value that it does not take.
     """
     table: dict[str, ConfigValue] = dict(config)
     for key, value, operation in changes:
@@ -276,17 +277,17 @@ def altered(scope: str, config: Config, changes: tuple[AlterableConfig, ...]) ->
             continue
         if operation != ConfigOperation.SET:
             text = listed(key, table.get(key), value, appends=operation == ConfigOperation.APPEND)
-            table[key] = _typed(scope, key, text)
+            table[key] = _typed(scope, profile, key, text)
         else:
-            table[key] = _typed(scope, key, value)
+            table[key] = _typed(scope, profile, key, value)
     return tuple(table.items())
 
 
-def _typed(scope: str, key: str, value: ConfigValue) -> ConfigValue:
+def _typed(scope: Scope, profile: Profile, key: str, value: ConfigValue) -> ConfigValue:
     """A value given as text in its key's own type."""
-    table = TOPIC if scope == "topic" else BROKER
-    known = table.get(key)
+    check_release(scope, key, profile.number)
+    known = SCOPES[scope].get(key)
     text = str(value)
     if known is not None and known.type == "int" and text.lstrip("-").isdigit():
         value = int(text)
-    return check("topic" if scope == "topic" else "broker", key, value)
+    return check(scope, key, value)

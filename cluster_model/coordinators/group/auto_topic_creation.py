@@ -7,18 +7,16 @@ to ZooKeeper themselves.
 """
 
 from collections.abc import Callable, Mapping
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 from cluster_model.broker.hosted_coordinators import Tenants
 from cluster_model.kernel.node_context import Port
 from cluster_model.protocol.admin_messages import CreatableTopic, CreateTopicsRequest, CreateTopicsResponse
+from cluster_model.protocol.config_defaults import Configured
 from cluster_model.protocol.config_defs import ConfigValue
 from cluster_model.protocol.messages import NOBODY
 from cluster_model.protocol.versions import Profile
 from cluster_model.spec.internal_topics import OFFSETS, template
-
-REQUEST_TIMEOUT_US: Final = 30_000_000
-"""After which a request that nobody answered counts as lost (``request.timeout.ms``)."""
 
 
 class _Asked(NamedTuple):
@@ -68,8 +66,9 @@ class TopicMaker:
         if topic != OFFSETS and not self._profile.transactions:
             return
         self._correlation += 1
-        self._asked[topic] = _Asked(controller, self._correlation, now + REQUEST_TIMEOUT_US)
-        request = CreateTopicsRequest(self._correlation, (self._wanted(topic),), REQUEST_TIMEOUT_US)
+        timeout_us = Configured("broker", self._profile.number, self._config).us("request.timeout.ms")
+        self._asked[topic] = _Asked(controller, self._correlation, now + timeout_us)
+        request = CreateTopicsRequest(self._correlation, (self._wanted(topic),), timeout_us)
         self._port.send(controller, request)
 
     def _wanted(self, topic: str) -> CreatableTopic:

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final, NamedTuple
 
-from cluster_model.protocol.config_defs import INT_MAX, ConfigValue
+from cluster_model.protocol.config_defaults import Configured
+from cluster_model.protocol.config_defs import ConfigValue
 from cluster_model.protocol.configs import MS
 from cluster_model.protocol.group_messages import (
     CONSUMER_PROTOCOL,
@@ -49,22 +50,16 @@ class GroupConfig:
     @staticmethod
     def of(profile: Profile, config: Mapping[str, ConfigValue]) -> "GroupConfig":
         """Settings for a profile; ``config`` overrides by Kafka's names."""
-
-        def number(name: str, default: int) -> int:
-            return int(config.get(name, default))
-
-        longest = 1_800_000 if profile.static_members else 300_000 if profile.rebalance_timeout else 30_000
+        own = Configured("broker", profile.number, config)
         return GroupConfig(
-            retention_us=number("offsets.retention.minutes", 10_080 if profile.number >= (2, 0, 0) else 1_440) * MINUTE,
-            retention_check_us=number("offsets.retention.check.interval.ms", 600_000) * MS,
-            commit_timeout_us=number("offsets.commit.timeout.ms", 5_000) * MS,
-            metadata_bytes=number("offset.metadata.max.bytes", 4_096),
-            initial_delay_us=(
-                number("group.initial.rebalance.delay.ms", 3_000) * MS if profile.initial_rebalance_delay else 0
-            ),
-            min_session_us=number("group.min.session.timeout.ms", 6_000) * MS,
-            max_session_us=number("group.max.session.timeout.ms", longest) * MS,
-            max_size=number("group.max.size", INT_MAX) if profile.member_id_required else INT_MAX,
+            retention_us=own.number("offsets.retention.minutes") * MINUTE,
+            retention_check_us=own.us("offsets.retention.check.interval.ms"),
+            commit_timeout_us=own.us("offsets.commit.timeout.ms"),
+            metadata_bytes=own.number("offset.metadata.max.bytes"),
+            initial_delay_us=own.us("group.initial.rebalance.delay.ms") if profile.initial_rebalance_delay else 0,
+            min_session_us=own.us("group.min.session.timeout.ms"),
+            max_session_us=own.us("group.max.session.timeout.ms"),
+            max_size=own.number("group.max.size"),
         )
 
 

@@ -26,8 +26,8 @@ from cluster_model.coordinators.transaction.transaction_verification import Writ
 from cluster_model.coordinators.transaction.txn_markers import AGAIN, MarkerSender, Marking
 from cluster_model.kernel.event_loop import Payload
 from cluster_model.kernel.node_context import Alarm, Port
+from cluster_model.protocol.config_defaults import Configured
 from cluster_model.protocol.config_defs import ConfigValue
-from cluster_model.protocol.configs import MS
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.messages import InitProducerIdRequest, InitProducerIdResponse
 from cluster_model.protocol.transaction_messages import (
@@ -71,18 +71,14 @@ class TransactionConfig:
     @staticmethod
     def of(profile: Profile, config: Mapping[str, ConfigValue]) -> "TransactionConfig":
         """Settings for a profile; ``config`` overrides by Kafka's names."""
-
-        def time(name: str, default: int) -> int:
-            return int(config.get(name, default)) * MS
-
+        own = Configured("broker", profile.number, config)
         return TransactionConfig(
-            max_timeout_us=time("transaction.max.timeout.ms", 900_000),
-            expiration_us=time("transactional.id.expiration.ms", 604_800_000),
-            abort_check_us=time("transaction.abort.timed.out.transaction.cleanup.interval.ms", 10_000),
-            remove_check_us=time("transaction.remove.expired.transaction.cleanup.interval.ms", 3_600_000),
-            request_timeout_us=30_000 * MS,
-            verifies=profile.verifies_transactions
-            and bool(config.get("transaction.partition.verification.enable", True)),
+            max_timeout_us=own.us("transaction.max.timeout.ms"),
+            expiration_us=own.us("transactional.id.expiration.ms"),
+            abort_check_us=own.us("transaction.abort.timed.out.transaction.cleanup.interval.ms"),
+            remove_check_us=own.us("transaction.remove.expired.transaction.cleanup.interval.ms"),
+            request_timeout_us=own.us("request.timeout.ms"),
+            verifies=profile.verifies_transactions and own.truth("transaction.partition.verification.enable"),
         )
 
 

@@ -383,6 +383,13 @@ def _wrong_topic(fields: Fields, topic: str, commit: str) -> str:
     return ""
 
 
+def conflict(error: ModelError) -> str:
+    """What is wrong with configurations, by the error of their client."""
+    if error.code == "not_in_version":
+        return "a configuration that this version lacks"
+    return "settings that exclude each other"
+
+
 def _wrong_config(fields: Fields, profile: Profile, config: dict[str, Any], *, transactional: bool) -> str:
     if not fields.given("to_config") or fields.bad("to_config"):
         return ""
@@ -394,7 +401,7 @@ def _wrong_config(fields: Fields, profile: Profile, config: dict[str, Any], *, t
         ids = {"transactional.id": "a"} if transactional and profile.transactions else {}
         ProducerConfig.of(profile, {"acks": "all", **config, **ids})
     except ModelError as error:
-        return f"found settings that exclude each other: {error}"
+        return f"found {conflict(error)}: {error}"
     return ""
 
 

@@ -9,10 +9,11 @@ from cluster_model.clients.consumer import GroupSettings, reset_policy
 from cluster_model.clients.producer import ProducerConfig
 from cluster_model.coordinators.group.consumer_protocol import enabled
 from cluster_model.protocol.admin_messages import TOPIC_NAME
+from cluster_model.protocol.config_defaults import check_release
 from cluster_model.protocol.config_defs import SCOPES, ConfigKey, ConfigValue, Scope, check
 from cluster_model.protocol.configs import WRITEBACK_US, ConsumerConfig, TopicConfig
 from cluster_model.protocol.errors import ConfigConflictError, ModelError
-from cluster_model.protocol.versions import NEWEST, PROFILE_VERSIONS, Profile, modes_of
+from cluster_model.protocol.versions import NEWEST, PROFILE_VERSIONS, Profile, modes_of, parse_version
 from cluster_model.spec import (
     COMMIT_MODES,
     DEFAULT_QUORUM,
@@ -58,6 +59,7 @@ from playbooks.parser.sections.clients import (
     KeysToPartitions,
     Pattern,
     check_placing,
+    conflict,
     dead_letter,
     racks,
     read_keys,
@@ -113,6 +115,28 @@ class Config(Kind):
     def _schema(self) -> Schema:
         properties = {name: _config_schema(entry) for name, entry in SCOPES[self.scope].items()}
         return {"type": "object", "properties": properties, "additionalProperties": False}
+
+
+def check_releases(scope: Scope, fields: Fields, name: str, kafka: str, notes: Notes) -> None:
+    """Note each configuration under a key that this release of Kafka does not have."""
+    node, version = fields.at(name), parse_version(kafka)
+    if not fields.given(name) or fields.bad(name) or not isinstance(node, Mapping):
+        return
+    for key, (where, _value) in node.entries.items():
+        try:
+            check_release(scope, key, version)
+        except ConfigConflictError as error:
+            notes.problem(
+                where, f"{fields.path(name)}.{key}", f"found a configuration that Kafka {kafka} lacks: {error}"
+            )
+
+
+def note_conflict(error: ModelError, fields: Fields, name: str, notes: Notes) -> None:
+    """Note why configurations cannot be, at the one to blame where it is known."""
+    node, path = fields.at(name), fields.path(name)
+    if isinstance(error, ConfigConflictError) and isinstance(node, Mapping) and error.key in node.entries:
+        node, path = node.entries[error.key][1], f"{path}.{error.key}"
+    notes.problem(node, path, f"found {conflict(error)}: {error}")
 
 
 def _typed(key: ConfigKey | None, value: Scalar) -> ConfigValue:
@@ -371,6 +395,7 @@ def build_cluster(fields: Fields | None, notes: Notes, *, manual: bool, broken: 
     if not any(fields.bad(key) for key in ("kafka", "mode", "controllers", "zookeepers")):
         _note_control_plane(spec, notes)
     if not any(fields.bad(key) for key in ("kafka", "mode", "config")):
+        check_releases("broker", fields, "config", kafka, notes)
         _check_features(spec, fields, notes)
     return spec
 
@@ -477,6 +502,7 @@ def _topic(fields: Fields, spec: ClusterSpec, notes: Notes) -> TopicSpec:
     placement: tuple[tuple[int, ...], ...] = tuple(tuple(row) for row in fields.get("placement", ()))
     config = fields.get("config", {})
     name = fields.get("name", "")
+    check_releases("topic", fields, "config", spec.kafka, notes)
     try:
         TopicConfig.of(Profile.of(spec.kafka, spec.mode), spec.config, config)
     except ModelError as error:
@@ -583,10 +609,7 @@ def _producer(fields: Fields, profile: Profile, notes: Notes) -> ProducerSpec:
     try:
         ProducerConfig.of(profile, config)
     except ModelError as error:
-        node, path = fields.at("config"), fields.path("config")
-        if isinstance(error, ConfigConflictError) and isinstance(node, Mapping) and error.key in node.entries:
-            node, path = node.entries[error.key][1], f"{path}.{error.key}"
-        notes.problem(node, path, f"found settings that exclude each other: {error}")
+        note_conflict(error, fields, "config", notes)
     check_placing(fields, keys, notes)
     start, stop = fields.get("start", 0), fields.get("stop", -1)
     if -1 < stop <= start:
@@ -640,7 +663,7 @@ def _group(fields: Fields, profile: Profile, notes: Notes) -> GroupSpec:
         if fields.get("coordinated", True) and profile.group_membership:
             GroupSettings.of(profile, settings, str(settings.get("group.instance.id", "")))
     except ModelError as error:
-        notes.problem(fields.at("config"), fields.path("config"), f"found settings that exclude each other: {error}")
+        note_conflict(error, fields, "config", notes)
     topics, pattern = subscription(fields, profile, notes)
     return GroupSpec(
         fields.get("name", ""), topics, fields.get("members", 1), fields.get("processing", 0),

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from cluster_model.protocol.config_defs import SCOPES
+from cluster_model.protocol.config_defs import SCOPES, Scope
 from cluster_model.protocol.versions import Profile
 from faults.declarations import LISTS, OPERATIONS, Operation, Param, frozen
 from playbooks.errors import listed, shown
@@ -23,7 +23,7 @@ from playbooks.parser.document.field_types import (
     Text,
 )
 from playbooks.parser.document.yaml_source import Node
-from playbooks.parser.sections.cluster import Config
+from playbooks.parser.sections.cluster import Config, check_releases
 
 # Parameters of operations on consumer groups: scopes, lines of an offsets file, valid combinations.
 
@@ -179,6 +179,10 @@ _KINDS: Final[dict[str, Kind]] = {
 }
 
 
+_SCOPES: Final[dict[str, Scope]] = {"topic config": "topic", "broker config": "broker"}
+"""Types of parameters that are configurations, by whose they are."""
+
+
 def operation_kind(param: Param) -> Kind | None:
     """How the value of an operation's parameter is written, None for the types that faults have too."""
     return _KINDS.get(param.type)
@@ -204,6 +208,9 @@ def check_operation(operation: Operation, fields: Fields, notes: Notes) -> None:
                 fields.path("admin"),
                 f"found {shown(operation.name)} under Kafka {kafka}: {lacking}",
             )
+        for param in operation.params:
+            if param.type in _SCOPES:
+                check_releases(_SCOPES[param.type], fields, param.name, kafka, notes)
 
 
 def learn(operation: Operation, fields: Fields, notes: Notes, *, sure: bool = True) -> None:

@@ -32,7 +32,7 @@ def leader(kafka: str = "3.9", *, epoch: int = 5) -> Replica:
 
     Its high watermark stands at 5.
     """
-    topic = TopicSpec("t", 1, 1, ((1,),), {"segment.bytes": 100, "message.timestamp.type": "CreateTime"})
+    topic = TopicSpec("t", 1, 1, ((1,),), {"segment.bytes": 100})
     spec = ClusterSpec(kafka, None, (BrokerSpec(1),), (topic,))
     replica = build_parts(spec, Streams(1), lambda _event: None, {1: 0}).replicas["t-0"][1]
     replica.apply(PartitionState("t-0", 1, epoch, (1, 2), epoch, (1, 2)), 0)

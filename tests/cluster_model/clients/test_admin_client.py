@@ -9,10 +9,8 @@ from syrupy.assertion import SnapshotAssertion
 
 from cluster_model.clients.admin_client import (
     ADMIN,
-    API_TIMEOUT_US,
-    BACKOFF_US,
-    REQUEST_TIMEOUT_US,
     AdminClient,
+    AdminConfig,
     Answer,
     Describe,
 )
@@ -41,9 +39,14 @@ from cluster_model.protocol.messages import (
     MetadataResponse,
     PartitionState,
 )
+from cluster_model.protocol.versions import Profile
 
 SECOND = 1_000_000
 MS = 1_000
+NEWEST_CONFIG = AdminConfig.of(Profile.of("4.1"))
+API_TIMEOUT_US = NEWEST_CONFIG.api_timeout_us
+REQUEST_TIMEOUT_US = NEWEST_CONFIG.request_timeout_us
+BACKOFF_US = NEWEST_CONFIG.backoff_us
 NEW = CreateTopicsRequest(0, (CreatableTopic("t", 1, 1),))
 STATE = PartitionState("p-0", 2, 0, (1, 2), 0, (1, 2))
 
@@ -80,12 +83,14 @@ class Scripted:
 class Rig:
     """Three brokers and the client; latency is a millisecond."""
 
-    def __init__(self, script: Script) -> None:
+    def __init__(self, script: Script, kafka: str = "4.1") -> None:
         self.network = Network(Streams(1), MS, 0, lambda _target, _payload: None)
         self.brokers = {number: Scripted(Port(self.network, number), script) for number in (1, 2, 3)}
         for number, broker in self.brokers.items():
             self.network.add(number, f"broker {number}", broker)
-        self.client = AdminClient(Port(self.network, ADMIN), (1, 2, 3), Streams(7).named("admin"))
+        self.client = AdminClient(
+            Port(self.network, ADMIN), AdminConfig.of(Profile.of(kafka)), (1, 2, 3), Streams(7).named("admin")
+        )
         self.network.add(ADMIN, "admin", self.client)
         self.answers: list[tuple[int, int, Any]] = []
         self.client.on_answer = self.took

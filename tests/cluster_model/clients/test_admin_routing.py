@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from cluster_model.clients.admin_client import API_TIMEOUT_US, BACKOFF_US, AtBroker, Request, timed_out
+from cluster_model.clients.admin_client import AtBroker, Request, timed_out
 from cluster_model.protocol.admin_messages import entries_of
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.group_messages import (
@@ -33,7 +33,16 @@ from cluster_model.protocol.transaction_messages import (
     WriteTxnMarkersRequest,
     WriteTxnMarkersResponse,
 )
-from tests.cluster_model.clients.test_admin_client import MS, SECOND, Rig, Script, Scripted, metadata
+from tests.cluster_model.clients.test_admin_client import (
+    API_TIMEOUT_US,
+    BACKOFF_US,
+    MS,
+    SECOND,
+    Rig,
+    Script,
+    Scripted,
+    metadata,
+)
 
 E = KafkaError
 DELETE = DeleteGroupsRequest(0, ("g",))

@@ -95,7 +95,7 @@ def test_defaults_by_release(kafka: str) -> None:
     broker = BrokerConfig.of(profile, {})
     assert (broker.cleaner, broker.flush_check_us, broker.cleaner_backoff_us) == (kafka != "0.8.2", NEVER, 15 * SECOND)
     assert broker.recovery_threads == (2 if number >= (4, 0, 0) else 1)
-    assert broker.cleaner_keys == 5_033_164
+    assert broker.cleaner_keys == (19_660_800 if kafka == "0.8.2" else 5_033_164)
 
 
 # --- ratios ---------------------------------------------------------------------------------------------------------

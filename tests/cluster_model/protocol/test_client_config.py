@@ -71,7 +71,10 @@ def test_pauses_between_retries_grow_since_3_7(version: str, longest_us: int) ->
 
 
 def test_the_longest_pause_is_not_heard_of_before_3_7() -> None:
-    assert producer("3.6", retry_backoff_max_ms=9_000).backoff_max_us == 100_000
+    assert producer("3.6").backoff_max_us == 100_000
+    with pytest.raises(ConfigConflictError) as caught:
+        producer("3.6", retry_backoff_max_ms=9_000)
+    assert (caught.value.code, caught.value.key) == ("not_in_version", "retry.backoff.max.ms")
     assert producer("3.7", retry_backoff_max_ms=9_000).backoff_max_us == 9 * SECOND
 
 
@@ -416,7 +419,10 @@ def test_how_a_client_connects_is_configured_since_its_kip(version: str, name: s
 
 
 def test_a_fetch_has_no_limit_in_all_before_kip_74() -> None:
-    assert ConsumerConfig.of(Profile.of("0.10.0"), {"fetch.max.bytes": 7}).fetch_max_bytes == 0
+    assert ConsumerConfig.of(Profile.of("0.10.0"), {}).fetch_max_bytes == 0
+    with pytest.raises(ConfigConflictError) as caught:
+        ConsumerConfig.of(Profile.of("0.10.0"), {"fetch.max.bytes": 7})
+    assert (caught.value.code, caught.value.key) == ("not_in_version", "fetch.max.bytes")
     assert ConsumerConfig.of(Profile.of("0.10.1"), {"fetch.max.bytes": 7}).fetch_max_bytes == 7
 
 

@@ -10,7 +10,6 @@ LAST = PROFILE_VERSIONS[-1]
 
 HISTORY = [
     ("lag_messages", "0.8.2", "0.8.2"),
-    ("cleaner_default", "0.9", LAST),
     ("group_membership", "0.9", LAST),
     ("rebalance_timeout", "0.10.1", LAST),
     ("initial_rebalance_delay", "0.11", LAST),
@@ -32,7 +31,6 @@ HISTORY = [
     ("throttles", "0.10.1", LAST),
     ("exits_out_of_range", "0.8.2", "1.0"),
     ("epoch_truncation", "0.11", LAST),
-    ("unclean_default_false", "0.11", LAST),
     ("isr_epoch_start", "1.1", LAST),
     ("epoch_on_elect", "1.1", LAST),
     ("fetch_sessions", "1.1", LAST),

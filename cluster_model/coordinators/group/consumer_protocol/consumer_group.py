@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final, NamedTuple
 
-from cluster_model.protocol.config_defs import INT_MAX, ConfigValue
-from cluster_model.protocol.configs import MS
+from cluster_model.protocol.config_defaults import Configured
+from cluster_model.protocol.config_defs import ConfigValue
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.group_messages import OffsetCommitRequest, OffsetFetchRequest, TxnOffsetCommitRequest
 from cluster_model.protocol.versions import Profile
@@ -39,25 +39,26 @@ class ModernConfig:
     @staticmethod
     def of(profile: Profile, config: Mapping[str, ConfigValue]) -> "ModernConfig":
         """Settings for a profile; ``config`` overrides by Kafka's names."""
+        own = Configured("broker", profile.number, config)
         return ModernConfig(
             enabled=enabled(profile, config),
-            session_us=int(config.get("group.consumer.session.timeout.ms", 45_000)) * MS,
-            heartbeat_us=int(config.get("group.consumer.heartbeat.interval.ms", 5_000)) * MS,
-            max_size=int(config.get("group.consumer.max.size", INT_MAX)),
-            assignors=_listed(config.get("group.consumer.assignors", "uniform,range")),
-            write_timeout_us=int(config.get("offsets.commit.timeout.ms", 5_000)) * MS,
+            session_us=own.us("group.consumer.session.timeout.ms"),
+            heartbeat_us=own.us("group.consumer.heartbeat.interval.ms"),
+            max_size=own.number("group.consumer.max.size"),
+            assignors=_listed(own.text("group.consumer.assignors")),
+            write_timeout_us=own.us("offsets.commit.timeout.ms"),
         )
 
 
 def enabled(profile: Profile, config: Mapping[str, ConfigValue]) -> bool:
     """Whether a cluster's coordinators take members by this protocol (KRaft only, since 3.7)."""
-    usual = "classic,consumer" if profile.number >= (4, 0, 0) else "classic"
-    asked = _listed(config.get("group.coordinator.rebalance.protocols", usual))
+    own = Configured("broker", profile.number, config)
+    asked = _listed(own.text("group.coordinator.rebalance.protocols"))
     return profile.kraft and profile.consumer_protocol and CONSUMER in asked
 
 
-def _listed(value: ConfigValue) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(name.strip() for name in str(value).split(",")))
+def _listed(text: str) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(name.strip() for name in text.split(",")))
 
 
 # Records of a group of the consumer protocol in ``__consumer_offsets``: the only way in which it changes.

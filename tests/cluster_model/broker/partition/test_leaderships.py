@@ -10,6 +10,7 @@ from cluster_model.cluster import Cluster
 from cluster_model.protocol.messages import EpochEnd, PartitionState
 from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, ProducerSpec, TopicSpec
 from tests.cluster_model.leaders import LeaderRig, P
+from tests.support.releases import those_of
 
 SECOND = 1_000_000
 
@@ -117,7 +118,9 @@ def logged(kafka: str, config: dict[str, Any]) -> Cluster:
     topic = TopicSpec("t", 1, 3, ((1, 2, 3),))
     producer = ProducerSpec("p", "t", 20_000, 1, record_bytes=1_000, config={"acks": "all"})
     brokers = (BrokerSpec(1), BrokerSpec(2), BrokerSpec(3))
-    return Cluster.build(ClusterSpec(kafka, "zookeeper", brokers, (topic,), (producer,), config=config), 4)
+    return Cluster.build(
+        ClusterSpec(kafka, "zookeeper", brokers, (topic,), (producer,), config=those_of("broker", kafka, config)), 4
+    )
 
 
 @pytest.mark.parametrize("kafka", ["1.0", "3.9"])
@@ -141,7 +144,7 @@ def test_a_leader_learns_of_log_starts_that_followers_have_moved(kafka: str) -> 
     cluster = logged(kafka, config)
     cluster.run(2 * SECOND)
     cluster.stop_producers()
-    cluster.run(8 * SECOND)
+    cluster.run(38 * SECOND)
     assert all(own > 0 and own == known for own, known in starts(cluster)), starts(cluster)
 
 
@@ -153,12 +156,13 @@ def test_and_at_once_also_when_its_own_retention_does_not_run(kafka: str) -> Non
         "log.flush.start.offset.checkpoint.interval.ms": 500_000,
     }  # fmt: skip
     cluster = logged(kafka, config)
-    cluster.run(8 * SECOND)
+    began = 38 if kafka == "0.10.2" else 8
+    cluster.run(began * SECOND)
     cluster.crash(3)
     cluster.stop_producers()
-    cluster.run(40 * SECOND)
+    cluster.run((began + 32) * SECOND)
     cluster.restart(3)
-    cluster.run(60 * SECOND)
+    cluster.run((began + 82) * SECOND)
     (_own, _known), (own, known) = starts(cluster)
     assert own > 0
     assert known == own

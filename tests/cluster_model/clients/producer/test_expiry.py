@@ -36,7 +36,7 @@ def test_before_kip_91_a_full_batch_waits_from_its_last_record_on() -> None:
 
 
 def test_in_0_8_2_what_cannot_be_sent_waits_for_ever() -> None:
-    rig = ProducerRig(kafka="0.8.2", leaders=(-1,), config=dict(QUICK))
+    rig = ProducerRig(kafka="0.8.2", leaders=(-1,), config={"acks": "all", "retries": 50})
     rig.make_all()
     rig.run(600 * SECOND)
     assert rig.books() == {"acked": 0, "failed": 0, "unknown": 0}

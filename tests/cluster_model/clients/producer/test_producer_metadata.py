@@ -8,6 +8,7 @@ from cluster_model.protocol.errors import INVALID_METADATA, RETRIABLE, KafkaErro
 from cluster_model.protocol.events import RecordsFailed
 from cluster_model.protocol.messages import MetadataRequest, MetadataResponse, ProduceRequest
 from tests.cluster_model.rigs import LATENCY, MS, SECOND, ProducerRig, state
+from tests.support.releases import those_of
 
 E = KafkaError
 
@@ -166,7 +167,7 @@ def test_memory_gets_what_metadata_has_left_of_the_time() -> None:
 
 @pytest.mark.parametrize(("kafka", "waits"), [("2.4", False), ("2.5", True), ("3.9", True)])
 def test_metadata_of_a_topic_that_nothing_is_sent_to_is_dropped(kafka: str, waits: bool) -> None:
-    config = {"acks": "0", "metadata.max.age.ms": 10_000, "metadata.max.idle.ms": 15_000}
+    config = those_of("producer", kafka, {"acks": "0", "metadata.max.age.ms": 10_000, "metadata.max.idle.ms": 15_000})
     rig = ProducerRig(kafka=kafka, batches=20, interval=30 * SECOND, config=config)
 
     def answer() -> None:

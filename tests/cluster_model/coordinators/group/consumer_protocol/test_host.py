@@ -57,7 +57,7 @@ def with_member(**more: Any) -> ModernTalk:
 @pytest.mark.parametrize(
     ("kafka", "mode", "config", "error"),
     [
-        ("3.6", "kraft", {"group.coordinator.rebalance.protocols": "classic,consumer"}, E.UNSUPPORTED_VERSION),
+        ("3.6", "kraft", {}, E.UNSUPPORTED_VERSION),
         ("3.7", "zookeeper", {"group.coordinator.rebalance.protocols": "classic,consumer"}, E.UNSUPPORTED_VERSION),
         ("3.7", "kraft", {}, E.UNSUPPORTED_VERSION),
         ("3.7", "kraft", {"group.coordinator.rebalance.protocols": "classic,consumer"}, E.NONE),

@@ -1,0 +1,13 @@
+"""Configurations of tests that run under several releases of Kafka."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from cluster_model.protocol.config_defaults import DEFAULTS, DefaultScope
+from cluster_model.protocol.versions import parse_version
+
+
+def those_of(scope: DefaultScope, kafka: str, config: Mapping[str, Any]) -> dict[str, Any]:
+    """The configurations that a release has, of those given."""
+    version = parse_version(kafka)
+    return {name: value for name, value in config.items() if DEFAULTS[scope][name].exists(version)}
