@@ -28,7 +28,10 @@ TWINS: Final[dict[str, Twin]] = {
     if hasattr(module, name)
 }
 
-RETOLD: Final = {*anomaly_recount.RECOUNT_TABLES, "findings", "anomalies_told"}
+RETOLD: Final = {
+    *anomaly_recount.RECOUNT_TABLES,
+    *("findings", "anomalies_told", "points_of_no_return", "remedies"),
+}
 """Tables that are no query: what one walk in Python counts again, and what a session's result says of itself."""
 
 
