@@ -12,8 +12,10 @@ from spark_report.render.charts import shown_partitions
 
 SENTENCE: Final = "cause"
 """A column that holds sentences."""
-_LONG: Final = ("found", "session", "settings", "because", "began with", "no return")
+_LONG: Final = ("found", "because", "began with", "no return")
 """Columns of long texts, that may have several lines."""
+_NAMES: Final = ("session", "settings")
+"""Columns of names, that may have several lines, too, and make room for others."""
 _CHANCE_US: Final = 50_000
 _PHASES: Final = ("all", "before", "during", "after")
 
@@ -58,7 +60,7 @@ class View:
         return row[self.columns.index(SENTENCE)] if self.told else ""
 
     def _class(self, name: str) -> str:
-        return "n" if name in self.numeric else "long" if name in _LONG else ""
+        return "n" if name in self.numeric else "long" if name in _LONG else "name" if name in _NAMES else ""
 
 
 def view(name: str, title: str, found: list[Row], columns: dict[str, Callable[[Row], Any]], numeric: str = "") -> View:
