@@ -303,7 +303,8 @@ def _lost(story: SessionStory) -> KeyFigure:
     lost = sum(row["count"] for row in story.lost)
     acked = story.counts.get("acked", 0)
     committed = sum(row["count"] for row in story.lost if row["committed"])
-    note = f"of {number(acked)} acknowledged" + (f"; {number(committed)} were committed" if committed else "")
+    were = "was" if committed == 1 else "were"
+    note = f"of {number(acked)} acknowledged" + (f"; {number(committed)} {were} committed" if committed else "")
     if story.loss_expected:
         return KeyFigure("records lost", number(lost), f"{note}; as expected: {story.held}", "warning", "losses")
     return KeyFigure("records lost", number(lost), note, "alarm" if lost else "calm", "losses" if lost else "ledger")

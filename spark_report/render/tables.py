@@ -12,7 +12,7 @@ from spark_report.render.charts import shown_partitions
 
 SENTENCE: Final = "cause"
 """A column that holds sentences."""
-_LONG: Final = ("found", "because", "began with", "no return")
+_LONG: Final = ("found", "known", "because", "began with", "no return")
 """Columns of long texts, that may have several lines."""
 _NAMES: Final = ("session", "settings")
 """Columns of names, that may have several lines, too, and make room for others."""
@@ -168,7 +168,7 @@ def remedies(story: SessionStory) -> View:
         "rejected": lambda row: signed(row["price_rejected"] or 0) if _tried(row) else "",
         "out of service": lambda row: _longer(row["price_unavailable_us"] or 0) if _tried(row) else "",
         "seeds": lambda row: f"{row['seeds_kept']} of {row['seeds']}" if row["seeds"] else "",
-        "because": lambda row: row["reason"],
+        **({"because": lambda row: row["reason"]} if any(row["reason"] for row in story.tables["remedies"]) else {}),
     }
     title = "What would have saved it (same seed, one or two things changed)"
     return view("remedies", title, story.tables["remedies"], columns, "left|rejected|out of service|seeds")

@@ -90,6 +90,7 @@ def test_of_very_many_the_first_are_said(recorded: Recorded) -> None:
     assert words(many)[0].endswith(", 3 more")
 
 
+@pytest.mark.slow
 def test_every_form_shows_them(tmp_path: Path) -> None:
     told = story(tmp_path, sessions=2)
     recorded = [
