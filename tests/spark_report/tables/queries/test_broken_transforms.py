@@ -152,16 +152,12 @@ MUTATIONS: Final[dict[str, tuple[str, ModuleType, str, str]]] = {
     "a swap is no expansion": (
         "counts", progress, 'isr_change().isin("expand", "swap")', 'isr_change().isin("expand")'
     ),
-    "a joining replica shows a fault": (
-        "fault_times", fault_effects, '((kind != "isr_changed") | left)', 'F.lit(True)'
-    ),
     "what comes after a fault is not its own": (
         "fault_times", fault_effects, 'max(int(row["ended_seq"]), later)', 'int(row["ended_seq"])'
     ),
     "the first recovery is the last": (
         "fault_means", fault_effects, 'F.max("time_to_restore_us")', 'F.min("time_to_restore_us")'
     ),
-    "an alert that does not fire detects": ("fault_times", fault_effects, 'alerts.filter("fired")', "alerts"),
     "every alert fires": ("alerts", alerts, 'fires = duration >= F.col("_rule.for_us")', "fires = F.lit(True)"),
     "no more than one partition at a time": (
         "alerts", alerts, 'F.max("partitions").alias("peak")', 'F.lit(1).cast("long").alias("peak")'

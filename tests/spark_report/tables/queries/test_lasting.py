@@ -145,6 +145,8 @@ def test_a_fault_until_nothing_is_left_of_it(spark: "SparkSession", events: Make
         event("leader_elected", 170, **first),
         event("fault_healed", 200, fault_id=1, fault="crash", target="broker 1"),
         event("fault_injected", 500, fault_id=2, fault="lag", target="broker 2"),
+        # A replica that joins shows no fault of its leader, though an alert fires meanwhile.
+        event("isr_changed", 600, partition="p-0", leader=2, leader_epoch=1, isr=[2, 1], previous_isr=[2]),
     ]
     troubles = spark.createDataFrame(
         [(ONE, "out", "p-0", 100, 0, 180, 3, False), (ONE, "lacking", "p-0", 170, 2, 400, 4, False)],
@@ -152,10 +154,14 @@ def test_a_fault_until_nothing_is_left_of_it(spark: "SparkSession", events: Make
         "ended_seq long, open boolean",
     )
     read = events(rows)
-    over = ends(one=(900, 4))
+    over = ends(one=(900, 5))
     states = timeline.partition_states(read, placed, over)
     fired = spark.createDataFrame(
-        [(ONE, "IsrShrinksPerSec", True, 170, 2, 3, 170), (ONE, "Other", False, 100, 0, 4, None)],
+        [
+            (ONE, "IsrShrinksPerSec", True, 170, 2, 3, 170),
+            (ONE, "Other", False, 100, 0, 4, None),
+            (ONE, "Later", True, 590, 5, 6, 600),
+        ],
         "session_id string, alert string, fired boolean, began_us long, began_seq long, ended_seq long, fired_us long",
     )
     shown = fault_effects.signs(read)
