@@ -3,7 +3,7 @@
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from cluster_model.checker.root_cause.findings import FAST_FAILOVER, REPLICA_DELETED, UNCLEAN_ELECTION
+from cluster_model.checker.root_cause.findings import HW_TRUNCATION, REPLICA_DELETED, UNCLEAN_ELECTION
 from cluster_model.protocol.versions import Profile
 from tests.support.playbooks import finished
 
@@ -70,11 +70,12 @@ def test_a_quorum_keeps_it_until_others_are_in_sync() -> None:
     assert (result.findings, result.ledger.acked_lost) == ((), 0)
 
 
-def test_another_record_at_the_same_offset_is_what_kip_279_is_about() -> None:
+def test_another_record_at_the_same_offset_is_what_leader_epochs_are_about() -> None:
     causes = {each.cause for each in finished(ANOTHER_PAST).findings if -1 in {place.acks for place in each.places}}
-    assert FAST_FAILOVER in causes
-    assert causes <= {FAST_FAILOVER, UNCLEAN_ELECTION}
-    assert not Profile.of("0.8.2").kip_279
+    assert HW_TRUNCATION in causes
+    assert causes <= {HW_TRUNCATION, UNCLEAN_ELECTION}
+    assert not Profile.of("0.8.2").epoch_truncation
+    assert finished(ANOTHER_PAST.replace('"0.8.2"', '"0.11"')).ledger.acked_lost == 0
 
 
 @pytest.mark.slow
