@@ -203,13 +203,13 @@ AREAS: Final = (
     Area(
         "KRaft quorum",
         "Votes, pre-votes, fetches between voters and observers, commitment, resignation, linger.",
-        "KafkaRaftClient, LeaderState, EpochElection; KIP-595, KIP-996",
+        "KafkaRaftClient, LeaderState, EpochElection; KIP-595, KIP-996, KIP-1166",
         (
             "controller/raft/test_raft_rules.py",
             "controller/raft/test_quorum.py",
             "controller/raft/test_quorum_schedules.py",
         ),
-        ("check_quorum", "pre_vote"),
+        ("check_quorum", "pre_vote", "quorum_hw_push"),
         since="3.3",
         modes="kraft",
         left_out=("Snapshots (KIP-630): a metadata log is kept whole.", "Changes of the set of voters (KIP-853)."),

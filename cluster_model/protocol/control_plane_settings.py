@@ -69,6 +69,8 @@ class QuorumConfig:
     """Whether a leader resigns that has not heard from a majority (3.7)."""
     pre_vote: bool
     """Whether a voter asks before it raises the epoch (KIP-996, 4.0)."""
+    hw_push: bool
+    """Whether a leader answers fetches that wait as its high watermark rises (KIP-1166, 4.1)."""
 
     @property
     def check_quorum_us(self) -> int:
@@ -94,6 +96,7 @@ class QuorumConfig:
             idle_interval_us=us("metadata.max.idle.interval.ms"),
             check_quorum=profile.check_quorum,
             pre_vote=profile.pre_vote,
+            hw_push=profile.quorum_hw_push,
         )
 
 

@@ -66,6 +66,7 @@ FLAGS: Final = (
     Flag("delete_horizon", "tombstones go by the time of the first cleaning that kept them (KIP-534)", (3, 1, 0)),
     Flag("check_quorum", "a KRaft leader resigns that has not heard from a majority of the quorum", (3, 7, 0)),
     Flag("pre_vote", "a KRaft voter asks whether it would be elected before it raises the epoch (KIP-996)", (4, 0, 0)),
+    Flag("quorum_hw_push", "a quorum leader answers waiting fetches as its high watermark rises (KIP-1166)", (4, 1, 0)),
     Flag("quits_waiting", "a fetcher that has nothing left to fetch waits for no answer (KAFKA-6051)", (1, 1, 0)),
     Flag("dynamic_config", "some of a broker's settings may change while it runs (KIP-226)", (1, 1, 0)),
     Flag("topic_ids", "a topic created again under its old name is told from the former one (KIP-516)", (2, 8, 0)),
@@ -161,6 +162,7 @@ class Profile:
     delete_horizon: bool
     check_quorum: bool
     pre_vote: bool
+    quorum_hw_push: bool
     quits_waiting: bool
     dynamic_config: bool
     topic_ids: bool

@@ -36,7 +36,7 @@ topics:
 clients: {producers: [{name: checkout, topic: orders, rate: 1/s}]}
 settle: 10s
 steps:
-  - {at: 1.8s, inject: power_loss, target: broker(3), for: 1ms}
+  - {at: 1.67s, inject: power_loss, target: broker(3), for: 1ms}
 """
 """Its leader, which it had caught up with, adds it to the ISR when its machine has lost power already."""
 

@@ -679,7 +679,7 @@ def answer(node: RaftNode, request: QuorumFetchRequest) -> QuorumFetchResponse:
 
 
 def says_something(response: QuorumFetchResponse) -> bool:
-    """Whether it is sent at once. A newer HW alone waits for the next records, or the end of the wait."""
+    """Whether every release sends it at once. Up to 4.0 a newer HW alone waits for records, or the end of the wait."""
     return bool(response.error or response.extents or response.diverging is not None)
 
 

@@ -97,8 +97,10 @@ class MetadataLog(Protocol):
 
 # Delayed fetches at a leader, one for each fetching node, on a standing exchange (``fetchPurgatory``).
 #
-# A fetch is answered when the leader's log grows, when its leadership ends, or when it has waited for its time; a
-# newer HW alone wakes nobody. Where an asker has every record and knows the HW, its exchange may sleep.
+# A fetch is answered when the leader's log grows, when its leadership ends, or when it has waited for its time. Since
+# KIP-1166 (4.1) it names the HW that its sender knows and is answered as soon as the leader's is higher, all that wait
+# with it (``KafkaRaftClient.onUpdateLeaderHighWatermark``, ``isHighWatermarkUpdated``); before, a newer HW alone wakes
+# nobody. Where an asker has every record and knows the HW, its exchange may sleep.
 
 
 EXCHANGE: Final = 255
@@ -180,13 +182,15 @@ class Session:
 class Parking:
     """All sessions of one node. They outlive a leadership; what was parked is answered when it ends."""
 
-    __slots__ = ("_node", "_patience_us", "_port", "_sessions", "_woken", "wake_at")
+    __slots__ = ("_hw_push", "_node", "_patience_us", "_port", "_sessions", "_woken", "wake_at")
 
-    def __init__(self, port: Port, node: RaftNode, patience_us: int, woken: Callable[[], None]) -> None:
-        """``patience_us``: no fetch may take this long without notice; ``woken``: deadlines have changed."""
+    def __init__(self, port: Port, node: RaftNode, config: QuorumConfig, woken: Callable[[], None]) -> None:
+        """``woken``: deadlines have changed."""
         self._port = port
         self._node = node
-        self._patience_us = patience_us
+        self._hw_push = config.hw_push
+        self._patience_us = config.patience_us
+        """No fetch may take this long without notice."""
         self._woken = woken
         self._sessions: dict[int, Session] = {}
         self.wake_at = NEVER
@@ -224,18 +228,31 @@ class Parking:
         if leading is not None:
             leading.note_fetch(voter, request.offset, self._node.log.end, now)
         rose = self._node.reached(voter, request.offset, now)
-        if rose:
+        told = told_high_watermark(self._node)
+        if rose and self._hw_push:
+            self._push(now)
+        elif rose:
             self._watch_grid(now)
-        if says_something(response):
-            session.send(request, response._replace(high_watermark=told_high_watermark(self._node)))
+        if says_something(response) or (self._hw_push and request.high_watermark < told):
+            session.send(request, response._replace(high_watermark=told))
         else:
             self._wait(session, request, now)
+
+    def _push(self, now: int) -> None:
+        """The HW rose: whoever waits knows a lower one, and is answered (``fetchPurgatory.completeAll``)."""
+        leading = self._node.leading
+        for session in self._sessions.values():
+            parked = session.parked
+            if parked is not None:
+                if leading is not None:
+                    leading.note_fetch(session.asker, parked.offset, self._node.log.end, now)
+                session.send(parked, answer(self._node, parked))
 
     def _wait(self, session: Session, request: QuorumFetchRequest, now: int) -> None:
         told = request.high_watermark == told_high_watermark(self._node)
         if not told or not session.exchange.sleep(request.correlation, request.max_wait_us, 0, session):
             session.park(request, now)
-            if not told:
+            if not told and not self._hw_push:
                 self._watch_grid(now)
         elif now - session.exchange.sent_at + session.exchange.longest_us >= self._patience_us:
             # An idle cycle, or the rest of this one after a slow request, may take too long to be certain of.
@@ -524,7 +541,7 @@ class QuorumPeer:
         self._port = port
         self._listener = listener
         self.node = RaftNode(port.node_id, voters, QuorumLog(store), config, stream.below)
-        self._parking = Parking(port, self.node, config.patience_us, self._arm)
+        self._parking = Parking(port, self.node, config, self._arm)
         self._fetching = Fetching(port, self.node, config, stream.below, self._arm)
         self._alarm = LateAlarm(port, EXCHANGE, ALARM)
         self._late = False

@@ -62,6 +62,7 @@ HISTORY = [
     ("elr", "4.1", LAST),
     ("check_quorum", "3.7", LAST),
     ("pre_vote", "4.0", LAST),
+    ("quorum_hw_push", "4.1", LAST),
     ("consumer_protocol", "3.7", LAST),
     ("server_patterns", "4.0", LAST),
 ]

@@ -253,6 +253,29 @@ def test_an_observer_hears_of_the_last_record_up_to_half_a_second_later(
     assert (min(lags) < 100 * MS) is at_once
 
 
+@pytest.mark.parametrize(("kafka", "within"), [("4.0", 500 * MS + 2 * RTT), ("4.1", 2 * LATENCY)])
+def test_everybody_hears_of_a_commit_as_the_leader_does_since_the_hw_is_pushed(kafka: str, within: int) -> None:
+    lags: list[int] = []
+    for wait in (0, 61, 122, 244):
+        rig = QuorumRig(3, 3, kafka=kafka, jitter=0)
+        rig.run(5 * SECOND + wait * MS)
+        rig.append("x")
+        rig.run(2 * SECOND)
+        (committed, _batch), *_others = rig.heard(1001, "committed")[2:]
+        lags += [rig.heard(node, "committed")[2][0] - committed for node in (1002, 1003, *rig.observers)]
+    assert 100 * MS * (kafka == "4.0") < max(lags) <= within
+
+
+def test_a_fetch_that_names_a_lower_hw_is_answered_at_once() -> None:
+    """The fetch by which the HW rises, too: a quorum of two has nobody else whose answer could bring it."""
+    rig = QuorumRig(2, 0, kafka="4.1", jitter=0, config={"metadata.max.idle.interval.ms": 0})
+    rig.run(5 * SECOND + 100 * MS)
+    rig.append("x")
+    rig.run(2 * SECOND)
+    (committed, _batch), *_others = rig.heard(1001, "committed")[2:]
+    assert rig.heard(1002, "committed")[2][0] == committed + LATENCY
+
+
 def test_noop_records_bring_the_hw_on_a_grid_of_their_own() -> None:
     rig = QuorumRig(3, 3, config={"metadata.max.idle.interval.ms": 100})
     rig.run(5 * SECOND + 10 * MS)

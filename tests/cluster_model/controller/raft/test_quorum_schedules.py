@@ -11,7 +11,16 @@ from tests.cluster_model.quorums import SECOND, QuorumRig
 
 pytestmark = pytest.mark.slow
 
-SHAPES = [(1, 2, "3.9"), (3, 0, "3.3"), (3, 3, "3.9"), (5, 2, "3.9"), (3, 2, "4.1"), (5, 0, "4.1"), (2, 1, "3.9")]
+SHAPES = [
+    (1, 2, "3.9"),
+    (3, 0, "3.3"),
+    (3, 3, "3.9"),
+    (5, 2, "3.9"),
+    (3, 2, "4.1"),
+    (5, 0, "4.1"),
+    (2, 1, "3.9"),
+    (3, 1, "4.0"),
+]
 
 
 @pytest.mark.parametrize(("voters", "observers", "kafka"), SHAPES)

@@ -518,12 +518,14 @@ def test_settings_by_kafkas_names() -> None:
         "metadata.max.idle.interval.ms": 7,
     }  # fmt: skip
     assert QuorumConfig.of(Profile.of("3.6", "kraft"), dict(names)) == QuorumConfig(
-        *[value * MS for value in names.values()], check_quorum=False, pre_vote=False
+        *[value * MS for value in names.values()], check_quorum=False, pre_vote=False, hw_push=False
     )
     defaults = config("4.0")
     assert defaults == QuorumConfig(
-        SECOND, 2 * SECOND, SECOND, 2 * SECOND, 20 * MS, 25 * MS, 500 * MS, check_quorum=True, pre_vote=True
-    )
+        SECOND, 2 * SECOND, SECOND, 2 * SECOND, 20 * MS, 25 * MS, 500 * MS,
+        check_quorum=True, pre_vote=True, hw_push=False,
+    )  # fmt: skip
+    assert config("4.1").hw_push
     assert defaults.check_quorum_us == 3 * SECOND
 
 
