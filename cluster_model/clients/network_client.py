@@ -126,8 +126,11 @@ class NetworkClient(Port):
     def rank(self, peer: int) -> tuple[int, int]:
         """How good a broker is for what any broker can answer, best first (``NetworkClient.leastLoadedNode``).
 
-        Ready ones, then those that are being connected to, then those that were tried longest ago.
+        Ready ones, then those that are being connected to, then those that were tried longest ago. One that was never
+        tried is taken to be ready, unless the client has no connections yet.
         """
+        if not self._cold and peer not in self._without:
+            return (0, 0)
         state = self.state(peer)
         if state is not DISCONNECTED:
             return (0 if state is READY else 1, 0)

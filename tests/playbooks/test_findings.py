@@ -41,7 +41,7 @@ GOLDEN = {
     "zombie-leader-gc-pause": {("lost", "zombie-leader")},
     "power-loss-divergence": {("lost", "power-loss-unflushed")},
     "acks-0-leader-crash": {("lost", "acks-0-unplaced")},
-    "acks-1-lost-tail": {("lost", "unreplicated-tail"), ("reordered", "retry-in-flight")},
+    "acks-1-lost-tail": {("lost", "unreplicated-tail")},
     "gc-pause-acks-1": {("lost", "zombie-leader"), ("reordered", "retry-in-flight")},
     "ack-reset": {("duplicate", "retry-without-idempotence")},
     "retry-reorders": {("reordered", "retry-in-flight")},

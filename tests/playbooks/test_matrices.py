@@ -57,8 +57,8 @@ def test_the_grids_are_small() -> None:
 def acks(matrix: Matrix) -> None:
     for least in ("1", "2"):
         nobody, one, everybody = (at(matrix, acks=level, min=least) for level in ("0", "1", "all"))
-        assert lost(nobody)[0] > 50 > lost(one)[0] > 0 == lost(everybody)[0]
-        assert nobody.total("unavailable_us") == 0 < everybody.total("unavailable_us")
+        assert lost(nobody)[0] > 5 * lost(one)[0] > 0 == lost(everybody)[0]
+        assert 0 < nobody.total("unavailable_us") < everybody.total("unavailable_us")
     assert matrix.telling == ("acks",)
 
 
@@ -90,7 +90,8 @@ def power_cut(matrix: Matrix) -> None:
 def zone_loss(matrix: Matrix) -> None:
     spread, two, both = "[[1, 2, 3]]", "[[1, 4, 2]]", "[[1, 4]]"
     out = {p: at(matrix, topics=p, min="2").total("unavailable_us") for p in (spread, two, both)}
-    assert out[spread] < 11 * SECOND < 40 * SECOND < min(out[two], out[both])
+    # Who is elected is asked for when the attempt to connect to the dark machine is given up, after some ten seconds.
+    assert 13 * SECOND < out[spread] < 18 * SECOND < 40 * SECOND < min(out[two], out[both])
     assert at(matrix, topics=two, min="1").total("rejected") == 0 < at(matrix, topics=two, min="2").total("rejected")
     assert lost(at(matrix, topics=both, min="2"))[0] > 20
 
