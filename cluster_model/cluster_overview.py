@@ -248,6 +248,7 @@ def _producer_view(producer: Producer, spec: ProducerSpec) -> ProducerView:
     return ProducerView(
         spec.name, spec.topic, producer.acks, producer.sent, producer.acked, producer.failed, producer.unknown,
         producer.in_flight, producer.queued, producer.refused, producer.last_error,
+        producer.unconnected,
     )  # fmt: skip
 
 

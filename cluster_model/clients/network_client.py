@@ -41,6 +41,11 @@ class ConnectionState(IntEnum):
     CHECKING_API_VERSIONS = 2
     READY = 3
 
+    @property
+    def words(self) -> str:
+        """The state as it is printed."""
+        return self.name.lower().replace("_", " ").replace("api", "API")
+
 
 DISCONNECTED: Final = ConnectionState.DISCONNECTED
 CONNECTING: Final = ConnectionState.CONNECTING

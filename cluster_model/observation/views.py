@@ -188,6 +188,8 @@ class ProducerView:
     refused: int
     """Attempts answered with an error."""
     last_error: str
+    unconnected: tuple[tuple[int, str], ...] = ()
+    """Leaders for which records wait without a ready connection, with the state that it is in."""
 
 
 @dataclass(frozen=True, slots=True)

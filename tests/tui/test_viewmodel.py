@@ -256,6 +256,15 @@ def test_clients_tell_their_books_and_keep_their_lines(snapshot):
     assert [text, without, coordinated] == snapshot
 
 
+def test_a_producer_shows_the_leader_to_which_it_has_no_connection():
+    view = fake_views.view()
+    without = said(side_panes.clients(view, {}, ClientBooks()))
+    waiting = replace(view.producers[0], unconnected=((2, "connecting"),))
+    shown = said(side_panes.clients(replace(view, producers=(waiting, *view.producers[1:])), {}, ClientBooks()))
+    assert [line for line in shown if line not in without] == ["  b2 connecting"]
+    assert len(shown) == len(without)
+
+
 def test_the_replica_under_the_cursor_tells_what_it_believes(snapshot):
     text = said(side_panes.replica(fake_views.view(), 0, 0))
     assert side_panes.replica(fake_views.view(), 99, 0) == ()

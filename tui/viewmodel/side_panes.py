@@ -175,6 +175,9 @@ def _producer_pieces(
     if producer.queued:
         told.append((f" queued {count(producer.queued)}", "quiet"))
     retries = 0 if book is None else book.retries
+    if producer.unconnected and state == "up":
+        broker, connection = producer.unconnected[0]
+        return [head, Row(tuple(told)), Row(((f"  b{broker} ", "text"), (connection, "warning")))]
     if not (retries or producer.refused):
         return [head, Row(tuple(told)), Row((("  no error", "quiet"),))]
     tried = f"  retries {count(retries)} " if retries else f"  refused {count(producer.refused)} "

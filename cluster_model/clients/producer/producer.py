@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from cluster_model.clients.metadata import Metadata
-from cluster_model.clients.network_client import NetworkClient
+from cluster_model.clients.network_client import READY, NetworkClient
 from cluster_model.clients.producer.config import ProducerConfig
 from cluster_model.clients.producer.delivery_stats import Books, Counted
 from cluster_model.clients.producer.partition_selector import Destinations
@@ -28,6 +28,7 @@ from cluster_model.log.record_keys import Hot, ProducerKeys
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.events import Event, InterceptorFailed
 from cluster_model.protocol.messages import (
+    NOBODY,
     InitProducerIdResponse,
     Message,
     MetadataResponse,
@@ -160,6 +161,7 @@ class Lifetime(Counted):
     )  # fmt: skip
 
     _ending: Ending
+    _accumulator: Accumulator
     _metadata: Metadata
     _pace: Pacing
     _places: Destinations
@@ -188,6 +190,13 @@ class Lifetime(Counted):
     def in_flight(self) -> int:
         """Batches under way."""
         return sum(not batch.done for batch in self._sender.flight.batches())
+
+    @property
+    def unconnected(self) -> tuple[tuple[int, str], ...]:
+        """Leaders for which records wait without a ready connection, with the state that it is in."""
+        leaders = dict.fromkeys(self._metadata.leader(name) for name in self._accumulator.busy)
+        states = [(leader, self._port.state(leader)) for leader in leaders if leader != NOBODY]
+        return tuple([(leader, state.words) for leader, state in states if state is not READY])
 
     @property
     def metadata(self) -> Metadata:

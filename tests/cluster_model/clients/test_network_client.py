@@ -237,3 +237,15 @@ def test_a_loaded_client_connects_exactly_as_the_first_time(at_ms: int) -> None:
     rig.producer.load(producer)
     assert rest() == once
     assert any(isinstance(message, ProduceRequest) for _at, message in once[:-1])
+
+
+def test_whoever_looks_on_sees_the_leader_that_records_wait_for() -> None:
+    rig = waiting("3.9")
+    rig.network.restart(1)
+    rig.network.pause(1)
+    assert rig.producer.unconnected == ()
+    rig.run(2 * SECOND)
+    assert rig.producer.unconnected == ((1, CHECKING.words),)
+    rig.network.resume(1)
+    rig.run(CONNECTING)
+    assert rig.producer.unconnected == ()
