@@ -95,7 +95,8 @@ _CONFIGS_HEAD: Final = """# Configurations and versions
 Kafka's configurations that can be set, by Kafka's own names and units, and the rules by which its versions differ. This page is
 made from the model (`python -m docs.generate configs`); `floodmark configs` and `floodmark profiles` print the same. A name that is
 not here is refused, never ignored: what is listed does what it does in Kafka. Defaults are those of the version
-(`cluster.kafka`), a client's those of its `client.version`.
+(`cluster.kafka`), a client's those of its `client.version`: [all of them by release](defaults.md). What a version does not have is
+refused under it.
 
 A broker's stand in `cluster.config`, a topic's in its `config`, a client's in its own; [playbooks](playbooks.md#the-file) shows
 where. What is *cluster-wide* or *per-broker* can change while the cluster runs, by

@@ -17,7 +17,7 @@ from tui.cli.main import app
 DOCS = Path(__file__).parents[2] / "docs"
 
 
-@pytest.mark.parametrize("name", ["commands", "configs"])
+@pytest.mark.parametrize("name", ["commands", "configs", "defaults"])
 def test_the_page_is_up_to_date(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     """Made by ``python -m docs.generate commands > docs/commands.md``, and likewise the other."""
     assert main([name]) == OK
