@@ -81,6 +81,8 @@ class ProduceRequest(NamedTuple):
     """Of the request, where its rules differ (KIP-890)."""
     payload: bytes = b""
     """The batch as a client outside of the model wrote it; nobody in the model looks into it."""
+    oldest_us: int = -1
+    """When its oldest record was made, where that is told apart from ``timestamp_us``; -1 untold."""
 
 
 class ProduceResponse(NamedTuple):

@@ -5,7 +5,7 @@ from functools import partial
 from typing import Any, Final, NamedTuple
 
 from cluster_model.broker.partition import Replica
-from cluster_model.protocol.configs import PRODUCERS_CODEC, LogRules
+from cluster_model.protocol.configs import NEVER, PRODUCERS_CODEC, LogRules
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.messages import (
     CONSUMER,
@@ -30,7 +30,7 @@ from gateway.protocol.codec import RequestError
 from gateway.protocol.compression import ZSTD, UnreadableError
 from gateway.protocol.context import Ask, Call, Flow, House, ask, by_topic, ms, named, split, topic_id_in, topic_named
 from gateway.protocol.record_batches import BatchError, Head, batch_at, bytes_of, code_of, read_head, recompressed
-from gateway.protocol.record_times import record_at
+from gateway.protocol.record_times import oldest_ms, record_at
 
 # The current leader in a refusal of Produce or Fetch, and where that broker listens (KIP-951).
 #
@@ -362,15 +362,34 @@ def _rules(call: Call, topic: str) -> LogRules:
 
 
 def _request(call: Call, partition: str, head: Head, data: bytes) -> ProduceRequest:
-    stamp_us = call.house.model_us(head.max_timestamp_ms)
+    stamp_us = _model_us(call, head.max_timestamp_ms)
     return ProduceRequest(
         0, partition, call.request.acks, ms(call.request.timeout), call.house.account(call.client), head.producer_id,
         head.base_sequence,
-        head.records, head.size, (), -2 if stamp_us == -1 else stamp_us, head.codec, head.producer_epoch,
+        head.records, head.size, (), stamp_us, head.codec, head.producer_epoch,
         kind=int(head.transactional),
         transactional_id=(call.get("transactional_id") or "") if head.transactional else "",
-        version=call.version, payload=data,
+        version=call.version, payload=data, oldest_us=_oldest_us(call, partition, data),
     )  # fmt: skip
+
+
+def _oldest_us(call: Call, partition: str, data: bytes) -> int:
+    """When the oldest record of a batch was made, -1 untold; every record is looked at where their age is bounded."""
+    rules = _rules(call, split(partition)[0])
+    if rules.oldest_us == NEVER or rules.log_append_time:
+        return -1
+    try:
+        return _model_us(call, oldest_ms(data))
+    except UnreadableError:
+        return -1
+
+
+def _model_us(call: Call, stamp_ms: int) -> int:
+    """A timestamp in the model's time; -1 stays "none", and no other becomes it."""
+    if stamp_ms == -1:
+        return -1
+    found = call.house.model_us(stamp_ms)
+    return -2 if found == -1 else found
 
 
 def _said(call: Call, answer: ProduceResponse) -> dict[str, Any]:

@@ -6,7 +6,7 @@ compression: records compressed and unpacked, as Kafka frames them.
 authorized_operations: what a client may do in a cluster without an authorizer.
 record_batches: record batches as bytes (message format 2), of real clients and of the
   simulation's own producers.
-record_times: where in a batch of a real client a record of a time is.
+record_times: times of the records in a batch of a real client.
 older_errors: which error an older version of an API gets in place of one that it does not know.
 context: what a handler works with: the cluster, where brokers listen, topic ids, and the call itself.
 

@@ -1,9 +1,11 @@
-"""Where in a batch of a real client a record of a time is.
+"""Times of the records in a batch of a real client.
 
-A broker that is asked for offsets by time looks into the batch that has one (``FileRecords.searchForTimestamp``).
+A broker that is asked for offsets by time looks into the batch that has one (``FileRecords.searchForTimestamp``), and
+one that bounds the age of records looks at every one of them (``LogValidator.validateTimestamp``).
 """
 
 import struct
+from collections.abc import Iterator
 from typing import Final
 
 from gateway.protocol.codec import RequestError, varint
@@ -32,10 +34,32 @@ def record_at(data: bytes, timestamp_ms: int, least: int = 0) -> tuple[int, int]
         UnreadableError: the bytes are no such records, or there are too many of them.
     """
     (attributes,) = _ATTRIBUTES.unpack_from(data, 21)
-    first_ms, newest_ms = _TIMES.unpack_from(data, 27)
-    (count,) = _COUNT.unpack_from(data, 57)
+    _first_ms, newest_ms = _TIMES.unpack_from(data, 27)
     if attributes & _LOG_APPEND_TIME:
         return (least, newest_ms) if newest_ms >= timestamp_ms else None
+    found = ((number, at_ms) for number, at_ms in _times(data) if number >= least and at_ms >= timestamp_ms)
+    return next(found, None)
+
+
+def oldest_ms(data: bytes) -> int:
+    """The time of the oldest record, -1 where they have none.
+
+    Raises:
+        UnreadableError: the bytes are no such records, or there are too many of them.
+    """
+    first_ms, newest_ms = _TIMES.unpack_from(data, 27)
+    return -1 if -1 in (first_ms, newest_ms) else min((at_ms for _number, at_ms in _times(data)), default=-1)
+
+
+def _times(data: bytes) -> Iterator[tuple[int, int]]:
+    """Number and time of each record.
+
+    Raises:
+        UnreadableError: the bytes are no such records, or there are too many of them.
+    """
+    (attributes,) = _ATTRIBUTES.unpack_from(data, 21)
+    first_ms, _newest_ms = _TIMES.unpack_from(data, 27)
+    (count,) = _COUNT.unpack_from(data, 57)
     if count > MOST_RECORDS:
         raise UnreadableError(f"found {count} records, read are at most {MOST_RECORDS}")
     try:
@@ -50,12 +74,10 @@ def record_at(data: bytes, timestamp_ms: int, least: int = 0) -> tuple[int, int]
             number, at = _zigzag(body, at)
             if number != expected or not 0 <= first_ms + delta_ms <= LATEST_MS:
                 raise UnreadableError(f"found record {number} of {first_ms + delta_ms} ms in place {expected}")
-            if number >= least and first_ms + delta_ms >= timestamp_ms:
-                return number, first_ms + delta_ms
+            yield number, first_ms + delta_ms
             at = end
     except (RequestError, IndexError) as error:
         raise UnreadableError(str(error)) from None
-    return None
 
 
 def _zigzag(data: bytes, at: int) -> tuple[int, int]:

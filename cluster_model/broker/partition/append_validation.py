@@ -63,7 +63,7 @@ def judge(leadership: "Leadership", request: ProduceRequest, now: int) -> tuple[
     replica = leadership.replica
     if request.acks == ALL and len(leadership.isr) < replica.min_isr:
         return KafkaError.NOT_ENOUGH_REPLICAS, -1
-    if request.size > replica.usual_size:
+    if request.size > replica.usual_size or request.payload:
         refused = refusal(replica.profile, replica.log, request, replica.wall_time(now))
         if refused is not NONE:
             return refused, -1
@@ -76,7 +76,10 @@ def judge(leadership: "Leadership", request: ProduceRequest, now: int) -> tuple[
 
 
 def usual_size(log: ReplicaLog) -> int:
-    """Batches up to this size need no closer look; 0 where every batch does, for its keys or its time."""
+    """Batches of the model's clients up to this size need no closer look; 0 where every one does, for keys or time.
+
+    Their timestamps are not from the future as long as all clocks agree. Those of real clients are anything.
+    """
     rules = log.rules
     return 0 if rules.compact or rules.oldest_us < NEVER else min(rules.max_message, rules.segment_bytes)
 
@@ -87,7 +90,8 @@ def refusal(profile: Profile, log: ReplicaLog, request: ProduceRequest, wall: in
     Before message format 2 (0.11) uncompressed records are messages of their own, each measured by itself; a
     compressed set was one message. A record without a key in a compacted topic is INVALID_RECORD since 2.4 (KIP-467)
     and CORRUPT_MESSAGE before; 0.8.2 took it, to the cleaner's harm. Markers are taken as they are. ``wall`` is what
-    the broker's clock shows.
+    the broker's clock shows; no record may be further from it than ``message.timestamp.before.max.ms`` and
+    ``message.timestamp.after.max.ms`` say (``LogValidator.validateTimestamp``; KIP-32, KIP-937, KIP-1030).
     """
     if request.kind >= ABORT:
         return KafkaError.NONE
@@ -99,8 +103,9 @@ def refusal(profile: Profile, log: ReplicaLog, request: ProduceRequest, wall: in
     if rules.compact and profile.number >= (0, 9, 0) and lacks_key(log.lineages.keys, request.client, request.names):
         return KafkaError.INVALID_RECORD if profile.number >= (2, 4, 0) else KafkaError.CORRUPT_MESSAGE
     stamp = request.timestamp_us
+    oldest = stamp if request.oldest_us == UNTOLD else request.oldest_us
     known = not rules.log_append_time and stamp != UNTOLD
-    if known and not wall - rules.oldest_us <= stamp <= wall + rules.newest_us:
+    if known and (oldest < wall - rules.oldest_us or stamp > wall + rules.newest_us):
         return KafkaError.INVALID_TIMESTAMP
     if request.size > rules.segment_bytes:
         return KafkaError.RECORD_LIST_TOO_LARGE

@@ -455,7 +455,7 @@ class Leadership:
         lineage = self._lineage
         if lineage is None:
             lineage = self._lineage = log.lineages.begin(replica.broker, replica.leader_epoch, base, replica.topic_id)
-        _, partition, acks, _, client, pid, sequence, records, size, names, stamp, *more, _, _, payload = request
+        _, partition, acks, _, client, pid, sequence, records, size, names, stamp, *more, _, _, payload, _ = request
         if stamp == UNTOLD or not replica.keeps_stamps:
             stamp = replica.timestamp_of(request, now)
         batch = Batch(base, records, size, now, client, pid, sequence, acks, names, stamp, *more)
