@@ -369,8 +369,8 @@ class Pointing(Injecting):
 
 
 LANES_LEGEND: Final = (
-    f"digit = epoch {glyphs.NOTHING} solid below its HW {glyphs.NOTHING} {glyphs.ABOVE_HW} above"
-    f" {glyphs.NOTHING} {glyphs.DIVERGED} differs {glyphs.NOTHING} {glyphs.LOST} acked, lost"
+    f"digit: epoch {glyphs.NOTHING} solid below its HW {glyphs.NOTHING} {glyphs.ABOVE_HW} above"
+    f" {glyphs.NOTHING} {glyphs.DIVERGED} differs {glyphs.NOTHING} {glyphs.LOST} acked, missing"
 )
 
 

@@ -24,7 +24,7 @@ from tui.widgets.panes import Pane, SidePane
 
 LEGEND: Final = (
     f"{glyphs.ABOVE_HW} above its HW {glyphs.NOTHING} {glyphs.DIVERGED} differs {glyphs.NOTHING} {glyphs.LOST} acked,"
-    f" lost {glyphs.NOTHING} {glyphs.HOLE} compacted {glyphs.NOTHING} {glyphs.CONTROL} marker"
+    f" missing {glyphs.NOTHING} {glyphs.HOLE} compacted {glyphs.NOTHING} {glyphs.CONTROL} marker"
     f" {glyphs.NOTHING} {glyphs.OPENED}{glyphs.UNENDED} open transaction"
 )
 
