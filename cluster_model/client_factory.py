@@ -27,6 +27,7 @@ from cluster_model.protocol.errors import ModelError
 from cluster_model.protocol.events import Event
 from cluster_model.protocol.versions import Profile
 from cluster_model.spec.cluster_spec import RIVAL, TRANSACTION, Application, ClusterSpec, GroupSpec, ProducerSpec
+from cluster_model.util.service_bound import SERVICE_BOUND_US
 
 FIRST_PRODUCER: Final = 2_000
 FIRST_CONSUMER: Final = 3_000
@@ -206,10 +207,6 @@ def _producer(profile: Profile, config: dict[str, ConfigValue], *, resends: bool
 
 
 # How long a producer may wait before it is out of service.
-
-
-SERVICE_BOUND_US: Final = 100_000
-"""The least service bound: where links are as fast as usual many round trips, with those between replicas."""
 
 
 def service_bounds(spec: ClusterSpec) -> dict[str, int]:

@@ -4,9 +4,9 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from cluster_model.client_factory import SERVICE_BOUND_US
 from cluster_model.observation import ClusterView
 from cluster_model.spec import INTERNAL
+from cluster_model.util.service_bound import SERVICE_BOUND_US, bound_us
 from playbooks.errors import counted
 from playbooks.results.client_stats import ClientBooks
 
@@ -14,10 +14,10 @@ from playbooks.results.client_stats import ClientBooks
 #
 # *A client* (a producer with its acks level) is out of service at a partition while records wait for their outcome and
 # none is acknowledged, whether attempts are refused or stay unanswered: from the first record that waits, or the last
-# acknowledgement, to the next acknowledgement, where that is longer than its *service bound*, or than three times what
-# the last acknowledgement took (no more than :data:`SLOW_US`): a client that is answered slowly is served. Records that
-# are given up were not served: the time continues with the next record, and ends with what was given up last where none
-# follows. A process that is down or paused needs no service.
+# acknowledgement, to the next acknowledgement, where that is longer than its *service bound*, which is more for a while
+# where it was answered slowly (:mod:`cluster_model.util.service_bound`). Records that are given up were not served: the
+# time continues with the next record, and ends with what was given up last where none follows. A process that is down
+# or paused needs no service.
 #
 # *A partition* has no serving leader while the broker that took up its lead is paused or fenced, or nobody can lead it,
 # and from the end of that broker's process on until a broker takes up the lead: one that starts again leads nothing
@@ -28,10 +28,6 @@ from playbooks.results.client_stats import ClientBooks
 # These are the rules of the report's table ``unavailability``, one event at a time. An interval that nothing ended is
 # cut off at the end of the session. Times are virtual microseconds.
 
-
-SLOW_US: Final = 2_000_000
-"""Slow acknowledgements raise a service bound to this at most."""
-_TRIPS: Final = 3
 
 SPANS_KEPT: Final = 100
 """Intervals of one line that are kept one by one; further ones only go into its sums."""
@@ -172,8 +168,7 @@ class Service:
     def _open(self, now_us: int) -> tuple[int, int]:
         """Since when and until when it is out of service, if it ends now; the same for not at all."""
         ended_us = now_us if self._given_up_us < 0 else self._given_up_us
-        bound_us = max(self._bound_us, min(_TRIPS * self._usual_us, SLOW_US))
-        out = self._since_us >= 0 and ended_us - self._since_us > bound_us
+        out = self._since_us >= 0 and ended_us - self._since_us > bound_us(self._bound_us, self._usual_us)
         return (self._since_us, ended_us) if out else (ended_us, ended_us)
 
     def save(self) -> tuple[Any, ...]:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Final
 from pyspark.sql import Window
 from pyspark.sql import functions as F  # noqa: N812
 
+from cluster_model.util.service_bound import SERVICE_BOUND_US, SLOW_US, USUAL_TIMES
 from spark_report.tables.queries.progress import with_life
 from spark_report.tables.queries.timeline import (
     SPAN,
@@ -157,11 +158,6 @@ def broker_outages(events: "DataFrame", sessions: "DataFrame") -> "DataFrame":
     )
 
 
-SERVICE_BOUND_US: Final = 100_000
-"""How long records of a client may wait of which its session does not say it."""
-SLOW_US: Final = 2_000_000
-"""Who is answered slowly is served; who is answered more slowly than this is not."""
-_TRIPS: Final = 3
 _SENT, _SERVED, _LEFT, _REFUSED, _STOPPED, _WENT_ON = range(6)
 """What an event says of a client's service; :data:`_LEFT`: records were given up."""
 
@@ -201,7 +197,7 @@ def client_unavailability(
     left = F.when(F.col("left.seq") > F.coalesce("last_sent", F.lit(-1)), F.col("left"))
     bounded = by_name(spells.withColumns({"began": began, "left": left}).filter("began is not null"), groups)
     least = F.coalesce(F.col("bounds")[F.col("client")], F.lit(SERVICE_BOUND_US))
-    usual = F.least(_TRIPS * F.coalesce("head.latency_us", F.lit(0)), F.lit(SLOW_US))
+    usual = F.least(USUAL_TIMES * F.coalesce("head.latency_us", F.lit(0)), F.lit(SLOW_US))
     spans = bounded.join(F.broadcast(sessions), on="session_id", how="inner").select(
         *ASKED,
         F.col("began.at_us").alias("began_us"),

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from syrupy.assertion import SnapshotAssertion
 
-from cluster_model.client_factory import SERVICE_BOUND_US, service_bounds
+from cluster_model.client_factory import service_bounds
 from cluster_model.spec.cluster_spec import (
     BrokerSpec,
     ClosedLoop,
@@ -19,13 +19,13 @@ from cluster_model.spec.cluster_spec import (
     ProducerSpec,
     TransactionPlan,
 )
+from cluster_model.util.service_bound import SERVICE_BOUND_US, SLOW_US
 from playbooks.engine.session import Session
 from playbooks.library.bundled import path_of
 from playbooks.model.playbook import Playbook
 from playbooks.parser.loader import changed, load, loads
 from playbooks.results.client_stats import ClientBooks
 from playbooks.results.outages import (
-    SLOW_US,
     SPANS_KEPT,
     Availability,
     Unavailable,
