@@ -65,6 +65,11 @@ class ReadStalls:
         self._read_to.pop(partition, None)
         self._since.pop(partition, None)
 
+    def restart(self, now: int) -> None:
+        """Measure from now on: what stalls began to do so at this time."""
+        self._since = dict.fromkeys(self._since, now)
+        self._longest_us = 0
+
     def longest(self, now: int) -> int:
         """The longest so far, one that lasts included."""
         return max([self._longest_us, *[now - since for since in self._since.values()]])

@@ -8,16 +8,28 @@ from typing import Any, Final, Literal
 from cluster_model.protocol.configs import BrokerConfig
 from faults.declarations import NobodyFoundError, SelectorError, resolve
 from playbooks.engine.session import Session
-from playbooks.errors import PlaybookError
+from playbooks.errors import PlaybookError, counted
 from playbooks.model.playbook import Playbook, Step
 from playbooks.parser.document.context import Facts
 from playbooks.parser.steps.timed_steps import facts_of
 from playbooks.results.outages import ClientKey, acks_word, short_seconds
 from playbooks.safety_check.question import read_list, read_question
-from playbooks.safety_check.simulation import FIRST, Lost, Pair, Plan, Seen, Spans, length, longest, put, without
+from playbooks.safety_check.simulation import (
+    FIRST,
+    Lost,
+    Pair,
+    Plan,
+    Readers,
+    Seen,
+    Spans,
+    length,
+    longest,
+    put,
+    without,
+)
 from playbooks.safety_check.start_point import StartPoint, StartPointError
 
-Verdict = Literal["safe", "loses", "violates", "stalls", "refused", "inconclusive"]
+Verdict = Literal["safe", "loses", "violates", "skips", "stalls", "refused", "inconclusive"]
 STALL_US: Final = 2_000_000
 """Longest time without service that counts as none: twice the producers' ``retry.backoff.max.ms`` (KIP-580).
 
@@ -25,7 +37,7 @@ A leader that moves in order costs a client a refusal and a retry or two; one th
 ``broker.session.timeout.ms`` (9 s) or ``zookeeper.session.timeout.ms`` (18 s, before 2.5 6 s).
 """
 WHY_STALL: Final = "twice retry.backoff.max.ms; a leader that moves in order costs less, one that dies more"
-_WORST_FIRST: Final[tuple[Verdict, ...]] = ("loses", "violates", "stalls", "refused", "inconclusive", "safe")
+_WORST_FIRST: Final[tuple[Verdict, ...]] = ("loses", "violates", "skips", "stalls", "refused", "inconclusive", "safe")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +50,8 @@ class Effect:
     reads: dict[str, Spans]
     """Likewise of partitions that nobody led."""
     under_min: dict[str, Spans]
+    readers: dict[str, Readers]
+    """By group, what the action adds."""
     losses: tuple[Lost, ...]
     """Those that do not stand among what is lost without it."""
     violations: tuple[tuple[str, str, str], ...]
@@ -63,9 +77,24 @@ class Effect:
         return max(map(longest, self.writes.values()), default=0)
 
     @property
-    def read_stall_us(self) -> int:
+    def leaderless_us(self) -> int:
         """The longest time in which nobody led a partition."""
         return max(map(longest, self.reads.values()), default=0)
+
+    @property
+    def skipped(self) -> int:
+        """Records that groups skip, those of all groups together."""
+        return sum(each.skipped for each in self.readers.values())
+
+    @property
+    def group_stall_us(self) -> int:
+        """The longest time in which a group was handed nothing of a partition that had something for it."""
+        return max((each.read_stall_us for each in self.readers.values()), default=0)
+
+    @property
+    def read_stall_us(self) -> int:
+        """The longer of the two: a partition without a leader, or a group that was handed nothing."""
+        return max(self.leaderless_us, self.group_stall_us)
 
     @property
     def stalled(self) -> ClientKey | None:
@@ -79,6 +108,8 @@ class Effect:
             return "loses"
         if self.violations:
             return "violates"
+        if self.skipped:
+            return "skips"
         if max(self.stall_us, self.read_stall_us) > stall_us:
             return "stalls"
         if action.seen.refused:
@@ -96,6 +127,7 @@ def effect(pair: Pair) -> Effect:
         _added(action.seen.writes, baseline.seen.writes),
         _added(action.seen.partitions, baseline.seen.partitions),
         _added(action.seen.under_min, baseline.seen.under_min),
+        {name: felt.added_to(baseline.readers.get(name, Readers())) for name, felt in action.readers.items()},
         tuple([each for each in action.losses if each.count > known.get((each.partition, each.cause, each.acks), 0)]),
         tuple([each for each in action.violations if each[:2] not in broken]),
         tuple([each for each in action.unfinished if each not in baseline.unfinished]),
@@ -125,11 +157,11 @@ class Answer:
     def worst(self) -> Effect:
         """The seed to show: of the worst verdict, with the most lost, else the longest stall; of equals the first."""
         ranked = [each for each in self.effects if each.verdict(self.stall_us) == self.verdict]
-        return max(ranked, key=lambda each: (each.lost, each.stall_us, each.read_stall_us, -each.seed))
+        return max(ranked, key=lambda each: (each.lost, each.skipped, each.stall_us, each.read_stall_us, -each.seed))
 
     @property
     def by_reads(self) -> bool:
-        """Whether only partitions without a leader make it unsafe, and no producer was out for as long."""
+        """Whether only readers make it unsafe, and no producer was out for as long."""
         return self.worst.stall_us <= self.stall_us
 
     def over(self, name: str) -> "Spread":
@@ -151,6 +183,8 @@ class Answer:
             return found.cause if found is not None else "acknowledged records are in no log any more"
         if self.verdict == "violates":
             return f"{worst.violations[0][0]} on {worst.violations[0][1]}: {worst.violations[0][2]}"
+        if self.verdict == "skips":
+            return _why_skipped(worst)
         if self.verdict == "stalls":
             return _why_read(worst) if self.by_reads else _why_stalled(worst)
         if self.verdict == "refused":
@@ -171,7 +205,23 @@ class Spread:
     """In how many of them it matters."""
 
 
+def _why_skipped(effect: Effect) -> str:
+    name, felt = max(effect.readers.items(), key=lambda item: item[1].skipped)
+    moved = f" after {counted(felt.resets, 'offset reset')}" if felt.resets else ""
+    return f"{name} is never handed {counted(felt.skipped, 'record')}{moved}, and reads on behind them"
+
+
 def _why_read(effect: Effect) -> str:
+    if effect.group_stall_us > effect.leaderless_us:
+        group, felt = max(effect.readers.items(), key=lambda item: item[1].read_stall_us)
+        told = (
+            f"{group} was handed nothing for {short_seconds(felt.read_stall_us)} of a partition that had records for it"
+        )
+        return (
+            f"{told}; partitions had no owner for {short_seconds(felt.idle_us)}, summed over them"
+            if felt.idle_us
+            else told
+        )
     name = max(effect.reads, key=lambda key: longest(effect.reads[key]))
     return f"nobody led {name} for {short_seconds(longest(effect.reads[name]))}"
 

@@ -5,7 +5,7 @@ needs neither the session nor the question. It is run before it is given away: i
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any, Final
 
 from cluster_model.protocol.events import StepTaken
@@ -34,7 +34,7 @@ from playbooks.recording.reader import RecordedAction
 from playbooks.results.outages import acks_word, short_seconds
 from playbooks.results.result import Result
 from playbooks.safety_check.check import STALL_US, WHY_STALL, Answer, Asked, Effect, Spread
-from playbooks.safety_check.simulation import Future, length, longest, reseeding
+from playbooks.safety_check.simulation import Future, Readers, length, longest, reseeding
 from playbooks.safety_check.start_point import StartPoint
 from playbooks.units import duration_text
 from playbooks.version import VERSION
@@ -171,6 +171,10 @@ def _expected(effect: Effect) -> list[str]:
         lines.append(f"  - {counted}() == {len(future.violations)}")
     if future.seen.under_min:
         lines.append(f"  - eventually: {scalar('under_min_isr() > 0')}")
+    for group, felt in future.readers.items():
+        name = scalar(group, inside=True)
+        if felt.skipped or felt.reread:
+            lines.append(f"  - passed_over({name}) == {felt.skipped} and reread({name}) == {felt.reread}")
     for (client, _acks, partition), spans in effect.writes.items():
         longest_us = max(end - start for start, end in spans)
         lines.append(f"  # {client} was not served on {partition} for up to {short_seconds(longest_us)} more")
@@ -222,7 +226,7 @@ def _head(asked: Asked) -> str:
 
 
 EXIT_CODES: Final = {
-    "safe": OK, "loses": FAILED, "violates": FAILED, "stalls": FAILED, "refused": INCONCLUSIVE,
+    "safe": OK, "loses": FAILED, "violates": FAILED, "skips": FAILED, "stalls": FAILED, "refused": INCONCLUSIVE,
     "inconclusive": INCONCLUSIVE,
 }  # fmt: skip
 _LABEL: Final = 12
@@ -240,6 +244,9 @@ def headline(answer: Answer) -> str:
     if answer.verdict == "violates":
         broken = sum(bool(each.violations) for each in answer.effects)
         return f"breaks a promise of the protocol, {_among(broken, answer)}"
+    if answer.verdict == "skips":
+        skipped = answer.over("skipped")
+        return f"can make readers skip {counted(skipped.worst, 'record')}, {_among(skipped.seeds, answer)}"
     if answer.verdict == "stalls":
         what = "reads" if answer.by_reads else "writes"
         spread = answer.over("read_stall_us" if answer.by_reads else "stall_us")
@@ -298,9 +305,10 @@ def _by_acks(effect: Effect) -> list[tuple[int, str]]:
 
 def _besides(answer: Answer) -> list[str]:
     found = []
-    reads = answer.over("read_stall_us")
-    if reads.worst and not (answer.verdict == "stalls" and answer.by_reads):
-        found.append(_line("reads", f"a partition without a leader for {_spread(reads)}"))
+    leaderless = answer.over("leaderless_us")
+    if leaderless.worst:
+        found.append(_line("reads", f"a partition without a leader for {_spread(leaderless)}"))
+    found += [_line("readers", text) for name, felt in answer.worst.readers.items() if (text := _felt(name, felt))]
     under = max(sum(map(length, each.under_min.values())) for each in answer.effects)
     if under:
         found.append(_line("ISR", f"below min.insync.replicas for up to {short_seconds(under)}, over all partitions"))
@@ -310,12 +318,34 @@ def _besides(answer: Answer) -> list[str]:
     return found
 
 
+LEAST_STALL_US: Final = 1_000_000
+"""Stalls of readers shorter than this are the pace of polls, and are not shown."""
+LEAST_IDLE_US: Final = 100_000
+"""Likewise time without an owner."""
+
+
+def _felt(group: str, felt: Readers) -> str:
+    """What the action adds for a group under the seed that is shown; empty for nothing."""
+    parts = [
+        f"handed nothing for up to {short_seconds(felt.read_stall_us)}" if felt.read_stall_us >= LEAST_STALL_US else "",
+        f"skips {counted(felt.skipped, 'record')}" if felt.skipped else "",
+        f"reads {counted(felt.reread, 'record')} again" if felt.reread else "",
+        counted(felt.resets, "offset reset") if felt.resets else "",
+        f"partitions without an owner for {short_seconds(felt.idle_us)} in all"
+        if felt.idle_us >= LEAST_IDLE_US
+        else "",
+    ]
+    told = ", ".join(part for part in parts if part)
+    return f"{group}: {told}" if told else ""
+
+
 def _baseline(effect: Effect) -> str:
     baseline = effect.pair.baseline
     stall_us = max(map(longest, baseline.seen.writes.values()), default=0)
     stalls = f"writes stall {short_seconds(stall_us)}" if stall_us else "no write stalls"
     lost = f"{baseline.acked_lost} acknowledged records are lost" if baseline.acked_lost else "nothing is lost"
-    return f"{stalls}, {lost}"
+    skipped = sum(each.skipped for each in baseline.readers.values())
+    return f"{stalls}, {lost}" + (f", readers skip {counted(skipped, 'record')}" if skipped else "")
 
 
 def title(asked: Asked, name: str) -> str:
@@ -346,6 +376,7 @@ def to_json(asked: Asked, name: str, witness: str) -> dict[str, Any]:
         "lost": _spread_json(answer.over("lost")),
         "write_stall_us": _spread_json(answer.over("stall_us")),
         "read_stall_us": _spread_json(answer.over("read_stall_us")),
+        "skipped": _spread_json(answer.over("skipped")),
         "most": {key: answer.most(key) for key in _COUNTS},
         "runs": [_run_document(each, answer.stall_us) for each in answer.effects],
         "witness": witness,
@@ -366,6 +397,7 @@ def _run_document(effect: Effect, stall_us: int) -> dict[str, Any]:
         "duplicates": effect.more("duplicates"),
         "write_stall_us": effect.stall_us,
         "read_stall_us": effect.read_stall_us,
+        "readers": {name: asdict(felt) for name, felt in effect.readers.items()},
         "writes": [
             {"client": client, "acks": acks_word(acks), "partition": partition, "longest_us": longest(spans),
              "us": length(spans)}

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from cluster_model.checker.root_cause.findings import SKIPPED
 from cluster_model.protocol.errors import ModelError
 from cluster_model.protocol.events import InvariantViolated
 from playbooks.engine.session import SLICE_US, Session
@@ -147,6 +148,30 @@ class Lost:
 
 
 @dataclass(frozen=True, slots=True)
+class Readers:
+    """What a group of consumers felt: records, microseconds, times; of a future, or what an action adds to it."""
+
+    skipped: int = 0
+    """Records that it was never handed, and behind which it reads."""
+    reread: int = 0
+    """Records that it was handed again."""
+    read_stall_us: int = 0
+    """The longest time that it was handed nothing of a partition that it had something to read of."""
+    idle_us: int = 0
+    """Time that partitions had no owner, summed over them: what rebalances and dead members cost."""
+    resets: int = 0
+    """Times that ``auto.offset.reset`` moved it."""
+
+    def added_to(self, baseline: "Readers") -> "Readers":
+        """How much more this is; of stalls the longest, where it is longer."""
+        stall_us = self.read_stall_us if self.read_stall_us > baseline.read_stall_us else 0
+        more = [
+            max(0, getattr(self, name) - getattr(baseline, name)) for name in ("skipped", "reread", "idle_us", "resets")
+        ]
+        return Readers(more[0], more[1], stall_us, more[2], more[3])
+
+
+@dataclass(frozen=True, slots=True)
 class Future:
     """What came of it under one seed."""
 
@@ -166,6 +191,8 @@ class Future:
     duplicates: int
     failed: int
     unknown: int
+    readers: dict[str, Readers]
+    """By group; stalls since the instant at which the futures part, the rest of the whole session."""
     losses: tuple[Lost, ...]
     violations: tuple[tuple[str, str, str], ...]
     """Promises of the protocol that were broken though this version keeps them: name, partition and detail."""
@@ -205,6 +232,8 @@ class Futures:
         session = self.stand()
         session.follow(replace(self._playbook, steps=(*self._playbook.steps, reseeding(self.standing, seed), *steps)))
         cluster, began = session.cluster, len(self._playbook.steps) + 1
+        for book in session.client_books.groups.values():
+            book.stalls.restart(cluster.now_us)
         acted: list[tuple[int, int]] = []
         session.on_step = lambda step: acted.append((cluster.now_us, cluster.executed))
         watch = Watch(session)
@@ -269,10 +298,22 @@ def _future(
         duplicates=ledger.duplicates,
         failed=ledger.failed,
         unknown=ledger.unknown,
+        readers=_readers(result),
         losses=_losses(result),
         violations=tuple([(each.invariant, each.partition, each.detail) for each in _unexpected(result)]),
         digest=result.digest,
     )
+
+
+def _readers(result: Result) -> dict[str, Readers]:
+    skipped: dict[str, int] = {}
+    for finding in result.findings:
+        if finding.kind == SKIPPED:
+            skipped[finding.group_id] = skipped.get(finding.group_id, 0) + finding.count
+    return {
+        group.name: Readers(skipped.get(group.name, 0), group.reread, group.read_stall_us, group.idle_us, group.resets)
+        for group in result.clients.groups
+    }
 
 
 def _unexpected(result: Result) -> list[InvariantViolated]:

@@ -106,6 +106,52 @@ def test_the_only_copy_is_restarted(snapshot: SnapshotAssertion) -> None:
     assert re.sub(r"\d[\d.]*", "N", found.answer.why) == snapshot
 
 
+DOWN = "clean_shutdown client(billing/0) for 6s"
+KEPT = CLUSTER.replace("replicas: 2", "replicas: 2, retention.ms: 3000, segment.ms: 1000").replace(
+    "offsets.topic", "log.retention.check.interval.ms: 500, log.initial.task.delay.ms: 500, offsets.topic"
+)
+MISSED = CLUSTER.replace("topics: [orders]}", "topics: [orders], config: {session.timeout.ms: 6000}}")
+LATER = "- {at: 60s, heal: all}"
+"""What the playbook would still do."""
+
+
+def test_a_group_whose_only_member_is_down_reads_nothing() -> None:
+    found = asked(DOWN, timed(LATER), 12 * S)
+    (felt,) = found.answer.worst.readers.values()
+    assert (found.answer.verdict, found.answer.by_reads) == ("stalls", True)
+    assert 5 * S < felt.read_stall_us == found.answer.worst.read_stall_us
+    assert felt.idle_us > 5 * S
+    assert (felt.skipped, felt.resets, found.answer.worst.leaderless_us) == (0, 0, 0)
+    assert "billing" in found.answer.why
+
+
+def test_what_retention_takes_from_a_group_meanwhile_is_skipped() -> None:
+    found = asked(DOWN, timed(LATER, cluster=KEPT), 12 * S)
+    (felt,) = found.answer.worst.readers.values()
+    assert (found.answer.verdict, EXIT_CODES[found.answer.verdict]) == ("skips", 1)
+    assert (felt.resets, found.answer.worst.skipped) == (1, felt.skipped)
+    assert felt.skipped > 60
+    document = to_json(found, "x", "")
+    assert document["skipped"]["worst"] == max(row["readers"]["billing"]["skipped"] for row in document["runs"])
+    assert f"passed_over(billing) == {felt.skipped}" in witness(found)
+
+
+def test_a_killed_member_has_its_group_read_again() -> None:
+    found = asked("crash client(billing/0) for 1s", timed(LATER, cluster=MISSED), 12 * S)
+    (felt,) = found.answer.worst.readers.values()
+    assert felt.reread > 20
+    assert any("billing" in line and f" {felt.reread} records again" in line for line in lines(found))
+
+
+def test_what_readers_felt_before_is_not_the_action_s_doing() -> None:
+    steps = f"- {{at: 5s, inject: clean_shutdown, target: client(billing/0), for: 4s}}\n{LATER}"
+    found = asked("slow_cpu broker(3) for 1s", timed(steps), 16 * S)
+    (felt,) = found.answer.worst.readers.values()
+    assert (found.answer.verdict, felt.skipped, felt.reread, felt.resets) == ("safe", 0, 0, 0)
+    assert felt.read_stall_us < S
+    assert found.standing.session().client_books.groups["billing"].idle_us > 3 * S
+
+
 @cache
 def alone() -> Asked:
     """Both followers have fallen behind, the leader alone is in sync, and anybody may lead."""

@@ -40,7 +40,7 @@ from tui.output.console import Telling, answers, complain, people, print_documen
 from tui.session.playbook_choice import choose, settings_of
 
 _STYLES: Final = {"safe": "bold green", "refused": "bold yellow", "inconclusive": "bold yellow"}
-_WITNESSED: Final = ("loses", "violates", "stalls")
+_WITNESSED: Final = ("loses", "violates", "skips", "stalls")
 """Verdicts whose worst future is written down without being asked for."""
 _SHORTEST_US: Final = 1_000_000
 
