@@ -105,7 +105,7 @@ FUNCTIONS: Final[dict[str, Function]] = {
         Function("read", ("group",), 1, NUMBER, "Records handed to the group's applications, each time counted."),
         Function("reread", ("group",), 1, NUMBER, "Records handed to one of them a second time: those very records."),
         Function("passed_over", ("group",), 1, NUMBER,
-                 "Records that no application of the group was handed, and behind which it reads."),
+                 "Records that the group was never handed, and behind which it reads; also skipped(group)."),
         Function("abandoned", ("group",), 1, NUMBER,
                  "Records an application of the group had in hand when it ended, and nobody was handed since."),
         Function("rebalances", ("group",), 1, NUMBER, "Assignments of the group that came into force."),
@@ -177,7 +177,7 @@ LEN: Final = Function("len", (), 1, NUMBER, "How many elements a list has: len(i
 
 ALL: Final[dict[str, Function]] = FUNCTIONS | {LEN.name: LEN}
 
-ALSO: Final = {"state": "group_state"}
+ALSO: Final = {"state": "group_state", "skipped": "passed_over"}
 """Other name of a function → its own."""
 
 Run = Callable[[Any], Any]

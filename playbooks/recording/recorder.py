@@ -412,7 +412,7 @@ def conclude_session(
         view=replace(view, ledger=ledger),
     )
     result = replace(result, anomalies=cluster.checker.witness.found(view.now_us))
-    result = replace(result, findings=cluster.checker.casebook.findings(cluster.now_us))
+    result = result.with_findings(cluster.checker.casebook.findings(cluster.now_us))
     if recorder is not None:
         recorder.seal(result, Survey(cluster.world, cluster.checker.ledger))
     return result

@@ -76,8 +76,18 @@ class ProducerBook:
 class MemberBook:
     """One consumer of a group."""
 
-    __slots__ = ("abandoned", "commits", "failed_commits", "failure", "last_commit", "latencies", "lost", "read",
-                 "reread", "skipped")  # fmt: skip
+    __slots__ = (
+        "abandoned",
+        "commits",
+        "failed_commits",
+        "failure",
+        "handler_failed",
+        "last_commit",
+        "latencies",
+        "lost",
+        "read",
+        "reread",
+    )  # fmt: skip
 
     def __init__(self) -> None:
         self.read = 0
@@ -86,7 +96,7 @@ class MemberBook:
         self.commits = 0
         """Commits that moved an offset."""
         self.failed_commits = 0
-        self.skipped = 0
+        self.handler_failed = 0
         """Records that its handler could not process."""
         self.abandoned = 0
         """Records that it was handed and that its application never came to process."""
@@ -350,7 +360,7 @@ class MemberSummary:
     name: str
     read: int
     reread: int
-    skipped: int
+    handler_failed: int
     commits: int
     failed_commits: int
     lost: int
@@ -371,7 +381,7 @@ class MemberSummary:
         return {
             "read": self.read,
             "reread": self.reread,
-            "skipped": self.skipped,
+            "handler_failed": self.handler_failed,
             "commits": self.commits,
             "failed_commits": self.failed_commits,
             "lost": self.lost,
@@ -400,10 +410,12 @@ class GroupSummary:
     """Time that partitions had no owner in rebalances, summed over them."""
     commits: int
     commit_errors: Counts
-    skipped: int
+    handler_failed: int
     truncations: int
     resets: int
     members: tuple[MemberSummary, ...]
+    skipped: int = 0
+    """Records that the group was never handed, and behind which it reads: those of the findings."""
     position_lag: int = 0
     """Records between where its consumers read and the high watermarks."""
     read_stall_us: int = 0
@@ -433,13 +445,14 @@ class GroupSummary:
             "reread": self.reread,
             "lag": self.lag,
             "position_lag": self.position_lag,
+            "skipped": self.skipped,
             "generation": self.generation,
             "rebalances": self.rebalances,
             "idle_us": self.idle_us,
             "commits": self.commits,
             "failed_commits": self.failed_commits,
             "commit_errors": dict(self.commit_errors),
-            "skipped": self.skipped,
+            "handler_failed": self.handler_failed,
             "abandoned": self.abandoned,
             "truncations": self.truncations,
             "resets": self.resets,
@@ -527,7 +540,7 @@ def _group(name: str, books: ClientBooks, view: GroupView | None, now: int) -> G
         idle_us=book.idle_us,
         commits=book.total("commits"),
         commit_errors=tuple(sorted(book.commit_errors.items())),
-        skipped=book.total("skipped"),
+        handler_failed=book.total("handler_failed"),
         truncations=book.truncations,
         resets=book.resets,
         read_stall_us=book.stalls.longest(now),
@@ -542,7 +555,7 @@ def _member(name: str, books: ClientBooks, kept: MemberBook | None) -> MemberSum
         name=name,
         read=book.read,
         reread=book.reread,
-        skipped=book.skipped,
+        handler_failed=book.handler_failed,
         commits=book.commits,
         failed_commits=book.failed_commits,
         lost=book.lost,
@@ -724,8 +737,8 @@ def _commit_failed(books: ClientBooks, event: Any) -> None:
     group.commit_errors[event.error] = group.commit_errors.get(event.error, 0) + 1
 
 
-def _skipped(books: ClientBooks, event: Any) -> None:
-    books.group(event.group_id).member(event.client).skipped += event.count
+def _handler_failed(books: ClientBooks, event: Any) -> None:
+    books.group(event.group_id).member(event.client).handler_failed += event.count
 
 
 def _abandoned(books: ClientBooks, event: Any) -> None:
@@ -773,7 +786,7 @@ _HANDLERS: Final[dict[str, Callable[[ClientBooks, Any], None]]] = {
     "partitions_lost": _given_up,
     "offsets_committed": _committed,
     "commit_failed": _commit_failed,
-    "handler_failed": _skipped,
+    "handler_failed": _handler_failed,
     "records_abandoned": _abandoned,
     "node_down": _went_down,
     "consumer_failed": _consumer_failed,

@@ -1,11 +1,11 @@
 """The result of a session, as ``floodmark run --json`` prints it and ``result.json`` keeps it; keys of failures."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, Literal
 
 from cluster_model.checker.anomalies import Seen
-from cluster_model.checker.root_cause import Finding
+from cluster_model.checker.root_cause import SKIPPED, Finding
 from cluster_model.observation import BookView, ClusterView, LedgerView, PartitionView, Stuck, Unjudged
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.events import (
@@ -99,6 +99,15 @@ class Result:
     """What stands still at the end, as Kafka means it to."""
     findings: tuple[Finding, ...] = ()
     """What went wrong with records and why, once for each cause."""
+
+    def with_findings(self, findings: tuple[Finding, ...]) -> "Result":
+        """The same with what went wrong, also of each group: the records that it skipped."""
+        skipped: dict[str, int] = {}
+        for finding in findings:
+            if finding.kind == SKIPPED:
+                skipped[finding.group_id] = skipped.get(finding.group_id, 0) + finding.count
+        groups = tuple([replace(group, skipped=skipped.get(group.name, 0)) for group in self.clients.groups])
+        return replace(self, findings=findings, clients=replace(self.clients, groups=groups))
 
     def to_json(self) -> dict[str, Any]:
         """The published document: plain dicts, lists, numbers and strings."""

@@ -15,7 +15,6 @@ from dataclasses import dataclass, field
 from statistics import median_low
 from typing import Any, Final, Literal
 
-from cluster_model.checker.root_cause import SKIPPED
 from playbooks.errors import counted, worst
 from playbooks.model.playbook import SEED, Cell, cell_words, value_words
 from playbooks.results.outages import short_seconds
@@ -172,7 +171,7 @@ def measured(result: Result) -> dict[str, int]:
         "rejected": ledger.failed + ledger.unknown,
         "unavailable_us": result.unavailable.us,
         "longest_us": result.unavailable.longest_us,
-        "skipped": sum(finding.count for finding in result.findings if finding.kind == SKIPPED),
+        "skipped": sum(group.skipped for group in result.clients.groups),
         "reread": sum(group.reread for group in result.clients.groups),
         "read_stall_us": max([group.read_stall_us for group in result.clients.groups], default=0),
         "idle_us": sum(group.idle_us for group in result.clients.groups),

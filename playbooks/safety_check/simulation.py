@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from cluster_model.checker.root_cause.findings import SKIPPED
 from cluster_model.protocol.errors import ModelError
 from cluster_model.protocol.events import InvariantViolated
 from playbooks.engine.session import SLICE_US, Session
@@ -306,12 +305,8 @@ def _future(
 
 
 def _readers(result: Result) -> dict[str, Readers]:
-    skipped: dict[str, int] = {}
-    for finding in result.findings:
-        if finding.kind == SKIPPED:
-            skipped[finding.group_id] = skipped.get(finding.group_id, 0) + finding.count
     return {
-        group.name: Readers(skipped.get(group.name, 0), group.reread, group.read_stall_us, group.idle_us, group.resets)
+        group.name: Readers(group.skipped, group.reread, group.read_stall_us, group.idle_us, group.resets)
         for group in result.clients.groups
     }
 

@@ -533,7 +533,7 @@ def groups(story: SessionStory) -> View:
         "partitions idle": lambda row: duration(row["idle_us"]) if row["idle_us"] else "0",
         "commits": _number("commits"),
         "not committed": _number("failed_commits"),
-        "skipped": _number("skipped"),
+        "handler failed": _number("handler_failed"),
         "unprocessed": _number("abandoned"),
         "truncations": _number("truncations"),
         "resets": _number("resets"),
@@ -544,7 +544,12 @@ def groups(story: SessionStory) -> View:
 def groups_short(story: SessionStory) -> View:
     """The same for a terminal, likewise."""
     lags = _lags(story)
-    seldom = {"again": "reread", "not committed": "failed_commits", "skipped": "skipped", "unprocessed": "abandoned"}
+    seldom = {
+        "again": "reread",
+        "not committed": "failed_commits",
+        "handler failed": "handler_failed",
+        "unprocessed": "abandoned",
+    }
     names = {"read": "read", "rebalances": "rebalances", "commits": "commits"} | _seen(story, seldom, "groups")
     columns: Columns = {
         "group": lambda row: row["group_id"],
@@ -560,7 +565,7 @@ def members(story: SessionStory) -> View:
         "group": lambda row: row["group_id"],
         "member": lambda row: row["client"],
         "read": _number("read"),
-        "skipped": _number("skipped"),
+        "handler failed": _number("handler_failed"),
         "unprocessed": _number("abandoned"),
         "commits": _number("commits"),
         "not committed": _number("failed_commits"),

@@ -192,7 +192,7 @@ COLUMNS: Final[dict[str, Column]] = {
         consumed="Handed to consumers.",
         read="Handed to the application.",
         reread="Handed to the group again.",
-        skipped="Passed over, because the handler could not process them.",
+        handler_failed="Left, because the handler could not process them.",
         abandoned="Handed to an application that did not process them.",
         committed_records="Of these, that somebody could have read.",
         position_lag="Between what the group has read and the high watermark; its LAG is of what it has committed.",
@@ -677,7 +677,7 @@ _TABLES: Final = (
         "What a consumer group saw.",
         (
             *("session_id", "group_id", "read", "reread", "rebalances", "idle_us", "commits", "failed_commits"),
-            *("skipped", "abandoned", "truncations", "resets"),
+            *("handler_failed", "abandoned", "truncations", "resets"),
         ),
         {"truncations": "Times that a member found its log truncated."},
     ),
@@ -685,7 +685,7 @@ _TABLES: Final = (
         "members",
         "What a member of a group saw.",
         (
-            *("session_id", "group_id", "client", "read", "skipped", "abandoned", "commits", "failed_commits"),
+            *("session_id", "group_id", "client", "read", "handler_failed", "abandoned", "commits", "failed_commits"),
             *("partitions_lost", "killed", "closed", "failure"),
         ),
     ),

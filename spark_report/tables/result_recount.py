@@ -26,7 +26,7 @@ OF_PRODUCERS: Final = {
 """Kind of event → what it adds to of its producer: its records, or else one."""
 OF_MEMBERS: Final = {
     "records_read": "read",
-    "handler_failed": "skipped",
+    "handler_failed": "handler_failed",
     "records_abandoned": "abandoned",
     "commit_failed": "failed_commits",
 }

@@ -25,7 +25,7 @@ def producer(name: str, refused: int = 0, **more: int) -> ProducerSummary:
 
 def group(name: str, members: int = 1, failure: str = "", **more: int) -> GroupSummary:
     counts = {"read": 10, "reread": 0, "lag": 5, "generation": 2, "rebalances": 3, "idle_us": 0, "commits": 4}
-    counts |= {"skipped": 0, "truncations": 0, "resets": 0} | more
+    counts |= {"handler_failed": 0, "truncations": 0, "resets": 0} | more
     own = tuple(MemberSummary(f"{name}/{at}", 10, 0, 0, 4, 0, 0, failure) for at in range(members))
     return GroupSummary(name, commit_errors=(), members=own, **counts)
 

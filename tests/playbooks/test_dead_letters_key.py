@@ -42,7 +42,7 @@ def test_letters_are_in_the_results_as_records_of_each_member() -> None:
     total = producers["checkout"].sent + sum(producers[f"billing/{n}.dead-letter"].sent for n in (0, 1))
     assert result.ledger.sent == total
     (group,) = result.clients.groups
-    assert group.skipped == 0
+    assert group.handler_failed == 0
 
 
 @pytest.mark.parametrize(

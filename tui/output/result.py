@@ -216,7 +216,11 @@ def _notes(clients: Clients) -> list[str]:
         for each in groups
         if each.abandoned
     ]
-    skipped = [f"{each.name} skipped {counted(each.skipped, 'record')}" for each in groups if each.skipped]
+    failed_in_handlers = [
+        f"{each.name}'s handler could not process {counted(each.handler_failed, 'record')}"
+        for each in groups
+        if each.handler_failed
+    ]
     cut = [
         f"{each.name} found what it had read truncated {counted(each.truncations, 'time')}"
         for each in groups
@@ -232,7 +236,7 @@ def _notes(clients: Clients) -> list[str]:
     ]
     refused = [f"{each.name}: attempts refused with {_named(each.refused)}" for each in producers if each.refused]
     failed = [f"{each.name}: commits failed with {_named(each.commit_errors)}" for each in groups if each.commit_errors]
-    return [*ended, *stopped, *dropped, *skipped, *cut, *reset, *errors, *ends, *refused, *failed, *thrown]
+    return [*ended, *stopped, *dropped, *failed_in_handlers, *cut, *reset, *errors, *ends, *refused, *failed, *thrown]
 
 
 def _stopped(of: Sequence[ProducerSummary | MemberSummary]) -> str:

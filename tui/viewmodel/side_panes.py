@@ -395,7 +395,7 @@ def _group_rows(one: GroupSummary, view: GroupView | None, rate: float | None, c
     told = [
         f"truncated under it {one.truncations}" if one.truncations else "",
         f"reset {one.resets}" if one.resets else "",
-        f"skipped {one.skipped}" if one.skipped else "",
+        f"handler failed {one.handler_failed}" if one.handler_failed else "",
         f"unprocessed {one.abandoned}" if one.abandoned else "",
         _stopped(sum(each.killed for each in one.members), sum(each.closed for each in one.members)),
     ]

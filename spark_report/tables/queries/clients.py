@@ -33,11 +33,21 @@ PRODUCER: Final = (
 )
 """Columns of ``producers`` after the client's name: records, attempts, transactions, and how it fared."""
 MEMBER: Final = (
-    *("read", "skipped", "abandoned", "commits", "failed_commits", "partitions_lost", "killed", "closed", "failure"),
+    *(
+        "read",
+        "handler_failed",
+        "abandoned",
+        "commits",
+        "failed_commits",
+        "partitions_lost",
+        "killed",
+        "closed",
+        "failure",
+    ),
 )
 """Columns of ``members`` after group and name."""
 GROUP: Final = (
-    *("read", "reread", "rebalances", "idle_us", "commits", "failed_commits", "skipped"),
+    *("read", "reread", "rebalances", "idle_us", "commits", "failed_commits", "handler_failed"),
     *("abandoned", "truncations", "resets"),
 )
 """Columns of ``groups`` after the group's name."""
@@ -79,7 +89,7 @@ def members(tallies: "DataFrame") -> "DataFrame":
         .groupBy("session_id", "group_id", "client")
         .agg(
             _records("records_read").alias("read"),
-            _records("handler_failed").alias("skipped"),
+            _records("handler_failed").alias("handler_failed"),
             _records("records_abandoned").alias("abandoned"),
             _commits().alias("commits"),
             _events("commit_failed").alias("failed_commits"),
@@ -101,7 +111,7 @@ def groups(tallies: "DataFrame", events: "DataFrame") -> "DataFrame":
             _events("group_rebalanced").alias("rebalances"),
             _commits().alias("commits"),
             _events("commit_failed").alias("failed_commits"),
-            _records("handler_failed").alias("skipped"),
+            _records("handler_failed").alias("handler_failed"),
             _records("records_abandoned").alias("abandoned"),
             _events("truncation_detected").alias("truncations"),
             count_events(moved).alias("resets"),

@@ -143,7 +143,11 @@ def test_resets_skips_and_ends() -> None:
         ConsumerReset(1, *A, "t-0", 0, -1), ConsumerReset(2, *A, "t-0", 7, 90), HandlerFailed(3, *A, "t-0", 4, 2),
         ConsumerFailed(4, *B, "OffsetOutOfRangeException"),
     ).groups["g"]  # fmt: skip
-    assert (made.resets, made.total("skipped"), made.members["g/1"].failure) == (1, 2, "OffsetOutOfRangeException")
+    assert (made.resets, made.total("handler_failed"), made.members["g/1"].failure) == (
+        1,
+        2,
+        "OffsetOutOfRangeException",
+    )
 
 
 def test_transactions_have_their_ends_and_records_their_outcome() -> None:

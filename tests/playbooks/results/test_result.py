@@ -64,14 +64,17 @@ SHAPE: dict[str, Any] = {
         },
         "groups": {
             "billing": {
-                **dict.fromkeys(("read", "reread", "lag", "generation", "rebalances", "idle_us", "commits"), INT),
+                **dict.fromkeys(("read", "reread", "lag", "position_lag", "generation", "rebalances"), INT),
+                **dict.fromkeys(("idle_us", "commits"), INT),
                 "failed_commits": INT,
                 "commit_errors": {},
-                **dict.fromkeys(("skipped", "abandoned", "truncations", "resets", "read_stall_us"), INT),
+                **dict.fromkeys(
+                    ("skipped", "handler_failed", "abandoned", "truncations", "resets", "read_stall_us"), INT
+                ),
                 "latency": LATENCY,
                 "members": {
                     "billing/0": {
-                        **dict.fromkeys(("read", "reread", "skipped", "commits", "failed_commits", "lost"), INT),
+                        **dict.fromkeys(("read", "reread", "handler_failed", "commits", "failed_commits", "lost"), INT),
                         **dict.fromkeys(("abandoned", "killed", "closed"), INT),
                         "failure": str,
                         "latency": LATENCY,

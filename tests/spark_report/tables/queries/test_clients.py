@@ -132,8 +132,8 @@ def test_producers(counted: Any) -> None:
 def test_members(counted: Any) -> None:
     # A member that only led a rebalance has no book of its own, as the event is its group's.
     expected = [
-        (name, group, client, each.read, each.skipped, each.abandoned, each.commits, each.failed_commits, each.lost,
-         kept.killed.get(client, 0), kept.closed.get(client, 0), each.failure)
+        (name, group, client, each.read, each.handler_failed, each.abandoned, each.commits, each.failed_commits,
+         each.lost, kept.killed.get(client, 0), kept.closed.get(client, 0), each.failure)
         for name, rows in HISTORIES.items()
         for kept in (books(rows),)
         for group, book in kept.groups.items()
@@ -146,7 +146,8 @@ def test_members(counted: Any) -> None:
 def test_groups(counted: Any, frame: Any) -> None:
     expected = [
         (name, group, each.total("read"), each.total("reread"), each.rebalances, each.idle_us, each.total("commits"),
-         each.total("failed_commits"), each.total("skipped"), each.total("abandoned"), each.truncations, each.resets)
+         each.total("failed_commits"), each.total("handler_failed"), each.total("abandoned"),
+         each.truncations, each.resets)
         for name, rows in HISTORIES.items()
         for group, each in books(rows).groups.items()
     ]  # fmt: skip
@@ -193,7 +194,7 @@ def test_a_recorded_session_has_the_figures_of_its_result(computed_together: Com
     (group,) = tables["groups"]
     # Something of everything, or the comparison says little.
     assert all(row["refused"] for row in tables["producers"])
-    assert all(group[term] for term in ("reread", "idle_us", "failed_commits", "skipped"))
+    assert all(group[term] for term in ("reread", "idle_us", "failed_commits", "handler_failed"))
     assert group["rebalances"] > 1
     refused = {
         (row["client"], row["error"]): row["times"] for row in tables["client_errors"] if row["what"] == "refused"

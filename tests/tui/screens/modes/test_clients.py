@@ -24,7 +24,7 @@ def books():
     group.member("billing/0").read = 150
     group.member("billing/0").reread = 12
     group.member("billing/1").failure = "OffsetOutOfRangeException"
-    group.member("billing/1").skipped = 6
+    group.member("billing/1").handler_failed = 6
     return made
 
 
