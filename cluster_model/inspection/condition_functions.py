@@ -91,14 +91,17 @@ class GroupFacts(NamedTuple):
 class Experience(Protocol):
     """Statistics of the clients of a session: outages, latencies, rebalances, resets."""
 
-    def longest_stall_us(self, producer: str | None) -> int:
-        """The longest time that a producer, or any, was out of service."""
+    def longest_stall_us(self, producer: str | None, partition: str | None) -> int:
+        """The longest time that a producer, or any, was out of service, at a partition or at any."""
 
-    def acked_within(self, producer: str | None) -> Latencies:
-        """Times from send to acknowledgement of a producer's records, or of all."""
+    def longest_read_stall_us(self, group: str, partition: str | None) -> int:
+        """The longest time that a group was handed nothing of a partition, or of any, that had records for it."""
 
-    def read_within(self, group: str) -> Latencies:
-        """Times from append to hand-out of the records that a group was handed."""
+    def acked_within(self, producer: str | None, partition: str | None) -> Latencies:
+        """Times from send to acknowledgement of a producer's records, into a partition or any, or of all."""
+
+    def read_within(self, group: str, partition: str | None) -> Latencies:
+        """Times from append to hand-out of the records that a group was handed, of a partition or of any."""
 
     def rebalances(self, group: str) -> int:
         """Assignments of a group that came into force."""
@@ -286,9 +289,16 @@ class Query(ControlQuery):
         self._group(group)
         return self._felt().resets(group)
 
-    def longest_stall(self, producer: str | None = None) -> int:
-        """The longest time that a producer, or any, was out of service."""
-        return self._felt().longest_stall_us(producer)
+    def longest_stall(self, producer: str | None = None, partition: str | None = None) -> int:
+        """The longest time that a producer, or any, was out of service, at one partition or at any."""
+        self._known_partition(partition)
+        return self._felt().longest_stall_us(producer, partition)
+
+    def longest_read_stall(self, group: str, partition: str | None = None) -> int:
+        """The longest time that a group was handed nothing of a partition, or of any, that had records for it."""
+        self._group(group)
+        self._known_partition(partition)
+        return self._felt().longest_read_stall_us(group, partition)
 
     def _felt(self) -> Experience:
         felt = self._experience()
@@ -296,41 +306,50 @@ class Query(ControlQuery):
             raise ModelError("nobody keeps books of clients here", code="no_books")
         return felt
 
-    def read_p50(self, group: str) -> int:
+    def read_p50(self, group: str, partition: str | None = None) -> int:
         """Median time from append to hand-out of the records that a group's consumers were handed."""
-        return self._read_within(group).percentile(50)
+        return self._read_within(group, partition).percentile(50)
 
-    def read_p95(self, group: str) -> int:
+    def read_p95(self, group: str, partition: str | None = None) -> int:
         """... the time within which 95 % of them were."""
-        return self._read_within(group).percentile(95)
+        return self._read_within(group, partition).percentile(95)
 
-    def read_p99(self, group: str) -> int:
+    def read_p99(self, group: str, partition: str | None = None) -> int:
         """... and 99 %."""
-        return self._read_within(group).percentile(99)
+        return self._read_within(group, partition).percentile(99)
 
-    def read_max(self, group: str) -> int:
+    def read_max(self, group: str, partition: str | None = None) -> int:
         """... and the slowest."""
-        return self._read_within(group).greatest
+        return self._read_within(group, partition).greatest
 
-    def _read_within(self, group: str) -> Latencies:
+    def _read_within(self, group: str, partition: str | None) -> Latencies:
         self._group(group)
-        return self._felt().read_within(group)
+        self._known_partition(partition)
+        return self._felt().read_within(group, partition)
 
-    def ack_p50(self, producer: str | None = None) -> int:
+    def _acked_within(self, producer: str | None, partition: str | None) -> Latencies:
+        self._known_partition(partition)
+        return self._felt().acked_within(producer, partition)
+
+    def _known_partition(self, partition: str | None) -> None:
+        if partition is not None:
+            self._world.record(partition)
+
+    def ack_p50(self, producer: str | None = None, partition: str | None = None) -> int:
         """Median time from send to acknowledgement of a producer's records, or of all."""
-        return self._felt().acked_within(producer).percentile(50)
+        return self._acked_within(producer, partition).percentile(50)
 
-    def ack_p95(self, producer: str | None = None) -> int:
+    def ack_p95(self, producer: str | None = None, partition: str | None = None) -> int:
         """... the time within which 95 % were acknowledged."""
-        return self._felt().acked_within(producer).percentile(95)
+        return self._acked_within(producer, partition).percentile(95)
 
-    def ack_p99(self, producer: str | None = None) -> int:
+    def ack_p99(self, producer: str | None = None, partition: str | None = None) -> int:
         """... and 99 %."""
-        return self._felt().acked_within(producer).percentile(99)
+        return self._acked_within(producer, partition).percentile(99)
 
-    def ack_max(self, producer: str | None = None) -> int:
+    def ack_max(self, producer: str | None = None, partition: str | None = None) -> int:
         """... and the slowest."""
-        return self._felt().acked_within(producer).greatest
+        return self._acked_within(producer, partition).greatest
 
     def group_state(self, group: str) -> str:
         """A group's state by its coordinator, empty while nobody can tell."""

@@ -66,11 +66,13 @@ def _ledger(name: str, doc: str) -> Function:
 
 
 def _acked_within(name: str, doc: str) -> Function:
-    return Function(name, ("producer",), 0, TIME, f"{doc}, from send to acknowledgement, of the producer's or of all.")
+    what = "from send to acknowledgement, of the producer's, into the partition, or of all"
+    return Function(name, ("producer", "partition"), 0, TIME, f"{doc}, {what}.")
 
 
 def _read_within(name: str, doc: str) -> Function:
-    return Function(name, ("group",), 1, TIME, f"{doc}, from append to hand-out, of those that the group was handed.")
+    what = "from append to hand-out (end to end), of those that the group was handed, of the partition or of all"
+    return Function(name, ("group", "partition"), 1, TIME, f"{doc}, {what}.")
 
 
 FUNCTIONS: Final[dict[str, Function]] = {
@@ -117,8 +119,10 @@ FUNCTIONS: Final[dict[str, Function]] = {
         _read_within("read_max", "Longest latency of a record"),
         _ledger("sent", "Records handed to the producer, or to all producers."),
         _ledger("acked", "Records whose success callback came."),
-        Function("longest_stall", ("producer",), 0, TIME,
+        Function("longest_stall", ("producer", "partition"), 0, TIME,
                  "Longest time that the producer, or any, was out of service (docs/cli.md): records waited in vain."),
+        Function("longest_read_stall", ("group", "partition"), 1, TIME,
+                 "Longest time that the group was handed nothing of a partition that had records for it."),
         _acked_within("ack_p50", "Median latency of records"),
         _acked_within("ack_p95", "Latency that 95 % of records did not exceed"),
         _acked_within("ack_p99", "Latency that 99 % of records did not exceed"),

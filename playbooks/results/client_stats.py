@@ -32,6 +32,39 @@ from playbooks.results.group_progress import Handed, ReadStalls
 # move; both stop those of a member that died until they are assigned again. What never is again does not count.
 
 
+class PartitionLatencies:
+    """Latencies of a client's records, by partition and together."""
+
+    __slots__ = ("_by_partition", "whole")
+
+    def __init__(self, saved: tuple[Any, ...] = ()) -> None:
+        """``saved`` is what :meth:`save` said."""
+        self._by_partition = {name: Latencies(counts) for name, counts in saved}
+        self.whole = Latencies()
+        """Of all partitions."""
+        for known in self._by_partition.values():
+            self.whole.include(known)
+
+    def add(self, partition: str, latency_us: int, records: int) -> None:
+        """So many records of a partition had this latency."""
+        known = self._by_partition.get(partition)
+        if known is None:
+            known = self._by_partition[partition] = Latencies()
+        known.add(latency_us, records)
+        self.whole.add(latency_us, records)
+
+    def of(self, partition: str | None) -> Latencies:
+        """Those of one partition, or of all."""
+        return self.whole if partition is None else self._by_partition.get(partition, _NONE)
+
+    def save(self) -> tuple[Any, ...]:
+        """All state."""
+        return tuple([(name, known.save()) for name, known in self._by_partition.items()])
+
+
+_NONE: Final = Latencies()
+
+
 class ProducerBook:
     """A producer's records by their outcome, its attempts and its transactions."""
 
@@ -53,7 +86,7 @@ class ProducerBook:
         """Attempts that ended in an error, by its name."""
         self.errors: dict[str, int] = {}
         """Records failed or unknown, by the error that their callback was given."""
-        self.latencies = Latencies()
+        self.latencies = PartitionLatencies()
         """Of acknowledged records, since they were sent."""
 
     @property
@@ -122,7 +155,7 @@ class MemberBook:
 
 
 def _saved(value: Any) -> Any:
-    if isinstance(value, Latencies):
+    if isinstance(value, Latencies | PartitionLatencies):
         return value.save()
     return tuple(value.items()) if isinstance(value, dict) else value
 
@@ -131,7 +164,7 @@ def _fill(book: ProducerBook | MemberBook, saved: tuple[Any, ...]) -> None:
     """Give a new book the state that :func:`_saved` made of each attribute."""
     for name, value in zip(book.__slots__, saved, strict=True):
         kind = type(getattr(book, name))
-        setattr(book, name, kind(value) if kind in (dict, Latencies) else value)
+        setattr(book, name, kind(value) if kind in (dict, Latencies, PartitionLatencies) else value)
 
 
 class GroupBook:
@@ -152,8 +185,8 @@ class GroupBook:
         """Times that ``auto.offset.reset`` moved a member: from an offset out of range, or after an expiry."""
         self.expired: dict[str, None] = {}
         """Partitions whose committed offset has expired, and which nobody has been moved on since."""
-        self.latencies = Latencies()
-        """Of the records that its members were handed."""
+        self.latencies = PartitionLatencies()
+        """Of the records that its members were handed, since they were appended."""
         self.stalls = ReadStalls()
         self.commit_errors: dict[str, int] = {}
         self.handed: dict[str, dict[int, Handed]] = {}
@@ -185,6 +218,7 @@ class GroupBook:
                 ]
             ),
             tuple(self.owners.items()), tuple(self.idle_since.items()), tuple(self.expired), self.stalls.save(),
+            self.latencies.save(),
         )  # fmt: skip
 
     @classmethod
@@ -192,11 +226,10 @@ class GroupBook:
         """Undo of :meth:`save`."""
         book = cls()
         members, book.rebalances, book.idle_us, book.truncations, book.resets, errors, handed, *rest = saved
-        owners, idle, expired, stalls = rest
+        owners, idle, expired, stalls, latencies = rest
+        book.latencies = PartitionLatencies(latencies)
         book.expired, book.stalls = dict.fromkeys(expired), ReadStalls.loaded(stalls)
         book.members = {name: MemberBook.loaded(each) for name, each in members}
-        for member in book.members.values():
-            book.latencies.include(member.latencies)
         book.handed = {name: {stint: Handed(ranges) for stint, ranges in stints} for name, stints in handed}
         book.commit_errors, book.owners, book.idle_since = dict(errors), dict(owners), dict(idle)
         return book
@@ -250,7 +283,7 @@ class ClientBooks:
         books.killed, books.closed = dict(killed), dict(closed)
         books.producers = {name: ProducerBook.loaded(each) for name, each in producers}
         for producer in books.producers.values():
-            books.latencies.include(producer.latencies)
+            books.latencies.include(producer.latencies.whole)
         books.groups = {name: GroupBook.loaded(each) for name, each in groups}
         return books
 
@@ -522,7 +555,7 @@ def _producer(name: str, books: ClientBooks, view: ProducerView | None) -> Produ
         killed=books.killed.get(name, 0),
         closed=books.closed.get(name, 0),
         failure=book.failure,
-        latency=LatencySummary.of(book.latencies),
+        latency=LatencySummary.of(book.latencies.whole),
     )
 
 
@@ -545,7 +578,7 @@ def _group(name: str, books: ClientBooks, view: GroupView | None, now: int) -> G
         resets=book.resets,
         read_stall_us=book.stalls.longest(now),
         members=tuple([_member(each, books, book.members.get(each)) for each in sorted({*book.members, *assigned})]),
-        latency=LatencySummary.of(book.latencies),
+        latency=LatencySummary.of(book.latencies.whole),
     )
 
 
@@ -589,7 +622,7 @@ def _sent(books: ClientBooks, event: Any) -> None:
 def _acked(books: ClientBooks, event: Any) -> None:
     book = books.producer(event.client)
     book.acked += event.count
-    book.latencies.add(event.latency_us, event.count)
+    book.latencies.add(event.partition, event.latency_us, event.count)
     books.latencies.add(event.latency_us, event.count)
 
 
@@ -647,7 +680,7 @@ def _read(books: ClientBooks, event: Any) -> None:
     member = group.member(event.client)
     member.read += event.count
     member.latencies.add(event.latency_us, event.count)
-    group.latencies.add(event.latency_us, event.count)
+    group.latencies.add(event.partition, event.latency_us, event.count)
     stints = group.handed.setdefault(event.partition, {})
     handed = stints.get(event.stint)
     if handed is None:

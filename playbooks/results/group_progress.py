@@ -38,13 +38,14 @@ class Handed:
 class ReadStalls:
     """How long a group was handed nothing of a partition while there was something to read, from its first read on."""
 
-    __slots__ = ("_longest_us", "_read_to", "_since")
+    __slots__ = ("_longest", "_read_to", "_since")
 
     def __init__(self) -> None:
         self._read_to: dict[str, int] = {}
         self._since: dict[str, int] = {}
         """Partition → since when there has been something to read."""
-        self._longest_us = 0
+        self._longest: dict[str, int] = {}
+        """Partition → the longest that is over."""
 
     def advanced(self, partition: str, hw: int, now: int) -> None:
         """Records below ``hw`` can be read."""
@@ -54,8 +55,9 @@ class ReadStalls:
 
     def moved(self, partition: str, read_to: int, hw: int, now: int) -> None:
         """The group has read so far, or was sent there."""
-        since = self._since.pop(partition, now)
-        self._longest_us = max(self._longest_us, now - since)
+        lasted_us = now - self._since.pop(partition, now)
+        if lasted_us > self._longest.get(partition, 0):
+            self._longest[partition] = lasted_us
         self._read_to[partition] = read_to
         if hw > read_to:
             self._since[partition] = now
@@ -68,20 +70,22 @@ class ReadStalls:
     def restart(self, now: int) -> None:
         """Measure from now on: what stalls began to do so at this time."""
         self._since = dict.fromkeys(self._since, now)
-        self._longest_us = 0
+        self._longest = {}
 
-    def longest(self, now: int) -> int:
-        """The longest so far, one that lasts included."""
-        return max([self._longest_us, *[now - since for since in self._since.values()]])
+    def longest(self, now: int, partition: str | None = None) -> int:
+        """The longest so far of a partition, or of any, one that lasts included."""
+        if partition is not None:
+            return max(self._longest.get(partition, 0), now - self._since.get(partition, now))
+        return max([0, *self._longest.values(), *[now - since for since in self._since.values()]])
 
     def save(self) -> tuple[Any, ...]:
         """All state."""
-        return (tuple(self._read_to.items()), tuple(self._since.items()), self._longest_us)
+        return (tuple(self._read_to.items()), tuple(self._since.items()), tuple(self._longest.items()))
 
     @classmethod
     def loaded(cls, saved: tuple[Any, ...]) -> "ReadStalls":
         """Undo of :meth:`save`."""
         stalls = cls()
-        read_to, since, stalls._longest_us = saved
-        stalls._read_to, stalls._since = dict(read_to), dict(since)
+        read_to, since, longest = saved
+        stalls._read_to, stalls._since, stalls._longest = dict(read_to), dict(since), dict(longest)
         return stalls

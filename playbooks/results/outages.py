@@ -221,10 +221,12 @@ class Availability:
         lines = [(key, each.until(now_us)) for key, each in sorted(self._services.items())]
         return {key: line for key, line in lines if line.us or line.refusals}
 
-    def longest_us(self, client: str | None, now_us: int) -> int:
-        """The longest time that a client, or any, was out of service at a partition; cut off now."""
-        services = self._services.items()
-        return max((each.longest_us(now_us) for key, each in services if client in (None, key[0])), default=0)
+    def longest_us(self, client: str | None, partition: str | None, now_us: int) -> int:
+        """The longest time that a client, or any, was out of service at a partition, or at any; cut off now."""
+        asked = [
+            each for key, each in self._services.items() if client in (None, key[0]) and partition in (None, key[2])
+        ]
+        return max((each.longest_us(now_us) for each in asked), default=0)
 
     def enter(self, events: Iterable[Any]) -> None:
         """Enter trace events, in order; the others are passed over."""

@@ -222,20 +222,24 @@ class Felt:
     findings: Findings
     now_us: int
 
-    def longest_stall_us(self, producer: str | None) -> int:
-        """The longest time that a producer, or any, was out of service."""
-        return self.findings.availability.longest_us(producer, self.now_us)
+    def longest_stall_us(self, producer: str | None, partition: str | None) -> int:
+        """The longest time that a producer, or any, was out of service, at a partition or at any."""
+        return self.findings.availability.longest_us(producer, partition, self.now_us)
 
-    def acked_within(self, producer: str | None) -> Latencies:
-        """Times from send to acknowledgement of a producer's records, or of all."""
+    def longest_read_stall_us(self, group: str, partition: str | None) -> int:
+        """The longest time that a group was handed nothing of a partition, or of any, that had records for it."""
+        return self.findings.clients.group(group).stalls.longest(self.now_us, partition)
+
+    def acked_within(self, producer: str | None, partition: str | None) -> Latencies:
+        """Times from send to acknowledgement of a producer's records, into a partition or any, or of all."""
         clients = self.findings.clients
         if producer is None:
             return clients.latencies
-        return clients.producers[producer].latencies if producer in clients.producers else Latencies()
+        return clients.producers[producer].latencies.of(partition) if producer in clients.producers else Latencies()
 
-    def read_within(self, group: str) -> Latencies:
-        """Times from append to hand-out of the records that a group was handed."""
-        return self.findings.clients.group(group).latencies
+    def read_within(self, group: str, partition: str | None) -> Latencies:
+        """Times from append to hand-out of the records that a group was handed, of a partition or of any."""
+        return self.findings.clients.group(group).latencies.of(partition)
 
     def rebalances(self, group: str) -> int:
         """Assignments of a group that came into force."""

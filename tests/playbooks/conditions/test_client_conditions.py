@@ -54,6 +54,46 @@ def test_steps_wait_for_what_clients_feel_and_slices_do_not_matter() -> None:
     assert paused_us == pytest.approx(line.spans[0][0] + 1.5 * SECOND, abs=SECOND / 20)
 
 
+PARTS = """
+floodmark: 1
+name: parts
+cluster: {config: {offsets.topic.num.partitions: 1, group.initial.rebalance.delay.ms: 0}}
+topics: [{name: orders, placement: [[1, 2, 3], [2, 3, 1]], config: {min.insync.replicas: 2}}]
+clients:
+  producers:
+    - {name: checkout, topic: orders, rate: 40/s, config: {acks: all}}
+  groups:
+    - {name: billing, topics: [orders], config: {auto.offset.reset: earliest}}
+steps:
+  - {at: 3s, inject: partition, target: client(checkout), to: broker(1), for: 4s}
+  - {at: 9s, inject: partition, target: client(billing/0), to: broker(2), for: 3s}
+settle: 4s
+expect:
+  - longest_stall(checkout, orders-0) == longest_stall(checkout) and longest_stall(checkout) > 3s
+  - longest_stall(checkout, orders-1) < 1s
+  - longest_read_stall(billing, orders-1) == longest_read_stall(billing) and longest_read_stall(billing) > 2s
+  - longest_read_stall(billing, orders-0) < longest_read_stall(billing, orders-1)
+  - ack_max(checkout, orders-0) == ack_max(checkout) and ack_max(checkout) > 3s
+  - ack_max(checkout, orders-1) < 1s
+  - read_max(billing, orders-1) > 2s
+"""
+
+
+@pytest.mark.slow
+def test_what_clients_feel_is_told_by_partition() -> None:
+    session = Session.start(loads(PARTS, "parts.yaml"))
+    session.advance(8 * SECOND)
+    kept = session.save()
+    first = session.finish()
+    assert first.verdict == "pass", [(each.text, each.detail) for each in first.expectations if not each.ok]
+    session.load(*kept)
+    again = session.finish()
+    assert (again.verdict, again.digest) == (first.verdict, first.digest)
+    with pytest.raises(ModelError) as refused:
+        session.cluster.query.ack_p99("checkout", "orders-9")
+    assert refused.value.code == "no_partition"
+
+
 def test_a_cluster_of_which_nobody_keeps_books_says_so() -> None:
     cluster = Session.start(loads(SILENT, "silent.yaml")).cluster
     query = cluster.query
