@@ -86,6 +86,12 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
         session.config.option.update_snapshots, session.config.option.warn_unused_snapshots = False, True
 
 
+def pytest_unconfigure() -> None:
+    """As pytest ends it looks through everything for garbage five times: once is enough."""
+    gc.collect()
+    gc.freeze()
+
+
 @pytest.fixture(scope="session")
 def spark() -> Iterator["SparkSession"]:
     """One Spark for all that are given one."""

@@ -19,6 +19,7 @@ BELOW = {
 REPORT_MAY_USE = (
     "cluster_model.protocol.events",
     "cluster_model.util.coded_error",
+    "cluster_model.util.service_bound",
     "playbooks.session_format.session_finder",
     "playbooks.session_format.session_files",
     "playbooks.text",
