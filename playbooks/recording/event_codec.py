@@ -58,6 +58,7 @@ REQUESTS: Final[dict[str, type[Any]]] = {
         admin.DeleteTopicsRequest,
         admin.CreatePartitionsRequest,
         admin.IncrementalAlterConfigsRequest,
+        admin.DescribeConfigsRequest,
         admin.ElectLeadersRequest,
         admin.AlterPartitionReassignmentsRequest,
         admin.ListPartitionReassignmentsRequest,

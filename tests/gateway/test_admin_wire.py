@@ -1,5 +1,6 @@
 """Administrators on the wire: what is made, what is only looked at, and what is no topic."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,7 +10,9 @@ from faults.declarations import Action
 from gateway.handlers.configs import ALL_BROKERS, DEFAULT
 from gateway.protocol import api_versions
 from gateway.protocol.context import LOG_DIR
+from playbooks.engine.replay import replay
 from playbooks.parser.loader import loads
+from playbooks.recording.reader import read_session
 from tests.gateway.hosting import playbook
 from tests.gateway.wire import Wire
 
@@ -328,9 +331,10 @@ class TestIncrementalAlterConfigs:
 
 
 @pytest.mark.parametrize("broker", [1, 2, 3])
-def test_every_broker_changes_configurations_in_zookeeper_and_reads_them_there(broker: int) -> None:
+def test_every_broker_changes_configurations_in_zookeeper_and_reads_them_there(broker: int, tmp_path: Path) -> None:
     """``KafkaApis.handleAlterConfigsRequest`` needs no controller, ``describeConfigs`` reads ZooKeeper."""
-    wire = wired("2.4")
+    wire = Wire(playbook("2.4"), tmp_path)
+    wire.run(2)
     config = {"name": "cleanup.policy", "value": "compact"}
     asked = [{"resource_type": TOPIC, "resource_name": "orders", "configs": [config]}]
     answer = wire.ask(broker, api_versions.ALTER_CONFIGS, 1, validate_only=False, resources=asked)
@@ -338,6 +342,10 @@ def test_every_broker_changes_configurations_in_zookeeper_and_reads_them_there(b
     wanted = [{"resource_type": TOPIC, "resource_name": "orders", "configuration_keys": ("cleanup.policy",)}]
     told = wire.ask(broker, api_versions.DESCRIBE_CONFIGS, 2, resources=wanted, include_synonyms=False)
     assert [(each.value, each.config_source) for each in told.results[0].configs] == [("compact", 1)]
+    result = wire.close()
+    recorder = wire.session.recorder
+    assert recorder is not None
+    assert replay(read_session(recorder.path)).digest == result.digest
 
 
 @pytest.mark.parametrize(("kafka", "error"), [("2.8", E.LEADER_NOT_AVAILABLE), ("4.1", E.UNKNOWN_TOPIC_OR_PARTITION)])

@@ -1,5 +1,6 @@
 """What came from outside is recorded, and a session runs again without whoever it came from."""
 
+import ast
 from pathlib import Path
 
 import pytest
@@ -41,6 +42,20 @@ def test_a_line_has_all_of_it(ingress: Ingress) -> None:
 
 def test_every_request_that_may_come_is_a_tuple_with_a_correlation() -> None:
     assert all(kind._fields[0] == "correlation" for kind in REQUESTS.values())
+
+
+def test_every_request_that_the_gateway_makes_can_be_read_back() -> None:
+    handlers = Path(__file__).parents[3] / "gateway" / "handlers"
+    imported = {
+        name.name
+        for file in sorted(handlers.glob("*.py"))
+        for node in ast.walk(ast.parse(file.read_text()))
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("cluster_model.")
+        for name in node.names
+        if name.name.endswith("Request")
+    }
+    assert len(imported) > 20
+    assert imported <= set(REQUESTS)
 
 
 @pytest.mark.slow
