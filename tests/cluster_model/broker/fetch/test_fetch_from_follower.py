@@ -22,6 +22,7 @@ from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, GroupSpec, 
 from tests.cluster_model.again import comes_out_again
 from tests.cluster_model.leaders import CONSUMER_NODE, LeaderRig, P
 from tests.cluster_model.rigs import BROKERS, LATENCY, MS, SECOND, ConsumerRig, state
+from tests.support.releases import those_of
 
 AWARE = {"replica.selector.class": "RackAwareReplicaSelector"}
 E = KafkaError
@@ -293,7 +294,7 @@ def cluster(kafka: str, *, rack: str = "b", config: dict[str, Any] | None = None
         (ProducerSpec("p", "t", 200_000, 1, start_us=start_us, config={"acks": "all"}),),
         (GroupSpec("g", ("t",), config={"client.rack": rack} if rack else {}, coordinated=False),),
         NetworkSpec(500, 200),
-        AWARE if config is None else config,
+        those_of("broker", kafka, AWARE) if config is None else config,
     )
     return Cluster.build(spec, 3)
 

@@ -253,8 +253,6 @@ def test_what_is_held_back_takes_as_long_as_its_rate_says_and_the_rest_does_not(
         ("", {}),
         ("leader", {"names": "0:2"}),
         ("follower", {"names": "0:1"}),
-        ("leader", {"kafka": "0.10.0"}),
-        ("follower", {"kafka": "0.10.0"}),
     ],
 )
 def test_others_are_not_held_back(side: str, options: dict[str, Any]) -> None:

@@ -20,6 +20,7 @@ from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, GroupSpec, 
 from tests.cluster_model.again import comes_out_again
 from tests.cluster_model.leaders import LeaderRig, P
 from tests.cluster_model.rigs import LATENCY, ConsumerRig
+from tests.support.releases import those_of
 
 SECOND = 1_000_000
 E = KafkaError
@@ -258,7 +259,7 @@ def cluster(kafka: str, slots: int, *, members: int = 2) -> Cluster:
         (ProducerSpec("p", "t", 50_000, 6, config={"acks": "all"}),),
         (GroupSpec("g", ("t",), members, coordinated=False),),
         NetworkSpec(500, 200),
-        {"max.incremental.fetch.session.cache.slots": slots},
+        those_of("broker", kafka, {"max.incremental.fetch.session.cache.slots": slots}),
     )
     return Cluster.build(spec, 2)
 
