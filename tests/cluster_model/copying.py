@@ -5,6 +5,7 @@ from typing import Any
 from cluster_model.cluster import Cluster
 from cluster_model.protocol.events import RecordsRead, TransactionCommitted
 from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, GroupSpec, NetworkSpec, ProducerSpec, TopicSpec
+from tests.support.releases import those_of
 
 MS = 1_000
 SECOND = 1_000_000
@@ -39,16 +40,18 @@ def spec(
             }),
             GroupSpec(
                 "audit", ("out",), coordinated=False,
-                config={"isolation.level": "read_committed", "auto.offset.reset": "earliest"},
+                config=those_of(
+                    "consumer", kafka, {"isolation.level": "read_committed", "auto.offset.reset": "earliest"}
+                ),
             ),
         ),
         NetworkSpec(500, 200),
-        {
+        those_of("broker", kafka, {
             "group.min.session.timeout.ms": 1_000, "offsets.topic.num.partitions": 1,
             "transaction.state.log.num.partitions": 3,
             "group.initial.rebalance.delay.ms": 0,
             "transaction.abort.timed.out.transaction.cleanup.interval.ms": 1_000,
-        },
+        }),
     )  # fmt: skip
 
 

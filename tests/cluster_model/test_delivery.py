@@ -16,6 +16,7 @@ from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, NetworkSpec
 from faults.declarations.fault import Action
 from faults.injector import FaultBoard
 from tests.support.breadth import met
+from tests.support.releases import those_of
 
 pytestmark = pytest.mark.slow
 
@@ -70,7 +71,8 @@ class Run:
     ) -> None:
         overrides = {"min.insync.replicas": min_isr, "unclean.leader.election.enable": unclean, **(topic or {})}
         orders = TopicSpec("orders", 1, len(replicas), (replicas,), overrides)
-        settings = {"acks": acks, "request.timeout.ms": 2_000, "linger.ms": 0, "retry.backoff.max.ms": 100, **config}
+        usual = {"request.timeout.ms": 2_000, "linger.ms": 0, "retry.backoff.max.ms": 100}
+        settings = {"acks": acks, **those_of("producer", kafka, usual), **config}
         producer = ProducerSpec("checkout", "orders", each_us, config=settings, resends=resends)
         brokers = tuple(BrokerSpec(broker) for broker in (1, 2, 3))
         network = NetworkSpec(6_000, 2_000)

@@ -38,7 +38,7 @@ def busy_cluster(seed: int = 7, *, kafka: str = "3.9", mode: str | None = None) 
                 "checkout",
                 "orders",
                 50 * MS,
-                config={"request.timeout.ms": 3_000, **bounded},
+                config=those_of("producer", kafka, {"request.timeout.ms": 3_000, **bounded}),
                 keys=100,
             ),
         ),

@@ -14,6 +14,7 @@ from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, GroupSpec, 
 from faults.declarations.fault import Action, FaultError
 from tests.faults.rigs import CONFIG, MS, SECOND, board_of, busy_cluster, inject, unsettled, until_well
 from tests.support.breadth import EVENING
+from tests.support.releases import those_of
 
 pytestmark = pytest.mark.slow
 
@@ -37,7 +38,7 @@ def cluster_of(
             ProducerSpec("p", "t", gap_us, config={"acks": "1"}, **more),
             ProducerSpec("q", "v", gap_us * 3 // 2, config={"acks": "1"}),
         ),
-        config={**CONFIG, **config},
+        config=those_of("broker", kafka, {**CONFIG, **config}),
     )
     return Cluster.build(spec, 3, naive=naive)
 

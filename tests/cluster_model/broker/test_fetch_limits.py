@@ -11,6 +11,7 @@ from cluster_model.protocol.config_defs import ConfigValue
 from cluster_model.protocol.events import RecordsAcked, RecordsRead
 from cluster_model.protocol.messages import FetchRequest, FetchResponse
 from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, GroupSpec, NetworkSpec, ProducerSpec, TopicSpec
+from tests.support.releases import those_of
 
 pytestmark = pytest.mark.slow
 
@@ -97,7 +98,7 @@ def test_who_was_served_goes_to_the_end(answers: list[dict[str, int]]) -> None:
 
 
 def test_before_kip_74_there_is_no_such_bound(answers: list[dict[str, int]]) -> None:
-    after_a_second_away({"replica.fetch.response.max.bytes": 1}, answers, kafka="0.10.0")
+    after_a_second_away({}, answers, kafka="0.10.0")
     assert max(sum(sizes.values()) for sizes in answers) > 100 * BATCH
 
 
@@ -186,7 +187,7 @@ def test_a_consumers_answer_has_no_more_than_its_bound_but_at_least_one_batch() 
 @pytest.mark.parametrize(("kafka", "most"), [("2.4", 40), ("2.5", 10)])
 def test_a_broker_bounds_what_is_asked_and_waited_for_since_2_5(kafka: str, most: int) -> None:
     wanted: dict[str, ConfigValue] = {"fetch.min.bytes": 40 * BATCH, "fetch.max.bytes": 40 * BATCH}
-    broker: dict[str, ConfigValue] = {"fetch.max.bytes": 10 * BATCH}
+    broker: dict[str, ConfigValue] = those_of("broker", kafka, {"fetch.max.bytes": 10 * BATCH})
     assert max(per_answer(reads(wanted, kafka=kafka, broker=broker))) == most
 
 

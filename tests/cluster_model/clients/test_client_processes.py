@@ -21,6 +21,7 @@ from cluster_model.spec.cluster_spec import (
     Stretch,
     TopicSpec,
 )
+from tests.support.releases import those_of
 
 MS = 1_000
 SECOND = 1_000_000
@@ -295,7 +296,9 @@ def test_only_processes_that_run_can_end_in_order(node: int, code: str, snapshot
 )
 def test_clients_of_every_era_come_back(kafka: str, mode: str) -> None:
     cluster = cluster_of(
-        kafka=kafka, mode=mode, group={"config": {"session.timeout.ms": 10_000, "auto.offset.reset": "earliest"}}
+        kafka=kafka,
+        mode=mode,
+        group={"config": those_of("consumer", kafka, {"session.timeout.ms": 10_000, "auto.offset.reset": "earliest"})},
     )
     cluster.run(10 * SECOND)
     for node in (P, M0, M1):

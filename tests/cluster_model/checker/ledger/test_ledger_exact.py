@@ -14,6 +14,7 @@ from faults.declarations.fault import Action
 from faults.injector import FaultBoard
 from tests.cluster_model.plain_ledger import Watch
 from tests.support.breadth import many
+from tests.support.releases import those_of
 
 pytestmark = pytest.mark.slow
 
@@ -52,9 +53,7 @@ def spec_of(random: Random, kafka: str) -> ClusterSpec:
         "log.initial.task.delay.ms": 2_000, "transaction.state.log.num.partitions": 1,
         "broker.session.timeout.ms": 3_000,
     }  # fmt: skip
-    known = {name: value for name, value in config.items() if number >= (3, 3, 0) or "broker.session" not in name}
-    if number < (0, 11, 0):
-        known.pop("transaction.state.log.num.partitions")
+    known = those_of("broker", kafka, config)
     if number < (2, 5, 0):
         known["zookeeper.session.timeout.ms"] = 3_000
     mode = "kraft" if number >= (3, 3, 0) else "zookeeper"

@@ -25,6 +25,7 @@ from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, GroupSpec, 
 from cluster_model.spec.internal_topics import OFFSETS, TRANSACTIONS
 from faults.declarations.fault import Action
 from faults.injector import FaultBoard
+from tests.support.releases import those_of
 
 SECOND = 1_000_000
 FEW: dict[str, ConfigValue] = {"offsets.topic.num.partitions": 4, "transaction.state.log.num.partitions": 3}
@@ -148,7 +149,7 @@ def build(kafka: str, mode: str, brokers: int = 3, *, clients: bool = True, tran
         kafka, mode, tuple(BrokerSpec(each) for each in range(1, brokers + 1)), (TopicSpec("orders", 2, 1),),
         (ProducerSpec("p", "orders", 50_000, config=ids),),
         (GroupSpec("g", ("orders",), 2, config=members, coordinated=True),) if clients else (),
-        config=FEW,
+        config=those_of("broker", kafka, FEW),
     )  # fmt: skip
     return Cluster.build(spec, 5)
 
