@@ -14,6 +14,7 @@ from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, GroupSpec, 
 from faults.declarations.fault import Action, FaultError
 from faults.injector import FaultBoard
 from tests.support.breadth import EVENING
+from tests.support.releases import those_of
 
 SECOND = 1_000_000
 END_US = 26 * SECOND
@@ -58,7 +59,7 @@ def cluster_of(kafka: str) -> tuple[Cluster, FaultBoard]:
             ProducerSpec("metrics", "orders", 130_000, 2, config={"acks": "0"}),
         ),
         groups=(GroupSpec("billing", ("orders",), 2, 500),),
-        config=SOON,
+        config=those_of("broker", kafka, SOON),
     )
     cluster = Cluster.build(spec, 11)
     return cluster, FaultBoard(cluster)

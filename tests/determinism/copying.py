@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from cluster_model.cluster import Cluster
 from tests.cluster_model.copying import M0, SECOND, spec
+from tests.support.releases import those_of
 
 END = 11 * SECOND
 STEPS = {"whole": END, "slice": 23_000}
@@ -17,7 +18,7 @@ FEATURES = {"2.4": "transaction", "3.9": "transaction", "4.1": "transaction", "3
 def build(kafka: str) -> Cluster:
     """Two members that copy."""
     usual = spec(kafka, fast=True, commit=FEATURES[kafka])
-    return Cluster.build(replace(usual, config={**usual.config, **SOON}), 11)
+    return Cluster.build(replace(usual, config=those_of("broker", kafka, {**usual.config, **SOON})), 11)
 
 
 def play(cluster: Cluster, step: int = END, start: int = 0) -> None:

@@ -17,6 +17,7 @@ from cluster_model.spec.cluster_spec import (
     TopicSpec,
 )
 from cluster_model.spec.internal_topics import OFFSETS
+from tests.support.releases import those_of
 
 MS = 1_000
 SECOND = 1_000_000
@@ -92,8 +93,11 @@ def build(name: str) -> Cluster:
     if "connections" in name:
         more = CONNECTIONS
         own |= CONNECTIONS | {"delivery.timeout.ms": 6_000}
+    here = "made" in name or modern
     groups = tuple(
-        GroupSpec(f"g-{rack}", ("t",), 2, config={"client.rack": rack, **more}, coordinated=modern or "made" in name)
+        GroupSpec(
+            f"g-{rack}", ("t",), 2, config=those_of("consumer", kafka, {"client.rack": rack, **more}), coordinated=here
+        )
         for rack in ("b", "c")
     )
     if name == "handed off":
@@ -118,7 +122,7 @@ def build(name: str) -> Cluster:
         ),
         groups,
         NetworkSpec(500, 300),
-        {**SOON, **config},
+        those_of("broker", kafka, {**SOON, **config}),
     )
     return Cluster.build(spec, 11)
 

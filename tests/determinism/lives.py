@@ -6,6 +6,7 @@ from typing import Any
 
 from cluster_model.cluster import Cluster
 from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, GroupSpec, NetworkSpec, ProducerSpec, TopicSpec
+from tests.support.releases import those_of
 
 SECOND = 1_000_000
 END = 19 * SECOND
@@ -46,9 +47,17 @@ def build(name: str) -> Cluster:
             ProducerSpec("p", "t", 60_000, 3, config={"acks": "all", "linger.ms": 30}, **producer),
             ProducerSpec("q", "t", 60_000, 1, config={"acks": "1"}),
         ),
-        (GroupSpec("g", ("t",), 2, 1_000, **{**group, "config": {**READS, **group.get("config", {})}}),),
+        (
+            GroupSpec(
+                "g",
+                ("t",),
+                2,
+                1_000,
+                **{**group, "config": those_of("consumer", kafka, {**READS, **group.get("config", {})})},
+            ),
+        ),
         NetworkSpec(500, 300),
-        SOON,
+        those_of("broker", kafka, SOON),
     )
     return Cluster.build(spec, 12)
 

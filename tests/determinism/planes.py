@@ -32,7 +32,7 @@ cluster:
   {mode}
   brokers: [{{id: 1, rack: a}}, {{id: 2, rack: b}}, {{id: 3, rack: c}}, {{id: 4, rack: a}}]
   network: {{latency: 1ms, jitter: 700us}}
-  config: {{broker.session.timeout.ms: 3000, zookeeper.session.timeout.ms: 3000, replica.lag.time.max.ms: 3000}}
+  config: {{{keeper}.session.timeout.ms: 3000, replica.lag.time.max.ms: 3000}}
 topics:
   - {{name: orders, partitions: 2, placement: [[1, 2, 3], [2, 3, 1]], config: {{min.insync.replicas: 2}}}}
   - {{name: bills, partitions: 3, replication: 2}}
@@ -69,7 +69,8 @@ def playbook(plane: str) -> Playbook:
     """The playbook for a kind of plane."""
     kafka, mode = PLANES[plane]
     quorum = "zookeepers" if "zookeeper" in mode else "controllers"
-    return loads(TEMPLATE.format(kafka=kafka, mode=mode, quorum=quorum), plane)
+    keeper = "zookeeper" if "zookeeper" in mode else "broker"
+    return loads(TEMPLATE.format(kafka=kafka, mode=mode, quorum=quorum, keeper=keeper), plane)
 
 
 def run(plane: str, slices: str) -> tuple[Session, list[Event], str]:

@@ -8,6 +8,7 @@ from cluster_model.cluster import Cluster
 from cluster_model.protocol.config_defs import ConfigValue
 from cluster_model.spec.cluster_spec import TransactionPlan
 from tests.cluster_model.transacting import MS, SECOND, producer, spec
+from tests.support.releases import those_of
 
 END = 14 * SECOND
 STEPS = {"whole": END, "slice": 23_000}
@@ -24,7 +25,7 @@ def build(kafka: str) -> Cluster:
         producer("lazy", "other", TransactionPlan(10, hang=5), {"transaction.timeout.ms": 3_000}, send="sync"),
     )
     slower = [replace(each, interval_us=50 * MS) for each in producers]
-    return Cluster.build(spec(kafka, slower, SOON), 11)
+    return Cluster.build(spec(kafka, slower, those_of("broker", kafka, SOON)), 11)
 
 
 def digest(kafka: str, step: int) -> str:

@@ -154,7 +154,7 @@ class Schedule:
 
 @cache
 def watched(kafka: str) -> Watch:
-    return Schedule(kafka, 0).run(9).watch
+    return Schedule(kafka, 1).run(9).watch
 
 
 @pytest.mark.parametrize("kafka", VERSIONS)
