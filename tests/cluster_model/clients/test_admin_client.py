@@ -274,3 +274,32 @@ def test_it_can_be_saved_anywhere(at: int) -> None:
         each.run(SECOND)
     assert rig.answers[taken:] == other.answers
     assert [token for _at, token, _answer in rig.answers] == [2, 1]
+
+
+@pytest.mark.parametrize(("kafka", "tries"), [("2.4", 6), ("2.5", 0)])
+def test_before_2_5_five_retries_are_the_most(kafka: str, tries: int) -> None:
+    """KIP-533: since then only time ends them, and ``tries`` 0 stands for as many as fit."""
+
+    def script(_node: Scripted, message: Any) -> Any:
+        return (
+            metadata(message, 2)
+            if isinstance(message, MetadataRequest)
+            else refusal(message, KafkaError.NOT_CONTROLLER)
+        )
+
+    rig = Rig(script, kafka)
+    rig.client.ask(1, NEW)
+    rig.run(130 * SECOND)
+    ((at, _token, answer),) = rig.answers
+    assert [each.error for each in answer.topics] == [KafkaError.REQUEST_TIMED_OUT]
+    asked = [name for _at, _broker, name in rig.heard() if name == "CreateTopicsRequest"]
+    assert len(asked) == tries or (not tries and len(asked) > 100)
+    assert (at < SECOND) is bool(tries)
+
+
+@pytest.mark.parametrize(("kafka", "patience_s"), [("2.4", 120), ("2.5", 60)])
+def test_how_long_an_administrator_waits_for_silence(kafka: str, patience_s: int) -> None:
+    rig = Rig(lambda _node, _message: None, kafka)
+    rig.client.ask(1, NEW)
+    rig.run(200 * SECOND)
+    assert [at for at, _token, _answer in rig.answers] == [patience_s * SECOND]
