@@ -13,6 +13,7 @@ from cluster_model.protocol.events import (
     RecordDeadLettered,
     RecordsAbandoned,
     RecordsRead,
+    RecordsSent,
     RecordsUnknown,
 )
 from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, GroupSpec, NetworkSpec, ProducerSpec, TopicSpec
@@ -199,7 +200,9 @@ def test_a_letter_that_cannot_be_sent_has_its_record_read_again_and_nothing_is_l
     desk = Desk(kafka="2.0", retries=1, retry_pause_us=20 * MS)
     desk.run(5 * SECOND)
     cluster = desk.cluster
-    cluster.crash(3)
+    while desk.step(RecordsSent).client != LETTERS:
+        pass
+    cluster.crash(3)  # with the letter under way
     desk.run(14 * SECOND)
     again = [(event.partition, event.log_offset) for event in desk.of(RecordsAbandoned)]
     assert again != []

@@ -117,11 +117,12 @@ class Config(Kind):
         return {"type": "object", "properties": properties, "additionalProperties": False}
 
 
-def check_releases(scope: Scope, fields: Fields, name: str, kafka: str, notes: Notes) -> None:
-    """Note each configuration under a key that this release of Kafka does not have."""
+def check_releases(scope: Scope, fields: Fields, name: str, kafka: str, notes: Notes) -> bool:
+    """Note each configuration under a key that this release of Kafka does not have; whether it has all of them."""
     node, version = fields.at(name), parse_version(kafka)
     if not fields.given(name) or fields.bad(name) or not isinstance(node, Mapping):
-        return
+        return True
+    has_all = True
     for key, (where, _value) in node.entries.items():
         try:
             check_release(scope, key, version)
@@ -129,6 +130,8 @@ def check_releases(scope: Scope, fields: Fields, name: str, kafka: str, notes: N
             notes.problem(
                 where, f"{fields.path(name)}.{key}", f"found a configuration that Kafka {kafka} lacks: {error}"
             )
+            has_all = False
+    return has_all
 
 
 def note_conflict(error: ModelError, fields: Fields, name: str, notes: Notes) -> None:
@@ -395,8 +398,8 @@ def build_cluster(fields: Fields | None, notes: Notes, *, manual: bool, broken: 
     if not any(fields.bad(key) for key in ("kafka", "mode", "controllers", "zookeepers")):
         _note_control_plane(spec, notes)
     if not any(fields.bad(key) for key in ("kafka", "mode", "config")):
-        check_releases("broker", fields, "config", kafka, notes)
-        _check_features(spec, fields, notes)
+        if check_releases("broker", fields, "config", kafka, notes):
+            _check_features(spec, fields, notes)
     return spec
 
 
