@@ -397,9 +397,9 @@ def build_cluster(fields: Fields | None, notes: Notes, *, manual: bool, broken: 
     )
     if not any(fields.bad(key) for key in ("kafka", "mode", "controllers", "zookeepers")):
         _note_control_plane(spec, notes)
-    if not any(fields.bad(key) for key in ("kafka", "mode", "config")):
-        if check_releases("broker", fields, "config", kafka, notes):
-            _check_features(spec, fields, notes)
+    given = not any(fields.bad(key) for key in ("kafka", "mode", "config"))
+    if given and check_releases("broker", fields, "config", kafka, notes):
+        _check_features(spec, fields, notes)
     return spec
 
 
