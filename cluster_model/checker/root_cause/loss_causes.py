@@ -186,7 +186,9 @@ def _never_had(case: Case, witness: Witness, profile: Profile) -> str:
         return _counted_wrongly(case, witness, profile)
     if case.alone:
         return findings.MIN_ISR_ONE
-    return findings.UNREPLICATED_TAIL if case.acks >= 0 else findings.UNEXPLAINED
+    if case.acks < 0 or (case.committed and counted):
+        return findings.UNEXPLAINED  # every member of the ISR has what is committed
+    return findings.UNREPLICATED_TAIL
 
 
 def _counted_wrongly(case: Case, witness: Witness, profile: Profile) -> str:

@@ -1,0 +1,42 @@
+"""Causes of losses that no correct cluster has, and that no run shows: the evidence is written down here."""
+
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from cluster_model.checker.history.partition_history import History, Scene, Witness
+from cluster_model.checker.root_cause.findings import UNEXPLAINED, UNFENCED_FOLLOWER, UNREPLICATED_TAIL
+from cluster_model.checker.root_cause.loss_causes import Case, cause_of
+from cluster_model.log.batch_store import Lineage
+from cluster_model.protocol.events import LeaderElected
+from cluster_model.protocol.records import Batch
+from cluster_model.protocol.versions import Profile
+
+PARTITION = "orders-0"
+
+
+def case(*, committed: bool, isr: tuple[int, ...], acks: int = 1) -> Case:
+    """One record of broker 1, which broker 2 never had when it was elected from the ISR."""
+    lineage = Lineage(0, 1, 3, 0)
+    lineage.append(Batch(0, 1, 100, 500, "checkout", -1, 0, acks))
+    election = LeaderElected(1_000, PARTITION, 2, 4, 5, (2,), True, "leader failed")
+    scene = Scene(1, (1, 2), (1, 2), election, 1, 1, (), (), ())
+    witness = Witness(3, 0, 1, election, scene, (), -1, False)
+    return Case(PARTITION, lineage, (0, 1), acks, committed, isr, 1, witness, scene, None, 2)
+
+
+def cause(given: Case, kafka: str) -> str:
+    history = History(cast("Any", SimpleNamespace(records={})))
+    return cause_of(given, history, Profile.of(kafka))
+
+
+@pytest.mark.parametrize(
+    ("kafka", "found"), [("2.0", UNFENCED_FOLLOWER), ("2.1", UNEXPLAINED), ("3.9", UNEXPLAINED), ("4.1", UNEXPLAINED)]
+)
+def test_a_committed_record_that_a_member_of_the_isr_never_had_is_no_tail(kafka: str, found: str) -> None:
+    assert cause(case(committed=True, isr=(1, 2)), kafka) == found
+
+
+def test_a_record_that_was_not_committed_is_a_tail() -> None:
+    assert cause(case(committed=False, isr=(1, 2)), "3.9") == UNREPLICATED_TAIL
