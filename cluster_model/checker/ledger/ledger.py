@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
 from cluster_model.broker.partition.partition import Replica
+from cluster_model.broker.partition.replication_rules import EPOCH_UNKNOWN
 from cluster_model.broker.storage.log_manager import whole
 from cluster_model.broker.topic_configs import topic_of
 from cluster_model.checker.history.partition_history import History
@@ -158,6 +159,8 @@ def cut_words(event: Truncated) -> str:
         return f"cut its log at offset {event.log_offset}, where its start found a damaged batch"
     if event.rule == DISK_LOSS:
         return "lost its log with its disk"
+    if event.rule == EPOCH_UNKNOWN:
+        return f"cut its log back to its high watermark {event.log_offset}, as the leader did not know its latest epoch"
     if event.rule.startswith("high watermark"):
         return f"cut its log back to its high watermark {event.log_offset}, which was out of date"
     return f"cut its log back to offset {event.log_offset} ({event.rule})"
