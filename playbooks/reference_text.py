@@ -30,7 +30,7 @@ def special_words(promise: Promise) -> list[tuple[str, str]]:
 def mends_words(promise: Promise) -> list[str]:
     """What made it hold, rule by rule: ``KIP-101 in 0.11``."""
     return [
-        f"{mend.by} in {mend.version}" + (f" ({CIRCUMSTANCES[mend.when]})" if mend.when else "")
+        f"{mend.by} in {mend.releases}" + (f" ({CIRCUMSTANCES[mend.when]})" if mend.when else "")
         for mend in promise.mends
     ]
 

@@ -42,8 +42,16 @@ FLAGS: Final = (
         (1, 0, 0),
     ),
     Flag("epoch_truncation", "followers truncate by OffsetsForLeaderEpoch, not by their HW (KIP-101)", (0, 11, 0)),
-    Flag("isr_epoch_start", "joining the ISR needs the start offset of the leader's epoch", (1, 1, 0)),
-    Flag("epoch_on_elect", "a new leader enters (epoch, LEO) into its epoch cache at once", (1, 1, 0)),
+    Flag(
+        "isr_epoch_start",
+        "joining the ISR needs the start offset of the leader's epoch (KAFKA-7128: 2.0.1, and 1.1 after 1.1.1)",
+        (1, 1, 0),
+    ),
+    Flag(
+        "epoch_on_elect",
+        "a new leader enters (epoch, LEO) into its epoch cache at once (KAFKA-7415: 2.0.1, and 1.1 after 1.1.1)",
+        (1, 1, 0),
+    ),
     Flag("fetch_sessions", "fetches tell only what changed, in sessions that the leader keeps (KIP-227)", (1, 1, 0)),
     Flag("kip_279", "the leader answers with the epoch found, and the follower repeats (KIP-279)", (2, 0, 0)),
     Flag("kip_320", "requests carry the current leader epoch and are fenced by it (KIP-320)", (2, 1, 0)),

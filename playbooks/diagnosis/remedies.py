@@ -41,7 +41,7 @@ from playbooks.results.sweep_matrix import TENTH_US
 
 MENDS: Final[dict[str, str]] = {
     "0.11": "KIP-101, KIP-106, KIP-98",
-    "1.1": "KAFKA-7128, KAFKA-7415",
+    "1.1": "KAFKA-7128, KAFKA-7415, released in 2.0.1",
     "2.0": "KIP-279",
     "2.1": "KIP-320",
     "2.7": "KIP-595",
@@ -50,7 +50,10 @@ MENDS: Final[dict[str, str]] = {
     "3.7": "KIP-966",
     "4.1": "KIP-966",
 }
-"""Versions that mended something about losses, and what names it."""
+"""Versions that fixed something about losses, and what names it.
+
+The last state of a release line counts: KAFKA-7128 and KAFKA-7415 are on branch 1.1 after 1.1.1, and no release before
+2.0.1 has them."""
 
 WRITING: Final = ("append", "produce_send")
 """Steps by hand that write."""

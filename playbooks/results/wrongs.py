@@ -80,7 +80,9 @@ FIXED_IN: Final = {
     "late-marker": (4, 0, 0),
     "hanging": (4, 0, 0),
 }
-"""Cause → the version that fixed it: KIP-101, KIP-279, KIP-320, KAFKA-7128, KAFKA-7415, KIP-890."""
+"""Cause → the version that fixed it: KIP-101, KIP-279, KIP-320, KAFKA-7128, KAFKA-7415, KIP-890.
+
+The last state of a release line counts: branch 1.1 has KAFKA-7128 and KAFKA-7415, releases have them since 2.0.1."""
 
 _BY_ITSELF: Final = {
     "unreplicated-tail": "acks=1 promises no more",

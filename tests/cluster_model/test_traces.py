@@ -116,7 +116,7 @@ KNOWN = {
     ("kip-320-unfenced-follower", "1.0", "leader-completeness"): {"KIP-279": "2.0", "KIP-320": "2.1"},
     ("kip-320-unfenced-follower", "2.0", "leader-completeness"): {"KIP-320": "2.1"},
     ("kip-320-unfenced-follower", "2.0", "stable-reads"): {"KIP-320": "2.1"},
-    ("kafka-7128-early-isr-join", "1.0", "acks-all-durability"): {"KAFKA-7128": "1.1"},
+    ("kafka-7128-early-isr-join", "1.0", "acks-all-durability"): {"KAFKA-7128": "2.0.1"},
     ("lost-tail-same-epoch", "2.1", "log-matching"): {"KIP-380": "2.2"},
     ("expand-race", "3.4", "acks-all-durability"): {"KIP-903": "3.5"},
 }

@@ -251,6 +251,13 @@ class Mend:
     version: str
     when: str = ""
     """The circumstance in which it takes this rule; empty for every one."""
+    released: str = ""
+    """The releases and branches that have it, where no release of that version's line has it; empty elsewhere."""
+
+    @property
+    def releases(self) -> str:
+        """The releases that have it, as a text: ``2.1``."""
+        return self.released or self.version
 
     def holds(self, profile: Profile) -> bool:
         """Whether the version follows the rule."""
@@ -293,10 +300,10 @@ class Promise:
         lacking = self.lacking(profile, when)
         if not lacking:
             return ""
-        *more, last = [f"{mend.by} in {mend.version}" for mend in lacking]
+        *more, last = [f"{mend.by} in {mend.releases}" for mend in lacking]
         version = profile.version if len(modes_of(profile.version)) == 1 else profile.name
         if not more:
-            return f"known for {version}: {lacking[0].by} mended it in {lacking[0].version}"
+            return f"known for {version}: {lacking[0].by} mended it in {lacking[0].releases}"
         return f"known for {version}: {', '.join(more)} and {last} mended it"
 
 
@@ -304,9 +311,12 @@ LEAVING_MEND: Final = Mend(KRAFT, "KIP-500 (KRaft mode)", "3.3", LEAVING)
 """A controller over ZooKeeper writes assignment and ISR to two nodes, one after the other, and tells the leader of the
 new assignment before the ISR is written (``KafkaController.updateCurrentReassignment``,
 ``moveReassignedPartitionLeaderIfRequired``); a quorum changes both by one record."""
-EARLY_MEND: Final = Mend("isr_epoch_start", "KAFKA-7128", "1.1", EARLY_JOIN)
+AFTER_1_1_1: Final = "2.0.1 and on branch 1.1 after 1.1.1"
+"""Releases of KAFKA-7128 and KAFKA-7415: 1.1.0, 1.1.1 and 2.0.0 lack both, the last states of lines 1.1 and 2.0 have
+them."""
+EARLY_MEND: Final = Mend("isr_epoch_start", "KAFKA-7128", "1.1", EARLY_JOIN, AFTER_1_1_1)
 """A leader whose HW lagged let followers join that had reached no more than that (``Partition.isFollowerInSync``)."""
-UNKNOWN_MEND: Final = Mend("epoch_on_elect", "KAFKA-7415", "1.1", UNKNOWN_EPOCH)
+UNKNOWN_MEND: Final = Mend("epoch_on_elect", "KAFKA-7415", "1.1", UNKNOWN_EPOCH, AFTER_1_1_1)
 """A leader entered its epoch into its cache with the first record only, and had no answer about it until then."""
 LOSSY_MENDS: Final = (
     Mend("bounce_detected", "KIP-380", "2.2", LOSSY),
