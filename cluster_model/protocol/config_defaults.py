@@ -95,7 +95,9 @@ def _table(*entries: ConfigHistory) -> Mapping[str, ConfigHistory]:
 
 _ZOOKEEPER_ONLY: Final = "ZooKeeper mode ended with 3.9"
 _GIB: Final = 1 << 30
-_DAY_MS: Final = 86_400_000
+_MINUTE_MS: Final = 60_000
+_HOUR_MS: Final = 60 * _MINUTE_MS
+_DAY_MS: Final = 24 * _HOUR_MS
 _WEEK_MS: Final = 7 * _DAY_MS
 
 _REPLICATION: Final = (
@@ -277,6 +279,18 @@ TOPIC_SYNONYMS: Final[Mapping[str, str]] = MappingProxyType({
     "unclean.leader.election.enable": "unclean.leader.election.enable",
 })  # fmt: skip
 """A topic's configuration → that of a broker beneath it (``ServerTopicConfigSynonyms``)."""
+
+COARSER: Final[Mapping[str, tuple[tuple[str, int], ...]]] = MappingProxyType({
+    "log.flush.interval.ms": (("log.flush.scheduler.interval.ms", 1),),
+    "log.retention.minutes": (("log.retention.hours", _HOUR_MS),),
+    "log.retention.ms": (("log.retention.minutes", _MINUTE_MS), ("log.retention.hours", _HOUR_MS)),
+    "log.roll.jitter.ms": (("log.roll.jitter.hours", _HOUR_MS),),
+    "log.roll.ms": (("log.roll.hours", _HOUR_MS),),
+})  # fmt: skip
+"""A broker's configuration → what holds where it is unset, the finest first, each with the milliseconds of its unit.
+
+``DynamicBrokerConfig.brokerConfigSynonyms``.
+"""
 
 _TOPICS_OWN: Final[Mapping[str, ConfigValue]] = MappingProxyType(
     {"flush.ms": LONG_MAX, "retention.ms": _WEEK_MS, "segment.jitter.ms": 0, "segment.ms": _WEEK_MS}

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from cluster_model.protocol.config_defaults import TOPIC_DEFAULTS, TOPIC_SYNONYMS, Configured, check_release
+from cluster_model.protocol.config_defaults import COARSER, TOPIC_DEFAULTS, TOPIC_SYNONYMS, Configured, check_release
 from cluster_model.protocol.config_defs import PRODUCERS_CHOICE, UNCOMPRESSED, ConfigValue
 from cluster_model.protocol.connection_settings import ConnectionSettings
 from cluster_model.protocol.errors import ModelError
@@ -83,7 +83,6 @@ DEFAULT_RULES: Final = LogRules()
 
 
 _MS: Final = 1_000
-_HOUR_MS: Final = 3_600_000
 _MILLION_DIGITS: Final = 6
 
 Config = Mapping[str, ConfigValue]
@@ -143,15 +142,6 @@ def log_rules(profile: Profile, broker: Config, topic: Config) -> LogRules:
     )
 
 
-_COARSER: Final[Mapping[str, tuple[tuple[str, int], ...]]] = {
-    "retention.ms": (("log.retention.minutes", 60_000), ("log.retention.hours", _HOUR_MS)),
-    "segment.ms": (("log.roll.hours", _HOUR_MS),),
-    "segment.jitter.ms": (("log.roll.jitter.hours", _HOUR_MS),),
-    "flush.ms": (("log.flush.scheduler.interval.ms", 1),),
-}
-"""A topic's configuration → what holds where the broker's of that name is unset, and its milliseconds."""
-
-
 def topic_values(profile: Profile, broker: Config, topic: Config) -> dict[str, ConfigValue | None]:
     """Every configuration of a topic: its own, else its broker's, else the release's default.
 
@@ -166,7 +156,7 @@ def topic_values(profile: Profile, broker: Config, topic: Config) -> dict[str, C
             found[name] = own.value(name)
             continue
         value = beneath.value(synonym)
-        for coarser, millis in _COARSER.get(name, ()):
+        for coarser, millis in COARSER.get(synonym, ()):
             given = beneath.value(coarser) if value is None else None
             value = value if given is None else _times(int(given), millis)
         found[name] = value

@@ -1,6 +1,7 @@
 """Handlers of configurations: what a broker and its topics have, and changes while they run."""
 
 from collections.abc import Generator, Iterable, Mapping, Sequence
+from itertools import dropwhile
 from typing import Any, Final
 
 from cluster_model.observation import of_broker, of_broker_with, of_topic_with
@@ -15,7 +16,7 @@ from cluster_model.protocol.admin_messages import (
     IncrementalAlterConfigsRequest,
     is_legal,
 )
-from cluster_model.protocol.config_defaults import TOPIC_SYNONYMS
+from cluster_model.protocol.config_defaults import COARSER, TOPIC_SYNONYMS
 from cluster_model.protocol.config_defs import BROKER as BROKER_KEYS
 from cluster_model.protocol.config_defs import LISTS, LONG_MAX, MIN_ISR, ConfigKey, ConfigValue
 from cluster_model.protocol.errors import KafkaError
@@ -39,14 +40,6 @@ BOOLEAN, STRING, INT, LONG, DOUBLE, LIST = 1, 2, 3, 5, 6, 7
 
 FOR_EVER: Final = "never"
 """The largest number, as the model writes it."""
-
-COARSER: Final = {
-    "log.flush.interval.ms": ("log.flush.scheduler.interval.ms", str(LONG_MAX)),
-    "log.retention.ms": ("log.retention.hours", "168"),
-    "log.roll.jitter.ms": ("log.roll.jitter.hours", "0"),
-    "log.roll.ms": ("log.roll.hours", "168"),
-}
-"""A broker's configuration without a default → the synonym that has one, and its value (``brokerConfigSynonyms``)."""
 
 
 def describe_configs(call: Call) -> Flow:
@@ -133,14 +126,13 @@ def topic_configs(call: Call, topic: str, own: Mapping[str, ConfigValue]) -> lis
     """All of a topic, of which ``own`` are its own configurations."""
     cluster = call.house.cluster
     settings = cluster.brokers[call.broker].settings
-    defaults = {each.key.name: each.value for each in of_topic_with({}, cluster.profile, {})}
     layers = _layers(call)
     found = []
     for each in of_topic_with(settings.broker, cluster.profile, own):
         name = each.key.name
         beneath = TOPIC_SYNONYMS.get(name, name)
         synonyms = [(name, each.value, OWN)] if name in own else []
-        synonyms += _synonyms(layers, beneath, defaults.get(name, ""))
+        synonyms += _synonyms(layers, beneath)
         found.append(_config(each.key, each.value, synonyms, read_only=False))
     return found
 
@@ -154,12 +146,11 @@ def _broker_configs(call: Call, name: str) -> list[dict[str, Any]]:
         return [
             _config(key, value, [(key.name, value, ALL_BROKERS)], read_only=_is_fixed(call, key)) for key, value in rows
         ]
-    defaults = {each.key.name: each.value for each in of_broker_with({}, cluster.profile)}
     layers = _layers(call)
     found = []
     for each in of_broker(cluster.brokers[call.broker].settings, cluster.profile):
         key = each.key
-        synonyms = _synonyms(layers, key.name, defaults[key.name])
+        synonyms = _synonyms(layers, key.name)
         found.append(_config(key, each.value, synonyms, read_only=_is_fixed(call, key)))
     return found + _of_this_listener(call)
 
@@ -194,26 +185,32 @@ def _is_fixed(call: Call, key: ConfigKey) -> bool:
     return not call.house.cluster.profile.dynamic_config or key.dynamic == "read-only"
 
 
-_Layer = tuple[Mapping[str, ConfigValue], int]
-"""Configurations of one ``ConfigSource``."""
+_Layer = tuple[Mapping[str, str], int]
+"""Configurations of one ``ConfigSource``, as Kafka writes them."""
 
 
 def _layers(call: Call) -> tuple[_Layer, ...]:
     """Where a broker has its configurations from, the layer that counts first (``ConfigHelper.configSynonyms``)."""
-    started_with = call.house.cluster.brokers[call.broker].settings.started_with
-    return (_taken(call, str(call.broker)), RUN_TIME), (_taken(call, ""), ALL_BROKERS), (started_with, START)
+    cluster = call.house.cluster
+    given = (
+        (_taken(call, str(call.broker)), RUN_TIME),
+        (_taken(call, ""), ALL_BROKERS),
+        (cluster.brokers[call.broker].settings.started_with, START),
+    )
+    defaults = {each.key.name: each.value for each in of_broker_with({}, cluster.profile) if each.value}
+    layers = (({name: written(value) for name, value in held.items()}, source) for held, source in given)
+    return (*layers, (defaults, DEFAULT))
 
 
-def _synonyms(layers: Iterable[_Layer], name: str, default: str) -> list[tuple[str, str, int]]:
-    """(name, value, source) of a broker's configuration in each layer that has it, and Kafka's default at last.
+def _synonyms(layers: Iterable[_Layer], name: str) -> list[tuple[str, str, int]]:
+    """(name, value, source) of a broker's configuration and its coarser units, in each layer that has them.
 
     What stands before the first of that very name is left out (``ConfigHelper.configSynonyms``), so that one whose
     default is written under another name has no synonym where nobody gave it.
     """
-    found = [(name, written(layer[name]), source) for layer, source in layers if name in layer]
-    if name in COARSER:
-        return [*found, (*COARSER[name], DEFAULT)] if found else []
-    return [*found, (name, default, DEFAULT)] if default else found
+    names = (name, *(coarser for coarser, _millis in COARSER.get(name, ())))
+    found = [(each, held[each], source) for held, source in layers for each in names if each in held]
+    return list(dropwhile(lambda synonym: synonym[0] != name, found))
 
 
 def _given(call: Call, name: str) -> dict[str, ConfigValue]:

@@ -242,6 +242,11 @@ def described(wire: Wire, kind: int, name: str, version: int = 3, **said: Any) -
     return told
 
 
+def synonyms(wire: Wire, kind: int, name: str, config: str) -> list[tuple[str, str, int]]:
+    (found,) = [each for each in described(wire, kind, name).configs if each.name == config]
+    return [(each.name, each.value, each.source) for each in found.synonyms]
+
+
 class TestDescribeConfigs:
     def test_a_topics_have_types_and_what_is_beneath_them(self) -> None:
         told = described(wired("4.1"), TOPIC, "orders")
@@ -265,6 +270,26 @@ class TestDescribeConfigs:
         assert (found["segment.ms"].value, found["segment.ms"].config_source) == ("604800000", DEFAULT)
         assert [found[name].synonyms for name in ("segment.ms", "segment.jitter.ms", "flush.ms")] == [(), (), ()]
         assert [each.name for each in found["segment.bytes"].synonyms] == ["log.segment.bytes"]
+
+    @pytest.mark.slow
+    def test_coarser_units_of_a_brokers_are_synonyms_where_they_are_given(self) -> None:
+        wire = Wire(playbook("4.1", config=", log.retention.minutes: 90, log.retention.hours: 24"))
+        wire.run(2)
+        file_and_default = [
+            ("log.retention.minutes", "90", START), ("log.retention.hours", "24", START),
+            ("log.retention.hours", "168", DEFAULT),
+        ]  # fmt: skip
+        assert synonyms(wire, BROKER, "1", "log.retention.ms") == synonyms(wire, TOPIC, "orders", "retention.ms") == []
+        assert synonyms(wire, BROKER, "1", "log.retention.minutes") == file_and_default
+        assert synonyms(wire, BROKER, "1", "log.retention.hours") == file_and_default[1:]
+        config = [{"name": "log.retention.ms", "config_operation": 0, "value": "70000"}]
+        wire.ask(1, api.INCREMENTAL_ALTER_CONFIGS, 0, validate_only=False,
+                 resources=[{"resource_type": BROKER, "resource_name": "1", "configs": config}])  # fmt: skip
+        wire.run(1)
+        expected = [("log.retention.ms", "70000", RUN_TIME), *file_and_default]
+        assert synonyms(wire, BROKER, "1", "log.retention.ms") == expected
+        assert synonyms(wire, TOPIC, "orders", "retention.ms") == expected
+        assert synonyms(wire, BROKER, "1", "log.retention.minutes") == file_and_default
 
     def test_a_brokers_are_read_only_where_they_do_not_change(self) -> None:
         found = {each.name: each for each in described(wired("4.1"), BROKER, "1").configs}
