@@ -313,7 +313,6 @@ AREAS: Final = (
         (
             "group_membership",
             "rebalance_timeout",
-            "initial_rebalance_delay",
             "delete_groups",
             "group_retention",
             "member_id_required",

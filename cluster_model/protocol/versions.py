@@ -80,7 +80,6 @@ FLAGS: Final = (
     Flag("topic_ids", "a topic created again under its old name is told from the former one (KIP-516)", (2, 8, 0)),
     Flag("group_membership", "groups have members, whom the coordinator joins and syncs", (0, 9, 0)),
     Flag("rebalance_timeout", "a member names how long it may take to join again (KIP-62)", (0, 10, 1)),
-    Flag("initial_rebalance_delay", "the first join of an empty group waits for others (KIP-134)", (0, 11, 0)),
     Flag("delete_groups", "an administrator may delete groups (KIP-229)", (1, 1, 0)),
     Flag("group_retention", "offsets expire by their group's state, not by commit alone (KIP-211)", (2, 1, 0)),
     Flag("member_id_required", "a new member is first given an id, and joins with that (KIP-394)", (2, 2, 0)),
@@ -176,7 +175,6 @@ class Profile:
     topic_ids: bool
     group_membership: bool
     rebalance_timeout: bool
-    initial_rebalance_delay: bool
     delete_groups: bool
     group_retention: bool
     member_id_required: bool

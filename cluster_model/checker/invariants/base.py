@@ -222,12 +222,12 @@ LEAVING: Final = "leaving"
 """Circumstance: it is about a replica that a reassignment takes away."""
 EARLY_JOIN: Final = "early"
 """Circumstance: a replica had joined the ISR before it had what its leader had as its epoch began: it alone counts."""
-UNKNOWN_EPOCH: Final = "unknown epoch"
+LEADER_LACKS_EPOCH: Final = "unknown epoch"
 """Circumstance: a follower cut its log to its HW, as its leader did not know its own epoch: it alone counts."""
 KRAFT: Final = "kraft"
 """In the place of a flag: whether a quorum, not ZooKeeper, is the controller."""
 
-_SOLE: Final = (EARLY_JOIN, UNKNOWN_EPOCH)
+_SOLE: Final = (EARLY_JOIN, LEADER_LACKS_EPOCH)
 CIRCUMSTANCES: Final = {
     LOSSY: "after a lossy crash",
     EMPTY: "with unclean elections",
@@ -235,7 +235,7 @@ CIRCUMSTANCES: Final = {
     HIGH_WATERMARK: "for the HW",
     LEAVING: "for replicas that a reassignment takes away",
     EARLY_JOIN: "for replicas that join the ISR",
-    UNKNOWN_EPOCH: "for followers of a leader that has written nothing yet",
+    LEADER_LACKS_EPOCH: "for followers of a leader that has written nothing yet",
 }
 """As the manual names them."""
 
@@ -316,7 +316,7 @@ AFTER_1_1_1: Final = "2.0.1 and on branch 1.1 after 1.1.1"
 them."""
 EARLY_MEND: Final = Mend("isr_epoch_start", "KAFKA-7128", "1.1", EARLY_JOIN, AFTER_1_1_1)
 """A leader whose HW lagged let followers join that had reached no more than that (``Partition.isFollowerInSync``)."""
-UNKNOWN_MEND: Final = Mend("epoch_on_elect", "KAFKA-7415", "1.1", UNKNOWN_EPOCH, AFTER_1_1_1)
+UNKNOWN_MEND: Final = Mend("epoch_on_elect", "KAFKA-7415", "1.1", LEADER_LACKS_EPOCH, AFTER_1_1_1)
 """A leader entered its epoch into its cache with the first record only, and had no answer about it until then."""
 LOSSY_MENDS: Final = (
     Mend("bounce_detected", "KIP-380", "2.2", LOSSY),
@@ -371,7 +371,7 @@ class Ground:
         found = (
             (LOSSY, self.excuses.lossy(partition, epoch)),
             (EARLY_JOIN, self.excuses.joined_early(partition, epoch)),
-            (UNKNOWN_EPOCH, self.excuses.cut_blindly(partition, epoch)),
+            (LEADER_LACKS_EPOCH, self.excuses.cut_blindly(partition, epoch)),
         )
         return tuple(name for name, holds in found if holds)
 

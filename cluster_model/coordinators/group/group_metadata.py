@@ -56,7 +56,7 @@ class GroupConfig:
             retention_check_us=own.us("offsets.retention.check.interval.ms"),
             commit_timeout_us=own.us("offsets.commit.timeout.ms"),
             metadata_bytes=own.number("offset.metadata.max.bytes"),
-            initial_delay_us=own.us("group.initial.rebalance.delay.ms") if profile.initial_rebalance_delay else 0,
+            initial_delay_us=own.us("group.initial.rebalance.delay.ms"),
             min_session_us=own.us("group.min.session.timeout.ms"),
             max_session_us=own.us("group.max.session.timeout.ms"),
             max_size=own.number("group.max.size"),

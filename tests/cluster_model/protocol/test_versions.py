@@ -12,7 +12,6 @@ HISTORY = [
     ("lag_messages", "0.8.2", "0.8.2"),
     ("group_membership", "0.9", LAST),
     ("rebalance_timeout", "0.10.1", LAST),
-    ("initial_rebalance_delay", "0.11", LAST),
     ("transactions", "0.11", LAST),
     ("verifies_transactions", "3.6", LAST),
     ("transactions_v2", "4.0", LAST),
