@@ -58,14 +58,16 @@ def defaults_page() -> str:
 def _changes(line: str, before: str) -> list[tuple[str, ...]]:
     """A row for each configuration that came, changed its default or went with a release.
 
-    A topic's that is called as its brokers' is one with that.
+    A topic's that is called as its brokers' is one with that, and so is what changes alike for several clients.
     """
-    return [
-        (f"`{entry.name}`", "broker, topic" if (scope, entry.name) in _SHARED else scope, *change)
-        for scope, entries in DEFAULTS.items()
-        for entry in entries.values()
-        if (change := _change(entry, line, before)) and not (scope == "topic" and ("broker", entry.name) in _SHARED)
-    ]
+    scopes: dict[tuple[str, str, str], list[str]] = {}
+    for scope, entries in DEFAULTS.items():
+        for entry in entries.values():
+            shared = ("broker", entry.name) in _SHARED
+            if (change := _change(entry, line, before)) and not (scope == "topic" and shared):
+                of = "broker, topic" if scope == "broker" and shared else scope
+                scopes.setdefault((f"`{entry.name}`", *change), []).append(of)
+    return [(name, ", ".join(of), *change) for (name, *change), of in scopes.items()]
 
 
 def _change(entry: ConfigHistory, line: str, before: str) -> tuple[str, str] | None:
