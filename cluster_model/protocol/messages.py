@@ -82,7 +82,7 @@ class ProduceRequest(NamedTuple):
     payload: bytes = b""
     """The batch as a client outside of the model wrote it; nobody in the model looks into it."""
     oldest_us: int = -1
-    """When its oldest record was made, where that is told apart from ``timestamp_us``; -1 untold."""
+    """When its oldest record was made, where that is known apart from ``timestamp_us``; -1 unknown."""
 
 
 class ProduceResponse(NamedTuple):

@@ -256,7 +256,7 @@ What the protocol promises, each looked at by the checker at the first event tha
 the checker's own registry (`python -m docs.generate invariants > docs/invariants.md`), as is `floodmark invariants`.
 
 All of them are checked under every version. A version that never promised one is known for breaking it: such a
-violation says which KIP mended it, and in which version. What no version is known for must not happen. In a
+violation says which KIP fixed it, and in which version. What no version is known for must not happen. In a
 [playbook](playbooks.md), `violations(NAME)` counts both kinds, and `unexpected_violations(NAME)` only what must not
 happen; without a name they count all properties. A violation makes nothing fail by itself.
 
@@ -287,7 +287,7 @@ def invariant_section(promise: Promise) -> str:
     rows = [
         ("Promised by", promised_words(promise)),
         *((where[0].upper() + where[1:], words) for where, words in special_words(promise)),
-        ("Mended by", ", ".join(mends_words(promise))),
+        ("Fixed by", ", ".join(mends_words(promise))),
         ("No violation", promise.exceptions),
         ("Source", promise.source),
     ]

@@ -85,7 +85,7 @@ EXPECTED: Final = {
 }
 """What a playbook expects at its end."""
 _NOTHING_LOST_YET: Final = f"violations({WEAK_ISR}) > 0"
-"""... where whoever may be elected has what is committed: a leader of the past counts on somebody who lacks it."""
+"""... where all that may be elected have what is committed: a former leader counts a replica that lacks it."""
 _READ_ONLY: Final = "violations(stable-reads) > 0"
 """... where only a later leader committed what is lost: readers were shown it, and its producer had no answer."""
 

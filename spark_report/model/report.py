@@ -324,8 +324,8 @@ def _loss_sentence(story: SessionStory) -> str:
         return f"{said}."
     if committed == lost:
         which = "it was committed" if lost == 1 else "all of them were committed"
-        return f"{said}; {which}: somebody may have read {'it' if lost == 1 else 'them'}."
-    return f"{said}, {committed:,} of them committed: somebody may have read those."
+        return f"{said}; {which}: consumers may have read {'it' if lost == 1 else 'them'}."
+    return f"{said}, {committed:,} of them committed: consumers may have read those."
 
 
 def _causes(story: SessionStory) -> list[str]:

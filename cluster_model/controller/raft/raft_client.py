@@ -239,7 +239,7 @@ class Parking:
             self._wait(session, request, now)
 
     def _push(self, now: int) -> None:
-        """The HW rose: whoever waits knows a lower one, and is answered (``fetchPurgatory.completeAll``)."""
+        """Answer all waiting fetches, as the HW rose and they know a lower one (``fetchPurgatory.completeAll``)."""
         leading = self._node.leading
         for session in self._sessions.values():
             parked = session.parked

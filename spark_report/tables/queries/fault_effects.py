@@ -43,7 +43,7 @@ SLOWING: Final = (
     *("lag", "bandwidth", "slow_responses", "slow_close", "duplicate_responses", "slow_follower", "slow_cpu"),
     *("slow_disk", "lost_writeback", "corrupt_batch", "stale_metadata", "clock_skew"),
 )
-"""Faults under which a node goes on serving, slower or worse; without them it would go on as well."""
+"""Faults under which a node still serves, slower or worse; without them it would serve as well."""
 LINGERING_US: Final = 30_000_000
 """For so long after it is over a fault still explains as much as one that is active (replica.lag.time.max.ms)."""
 
@@ -99,7 +99,7 @@ class Fault:
         return late and int(row["seq"]) < self.until_seq
 
     def began(self, row: Row) -> bool:
-        """Whether this is what it began, or what goes on from that: of the same partition, if it is of one."""
+        """Whether this is what it began, or what continues that: of the same partition, if it is of one."""
         if abs(row["at_us"] - self.row["at_us"]) <= (row.get("bound_us") or 0):
             return True
         return any(
@@ -172,7 +172,7 @@ class Effects:
         """The faults that explain best what happened then; several where nothing tells them apart."""
 
         def key(fault: Fault) -> tuple[int, ...]:
-            # Whom a client asks changes while it waits: that is of what began the outage, whoever leads by now.
+            # Whom a client asks changes while it waits: that is of what began the outage, whichever leads by now.
             causes = (not fault.began(row), rank(fault))
             return (*(causes if row["kind"] == "refused" else causes[::-1]), fault.is_long_over(row), fault.slows)
 

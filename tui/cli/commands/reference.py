@@ -65,7 +65,7 @@ def _tell(promise: "Promise") -> None:
     say(console, promise.text)
     rows = [("promised", f"by {promised_words(promise)}")]
     rows += [("", f"{where}: {words}") for where, words in special_words(promise)]
-    rows += [("mended", text) for text in mends_words(promise)]
+    rows += [("fixed by", text) for text in mends_words(promise)]
     rows += [("excused", promise.exceptions)] if promise.exceptions else []
     rows.append(("source", promise.source))
     before = ""

@@ -154,7 +154,7 @@ def test_what_stops_a_node_explains_more_than_what_slows_it() -> None:
     assert of("recovered_us", *rows) == {1: None, 2: 700}
     alone = [fault(1, FOLLOWER, 5, 90, "lag"), *lacking]
     assert of("recovered_us", *alone) == {1: 700}
-    # What is long over explains less than what goes on.
+    # What is long over explains less than what continues.
     over = {**fault(2, FOLLOWER, 20, 40), "ended_us": 400 - fault_effects.LINGERING_US}
     assert of("recovered_us", rows[0], over, *lacking) == {1: 700, 2: None}
 
@@ -163,5 +163,5 @@ def test_a_later_fault_that_begins_an_outage_of_its_own_has_it() -> None:
     rows = [fault(1, FOLLOWER, 5, 90), trouble("lacking", 14, 90), fault(2, LEADER, 40, 60, "lag"), state(14, 1, 1, 3)]
     refused = {**trouble("refused", 41, 55, client=CLIENT), "bound_us": 20}
     assert of("recovered_us", *rows, refused) == {1: 900, 2: 550}
-    # What waits since the outage that goes on is of the fault that began that.
+    # What waits since the outage that continues is of the fault that began that.
     assert of("recovered_us", *rows, {**refused, "bound_us": 5}) == {1: 900, 2: None}
