@@ -686,7 +686,14 @@ def _read(books: ClientBooks, event: Any) -> None:
     if handed is None:
         handed = stints[event.stint] = Handed()
     member.reread += handed.add(event.log_offset, event.log_offset + event.count)
-    _moved(books, event, event.end_offset)
+    _moved(books, event, read_up_to(event))
+
+
+def read_up_to(event: Any) -> int:
+    """Where a group goes on reading a partition after this event; -1 for an event that does not tell."""
+    if event.kind in ("records_read", "truncation_detected"):
+        return int(event.end_offset)
+    return int(event.log_offset) if event.kind == "consumer_reset" else -1
 
 
 def _moved(books: ClientBooks, event: Any, read_to: int) -> None:
@@ -711,8 +718,8 @@ def _deleted(books: ClientBooks, event: Any) -> None:
 
 def _truncation(books: ClientBooks, event: Any) -> None:
     group = books.group(event.group_id)
-    if event.end_offset >= 0:
-        _moved(books, event, event.end_offset)
+    if (read_to := read_up_to(event)) >= 0:
+        _moved(books, event, read_to)
     group.member(event.client)
     group.truncations += 1
 
@@ -722,7 +729,7 @@ def _reset(books: ClientBooks, event: Any) -> None:
     group.member(event.client)
     group.resets += event.end_offset >= 0 or event.partition in group.expired
     group.expired.pop(event.partition, None)
-    _moved(books, event, event.log_offset)
+    _moved(books, event, read_up_to(event))
 
 
 def _expired(books: ClientBooks, event: Any) -> None:

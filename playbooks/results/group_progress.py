@@ -53,14 +53,19 @@ class ReadStalls:
         if read_to is not None and hw > read_to and partition not in self._since:
             self._since[partition] = now
 
-    def moved(self, partition: str, read_to: int, hw: int, now: int) -> None:
-        """The group has read so far, or was sent there."""
+    def moved(self, partition: str, read_to: int, hw: int, now: int) -> int:
+        """The group has read so far, or was sent there; returns how long it had waited for that."""
         lasted_us = now - self._since.pop(partition, now)
         if lasted_us > self._longest.get(partition, 0):
             self._longest[partition] = lasted_us
         self._read_to[partition] = read_to
         if hw > read_to:
             self._since[partition] = now
+        return lasted_us
+
+    def waiting(self) -> dict[str, int]:
+        """Partition → since when the group has been handed nothing of it, where that lasts."""
+        return dict(self._since)
 
     def gone(self, partition: str) -> None:
         """The partition was deleted."""

@@ -14,19 +14,8 @@ from playbooks.parser.document.context import Facts
 from playbooks.parser.steps.timed_steps import facts_of
 from playbooks.results.outages import ClientKey, acks_word, short_seconds
 from playbooks.safety_check.question import read_list, read_question
-from playbooks.safety_check.simulation import (
-    FIRST,
-    Lost,
-    Pair,
-    Plan,
-    Readers,
-    Seen,
-    Spans,
-    length,
-    longest,
-    put,
-    without,
-)
+from playbooks.safety_check.simulation import FIRST, Lost, Pair, Plan, Readers, Seen, put
+from playbooks.safety_check.spans import Spans, length, longest, longest_added, without
 from playbooks.safety_check.start_point import StartPoint, StartPointError
 
 Verdict = Literal["safe", "loses", "violates", "skips", "stalls", "refused", "inconclusive"]
@@ -127,10 +116,22 @@ def effect(pair: Pair) -> Effect:
         _added(action.seen.writes, baseline.seen.writes),
         _added(action.seen.partitions, baseline.seen.partitions),
         _added(action.seen.under_min, baseline.seen.under_min),
-        {name: felt.added_to(baseline.readers.get(name, Readers())) for name, felt in action.readers.items()},
+        {
+            name: felt.added_to(baseline.readers.get(name, Readers()), _stall_added(name, pair))
+            for name, felt in action.readers.items()
+        },
         tuple([each for each in action.losses if each.count > known.get((each.partition, each.cause, each.acks), 0)]),
         tuple([each for each in action.violations if each[:2] not in broken]),
         tuple([each for each in action.unfinished if each not in baseline.unfinished]),
+    )
+
+
+def _stall_added(group: str, pair: Pair) -> int:
+    """The most that the action adds to a time in which the group was handed nothing of a partition."""
+    anyhow = pair.baseline.seen.reads
+    return max(
+        [longest_added(spans, anyhow.get(key, ())) for key, spans in pair.action.seen.reads.items() if key[0] == group],
+        default=0,
     )
 
 

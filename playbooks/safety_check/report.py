@@ -34,7 +34,8 @@ from playbooks.recording.reader import RecordedAction
 from playbooks.results.outages import acks_word, short_seconds
 from playbooks.results.result import Result
 from playbooks.safety_check.check import STALL_US, WHY_STALL, Answer, Asked, Effect, Spread
-from playbooks.safety_check.simulation import Future, Readers, length, longest, reseeding
+from playbooks.safety_check.simulation import Future, Readers, reseeding
+from playbooks.safety_check.spans import length, longest
 from playbooks.safety_check.start_point import StartPoint
 from playbooks.units import duration_text
 from playbooks.version import VERSION
@@ -345,6 +346,10 @@ def _baseline(effect: Effect) -> str:
     stalls = f"writes stall {short_seconds(stall_us)}" if stall_us else "no write stalls"
     lost = f"{baseline.acked_lost} acknowledged records are lost" if baseline.acked_lost else "nothing is lost"
     skipped = sum(each.skipped for each in baseline.readers.values())
+    waits = {name: felt.read_stall_us for name, felt in baseline.readers.items()}
+    waiting = max(waits, key=lambda name: waits[name], default="")
+    if waiting and waits[waiting] >= LEAST_STALL_US:
+        lost += f", {waiting} is handed nothing for up to {short_seconds(waits[waiting])}"
     return f"{stalls}, {lost}" + (f", readers skip {counted(skipped, 'record')}" if skipped else "")
 
 
@@ -416,6 +421,7 @@ def _run_document(effect: Effect, stall_us: int) -> dict[str, Any]:
         "baseline": {
             "lost": effect.pair.baseline.acked_lost,
             "write_stall_us": max(map(longest, effect.pair.baseline.seen.writes.values()), default=0),
+            "read_stall_us": max([felt.read_stall_us for felt in effect.pair.baseline.readers.values()], default=0),
         },
         "digest": action.digest,
     }  # fmt: skip

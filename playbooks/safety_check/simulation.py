@@ -13,36 +13,9 @@ from playbooks.errors import BAD_INPUT, INTERNAL, INTERRUPTED, OK, PlaybookError
 from playbooks.model.playbook import Position, Step, Trigger
 from playbooks.results.outages import Availability, ClientKey, Outages, drawn_up
 from playbooks.results.result import Result
+from playbooks.safety_check.reading import GroupPartition, ReadWatch
+from playbooks.safety_check.spans import Spans, longest
 from playbooks.safety_check.start_point import StartPoint, StartPointError
-
-Spans = tuple[tuple[int, int], ...]
-"""Intervals, each from its beginning to its end, in order and apart from each other."""
-
-
-def without(spans: Spans, others: Spans) -> Spans:
-    """What is left of intervals where those others are taken away."""
-    left: list[tuple[int, int]] = []
-    for start, end in spans:
-        at = start
-        for low, high in others:
-            if high <= at or low >= end:
-                continue
-            if low > at:
-                left.append((at, low))
-            at = max(at, high)
-        if at < end:
-            left.append((at, end))
-    return tuple(left)
-
-
-def longest(spans: Spans) -> int:
-    """The longest of them, 0 for none."""
-    return max((end - start for start, end in spans), default=0)
-
-
-def length(spans: Spans) -> int:
-    """All of them together."""
-    return sum(end - start for start, end in spans)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +28,8 @@ class Seen:
     """Partition → when nobody led it who could."""
     under_min: dict[str, Spans]
     """Partition → when it had fewer in sync than min.insync.replicas."""
+    reads: dict[GroupPartition, Spans]
+    """Group and partition → when the group was handed nothing of it though there was something to read."""
     errors: dict[ClientKey, str]
     """Likewise → the error that was answered most often."""
     refused: tuple[str, ...]
@@ -70,6 +45,7 @@ class Watch:
         now = session.cluster.now_us
         self._session = session
         self._availability: Availability = session.availability.afresh(now)
+        self._reads = ReadWatch(session.client_books, now)
         self._under: dict[str, Outages] = {}
         self._errors: dict[ClientKey, dict[str, int]] = {}
         self._refused: list[str] = []
@@ -81,6 +57,7 @@ class Watch:
         """The next events."""
         found = list(events)
         self._availability.enter(found)
+        self._reads.enter(found)
         for event in found:
             kind = event.kind
             if kind == "isr_changed":
@@ -115,6 +92,7 @@ class Watch:
             writes={(each.client, each.acks, each.partition): each.spans for each in drawn.clients if each.us},
             partitions={each.partition: each.spans for each in drawn.partitions if each.us},
             under_min={name: tuple(each.until(now).spans) for name, each in sorted(self._under.items())},
+            reads=self._reads.until(now),
             errors={key: max(errors, key=lambda name: errors[name]) for key, errors in sorted(self._errors.items())},
             refused=tuple(self._refused),
             undone=tuple(self._undone),
@@ -161,13 +139,12 @@ class Readers:
     resets: int = 0
     """Times that ``auto.offset.reset`` moved it."""
 
-    def added_to(self, baseline: "Readers") -> "Readers":
-        """How much more this is; of stalls the longest, where it is longer."""
-        stall_us = self.read_stall_us if self.read_stall_us > baseline.read_stall_us else 0
+    def added_to(self, baseline: "Readers", read_stall_us: int) -> "Readers":
+        """How much more this is; what is added to the stall depends on when each of them was, and is given."""
         more = [
             max(0, getattr(self, name) - getattr(baseline, name)) for name in ("skipped", "reread", "idle_us", "resets")
         ]
-        return Readers(more[0], more[1], stall_us, more[2], more[3])
+        return Readers(more[0], more[1], read_stall_us, more[2], more[3])
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,7 +168,7 @@ class Future:
     failed: int
     unknown: int
     readers: dict[str, Readers]
-    """By group; stalls since the instant at which the futures part, the rest of the whole session."""
+    """By group; stalls from where the futures part until watching ended, the rest of the whole session."""
     losses: tuple[Lost, ...]
     violations: tuple[tuple[str, str, str], ...]
     """Promises of the protocol that were broken though this version keeps them: name, partition and detail."""
@@ -231,8 +208,6 @@ class Futures:
         session = self.stand()
         session.follow(replace(self._playbook, steps=(*self._playbook.steps, reseeding(self.standing, seed), *steps)))
         cluster, began = session.cluster, len(self._playbook.steps) + 1
-        for book in session.client_books.groups.values():
-            book.stalls.restart(cluster.now_us)
         acted: list[tuple[int, int]] = []
         session.on_step = lambda step: acted.append((cluster.now_us, cluster.executed))
         watch = Watch(session)
@@ -297,16 +272,19 @@ def _future(
         duplicates=ledger.duplicates,
         failed=ledger.failed,
         unknown=ledger.unknown,
-        readers=_readers(result),
+        readers=_readers(result, seen),
         losses=_losses(result),
         violations=tuple([(each.invariant, each.partition, each.detail) for each in _unexpected(result)]),
         digest=result.digest,
     )
 
 
-def _readers(result: Result) -> dict[str, Readers]:
+def _readers(result: Result, seen: Seen) -> dict[str, Readers]:
+    stalls: dict[str, int] = {}
+    for (group, _partition), spans in seen.reads.items():
+        stalls[group] = max(stalls.get(group, 0), longest(spans))
     return {
-        group.name: Readers(group.skipped, group.reread, group.read_stall_us, group.idle_us, group.resets)
+        group.name: Readers(group.skipped, group.reread, stalls.get(group.name, 0), group.idle_us, group.resets)
         for group in result.clients.groups
     }
 

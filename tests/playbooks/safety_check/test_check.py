@@ -23,7 +23,8 @@ from playbooks.results.outages import Service
 from playbooks.safety_check import check, question
 from playbooks.safety_check.check import Answer, Asked, Effect, ask, check_wording, prepare
 from playbooks.safety_check.report import EXIT_CODES, WitnessError, headline, lines, title, to_json, witness
-from playbooks.safety_check.simulation import Future, Futures, Plan, Watch, length, reseeding, without
+from playbooks.safety_check.simulation import Future, Futures, Plan, Watch, reseeding
+from playbooks.safety_check.spans import length, longest, without
 from playbooks.safety_check.start_point import At, StartPoint, StartPointError, of_playbook, of_session
 from tests.support.breadth import some
 from tests.support.playbooks import CLUSTER as BUSY
@@ -152,6 +153,40 @@ def test_what_readers_felt_before_is_not_the_action_s_doing() -> None:
     assert found.standing.session().client_books.groups["billing"].idle_us > 3 * S
 
 
+GONE = f"- {{at: 5s, inject: clean_shutdown, target: client(billing/0), for: 8s}}\n{LATER}"
+"""The group's only member is down from 5 s to 13 s."""
+
+
+@cache
+def gone() -> Asked:
+    """Asked while nobody reads, about an action that takes effect shortly before somebody does again."""
+    return asked("after 6950ms gc_pause coordinator(billing) for 300ms", timed(GONE), 6 * S, (1,))
+
+
+def test_what_readers_would_have_waited_anyway_is_not_the_action_s_doing() -> None:
+    effect = gone().answer.effects[0]
+    assert effect.pair.baseline.readers["billing"].read_stall_us > 6 * S
+    assert effect.pair.action.readers["billing"].read_stall_us > effect.pair.baseline.readers["billing"].read_stall_us
+    assert effect.group_stall_us < S
+    assert gone().answer.verdict == "safe"
+
+
+def test_a_condition_on_read_stalls_sees_what_was_before_the_question() -> None:
+    steps = f"- {{at: 5s, inject: clean_shutdown, target: client(billing/0), for: 3s}}\n{LATER}"
+    found = asked("when longest_read_stall(billing) > 2s crash broker(3)", timed(steps), 14 * S, (1,))
+    ((at_us, _executed),) = found.answer.worst.pair.action.acted
+    assert at_us < 14 * S + S // 10
+
+
+def test_readers_are_watched_as_long_as_writers() -> None:
+    """What the group waits for while the cluster settles is not counted: writes are not watched then, either."""
+    found = asked("after 1s clean_shutdown client(billing/0) for 20s", timed(LATER), 5 * S, (1,))
+    action = found.answer.worst.pair.action
+    assert longest(action.seen.reads["billing", "orders-0"]) == action.readers["billing"].read_stall_us
+    assert action.readers["billing"].read_stall_us > 5 * S
+    assert all(end <= action.end_us for spans in action.seen.reads.values() for _start, end in spans)
+
+
 @cache
 def alone() -> Asked:
     """Both followers have fallen behind, the leader alone is in sync, and anybody may lead."""
@@ -257,6 +292,10 @@ def _counts_the_baseline(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(check, "_added", lambda found, anyhow: found)
 
 
+def _counts_reads_without_the_action(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(check, "longest_added", lambda found, anyhow: longest(found))
+
+
 def _keeps_the_steps(patch: pytest.MonkeyPatch) -> None:
     go = Futures._go
 
@@ -306,6 +345,9 @@ def _one_after_the_other() -> None:
 BREAKAGES: dict[str, tuple[Callable[[pytest.MonkeyPatch], None], Callable[[], None]]] = {
     "forgets to reseed": (_forgets_to_reseed, seeds_differ),
     "counts the baseline's stall": (_counts_the_baseline, test_what_is_broken_already_is_not_the_action_s_doing),
+    "counts the baseline's stall of readers": (
+        _counts_reads_without_the_action, test_what_readers_would_have_waited_anyway_is_not_the_action_s_doing,
+    ),
     "keeps running the playbook's steps": (_keeps_the_steps, test_the_steps_that_are_still_to_come_do_not_happen),
     "goes on from the last future": (_goes_on_from_the_last_future, _one_after_the_other),
     "sees no event": (_sees_no_event, test_a_rolling_restart_that_does_not_wait_stalls_writes),
@@ -323,12 +365,12 @@ BREAKAGES: dict[str, tuple[Callable[[pytest.MonkeyPatch], None], Callable[[], No
 @pytest.mark.parametrize("name", BREAKAGES)
 def test_a_wrong_way_of_asking_is_seen(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     breakage, check = BREAKAGES[name]
-    for kept in (blind, alone, broken):
+    for kept in (blind, alone, broken, gone):
         kept.cache_clear()
     breakage(monkeypatch)
     with pytest.raises(AssertionError):
         check()
-    for kept in (blind, alone, broken):
+    for kept in (blind, alone, broken, gone):
         kept.cache_clear()
 
 
