@@ -48,6 +48,16 @@ def test_errors_are_named_and_members_told_apart(snapshot: SnapshotAssertion) ->
     assert found[6:] == snapshot
 
 
+def test_groups_that_commit_have_their_position_lag_beside_one_that_does_not() -> None:
+    commits = tuple(group(f"g-{number}", lag=9, position_lag=3) for number in range(ROWS + 2))
+    assert "position lag" not in printed(Clients((), commits))[0]
+    found = printed(Clients((), (*commits, replace(group("audit", position_lag=17), lag=None))))
+    assert found[0].split() == ["group", "read", "rebalances", "commits", "lag", "position", "lag"]
+    told = {line.split()[0]: line.split()[-2:] for line in found[1:]}
+    assert (told["g-0"], told["audit"]) == (["9", "3"], ["-", "17"])
+    assert told["and"] == ["27", "9"]
+
+
 def test_transactions_and_ended_processes_are_told(snapshot: SnapshotAssertion) -> None:
     ends = {"transactions": 9, "transactions_committed": 5, "transactions_aborted": 2, "transactions_unknown": 1}
     fenced = replace(producer("ledger", aborted=7, killed=2, interceptor_failures=1, **ends), failure="PRODUCER_FENCED")

@@ -92,6 +92,8 @@ Columns = dict[str, Callable[[T], int | None]]
 
 P99: Final = "p99"
 """Latency that 99 % of records did not exceed: from send to acknowledgement, and from append to hand-out."""
+POSITION_LAG: Final = "position lag"
+"""What the members have not been handed yet; left out where every group has committed, and so has a lag."""
 TIMES: Final[dict[str, Callable[[int], str]]] = {"idle": seconds, P99: duration}
 """Columns that are times."""
 
@@ -114,7 +116,7 @@ GROUP: Final[Columns[GroupSummary]] = {
     "commits": lambda one: one.commits,
     "failed": lambda one: one.failed_commits,
     "lag": lambda one: one.lag,
-    "position lag": lambda one: one.position_lag if one.lag is None else 0,
+    POSITION_LAG: lambda one: one.position_lag,
     P99: lambda one: one.latency.p99_us,
 }
 MEMBER: Final[Columns[MemberSummary]] = {
@@ -126,7 +128,7 @@ MEMBER: Final[Columns[MemberSummary]] = {
 }
 MAY_LACK: Final = {
     "producer": ("aborted", "unanswered", "refused", P99),
-    "group": ("again", "idle", "failed", "position lag", P99),
+    "group": ("again", "idle", "failed", POSITION_LAG, P99),
 }
 """Columns of either table that are left out where all is nought."""
 
@@ -157,6 +159,8 @@ def _producers(console: Console, found: Sequence[ProducerSummary]) -> None:
 def _groups(console: Console, found: Sequence[GroupSummary]) -> None:
     shown = _worst(found, ROWS, lambda one: (len(one.failures), one.lag or one.position_lag))
     columns = _columns("group", GROUP, found)
+    if all(one.lag is not None for one in found):
+        columns.pop(POSITION_LAG, None)
     room = ROWS - len(shown)
     rows = []
     for one in shown:
