@@ -13,7 +13,16 @@ Builds on `playbooks.engine`, `parser`, `export` and `results`.
 
 from playbooks.safety_check.check import STALL_US, Asked, ask, check_wording, prepare
 from playbooks.safety_check.question import ASSIGNED, FAULTS, VERBS, pieces, read_question, words
-from playbooks.safety_check.report import EXIT_CODES, WitnessError, headline, lines, title, to_json, witness
+from playbooks.safety_check.report import (
+    EXIT_CODES,
+    WitnessError,
+    headline,
+    lines,
+    title,
+    to_json,
+    witness,
+    witness_words,
+)
 from playbooks.safety_check.simulation import AskingError
 from playbooks.safety_check.start_point import At, StartPoint, StartPointError, of_playbook, of_session
 
@@ -41,5 +50,6 @@ __all__ = [
     "title",
     "to_json",
     "witness",
+    "witness_words",
     "words",
 ]

@@ -258,6 +258,13 @@ def headline(answer: Answer) -> str:
     return f"{answer.verdict}, {_among(share, answer)}"
 
 
+def witness_words(answer: Answer) -> str:
+    """What the witness does when it is run, as a verb of it."""
+    if EXIT_CODES[answer.verdict] != FAILED:
+        return f"is {answer.verdict}"
+    return headline(answer).split(",")[0].replace("can lose", "loses").replace("can make", "makes")
+
+
 def _among(number: int, answer: Answer) -> str:
     total = len(answer.effects)
     return f"in {number} of {total} seeds" if total > 1 else "in the only seed looked at"

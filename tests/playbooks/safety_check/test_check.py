@@ -22,7 +22,16 @@ from playbooks.recording.recorder import Recorder
 from playbooks.results.outages import Service
 from playbooks.safety_check import check, question
 from playbooks.safety_check.check import Answer, Asked, Effect, ask, check_wording, prepare
-from playbooks.safety_check.report import EXIT_CODES, WitnessError, headline, lines, title, to_json, witness
+from playbooks.safety_check.report import (
+    EXIT_CODES,
+    WitnessError,
+    headline,
+    lines,
+    title,
+    to_json,
+    witness,
+    witness_words,
+)
 from playbooks.safety_check.simulation import Future, Futures, Plan, Watch, reseeding
 from playbooks.safety_check.spans import length, longest, without
 from playbooks.safety_check.start_point import At, StartPoint, StartPointError, of_playbook, of_session
@@ -87,6 +96,7 @@ def test_a_rolling_restart_that_waits_for_the_isr_is_safe() -> None:
     assert all(len(each.pair.action.acted) == 3 for each in found.answer.effects)
     assert not any(each.under_min for each in found.answer.effects)
     assert headline(found.answer) == "safe over 2 seeds"
+    assert witness_words(found.answer) == "is safe"
 
 
 @pytest.mark.parametrize(("name", "verdict"), [("blind", "stalls"), ("waiting", "safe")])
@@ -132,6 +142,7 @@ def test_what_retention_takes_from_a_group_meanwhile_is_skipped() -> None:
     assert (found.answer.verdict, EXIT_CODES[found.answer.verdict]) == ("skips", 1)
     assert (felt.resets, found.answer.worst.skipped) == (1, felt.skipped)
     assert felt.skipped > 60
+    assert witness_words(found.answer).startswith("makes ")
     document = to_json(found, "x", "")
     assert document["skipped"]["worst"] == max(row["readers"]["billing"]["skipped"] for row in document["runs"])
     assert f"passed_over(billing) == {felt.skipped}" in witness(found)
@@ -199,6 +210,7 @@ def test_the_last_in_sync_dies_and_elections_may_be_unclean() -> None:
     assert found.verdict == "loses", lines(alone())
     assert found.worst.losses
     assert f" {found.over('lost').worst} " in headline(found)
+    assert witness_words(found).startswith(f"loses {found.worst.lost} ")
 
 
 def test_what_only_the_leader_has_is_what_acks_1_can_lose() -> None:

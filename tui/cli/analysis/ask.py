@@ -23,7 +23,6 @@ from playbooks.safety_check import (
     WitnessError,
     ask,
     check_wording,
-    headline,
     lines,
     of_playbook,
     of_session,
@@ -31,6 +30,7 @@ from playbooks.safety_check import (
     title,
     to_json,
     witness,
+    witness_words,
 )
 from playbooks.session_format.session_files import SessionError, sessions_root
 from playbooks.session_format.session_finder import find_session
@@ -132,11 +132,10 @@ def _answer(request: Request, name: str, asked: Asked) -> None:
         say(console, first, _STYLES.get(asked.answer.verdict, "bold red") if console.is_terminal else "")
         for line in rest:
             say(console, line)
-    told = headline(asked.answer)
     if wrong:
         say(people(), f"no witness: {wrong}", "yellow")
     elif path is not None:
-        say(people(), f"witness  {path}: run it, and it {told.split(',')[0].replace('can lose', 'loses')} again")
+        say(people(), f"witness  {path}: run it, and it {witness_words(asked.answer)} again")
 
 
 def _witness(request: Request, asked: Asked) -> tuple[Path | None, str]:
