@@ -844,7 +844,7 @@ class OffsetsExpired(TraceEvent):
 
 @_event
 class HandlerFailed(TraceEvent):
-    """An application skipped ``count`` records, the first at ``log_offset``, that its handler could not process."""
+    """A handler could not process ``count`` records from ``log_offset`` on; its application went on behind them."""
 
     kind: ClassVar[str] = "handler_failed"
     at_us: int

@@ -35,7 +35,7 @@ class Application:
     """``processing_us`` is spent on every record; ``commit`` is one of :data:`COMMIT_MODES`.
 
     The handler fails for the last of every ``fails`` offsets of a partition (0: never), whoever reads it. It is tried
-    ``retries`` times more, each after ``pause_us``, without a poll meanwhile; then the record is skipped.
+    ``retries`` times more, each after ``pause_us``, without a poll meanwhile; then the record is left unprocessed.
     """
 
     processing_us: int = 0
@@ -308,11 +308,11 @@ class GroupSpec:
     fails: int = 0
     """The handler cannot process one record in so many; 0: it can process all."""
     retries: int = 0
-    """How often it is tried again before the record is skipped ..."""
+    """How often it is tried again before the record is left unprocessed ..."""
     retry_pause_us: int = 0
     """... and how long after."""
     dead_letter: str = ""
-    """The topic that such a record is sent to instead of being skipped; empty: none. Not where ``commit`` hands off."""
+    """The topic that such a record is sent to instead; empty: none. Not where ``commit`` hands off."""
     to: str = ""
     """The topic that a record is written to for each that was processed; empty: none. Not with ``dead_letter``, nor
     where ``commit`` hands off."""

@@ -397,7 +397,7 @@ HANDLER_FAULTS: Final = table(
         glyph="!",
         colour="alarm",
         cause="a record that the code does not expect, a schema change, a service behind the handler that fails",
-        may_break="records that are skipped; a partition that a poison record blocks; a process that crashes in a loop",
+        may_break="records left unprocessed; a partition that a poison record blocks; a process that crashes in a loop",
         usual_for_us=30 * SECOND,
         behaviour=FailingHandler(),
     ),

@@ -193,9 +193,9 @@ CRASH: Final = "crash"
 CLOSE: Final = "close"
 DEAD_LETTER: Final = "dead_letter"
 THEN: Final = {
-    USUAL: "as it is configured: its retries, then its dead-letter topic, or else the record is skipped",
+    USUAL: "as it is configured: its retries, then its dead-letter topic, or else the record is left unprocessed",
     RETRY: "it goes back to the record and polls it again, for ever; what is behind it waits",
-    SKIP: "the record is skipped at once",
+    SKIP: "the record is left unprocessed at once",
     CRASH: "the exception ends the process; nothing is committed any more",
     CLOSE: "the exception ends the poll loop and the consumer is closed, which commits what was polled if commits are "
     "automatic",
@@ -242,7 +242,7 @@ class Handling:
         self.failing: tuple[Failing, ...] = ()
         """Records that it gives up as it is configured to."""
         self.skipped: tuple[Failing, ...] = ()
-        """Records that it skips whatever is configured."""
+        """Records that it leaves unprocessed whatever is configured."""
         self.broke = ""
         """:data:`RETRY`, :data:`CRASH` or :data:`CLOSE` if the handler's exception ends this poll's work ..."""
         self.left: tuple[Left, ...] = ()

@@ -68,7 +68,7 @@ def describe_client(event: Any) -> ClientText:
         same = (event.client, event.by, event.error)
         return glyphs.DOWN, "warning", same, f"{event.client} cannot commit ({event.by}): {event.error}"
     if event.kind == "handler_failed":
-        said = f"{event.client} skips {event.count} records of {event.partition} from {event.log_offset} on"
+        said = f"{event.client} cannot process {event.count} records of {event.partition} from {event.log_offset} on"
         return glyphs.BULLET, "warning", key, said
     if event.kind == "record_dead_lettered":
         said = f"{event.client} cannot process {event.partition} at {event.log_offset}: a dead letter in {event.detail}"
@@ -656,7 +656,7 @@ SORTS: Final[dict[str, Sort]] = {
         ("partitions_assigned", "assignment", "assignments"),
         ("partitions_revoked", "given up", "times given up"),
         ("partitions_lost", "partitions lost", "times partitions lost"),
-        ("handler_failed", "skipped", "times skipped"),
+        ("handler_failed", "handler failure", "handler failures"),
         ("commit_failed", "failed commit", "failed commits"),
         ("interceptor_failed", "interceptor", "interceptors"),
         ("records_abandoned", "abandoned", "times abandoned"),
