@@ -24,6 +24,8 @@ MOST_DISAGREEMENTS: Final = 5
 
 _ABOUT_LOSSES: Final = re.compile(r"\b(?:acked_lost|committed_lost|missing)\s*\(")
 """Functions of conditions that count losses."""
+_NONE_LOST: Final = re.compile(r"(?:==|<=)\s*0[\s)]*$|(?<!<)<\s*1[\s)]*$|^[^=<>]*\b(?:0\s*(?:==|>=)|1\s*>(?!=))")
+"""A comparison that only holds where nothing is lost."""
 
 _VERDICTS: Final = {"pass": "PASS", "fail": "FAIL", "inconclusive": "INCONCLUSIVE"}
 
@@ -112,13 +114,18 @@ class SessionStory:
 
     @property
     def loss_expected(self) -> bool:
-        """Whether it passed with losses, and its playbook has an expectation about them."""
-        return self.verdict == "pass" and bool(self.lost) and bool(self.about_losses)
+        """Whether it passed with losses, and its playbook has an expectation that allows them."""
+        return self.verdict == "pass" and bool(self.lost) and bool(self.allowing_losses)
 
     @property
     def about_losses(self) -> list[Row]:
         """Expectations that are about acknowledged records that are lost."""
         return [row for row in self.tables["expectations"] if _ABOUT_LOSSES.search(row["rule"])]
+
+    @property
+    def allowing_losses(self) -> list[Row]:
+        """Expectations that hold although acknowledged records are lost: ``committed_lost() == 0`` is none."""
+        return [row for row in self.about_losses if _allows_losses(row["rule"])]
 
     @property
     def disagreements(self) -> list[Row]:
@@ -256,7 +263,7 @@ def sentences(story: SessionStory) -> list[str]:
 
 def _expected(story: SessionStory) -> str:
     """That losses are what the playbook expects, by which expectations."""
-    rules = [row["rule"] for row in story.about_losses]
+    rules = [row["rule"] for row in story.allowing_losses]
     return f"As expected: {story.held}, about losses {', '.join(rules)}." if story.loss_expected else ""
 
 
@@ -304,8 +311,9 @@ def _reason(story: SessionStory) -> str:
     if story.verdict == "pass":
         if not checked:
             return "nothing was expected of it, and it ran to its end"
-        unasked = ", none of them about losses" if story.lost and not story.about_losses else ""
-        return f"{story.held}{unasked}"
+        if not story.lost or story.loss_expected:
+            return story.held
+        return f"{story.held}, none of them {'expects the loss' if story.about_losses else 'about losses'}"
     if story.verdict == "inconclusive":
         return str(story.recorded.result.get("reason") or "its playbook did not get where it wanted to go")
     return "it did not do what its playbook expects"
@@ -428,6 +436,12 @@ def _elections(story: SessionStory) -> str:
     bad = f"{unclean:,} unclean" if unclean else "none unclean"
     nobody = f"; {several(offline, 'time')} nobody could be elected" if offline else ""
     return f"{_capital(several(clean, 'clean election'))}, {bad}{nobody}."
+
+
+def _allows_losses(rule: str) -> bool:
+    """Whether one of the comparisons in a condition counts losses, and holds with some."""
+    counting = [each for each in re.split(r"\b(?:and|or)\b", rule) if _ABOUT_LOSSES.search(each)]
+    return any(re.search(r"\bnot\b", each) or not _NONE_LOST.search(each) for each in counting)
 
 
 def _checked(row: Row) -> tuple[str, bool]:

@@ -282,7 +282,7 @@ COLUMNS: Final[dict[str, Column]] = {
         committed="Whether somebody could have read them.",
         legal="Whether it may be seen under the settings in force.",
         fired="Whether the condition held for long enough.",
-        loss_expected="Whether it passed with what it lost, by an expectation about losses; null: it lost nothing.",
+        loss_expected="Whether it passed with losses, by an expectation that allows them; null: it lost nothing.",
         unrecovered="Whether something that it had brought about was left at the session's end.",
     ),
     **_columns(
