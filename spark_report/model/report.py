@@ -283,9 +283,10 @@ def _of_finding(story: SessionStory, row: Row) -> str:
 def _saved_by(story: SessionStory) -> str:
     """The changes under which nothing would have been lost, the cheapest first."""
     lossy = [row for row in story.tables["remedies"] if row["kind"] == "lost"]
-    saving = [row["said_of_it"] for row in lossy if row["effect"] == "saves"][:MOST_CAUSES]
-    if saving:
-        return f"Would have saved all, with the same seed: {'; '.join(saving)}."
+    # What saves with this seed and loses with another one only helps.
+    saving = [row for row in lossy if row["remaining"] == 0 and row["effect"] in ("saves", "helps")]
+    if said := [row["said_of_it"] for row in saving[:MOST_CAUSES]]:
+        return f"Would have saved all, with the same seed: {'; '.join(said)}."
     return "None of the changes tried would have saved all of it." if lossy else ""
 
 

@@ -192,3 +192,16 @@ def test_what_why_knows_stands_beside_the_loss(tmp_path: Path, snapshot: Snapsho
     assert sentences(one)[1:3] == snapshot
     nothing = replace(one, tables={**one.tables, "points_of_no_return": [], "remedies": one.tables["remedies"][1:]})
     assert sentences(nothing)[1] == snapshot
+
+
+@pytest.mark.parametrize(
+    ("effect", "remaining", "saves"),
+    [("saves", 0, True), ("helps", 0, True), ("helps", 2, False), ("refused", None, False), ("inconclusive", 0, False)],
+)
+def test_what_keeps_all_with_the_same_seed_is_said_although_another_seed_loses(
+    tmp_path: Path, effect: str, remaining: int | None, saves: bool
+) -> None:
+    one = story(tmp_path).sessions[0]
+    remedies = [{**one.tables["remedies"][0], "effect": effect, "remaining": remaining, "said_of_it": "acks=all"}]
+    told = sentences(replace(one, tables={**one.tables, "remedies": remedies}))
+    assert any("acks=all" in each for each in told) is saves
