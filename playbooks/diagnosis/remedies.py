@@ -252,17 +252,22 @@ class Remedy:
         """Whether it saves with every seed tried."""
         return self.verdict == "saves" and self.seeds_kept == self.seeds
 
+    @property
+    def was_run(self) -> bool:
+        """Whether a session with the change ran to some end, so that it left and cost something."""
+        return self.seeds > 0
+
     def to_json(self) -> dict[str, Any]:
-        """As the answer prints it."""
+        """As the answer prints it; null is what nobody knows of a change with which nothing was run."""
         return {
             "change": self.change.name,
             "set": list(self.change.options),
             "because": self.change.note,
             "verdict": self.verdict,
             "before": self.before,
-            "after": self.left,
-            "rejected": self.rejected,
-            "unavailable_us": self.unavailable_us,
+            "after": self.left if self.was_run else None,
+            "rejected": self.rejected if self.was_run else None,
+            "unavailable_us": self.unavailable_us if self.was_run else None,
             "note": self.note,
             "seeds_kept": self.seeds_kept,
             "seeds": self.seeds,

@@ -24,8 +24,13 @@ def no_return_words(found: NoReturn) -> list[tuple[str, str]]:
 
 
 def remedy_words(remedy: Remedy) -> str:
-    """What it leaves and what it costs: ``acks=all: 0 of 99 left, rejected 0, unavailable -0.5 s, in 5 of 5 seeds``."""
+    """What it leaves and what it costs: ``acks=all: 0 of 99 left, rejected 0, unavailable -0.5 s, in 5 of 5 seeds``.
+
+    Of a change that was refused, or that proves nothing, why: ``kafka 4.1: the playbook uses ZooKeeper``.
+    """
     note = f" ({remedy.change.note})" if remedy.change.note else ""
+    if remedy.verdict in ("refused", "inconclusive"):
+        return f"{remedy.change.name}{note}: {remedy.note or remedy.verdict}"
     rejected = f"{remedy.rejected:+d}" if remedy.rejected else "0"
     parts = [
         f"{remedy.left} of {remedy.before} left",

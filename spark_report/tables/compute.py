@@ -149,10 +149,10 @@ def kept_remedies(sessions: Sequence[Recorded]) -> list[dict[str, Any]]:
         remedies = finding.get("remedies") if key not in seen else None
         seen.add(key)
         for place, each in enumerate(remedies if isinstance(remedies, list) else (), 1):
-            if isinstance(each, dict) and _has(each, change=str, verdict=str, before=int, after=int):
+            if isinstance(each, dict) and _has(each, change=str, verdict=str, before=int):
                 found.append({"session_id": session.session_id, "kind": finding["kind"], "place": place,
                               "remedy": each["change"], "options": _texts(each, "set"), "effect": each["verdict"],
-                              "before": each["before"], "remaining": each["after"],
+                              "before": each["before"], "remaining": _count(each, "after"),
                               "price_rejected": _count(each, "rejected"),
                               "price_unavailable_us": _count(each, "unavailable_us"),
                               "seeds_kept": _count(each, "seeds_kept"), "seeds": _count(each, "seeds"),
