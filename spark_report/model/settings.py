@@ -1,5 +1,6 @@
 """The settings in which sessions of one playbook differ: cells of a grid, runs with other settings, other seeds."""
 
+import json
 from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
@@ -95,9 +96,9 @@ def _short(path: str) -> str:
     return path.partition(_CONFIG)[2] or path.rpartition(".")[2]
 
 
-def _plain(value: str) -> str:
-    """A value without the quotes that make it a text."""
-    stripped = value.strip()
+def _plain(value: object) -> str:
+    """A value without the quotes that make it a text; it comes from a file, where it may be no text."""
+    stripped = (value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)).strip()
     quoted = len(stripped) > 1 and stripped[0] == stripped[-1] and stripped[0] in "\"'"
     return stripped[1:-1] if quoted else stripped
 

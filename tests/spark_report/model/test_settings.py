@@ -50,6 +50,13 @@ def test_what_is_alike_in_all_of_them_is_not_shown(recorded: Recorded) -> None:
     assert words(cells(recorded, {ACKS: "all"}, {ACKS: '"all"'})) == ["", ""]
 
 
+def test_a_setting_that_is_no_text_is_compared_as_one(recorded: Recorded) -> None:
+    sessions = cells(recorded, {}, {}, {}, {})
+    for one, value in zip(sessions, (5, True, [1], "5"), strict=True):
+        one.start.settings[ACKS] = value  # type: ignore[assignment]
+    assert words(sessions) == ["acks=5", "acks=true", "acks=[1]", "acks=5"]
+
+
 def test_a_session_alone_and_sessions_of_other_playbooks_have_none(recorded: Recorded) -> None:
     assert words(cells(recorded, {ACKS: "all"})) == [""]
     assert words([*cells(recorded, {ACKS: "all"}), *cells(recorded, {ACKS: "1"}, playbook="other")]) == ["", ""]
