@@ -116,8 +116,8 @@ def claimed_findings(sessions: Sequence[Recorded]) -> list[dict[str, Any]]:
             "cause": each["cause"],
             "sentence": each["sentence"],
             "records": each["count"],
-            "committed_records": each.get("committed", 0) if type(each.get("committed", 0)) is int else 0,
-            "partitions_named": [name for name in each.get("partitions", ()) if isinstance(name, str)],
+            "committed_records": _count(each, "committed") or 0,
+            "partitions_named": _texts(each, "partitions"),
         }
         for session, each in _objects(sessions, "findings")
         if _has(each, kind=str, cause=str, sentence=str, count=int)
@@ -131,10 +131,10 @@ def kept_points(sessions: Sequence[Recorded]) -> list[dict[str, Any]]:
             "session_id": session.session_id,
             "finding": finding["number"],
             "point": point["kind"],
-            "at_us": point.get("at_us") if type(point.get("at_us")) is int and point["at_us"] >= 0 else None,
+            "at_us": at_us if (at_us := _count(point, "at_us")) is not None and at_us >= 0 else None,
             "sentence": _text(finding, "sentence"),
             "said": _texts(point, "text"),
-            "saving": [_text(each, "words") for each in point.get("actions") or () if isinstance(each, dict)],
+            "saving": [_text(each, "words") for each in _list(point, "actions") if isinstance(each, dict)],
         }
         for session, finding in _explained(sessions)
         if isinstance(point := finding.get("no_return"), dict) and _has(point, kind=str)
@@ -146,9 +146,9 @@ def kept_remedies(sessions: Sequence[Recorded]) -> list[dict[str, Any]]:
     found, seen = [], set()
     for session, finding in _explained(sessions):
         key = (session.session_id, finding["kind"])
-        remedies = finding.get("remedies") if key not in seen else None
+        remedies = _list(finding, "remedies")[:MOST_FINDINGS] if key not in seen else []
         seen.add(key)
-        for place, each in enumerate(remedies if isinstance(remedies, list) else (), 1):
+        for place, each in enumerate(remedies, 1):
             if isinstance(each, dict) and _has(each, change=str, verdict=str, before=int):
                 found.append({"session_id": session.session_id, "kind": finding["kind"], "place": place,
                               "remedy": each["change"], "options": _texts(each, "set"), "effect": each["verdict"],
@@ -170,13 +170,22 @@ def _explained(sessions: Sequence[Recorded]) -> Iterator[tuple[Recorded, Mapping
 
 
 def _texts(found: Mapping[str, Any], name: str) -> list[str]:
-    values = found.get(name)
-    return [each for each in values if isinstance(each, str)] if isinstance(values, list) else []
+    return [each for each in _list(found, name) if isinstance(each, str)]
+
+
+def _list(found: Mapping[str, Any], name: str) -> list[Any]:
+    value = found.get(name)
+    return value if isinstance(value, list) else []
 
 
 def _count(found: Mapping[str, Any], name: str) -> int | None:
     value = found.get(name)
-    return value if type(value) is int else None
+    return value if type(value) is int and _is_long(value) else None
+
+
+def _is_long(value: int) -> bool:
+    """Whether a column takes it."""
+    return -(1 << 63) <= value < 1 << 63
 
 
 def _objects(sessions: Sequence[Recorded], name: str) -> Iterator[tuple[Recorded, Mapping[str, Any]]]:
@@ -188,7 +197,9 @@ def _objects(sessions: Sequence[Recorded], name: str) -> Iterator[tuple[Recorded
 
 
 def _has(found: Mapping[str, Any], **kinds: type) -> bool:
-    return all(type(found.get(name)) is kind for name, kind in kinds.items())
+    """Whether the values are of these types, and whole numbers such as columns take."""
+    values = [(found.get(name), kind) for name, kind in kinds.items()]
+    return all(type(value) is kind and (not isinstance(value, int) or _is_long(value)) for value, kind in values)
 
 
 def _text(found: Mapping[str, Any], name: str) -> str:
