@@ -22,6 +22,7 @@ from playbooks.parser.loader import loads
 from playbooks.recording.reader import Recorded
 from playbooks.results.result import Result
 from playbooks.timetravel.forks import Acted, acted_of
+from playbooks.version import VERSION
 
 EXPLAINED: Final = 3
 """Losses of which the point of no return is looked for, unless one is asked for; the others are told without."""
@@ -156,6 +157,7 @@ class Why:
     def to_json(self) -> dict[str, Any]:
         """The published document."""
         return {
+            "version": VERSION,
             "playbook": self.result.playbook,
             "seed": self.result.seed,
             "profile": self.result.profile,

@@ -339,6 +339,16 @@ def _head(path: Place, found: Mapping[str, Any]) -> dict[str, Any]:
     return {**numbers, **{name: _take(path, found, name, str) for name in texts}}
 
 
+def read_why(directory: Place, digest: str, version: str) -> dict[str, Any]:
+    """Read ``why.json``; empty unless it can be read and is of this digest and this version of floodmark."""
+    path = directory / WHY
+    try:
+        found = read_object(path) if path.exists() else {}
+    except LayoutError:
+        return {}
+    return found if (found.get("digest"), found.get("version")) == (digest, version) else {}
+
+
 def read_object(path: Place) -> dict[str, Any]:
     """Read a file that holds one JSON object. Raises :class:`LayoutError`."""
     try:

@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 
 from cluster_model.protocol.events import COLUMNS, FIELDS, SCHEMA_VERSION
 from playbooks.session_format import session_files
+from playbooks.version import VERSION
 from spark_report.spark.errors import ReportError
 from spark_report.spark.hadoop_fs import HadoopPath, Somewhere
 
@@ -174,18 +175,8 @@ def _sealed(path: Somewhere, start: session_files.Start, manifest: session_files
     ledger, more = _table(path / session_files.LEDGER, manifest, LEDGER)
     return Recorded(
         path, start, manifest, result, "parquet", manifest.last_seq, manifest.virtual_us,
-        (*problems, *trouble, *more), last, ledger, _why(path, manifest),
+        (*problems, *trouble, *more), last, ledger, session_files.read_why(path, manifest.digest, VERSION),
     )  # fmt: skip
-
-
-def _why(path: Somewhere, manifest: session_files.Manifest) -> dict[str, Any]:
-    """The explanation beside a session; empty for none, and for one that is of another trace."""
-    file = path / session_files.WHY
-    try:
-        found = session_files.read_object(file) if file.exists() else {}
-    except session_files.LayoutError:
-        return {}
-    return found if found.get("digest") == manifest.digest else {}
 
 
 def _torn(

@@ -23,6 +23,7 @@ REPORT_MAY_USE = (
     "playbooks.session_format.session_finder",
     "playbooks.session_format.session_files",
     "playbooks.text",
+    "playbooks.version",
 )
 CAMPAIGNS = ("spark_report.campaigns", "spark_report.fleet")
 """Parts of the report that run playbooks, or read what a storm has kept."""

@@ -9,6 +9,7 @@ from syrupy.assertion import SnapshotAssertion
 
 from playbooks.session_format import session_files
 from playbooks.session_format.session_files import read_manifest
+from playbooks.version import VERSION
 from spark_report.input.sessions import look_at
 from spark_report.tables import compute
 from tests.cli.running import Typed
@@ -78,8 +79,26 @@ def test_it_is_asked_once_and_again_if_the_answer_is_of_another_trace(
     assert asked == [lossy]
     manifest = read_manifest(lossy)
     assert manifest is not None
-    (lossy / session_files.WHY).write_text(json.dumps({"digest": manifest.digest}), encoding="utf-8")
+    known = {"digest": manifest.digest, "version": VERSION}
+    (lossy / session_files.WHY).write_text(json.dumps(known), encoding="utf-8")
     explain_losses([str(lossy)], wanted=True)
+    assert asked == [lossy]
+    assert look_at(lossy).why == known
+
+
+@pytest.mark.parametrize("kept", ['{"digest": ', "[]", "of before", "of no version"])
+def test_it_is_asked_again_if_the_answer_cannot_be_read_or_is_of_another_version(
+    lossy: Path, kept: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[Path] = []
+    monkeypatch.setattr(lossy_sessions, "_explain", asked.append)
+    manifest = read_manifest(lossy)
+    assert manifest is not None
+    older = {"of before": {"version": "0.0.1"}, "of no version": {}}
+    text = json.dumps({"digest": manifest.digest, **older[kept]}) if kept in older else kept
+    (lossy / session_files.WHY).write_text(text, encoding="utf-8")
+    assert look_at(lossy).why == {}
+    explain_losses([str(lossy)], wanted=None)
     assert asked == [lossy]
 
 

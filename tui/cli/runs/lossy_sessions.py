@@ -6,6 +6,7 @@ from typing import Final
 
 from playbooks.errors import PlaybookError, counted
 from playbooks.session_format import session_files
+from playbooks.version import VERSION
 from tui.output.console import Telling, people, say
 
 MOST_SESSIONS: Final = 1
@@ -68,10 +69,9 @@ def _is_unexplained(path: Path) -> bool:
         lost = isinstance(ledger, dict) and bool(ledger.get("acked_lost"))
         if manifest is None or manifest.status != "complete" or not lost:
             return False
-        why = path / session_files.WHY
-        return not why.exists() or session_files.read_object(why).get("digest") != manifest.digest
     except session_files.LayoutError:
         return False
+    return not session_files.read_why(path, manifest.digest, VERSION)
 
 
 def _is_short(path: Path) -> bool:
