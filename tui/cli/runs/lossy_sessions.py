@@ -18,7 +18,8 @@ MOST_EVENTS: Final = 60_000
 def explain_losses(paths: Sequence[str], *, wanted: bool | None) -> None:
     """Explain the sessions among these that lost records and have no explanation yet.
 
-    ``wanted`` is what was typed. None: the first that is short, and a line says how many are left; True: all of them.
+    ``wanted`` is what was typed. None: of the short ones the first that can be explained, and a line says how many are
+    left; True: all of them.
 
     Raises:
         KeyboardInterrupt: it was stopped.
@@ -26,16 +27,20 @@ def explain_losses(paths: Sequence[str], *, wanted: bool | None) -> None:
     if wanted is False:
         return
     lossy = list(_lossy(paths))
-    chosen = lossy if wanted else [path for path in lossy if _is_short(path)][:MOST_SESSIONS]
-    for place, path in enumerate(chosen, 1):
-        count = f" ({place} of {len(chosen)})" if len(chosen) > 1 else ""
+    chosen = lossy if wanted else [path for path in lossy if _is_short(path)]
+    asked = explained = 0
+    for asked, path in enumerate(chosen, 1):
+        count = f" ({asked} of {len(chosen)})" if wanted and len(chosen) > 1 else ""
         say(people(), f"asking why {path.name} lost records{count}; --no-why leaves it out", "dim")
-        _explain(path)
-    if left := [path for path in lossy if path not in chosen]:
-        say(people(), f"{counted(len(left), 'session')} that lost records not asked why: --why asks all of them", "dim")
+        explained += _explain(path)
+        if not wanted and explained == MOST_SESSIONS:
+            break
+    if left := len(lossy) - asked:
+        say(people(), f"{counted(left, 'session')} that lost records not asked why: --why asks all of them", "dim")
 
 
-def _explain(path: Path) -> None:
+def _explain(path: Path) -> bool:
+    """Explain a session and keep the answer; False, and a line says why, where that is not possible."""
     from playbooks.diagnosis.kept import explain_recorded, keep  # noqa: PLC0415 - most sessions lose nothing
     from playbooks.diagnosis.why import WhyError  # noqa: PLC0415
     from playbooks.engine.replay import ReplayMismatchError  # noqa: PLC0415
@@ -47,6 +52,8 @@ def _explain(path: Path) -> None:
         keep(path, why)
     except (WhyError, PlaybookError, ExportError, ReplayMismatchError, session_files.SessionError, OSError) as error:
         say(people(), f"no remedies for {path.name}: {error}", "yellow")
+        return False
+    return True
 
 
 def _lossy(paths: Sequence[str]) -> Iterator[Path]:
