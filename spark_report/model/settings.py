@@ -53,9 +53,10 @@ def _of_siblings(sessions: Sequence[Recorded]) -> dict[str, tuple[Setting, ...]]
     made = {one.session_id: {_path(path): _plain(value) for path, value in one.start.settings.items()}
             for one in sessions}  # fmt: skip
     paths = [*dict.fromkeys(path for own in made.values() for path in own if path != SEED), SEED]
+    found = {one.session_id: _values(one, paths, made[one.session_id]) for one in sessions}
     values: dict[str, dict[str, str | None]] = {}
     for path in paths:
-        own = {one.session_id: _value(one, path, made[one.session_id]) for one in sessions}
+        own = {name: its[path] for name, its in found.items()}
         if len(set(own.values())) > 1:
             values[path] = own
     names = _names(values)
@@ -67,10 +68,11 @@ def _of_siblings(sessions: Sequence[Recorded]) -> dict[str, tuple[Setting, ...]]
     }  # fmt: skip
 
 
-def _value(session: Recorded, path: str, made: dict[str, str]) -> str | None:
-    if path == SEED:
-        return str(session.start.seed)
-    return made[path] if path in made else _written(session, path)
+def _values(session: Recorded, paths: Sequence[str], made: dict[str, str]) -> dict[str, str | None]:
+    """Path → the session's value; its playbook is parsed once, and only for paths that it does not set."""
+    left = [path for path in paths if path not in made and path != SEED]
+    root = _playbook(session) if left else None
+    return {**made, **{path: _written(root, path) for path in left}, SEED: str(session.start.seed)}
 
 
 def _names(values: dict[str, dict[str, str | None]]) -> dict[str, str]:
@@ -103,15 +105,20 @@ def _plain(value: object) -> str:
     return stripped[1:-1] if quoted else stripped
 
 
-def _written(session: Recorded, path: str) -> str | None:
-    """What a session's playbook says at a path, None for nothing; only nodes on the way are looked at."""
+def _playbook(session: Recorded) -> yaml.Node | None:
+    """A session's playbook as nodes; None where it cannot be read."""
     try:
         file = session.path / session_files.PLAYBOOK
         if file.stat().st_size > _MOST_BYTES:
             return None
-        node: yaml.Node | None = yaml.compose(file.read_text(encoding="utf-8"), yaml.SafeLoader)
+        root: yaml.Node | None = yaml.compose(file.read_text(encoding="utf-8"), yaml.SafeLoader)
     except (OSError, ValueError, yaml.YAMLError, RecursionError):
         return None
+    return root
+
+
+def _written(node: yaml.Node | None, path: str) -> str | None:
+    """What a playbook says at a path, None for nothing; only nodes on the way are looked at."""
     place, _config, key = path.partition(_CONFIG)
     for part in [*place.split("."), *(["config", key] if key else [])]:
         node = _child(node, part)

@@ -505,7 +505,8 @@ def _isr_bars(place: int, partition: str, found: list[Row], axis: Axis) -> Figur
     ]
     labels = [f"{row['isr_size']} in sync" for row in found]
     hovers = [
-        f"{chart_text(partition)}: ISR {row['isr']}, min.insync.replicas {row['min_isr']}<br>{axis.when(row)}"
+        f"{chart_text(partition)}: ISR {row['isr']}, min.insync.replicas "
+        f"{'not known' if row['min_isr'] is None else row['min_isr']}<br>{axis.when(row)}"
         for row in found
     ]
     return _bars(place, axis, found, fills, labels, hovers)

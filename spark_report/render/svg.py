@@ -16,6 +16,7 @@ from typing import Any, Final, NamedTuple
 
 from markupsafe import Markup
 
+from playbooks.text import printable
 from spark_report.render.charts import Figure
 
 WIDTH: Final = 960
@@ -89,8 +90,9 @@ def svg(figure: Figure, label: str) -> Markup:
         low, high = layout[name].get("domain", (0, 1))
         tall = box.foot - box.top
         downs[name] = Scale(layout[name], _values(data, name), box.foot - low * tall, box.foot - high * tall)
+    plot = f"{box.left} {box.right} {box.top} {box.foot}"
     opening = Markup('<svg class="still" viewBox="0 0 {} {}" role="img" aria-label="{}" data-plot="{}"{}>').format(
-        *(WIDTH, layout["height"], label, f"{box.left} {box.right} {box.top} {box.foot}", _range(layout["xaxis"])),
+        *(WIDTH, layout["height"], printable(label), plot, _range(layout["xaxis"])),
     )
     return _legend(figure) + opening + Markup("".join(_drawn(figure, across, downs, box))) + Markup("</svg>")
 

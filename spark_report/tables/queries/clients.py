@@ -33,17 +33,8 @@ PRODUCER: Final = (
 )
 """Columns of ``producers`` after the client's name: records, attempts, transactions, and how it fared."""
 MEMBER: Final = (
-    *(
-        "read",
-        "handler_failed",
-        "abandoned",
-        "commits",
-        "failed_commits",
-        "partitions_lost",
-        "killed",
-        "closed",
-        "failure",
-    ),
+    *("read", "handler_failed", "abandoned", "commits", "failed_commits", "partitions_lost"),
+    *("killed", "closed", "failure"),
 )
 """Columns of ``members`` after group and name."""
 GROUP: Final = (

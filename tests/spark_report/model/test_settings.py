@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from spark_report.input.sessions import Recorded, look_at
+from spark_report.model import settings
 from spark_report.model.comparison import all_tables
 from spark_report.model.report import Story, tell
 from spark_report.model.settings import differing, joined
@@ -55,6 +56,18 @@ def test_a_setting_that_is_no_text_is_compared_as_one(recorded: Recorded) -> Non
     for one, value in zip(sessions, (5, True, [1], "5"), strict=True):
         one.start.settings[ACKS] = value  # type: ignore[assignment]
     assert words(sessions) == ["acks=5", "acks=true", "acks=[1]", "acks=5"]
+
+
+def test_a_playbook_is_parsed_once_for_all_paths(recorded: Recorded, monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[str] = []
+    parse = settings._playbook
+    monkeypatch.setattr(settings, "_playbook", lambda one: read.append(one.session_id) or parse(one))
+    retention = "topics.orders.config.retention.ms"
+    assert words(cells(recorded, {ACKS: "all", retention: "5"}, {})) == [
+        "acks=all, retention.ms=5",
+        "acks=1, retention.ms=20000",
+    ]
+    assert read == ["s1"]
 
 
 def test_a_session_alone_and_sessions_of_other_playbooks_have_none(recorded: Recorded) -> None:

@@ -137,6 +137,13 @@ def picture(figure: charts.Figure, label: str = "") -> ET.Element:
 
 
 class TestPictures:
+    def test_a_minimum_that_is_not_known_is_no_number_in_the_tooltip(self, tmp_path: Path) -> None:
+        state = {**SPAN, "partition": "p-0", "leader": 1, "leader_epoch": 0, "isr": [1], "isr_size": 1, "min_isr": None}
+        figure = charts.timeline_chart(story(tmp_path, partition_states=[state]).sessions[0])
+        assert figure is not None
+        hovers = [words for trace in figure["data"] for words in trace.get("hovertext", ()) if "ISR [1]" in words]
+        assert [("not known" in words, "None" in words) for words in hovers] == [(True, False)]
+
     def test_a_picture_is_xml_whatever_the_names_are(self, hostile: Story) -> None:
         one = hostile.sessions[0]
         for figure in (
@@ -145,7 +152,7 @@ class TestPictures:
             charts.latency_around_faults(one),
         ):
             assert figure is not None
-            root = picture(figure, HOSTILE.replace("\x1b", ""))
+            root = picture(figure, HOSTILE)
             assert {each.tag for each in root.iter()} <= {"svg", "g", "path", "rect", "circle", "text", "title"}
             assert root.get("viewBox") == f"0 0 960 {figure['layout']['height']}"
             assert all(not name.startswith("on") for each in root.iter() for name in each.attrib)

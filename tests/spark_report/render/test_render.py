@@ -121,6 +121,8 @@ class TestPage:
         assert text.count('class="session"') == sections.MOST_SESSIONS
         (rest,) = re.findall(r"<p[^>]*>(.*\b2 more .*?)</p>", text)
         assert rest == snapshot
+        alone = html._page(story(tmp_path, sessions=3), html.Detail(10, 1, 1))
+        assert re.findall(r"<p[^>]*>(.*\b2 more .*?)</p>", alone) == snapshot
 
     def test_a_page_that_would_be_too_long_shows_less_of_each_session(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
