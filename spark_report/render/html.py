@@ -31,6 +31,7 @@ from spark_report.render.sections import (
 )
 from spark_report.render.svg import svg
 from spark_report.render.tables import View
+from spark_report.render.thinning import MOST_SHAPES
 
 # One partition after the other: its lanes, and every table that speaks of it.
 
@@ -54,7 +55,7 @@ class Partition:
     views: tuple[View, ...]
 
 
-def drill_down(story: SessionStory, most: int) -> tuple[list[Partition], int]:
+def drill_down(story: SessionStory, most: int, shapes: int = MOST_SHAPES) -> tuple[list[Partition], int]:
     """The partitions that are shown, and how many are left out; Kafka's own are shown only if something happened."""
     names = charts.by_interest(story)
     own = {name: {table: [] for table in _TABLES} for name in names[:most]}  # type: dict[str, dict[str, list[Row]]]
@@ -62,12 +63,12 @@ def drill_down(story: SessionStory, most: int) -> tuple[list[Partition], int]:
         for row in story.tables[table]:
             if row["partition"] in own:
                 own[row["partition"]][table].append(row)
-    made = [_partition(name, replace(story, tables={**story.tables, **found})) for name, found in own.items()]
+    made = [_partition(name, replace(story, tables={**story.tables, **found}), shapes) for name, found in own.items()]
     shown = [one for one in made if one.summary != _QUIET or not is_own(one.name)]
     return shown, len(names) - len(shown)
 
 
-def _partition(name: str, story: SessionStory) -> Partition:
+def _partition(name: str, story: SessionStory, shapes: int) -> Partition:
     lost = sum(row["count"] for row in story.lost)
     out = sum(row["duration_us"] for row in story.unavailable("partition"))
     whole = next(iter(story.tables["partitions"]), None)
@@ -93,7 +94,7 @@ def _partition(name: str, story: SessionStory) -> Partition:
         tables.truncations(story),
         tables.outcomes(story),
     )
-    picture = svg(charts.partition_chart(story, name), f"{name} over time")
+    picture = svg(charts.partition_chart(story, name), f"{name} over time", shapes)
     return Partition(name, tone, ", ".join(said) or _QUIET, _facts(story, whole), picture, tuple(filter(None, views)))
 
 
@@ -129,11 +130,14 @@ class Detail(NamedTuple):
     """Of one session, those first in which most happened."""
     sessions: int
     """One by one, those first that need attention."""
+    shapes: int
+    """Of one lane of a picture, about; where there are more, neighbours are drawn as one."""
 
 
 DETAILS: Final = (
-    *(Detail(400, 40, MOST_SESSIONS), Detail(200, 20, MOST_SESSIONS), Detail(100, 10, MOST_SESSIONS)),
-    *(Detail(50, 6, MOST_SESSIONS), Detail(25, 3, 6), Detail(10, 1, 3), Detail(10, 1, 1)),
+    *(Detail(400, 40, MOST_SESSIONS, MOST_SHAPES), Detail(200, 20, MOST_SESSIONS, 200)),
+    *(Detail(100, 10, MOST_SESSIONS, 100), Detail(50, 6, MOST_SESSIONS, 50)),
+    *(Detail(25, 3, 6, 50), Detail(10, 1, 3, 25), Detail(10, 1, 1, 10)),
 )
 MOST_BYTES: Final = 1_500_000
 """Of a page; one that would be longer shows less."""
@@ -191,7 +195,8 @@ def _page(story: Story, detail: Detail) -> str:
             sessions=[_section(anchors[one.session_id], short[one.session_id], one, detail) for one in told],
             left_out=len(story.sessions) - len(told),
             several=len(story.sessions) > 1,
-            set_aside=story.set_aside,
+            set_aside=story.set_aside[: detail.rows],
+            set_aside_left_out=max(0, len(story.set_aside) - detail.rows),
             most_rows=detail.rows,
         )
     )
@@ -224,8 +229,8 @@ def _comparison(story: Story) -> dict[str, Any]:
 
 
 def _section(anchor: str, letter: str, story: SessionStory, detail: Detail) -> dict[str, Any]:
-    drawn = {chart.id: chart for chart in _charts(anchor, story)}
-    told, left_out = drill_down(story, detail.partitions)
+    drawn = {chart.id: chart for chart in _charts(anchor, story, detail.shapes)}
+    told, left_out = drill_down(story, detail.partitions, detail.shapes)
     found = sections(story)
     return {
         "id": anchor,
@@ -261,7 +266,7 @@ def _with_charts(anchor: str, section: Section, drawn: dict[str, Chart]) -> dict
     }
 
 
-def _charts(anchor: str, story: SessionStory) -> list[Chart]:
+def _charts(anchor: str, story: SessionStory, shapes: int) -> list[Chart]:
     note = "A cross stands where acknowledged records went missing for good. HW and position lag rise with their lanes."
     if story.tables["faults"]:
         note = f"Bands are times with a fault active. {note}"
@@ -305,7 +310,7 @@ def _charts(anchor: str, story: SessionStory) -> list[Chart]:
             title,
             said,
             key,
-            svg(figure, f"{title or 'What happened when'}: {story.name}"),
+            svg(figure, f"{title or 'What happened when'}: {story.name}", shapes),
         )
         for kind, title, said, key, figure in figures
         if figure is not None

@@ -18,6 +18,7 @@ from markupsafe import Markup
 
 from playbooks.text import printable
 from spark_report.render.charts import Figure
+from spark_report.render.thinning import MOST_SHAPES, thinned
 
 WIDTH: Final = 960
 """The width of a picture before it is fitted, in pixels."""
@@ -77,8 +78,13 @@ class Scale:
         return [(self(value), words) for value, words in found if low - 0.5 <= self(value) <= high + 0.5]
 
 
-def svg(figure: Figure, label: str) -> Markup:
-    """Draw a figure, with its legend before it; ``label`` says what it shows, and is escaped here."""
+def svg(figure: Figure, label: str, most: int = MOST_SHAPES) -> Markup:
+    """Draw a figure, with its legend before it; ``label`` says what it shows, and is escaped here.
+
+    Where a lane has more than ``most`` shapes, neighbours are drawn as one.
+    """
+    if figure["layout"]["xaxis"].get("zoom"):
+        figure = thinned(figure, (figure["layout"]["xaxis"]["range"][1] or 1), most)
     layout, data = figure["layout"], figure["data"]
     names = [name for name in _AXES if name in layout]
     lengths = [len(_short(text)) for name in names for text in _labels(layout[name], data, name)]

@@ -15,7 +15,7 @@ from syrupy.assertion import SnapshotAssertion
 from spark_report.model import report
 from spark_report.model.comparison import BY_NAME, MEASURES, compare, regressions
 from spark_report.model.report import Story
-from spark_report.render import charts, html, output, sections, svg
+from spark_report.render import charts, html, output, sections, svg, thinning
 from spark_report.render import text as markdown
 from spark_report.spark.errors import ReportError
 from spark_report.tables import registry
@@ -137,6 +137,23 @@ def picture(figure: charts.Figure, label: str = "") -> ET.Element:
 
 
 class TestPictures:
+    def test_of_very_many_bars_neighbours_are_drawn_as_one_in_the_worst_colour(self) -> None:
+        count = 1_000
+        colours = [charts.CALM] * count
+        colours[505] = charts.ALARM
+        bars = {"type": "bar", "base": list(range(count)), "x": [0.5] * count, "y": [2] * count, "width": 0.74,
+                "color": colours, "text": ["t"] * count, "hovertext": ["h"] * count}  # fmt: skip
+        band = {"type": "rect", "fillcolor": charts.WARNING, "opacity": 0.1}
+        bands = [{**band, "x0": at, "x1": at + 0.5} for at in range(count)]
+        figure = {"data": [bars], "layout": {"shapes": bands}}
+        assert thinning.thinned(figure, count, count) == figure
+        few = thinning.thinned(figure, count, 100)
+        (trace,), shapes = few["data"], few["layout"]["shapes"]
+        assert (trace["base"], trace["x"]) == (list(range(0, count, 10)), [9.5] * 100)
+        assert [place for place, colour in enumerate(trace["color"]) if colour == charts.ALARM] == [50]
+        assert [(shape["x0"], shape["x1"]) for shape in shapes] == [(at, at + 9.5) for at in range(0, count, 10)]
+        assert len(colours) == len(bars["base"]) == count
+
     def test_a_minimum_that_is_not_known_is_no_number_in_the_tooltip(self, tmp_path: Path) -> None:
         state = {**SPAN, "partition": "p-0", "leader": 1, "leader_epoch": 0, "isr": [1], "isr_size": 1, "min_isr": None}
         figure = charts.timeline_chart(story(tmp_path, partition_states=[state]).sessions[0])

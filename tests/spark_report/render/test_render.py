@@ -14,6 +14,7 @@ import pytest
 from rich.console import Console
 from syrupy.assertion import SnapshotAssertion
 
+from spark_report.input.sessions import SetAside
 from spark_report.model.comparison import all_tables
 from spark_report.render import charts, html, output, sections, tables, text
 from spark_report.spark.errors import ReportError
@@ -25,6 +26,8 @@ from tests.support.wording import said
 pytestmark = pytest.mark.slow
 
 ELECTIONS = [{"seq": 3, "leader": 1, "leader_epoch": 0, "isr": [1], "partition": "p-0", "election": "clean", "by": "b"}]
+LOSS = {"seq": 9, "fate": "lost", "partition": "p-0", "client": "c", "sequence": 0, "log_offset": 0, "count": 1,
+        "committed": False, "leader_epoch": 0, "acks": 1, "cause": "it died"}  # fmt: skip
 _LOADING = {"src", "href", "srcset", "action", "data", "poster", "background", "formaction"}
 
 
@@ -121,7 +124,7 @@ class TestPage:
         assert text.count('class="session"') == sections.MOST_SESSIONS
         (rest,) = re.findall(r"<p[^>]*>(.*\b2 more .*?)</p>", text)
         assert rest == snapshot
-        alone = html._page(story(tmp_path, sessions=3), html.Detail(10, 1, 1))
+        alone = html._page(story(tmp_path, sessions=3), html.Detail(10, 1, 1, 10))
         assert re.findall(r"<p[^>]*>(.*\b2 more .*?)</p>", alone) == snapshot
 
     def test_a_page_that_would_be_too_long_shows_less_of_each_session(
@@ -133,6 +136,27 @@ class TestPage:
         shorter = html.html_page(told)
         assert len(shorter) < len(whole)
         assert "50 of 60" in shorter
+
+    def test_a_page_of_as_many_rows_as_tables_have_stays_within_its_size(self, tmp_path: Path) -> None:
+        second, many = 1_000_000, 20_000
+        spans = [{**SPAN, "began_us": at * second, "ended_us": at * second + second // 2} for at in range(many)]
+        state = {"leader_epoch": 3, "isr": [1, 2], "isr_size": 2, "min_isr": 2}
+        told = story(
+            tmp_path,
+            faults=[{**row, "fault_id": at, "fault": "lag", "target": "t", "detail": "d"}
+                    for at, row in enumerate(spans[:500])],
+            partition_states=[{**row, **state, "partition": f"p-{at % 3}", "leader": at % 4 - 1}
+                              for at, row in enumerate(spans)],
+            unavailability=[{**row, "scope": "client", "partition": "p-0", "client": "c", "acks": 1, "duration_us": 9}
+                            for row in spans[:2_000]],
+            losses=[{**LOSS, "at_us": row["began_us"]} for row in spans[:500]],
+        )  # fmt: skip
+        one = told.sessions[0]
+        one = replace(one, recorded=replace(one.recorded, end_us=many * second))
+        aside = tuple(SetAside(tmp_path / f"{place}", f"{place}: not found") for place in range(many))
+        page = html.html_page(replace(told, sessions=(one,), set_aside=aside))
+        assert len(page.encode()) <= html.MOST_BYTES
+        assert "p-2 over time" in page
 
     def test_a_page_of_many_sessions_that_would_be_too_long_shows_fewer_of_them(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
