@@ -7,7 +7,8 @@ those of the control plane and of load. A client's fault explains what that clie
 Of several that explain it alike it is the one that began the outage, else one that stops a node or cuts it off rather
 than one that slows it down.
 
-A fault is detected when the first alert fires that counts one of its effects.
+A fault is detected when the first alert fires whose condition held as one of its effects came. Alerts count the whole
+cluster, as Kafka's metrics do, so the effect need not be one that the alert counts.
 
 The rules are plain Python, one walk a session; they go to executors by value and use nothing else of floodmark.
 """
