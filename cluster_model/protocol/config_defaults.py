@@ -468,12 +468,15 @@ class Configured:
         """Whether the release has this configuration."""
         return DEFAULTS[self._scope][name].exists(self._version)
 
+    def is_given(self, name: str) -> bool:
+        """Whether a configuration that the release has was given a value."""
+        return name in self._given and self.exists(name)
+
     def value(self, name: str) -> ConfigValue | None:
         """What is given where the release has the configuration, else its default; None where it is unset."""
-        entry = DEFAULTS[self._scope][name]
-        if name in self._given and entry.exists(self._version):
+        if self.is_given(name):
             return self._given[name]
-        return entry.default(self._version)
+        return DEFAULTS[self._scope][name].default(self._version)
 
     def number(self, name: str) -> int:
         """A whole number.

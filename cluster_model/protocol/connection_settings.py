@@ -17,7 +17,11 @@ class ConnectionSettings:
     backoff_us: int
     """The first pause after a connection was lost or refused."""
     backoff_max_us: int
-    """Pauses double up to this and vary by a fifth (KIP-144, 0.11); before, all are as long as the first."""
+    """Pauses double up to this and vary by a fifth (KIP-144, 0.11); before, all are as long as the first.
+
+    They are too where ``reconnect.backoff.ms`` is given and ``reconnect.backoff.max.ms`` is not
+    (``CommonClientConfigs.postProcessReconnectBackoffConfigs``).
+    """
     setup_us: int
     """How long the first attempt may take; 0 before KIP-601 (2.7): as long as the operating system tries."""
     setup_max_us: int
@@ -28,7 +32,8 @@ class ConnectionSettings:
     def of(own: Configured) -> "ConnectionSettings":
         """The settings of a client with that configuration."""
         backoff_us = own.us(RECONNECT)
-        most_us = own.us(RECONNECT_MAX) if own.exists(RECONNECT_MAX) else backoff_us
+        grows = own.exists(RECONNECT_MAX) and (own.is_given(RECONNECT_MAX) or not own.is_given(RECONNECT))
+        most_us = own.us(RECONNECT_MAX) if grows else backoff_us
         setup_us = own.us(SETUP_TIMEOUT) if own.exists(SETUP_TIMEOUT) else 0
         setup_max_us = own.us(SETUP_TIMEOUT_MAX) if own.exists(SETUP_TIMEOUT_MAX) else 0
         return ConnectionSettings(

@@ -103,6 +103,8 @@ def test_without_a_response_to_its_requests_only_the_timeout_ends_a_connection()
         ("0.11", {}, [50, 100, 200, 400, 800, 1_000, 1_000]),
         ("3.9", {}, [50, 100, 200, 400, 800, 1_000, 1_000]),
         ("3.9", {"reconnect_backoff_ms": 300, "reconnect_backoff_max_ms": 300}, [300, 300, 300]),
+        ("0.11", {"reconnect_backoff_ms": 100}, [100, 100, 100]),
+        ("3.9", {"reconnect_backoff_ms": 100}, [100, 100, 100]),
         ("3.9", {"reconnect_backoff_ms": 100, "reconnect_backoff_max_ms": 400}, [100, 200, 400, 400]),
     ],
 )

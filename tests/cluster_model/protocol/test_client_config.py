@@ -24,7 +24,7 @@ from cluster_model.protocol.versions import Profile
 SECOND, MINUTE = 1_000_000, 60_000_000
 CONNECTIONS = ConnectionSettings(50_000, SECOND, 10 * SECOND, 30 * SECOND, True)
 CONNECTION_FIELDS: dict[str, tuple[ConfigValue, str, ConnectionSettings]] = {
-    "reconnect.backoff.ms": (7, "connections", replace(CONNECTIONS, backoff_us=7_000)),
+    "reconnect.backoff.ms": (7, "connections", replace(CONNECTIONS, backoff_us=7_000, backoff_max_us=7_000)),
     "reconnect.backoff.max.ms": (70, "connections", replace(CONNECTIONS, backoff_max_us=70_000)),
     "socket.connection.setup.timeout.ms": (7, "connections", replace(CONNECTIONS, setup_us=7_000)),
     "socket.connection.setup.timeout.max.ms": (17_000, "connections", replace(CONNECTIONS, setup_max_us=17 * SECOND)),
