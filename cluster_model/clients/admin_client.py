@@ -4,7 +4,8 @@ It knows of the cluster what a broker's metadata told it since the oldest of its
 that is started for one task. A request goes to the controller that this metadata names (a broker that forwards it, in
 KRaft mode), to a leader, or to a coordinator, which is looked for anew with every request. NOT_CONTROLLER,
 NOT_COORDINATOR, a broken connection and silence bring new metadata and another try, until ``default.api.timeout.ms`` is
-over: then REQUEST_TIMED_OUT stands for every part. Before 2.5 (KIP-533) five retries are the most.
+over: then REQUEST_TIMED_OUT stands for every part. Before 2.5 (KIP-533) five retries are the most. A request that has
+not been sent yet when its connection fails has cost no try (``KafkaAdminClient.unassignUnsentCalls``).
 
 A request whose answer was lost is made again, though it may have been carried out: a topic can turn out to exist.
 """
@@ -266,6 +267,7 @@ class _Call(NamedTuple):
     """Who was asked; NOBODY between two tries."""
     correlation: int = 0
     sent_at: int = 0
+    """When it was sent; no time limit but the deadline holds for one that still waits for a connection."""
     coordinator: int = NOBODY
     """Of the group or transactional id that it is about, once a broker has named it."""
     tries: int = 0
@@ -313,30 +315,45 @@ class AdminClient:
 
     def receive(self, source: int, message: Message | AdminResponse | GroupResponse) -> None:
         """Take an answer; one that nobody waits for any more is passed over."""
+        was_open = source in self._port.open
         if self._port.heard(source, message):
-            return
-        if isinstance(message, MetadataResponse):
+            if not was_open and source in self._port.open:
+                self._opened(source)
+        elif isinstance(message, MetadataResponse):
             self._metadata_answered(message)
         else:
             self._answered(message)
+
+    def _opened(self, peer: int) -> None:
+        """A connection is ready, and what waited for it has been sent."""
+        now = self._port.now
+        for token, call in self._calls.items():
+            if call.target == peer:
+                self._calls[token] = call._replace(sent_at=now)
+        self._rearm(now)
 
     def on_timer(self, timer: Payload) -> None:
         """Something is due: a first try, a next one, or the end of somebody's patience."""
         if timer[0] == CONNECTIONS:
             for broker in self._port.rang():
-                self.on_disconnect(broker)
+                self._lost(broker, sent=False)
         elif self._alarm.rang():
             self._pump()
 
     def on_disconnect(self, peer: int) -> None:
         """What was asked of ``peer`` is asked again, after a pause and with new metadata."""
+        sent = peer in self._port.open
         self._port.lost(peer)
+        self._lost(peer, sent=sent)
+
+    def _lost(self, peer: int, *, sent: bool) -> None:
+        """A connection is gone; ``sent``: it was ready, so that requests were under way on it."""
         asked = self._metadata_asked
         if asked is not None and asked[0] == peer:
             self._metadata_failed()
         for token, call in tuple(self._calls.items()):
             if call.target == peer:
-                self._again(token, call)
+                self._again(token, call, failed=sent)
         self._pump()
 
     # -- requests ---------------------------------------------------------------------------------------------------
@@ -354,11 +371,14 @@ class AdminClient:
         if call.deadline <= now:
             self._end(token, timed_out(call.request))
         elif call.target != NOBODY:
-            if call.sent_at + self._config.request_timeout_us <= now:
+            if self._is_overdue(call, now):
                 self._port.abandon(call.target)
                 self._again(token, call)
         elif call.ready_at <= now and known is not None:
             self._try(token, call, now, known)
+
+    def _is_overdue(self, call: _Call, now: int) -> bool:
+        return call.target in self._port.open and call.sent_at + self._config.request_timeout_us <= now
 
     def _try(self, token: int, call: _Call, now: int, known: MetadataResponse) -> None:
         request = call.request
@@ -397,10 +417,13 @@ class AdminClient:
                 self._pump()
                 return
 
-    def _again(self, token: int, call: _Call, coordinator: int = NOBODY) -> None:
-        """Another try, with metadata that is newer than this one, or the end where there were enough."""
+    def _again(self, token: int, call: _Call, coordinator: int = NOBODY, *, failed: bool = True) -> None:
+        """Another try, with metadata that is newer than this one, or the end where there were enough.
+
+        ``failed``: the request was sent, so that this was a try.
+        """
         now = self._port.now
-        tries = call.tries + 1 if coordinator == call.coordinator else 0
+        tries = call.tries + failed if coordinator == call.coordinator else 0
         if tries > self._config.retries:
             self._end(token, timed_out(call.request))
             return
@@ -459,7 +482,8 @@ class AdminClient:
         moments = [call.deadline for call in self._calls.values()]
         for call in self._calls.values():
             if call.target != NOBODY:
-                moments.append(call.sent_at + self._config.request_timeout_us)
+                if call.target in self._port.open:
+                    moments.append(call.sent_at + self._config.request_timeout_us)
             elif call.ready_at > now:
                 moments.append(call.ready_at)
         if self._metadata_asked is not None:

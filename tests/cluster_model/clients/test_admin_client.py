@@ -297,6 +297,39 @@ def test_before_2_5_five_retries_are_the_most(kafka: str, tries: int) -> None:
     assert (at < SECOND) is bool(tries)
 
 
+def test_a_request_that_was_never_sent_uses_up_no_retry() -> None:
+    """Metadata names a controller whose process is down: five failed attempts to connect take less than a second."""
+    down = Rig(controller_is(1), "2.4")
+    down.network.crash(1)
+    down.client.ask(1, NEW)
+    down.run(130 * SECOND)
+    assert [at for at, _token, _answer in down.answers] == [120 * SECOND]
+    back = Rig(controller_is(1), "2.4")
+    back.network.crash(1)
+    back.client.ask(1, NEW)
+    back.run(10 * SECOND)
+    back.network.restart(1)
+    back.run(12 * SECOND)
+    assert back.answers[0][2].topics == (CreatableTopicResult("t", 0),)
+
+
+def test_the_request_timeout_begins_when_the_request_is_sent() -> None:
+    """A broker whose process is paused leaves a new connection unready; what waits for it is not overdue."""
+
+    def script(node: Scripted, message: Any) -> Any:
+        return metadata(message, 3) if isinstance(message, MetadataRequest) else None
+
+    rig = Rig(script, "4.1")
+    rig.network.crash(3)
+    rig.network.restart(3)
+    rig.network.pause(3)
+    rig.client.ask(1, NEW)
+    rig.run(20 * SECOND)
+    rig.network.resume(3)
+    rig.run(REQUEST_TIMEOUT_US + 19 * SECOND)
+    assert [name for _at, _broker, name in rig.heard()].count("CreateTopicsRequest") == 1
+
+
 @pytest.mark.parametrize(("kafka", "patience_s"), [("2.4", 120), ("2.5", 60)])
 def test_how_long_an_administrator_waits_for_silence(kafka: str, patience_s: int) -> None:
     rig = Rig(lambda _node, _message: None, kafka)
