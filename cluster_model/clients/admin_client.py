@@ -347,20 +347,28 @@ class AdminClient:
         self._lost(peer, sent=sent)
 
     def _lost(self, peer: int, *, sent: bool) -> None:
-        """A connection is gone; ``sent``: it was ready, so that requests were under way on it."""
+        self._fail(peer, sent=sent)
+        self._pump()
+
+    def _fail(self, peer: int, *, sent: bool) -> None:
+        """All that was asked over a connection fails; ``sent``: it was ready, so that requests were under way on it."""
         asked = self._metadata_asked
         if asked is not None and asked[0] == peer:
             self._metadata_failed()
         for token, call in tuple(self._calls.items()):
             if call.target == peer:
                 self._again(token, call, failed=sent)
-        self._pump()
 
     # -- requests ---------------------------------------------------------------------------------------------------
 
     def _pump(self) -> None:
         """End what took too long, send what may be sent, and see to the next deadline."""
-        now, known = self._port.now, self._known
+        now = self._port.now
+        for broker in self._overdue(now):
+            sent = broker in self._port.open
+            self._port.abandon(broker)
+            self._fail(broker, sent=sent)
+        known = self._known
         for token, call in tuple(self._calls.items()):
             self._see_to(token, call, now, known)
         if any(call.target == NOBODY for call in self._calls.values()):
@@ -370,15 +378,18 @@ class AdminClient:
     def _see_to(self, token: int, call: _Call, now: int, known: MetadataResponse | None) -> None:
         if call.deadline <= now:
             self._end(token, timed_out(call.request))
-        elif call.target != NOBODY:
-            if self._is_overdue(call, now):
-                self._port.abandon(call.target)
-                self._again(token, call)
-        elif call.ready_at <= now and known is not None:
+        elif call.target == NOBODY and call.ready_at <= now and known is not None:
             self._try(token, call, now, known)
 
-    def _is_overdue(self, call: _Call, now: int) -> bool:
-        return call.target in self._port.open and call.sent_at + self._config.request_timeout_us <= now
+    def _overdue(self, now: int) -> list[int]:
+        """Brokers that have not answered in time: their connections are to be closed."""
+        before = now - self._config.request_timeout_us
+        asked = self._metadata_asked
+        sent = [call for call in self._calls.values() if call.target in self._port.open]
+        late = [call.target for call in sent if call.sent_at <= before]
+        if asked is not None and asked[2] <= before:
+            late.append(asked[0])
+        return list(dict.fromkeys(late))
 
     def _try(self, token: int, call: _Call, now: int, known: MetadataResponse) -> None:
         request = call.request
@@ -442,10 +453,6 @@ class AdminClient:
     # -- metadata ---------------------------------------------------------------------------------------------------
 
     def _see_to_metadata(self, now: int) -> None:
-        asked = self._metadata_asked
-        if asked is not None and asked[2] + self._config.request_timeout_us <= now:
-            self._port.abandon(asked[0])
-            self._metadata_failed()
         if self._known is None and self._metadata_asked is None and self._wanted_at <= now:
             self._ask_for_metadata(now)
 

@@ -171,22 +171,21 @@ class Metadata:
             self._wanted_at = at
         self._alarm.want(self._wanted_at)
 
-    def rang(self) -> None:
-        """The alarm: time to ask, or nobody has answered."""
+    def rang(self) -> int:
+        """The alarm: time to ask; the broker that has not answered in time, to whom the connection is to be closed."""
         if not self._alarm.rang():
-            return
+            return NOBODY
         now = self._port.now
         if self._node != NOBODY:
-            if now - self._asked_at < self._timeout_us:
-                self._alarm.want(self._asked_at + self._timeout_us)
-                return
-            self._port.abandon(self._node)
-            self._node = NOBODY
-            self._wanted_at = now
+            if now - self._asked_at >= self._timeout_us:
+                return self._node
+            self._alarm.want(self._asked_at + self._timeout_us)
+            return NOBODY
         if 0 <= self._wanted_at <= now:
             self._ask(now)
         elif self._wanted_at >= 0:
             self._alarm.want(self._wanted_at)
+        return NOBODY
 
     def _ask(self, now: int) -> None:
         self._node = self.pick()

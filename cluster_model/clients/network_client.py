@@ -254,7 +254,10 @@ class NetworkClient(Port):
             self._alarm.want(connection.until)
 
     def abandon(self, target: int, exchange: Any = None) -> None:
-        """Close a connection because a response was not there in time; one that is being made goes on."""
+        """Close a connection because a response was not there in time; one that is being made goes on.
+
+        Every request on it, or that waits for it, fails: whoever has made one is to be told by the caller.
+        """
         if target in self.open or target not in self._without:
             super().abandon(target, exchange)
             self.lost(target)

@@ -29,6 +29,7 @@ from cluster_model.protocol.configs import ConsumerConfig
 from cluster_model.protocol.events import ConsumerFailed, Event, HandlerFailed, RecordsAbandoned, RecordsRead
 from cluster_model.protocol.group_messages import CommittedOffset
 from cluster_model.protocol.messages import (
+    NOBODY,
     READ_COMMITTED,
     EpochEndResponse,
     FetchResponse,
@@ -234,10 +235,12 @@ class Consumer:
     def on_timer(self, timer: Payload) -> None:
         """Handle a timer by its name."""
         if timer[0] == "metadata":
-            self.metadata.rang()
+            silent = self.metadata.rang()
+            if silent != NOBODY:
+                self._close_connection(silent)
+                self._go_on()
         elif timer[0] == CONNECTIONS:
             for broker in self._port.rang():
-                self.metadata.disconnected(broker)
                 self._connection_lost(broker)
             self._go_on()
         elif self._alarm.rang():
@@ -246,23 +249,27 @@ class Consumer:
             if self.coordination is not None:
                 overdue += self.coordination.overdue(now)
             for broker in dict.fromkeys(overdue):
-                self._port.abandon(broker)
-                self._connection_lost(broker)
+                self._close_connection(broker)
             self._go_on()
 
     def on_disconnect(self, peer: int) -> None:
         """What is under way to ``peer`` will not be answered."""
         self._port.lost(peer)
-        self.metadata.disconnected(peer)
         self._connection_lost(peer)
         self._go_on()
 
+    def _close_connection(self, broker: int) -> None:
+        """An answer was not there in time (``NetworkClient.handleTimedOutRequests``)."""
+        self._port.abandon(broker)
+        self._connection_lost(broker)
+
     def _connection_lost(self, broker: int) -> None:
+        """All requests on it fail (``NetworkClient.processDisconnection``)."""
+        self.metadata.disconnected(broker)
         self._fetcher.lost(broker)
         self._positions.lost(broker)
         if self.coordination is not None:
             self.coordination.lost(broker)
-        self.metadata.refresh()
 
     # --- the application's thread, and the heartbeat's
 

@@ -367,10 +367,11 @@ class Sender:
 
     def rang(self, name: str) -> None:
         """A timer of this thread."""
-        if name == "metadata":
-            self.metadata.rang()
-        elif name == "producer id":
-            self._id_request.rang()
+        if name in ("metadata", "producer id"):
+            silent = self.metadata.rang() if name == "metadata" else self._id_request.rang()
+            if silent != NOBODY:
+                self._close(silent)
+                self.pump()
         elif name == CONNECTIONS:
             for broker in self._port.rang():
                 self.disconnected(broker)
@@ -383,8 +384,7 @@ class Sender:
         """Requests without an answer, then batches whose time is over, wherever they are."""
         now = self._port.clock.now
         for broker, request in self._flight.overdue(now - self._config.request_timeout_us).items():
-            self._port.abandon(broker)
-            self._connection_lost(broker, request)
+            self._close(broker, request)
         self.expire_batches(now)
 
     def expire_batches(self, now: int) -> None:
@@ -407,25 +407,26 @@ class Sender:
     def disconnected(self, peer: int) -> None:
         """Everything under way to ``peer`` failed without an answer."""
         self._port.lost(peer)
-        self.metadata.disconnected(peer)
-        self._id_request.disconnected(peer)
         self._connection_lost(peer, -1)
         self.pump()
+
+    def _close(self, broker: int, timed_out: int = -1) -> None:
+        """Close a connection on which an answer was not there in time (``NetworkClient.handleTimedOutRequests``)."""
+        self._port.abandon(broker)
+        self._connection_lost(broker, timed_out)
 
     def closed_by(self, broker: int) -> None:
         """A broker closed the connection on an error of a request with acks=0: nobody is told which."""
         self._port.lost(broker)
         self.metadata.disconnected(broker)
-        self.metadata.refresh()
 
     def _connection_lost(self, broker: int, timed_out: int) -> None:
-        """A timed-out request closes the connection, and all requests on it fail (``processDisconnection``)."""
-        gone = self._flight.lost(broker)
-        for request, batch in gone:
+        """All requests on a connection fail with it (``NetworkClient.processDisconnection``)."""
+        self.metadata.disconnected(broker)
+        self._id_request.disconnected(broker)
+        for request, batch in self._flight.lost(broker):
             error = KafkaError.REQUEST_TIMED_OUT if request == timed_out else KafkaError.NETWORK_EXCEPTION
             self._ended(batch, broker, error, -1)
-        if gone:
-            self.metadata.refresh()
 
     def answered(self, response: ProduceResponse) -> None:
         """A broker's word on a batch."""

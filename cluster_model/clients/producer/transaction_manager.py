@@ -438,17 +438,17 @@ class IdRequest:
         self._node = NOBODY
         self._alarm.want(self._port.now + self._backoff_us)
 
-    def rang(self) -> None:
-        """The alarm: nobody has answered, or the back-off is over."""
+    def rang(self) -> int:
+        """The alarm: the back-off is over; the broker that has not answered in time, as of :meth:`Metadata.rang`."""
         if not self._alarm.rang() or self._asked_at < 0:
-            return
+            return NOBODY
         if self._node == NOBODY:
             self._ask()
         elif self._port.now - self._asked_at >= self._timeout_us:
-            self._port.abandon(self._node)
-            self._ask()
+            return self._node
         else:
             self._alarm.want(self._asked_at + self._timeout_us)
+        return NOBODY
 
     def disconnected(self, peer: int) -> None:
         """The connection to a broker broke."""

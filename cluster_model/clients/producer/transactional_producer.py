@@ -497,22 +497,16 @@ class TransactionalSender(Sender):
             super().rang(name)
             return
         for broker in self.control.rang():
-            self._port.reconnect(broker)
-            self._port.abandon(broker)
-            self.control.lost(broker)
-            self._connection_lost(broker, -1)
-            self.metadata.refresh()
+            self._close(broker)
         self.pump()
 
-    def _connection_lost(self, broker: int, timed_out: int) -> None:
-        if timed_out >= 0:
-            self._port.reconnect(broker)
-        super()._connection_lost(broker, timed_out)
+    def _close(self, broker: int, timed_out: int = -1) -> None:
+        self._port.reconnect(broker)
+        super()._close(broker, timed_out)
 
-    def disconnected(self, peer: int) -> None:
-        """Everything under way to ``peer`` failed without an answer."""
-        self.control.lost(peer)
-        super().disconnected(peer)
+    def _connection_lost(self, broker: int, timed_out: int) -> None:
+        self.control.lost(broker)
+        super()._connection_lost(broker, timed_out)
 
     def save(self) -> tuple[Any, ...]:
         """All state, the accumulator's included."""

@@ -9,7 +9,7 @@ from cluster_model.clients.network_client import ConnectionState, NetworkClient
 from cluster_model.kernel.network import SYN_TIMEOUT_US
 from cluster_model.protocol.config_defs import ConfigValue
 from cluster_model.protocol.events import ProduceRetried
-from cluster_model.protocol.messages import FetchRequest, ProduceRequest
+from cluster_model.protocol.messages import NOBODY, FetchRequest, ProduceRequest
 from tests.cluster_model.rigs import CONNECTING, LATENCY, MS, SECOND, ConsumerRig, ProducerRig, state
 
 READY, DISCONNECTED = ConnectionState.READY, ConnectionState.DISCONNECTED
@@ -91,6 +91,41 @@ def test_without_a_response_to_its_requests_only_the_timeout_ends_a_connection()
     assert (port_of(rig).state(1), rig.of(ProduceRetried)) == (READY, [])
     rig.run(20 * MS)
     assert port_of(rig).state(1) is DISCONNECTED
+
+
+def test_a_request_timeout_fails_whatever_else_is_in_flight_on_the_connection() -> None:
+    """Metadata is asked of the broker that has batches; nobody answers the former, and the latter come too late."""
+    config: dict[str, ConfigValue] = {
+        "request.timeout.ms": 2_000, "batch.size": 0, "enable.idempotence": False, "acks": "1",
+    }  # fmt: skip
+    rig = ProducerRig(batches=4, interval=500 * MS, config=config)
+    rig.run(100 * MS)
+    for broker in (2, 3):
+        port_of(rig).ready(broker)
+        port_of(rig).lost(broker)
+    rig.producer._metadata.refresh()
+    rig.run(10 * MS)
+    assert rig.metadata_asked() == [1]
+    rig.run(1_800 * MS)
+    late = rig.produced()[-1]
+    rig.run(200 * MS)
+    assert port_of(rig).state(1) is not READY
+    assert rig.producer.in_flight == 0
+    assert sum(event.count for event in rig.of(ProduceRetried)) == 0
+    rig.answer(late)
+    assert rig.books()["acked"] == 0
+
+
+def test_a_fetch_timeout_has_metadata_asked_of_another_broker() -> None:
+    rig = ConsumerRig(leaders=(1, 2, 3), config={"request.timeout.ms": 5_000, "metadata.max.age.ms": 3_000})
+    rig.network.pause(1)
+    metadata = rig.consumer.metadata
+    while metadata._node != 1 and rig.now < 4 * SECOND:
+        rig.run(MS)
+    while rig.consumer._port.state(1) is READY and rig.now < 9 * SECOND:
+        rig.run(MS)
+    rig.run(200 * MS)
+    assert metadata._node not in (1, NOBODY)
 
 
 # --- when it tries again --------------------------------------------------------------------------------------------

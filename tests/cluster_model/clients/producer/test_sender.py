@@ -68,7 +68,7 @@ def test_an_id_that_is_refused_is_asked_for_again_after_the_back_off_at_another_
 
 def test_a_broker_that_keeps_silent_about_ids_is_left_for_another() -> None:
     rig = ProducerRig(config={"request.timeout.ms": 500, "delivery.timeout.ms": 60_000}, gives_ids=False)
-    rig.run(600 * MS)
+    rig.run(610 * MS)
     assert len(asked_for_ids(rig)) == 2
     assert len({broker for _at, broker in asked_for_ids(rig)}) == 2
 
