@@ -185,11 +185,15 @@ class NetworkClient(Port):
         self.connect(peer)
 
     def _growing_us(self, first_us: int, most_us: int, times: int) -> int:
-        """A time that doubles and varies by a fifth (``ExponentialBackoff``); one without room to grow is constant."""
+        """A time that doubles and varies by a fifth (``ExponentialBackoff``); one without room to grow is constant.
+
+        Since KIP-580 (3.7) chance does not take it beyond the maximum.
+        """
         if first_us >= most_us:
             return first_us
         grown_us = min(first_us << min(times, _MOST_DOUBLINGS), most_us)
-        return min(grown_us * (800 + self._jitter.below(401)) // 1_000, most_us)
+        varied_us = grown_us * (800 + self._jitter.below(401)) // 1_000
+        return min(varied_us, most_us) if self._settings.capped else varied_us
 
     def send(self, target: int, message: tuple[Any, ...]) -> None:
         """Send a request, now or when there is a connection; if there will be none it fails with the connection."""

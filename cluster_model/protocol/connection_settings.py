@@ -8,6 +8,8 @@ from cluster_model.protocol.config_defs import RECONNECT, RECONNECT_MAX, SETUP_T
 
 KIP_97: Final = (0, 10, 2)
 """Clients ask a new connection's broker for its API versions before they send anything else."""
+KIP_580: Final = (3, 7, 0)
+"""No random part of a pause goes beyond its maximum (``ExponentialBackoff``)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +29,8 @@ class ConnectionSettings:
     setup_max_us: int
     asks_versions: bool
     """Whether a new connection begins with an ApiVersions request (KIP-97)."""
+    capped: bool
+    """Whether a maximum holds behind the random part too, and for the first pause (KIP-580)."""
 
     @staticmethod
     def of(own: Configured) -> "ConnectionSettings":
@@ -36,6 +40,9 @@ class ConnectionSettings:
         most_us = own.us(RECONNECT_MAX) if grows else backoff_us
         setup_us = own.us(SETUP_TIMEOUT) if own.exists(SETUP_TIMEOUT) else 0
         setup_max_us = own.us(SETUP_TIMEOUT_MAX) if own.exists(SETUP_TIMEOUT_MAX) else 0
+        capped = own.version >= KIP_580
+        if capped:
+            backoff_us, setup_us = min(backoff_us, most_us), min(setup_us, setup_max_us)
         return ConnectionSettings(
-            backoff_us, max(backoff_us, most_us), setup_us, max(setup_us, setup_max_us), own.version >= KIP_97
+            backoff_us, max(backoff_us, most_us), setup_us, max(setup_us, setup_max_us), own.version >= KIP_97, capped
         )

@@ -140,6 +140,8 @@ def test_a_fetch_timeout_has_metadata_asked_of_another_broker() -> None:
         ("3.9", {"reconnect_backoff_ms": 300, "reconnect_backoff_max_ms": 300}, [300, 300, 300]),
         ("0.11", {"reconnect_backoff_ms": 100}, [100, 100, 100]),
         ("3.9", {"reconnect_backoff_ms": 100}, [100, 100, 100]),
+        ("3.6", {"reconnect_backoff_ms": 300, "reconnect_backoff_max_ms": 100}, [300, 300, 300]),
+        ("3.7", {"reconnect_backoff_ms": 300, "reconnect_backoff_max_ms": 100}, [100, 100, 100]),
         ("3.9", {"reconnect_backoff_ms": 100, "reconnect_backoff_max_ms": 400}, [100, 200, 400, 400]),
     ],
 )
@@ -156,6 +158,13 @@ def test_pauses_between_attempts_double_since_kip_144(
         low, high = (expected_ms * 8 // 10, expected_ms * 12 // 10) if varies else (expected_ms, expected_ms)
         assert low <= pause_ms <= high + 1
     assert len(found) >= len(pauses_ms)
+
+
+@pytest.mark.parametrize(("kafka", "most"), [("0.11", 1_200 * MS), ("3.6", 1_200 * MS), ("3.7", SECOND)])
+def test_chance_takes_no_time_beyond_its_maximum_since_kip_580(kafka: str, most: int) -> None:
+    port = port_of(ProducerRig(kafka=kafka))
+    drawn = [port._growing_us(50 * MS, SECOND, 9) for _ in range(200)]
+    assert most - 20 * MS < max(drawn) <= most
 
 
 @pytest.mark.parametrize(("kafka", "setup_s"), [("2.6", 0), ("2.7", 10), ("3.9", 10)])

@@ -22,7 +22,7 @@ from cluster_model.protocol.records import CODECS, Codec
 from cluster_model.protocol.versions import Profile
 
 SECOND, MINUTE = 1_000_000, 60_000_000
-CONNECTIONS = ConnectionSettings(50_000, SECOND, 10 * SECOND, 30 * SECOND, True)
+CONNECTIONS = ConnectionSettings(50_000, SECOND, 10 * SECOND, 30 * SECOND, True, True)
 CONNECTION_FIELDS: dict[str, tuple[ConfigValue, str, ConnectionSettings]] = {
     "reconnect.backoff.ms": (7, "connections", replace(CONNECTIONS, backoff_us=7_000, backoff_max_us=7_000)),
     "reconnect.backoff.max.ms": (70, "connections", replace(CONNECTIONS, backoff_max_us=70_000)),
