@@ -178,7 +178,8 @@ class Network:
     def _give_up(self, target: int, payload: Payload) -> None:
         source, sent_at = payload
         life = self.link(source, target).give_up(sent_at, self.kernel)
-        if life >= 0:
+        # Whoever asks for a connection has closed the one that was given up, and is not told of its end.
+        if life >= 0 and (source, target) not in self._connects:
             self.tell(source, target, life)
 
     def _deliver(self, target: int, payload: Payload) -> None:

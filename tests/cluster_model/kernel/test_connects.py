@@ -2,6 +2,7 @@
 
 import pytest
 
+from cluster_model.kernel.link import GIVEN_UP_US
 from cluster_model.kernel.network import SYN_RETRY_US, SYN_TIMEOUT_US
 from cluster_model.kernel.node_context import Port
 from cluster_model.kernel.process import CONNECTED
@@ -87,6 +88,19 @@ def test_whoever_stops_waiting_hears_nothing() -> None:
     world.network.restart(B)
     world.run(SYN_TIMEOUT_US * 2)
     assert heard(world) == []
+
+
+@pytest.mark.parametrize("asks", [False, True])
+def test_the_end_of_a_closed_connection_is_not_told_to_whoever_asks_for_the_next(asks: bool) -> None:
+    world = World()
+    world.network.cut(A, B, FAULT)
+    port = Port(world.network, A)
+    port.send(B, ("late",))
+    world.run(GIVEN_UP_US // 2)
+    if asks:
+        port.connect(B)
+    world.run(2 * GIVEN_UP_US)
+    assert heard(world) == ([] if asks else [(GIVEN_UP_US, *REFUSED)])
 
 
 def test_nothing_comes_for_a_process_that_has_ended_meanwhile() -> None:
