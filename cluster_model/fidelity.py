@@ -248,7 +248,7 @@ AREAS: Final = (
     Area(
         "connections",
         "States of a client's connections, pauses and time limits of attempts, the first request, what waits for a connection.",
-        "NetworkClient, ClusterConnectionStates, Sender, ConsumerNetworkClient, NetworkClientUtils; KIP-97, KIP-144, KIP-601",
+        "NetworkClient, ClusterConnectionStates, Sender, ConsumerNetworkClient, NetworkClientUtils; KIP-97, KIP-144, KIP-580, KIP-601",
         (
             "clients/test_network_client.py",
             "kernel/test_connects.py",
@@ -257,6 +257,10 @@ AREAS: Final = (
         left_out=(
             "Connections that are idle for connections.max.idle.ms are not closed; a consumer has one connection to each broker.",
             "Attempts of brokers and controllers to connect to each other take no time and have no limit of their own.",
+            "Every release asks any broker by the rules of 2.7 (NetworkClient.leastLoadedNode): up to 2.6 the one that was tried longest ago is not preferred, up to 2.2 one without requests in flight comes before a connected one that has some.",
+            "Lost packets and limits of a rate do not delay the handshake of a new connection; latency and cuts do.",
+            "A connection that stands since the session's start and was never used ends for its client in the moment in which the broker's process ends, without a message.",
+            "Up to 1.1 an administrator's request that waits for a connection stays with its broker, even if another one is the controller by then.",
         ),
     ),
     Area(
