@@ -216,7 +216,8 @@ class ConsumerRig(ReadingRig):
         profile = Profile.of(kafka)
         self.consumer = Consumer(
             Port(self.network, CLIENT), "g/0", "g", profile, ConsumerConfig.of(profile, config or {}),
-            self.partitions, BROKERS, Application(processing_us), self.lineages, self.events.append,
+            self.partitions, BROKERS, Application(processing_us), self.lineages, self.events.append, 0,
+            self.streams.named("retry:g/0"),
         )  # fmt: skip
         self.network.add(CLIENT, "g/0", self.consumer)
         states = [state(name, leader) for name, leader in zip(self.partitions, leaders, strict=True)]

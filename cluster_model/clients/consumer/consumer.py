@@ -121,8 +121,8 @@ class Consumer:
         application: Application,
         lineages: dict[str, Lineages],
         emit: Callable[[Event], None],
-        seed: int = 0,
-        jitter: Stream | None = None,
+        seed: int,
+        jitter: Stream,
     ) -> None:
         """``partitions`` are those given for good, none for a member that :meth:`subscribe` makes one of a group.
 
@@ -133,7 +133,6 @@ class Consumer:
         self.read = 0
         self.failed = ""
         """The exception that ended the application, empty while it runs."""
-        jitter = Stream(seed, f"retry:{name}") if jitter is None else jitter
         self._port = port = NetworkClient(port, config.connections, config.request_timeout_us, jitter)
         self._config = config
         self._profile = profile

@@ -48,7 +48,6 @@ class Era:
 
     version: str
     number: Version
-    idempotence_exists: bool
     idempotent: bool
     """Whether ``enable.idempotence`` is true by default, and does so (KIP-679, KAFKA-13598)."""
     strict_in_flight: bool
@@ -79,7 +78,6 @@ class Era:
         return Era(
             version=version,
             number=number,
-            idempotence_exists=defaults.exists("enable.idempotence"),
             idempotent=defaults.truth("enable.idempotence") and version not in FLAWED_CLIENTS,
             strict_in_flight=number >= (4, 0, 0),
             most_in_flight=5 if number >= (1, 0, 0) else 1,

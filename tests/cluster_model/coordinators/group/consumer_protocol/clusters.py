@@ -44,7 +44,8 @@ class ModernTalk(Talk):
         node = FIRST + len(self.consumers)
         consumer = Consumer(
             Port(cluster.network, node), name, "g", cluster.profile, ConsumerConfig.of(cluster.profile, given), (),
-            (1, 2, 3), Application(processing_us), cluster.lineages, self._tell,
+            (1, 2, 3), Application(processing_us), cluster.lineages, self._tell, 0,
+            cluster.streams.named(f"retry:{name}"),
         )  # fmt: skip
         stream = cluster.streams.named(f"member:{name}")
         topics = () if pattern else ("orders",)
