@@ -11,6 +11,7 @@ from cluster_model.kernel.link import INTO, OUT, Shape
 from cluster_model.kernel.process import TIMER, ProcessState
 from cluster_model.protocol.config_defs import ConfigValue
 from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, GroupSpec, NetworkSpec, ProducerSpec, TopicSpec
+from tests.support.releases import those_of
 
 MS: Final = 1_000
 SECOND: Final = 1_000_000
@@ -106,20 +107,32 @@ def drawn_spec(random: Random) -> ClusterSpec:
         )
         for index in range(random.choice([0, 0, 1, 2]))
     )
-    return ClusterSpec(
-        kafka=random.choice(VERSIONS),
-        mode=None,
-        brokers=tuple(BrokerSpec(index + 1, random.choice("ab") if racked else "") for index in range(brokers)),
-        topics=topics,
-        producers=producers,
-        groups=groups,
-        network=NetworkSpec(
-            # Where messages take no time, a consumer between a leader and a follower that disagree asks for ever.
-            random.choice([1 if racked else 0, 1, 100, 500, 20_000]),
-            random.choice([0, 0, 1, 200, 3_000]),
-        ),
-        config=_broker_config(random, random.choice([1, 20, 500, 500])),
-        writeback_us=random.choice([2, 30]) * SECOND,
+    return of_its_release(
+        ClusterSpec(
+            kafka=random.choice(VERSIONS),
+            mode=None,
+            brokers=tuple(BrokerSpec(index + 1, random.choice("ab") if racked else "") for index in range(brokers)),
+            topics=topics,
+            producers=producers,
+            groups=groups,
+            network=NetworkSpec(
+                # Where messages take no time, a consumer between a leader and a follower that disagree asks for ever.
+                random.choice([1 if racked else 0, 1, 100, 500, 20_000]),
+                random.choice([0, 0, 1, 200, 3_000]),
+            ),
+            config=_broker_config(random, random.choice([1, 20, 500, 500])),
+            writeback_us=random.choice([2, 30]) * SECOND,
+        )
+    )
+
+
+def of_its_release(spec: ClusterSpec) -> ClusterSpec:
+    """Without the configurations that its Kafka does not have."""
+    return replace(
+        spec,
+        topics=tuple(replace(each, config=those_of("topic", spec.kafka, each.config)) for each in spec.topics),
+        groups=tuple(replace(each, config=those_of("consumer", spec.kafka, each.config)) for each in spec.groups),
+        config=those_of("broker", spec.kafka, spec.config),
     )
 
 

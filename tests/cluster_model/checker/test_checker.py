@@ -14,7 +14,7 @@ from cluster_model.cluster import Cluster
 from cluster_model.controller.committed_state import Committed
 from cluster_model.controller.rules.partition_change import Change
 from cluster_model.log.leader_epoch_cache import EpochCache
-from cluster_model.protocol.events import Appended, HwAdvanced, RecordsLost, RecordsMissing
+from cluster_model.protocol.events import Appended, HwAdvanced, RecordsLost, RecordsMissing, RecordsSent
 from cluster_model.protocol.messages import FetchData, FetchPartition
 from faults.declarations.fault import Action
 from faults.injector import FaultBoard
@@ -210,12 +210,17 @@ def test_acks_0_records_that_reached_nobody_are_lost_in_the_end() -> None:
     cluster = Cluster.build(small(acks="0", each_us=40_000), 7)
     board = FaultBoard(cluster)
     cluster.run(3 * SECOND)
-    inject(board, "crash", f"leader({P})", 20)
+    events, fresh = cluster.drain(), []
+    while not any(isinstance(event, RecordsSent) and event.partition == P for event in fresh):
+        cluster.run(30 * SECOND, 1)
+        fresh = cluster.drain()
+        events = [*events, *fresh]
+    inject(board, "crash", f"leader({P})", 20)  # with a record under way
     cluster.run(30 * SECOND)
     finish(cluster, board, 5)
 
     ledger = cluster.view().ledger
-    appends = [event for event in cluster.drain() if isinstance(event, Appended)]
+    appends = [event for event in (*events, *cluster.drain()) if isinstance(event, Appended)]
     appended = sum(event.count for event in appends if event.partition.startswith("orders-"))
     assert ledger.acked == ledger.sent
     assert ledger.acked_lost >= ledger.sent - appended > 0

@@ -64,13 +64,13 @@ SHAPE: dict[str, Any] = {
         },
         "groups": {
             "billing": {
-                **dict.fromkeys(("read", "reread", "lag", "position_lag", "generation", "rebalances"), INT),
+                **dict.fromkeys(("read", "reread"), INT),
+                "lag": type(None),
+                **dict.fromkeys(("position_lag", "skipped", "generation", "rebalances"), INT),
                 **dict.fromkeys(("idle_us", "commits"), INT),
                 "failed_commits": INT,
                 "commit_errors": {},
-                **dict.fromkeys(
-                    ("skipped", "handler_failed", "abandoned", "truncations", "resets", "read_stall_us"), INT
-                ),
+                **dict.fromkeys(("handler_failed", "abandoned", "truncations", "resets", "read_stall_us"), INT),
                 "latency": LATENCY,
                 "members": {
                     "billing/0": {
