@@ -12,8 +12,7 @@ A producer asks :meth:`NetworkClient.ready` before it takes a batch out of the a
 without a connection waits there and costs no attempt. Whatever else is sent waits for the connection, and fails with it
 (``ConsumerNetworkClient.unsent``, ``NetworkClientUtils.awaitReady``).
 
-A client that runs from the session's start has connections to all brokers then; an administrator is one that is started
-for each task. A consumer's second connection to the
+A client that runs from the session's start has connections to all brokers then. A consumer's second connection to the
 broker that coordinates its group is not told from the first.
 """
 
