@@ -20,7 +20,7 @@ COMPILED = {
     "cluster_model/checker/invariants": ["invariant_checker"],
     "cluster_model/checker/ledger": ["ack_evidence", "consumption", "delivery_tracker", "duplicates", "ledger"],
     "cluster_model/clients/consumer": ["record_handler"],
-    "cluster_model/clients": ["metadata"],
+    "cluster_model/clients": ["metadata", "network_client"],
     "cluster_model/clients/producer": [
         "application_producers",
         "delivery_stats",
