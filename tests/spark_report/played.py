@@ -26,7 +26,7 @@ clients:
     - {name: billing, topics: [orders], members: 2, coordinated: true, fails: 200,
        config: {auto.offset.reset: earliest, auto.commit.interval.ms: 1000, session.timeout.ms: 6000}}
 steps:
-  - {at: 8s, inject: crash, target: leader(orders-0), for: 12s}
+  - {at: 8s, inject: gc_pause, target: leader(orders-0), for: 12s}
   - {at: 30s, inject: partition, target: client(billing/0), for: 12s}
 settle: 20s
 """
