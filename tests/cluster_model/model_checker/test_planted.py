@@ -28,7 +28,7 @@ def explored(kafka: str, *, first: bool = False, **bounds: Any) -> Explored:
         ("0.10.2", 2, {STRONG_ISR: 10, WEAK_ISR: 10}),
         ("0.11", 2, {STRONG_ISR: 11}),
         ("1.1", 3, {LOG_MATCHING: 9}),
-        ("2.0", 3, {STRONG_ISR: 11, WEAK_ISR: 11, LOG_MATCHING: 11}),
+        ("2.0", 3, {WEAK_ISR: 10}),
     ],
 )
 def test_what_a_generation_is_known_for_is_found_by_its_shortest_way(
