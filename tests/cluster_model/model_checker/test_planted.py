@@ -66,7 +66,7 @@ def leaders_own(leader_leo: int, _needed: object) -> int:
 @pytest.mark.parametrize(
     ("where", "name", "planted", "breaks"),
     [
-        ([fetch_reads, transitions], "check_epoch", never, STRONG_ISR),
+        ([fetch_reads, transitions], "check_epoch", never, WEAK_ISR),
         ([partition], "may_join_isr", joins, STRONG_ISR),
         ([partition], "truncation_by_epoch_end", keeps, LOG_MATCHING),
         ([partition], "high_watermark", leaders_own, STRONG_ISR),
