@@ -14,6 +14,7 @@ from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, GroupSpec, 
 from faults.declarations.fault import Action, FaultError
 from faults.injector import FaultBoard
 from tests.support.breadth import many
+from tests.support.releases import those_of
 
 pytestmark = pytest.mark.slow
 
@@ -66,7 +67,9 @@ def spec_of(kafka: str, mode: str | None, pace: int = 1) -> ClusterSpec:
             ProducerSpec("metrics", "orders", pace * 70 * MS, 2, config={"acks": "0"}),
         ),
         groups=(GroupSpec("billing", ("orders",), 2, 2 * MS),),
-        config={"log.retention.check.interval.ms": 5_000, "log.initial.task.delay.ms": 1_000},
+        config=those_of(
+            "broker", kafka, {"log.retention.check.interval.ms": 5_000, "log.initial.task.delay.ms": 1_000}
+        ),
     )
 
 
