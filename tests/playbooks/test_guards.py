@@ -111,7 +111,9 @@ STALLED = """
 
 
 def test_chaos_ends_when_its_condition_holds_and_the_run_goes_on() -> None:
-    result, events = run(playbook("stop_when: lag(billing) > 300", STALLED, "- eventually: lag(billing) > 300"))
+    result, events = run(
+        playbook("stop_when: position_lag(billing) > 300", STALLED, "- eventually: position_lag(billing) > 300")
+    )
     stopped, refused = result.guards
     assert (stopped.detail, refused.detail, refused.fault) == ("stopped", "refused", "crash")
     assert 5 * SECOND < stopped.at_us < 25 * SECOND
@@ -148,7 +150,7 @@ CASES = {
     "flapping": playbook("max_brokers_down: 1", FLAPPING),
     "refused": playbook("max_brokers_down: 1", TWO_CRASHES),
     "healed": playbook("max_brokers_down: 1\non_breach: heal", TWO_CRASHES),
-    "stopped": playbook("stop_when: lag(billing) > 300\nmax_faults: 1", STALLED),
+    "stopped": playbook("stop_when: position_lag(billing) > 300\nmax_faults: 1", STALLED),
 }
 
 
