@@ -45,7 +45,7 @@ steps:
   - {at: 8s, inject: crash, target: broker(3), for: 400ms}
 settle: 20s
 """
-"""What a storm under 0.11 was shrunk to: two logs differ and take each other for equal."""
+"""What a storm under 0.11 was shrunk to: promises about the high watermark and unclean elections are broken."""
 LOST = "finding:lost/unreplicated-tail"
 
 
