@@ -132,7 +132,7 @@ async def test_the_arrows_reach_clients_and_a_dead_one_is_shown_as_down():
         await driver.press("f", "left", "x")
         await driver.seconds(2)
         assert driver.bridge.view.clients[-1].state == "down"
-        assert f"{clients[-1].name.partition('/')[0]} lag" in driver.text()
+        assert f"{clients[-1].name.partition('/')[0]} position lag" in driver.text()
         assert " 1 down" in driver.text()
 
 

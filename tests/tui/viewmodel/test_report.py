@@ -172,11 +172,11 @@ async def test_a_finding_is_chosen_and_opened(lost):  # noqa: F811
         screen = driver.app.screen
         assert f"{glyphs.MARKER}1" not in driver.text()
         await driver.press("left")
-        assert screen.marked == 2
-        assert f"{glyphs.MARKER}2" in driver.text()
+        assert screen.marked == 1
+        assert f"{glyphs.MARKER}1" in driver.text()
         await driver.press("enter")
         assert isinstance(driver.app.screen, AutopsyScreen)
-        assert driver.app.screen.case.number == 2
+        assert driver.app.screen.case.number == 1
         await driver.press("escape")
         assert driver.app.screen is screen
         await driver.press(*["pagedown"] * 9)
