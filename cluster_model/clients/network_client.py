@@ -258,7 +258,7 @@ class NetworkClient(Port):
             self._alarm.want(connection.until)
 
     def abandon(self, target: int, exchange: Any = None) -> None:
-        """Close a connection because a response was not there in time; one that is being made goes on.
+        """Close a connection because a response was not there in time; one that is being made continues.
 
         Every request on it, or that waits for it, fails: whoever has made one is to be told by the caller.
         """

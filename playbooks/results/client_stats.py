@@ -690,7 +690,7 @@ def _read(books: ClientBooks, event: Any) -> None:
 
 
 def read_up_to(event: Any) -> int:
-    """Where a group goes on reading a partition after this event; -1 for an event that does not tell."""
+    """Where a group continues to read a partition after this event; -1 for an event that does not tell."""
     if event.kind in ("records_read", "truncation_detected"):
         return int(event.end_offset)
     return int(event.log_offset) if event.kind == "consumer_reset" else -1

@@ -6,6 +6,7 @@ from statistics import median_low
 from typing import Any, Final, Literal
 
 from cluster_model.protocol.configs import BrokerConfig
+from cluster_model.util.ranges import length
 from faults.declarations import NobodyFoundError, SelectorError, resolve
 from playbooks.engine.session import Session
 from playbooks.errors import PlaybookError, counted
@@ -15,7 +16,7 @@ from playbooks.parser.steps.timed_steps import facts_of
 from playbooks.results.outages import ClientKey, acks_word, short_seconds
 from playbooks.safety_check.question import read_list, read_question
 from playbooks.safety_check.simulation import FIRST, Lost, Pair, Plan, Readers, Seen, put
-from playbooks.safety_check.spans import Spans, length, longest, longest_added, without
+from playbooks.safety_check.spans import Spans, longest, longest_added, without
 from playbooks.safety_check.start_point import StartPoint, StartPointError
 
 Verdict = Literal["safe", "loses", "violates", "skips", "stalls", "refused", "inconclusive"]

@@ -41,7 +41,7 @@ class ReadWatch:
                 self._moved(event, read_to)
 
     def until(self, now_us: int) -> dict[GroupPartition, Spans]:
-        """All of them so far; what goes on is cut off now."""
+        """All of them so far; one that lasts is cut off now."""
         found = {key: list(spans) for key, spans in self._over.items()}
         for group, stalls in self._groups.items():
             for partition, since_us in stalls.waiting().items():

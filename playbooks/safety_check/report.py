@@ -9,6 +9,7 @@ from dataclasses import asdict, replace
 from typing import Any, Final
 
 from cluster_model.protocol.events import StepTaken
+from cluster_model.util.ranges import length
 from faults.injector import OPERATOR
 from playbooks.conditions.condition import FUNCTIONS
 from playbooks.engine.expectations import seconds
@@ -35,7 +36,7 @@ from playbooks.results.outages import acks_word, short_seconds
 from playbooks.results.result import Result
 from playbooks.safety_check.check import STALL_US, WHY_STALL, Answer, Asked, Effect, Spread
 from playbooks.safety_check.simulation import Future, Readers, reseeding
-from playbooks.safety_check.spans import length, longest
+from playbooks.safety_check.spans import longest
 from playbooks.safety_check.start_point import StartPoint
 from playbooks.units import duration_text
 from playbooks.version import VERSION

@@ -3,34 +3,20 @@
 from bisect import bisect_right
 from itertools import islice
 
+from cluster_model.util.ranges import subtract
+
 Spans = tuple[tuple[int, int], ...]
 """Intervals, each from its beginning to its end, in order and apart from each other."""
 
 
 def without(spans: Spans, others: Spans) -> Spans:
     """What is left of intervals where those others are taken away."""
-    left: list[tuple[int, int]] = []
-    for start, end in spans:
-        at = start
-        for low, high in others:
-            if high <= at or low >= end:
-                continue
-            if low > at:
-                left.append((at, low))
-            at = max(at, high)
-        if at < end:
-            left.append((at, end))
-    return tuple(left)
+    return tuple((start, end) for start, end in subtract(spans, others) if start < end)
 
 
 def longest(spans: Spans) -> int:
     """The longest of them, 0 for none."""
     return max((end - start for start, end in spans), default=0)
-
-
-def length(spans: Spans) -> int:
-    """All of them together."""
-    return sum(end - start for start, end in spans)
 
 
 def longest_added(spans: Spans, others: Spans) -> int:

@@ -11,6 +11,7 @@ from syrupy.assertion import SnapshotAssertion
 
 from cluster_model.checker.ledger.ledger import Ledger
 from cluster_model.cluster import Cluster
+from cluster_model.util.ranges import length
 from faults.declarations.fault import Action
 from playbooks.engine.session import Session
 from playbooks.errors import PlaybookError
@@ -33,7 +34,7 @@ from playbooks.safety_check.report import (
     witness_words,
 )
 from playbooks.safety_check.simulation import Future, Futures, Plan, Watch, reseeding
-from playbooks.safety_check.spans import length, longest, without
+from playbooks.safety_check.spans import longest, without
 from playbooks.safety_check.start_point import At, StartPoint, StartPointError, of_playbook, of_session
 from tests.support.breadth import some
 from tests.support.playbooks import CLUSTER as BUSY
