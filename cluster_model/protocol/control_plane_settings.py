@@ -51,6 +51,8 @@ def _rebalance_us(own: Configured) -> int:
 RECONNECT_US: Final = 50 * MS
 """First pause after a broken connection; it doubles (``KafkaRaftManager``)."""
 RECONNECT_MAX_US: Final = 500 * MS
+FIRST_REBALANCE_US: Final = 5_000 * MS
+"""From a failover to the first look at how leaderships are spread (``KafkaController.onControllerFailover``)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from typing import Final
 from cluster_model.kernel.link import GIVEN_UP_US
 from cluster_model.protocol.configs import BrokerConfig
 from cluster_model.protocol.control_plane_settings import (
+    FIRST_REBALANCE_US,
     RECONNECT_MAX_US,
     ControllerSettings,
     ControlSettings,
@@ -25,8 +26,6 @@ ROUNDS: Final = 20
 """Messages there and back that a controller's decision may take, its commit and its propagation included."""
 NEVER_US: Final = 1 << 50
 """Longer than any session."""
-FIRST_REBALANCE_US: Final = 5 * SECOND
-"""First run of the preferred-leader task after a controller has taken office (``KafkaController``)."""
 
 
 @dataclass(frozen=True, slots=True)

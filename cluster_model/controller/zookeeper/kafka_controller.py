@@ -60,7 +60,7 @@ from cluster_model.protocol.admin_messages import (
     refusal,
 )
 from cluster_model.protocol.configs import BrokerConfig
-from cluster_model.protocol.control_plane_settings import ControlSettings
+from cluster_model.protocol.control_plane_settings import FIRST_REBALANCE_US, ControlSettings
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.events import ControllerChanged
 from cluster_model.protocol.messages import NOBODY, AlterPartitionRequest, AlterPartitionResponse, PartitionState
@@ -164,8 +164,6 @@ def started(work: Work, brokers: list[int]) -> Doing:
 
 
 Attempt = Generator[tuple[Any, ...], tuple[Answer, ...], bool]
-FIRST_REBALANCE_US = 5_000_000
-"""From a failover to the first look at how leaderships are spread."""
 REBALANCE = "auto leader rebalance"
 """Name of the timer."""
 
