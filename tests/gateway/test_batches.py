@@ -6,6 +6,7 @@ from crc32c import crc32c
 from kafka.record import MemoryRecords
 from syrupy.assertion import SnapshotAssertion
 
+from cluster_model.coordinators.transaction.txn_markers import MARKER_BYTES
 from gateway.protocol.record_batches import OVERHEAD, BatchError, Origin, code_of, made, marker, placed, read_head
 
 
@@ -102,7 +103,9 @@ def test_what_is_made_here_is_read_by_clients() -> None:
     assert [(each.offset, each.timestamp, each.key, each.value) for each in batch] == [
         (40, 1_234, b"k", b"v"), (41, 1_234, None, None),
     ]  # fmt: skip
-    (end,) = MemoryRecords(marker(50, 3, 1_234, Origin(9, 1), 2, commit=False))
+    written = marker(50, 3, 1_234, Origin(9, 1), 2, commit=False)
+    assert len(written) == MARKER_BYTES, "as the model has it"
+    (end,) = MemoryRecords(written)
     assert end.is_control_batch
     (record,) = end
     assert (record.key, record.value) == (b"\0\0\0\0", b"\0\0\0\0\0\2")

@@ -327,3 +327,11 @@ def test_without_jitter_they_do() -> None:
     bases = [tuple(one.base for one in cluster.brokers[broker].replicas[P].log.segments.all) for broker in (1, 2, 3)]
     assert len(set(bases)) == 1
     assert TopicConfig.of(V39, {}, {}).log.jitter_us == 0
+
+
+def test_what_jitter_is_drawn_from_leaves_the_first_segment_as_it_was() -> None:
+    segments = Segments(LogRules(roll_us=1_000, jitter_us=400))
+    untouched = segments.active
+    segments.draw_from(7)
+    assert segments.active == untouched
+    assert (untouched.base, untouched.created_us, untouched.modified_us) == (0, 0, 0)

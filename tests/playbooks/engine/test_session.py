@@ -378,6 +378,9 @@ def test_what_is_missing_at_the_end_is_lost_and_its_cause_is_told() -> None:
     (finding,) = [each for each in result.findings if each.kind == LOST]
     assert (finding.cause, finding.count) == ("unreplicated-tail", result.ledger.acked_lost)
     assert {link.broker for link in finding.chain if link.event_kind == "records_acked"} == {1}
+    of_nodes = ("fault_injected", "node_down", "broker_fenced")
+    assert {link.partition for link in finding.chain if link.event_kind in of_nodes} == {""}
+    assert {link.partition for link in finding.chain if link.event_kind not in of_nodes} == {"orders-0"}
 
 
 SINCE_HEAL = "- eventually: under_replicated() == 0\n  within: 5s\n  since: heal"

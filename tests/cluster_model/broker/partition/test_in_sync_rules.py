@@ -175,3 +175,11 @@ def test_who_is_proposed_counts_after_a_write() -> None:
     rig.fetch(2, 1)
     rig.fetch(3, 1)
     assert answers(rig) == [(KafkaError.NONE, 0)]
+
+
+@pytest.mark.parametrize("offset", [1_000, 1_001])
+def test_whoever_fetches_at_the_leaders_end_or_behind_it_is_caught_up_now(offset: int) -> None:
+    """An unclean election may leave a follower with more than its leader has."""
+    leader_leo = int("1000")  # equal to the offset, and another object
+    assert follower("3.9", (offset, leader_leo, 100)).last_caught_up == 100
+    assert follower("3.9", (999, leader_leo, 100)).last_caught_up == 0

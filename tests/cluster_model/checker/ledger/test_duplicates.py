@@ -5,7 +5,7 @@ from typing import Any, cast
 
 import pytest
 
-from cluster_model.checker.ledger.duplicates import Repeats
+from cluster_model.checker.ledger.duplicates import Repeats, outran
 from cluster_model.log.batch_store import Lineages
 from cluster_model.log.replica_log import ReplicaLog
 from cluster_model.observation.cluster_state import World
@@ -160,3 +160,23 @@ def test_going_back_forgets_later_repeats(world: TwoReplicas) -> None:
     assert world.counts == (1, 1)
     world.repeats.load(saved)
     assert (world.counts, world.repeats.save()) == ((0, 0), saved)
+
+
+@pytest.mark.parametrize(("later", "known"), [(4, False), (5, True), (6, True)])
+@pytest.mark.parametrize("again", [3, 4, 5])
+def test_a_leader_knows_a_producers_last_five_batches_and_no_more(
+    world: TwoReplicas, again: int, later: int, known: bool
+) -> None:
+    """What is sent once more may begin anywhere in a batch of three records."""
+    log, stint = world.logs[1], world.stints[1]
+    for sequence in range(0, 6 + 3 * later, 3):
+        log.append_batch(stint, Batch(log.leo, 3, 30, 0, "p", 7, sequence, 1, producer_epoch=0))
+    repeated = Batch(log.leo, 3, 30, 0, "p", 7, 0, 1, producer_epoch=1, origin=again)
+    assert outran(log, 0, repeated, log.leo) is known
+
+
+def test_what_never_stood_in_the_log_was_not_outrun(world: TwoReplicas) -> None:
+    log, stint = world.logs[1], world.stints[1]
+    for sequence in (0, *range(6, 30, 3)):
+        log.append_batch(stint, Batch(log.leo, 3, 30, 0, "p", 7, sequence, 1, producer_epoch=0))
+    assert not outran(log, 0, Batch(log.leo, 3, 30, 0, "p", 7, 0, 1, producer_epoch=1, origin=3), log.leo)

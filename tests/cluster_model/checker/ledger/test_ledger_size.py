@@ -112,3 +112,13 @@ def test_a_cut_within_merged_copies_takes_what_it_cuts() -> None:
 def count_of(repeats: Repeats) -> int:
     """Entries, the newest number of each client left out."""
     return repeats.count - len(repeats._highest)
+
+
+def test_records_behind_a_gap_go_on_from_their_own_end() -> None:
+    """An application may number its records anew: what is between was never handed over."""
+    books = Books()
+    for sequence in (0, 10, 15):
+        books.sent("p", P, sequence, 5)
+    (told,) = books.told()
+    assert told.pending == [(0, 5), (10, 20)]
+    assert books.totals["p"][SENT] == 15

@@ -4,6 +4,7 @@ from itertools import permutations
 
 import pytest
 
+from cluster_model.checker.ledger.ack_evidence import Vouched
 from cluster_model.checker.ledger.ledger import Ledger
 from cluster_model.protocol.events import RecordsAcked
 from tests.cluster_model.hands import Hands, P
@@ -37,3 +38,10 @@ def test_another_isr_is_another_entry() -> None:
     ledger = hands.cluster.checker.ledger
     assert ledger.vouched.entries(P, 0) == ((0, 2, (1, 2, 3)), (2, 3, (1, 2)))
     assert [ledger.vouched.isr_at(P, 0, offset) for offset in (1, 2, 3)] == [(1, 2, 3), (1, 2), ()]
+
+
+def test_an_acknowledgement_that_is_overtaken_by_one_of_three_stands_before_that_one() -> None:
+    vouched = Vouched()
+    for start, end, isr in ((0, 10, (1, 2)), (10, 15, (1, 3)), (20, 30, (1, 2)), (15, 20, (1,))):
+        vouched.note(P, 0, start, end, isr)
+    assert vouched.entries(P, 0) == ((0, 10, (1, 2)), (10, 15, (1, 3)), (15, 20, (1,)), (20, 30, (1, 2)))

@@ -5,6 +5,8 @@ import random
 import pytest
 
 from cluster_model.cluster import Cluster
+from cluster_model.controller.kraft.controller_channel import ControllerChannel
+from cluster_model.controller.kraft.messages import BrokerHeartbeatRequest
 from cluster_model.protocol.config_defs import ConfigValue
 from cluster_model.protocol.events import BrokerFenced, ElrChanged, Event, IsrChanged, LeaderElected, PartitionOffline
 from cluster_model.protocol.messages import NOBODY
@@ -108,3 +110,29 @@ def test_without_a_quorum_nobody_takes_over_from_a_dead_leader(kafka: str) -> No
     cluster.run(60 * SECOND)
     assert (cluster.query.leader(P), cluster.query.isr(P)) == (2, [2, 3])
     assert cluster.query.acked() > acked
+
+
+def test_a_broker_that_is_stopped_while_a_heartbeat_is_under_way_waits_for_its_answer(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    cluster = build("3.9", 1)
+    cluster.run(3 * SECOND)
+    said: list[tuple[BrokerHeartbeatRequest, bool]] = []
+    send = ControllerChannel.send
+
+    def noted(self: ControllerChannel, request: BrokerHeartbeatRequest) -> None:
+        if isinstance(request, BrokerHeartbeatRequest) and request.broker == 2:
+            said.append((request, self.busy))
+        send(self, request)
+
+    monkeypatch.setattr(ControllerChannel, "send", noted)
+    controller = cluster.plane.active()
+    cluster.pause(controller)
+    cluster.run(6 * SECOND)
+    cluster.shutdown(2)
+    cluster.run(7 * SECOND)
+    assert [request.want_shut_down for request, _busy in said] == [False]
+    cluster.resume(controller)
+    cluster.run(15 * SECOND)
+    assert said[-1][0].want_shut_down
+    assert not any(busy for _request, busy in said)

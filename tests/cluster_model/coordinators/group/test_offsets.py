@@ -9,6 +9,7 @@ from cluster_model.protocol.admin_messages import DeleteTopicsRequest
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.group_messages import (
     CommittedOffset,
+    FetchedOffset,
     FindCoordinatorRequest,
     OffsetCommitRequest,
     OffsetFetchRequest,
@@ -55,18 +56,23 @@ def plain(talk: Talk, producer: Script, offset: int) -> None:
     producer.ask(talk.cluster.query.leader(PLACE), OffsetCommitRequest(0, GROUP, -1, "", offsets))
 
 
-def fetched(talk: Talk, producer: Script, *, stable: bool = True) -> tuple[int, KafkaError]:
+def answered(talk: Talk, producer: Script, *, stable: bool = True) -> FetchedOffset:
     request = OffsetFetchRequest(0, GROUP, ("orders-0",), stable)
     answer = producer.ask(talk.cluster.query.leader(PLACE), request)
     assert isinstance(answer, OffsetFetchResponse)
-    return answer.partitions[0].offset, KafkaError(answer.partitions[0].error)
+    return answer.partitions[0]
+
+
+def fetched(talk: Talk, producer: Script, *, stable: bool = True) -> tuple[int, KafkaError]:
+    answer = answered(talk, producer, stable=stable)
+    return answer.offset, KafkaError(answer.error)
 
 
 def test_offsets_wait_for_the_commit_and_who_asks_for_stable_ones_waits_too(talk: Talk) -> None:
     producer = begun(talk)
     plain(talk, producer, 3)
     assert commit(talk, producer, 7) is E.NONE
-    assert fetched(talk, producer) == (-1, E.UNSTABLE_OFFSET_COMMIT)
+    assert answered(talk, producer) == FetchedOffset("orders-0", -1, -1, "", E.UNSTABLE_OFFSET_COMMIT)
     assert fetched(talk, producer, stable=False) == (3, E.NONE)
     producer.end(commit=True)
     talk.run(1)
