@@ -92,8 +92,9 @@ def _start(work: Work, topic: str) -> None:
         work.batch.stop(broker, name, delete=True)
         context.replicas[name, broker] = Where.DELETION_STARTED
     work.flush()
-    for pair in dead:
-        context.replicas[pair] = Where.DELETION_INELIGIBLE
+    for pair in dead:  # one that has deleted before it died stays done (``validPreviousStates``)
+        if context.replicas.get(pair) is not Where.DELETION_SUCCESSFUL:
+            context.replicas[pair] = Where.DELETION_INELIGIBLE
     if dead:
         context.deletion_ineligible[topic] = None
 

@@ -124,6 +124,29 @@ def test_a_topic_with_a_dead_replica_may_not_be_deleted_from_the_start(kafka: st
 
 
 @pytest.mark.parametrize("kafka", ["1.0", "2.8"])
+def test_a_broker_that_dies_before_it_has_deleted_its_replica_makes_the_topic_wait(kafka: str) -> None:
+    """``failReplicaDeletion``: what the others have deleted by then stays deleted."""
+    rig = Watched.of(kafka, placement=((1, 2, 3),))
+    rig.run(1)
+    rig.cluster.pause(3)
+    assert not rig.ask(1, DeleteTopicsRequest(1, ("orders",))).topics[0].error
+    rig.run(1)
+    context = rig.control(1).controller.work.context
+    assert context.replicas["orders-0", 3] is Where.DELETION_STARTED
+    rig.cluster.crash(3)
+    rig.cluster.crash(2)
+    rig.run(rig.plane.session_us / SECOND + 3)
+    assert [context.replicas["orders-0", broker] for broker in (1, 2, 3)] == [
+        Where.DELETION_SUCCESSFUL, Where.DELETION_SUCCESSFUL, Where.OFFLINE,
+    ]  # fmt: skip
+    assert tuple(context.deletion_ineligible) == ("orders",)
+    rig.cluster.restart(3)
+    rig.run(5)
+    assert "orders-0" not in rig.cluster.brokers[3].replicas
+    assert "orders-0" not in rig.cluster.committed.records
+
+
+@pytest.mark.parametrize("kafka", ["1.0", "2.8"])
 def test_a_broker_that_is_back_deletes_its_replica_whoever_else_is_dead(kafka: str) -> None:
     """``onBrokerStartup`` takes the deletion up again; who is still dead makes the topic ineligible once more."""
     rig = Watched.of(kafka, placement=((2, 3, 4),), brokers=4)
