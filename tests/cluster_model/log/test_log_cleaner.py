@@ -7,10 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cluster_model.log.batch_store import Lineages
-from cluster_model.log.log_cleaner import ToClean, clean, to_clean
+from cluster_model.log.log_cleaner import ToClean, _groups, clean, to_clean
 from cluster_model.log.offset_index import Found, indexes_of, largest_timestamp, offset_for_timestamp
 from cluster_model.log.record_keys import KeySet, ProducerKeys, drawn, key_model, keys_of, lacks_key, named
 from cluster_model.log.replica_log import ReplicaLog, differing
+from cluster_model.log.segments import INT32_MAX
 from cluster_model.protocol.configs import LogRules
 from cluster_model.protocol.records import Batch, Cleaned
 
@@ -425,3 +426,14 @@ def test_a_batch_of_an_unknown_producer_has_no_keys() -> None:
 )
 def test_who_writes_records_without_keys(client: str, records: tuple[str, ...], lacks: bool) -> None:
     assert lacks_key({"p": key_model("p", "t", 0, ProducerKeys(KeySet(3)))}, client, records) is lacks
+
+
+@pytest.mark.parametrize(("more", "groups"), [(0, [4]), (1, [3, 1])])
+def test_segments_are_joined_as_long_as_an_offset_fits_the_index(more: int, groups: list[int]) -> None:
+    """Offsets in it are relative and have 31 bits (``Cleaner.groupSegmentsBySize``)."""
+    log = ReplicaLog(Lineages(), uses_epochs=True, replaces=True, rules=replace(RULES, segment_bytes=1 << 30))
+    stint = log.lineages.begin(1, 0, 0)
+    for records in (1, 1, INT32_MAX - 2 + more, 1):
+        log.append_batch(stint, Batch(log.leo, records, 10, 0, "p", -1, log.leo, 1))
+        log.segments.roll(log.leo, 0)
+    assert [len(segments) for segments, _end in _groups(log, log.segments.sealed)] == groups
