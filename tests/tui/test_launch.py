@@ -1,9 +1,11 @@
 import asyncio
+import fcntl
 import os
 import pty
 import signal
 import subprocess
 import sys
+import termios
 from dataclasses import replace
 from pathlib import Path
 
@@ -217,6 +219,27 @@ def test_sigterm_on_a_real_terminal_seals_and_gives_the_terminal_back(tmp_path):
     os.close(primary)
     assert b"\x1b[?1049l" in seen, "the alternate screen was not left"
     assert b"\x1b[?25h" in seen, "the cursor stayed hidden"
+    (directory,) = tmp_path.iterdir()
+    assert (directory / "manifest.json").exists()
+
+
+def test_a_terminal_that_is_closed_ends_the_program_and_the_session_is_sealed(tmp_path):
+    """As a closed window does, or a lost connection of ssh."""
+    primary, secondary = pty.openpty()
+    with subprocess.Popen(
+        [sys.executable, "-m", "tui.launcher"],
+        cwd=ROOT,
+        stdin=secondary,
+        stdout=secondary,
+        stderr=secondary,
+        env=os.environ | {"FLOODMARK_SESSIONS": str(tmp_path), "COLUMNS": "100", "LINES": "30"},
+        start_new_session=True,
+        preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),  # noqa: PLW1509 - the child does nothing else
+    ) as process:
+        os.close(secondary)
+        read_until(primary, b"LIVE", process)
+        os.close(primary)
+        assert process.wait(60) == 128 + signal.SIGHUP
     (directory,) = tmp_path.iterdir()
     assert (directory / "manifest.json").exists()
 

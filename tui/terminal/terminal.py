@@ -1,9 +1,14 @@
 """The terminal itself: its title, a driver that saves bytes, and a stylesheet that parses nothing twice."""
 
+import contextlib
+import errno
+import os
 import re
+import signal
+import termios
 from collections.abc import Callable, Mapping
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final, TextIO
 
 from textual.css.stylesheet import Stylesheet
 
@@ -138,13 +143,68 @@ def _parts(style: str) -> tuple[frozenset[str], str, str] | None:
     return frozenset(attributes), colours[_FOREGROUND], colours[_BACKGROUND]
 
 
+class Detachable:
+    """The file of a terminal that may be closed: from then on what is written to it goes nowhere.
+
+    Textual writes in a thread of its own, which an error would end; the program would wait for it for ever.
+    """
+
+    def __init__(self, file: TextIO) -> None:
+        self._file = file
+
+    def write(self, text: str) -> int:
+        """Write, if there is anybody to read it."""
+        with contextlib.suppress(OSError):
+            self._file.write(text)
+        return len(text)
+
+    def flush(self) -> None:
+        """Have it shown, if there is anybody to see it."""
+        with contextlib.suppress(OSError):
+            self._file.flush()
+
+    def fileno(self) -> int:
+        """The file's descriptor."""
+        return self._file.fileno()
+
+
+def forget_closed_terminal() -> None:
+    """Have what is printed from here on go nowhere where standard output or error is a terminal that was closed."""
+    for stream in (1, 2):
+        try:
+            termios.tcgetattr(stream)
+        except termios.error as error:
+            if error.args[0] == errno.EIO:
+                nowhere = os.open(os.devnull, os.O_WRONLY)
+                os.dup2(nowhere, stream)
+                os.close(nowhere)
+
+
 def frugal_driver(kind: "type[Driver]") -> "type[Driver]":
-    """A driver of that kind that sends less."""
+    """A driver of that kind that sends less, and ends the program as SIGHUP does when its terminal is closed."""
 
     class Frugal(kind):  # type: ignore[valid-type, misc]
+        def __init__(self, *args: Any, **options: Any) -> None:
+            super().__init__(*args, **options)
+            file = getattr(self, "_file", None)
+            if file is not None:
+                self._file = Detachable(file)
+
         def write(self, data: str) -> None:
             """Send it, shortened."""
             super().write(frugal(data))
+
+        def run_input_thread(self) -> None:
+            """Read keys until the program or the terminal ends."""
+            try:
+                super().run_input_thread()
+            except OSError:
+                self._app.call_later(self._app.exit, return_code=128 + signal.SIGHUP)
+
+        def close(self) -> None:
+            """Give the terminal back, if it is still there."""
+            super().close()
+            forget_closed_terminal()
 
     return Frugal
 
