@@ -76,10 +76,13 @@ class PlainLedger:
     """Copies that were missing before the event."""
     lost: dict[tuple[str, int, int], None] = field(default_factory=dict)
     """Copies that were lost before the event."""
+    deleted_now: str = ""
+    """The partition that the event deletes: its state is still there while the event is looked at."""
 
     def hear(self, event: TraceEvent) -> None:
         """An event, in the state that it left behind."""
         self._doomed()
+        self.deleted_now = event.partition if isinstance(event, PartitionDeleted) else ""
         if isinstance(event, RecordsSent):
             for number in self._numbers(event):
                 assert self.outcomes.setdefault(number, "pending") == "pending"
@@ -231,7 +234,7 @@ class PlainLedger:
         """Numbers that stand in a leader's log a second time, or else behind a higher one of their client."""
         for name in self.world.records:
             leader = self.world.true_leader(name)
-            if leader is None:
+            if leader is None or name == self.deleted_now:
                 continue
             last: dict[Number, int] = {}
             for offset, stint in _covered(leader.log):

@@ -170,6 +170,34 @@ def test_these_schedules_take_records_in_every_way() -> None:
         assert any(watch.most.get(term, 0) for watch in watches), term
 
 
+@pytest.mark.parametrize(("kafka", "term", "count"), [("3.9", "reordered", 4), ("2.8", "duplicates", 5)])
+def test_what_stands_late_or_twice_goes_with_its_topic(kafka: str, term: str, count: int) -> None:
+    """A leader pauses with requests under way: they are written late, or by both leaders."""
+    mode, session = ("kraft", "broker") if kafka == "3.9" else ("zookeeper", "zookeeper")
+    config = {"acks": "1", "enable.idempotence": False, "request.timeout.ms": 2_000}
+    topics, writer = (TopicSpec("t", 1, 3),), ProducerSpec("w", "t", 100 * MS, config=config)
+    settings = {f"{session}.session.timeout.ms": 3_000}
+    brokers = tuple(BrokerSpec(id_) for id_ in (1, 2, 3))
+    cluster = Cluster.build(ClusterSpec(kafka, mode, brokers, topics, (writer,), config=settings), 1)
+    board, watch = FaultBoard(cluster), Watch(cluster)
+    cluster.run(1 * SECOND)
+    cluster.pause(cluster.query.leader("t-0"))
+    cluster.run(6 * SECOND)
+    for broker in (1, 2, 3):
+        if cluster.state_of(broker) is ProcessState.PAUSED:
+            cluster.resume(broker)
+    cluster.run(9 * SECOND)
+    assert getattr(cluster.query, term)() == count
+    board.admin(Action("admin", "delete_topic", "", {"topic": "t"}))
+    cluster.run(10 * SECOND)
+    assert getattr(cluster.query, term)() == 0
+    board.admin(Action("admin", "create_topic", "", {"topic": "t", "partitions": 1, "replication": 3}))
+    cluster.run(12 * SECOND)
+    assert cluster.query.leo("t-0") > 10
+    assert getattr(cluster.query, term)() == 0
+    assert watch.most[term] == count
+
+
 @pytest.mark.evening
 @pytest.mark.parametrize("kafka", VERSIONS)
 def test_every_term_is_exact_after_every_event_of_many_schedules(kafka: str) -> None:
