@@ -1,7 +1,7 @@
 """A fleet report as HTML, Markdown and terminal text: its verdict, its tables and its charts."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
 from rich.console import Console
@@ -13,7 +13,7 @@ from spark_report.fleet.sources import Source
 from spark_report.fleet.tables import ANY, SURPRISING
 from spark_report.input.sessions import SetAside
 from spark_report.model.format import duration, number, several
-from spark_report.model.report import Tone
+from spark_report.model.report import Tone, first_reasons
 from spark_report.render.charts import ALARM, CALM, LINES, WARNING, Figure, chart_text
 from spark_report.render.html import environment
 from spark_report.render.svg import svg
@@ -384,7 +384,7 @@ def _difference(row: Row) -> str:
 def _narrowed(whole: View) -> View:
     kept = [place for place, name in enumerate(whole.columns) if name not in ("again", "expected", "never", "lossy")]
     rows = tuple(tuple(row[place] for place in kept) for row in whole.rows)
-    return View(whole.name, whole.title, tuple(whole.columns[place] for place in kept), whole.numeric, rows)
+    return replace(whole, columns=tuple(whole.columns[place] for place in kept), rows=rows)
 
 
 # A fleet report as one HTML file that needs nothing else.
@@ -415,7 +415,7 @@ def html_page(story: FleetStory) -> str:
             sentences=sentences(story),
             facts=_facts(story),
             sections=_sections(story),
-            set_aside=story.set_aside,
+            set_aside=first_reasons(story.set_aside, HTML_MOST_ROWS),
             most_rows=HTML_MOST_ROWS,
         )
     )
@@ -464,7 +464,7 @@ def markdown_page(story: FleetStory) -> str:
     parts = [f"## {_SIGNS[tone]} {escaped(said)}", "\n".join(f"- {escaped(line)}" for line in sentences(story))]
     for each in views(story):
         cells = [_cells(each.columns, row) for row in each.rows[:MARKDOWN_MOST_ROWS]]
-        more = len(each.rows) - MARKDOWN_MOST_ROWS
+        more = each.count - MARKDOWN_MOST_ROWS
         rest = f"\n\nand {more:,} more" if more > 0 else ""
         parts.append(f"### {each.title}\n\n{table_text(each.columns, cells, str)}{rest}")
     parts.append("\n".join(f"- {escaped(source.name)}: {escaped(source.words)}" for source in story.sources))
@@ -499,16 +499,16 @@ def show_in_terminal(console: Console, story: FleetStory) -> None:
         console.print()
         console.print(_plain(each.title, "bold"))
         console.print(_table(each))
-        if len(each.rows) > TERMINAL_MOST_ROWS:
-            console.print(_plain(f"and {len(each.rows) - TERMINAL_MOST_ROWS} more", "dim"))
+        if each.count > TERMINAL_MOST_ROWS:
+            console.print(_plain(f"and {each.count - TERMINAL_MOST_ROWS} more", "dim"))
     console.print()
     for source in story.sources:
         words = f"{source.name}: {source.words}"
         console.print(_plain(words, "dim"))
         if source.only:
             console.print(_plain(f"  a run again: {source.only} RUN", "dim"))
-    for aside in story.set_aside:
-        console.print(_plain(f"Set aside: {aside.reason}", _STYLES["warning"]))
+    for reason in first_reasons(story.set_aside, TERMINAL_MOST_ROWS):
+        console.print(_plain(f"Set aside: {reason}", _STYLES["warning"]))
 
 
 def _table(each: View) -> Table:

@@ -1,8 +1,11 @@
 """The model of a report: the verdict on each session, and the sentences that come before any table."""
 
 import re
-from collections.abc import Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from heapq import heappop, heappush
+from itertools import accumulate
 from shlex import quote
 from typing import Any, Final, Literal
 
@@ -91,15 +94,18 @@ class SessionStory:
             return lost
         return self._missing
 
-    def since(self, loss: Row) -> Row:
-        """The moment a lost record went missing: the verdict falls only as the session ends."""
-        same = [
-            row
-            for row in self._missing
-            if (row["partition"], row["client"]) == (loss["partition"], loss["client"])
-            and row["log_offset"] <= loss["log_offset"] < row["log_offset"] + row["count"]
-        ]
-        return same[-1] if same else loss
+    def since(self) -> Callable[[Row], Row]:
+        """What finds when a lost record went missing, the last time: the verdict falls only as the session ends."""
+        found: dict[tuple[str, str], list[Row]] = {}
+        for row in self._missing:
+            found.setdefault((row["partition"], row["client"]), []).append(row)
+        times = {whose: _LastAt(own) for whose, own in found.items()}
+
+        def since(loss: Row) -> Row:
+            own = times.get((loss["partition"], loss["client"]))
+            return (own.at(loss["log_offset"]) if own else None) or loss
+
+        return since
 
     @property
     def _missing(self) -> list[Row]:
@@ -137,19 +143,21 @@ class SessionStory:
         """Expectations that failed."""
         return [row for row in self.tables["expectations"] if row["ok"] is False]
 
-    def decided_us(self, expectation: Row) -> int:
-        """When an expectation was decided, by the session's result: its event is emitted a little later."""
-        same = [row for row in self.tables["expectations"] if _checked(row) == _checked(expectation)]
+    def decided_us(self) -> Callable[[Row], int]:
+        """What says when an expectation was decided, by the session's result: its event is emitted a little later."""
         told = self.recorded.result.get("expectations")
-        found = [
-            each["at_us"]
-            for each in (told if isinstance(told, list) else ())
-            if isinstance(each, dict)
-            and (each.get("text"), each.get("ok")) == _checked(expectation)
-            and type(each.get("at_us")) is int
-        ]
-        place = [row["seq"] for row in same].index(expectation["seq"])
-        return int(found[place] if place < len(found) else expectation["at_us"])
+        found: dict[tuple[str, bool | None], list[int]] = {}
+        for each in told if isinstance(told, list) else ():
+            if isinstance(each, dict) and type(each.get("at_us")) is int:
+                text, ok = each.get("text"), each.get("ok")
+                if isinstance(text, str) and isinstance(ok, bool | None):
+                    found.setdefault((text, ok), []).append(each["at_us"])
+        left = {checked: iter(times) for checked, times in found.items()}
+        at_us = {
+            row["seq"]: next(left.get((row["rule"], row["ok"]), iter(())), int(row["at_us"]))
+            for row in self.tables["expectations"]
+        }
+        return lambda row: at_us[row["seq"]]
 
     def unavailable(self, scope: str) -> list[Row]:
         """Intervals without service, of a ``partition`` or felt by a ``client``."""
@@ -160,6 +168,28 @@ class SessionStory:
         """The command that shows it on the screen."""
         path = self.recorded.path
         return path.brought_for("open") if isinstance(path, HadoopPath) else f"floodmark open {quote(self.session_id)}"
+
+
+class _LastAt:
+    """The last of some rows that covers an offset, found without going through them."""
+
+    def __init__(self, found: list[Row]) -> None:
+        spans = [(row["log_offset"], row["log_offset"] + row["count"]) for row in found]
+        waiting = sorted(range(len(spans)), key=lambda place: spans[place][0], reverse=True)
+        self._cuts = sorted({cut for span in spans for cut in span})
+        self._from_cut: list[Row | None] = []
+        covering: list[int] = []
+        for cut in self._cuts:
+            while waiting and spans[waiting[-1]][0] <= cut:
+                heappush(covering, -waiting.pop())
+            while covering and spans[-covering[0]][1] <= cut:
+                heappop(covering)
+            self._from_cut.append(found[-covering[0]] if covering else None)
+
+    def at(self, offset: int) -> Row | None:
+        """The last row that has this offset; None where none has."""
+        place = bisect_right(self._cuts, offset) - 1
+        return self._from_cut[place] if place >= 0 else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,6 +216,13 @@ def tell(sessions: Sequence[Recorded], set_aside: Sequence[SetAside], tables: Ta
             problems += (f"its events have holes: {counts['events']:,} read of {session.last_seq + 1:,}",)
         stories.append(SessionStory(session, counts, own, problems, differing[session.session_id]))
     return Story(tuple(stories), tuple(set_aside), tables, baseline)
+
+
+def first_reasons(set_aside: Sequence[SetAside], most: int) -> list[str]:
+    """Why input was set aside, for ``most`` of it, and how much is left out after that."""
+    reasons = [aside.reason for aside in set_aside[:most]]
+    more = len(set_aside) - len(reasons)
+    return [*reasons, f"{more:,} more, in report.json"] if more else reasons
 
 
 def _by_session(table: Any) -> dict[str, list[Row]]:
@@ -445,10 +482,6 @@ def _allows_losses(rule: str) -> bool:
     return any(re.search(r"\bnot\b", each) or not _NONE_LOST.search(each) for each in counting)
 
 
-def _checked(row: Row) -> tuple[str, bool]:
-    return row["rule"], row["ok"]
-
-
 def _capital(text: str) -> str:
     return text[:1].upper() + text[1:]
 
@@ -478,15 +511,23 @@ def served(story: SessionStory, scope: str) -> list[Row]:
     end_us = story.recorded.end_us
     observed = of_users([row for row in story.tables["availability"] if row["scope"] == scope])
     since = {_whom(row): end_us - row["observed_us"] for row in observed if row["observed_us"]}
-    spans = [row for row in story.unavailable(scope) if _whom(row) in since]
+    last = max([end_us, *(fault["ended_us"] for fault in story.tables["faults"])])
+    whole = _TimeWithin([(first, last) for first in since.values()])
+    without = _TimeWithin(
+        [
+            (max(row["began_us"], since[_whom(row)]), row["ended_us"])
+            for row in story.unavailable(scope)
+            if _whom(row) in since
+        ]
+    )
     rows = []
     for fault in story.tables["faults"]:
         for phase, (begin, end) in windows(fault, end_us).items():
-            time = sum(max(0, end - max(begin, first)) for first in since.values())
+            time = whole.between(begin, end)
             if not time:
                 continue
-            out = sum(_overlap(row, max(begin, since[_whom(row)]), end) for row in spans)
-            rows.append({"fault_id": fault["fault_id"], "scope": scope, "phase": phase, "availability": 1 - out / time})
+            served = 1 - without.between(begin, end) / time
+            rows.append({"fault_id": fault["fault_id"], "scope": scope, "phase": phase, "availability": served})
     return rows
 
 
@@ -494,5 +535,20 @@ def _whom(row: Row) -> tuple[str, str, int | None]:
     return row["partition"], row["client"], row["acks"]
 
 
-def _overlap(row: Row, begin: int, end: int) -> int:
-    return max(0, int(min(end, row["ended_us"])) - int(max(begin, row["began_us"])))
+class _TimeWithin:
+    """Time of intervals between two points, each counted by itself, found without going through them."""
+
+    def __init__(self, intervals: list[tuple[int, int]]) -> None:
+        kept = [(begin, end) for begin, end in intervals if begin < end]
+        self._begins = sorted(begin for begin, _end in kept)
+        self._ends = sorted(end for _begin, end in kept)
+        self._begun = [0, *accumulate(self._begins)]
+        self._ended = [0, *accumulate(self._ends)]
+
+    def between(self, begin: int, end: int) -> int:
+        """Their time from ``begin`` to ``end``."""
+        return self._until(end) - self._until(begin)
+
+    def _until(self, at_us: int) -> int:
+        begun, ended = bisect_left(self._begins, at_us), bisect_left(self._ends, at_us)
+        return begun * at_us - self._begun[begun] - (ended * at_us - self._ended[ended])

@@ -472,7 +472,8 @@ def _overlapping(story: SessionStory, names: list[str]) -> list[str]:
         begin, end = axis.span(row)
         lanes = ends.setdefault(name, [])
         free = next((place for place, until in enumerate(lanes) if until <= begin + _FALSE_MISSES), len(lanes))
-        lanes[free:] = [end, *lanes[free + 1 :]]
+        if free < MOST_FAULT_LANES:  # those of later lanes go into the last one anyway
+            lanes[free:] = [end, *lanes[free + 1 :]]
         found.append(name if not free else f"{name} ·{free + 1}")
     return found
 
@@ -520,11 +521,11 @@ def _service_bars(place: int, partition: str, story: SessionStory, axis: Axis) -
         labels = ["" if scope == "client" else "unavailable" for _row in found]
         hovers = [f"{_who(row)}: {chart_text(row['began_by'])}<br>{axis.when(row)}" for row in found]
         traces.append({**_bars(place, axis, found, [fill] * len(found), labels, hovers), "width": width})
-    lost = [row for row in story.lost if row["partition"] == partition]
+    lost, since = [row for row in story.lost if row["partition"] == partition], story.since()
     traces.append(
         {
             "type": "marks",
-            "x": [min(axis.at(story.since(row)), axis.end * 0.995) for row in lost],
+            "x": [min(axis.at(since(row)), axis.end * 0.995) for row in lost],
             "y": [place] * len(lost),
             "marker": {"symbol": "x", "size": 12, "color": ALARM},
             "hovertext": [

@@ -15,7 +15,7 @@ from markupsafe import Markup
 from playbooks.text import printable
 from spark_report.model.comparison import compare
 from spark_report.model.format import duration, is_own, number, several, share
-from spark_report.model.report import Row, SessionStory, Story, Tone, headline, overall, sentences, tone
+from spark_report.model.report import Row, SessionStory, Story, Tone, first_reasons, headline, overall, sentences, tone
 from spark_report.render import charts, tables
 from spark_report.render.sections import (
     MOST_SESSIONS,
@@ -135,7 +135,7 @@ class Detail(NamedTuple):
 
 
 DETAILS: Final = (
-    *(Detail(400, 40, MOST_SESSIONS, MOST_SHAPES), Detail(200, 20, MOST_SESSIONS, 200)),
+    *(Detail(tables.MOST_ROWS, 40, MOST_SESSIONS, MOST_SHAPES), Detail(200, 20, MOST_SESSIONS, 200)),
     *(Detail(100, 10, MOST_SESSIONS, 100), Detail(50, 6, MOST_SESSIONS, 50)),
     *(Detail(25, 3, 6, 50), Detail(10, 1, 3, 25), Detail(10, 1, 1, 10)),
 )
@@ -151,6 +151,23 @@ _OVER_TIME: Final = (
     "Solid is the median, dotted the slowest of each moment; a gap is a time in which nothing came through. "
     "Below are records a second."
 )
+
+
+class _Content(NamedTuple):
+    """What is the same of a session whatever the detail: it is made once."""
+
+    sections: list[Section]
+    figures: list["_Drawn"]
+
+
+class _Drawn(NamedTuple):
+    """A figure before it is drawn, with what is said about it."""
+
+    kind: str
+    title: str
+    note: str
+    key: tuple[tuple[str, str], ...]
+    figure: charts.Figure
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,16 +189,20 @@ def write_html(path: Path, story: Story) -> None:
 
 def html_page(story: Story) -> str:
     """The page as text, with as much detail as there is room for."""
-    pages = (_page(story, detail) for detail in DETAILS)
+    made: dict[str, _Content] = {}
+    pages = (_page(story, detail, made) for detail in DETAILS)
     page = next(pages)
     while len(page.encode()) > MOST_BYTES and (shorter := next(pages, "")):
         page = shorter
     return page
 
 
-def _page(story: Story, detail: Detail) -> str:
+def _page(story: Story, detail: Detail, made: dict[str, _Content]) -> str:
     worst, verdict = overall(story)
     told = shown_sessions(story, detail.sessions)
+    for one in told:
+        if one.session_id not in made:
+            made[one.session_id] = _Content(sections(one), _figures(one))
     anchors = {one.session_id: f"s{place}" for place, one in enumerate(told)}
     short = tables.letters(story)
     return (
@@ -192,11 +213,13 @@ def _page(story: Story, detail: Detail) -> str:
             tone=worst,
             comparison=_comparison(story) if len(story.sessions) > 1 else None,
             links=[anchors.get(one.session_id, "") for one in story.sessions],
-            sessions=[_section(anchors[one.session_id], short[one.session_id], one, detail) for one in told],
+            sessions=[
+                _section(anchors[one.session_id], short[one.session_id], one, detail, made[one.session_id])
+                for one in told
+            ],
             left_out=len(story.sessions) - len(told),
             several=len(story.sessions) > 1,
-            set_aside=story.set_aside[: detail.rows],
-            set_aside_left_out=max(0, len(story.set_aside) - detail.rows),
+            set_aside=first_reasons(story.set_aside, detail.rows),
             most_rows=detail.rows,
         )
     )
@@ -228,10 +251,10 @@ def _comparison(story: Story) -> dict[str, Any]:
     }
 
 
-def _section(anchor: str, letter: str, story: SessionStory, detail: Detail) -> dict[str, Any]:
-    drawn = {chart.id: chart for chart in _charts(anchor, story, detail.shapes)}
+def _section(anchor: str, letter: str, story: SessionStory, detail: Detail, content: _Content) -> dict[str, Any]:
+    drawn = {chart.id: chart for chart in _charts(anchor, story, content.figures, detail.shapes)}
     told, left_out = drill_down(story, detail.partitions, detail.shapes)
-    found = sections(story)
+    found = content.sections
     return {
         "id": anchor,
         "letter": letter,
@@ -266,7 +289,17 @@ def _with_charts(anchor: str, section: Section, drawn: dict[str, Chart]) -> dict
     }
 
 
-def _charts(anchor: str, story: SessionStory, shapes: int) -> list[Chart]:
+def _charts(anchor: str, story: SessionStory, figures: list[_Drawn], shapes: int) -> list[Chart]:
+    return [
+        Chart(
+            f"{anchor}-{kind}", title, note, key,
+            svg(figure, f"{title or 'What happened when'}: {story.name}", shapes),
+        )
+        for kind, title, note, key, figure in figures
+    ]  # fmt: skip
+
+
+def _figures(story: SessionStory) -> list[_Drawn]:
     note = "A cross stands where acknowledged records went missing for good. HW and position lag rise with their lanes."
     if story.tables["faults"]:
         note = f"Bands are times with a fault active. {note}"
@@ -304,17 +337,7 @@ def _charts(anchor: str, story: SessionStory, shapes: int) -> list[Chart]:
             charts.lag_chart(story),
         ),
     ]
-    return [
-        Chart(
-            f"{anchor}-{kind}",
-            title,
-            said,
-            key,
-            svg(figure, f"{title or 'What happened when'}: {story.name}", shapes),
-        )
-        for kind, title, said, key, figure in figures
-        if figure is not None
-    ]
+    return [_Drawn(kind, title, said, key, figure) for kind, title, said, key, figure in figures if figure is not None]
 
 
 def _finalize(value: object) -> object:

@@ -1,7 +1,7 @@
 """The sections of a report in order, its key figures, and the comparison of sessions as tables of text."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple
 
 from spark_report.model.comparison import BY_NAME, MEASURES, Measure
@@ -121,14 +121,7 @@ def comparison_changes(story: Story, compared: list[Row]) -> View:
         "change": lambda row: _measure(row).change(row),
     }
     made = view("comparison", "Against the baseline", found, columns, "baseline|now|change")
-    return View(
-        made.name,
-        made.title,
-        made.columns,
-        made.numeric,
-        made.rows,
-        {(place, 5): row["judged"] for place, row in enumerate(found)},
-    )
+    return replace(made, tones={(place, 5): row["judged"] for place, row in enumerate(found)})
 
 
 def comparison_baseline(story: Story, compared: list[Row]) -> str:

@@ -2,7 +2,7 @@
 
 import string
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from spark_report.model import report
@@ -16,6 +16,8 @@ _LONG: Final = ("found", "known", "because", "began with", "no return")
 """Columns of long texts, that may have several lines."""
 _NAMES: Final = ("session", "settings")
 """Columns of names, that may have several lines, too, and make room for others."""
+MOST_ROWS: Final = 400
+"""Rows that are laid out of a table: nothing shows more, and one of a long session has tens of thousands."""
 _CHANCE_US: Final = 50_000
 _PHASES: Final = ("all", "before", "during", "after")
 
@@ -32,6 +34,13 @@ class View:
     rows: tuple[tuple[str, ...], ...]
     tones: Mapping[tuple[int, int], str] = field(default_factory=dict)
     """What single cells mean, by row and column: ``best``, ``worst``, ``regression``, ``improvement``."""
+    left_out: int = 0
+    """Rows after these that the file alone has."""
+
+    @property
+    def count(self) -> int:
+        """All rows, those that are left out included."""
+        return len(self.rows) + self.left_out
 
     def __bool__(self) -> bool:
         return bool(self.rows)
@@ -65,8 +74,9 @@ class View:
 
 def view(name: str, title: str, found: list[Row], columns: dict[str, Callable[[Row], Any]], numeric: str = "") -> View:
     """Lay rows out: ``columns`` is heading → what stands in it; ``numeric`` names headings, separated by ``|``."""
-    lines = tuple(tuple(str(value(row)) for value in columns.values()) for row in found)
-    return View(name, title, tuple(columns), frozenset(numeric.split("|")), lines)
+    lines = tuple(tuple(str(value(row)) for value in columns.values()) for row in found[:MOST_ROWS])
+    left_out = len(found) - len(lines)
+    return View(name, title, tuple(columns), frozenset(numeric.split("|")), lines, left_out=left_out)
 
 
 def letters(story: Story) -> dict[str, str]:
@@ -122,6 +132,7 @@ def differences(story: Story) -> View:
 
 def losses(story: SessionStory) -> View:
     """Lost records with their causes."""
+    since = story.since()
     columns: dict[str, Callable[[Row], Any]] = {
         "partition": lambda row: row["partition"],
         "client": lambda row: row["client"],
@@ -129,7 +140,7 @@ def losses(story: SessionStory) -> View:
         "offsets": _offsets,
         "acks": lambda row: acks(row["acks"]),
         "committed": lambda row: "yes" if row["committed"] else "no",
-        "gone since": lambda row: when(story, story.since(row)),
+        "gone since": lambda row: when(story, since(row)),
         "cause": lambda row: row["cause"],
     }
     return view("losses", "Lost records and why", story.lost, columns, "records|offsets|gone since")
@@ -139,12 +150,11 @@ def losses_short(story: SessionStory) -> View:
     """The same for a terminal, where the causes are told in sentences."""
     whole = losses(story)
     kept = [place for place, name in enumerate(whole.columns) if name not in (SENTENCE, "client")]
-    return View(
-        whole.name,
-        "Lost records",
-        tuple(whole.columns[place] for place in kept),
-        whole.numeric,
-        tuple(tuple(row[place] for place in kept) for row in whole.rows),
+    return replace(
+        whole,
+        title="Lost records",
+        columns=tuple(whole.columns[place] for place in kept),
+        rows=tuple(tuple(row[place] for place in kept) for row in whole.rows),
     )
 
 
@@ -271,10 +281,11 @@ def faults(story: SessionStory) -> View:
 
 def expectations(story: SessionStory) -> View:
     """What the playbook expected, and whether it came."""
+    decided_us = story.decided_us()
     columns: dict[str, Callable[[Row], Any]] = {
         "expected": lambda row: row["rule"],
         "held": lambda row: "yes" if row["ok"] else "NO",
-        "at": lambda row: when(story, {**row, "at_us": story.decided_us(row)}),
+        "at": lambda row: when(story, {**row, "at_us": decided_us(row)}),
         "found": lambda row: row["detail"],
     }
     found = sorted(story.tables["expectations"], key=lambda row: bool(row["ok"]))

@@ -12,7 +12,7 @@ from rich.text import Text
 from playbooks.text import escaped, printable, table_text
 from spark_report.model.comparison import compare
 from spark_report.model.format import several
-from spark_report.model.report import SessionStory, Story, headline, overall, sentences, tone
+from spark_report.model.report import SessionStory, Story, first_reasons, headline, overall, sentences, tone
 from spark_report.render import tables
 from spark_report.render.sections import (
     Section,
@@ -54,8 +54,8 @@ def show_in_terminal(console: Console, story: Story) -> None:
         if place or several:
             console.print()
         _terminal_session(console, session, f"{letters[session.session_id]}. " if several else "")
-    for aside in story.set_aside:
-        console.print(_plain(f"Set aside: {aside.reason}", _STYLES["warning"]))
+    for reason in first_reasons(story.set_aside, TERMINAL_MOST_ROWS):
+        console.print(_plain(f"Set aside: {reason}", _STYLES["warning"]))
 
 
 def _terminal_comparison(console: Console, story: Story) -> None:
@@ -114,7 +114,7 @@ def _outages(console: Console, story: SessionStory) -> None:
     for column in ("partition", "seen by", "acks", "from", "for"):
         grid.add_column(column, justify="right" if column in view.numeric else "left", header_style="dim")
     grid.add_column("session", header_style="dim", no_wrap=True)
-    for line, row in list(zip(view.rows, found, strict=True))[:TERMINAL_MOST_ROWS]:
+    for line, row in zip(view.rows[:TERMINAL_MOST_ROWS], found, strict=False):
         end = story.recorded.last_seq + 1 if story.timeless else story.recorded.end_us
         unit = "seq" if story.timeless else "us"
         style = _STYLES["alarm" if row["scope"] == "partition" else "warning"]
@@ -122,8 +122,8 @@ def _outages(console: Console, story: SessionStory) -> None:
         grid.add_row(*(_plain(value) for value in line[:5]), bar)
     console.print(_plain(f"\n  {view.title}", "bold"))
     console.print(Padding(grid, (0, 0, 0, 2)))
-    if len(view.rows) > TERMINAL_MOST_ROWS:
-        console.print(_plain(f"  and {len(view.rows) - TERMINAL_MOST_ROWS} more", "dim"))
+    if view.count > TERMINAL_MOST_ROWS:
+        console.print(_plain(f"  and {view.count - TERMINAL_MOST_ROWS} more", "dim"))
 
 
 def _bar(began: int, ended: int, end: int) -> str:
@@ -142,8 +142,8 @@ def _terminal_table(view: View, most: int = TERMINAL_MOST_ROWS) -> Table:
     for place, row in enumerate(view.rows[:most]):
         styles = (_CELLS.get(view.tones.get((place, column), ""), "") for column in range(len(row)))
         table.add_row(*(_plain(value, style) for value, style in zip(row, styles, strict=True)))
-    if len(view.rows) > most:
-        table.caption = f"and {len(view.rows) - most} more"
+    if view.count > most:
+        table.caption = f"and {view.count - most} more"
     return table
 
 
@@ -188,8 +188,8 @@ def markdown_text(story: Story) -> str:
 
 
 def _blocks(story: Story) -> Iterator[str]:
-    for aside in story.set_aside:
-        yield f"**Set aside:** {escaped(aside.reason)}\n"
+    for reason in first_reasons(story.set_aside, MARKDOWN_MOST_ROWS):
+        yield f"**Set aside:** {escaped(reason)}\n"
     several_ = len(story.sessions) > 1
     if several_:
         yield from _markdown_comparison(story)
@@ -239,7 +239,7 @@ def _section(section: Section) -> str:
         return f"{section.nothing}\n" if section.nothing else ""
     if section.name in ("losses", "violations", "expectations") and not section.folded:
         return "\n".join(_titled(view, MARKDOWN_MOST_ROWS) for view in views)
-    rows = sum(len(view.rows) for view in views)
+    rows = sum(view.count for view in views)
     inside = "\n".join(
         _titled(view, MARKDOWN_MOST_ROWS) if len(views) > 1 else _markdown_table(view, MARKDOWN_MOST_ROWS)
         for view in views
@@ -253,5 +253,5 @@ def _titled(view: View, most: int) -> str:
 
 def _markdown_table(view: View, most: int) -> str:
     shown = table_text(view.columns, view.rows[:most], escaped)
-    more = len(view.rows) - most
+    more = view.count - most
     return f"{shown}\n{several(more, 'row')} more in `tables/{view.name}.parquet`.\n" if more > 0 else shown

@@ -1,15 +1,26 @@
 """Fleets: every table agrees with its plain twin over many random fleets at once, and is told without a surprise."""
 
+import io
 import random
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from rich.console import Console
 
 from docs.generate.report_pages import fleet_tables_page
-from spark_report.fleet.render import percent, rate
+from spark_report.fleet.render import (
+    HTML_MOST_ROWS,
+    TERMINAL_MOST_ROWS,
+    FleetStory,
+    html_page,
+    percent,
+    rate,
+    show_in_terminal,
+)
 from spark_report.fleet.sources import RUNS
 from spark_report.fleet.tables import MEANINGS, TABLES
+from spark_report.input.sessions import SetAside
 from tests.spark_report import fleet_twins as twins
 
 if TYPE_CHECKING:
@@ -127,6 +138,21 @@ def test_the_twin_has_wilsons_numbers(hits: int, runs: int, low: float, high: fl
 def test_a_share_has_three_figures_at_most(value: float, told: str) -> None:
     assert percent(value) == told
     assert rate({"probability": value, "low": 0.0, "high": 1.0}) == f"{told} (0 to 100)"
+
+
+@pytest.mark.parametrize("beyond", [0, 3])
+def test_of_much_that_is_set_aside_the_first_is_shown(beyond: int) -> None:
+    def told(most: int) -> FleetStory:
+        aside = tuple(SetAside(Path(f"/s/{place}"), f"set-{place} is torn") for place in range(most + beyond))
+        return FleetStory((), "", {}, {}, {name: [] for name in TABLES}, aside)
+
+    page = html_page(told(HTML_MOST_ROWS))
+    assert page.count(" is torn<") == HTML_MOST_ROWS
+    assert page.count(f">{beyond} more, ") == bool(beyond)
+    lines = io.StringIO()
+    show_in_terminal(Console(file=lines, width=200), told(TERMINAL_MOST_ROWS))
+    assert lines.getvalue().count(" is torn\n") == TERMINAL_MOST_ROWS
+    assert lines.getvalue().count(f": {beyond} more, ") == bool(beyond)
 
 
 def test_the_dictionary_is_made_from_the_tables() -> None:

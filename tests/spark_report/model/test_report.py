@@ -89,10 +89,25 @@ def test_an_expectation_was_decided_when_the_result_says_so(tmp_path: Path) -> N
     one = story(tmp_path, expectations=checked).sessions[0]
     told = [{"text": "r", "ok": ok, "at_us": at_us} for ok, at_us in ((False, 1), (True, 2), (True, 3))]
     one = replace(one, recorded=replace(one.recorded, result={"expectations": told}))
-    assert [one.decided_us(row) for row in one.tables["expectations"]] == [2, 3, 1]
+    assert list(map(one.decided_us(), one.tables["expectations"])) == [2, 3, 1]
     for result in ({}, {"expectations": 7}, {"expectations": [7, {"text": "r", "ok": True, "at_us": "x"}]}):
         one = replace(one, recorded=replace(one.recorded, result=result))
-        assert one.decided_us(one.tables["expectations"][0]) == 9
+        assert one.decided_us()(one.tables["expectations"][0]) == 9
+
+
+def test_a_lost_record_went_missing_the_last_time_that_it_did(tmp_path: Path) -> None:
+    spans = [(0, 10), (4, 6), (2, 5), (8, 12), (4, 5), (20, 21)]
+    missing = [
+        {**loss(high - low, committed=False), "fate": "missing", "log_offset": low, "at_us": place}
+        for place, (low, high) in enumerate(spans)
+    ]
+    elsewhere = {**missing[0], "client": "other"}
+    since = story(tmp_path, losses=[*missing, elsewhere]).sessions[0].since()
+    for offset in range(-1, 23):
+        lost = {**loss(1, committed=False), "log_offset": offset, "at_us": 99}
+        last = max((place for place, (low, high) in enumerate(spans) if low <= offset < high), default=99)
+        assert since(lost)["at_us"] == last
+    assert since({**loss(1, committed=False), "partition": "p-9"})["at_us"] == LOST["at_us"]
 
 
 def test_causes_come_first_and_once(tmp_path: Path, snapshot: SnapshotAssertion) -> None:

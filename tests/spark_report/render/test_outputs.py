@@ -2,6 +2,7 @@
 
 import io
 import math
+import random
 import re
 import xml.etree.ElementTree as ET
 from dataclasses import replace
@@ -122,6 +123,46 @@ class TestPhases:
         told = replace(told, recorded=replace(told.recorded, end_us=10 * second))
         found = {row["phase"]: row["availability"] for row in report.served(told, "partition")}
         assert found == {"before": 1.0, "during": 0.5, "after": 0.75}
+
+    def test_service_is_that_of_all_whose_records_waited_each_by_itself(self, tmp_path: Path) -> None:
+        dice = random.Random(30)
+        faults = [
+            {
+                **SPAN,
+                "fault_id": at,
+                "fault": "lag",
+                "target": "b",
+                "detail": "",
+                "began_us": (begin := dice.randrange(9_000_000)),
+                "ended_us": begin + dice.randrange(900_000),
+            }
+            for at in range(20)
+        ]
+        whose = [{"scope": "client", "partition": f"p-{at}", "client": "c", "acks": 1} for at in range(3)]
+        out = [
+            {
+                **SPAN,
+                **dice.choice(whose),
+                "duration_us": 9,
+                "began_us": (begin := dice.randrange(9_000_000)),
+                "ended_us": begin + dice.randrange(900_000),
+            }
+            for _at in range(30)
+        ]
+        seen = [{**one, "observed_us": at * 4_000_000 + 1_000_000} for at, one in enumerate(whose)]
+        told = story(tmp_path, faults=faults, unavailability=out, availability=seen).sessions[0]
+        told = replace(told, recorded=replace(told.recorded, end_us=10_000_000))
+        since = {row["partition"]: 10_000_000 - row["observed_us"] for row in seen}
+        found = {(row["fault_id"], row["phase"]): row["availability"] for row in report.served(told, "client")}
+        for fault in faults:
+            for phase, (begin, end) in report.windows(fault, 10_000_000).items():
+                time = sum(max(0, end - max(begin, first)) for first in since.values())
+                lacking = sum(
+                    max(0, min(end, row["ended_us"]) - max(begin, since[row["partition"]], row["began_us"]))
+                    for row in out
+                )
+                assert found.pop((fault["fault_id"], phase), None) == (1 - lacking / time if time else None)
+        assert not found
 
     def test_windows_stay_within_the_session(self) -> None:
         assert report.windows({"began_us": 5, "ended_us": 9}, 20) == {

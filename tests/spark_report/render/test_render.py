@@ -8,6 +8,7 @@ import subprocess
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
@@ -69,7 +70,52 @@ def page(tmp_path: Path) -> Page:
     return Page(html.html_page(story(tmp_path, HOSTILE, sessions=2)))
 
 
+class Counted(dict[str, Any]):
+    """A row that counts how often something is read of any such row."""
+
+    reads = 0
+
+    def __getitem__(self, key: str) -> Any:
+        Counted.reads += 1
+        return super().__getitem__(key)
+
+
+def reads_of(tmp_path: Path, many: int) -> int:
+    """How often a page, a text and a terminal read rows of a session with that many faults, each with a loss."""
+    spans = [{**SPAN, "began_us": at * 9, "ended_us": at * 9 + 5} for at in range(many)]
+    missing = [{**LOSS, "at_us": at * 9, "fate": "missing", "log_offset": at, "sequence": at} for at in range(many)]
+    felt = {"scope": "client", "client": "c", "acks": 1, "partition": "p-0", "duration_us": 5}
+    told = story(
+        tmp_path,
+        faults=[{**row, "fault_id": at, "fault": "lag", "target": "t", "detail": ""} for at, row in enumerate(spans)],
+        unavailability=[{**row, **felt} for row in spans],
+        losses=[*missing, *({**row, "fate": "lost"} for row in missing)],
+        expectations=[{"at_us": 9, "seq": at, "rule": "r", "ok": True, "detail": ""} for at in range(many)],
+        availability=[{"scope": "client", "partition": "p-0", "client": "c", "acks": 1, "intervals": many,
+                       "unavailable_us": 9, "longest_unavailable_us": 9, "observed_us": 9 * many, "availability": 0.8,
+                       "open": False}],
+    )  # fmt: skip
+    one = told.sessions[0]
+    counted = {name: [Counted(row) for row in rows] for name, rows in one.tables.items()}
+    one = replace(one, recorded=replace(one.recorded, end_us=9 * many), tables=counted)
+    Counted.reads = 0
+    html.html_page(replace(told, sessions=(one,)))
+    text.markdown_text(replace(told, sessions=(one,)))
+    text.show_in_terminal(Console(file=io.StringIO()), replace(told, sessions=(one,)))
+    return Counted.reads
+
+
 class TestPage:
+    def test_the_work_for_very_many_faults_grows_as_they_do(self, tmp_path: Path) -> None:
+        few, many = reads_of(tmp_path, 100), reads_of(tmp_path, 400)
+        assert 1_000 < few < many < 4 * few
+
+    def test_rows_that_no_page_shows_are_not_laid_out(self, tmp_path: Path) -> None:
+        rows = [{**LOSS, "at_us": at, "log_offset": at} for at in range(tables.MOST_ROWS + 7)]
+        found = tables.losses(story(tmp_path, losses=rows).sessions[0])
+        assert (len(found.rows), found.left_out, found.count) == (tables.MOST_ROWS, 7, len(rows))
+        assert f" {tables.MOST_ROWS} of {len(rows)} rows" in html.html_page(story(tmp_path, losses=rows))
+
     def test_nothing_in_it_is_loaded_from_anywhere(self, page: Page) -> None:
         assert all(re.fullmatch(r"data:,|#s[01](-[a-z_]+)?", each) for each in page.loads)
         assert not re.search(r"@import|url\(", "".join(page.styles))
@@ -124,7 +170,7 @@ class TestPage:
         assert text.count('class="session"') == sections.MOST_SESSIONS
         (rest,) = re.findall(r"<p[^>]*>(.*\b2 more .*?)</p>", text)
         assert rest == snapshot
-        alone = html._page(story(tmp_path, sessions=3), html.Detail(10, 1, 1, 10))
+        alone = html._page(story(tmp_path, sessions=3), html.Detail(10, 1, 1, 10), {})
         assert re.findall(r"<p[^>]*>(.*\b2 more .*?)</p>", alone) == snapshot
 
     def test_a_page_that_would_be_too_long_shows_less_of_each_session(
@@ -144,7 +190,7 @@ class TestPage:
         told = story(
             tmp_path,
             faults=[{**row, "fault_id": at, "fault": "lag", "target": "t", "detail": "d"}
-                    for at, row in enumerate(spans[:500])],
+                    for at, row in enumerate(spans)],
             partition_states=[{**row, **state, "partition": f"p-{at % 3}", "leader": at % 4 - 1}
                               for at, row in enumerate(spans)],
             unavailability=[{**row, "scope": "client", "partition": "p-0", "client": "c", "acks": 1, "duration_us": 9}
@@ -197,6 +243,12 @@ class TestCharts:
         ]
         figure = charts.timeline_chart(story(tmp_path, faults=faults).sessions[0])
         labels = figure["layout"]["yaxis"]["ticktext"]
+        assert labels.index(charts.OTHER_FAULTS) == charts.MOST_FAULT_LANES - 1
+        assert len(figure["data"][charts.MOST_FAULT_LANES - 1]["y"]) == 6
+        faults = [{**row, "fault": "lag", "ended_us": 99} for row in faults]
+        figure = charts.timeline_chart(story(tmp_path, faults=faults).sessions[0])
+        labels = figure["layout"]["yaxis"]["ticktext"]
+        assert labels[:2] == ["lag", "lag ·2"]
         assert labels.index(charts.OTHER_FAULTS) == charts.MOST_FAULT_LANES - 1
         assert len(figure["data"][charts.MOST_FAULT_LANES - 1]["y"]) == 6
 
