@@ -123,7 +123,7 @@ COLUMNS: Final[dict[str, Column]] = {
         offline_us="Time without a leader by the controller's state.",
         hw_stalled_us="Time of all its stalls.",
         longest_hw_stall_us="The longest of its stalls.",
-        detected_us="When the first alert fired whose condition held as an effect of it came; null: none did.",
+        detected_us="When the first alert fired whose metric counts an effect of it; null: none did.",
         elected_us="When the first leader was elected because of it; null: none was.",
         restored_us="When every partition was served again that it had put out of service; null: it put none, "
         "or one still is.",

@@ -50,7 +50,8 @@ def fault_times(history: History) -> Found:
         rows.append(_given("trouble", span, "out" if span["scope"] == "partition" else "refused"))
     lacking = [span for span in isr_conditions(history) if span["condition"] in ("under_replicated", "offline")]
     rows += [_given("trouble", span, "lacking") for span in lacking]
-    rows += [_given("alert", span, span["alert"]) for span in alerts(history) if span["fired"]]
+    fired = [span for span in alerts(history) if span["fired"]]
+    rows += [{**_given("alert", span, span["alert"]), "by": span["began_by"]} for span in fired]
     rows += [_given("state", span, "") for span in partition_states(history)]
     rows.append({"what": "controller", **_NOTHING, "node": history.controller})
     return of_session(rows)

@@ -7,16 +7,16 @@ those of the control plane and of load. A client's fault explains what that clie
 Of several that explain it alike it is the one that began the outage, else one that stops a node or cuts it off rather
 than one that slows it down.
 
-A fault is detected when the first alert fires whose condition held as one of its effects came. Alerts count the whole
-cluster, as Kafka's metrics do, so the effect need not be one that the alert counts.
+A fault is detected when the first alert fires whose condition began after the fault did, and held as an effect of the
+fault came that the alert's metric counts (:data:`COUNTED_BY`). Metrics count the whole cluster.
 
 The rules are plain Python, one walk a session; they go to executors by value and use nothing else of floodmark.
 """
 
 import re
 import sys
-from bisect import bisect_right
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import reduce
 from typing import TYPE_CHECKING, Any, Final
 
@@ -29,13 +29,8 @@ if TYPE_CHECKING:
 
 Row = Mapping[str, Any]
 
-DECISIONS: Final = ("broker_fenced", "isr_changed", "leader_elected", "partition_offline", "controller_changed")
-SIGNS: Final = (
-    *DECISIONS,
-    *("produce_refused", "records_failed", "records_unknown", "commit_failed", "partitions_lost", "consumer_failed"),
-    *("truncation_detected", "corrupt_batch_found", "transaction_unknown"),
-)
-"""Kinds that show that the cluster or a client has noticed something."""
+SIGNS: Final = ("isr_changed", "leader_elected", "partition_offline", "controller_changed")
+"""Kinds of decisions that metrics of the cluster count."""
 OPERATOR: Final = ("preferred leader", "administrator", "reassignment", "new partition", "created")
 """How the reason of an election begins that no fault brought about."""
 LOAD: Final = ("rate_change", "traffic_spike", "hot_key")
@@ -45,6 +40,21 @@ SLOWING: Final = (
     *("slow_disk", "lost_writeback", "corrupt_batch", "stale_metadata", "clock_skew"),
 )
 """Faults under which a node still serves, slower or worse; without them it would serve as well."""
+UNCLEAN: Final = "unclean_election"
+"""A sign beside ``leader_elected``."""
+CONTROLLER_LEFT: Final = "controller_left"
+"""The node that an alert says to have been the active controller is one of a fault."""
+_LEAVE_ISR: Final = ("isr_changed", "leader_elected", "lacking")
+COUNTED_BY: Final[Mapping[str, tuple[str, ...]]] = {
+    "OfflinePartitionsCount": ("partition_offline",),
+    "UnderMinIsrPartitionCount": _LEAVE_ISR,
+    "UnderReplicatedPartitions": _LEAVE_ISR,
+    "AtMinIsrPartitionCount": _LEAVE_ISR,
+    "UncleanLeaderElectionsPerSec": (UNCLEAN,),
+    "IsrShrinksPerSec": ("isr_changed",),
+    "ActiveControllerCount": (CONTROLLER_LEFT, "controller_changed"),
+}
+"""Alert → the effects of faults that its metric counts. Of what clients feel Kafka's brokers count nothing here."""
 LINGERING_US: Final = 30_000_000
 """For so long after it is over a fault still explains as much as one that is active (replica.lag.time.max.ms)."""
 
@@ -87,9 +97,19 @@ class Fault:
         self.detected_by: Row | None = None
         """The first alert that fires."""
         self.elected_us: int | None = None
-        self.shown: list[int] = []
-        """The numbers of the events that show it."""
+        self.shown: list[tuple[int, str]] = []
+        """Its effects: the number of the event that shows one, and what it is."""
         self.troubles: list[Row] = []
+        self._lasts: dict[str, int] = {}
+        """Partition, or empty for any → until when the last of its troubles there lasts."""
+
+    def suffers(self, row: Row) -> None:
+        """A trouble is its effect."""
+        self.shown.append((int(row["seq"]), row["kind"]))
+        self.troubles.append(row)
+        end = _FOR_EVER if row["open"] else int(row["ended_us"])
+        for partition in {row["partition"] or "", ""}:
+            self._lasts[partition] = max(end, self._lasts.get(partition, -1))
 
     def covers(self, row: Row) -> bool:
         """Whether what happened then may be its effect.
@@ -103,11 +123,7 @@ class Fault:
         """Whether this is what it began, or what continues that: of the same partition, if it is of one."""
         if abs(row["at_us"] - self.row["at_us"]) <= (row.get("bound_us") or 0):
             return True
-        return any(
-            (each["open"] or each["ended_us"] >= row["at_us"])
-            and (not row["partition"] or each["partition"] == row["partition"])
-            for each in self.troubles
-        )
+        return self._lasts.get(row["partition"] or "", -1) >= int(row["at_us"])
 
     def is_long_over(self, row: Row) -> bool:
         """Whether what it left behind should have shown before."""
@@ -122,28 +138,32 @@ class States:
         for row in rows:
             self._by_partition.setdefault(row["partition"], []).append(row)
         self._starts = {}
+        self._replicas = {}
         for name, states in self._by_partition.items():
             states.sort(key=lambda row: row["seq"])
             self._starts[name] = [row["seq"] for row in states]
+            self._replicas[name] = _brokers(sorted({each for row in states for each in row["isr"] or ()}))
 
-    def _before(self, partition: str, seq: int) -> list[Row]:
-        return self._by_partition[partition][: bisect_right(self._starts[partition], seq)]
+    def _before(self, partition: str, seq: int) -> Iterator[Row]:
+        """Those up to event ``seq``, the last one first."""
+        states = self._by_partition[partition]
+        return (states[at] for at in range(bisect_right(self._starts[partition], seq) - 1, -1, -1))
 
     def leader(self, partition: str, seq: int) -> list[str]:
         """The broker that led after event ``seq``, or the last that did; none where that is not known."""
         if partition not in self._by_partition:
             return []
-        led = next((row["leader"] for row in reversed(self._before(partition, seq)) if row["leader"] >= 0), -1)
+        led = next((row["leader"] for row in self._before(partition, seq) if row["leader"] >= 0), -1)
         return _brokers([led]) if led >= 0 else []
 
     def replicas(self, partition: str) -> list[str]:
         """Every broker that was ever in sync."""
-        return _brokers(sorted({each for row in self._by_partition.get(partition, ()) for each in row["isr"] or ()}))
+        return self._replicas.get(partition, [])
 
     def missing(self, partition: str, seq: int) -> list[str]:
         """Those of them that were not after event ``seq``."""
-        states = self._before(partition, seq) if partition in self._by_partition else []
-        inside = _brokers(states[-1]["isr"] or ()) if states else self.replicas(partition)
+        last = next(self._before(partition, seq), None) if partition in self._by_partition else None
+        inside = _brokers(last["isr"] or ()) if last else self.replicas(partition)
         return [name for name in self.replicas(partition) if name not in inside]
 
 
@@ -168,8 +188,22 @@ class Effects:
         ]
         self._states = states
         self._controller = controller
+        self._begun = 0
+        self._current: list[Fault] = []
 
-    def _given(self, row: Row, rank: Callable[[Fault], int]) -> list[Fault]:
+    def _may_explain(self, row: Row) -> list[Fault]:
+        """The faults that may cover this and what comes after it, all others left out: rows come in order."""
+        late_us = row["at_us"] + (row.get("bound_us") or 0)
+        while self._begun < len(self.faults):
+            begins = self.faults[self._begun].row
+            if begins["seq"] > row["seq"] and begins["at_us"] >= late_us:
+                break
+            self._current.append(self.faults[self._begun])
+            self._begun += 1
+        self._current = [fault for fault in self._current if int(row["seq"]) < fault.until_seq]
+        return self._current
+
+    def _given(self, row: Row, rank: Callable[[Fault], int], among: Sequence[Fault]) -> list[Fault]:
         """The faults that explain best what happened then; several where nothing tells them apart."""
 
         def key(fault: Fault) -> tuple[int, ...]:
@@ -177,32 +211,25 @@ class Effects:
             causes = (not fault.began(row), rank(fault))
             return (*(causes if row["kind"] == "refused" else causes[::-1]), fault.is_long_over(row), fault.slows)
 
-        ranked = [(key(fault), fault) for fault in self.faults if fault.covers(row) and rank(fault) < _NEVER]
+        ranked = [(key(fault), fault) for fault in among if fault.covers(row) and rank(fault) < _NEVER]
         best = min((each for each, _fault in ranked), default=())
         return [fault for each, fault in ranked if each == best]
 
     def sign(self, row: Row) -> None:
-        """The cluster or a client has noticed something."""
-        cause = self._cause(row)
-        for fault in self._given(row, cause):
-            fault.shown.append(int(row["seq"]))
-            if row["kind"] == "leader_elected" and fault.elected_us is None:
-                fault.elected_us = row["at_us"]
+        """The cluster has decided something."""
+        for fault in self._given(row, self._cause(row), self._may_explain(row)):
+            fault.shown.append((int(row["seq"]), row["kind"]))
+            if row["kind"] == "leader_elected":
+                fault.elected_us = row["at_us"] if fault.elected_us is None else fault.elected_us
+                fault.shown += [(int(row["seq"]), UNCLEAN)] if row.get("clean") is False else []
         if row["kind"] == "controller_changed":
             self._controller = row["node"]
 
     def _cause(self, row: Row) -> Callable[[Fault], int]:
-        kind = row["kind"]
-        if kind not in DECISIONS:
-            broker = _brokers([row["broker"]]) if (row["broker"] if row["broker"] is not None else -1) >= 0 else []
-            seen_by = [row["client"] or ""]
-            return lambda fault: min(_touched(fault, [*seen_by, *broker]), 2 if fault.cluster else _NEVER)
-        if kind == "isr_changed":
+        if row["kind"] == "isr_changed":
             left = _brokers([each for each in row["previous_isr"] or () if each not in (row["isr"] or ())])
             return self._decided(left, _brokers([row["leader"]]))
-        if kind == "broker_fenced":
-            return self._decided(_brokers([row["broker"]]))
-        if kind == "controller_changed":
+        if row["kind"] == "controller_changed":
             return self._decided([self._controller] if self._controller else [])
         by = row["by"] or ""
         if by.startswith(OPERATOR):
@@ -236,17 +263,25 @@ class Effects:
             anything = fault.cluster and (row["kind"] == "refused" or not replicas)
             return min(_touched(fault, *groups), 3 if fault.everywhere or anything else _NEVER)
 
-        for fault in self._given(row, rank):
-            fault.shown.append(int(row["seq"]))
-            fault.troubles.append(row)
+        for fault in self._given(row, rank, self._may_explain(row)):
+            fault.suffers(row)
 
-    def alert(self, row: Row) -> None:
-        """An alert fires: it detects the faults with an effect in the interval in which its condition held."""
-        for fault in self.faults:
-            early = row["fired_us"] < fault.row["at_us"]
-            if not early and any(row["seq"] <= seq <= row["ended_seq"] for seq in fault.shown):
-                first = fault.detected_by
-                fault.detected_by = row if first is None or row["fired_us"] < first["fired_us"] else first
+    def alerts(self, rows: Sequence[Row]) -> None:
+        """Alerts fire: each detects the faults with an effect that its metric counts, while its condition held."""
+        for row in rows:
+            if CONTROLLER_LEFT in COUNTED_BY.get(row["kind"], ()):
+                left = [" ".join(found) for found in _NODE.findall(row["by"] or "")]
+                for fault in self._given(row, lambda fault, left=left: _touched(fault, left), self.faults):  # type: ignore[misc]
+                    fault.shown.append((int(row["seq"]), CONTROLLER_LEFT))
+        shown = [(seq, at, effect) for at, fault in enumerate(self.faults) for seq, effect in fault.shown]
+        shown.sort()
+        for row in sorted(rows, key=lambda row: (int(row["fired_us"]), row["kind"])):
+            counted = COUNTED_BY.get(row["kind"], ())
+            begin, end = bisect_left(shown, (row["seq"],)), bisect_left(shown, (row["ended_seq"] + 1,))
+            for _seq, at, effect in shown[begin:end]:
+                fault = self.faults[at]
+                if effect in counted and fault.detected_by is None and fault.row["seq"] <= row["seq"]:
+                    fault.detected_by = row
 
     def rows(self) -> list[dict[str, Any]]:
         """A row for each fault."""
@@ -299,8 +334,7 @@ def of_session(rows: Sequence[Row]) -> list[dict[str, Any]]:
     happened = [*by_what.get("sign", ()), *by_what.get("trouble", ())]
     for row in sorted(happened, key=lambda row: (int(row["seq"]), order.get(row["kind"], 2))):
         (effects.sign if row["what"] == "sign" else effects.trouble)(row)
-    for row in sorted(by_what.get("alert", ()), key=lambda row: (int(row["fired_us"]), row["kind"])):
-        effects.alert(row)
+    effects.alerts(by_what.get("alert", ()))
     return effects.rows()
 
 
@@ -343,7 +377,7 @@ def fault_times(
         "controller": (sessions, {"node": "controller"}),
     }
     if alerts is not None:
-        parts["alert"] = (alerts.filter("fired"), {**began, "kind": "alert"})
+        parts["alert"] = (alerts.filter("fired"), {**began, "kind": "alert", "by": "began_by"})
     rows = [_rows(what, frame, renamed) for what, (frame, renamed) in parts.items()]
     whole = reduce(lambda one, other: one.unionByName(other), rows)
     struck = F.broadcast(faults.select("session_id").distinct())

@@ -5,12 +5,14 @@ from typing import Any
 import pytest
 
 from spark_report.tables.queries import fault_effects
-from spark_report.tables.queries.fault_effects import of_session
+from spark_report.tables.queries.alerts import RULES
+from spark_report.tables.queries.fault_effects import COUNTED_BY, of_session
 
 Row = dict[str, Any]
 NOTHING: Row = dict.fromkeys(
     ("partition", "client", "broker", "node", "leader", "isr", "previous_isr", "by", "target", "detail")
 )
+UNDER = "UnderReplicatedPartitions"
 CLIENT, FOLLOWER, LEADER, CONTROLLER = "checkout", "broker 2", "broker 1", "controller 3000"
 
 
@@ -26,6 +28,11 @@ def sign(kind: str, seq: int, **more: Any) -> Row:
 
 def elected(seq: int, leader: int, by: str = "") -> Row:
     return sign("leader_elected", seq, partition="p-0", leader=leader, by=by)
+
+
+def offline(seq: int, broker: int) -> Row:
+    """Nobody can be elected, as a broker is fenced."""
+    return sign("partition_offline", seq, partition="p-0", by=f"broker {broker} fenced")
 
 
 def trouble(kind: str, seq: int, end: int, *, stays: bool = False, client: str = "") -> Row:
@@ -55,9 +62,11 @@ def of(name: str, *rows: Row) -> dict[int, Any]:
 def test_a_producers_crash_elects_nobody() -> None:
     rows = (fault(1, CLIENT, 5, 90), fault(2, LEADER, 20, 40), elected(25, 2, "broker 1 fenced"), state(25, 2, 2, 3))
     assert of("elected_us", *rows) == {1: None, 2: 250}
-    assert of("detected_by", *rows, *fires(25)) == {1: "", 2: "IsrShrinksPerSec"}
-    failed = sign("records_failed", 10, client=CLIENT, partition="p-0")
-    assert of("detected_us", *rows, failed, *fires(10, 25)) == {1: 100, 2: 250}
+    assert of("detected_by", *rows, *fires(25, alert=UNDER)) == {1: "", 2: UNDER}
+    # What the producer feels is its fault's, and no metric of the cluster counts it.
+    refused = trouble("refused", 10, 12, client=CLIENT)
+    assert of("recovered_us", *rows, refused) == {1: 120, 2: None}
+    assert of("detected_us", *rows, refused, *fires(10, 25, alert=UNDER)) == {1: None, 2: 250}
     assert of("elected_us", fault(1, CLIENT, 5, 90), elected(25, 2, "broker 1 fenced")) == {1: None}
 
 
@@ -85,12 +94,12 @@ def test_who_left_the_isr_tells_whose_fault_it_was() -> None:
 
 def test_another_controller_shows_the_fault_of_the_one_before() -> None:
     changed = [sign("controller_changed", seq, node=node) for seq, node in ((20, "controller 3001"), (40, CONTROLLER))]
-    rows = [fault(1, CONTROLLER, 5, 50), fault(2, "controller 3001", 30, 60), *changed, *fires(20, 40)]
-    assert of("detected_us", *rows) == {1: 200, 2: 400}
+    rows = [fault(1, CONTROLLER, 5, 50), fault(2, "controller 3001", 30, 60), *changed]
+    assert of("detected_us", *rows, *fires(20, 40, alert="ActiveControllerCount")) == {1: 200, 2: 400}
 
 
 def test_without_a_better_cause_it_is_the_control_plane_or_the_load() -> None:
-    fenced = [sign("broker_fenced", 30, broker=3), *fires(30)]
+    fenced = [offline(30, 3), *fires(30, alert="OfflinePartitionsCount")]
     plane, load = fault(1, "zookeeper 1, zookeeper 2", 5, 90, "quorum_loss"), fault(2, CLIENT, 6, 90, "traffic_spike")
     assert of("detected_us", plane, load, fault(3, LEADER, 7, 90), *fenced) == {1: 300, 2: 300, 3: None}
     assert of("detected_us", plane, load, fault(3, "broker 3", 7, 90), *fenced) == {1: None, 2: None, 3: 300}
@@ -115,9 +124,9 @@ def test_a_refused_client_is_the_effect_of_its_own_fault_or_of_the_leaders() -> 
 
 
 def test_what_comes_after_a_fault_and_before_the_next_may_be_its_own() -> None:
-    rows = [fault(1, LEADER, 5, 10), fault(2, LEADER, 40, 50)]
-    assert of("detected_us", *rows, sign("broker_fenced", 30, broker=1), *fires(30)) == {1: 300, 2: None}
-    assert of("detected_us", *rows, sign("broker_fenced", 60, broker=1), *fires(60)) == {1: None, 2: 600}
+    rows = [fault(1, LEADER, 5, 10), fault(2, LEADER, 40, 50), *fires(30, 60, alert="OfflinePartitionsCount")]
+    assert of("detected_us", *rows, offline(30, 1)) == {1: 300, 2: None}
+    assert of("detected_us", *rows, offline(60, 1)) == {1: None, 2: 600}
 
 
 def test_where_nobody_says_who_led_any_fault_of_the_cluster_may_be_the_cause() -> None:
@@ -128,20 +137,83 @@ def test_where_nobody_says_who_led_any_fault_of_the_cluster_may_be_the_cause() -
 def test_detected_is_when_the_first_alert_fires_that_counts_an_effect() -> None:
     rows = [fault(1, LEADER, 5, 90), trouble("lacking", 20, 80, stays=False), state(20, 2, 2, 3)]
     assert of("detected_us", *rows) == {1: None}
-    # The condition began before the fault, and held when it had an effect; it fires later.
-    slow = fires(2, alert="UnderReplicatedPartitions", end=80, after=600)
-    assert of("detected_by", *rows, *slow) == {1: "UnderReplicatedPartitions"}
-    assert of("time_to_detect_us", *rows, *slow, *fires(20)) == {1: 150}
-    # One that had fired before the fault, and one that counts nothing of it.
-    assert of("detected_us", *rows, *fires(2, end=80, after=20)) == {1: None}
-    assert of("detected_us", *rows, *fires(8)) == {1: None}
+    # The condition holds before the effect comes, and when it does; it fires later.
+    slow = fires(8, alert=UNDER, end=80, after=600)
+    assert of("detected_by", *rows, *slow) == {1: UNDER}
+    assert of("time_to_detect_us", *rows, *slow, *fires(20, alert="AtMinIsrPartitionCount")) == {1: 150}
+    # One whose condition had begun before the fault, and one whose condition was over before the effect.
+    assert of("detected_us", *rows, *fires(2, alert=UNDER, end=80, after=600)) == {1: None}
+    assert of("detected_us", *rows, *fires(8, alert=UNDER)) == {1: None}
+
+
+ISR_COUNTS = {UNDER, "UnderMinIsrPartitionCount", "AtMinIsrPartitionCount"}
+SHRUNK = sign("isr_changed", 30, partition="p-0", leader=1, previous_isr=[1, 2, 3], isr=[1, 3])
+UNCLEANLY = {**elected(30, 3, "broker 1 fenced"), "clean": False}
+SHOWN = {
+    "a follower out of the ISR": ([SHRUNK], {"IsrShrinksPerSec", *ISR_COUNTS}),
+    "replicas that lack": ([trouble("lacking", 30, 40), state(30, 1, 1, 3)], ISR_COUNTS),
+    "another leader": ([elected(30, 2, "broker 1 fenced")], ISR_COUNTS),
+    "another leader that lacks records": ([UNCLEANLY], {"UncleanLeaderElectionsPerSec", *ISR_COUNTS}),
+    "no leader": ([offline(30, 1)], {"OfflinePartitionsCount"}),
+    "a broker that serves no more": ([trouble("out", 30, 40)], set()),
+    "a client that is refused": ([trouble("refused", 30, 40, client=CLIENT)], set()),
+}
+
+
+@pytest.mark.parametrize("effect", SHOWN)
+def test_an_alert_shows_what_its_metric_counts(effect: str) -> None:
+    shown, alerts = SHOWN[effect]
+    begun = fault(1, "broker 1, broker 2", 5, 90)
+    for rule in RULES:
+        found = of("detected_by", begun, *shown, *fires(30, alert=rule.alert))
+        assert found == {1: rule.alert if rule.alert in alerts else ""}
+
+
+def test_every_alert_shows_something() -> None:
+    assert set(COUNTED_BY) == {rule.alert for rule in RULES}
+
+
+def test_a_controller_that_nobody_replaces_is_detected_by_its_absence() -> None:
+    rows = [fault(1, CONTROLLER, 5, 90, "lag"), fault(2, CONTROLLER, 20, 90), fault(3, LEADER, 21, 90)]
+    [vacant] = fires(20, alert="ActiveControllerCount", end=90, after=100)
+    assert of("detected_us", *rows, {**vacant, "by": f"{CONTROLLER} went away"}) == {1: None, 2: 300, 3: None}
+    assert of("detected_us", *rows, {**vacant, "by": "controller 3001 went away"}) == dict.fromkeys((1, 2, 3))
+
+
+class Counted(dict[str, Any]):
+    """A row that counts how often something is read of any such row."""
+
+    reads = 0
+
+    def __getitem__(self, key: str) -> Any:
+        Counted.reads += 1
+        return super().__getitem__(key)
+
+
+def reads_of(many: int) -> int:
+    """How often rows are read where that many faults follow each other, each with all that it can break."""
+    rows = [BEGIN, ACTIVE, *fires(*(at + 3 for at in range(5, 40 * many, 40)))]
+    for number, at in enumerate(range(5, 40 * many, 40)):
+        rows += [fault(number, FOLLOWER, at, at + 20), trouble("lacking", at + 3, at + 30), state(at + 3, 1, 1, 3)]
+        rows += [{**SHRUNK, "at_us": at * 10 + 30, "seq": at + 3}, trouble("refused", at + 4, at + 9, client=CLIENT)]
+        rows += [state(at + 30, 1, 1, 2, 3)]
+    Counted.reads = 0
+    found = of_session([Counted(row) for row in rows])
+    assert [row["time_to_detect_us"] for row in found] == [30] * many
+    return Counted.reads
+
+
+def test_the_work_for_very_many_faults_grows_as_they_do() -> None:
+    few, many = reads_of(30), reads_of(120)
+    assert 1_000 < few < many < 4.5 * few
 
 
 @pytest.mark.parametrize("target", [LEADER, FOLLOWER, "broker 1, broker 2, broker 3"])
 def test_a_lag_that_broke_nothing_has_nothing_to_recover_from(target: str) -> None:
     rows = [fault(1, target, 5, 90, "lag"), fault(2, LEADER, 20, 80), state(29, 2, 2, 3)]
     rows += [elected(29, 2, "broker 1 fenced"), trouble("out", 20, 30), trouble("lacking", 29, 85)]
-    rows += [trouble("refused", 21, 31, client=CLIENT), trouble("refused", 50, 60, client=CLIENT), *fires(29)]
+    rows += [trouble("refused", 21, 31, client=CLIENT), trouble("refused", 50, 60, client=CLIENT)]
+    rows += fires(29, alert=UNDER)
     assert of("recovered_us", *rows) == {1: None, 2: 850}
     assert of("elected_us", *rows) == {1: None, 2: 290}
     assert of("detected_us", *rows) == {1: None, 2: 290}

@@ -158,16 +158,16 @@ def test_a_fault_until_nothing_is_left_of_it(spark: "SparkSession", events: Make
     states = timeline.partition_states(read, placed, over)
     fired = spark.createDataFrame(
         [
-            (ONE, "IsrShrinksPerSec", True, 170, 2, 3, 170),
-            (ONE, "Other", False, 100, 0, 4, None),
-            (ONE, "Later", True, 590, 5, 6, 600),
+            (ONE, "UnderReplicatedPartitions", True, 170, 2, 4, 170),
+            (ONE, "AtMinIsrPartitionCount", False, 100, 0, 4, None),
+            (ONE, "IsrShrinksPerSec", True, 590, 5, 6, 600),
         ],
         "session_id string, alert string, fired boolean, began_us long, began_seq long, ended_seq long, fired_us long",
     )
     shown = fault_effects.signs(read)
     times = fault_effects.fault_times(timeline.faults(read, over), shown, troubles, fired, states, over)
     columns = ("fault_id", "detected_by", *(f"time_to_{what}_us" for what in ("detect", "elect", "restore", "recover")))
-    assert told(times, *columns) == [(1, "IsrShrinksPerSec", 70, 70, 80, 300), (2, "", None, None, None, None)]
+    assert told(times, *columns) == [(1, "UnderReplicatedPartitions", 70, 70, 80, 300), (2, "", None, None, None, None)]
     means = told(fault_effects.fault_means(times), "fault", "faults", "recovered", "mttd_us", "mttr_us", "rto_us")
     assert means == [("", 2, 1, 70, 300, 80), ("crash", 1, 1, 70, 300, 80), ("lag", 1, 0, None, None, None)]
 
