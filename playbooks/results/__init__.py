@@ -1,6 +1,7 @@
 """What sessions come to, as values and documents.
 
 result        `Result`, the object that `floodmark run --json` prints
+expected_losses  whether expectations allow what was lost
 wrongs        keys of failures, and which failures are no surprise
 outages       when clients were not served, and when partitions had no leader
 client_stats  what clients saw: producers, members and groups; groups as `kafka-consumer-groups.sh` shows them
@@ -14,6 +15,7 @@ Built from events and views of `cluster_model` as they pass. This package does n
 __all__ = [
     "baseline",
     "client_stats",
+    "expected_losses",
     "outages",
     "result",
     "sweep_matrix",

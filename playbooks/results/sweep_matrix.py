@@ -341,7 +341,7 @@ def named(settings: Cell) -> str:
 
 
 def what_words(group: Group) -> str:
-    """What a row costs: ``loses nothing, leaves 1 240 failed or unknown and stands still for 9.1 s``."""
+    """What a row costs: ``loses nothing, leaves 1 240 failed or unknown and stalls producers for 9.1 s``."""
     parts = [_losses(group)]
     if torn := group.total("torn"):
         parts.append(f"tears {thousands(torn)} out of their transactions")
@@ -353,12 +353,13 @@ def what_words(group: Group) -> str:
         parts.append(f"reads {thousands(reread)} again")
     if rejected := group.total("rejected"):
         parts.append(f"leaves {thousands(rejected)} failed or unknown")
+    stall = group.total("read_stall_us")
     if out := group.total("unavailable_us"):
-        parts.append(f"stands still for {short_seconds(out)}{' in all' if len(group.rows) > 1 else ''}")
+        parts.append(f"stalls producers for {short_seconds(out)}{' in all' if len(group.rows) > 1 else ''}")
     elif not rejected:
-        parts.append("never stops")
-    if (stall := group.total("read_stall_us")) >= STALL_US:
-        parts.append(f"reads nothing for up to {short_seconds(stall)}")
+        parts.append("never stalls" if stall < STALL_US else "stalls no producer")
+    if stall >= STALL_US:
+        parts.append(f"stalls readers for up to {short_seconds(stall)}")
     return f"{', '.join(parts[:-1])} and {parts[-1]}" if len(parts) > 1 else parts[0]
 
 

@@ -1,6 +1,5 @@
 """The model of a report: the verdict on each session, and the sentences that come before any table."""
 
-import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -9,6 +8,7 @@ from itertools import accumulate
 from shlex import quote
 from typing import Any, Final, Literal
 
+from playbooks.results.expected_losses import allowing_losses, unexpected_words
 from spark_report.input.sessions import Recorded, SetAside
 from spark_report.model import settings
 from spark_report.model.format import acks, duration, instant, is_own, of_users, several
@@ -24,11 +24,6 @@ MOST_CAUSES: Final = 3
 
 MOST_DISAGREEMENTS: Final = 5
 """Disagreements told in sentences; their table has all."""
-
-_ABOUT_LOSSES: Final = re.compile(r"\b(?:acked_lost|committed_lost|missing)\s*\(")
-"""Functions of conditions that count losses."""
-_NONE_LOST: Final = re.compile(r"(?:==|<=)\s*0[\s)]*$|(?<!<)<\s*1[\s)]*$|^[^=<>]*\b(?:0\s*(?:==|>=)|1\s*>(?!=))")
-"""A comparison that only holds where nothing is lost."""
 
 _VERDICTS: Final = {"pass": "PASS", "fail": "FAIL", "inconclusive": "INCONCLUSIVE"}
 
@@ -124,14 +119,14 @@ class SessionStory:
         return self.verdict == "pass" and bool(self.lost) and bool(self.allowing_losses)
 
     @property
-    def about_losses(self) -> list[Row]:
-        """Expectations that are about acknowledged records that are lost."""
-        return [row for row in self.tables["expectations"] if _ABOUT_LOSSES.search(row["rule"])]
+    def rules(self) -> list[str]:
+        """Its expectations, as they are written."""
+        return [row["rule"] for row in self.tables["expectations"]]
 
     @property
-    def allowing_losses(self) -> list[Row]:
-        """Expectations that hold although acknowledged records are lost: ``committed_lost() == 0`` is none."""
-        return [row for row in self.about_losses if _allows_losses(row["rule"])]
+    def allowing_losses(self) -> list[str]:
+        """Those that hold although acknowledged records are lost."""
+        return allowing_losses(self.rules)
 
     @property
     def disagreements(self) -> list[Row]:
@@ -300,8 +295,8 @@ def sentences(story: SessionStory) -> list[str]:
 
 def _expected(story: SessionStory) -> str:
     """That losses are what the playbook expects, by which expectations."""
-    rules = [row["rule"] for row in story.allowing_losses]
-    return f"As expected: {story.held}, about losses {', '.join(rules)}." if story.loss_expected else ""
+    rules = ", ".join(story.allowing_losses)
+    return f"As expected: {story.held}, about losses {rules}." if story.loss_expected else ""
 
 
 def _points(story: SessionStory) -> list[str]:
@@ -351,7 +346,7 @@ def _reason(story: SessionStory) -> str:
             return "nothing was expected of it, and it ran to its end"
         if not story.lost or story.loss_expected:
             return story.held
-        return f"{story.held}, none of them {'expects the loss' if story.about_losses else 'about losses'}"
+        return f"{story.held}, {unexpected_words(story.rules)}"
     if story.verdict == "inconclusive":
         return str(story.recorded.result.get("reason") or "its playbook did not get where it wanted to go")
     return "it did not do what its playbook expects"
@@ -474,12 +469,6 @@ def _elections(story: SessionStory) -> str:
     bad = f"{unclean:,} unclean" if unclean else "none unclean"
     nobody = f"; {several(offline, 'time')} nobody could be elected" if offline else ""
     return f"{_capital(several(clean, 'clean election'))}, {bad}{nobody}."
-
-
-def _allows_losses(rule: str) -> bool:
-    """Whether one of the comparisons in a condition counts losses, and holds with some."""
-    counting = [each for each in re.split(r"\b(?:and|or)\b", rule) if _ABOUT_LOSSES.search(each)]
-    return any(re.search(r"\bnot\b", each) or not _NONE_LOST.search(each) for each in counting)
 
 
 def _capital(text: str) -> str:

@@ -35,6 +35,7 @@ from playbooks.results.client_stats import (
     ProducerSummary,
     transaction_words,
 )
+from playbooks.results.expected_losses import allowing_losses, unexpected_words
 from playbooks.results.outages import outage_words
 from playbooks.results.result import Checked, Result
 from playbooks.units import duration_text
@@ -645,10 +646,32 @@ def print_result(console: Console, result: Result) -> None:
 
 
 def print_verdict(console: Console, result: Result) -> None:
-    """The verdict, with the reason of one that is inconclusive."""
-    style = STYLES[result.verdict]
-    reason = f": {result.reason}" if result.reason else ""
-    say(console, f"{result.verdict.upper()}{reason}", style)
+    """The verdict, with the reason of one that is inconclusive, and whether losses were expected."""
+    say_wrapped(console, verdict_words(result), "", STYLES[result.verdict])
+
+
+def loss_expected(result: Result) -> bool:
+    """Whether it passed with losses, and its playbook has an expectation that allows them."""
+    return result.verdict == "pass" and bool(result.ledger.acked_lost) and bool(allowing_losses(_rules(result)))
+
+
+def verdict_words(result: Result) -> str:
+    """``PASS``, or ``PASS, as expected: 4 of 4 expectations held; 331 acknowledged records lost``."""
+    word = result.verdict.upper()
+    if result.reason:
+        return f"{word}: {result.reason}"
+    if result.verdict != "pass" or not result.ledger.acked_lost:
+        return word
+    lost = f"{counted(result.ledger.acked_lost, 'acknowledged record')} lost"
+    held = sum(checked.ok for checked in result.expectations)
+    said = f"{held} of {counted(len(result.expectations), 'expectation')} held" if held else "nothing was expected"
+    if loss_expected(result):
+        return f"{word}, as expected: {said}; {lost}"
+    return f"{word}: {said}{f', {unexpected_words(_rules(result))}' if held else ''}; {lost}"
+
+
+def _rules(result: Result) -> list[str]:
+    return [checked.text for checked in result.expectations]
 
 
 def _print_violations(console: Console, result: Result) -> None:

@@ -118,6 +118,12 @@ def test_the_words_of_a_row(snapshot: SnapshotAssertion) -> None:
     seeds = Group((), (row("seed=1", acked_lost=9, unavailable_us=SECOND), row("seed=2", unavailable_us=SECOND)))
     settings = (("acks", "all"), ("kafka", "3.9"), ("mode", "kraft"))
     assert [what_words(both), what_words(seeds), named(settings)] == snapshot
+    # Producers and readers are told apart where only one of them stalls.
+    stalled = [
+        row("", read_stall_us=63 * SECOND, unavailable_us=out, rejected=rejected)
+        for out, rejected in ((0, 0), (SECOND, 0), (0, 7))
+    ]
+    assert [what_words(Group((), (each,))) for each in stalled] == snapshot
 
 
 numbers = st.integers(0, 3)

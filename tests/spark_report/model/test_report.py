@@ -8,7 +8,7 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from spark_report.model.comparison import _row
-from spark_report.model.report import SessionStory, _allows_losses, headline, overall, sentences, tone
+from spark_report.model.report import SessionStory, headline, overall, sentences, tone
 from spark_report.render import sections, tables
 from tests.spark_report.stories import SPAN, story
 
@@ -175,28 +175,6 @@ def test_a_loss_that_its_playbook_expects_is_marked_everywhere(
     assert (tables.verdict(one), tables.verdict(one, short=True)) == snapshot
     assert [headline(one), overall(whole)[1], figure.note] == snapshot
     assert [each for each in sentences(one) if each.startswith("As expected: ")] == snapshot
-
-
-@pytest.mark.parametrize(
-    ("rule", "allows"),
-    [
-        ("committed_lost() == 0", False),
-        ("acked_lost(shop) <= 0", False),
-        ("acked_lost() < 1", False),
-        ("0 == missing()", False),
-        ("acked_lost() + failed() + unknown() == 0", False),
-        ("(leader(orders-0) == 2 and acked_lost() == 0)", False),
-        ("failed() == 3", False),
-        ("acked_lost() == 10", True),
-        ("acked_lost(clicks) < 400", True),
-        ("acked_lost() == 10 and committed_lost() == 0", True),
-        ("committed_lost() == acked_lost()", True),
-        ("missing() > 0", True),
-        ("not acked_lost() == 0", True),
-    ],
-)
-def test_an_expectation_allows_losses_unless_it_only_holds_without(rule: str, allows: bool) -> None:
-    assert _allows_losses(rule) is allows
 
 
 def test_what_why_knows_stands_beside_the_loss(tmp_path: Path, snapshot: SnapshotAssertion) -> None:

@@ -17,7 +17,7 @@ from playbooks.engine.worker_pool import Progress as Stage
 from playbooks.errors import BAD_INPUT, INTERRUPTED, OK, counted
 from playbooks.results.baseline import Change, Difference, Entry, entry_of
 from tui.output.console import people, say, say_parts, table
-from tui.output.result import CAUSES_SHOWN, print_checked
+from tui.output.result import CAUSES_SHOWN, loss_expected, print_checked
 
 # Verdicts of several playbooks as text, shared by the table, the Markdown and the JUnit document.
 
@@ -88,7 +88,7 @@ def row(ended: Ended, *, took: bool = True) -> tuple[str, ...]:
     return (
         ended.name,
         result.profile,
-        result.verdict,
+        "as expected" if loss_expected(result) else result.verdict,
         str(ledger.acked),
         f"{ledger.acked_lost}/{ledger.committed_lost}",
         str(ledger.duplicates),
