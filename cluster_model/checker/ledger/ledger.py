@@ -137,22 +137,25 @@ def _dropped(history: History, partition: str, run: Run, trigger: Trigger) -> st
     if isinstance(event, BatchDamaged):
         return f"broker {event.broker}, which leads, has them in a batch that was damaged on its disk"
     if isinstance(event, Truncated):
-        return f"broker {event.broker} {cut_words(event)}, and no other log had them"
+        return f"broker {event.broker} {cut_words(event, committed=run.committed)}, and no other log had them"
     return "the leader's log does not hold what was vouched for"
 
 
 def _led(history: History, partition: str, run: Run, trigger: Trigger, broker: int, how: str) -> str:
     cut = history.last_cut(partition, broker, run.stint, (run.start, run.end), trigger.moment)
     if cut is not None:
-        return f"broker {broker} {cut_words(cut)}, and then {how}"
+        return f"broker {broker} {cut_words(cut, committed=run.committed)}, and then {how}"
     if history.damaged(partition, broker, (run.start, run.end), trigger.moment):
         return f"broker {broker}, whose copy had been damaged on its disk, {how}"
     what = "it" if run.end - run.start == 1 else "them"
     return f"broker {broker}, which had not replicated {what}, {how}"
 
 
-def cut_words(event: Truncated) -> str:
-    """``cut its log back to offset 40 (diverging epoch in fetch)``."""
+def cut_words(event: Truncated, *, committed: bool) -> str:
+    """``cut its log back to offset 40 (diverging epoch in fetch)``.
+
+    A high watermark below committed records was out of date; one below others is what it should be.
+    """
     if event.rule == POWER_LOSS:
         return f"lost its log from offset {event.log_offset} on in a power loss, not yet on disk"
     if event.rule == CORRUPT_BATCH:
@@ -162,7 +165,8 @@ def cut_words(event: Truncated) -> str:
     if event.rule == EPOCH_UNKNOWN:
         return f"cut its log back to its high watermark {event.log_offset}, as the leader did not know its latest epoch"
     if event.rule.startswith("high watermark"):
-        return f"cut its log back to its high watermark {event.log_offset}, which was out of date"
+        late = ", which was out of date" if committed else ""
+        return f"cut its log back to its high watermark {event.log_offset}{late}"
     return f"cut its log back to offset {event.log_offset} ({event.rule})"
 
 

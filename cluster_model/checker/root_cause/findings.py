@@ -187,8 +187,8 @@ UNEXPLAINED: Final = "unexplained"
 CAUSES: Final = (
     Cause(
         HW_TRUNCATION, (LOST,),
-        "a replica cut its log back to a high watermark that was out of date; one that lacked what it had cut, or held "
-        "other records there than its leader, was elected",
+        "a replica cut its log back to its high watermark, which was below what had been acknowledged; one that lacked "
+        "what it had cut, or held other records there than its leader, was elected",
         "KIP-101",
     ),
     Cause(
@@ -211,7 +211,7 @@ CAUSES: Final = (
     Cause(
         UNKNOWN_EPOCH, (LOST,),
         "a leader that had written nothing yet did not know its own epoch; a follower that asked it cut its log back "
-        "to a high watermark that was out of date, and was elected",
+        "to its high watermark, which was below what had been acknowledged, and was elected",
         "KAFKA-7415",
     ),
     Cause(

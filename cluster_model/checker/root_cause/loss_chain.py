@@ -84,7 +84,7 @@ class Chain:
         dropped = self._dropped(cuts, held, damage)
         happened = "" if root is None else self._words(root, self._node_of(root))
         own = case.cut
-        lost_own = "" if own is None else f"broker {own.event.broker} {_cut(own)}"
+        lost_own = "" if own is None else f"broker {own.event.broker} {self._cut(own)}"
         first = [happened, lost_own]
         if own is not None and root is not None and own.moment < root.moment:
             first.reverse()
@@ -314,7 +314,7 @@ class Chain:
         cuts = self._history.cuts_of(name, stint, (start, end))
         for cut in cuts:
             event = cut.event
-            self._add(event.at_us, cut.moment, event.kind, event.broker, f"broker {event.broker} {_cut(cut)}")
+            self._add(event.at_us, cut.moment, event.kind, event.broker, f"broker {event.broker} {self._cut(cut)}")
         for broker, (moment, gone) in self._history.removed(name).items():
             if gone.log_offset < end and gone.end_offset > start and gone.at_us >= case.written_us:
                 words = f"broker {broker} deleted its replica ({gone.by})"
@@ -365,7 +365,13 @@ class Chain:
         self._note(last, f"no log had {THEM} any more{tail}")
         if case.cut is not None and last.moment == case.cut.moment:
             return ""
-        return f"broker {last.event.broker} {_cut(last)}{at(last.event.at_us)}"
+        return f"broker {last.event.broker} {self._cut(last)}{at(last.event.at_us)}"
+
+    def _cut(self, cut: Cut) -> str:
+        """As anywhere, but a chain has the power loss itself as a link of its own."""
+        if cut.event.rule == POWER_LOSS:
+            return f"lost its log from offset {cut.event.log_offset} on, which was not yet on disk"
+        return cut_words(cut.event, committed=self._case.committed)
 
     def _note(self, cut: Cut, words: str) -> None:
         """Add to the words of a cut's link."""
@@ -379,13 +385,6 @@ def _newest(deeds: Sequence[Deed]) -> Deed | None:
     """The newest by which a process ended or paused, else the newest of all."""
     stops = [deed for deed in deeds if deed.is_stop]
     return (stops or deeds)[-1] if deeds else None
-
-
-def _cut(cut: Cut) -> str:
-    """As anywhere, but a chain has the power loss itself as a link of its own."""
-    if cut.event.rule == POWER_LOSS:
-        return f"lost its log from offset {cut.event.log_offset} on, which was not yet on disk"
-    return cut_words(cut.event)
 
 
 def lineage_of(world: World, partition: str, epoch: int, offset: int, client: str, sequence: int) -> Lineage | None:

@@ -6,12 +6,41 @@ from syrupy.assertion import SnapshotAssertion
 from cluster_model.broker.partition.replication_rules import DIVERGING_EPOCH, EPOCH_UNKNOWN
 from cluster_model.checker.ledger.ledger import cut_words
 from cluster_model.log.crash_recovery import DISK_LOSS, POWER_LOSS
-from cluster_model.protocol.events import Truncated
+from cluster_model.protocol.events import RecordsMissing, Truncated
 from cluster_model.protocol.records import CORRUPT_BATCH
+from tests.cluster_model.hands import Hands
 
 RULES = ("high watermark", EPOCH_UNKNOWN, "KIP-101 epoch end", DIVERGING_EPOCH, POWER_LOSS, DISK_LOSS, CORRUPT_BATCH)
 
 
 @pytest.mark.parametrize("rule", RULES)
 def test_a_cut_is_described_by_its_rule(rule: str, snapshot: SnapshotAssertion) -> None:
-    assert cut_words(Truncated(1_000, "orders-0", 2, 3, 10, 12, 10, rule)) == snapshot
+    assert cut_words(Truncated(1_000, "orders-0", 2, 3, 10, 12, 10, rule), committed=True) == snapshot
+
+
+def test_a_high_watermark_is_out_of_date_only_below_committed_records() -> None:
+    at_hw, by_leader = (
+        Truncated(1_000, "orders-0", 2, 3, 10, 12, 10, rule) for rule in ("high watermark", DIVERGING_EPOCH)
+    )
+    words = cut_words(at_hw, committed=False)
+    assert "out of date" in cut_words(at_hw, committed=True).removeprefix(words)
+    assert "out of date" not in words
+    assert cut_words(by_leader, committed=True) == cut_words(by_leader, committed=False)
+
+
+@pytest.mark.parametrize("committed", [False, True])
+def test_a_record_that_nobody_could_read_is_not_above_an_old_high_watermark(*, committed: bool) -> None:
+    """A follower truncates to its high watermark as it starts, before KIP-101, and is elected."""
+    hands = Hands("0.10.2", placement=(1, 2))
+    hands.tell(1, 2)
+    hands.append(1, "a")
+    hands.fetch(2)
+    if committed:
+        assert hands.do("fetch_send", follower=2) == hands.do("fetch_serve", follower=2) == ""
+    hands.do("crash", broker=2)
+    hands.do("restart", broker=2)
+    hands.tell(2)
+    hands.lead(2, tell=(2,))
+    [missing] = [event for event in hands.cluster.drain() if isinstance(event, RecordsMissing)]
+    assert missing.committed is committed
+    assert ("high watermark 0, and" in missing.cause, "out of date" in missing.cause) == (not committed, committed)
