@@ -657,7 +657,7 @@ class BrokerListeners:
                     door.complain(f"found more than {MOST_KEPT} bytes of requests that wait")
                     connection.abort()
         for connection in self.unread.oldest(now, HALF_S):
-            connection.refuse(f"found answers that nobody has read for {HALF_S:.0f} s, and no room for more")
+            connection.refuse(f"found answers unread for {HALF_S:.0f} s, and their buffer full")
         self._timer = loop.call_later(LOOK_S, self._look)
 
     async def close(self) -> None:

@@ -303,7 +303,7 @@ class Query(ControlQuery):
     def _felt(self) -> Experience:
         felt = self._experience()
         if felt is None:
-            raise ModelError("nobody keeps books of clients here", code="no_books")
+            raise ModelError("there are no statistics of clients here", code="no_books")
         return felt
 
     def read_p50(self, group: str, partition: str | None = None) -> int:

@@ -629,7 +629,7 @@ class InvariantViolated(TraceEvent):
     """A property of the protocol did not hold, at the first event that broke it.
 
     ``[log_offset, end_offset)`` and ``leader_epoch`` are what it concerns, -1 where it is about none. ``known`` is
-    empty for what must not happen under this version; else it says which version mended it.
+    empty for what must not happen under this version; else it says which version fixed it.
     """
 
     kind: ClassVar[str] = "invariant_violated"

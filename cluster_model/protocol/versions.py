@@ -93,7 +93,7 @@ FLAGS: Final = (
     Flag("transactions", "producers may write to several partitions at once, or not at all (KIP-98)", (0, 11, 0)),
     Flag("verifies_transactions", "leaders ask whether a partition is part of a transaction (KIP-890)", (3, 6, 0)),
     Flag("transactions_v2", "every transaction has an epoch, and adds what it writes to (KIP-890)", (4, 0, 0)),
-    Flag("transaction_tools", "brokers tell an administrator of transactions (KIP-664)", (3, 0, 0)),
+    Flag("transaction_tools", "brokers describe and list transactions (KIP-664)", (3, 0, 0)),
     Flag("leader_hints", "who refuses to be leader says who is, and in which epoch (KIP-951)", (3, 7, 0)),
     Flag("late_port", "a broker's port is closed until it serves, not open and silent (KAFKA-14658)", (3, 5, 0)),
     Flag("keeps_last_isr", "the last member of an ISR always stays in it", (1, 1, 0)),

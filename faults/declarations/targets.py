@@ -340,7 +340,7 @@ def two_sided(fault: Fault, action: Action) -> Action:
     if selector is None or selector.kind != LINK:
         return action
     if fault.param(OTHER_SIDE) is None:
-        raise FaultError(f"{fault.title} strikes nodes, not links: found {action.target!r}", code="not_for_links")
+        raise FaultError(f"{fault.title} affects nodes, not links: found {action.target!r}", code="not_for_links")
     if action.params.get(OTHER_SIDE):
         raise FaultError(
             f"{action.target!r} names both sides, so that {OTHER_SIDE} has nothing to say", code="other_side_twice"

@@ -725,7 +725,7 @@ class ZombieProducer(Behaviour):
             name = stage.cluster.name_of(node)
             if not isinstance(stage.cluster.producers[name], TransactionalProducer):
                 raise FaultError(
-                    f"{name} has no transactional.id: nothing tells a second process of it from another",
+                    f"{name} has no transactional.id: brokers cannot recognise a second process of it",
                     code="no_transactional_id",
                 )
             if stage.cluster.clients.rivals.is_there(node):

@@ -56,9 +56,8 @@ class ShuttingDown(Procedure):
         """It stays down."""
         del hands
         if job.params["restart_after"] < 0:
-            raise FaultError(
-                f"broker {job.params['broker']} has been told to stop, and nothing takes that back", code="no_way_back"
-            )
+            broker = job.params["broker"]
+            raise FaultError(f"broker {broker} is in controlled shutdown: it cannot be cancelled", code="no_way_back")
         job.cancelled = True
 
 

@@ -87,7 +87,7 @@ class StartPoint:
         wanted = {"at_us": self.at_us, "executed": self.executed, "steps": self.steps}
         if session.position() != wanted or session.cluster.digest() != self.digest:
             raise StartPointError(
-                f"{self.path} does not come to the same state again at {duration_text(self.at_us)}",
+                f"{self.path} does not replay to the same state at {duration_text(self.at_us)}",
                 code="another_state",
             )
         return session

@@ -158,7 +158,7 @@ def _pack(session: Path, contents: dict[str, Any], out: IO[bytes]) -> None:
                 shutil.copyfileobj(source, packed, _BLOCK)
             if bundle.getinfo(name).file_size != seal["bytes"]:
                 raise BundleError(
-                    f"{session / name} changed while it was packed: somebody still writes to the session",
+                    f"{session / name} changed while it was packed: the session is still being written",
                     code="changed_while_packed",
                 )
 

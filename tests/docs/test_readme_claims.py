@@ -45,7 +45,7 @@ def test_the_loss_is_told_as_the_program_tells_it() -> None:
     playbook = playbook_of("kip-101-loss")
     (finding,) = start_session(playbook).finish().findings
     assert finding.sentence in SPOKEN
-    assert playbook.spec.kafka == said(r"under Kafka ([\d.]+), the loss that KIP-101 mended")[0]
+    assert playbook.spec.kafka == said(r"under Kafka ([\d.]+), the loss that KIP-101 fixed")[0]
 
 
 def test_numbers_of_playbooks_faults_and_versions() -> None:

@@ -296,15 +296,15 @@ class Promise:
         return not self.lacking(profile, when)
 
     def known(self, profile: Profile, when: tuple[str, ...] = ()) -> str:
-        """Why a violation is no surprise: ``known for 0.10.2: KIP-101 mended it in 0.11``; empty if it is one."""
+        """Why a violation is no surprise: ``known for 0.10.2: KIP-101 fixed it in 0.11``; empty if it is one."""
         lacking = self.lacking(profile, when)
         if not lacking:
             return ""
         *more, last = [f"{mend.by} in {mend.releases}" for mend in lacking]
         version = profile.version if len(modes_of(profile.version)) == 1 else profile.name
         if not more:
-            return f"known for {version}: {lacking[0].by} mended it in {lacking[0].releases}"
-        return f"known for {version}: {', '.join(more)} and {last} mended it"
+            return f"known for {version}: {lacking[0].by} fixed it in {lacking[0].releases}"
+        return f"known for {version}: {', '.join(more)} and {last} fixed it"
 
 
 LEAVING_MEND: Final = Mend(KRAFT, "KIP-500 (KRaft mode)", "3.3", LEAVING)

@@ -156,7 +156,7 @@ def never_told(sight: Sight, replica: Replica) -> str:
         return ""
     return (
         f"known for {sight.world.profile.version}: a broker that is back before its session has ended is told "
-        "nothing; KIP-380 mended it in 2.2"
+        "nothing; KIP-380 fixed it in 2.2"
     )
 
 

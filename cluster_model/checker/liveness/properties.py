@@ -198,7 +198,7 @@ def _explain_known_retry(sight: Sight, scene: Scene) -> str:
         return ""
     return (
         f"known for {profile.name}: a controller that lost the answer to its own write answers INVALID_UPDATE_VERSION, "
-        "and only a newer leader epoch frees the leader; KRaft mode mended it"
+        "and only a newer leader epoch frees the leader; KRaft mode fixed it"
     )
 
 
@@ -238,9 +238,9 @@ def find_divergent_followers(sight: Sight, scene: Scene) -> Iterator[Owed]:
 
 def _explain_known_divergence(profile: Profile) -> str:
     if not profile.epoch_truncation:
-        return f"known for {profile.version}: followers cut to their own high watermark; KIP-101 mended it in 0.11"
+        return f"known for {profile.version}: followers cut to their own high watermark; KIP-101 fixed it in 0.11"
     if not profile.kip_279:
-        return f"known for {profile.version}: failovers in a row mislead followers; KIP-279 mended it in 2.0"
+        return f"known for {profile.version}: failovers in a row mislead followers; KIP-279 fixed it in 2.0"
     return ""
 
 

@@ -302,7 +302,7 @@ POINT_TABLES: Final[dict[str, PointTable]] = {
             *("log_offset", "leader_epoch", "acks", "committed", "cause"),
         ),
     ),
-    # ``known`` is empty for what must not happen under the version; else it says which one mended it.
+    # ``known`` is empty for what must not happen under the version; else it says which one fixed it.
     "overdue": PointTable(
         ("liveness_overdue",), ("property", "partition", "broker", "detail", "since_us", "bound_us", "known")
     ),
