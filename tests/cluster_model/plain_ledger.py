@@ -61,6 +61,20 @@ class Shape:
 
 
 @dataclass
+class Readable:
+    """What can be read of a replica's log: all records but those in damaged ranges."""
+
+    records: dict[int, int]
+    damaged: list[tuple[int, int]]
+
+    def holds(self, copy: Copy) -> bool:
+        """Whether it has just this record."""
+        if any(low <= copy.offset < high for low, high in self.damaged):
+            return False
+        return self.records.get(copy.offset) == copy.stint
+
+
+@dataclass
 class PlainLedger:
     """Hears every event behind the checker."""
 
@@ -78,6 +92,8 @@ class PlainLedger:
     """Copies that were lost before the event."""
     deleted_now: str = ""
     """The partition that the event deletes: its state is still there while the event is looked at."""
+    _covers: dict[int, tuple[Any, dict[int, int]]] = field(default_factory=dict)
+    """By id of the replica: what its log is made of, and (offset, stint) of every record; few events change a log."""
 
     def hear(self, event: TraceEvent) -> None:
         """An event, in the state that it left behind."""
@@ -158,9 +174,10 @@ class PlainLedger:
                 copy.deleted = not copy.buried
 
     def _gone(self, partition: str) -> None:
+        _absent, lost = self._absent_and_lost()
         for copy in self.copies.values():
             if copy.partition == partition and not copy.deleted and not copy.buried:
-                copy.buried = self.is_lost(copy)
+                copy.buried = (copy.partition, copy.stint, copy.offset) in lost
                 copy.deleted = not copy.buried
 
     def _look(self) -> None:
@@ -169,15 +186,44 @@ class PlainLedger:
             for replica in self.world.replicas[name].values():
                 if replica.topic_id == record.topic_id:
                     self._look_at(replica)
-        self.absent = {where: None for where, copy in self.copies.items() if self.is_missing(copy)}
-        self.lost = {where: None for where, copy in self.copies.items() if self.is_lost(copy)}
+        self.absent, self.lost = self._absent_and_lost()
+
+    def _absent_and_lost(self) -> tuple[dict[tuple[str, int, int], None], dict[tuple[str, int, int], None]]:
+        """Acknowledged, and not in the current leader's log; acknowledged, and in no replica's log."""
+        absent, lost = dict[tuple[str, int, int], None](), dict[tuple[str, int, int], None]()
+        logs: dict[str, list[Readable]] = {}
+        leaders: dict[str, Readable | None] = {}
+        for where, copy in self.copies.items():
+            if not self._in_question(copy):
+                continue
+            name = copy.partition
+            if name not in logs:
+                logs[name] = [self._readable(replica) for replica in self.world.replicas.get(name, {}).values()]
+                leader = self.world.true_leader(name) if name in self.world.records else None
+                leaders[name] = None if leader is None else self._readable(leader)
+            led = leaders[name]
+            if led is not None and not led.holds(copy):
+                absent[where] = None
+            if not any(log.holds(copy) for log in logs[name]):
+                lost[where] = None
+        return absent, lost
+
+    def _readable(self, replica: Replica) -> "Readable":
+        return Readable(self._covered(replica), [(low, high) for low, high, _kind in replica.damages])
+
+    def _covered(self, replica: Replica) -> dict[int, int]:
+        log = replica.log
+        made_of = (log.log_start, log.leo, tuple(log.extents))
+        if id(replica) not in self._covers:
+            self.replicas.append(replica)
+        elif self._covers[id(replica)][0] == made_of:
+            return self._covers[id(replica)][1]
+        self._covers[id(replica)] = (made_of, dict(_covered(log)))
+        return self._covers[id(replica)][1]
 
     def _look_at(self, replica: Replica) -> None:
         log = replica.log
-        shape = self.shapes.get(id(replica))
-        if shape is None:
-            self.replicas.append(replica)
-        covered = dict(_covered(log))
+        covered = self._covered(replica)
         self.shapes[id(replica)] = Shape(covered, log.log_start)
         if replica.leadership is not None:
             for offset, stint in covered.items():
@@ -190,59 +236,45 @@ class PlainLedger:
     def _in_question(self, copy: Copy) -> bool:
         return copy.acked and not copy.deleted and not copy.buried
 
-    def _holds(self, replica: Replica, copy: Copy) -> bool:
-        damaged = any(low <= copy.offset < high for low, high, _kind in replica.damages)
-        log = replica.log
-        if damaged or not log.log_start <= copy.offset < log.leo:
-            return False
-        return log.lineage_at(copy.offset).id == copy.stint
+    def counts(self, *, anew: bool = True) -> dict[str, dict[tuple[str, str], list[int]]]:
+        """Term → (client, partition) → the numbers that it is about, ascending; one for each copy.
 
-    def is_missing(self, copy: Copy) -> bool:
-        """Acknowledged, and not in the current leader's log."""
-        if not self._in_question(copy) or copy.partition not in self.world.records:
-            return False
-        leader = self.world.true_leader(copy.partition)
-        return leader is not None and not self._holds(leader, copy)
-
-    def is_lost(self, copy: Copy) -> bool:
-        """Acknowledged, and in no replica's log."""
-        held = any(self._holds(replica, copy) for replica in self.world.replicas.get(copy.partition, {}).values())
-        return self._in_question(copy) and not held
-
-    def counts(self) -> dict[str, dict[tuple[str, str], list[int]]]:
-        """Term → (client, partition) → the numbers that it is about, ascending; one for each copy."""
+        Right after an event what is absent and lost need not be found ``anew``.
+        """
+        absent, lost_now = self._absent_and_lost() if anew else (self.absent, self.lost)
         found: dict[str, dict[tuple[str, str], list[int]]] = {}
         for (client, partition, sequence), outcome in self.outcomes.items():
             for term in ("sent", outcome):
                 found.setdefault(term, {}).setdefault((client, partition), []).append(sequence)
-        for copy in self.copies.values():
+        for where, copy in self.copies.items():
             client, partition, sequence = copy.number
-            lost = copy.buried or self.is_lost(copy)
+            lost = copy.buried or where in lost_now
             for term, holds in (
-                ("missing", self.is_missing(copy)),
+                ("missing", where in absent),
                 ("acked_lost", lost),
                 ("committed_lost", lost and copy.committed),
             ):
                 if holds:
                     found.setdefault(term, {}).setdefault((client, partition), []).append(sequence)
-        for term, numbers in (("duplicates", self._repeated(True)), ("reordered", self._repeated(False))):
-            for client, partition, sequence in numbers:
-                found.setdefault(term, {}).setdefault((client, partition), []).append(sequence)
+        for term, (client, partition, sequence) in self._repeated():
+            found.setdefault(term, {}).setdefault((client, partition), []).append(sequence)
         return {term: {key: sorted(each) for key, each in table.items()} for term, table in found.items()}
 
-    def _repeated(self, twice: bool) -> Iterator[Number]:
-        """Numbers that stand in a leader's log a second time, or else behind a higher one of their client."""
+    def _repeated(self) -> Iterator[tuple[str, Number]]:
+        """Numbers that stand in a leader's log a second time, and those that stand behind a higher one."""
         for name in self.world.records:
             leader = self.world.true_leader(name)
             if leader is None or name == self.deleted_now:
                 continue
             last: dict[Number, int] = {}
-            for offset, stint in _covered(leader.log):
+            for offset, stint in self._covered(leader).items():
                 copy = self.copies.get((name, stint, offset))
                 if copy is None or copy.number[2] < 0 or not _left(leader.log, offset):
                     continue
-                if copy.number in last if twice else copy.late:
-                    yield copy.number
+                if copy.number in last:
+                    yield "duplicates", copy.number
+                if copy.late:
+                    yield "reordered", copy.number
                 last[copy.number] = offset
 
 
@@ -323,7 +355,7 @@ class Watch:
     def compare(self, event: TraceEvent | None = None) -> None:
         """Every term, by client and partition, number by number."""
         self.compared += 1
-        plain, real = self.plain.counts(), counts_of(self.cluster.world, self.checker)
+        plain, real = self.plain.counts(anew=event is None), counts_of(self.cluster.world, self.checker)
         for term in sorted(plain.keys() | real.keys()):
             assert real.get(term, {}) == plain.get(term, {}), (term, event, real.get(term), plain.get(term))
             count = sum(map(len, plain.get(term, {}).values()))
