@@ -20,7 +20,7 @@ COMPILED = {
     "cluster_model/checker/invariants": ["invariant_checker"],
     "cluster_model/checker/ledger": ["ack_evidence", "consumption", "delivery_tracker", "duplicates", "ledger"],
     "cluster_model/clients/consumer": ["record_handler"],
-    "cluster_model/clients": ["metadata", "network_client"],
+    "cluster_model/clients": ["metadata"],
     "cluster_model/clients/producer": [
         "application_producers",
         "delivery_stats",
@@ -31,6 +31,7 @@ COMPILED = {
         "transaction_manager",
         "transactional_producer",
     ],
+    "cluster_model/connections": ["network_client"],
     "cluster_model/kernel": ["event_loop", "link", "long_poll", "network", "node_context", "process", "rng"],
     "cluster_model/log": ["batch_store", "leader_epoch_cache", "replica_log", "segments"],
     "cluster_model/observation": ["event_log"],

@@ -8,8 +8,8 @@ cluster_overview: views of a whole cluster.
 snapshots: states to return to.
 fidelity: which of Kafka's rules are modelled, and which are not.
 
-Imports go downward only, in this order: util, protocol, spec, assignors, kernel, log, broker, zookeeper, then
-controller, coordinators and clients (which do not import each other), observation, checker, inspection, this
+Imports go downward only, in this order: util, protocol, spec, assignors, kernel, connections, log, broker, zookeeper,
+then controller, coordinators and clients (which do not import each other), observation, checker, inspection, this
 package, manual and model_checker. Only the standard library is used.
 """
 

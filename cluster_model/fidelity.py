@@ -250,7 +250,7 @@ AREAS: Final = (
         "States of a client's connections, pauses and time limits of attempts, the first request, what waits for a connection.",
         "NetworkClient, ClusterConnectionStates, Sender, ConsumerNetworkClient, NetworkClientUtils; KIP-97, KIP-144, KIP-580, KIP-601",
         (
-            "clients/test_network_client.py",
+            "connections/test_network_client.py",
             "kernel/test_connects.py",
             "protocol/test_client_config.py",
         ),

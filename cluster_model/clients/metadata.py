@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from cluster_model.clients.network_client import NetworkClient
+from cluster_model.connections.network_client import NetworkClient
 from cluster_model.kernel.node_context import Alarm
 from cluster_model.protocol.messages import NOBODY, MetadataRequest, MetadataResponse, PartitionState
 

@@ -20,7 +20,7 @@ from cluster_model.clients.consumer.offset_commits import ASYNC, CLOSE, RETRIABL
 from cluster_model.clients.consumer.record_handler import CRASH, GONE_BACK, RETRY, THROWN, DeadLetters, Handling, InHand
 from cluster_model.clients.consumer.subscription_state import Positions, reset_policy
 from cluster_model.clients.metadata import Metadata
-from cluster_model.clients.network_client import CONNECTIONS, NetworkClient
+from cluster_model.connections.network_client import CONNECTIONS, NetworkClient
 from cluster_model.kernel.event_loop import Payload
 from cluster_model.kernel.node_context import Alarm, Port
 from cluster_model.kernel.rng import Stream, uuid

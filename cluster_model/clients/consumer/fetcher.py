@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 from cluster_model.broker.partition.fetch_sessions import SessionHandle
 from cluster_model.clients.consumer.subscription_state import Positions
 from cluster_model.clients.metadata import Metadata
-from cluster_model.clients.network_client import NetworkClient
+from cluster_model.connections.network_client import NetworkClient
 from cluster_model.log.batch_store import Lineage, Lineages
 from cluster_model.protocol.configs import ConsumerConfig
 from cluster_model.protocol.errors import KafkaError

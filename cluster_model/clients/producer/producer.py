@@ -13,7 +13,6 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from cluster_model.clients.metadata import Metadata
-from cluster_model.clients.network_client import READY, NetworkClient
 from cluster_model.clients.producer.config import ProducerConfig
 from cluster_model.clients.producer.delivery_stats import Books, Counted
 from cluster_model.clients.producer.partition_selector import Destinations
@@ -21,6 +20,7 @@ from cluster_model.clients.producer.partitioners import Latencies
 from cluster_model.clients.producer.record_accumulator import Accumulator
 from cluster_model.clients.producer.sender import CALLBACKS, BooksWithCallbacks, IoThread, Sender
 from cluster_model.clients.workload import LARGEST, Pacing, every, pacing_of, sizes_of
+from cluster_model.connections.network_client import READY, NetworkClient
 from cluster_model.kernel.event_loop import Payload
 from cluster_model.kernel.node_context import Port
 from cluster_model.kernel.rng import Stream

@@ -4,7 +4,6 @@ from collections import Counter
 from typing import Any, Final
 
 from cluster_model.clients.metadata import Metadata
-from cluster_model.clients.network_client import CONNECTIONS, NetworkClient
 from cluster_model.clients.producer.config import ProducerConfig
 from cluster_model.clients.producer.delivery_stats import Books
 from cluster_model.clients.producer.partitioners import Latencies
@@ -12,6 +11,7 @@ from cluster_model.clients.producer.record_accumulator import NEVER, Accumulator
 from cluster_model.clients.producer.sequence_numbers import GAP, Sequences
 from cluster_model.clients.producer.transaction_manager import IdRequest
 from cluster_model.clients.workload import RecordSizes
+from cluster_model.connections.network_client import CONNECTIONS, NetworkClient
 from cluster_model.kernel.event_loop import Payload
 from cluster_model.kernel.node_context import Alarm, Port
 from cluster_model.kernel.process import Node

@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
-from cluster_model.clients.network_client import NetworkClient
 from cluster_model.clients.producer import transaction_manager
 from cluster_model.clients.producer.config import ProducerConfig
 from cluster_model.clients.producer.delivery_stats import DIED, Books
@@ -21,6 +20,7 @@ from cluster_model.clients.producer.transaction_manager import (
     rules_of,
 )
 from cluster_model.clients.workload import Pacing, RecordSizes
+from cluster_model.connections.network_client import NetworkClient
 from cluster_model.kernel.event_loop import Payload
 from cluster_model.kernel.node_context import Alarm, Port
 from cluster_model.kernel.rng import Stream

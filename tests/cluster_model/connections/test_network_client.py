@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from cluster_model.clients.network_client import ConnectionState, NetworkClient
+from cluster_model.connections.network_client import ConnectionState, NetworkClient
 from cluster_model.kernel.network import SYN_TIMEOUT_US
 from cluster_model.protocol.config_defs import ConfigValue
 from cluster_model.protocol.events import ProduceRetried
