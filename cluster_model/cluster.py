@@ -153,6 +153,9 @@ class Cluster:
             self.network.add(broker, f"broker {broker}", self.brokers[broker])
 
     def _begin(self) -> None:
+        servers = (*self.brokers, *self.plane.controllers())
+        others = (OUTSIDE, *[node for node in self.plane.servers if node not in servers])
+        self.network.stand([node for node in self.network.processes if node not in others], servers)
         self.plane.begin()
         states = tuple([record.state for record in self.committed.records.values()])
         self.clients.begin(states)

@@ -319,6 +319,8 @@ class AdminClient:
         if self._port.heard(source, message):
             if not was_open and source in self._port.open:
                 self._opened(source)
+        elif self._port.refused(source, message):
+            self._lost(source, sent=False)
         elif isinstance(message, MetadataResponse):
             self._metadata_answered(message)
         else:
@@ -343,8 +345,8 @@ class AdminClient:
     def on_disconnect(self, peer: int) -> None:
         """What was asked of ``peer`` is asked again, after a pause and with new metadata."""
         sent = peer in self._port.open
-        self._port.lost(peer)
-        self._lost(peer, sent=sent)
+        if self._port.broke(peer):
+            self._lost(peer, sent=sent)
 
     def _lost(self, peer: int, *, sent: bool) -> None:
         self._fail(peer, sent=sent)

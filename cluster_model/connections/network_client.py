@@ -1,4 +1,4 @@
-"""A client's connections to brokers, and what waits for them (``NetworkClient``, ``ClusterConnectionStates``).
+"""Connections to brokers, and what waits for them (``NetworkClient``, ``ClusterConnectionStates``).
 
 A connection is *disconnected*, *connecting* (the operating systems are at it), *checking API versions* (the broker's
 process has yet to answer the first request, KIP-97), or *ready*. Only a ready one carries requests. When it is lost,
@@ -16,11 +16,12 @@ A client that runs from the session's start has connections to all brokers then.
 broker that coordinates its group is not told from the first.
 """
 
+from collections.abc import Callable
 from enum import IntEnum
 from typing import Any, Final
 
 from cluster_model.kernel.node_context import Alarm, Port
-from cluster_model.kernel.process import CONNECTED
+from cluster_model.kernel.process import Connected, Refused
 from cluster_model.kernel.rng import Stream
 from cluster_model.protocol.connection_settings import ConnectionSettings
 from cluster_model.protocol.messages import ApiVersionsRequest, ApiVersionsResponse
@@ -31,6 +32,10 @@ _POLL_US: Final = 1_000
 """A request for a broker that may not be connected to yet fails with the client's next poll."""
 _NEVER: Final = 1 << 62
 _MOST_DOUBLINGS: Final = 20
+NO_REQUEST: Final = ()
+"""Stands among what waits for a connection for something that is not sent by this."""
+_NUMBER_BITS: Final = 24
+"""Room for the ApiVersions requests of one client in their numbers."""
 
 
 class ConnectionState(IntEnum):
@@ -56,12 +61,14 @@ READY: Final = ConnectionState.READY
 class Connection:
     """One that is not ready (``NodeConnectionState``)."""
 
-    __slots__ = ("asked", "connects", "failures", "state", "unsent", "until", "wanted")
+    __slots__ = ("asked", "attempt", "connects", "failures", "state", "unsent", "until", "wanted")
 
     def __init__(self) -> None:
         self.state = DISCONNECTED
         self.failures = 0
         """Failed attempts and lost connections since it was last ready."""
+        self.attempt = 0
+        """Number of the present attempt, or the last."""
         self.connects = 0
         """Attempts in a row that came to no connection at all."""
         self.until = 0
@@ -70,20 +77,23 @@ class Connection:
         """Somebody waits for the next attempt."""
         self.asked = 0
         """Correlation of the ApiVersions request that is under way."""
-        self.unsent: list[tuple[Any, ...]] = []
-        """Requests that wait for it, oldest first."""
+        self.unsent: list[tuple[int, tuple[Any, ...]]] = []
+        """(until when, request) of those that wait for it, oldest first."""
 
     def save(self) -> tuple[Any, ...]:
         """All state."""
-        return (self.state, self.failures, self.connects, self.until, self.wanted, self.asked, tuple(self.unsent))
+        return (
+            self.state, self.failures, self.attempt, self.connects, self.until, self.wanted, self.asked,
+            tuple(self.unsent),
+        )  # fmt: skip
 
     @classmethod
     def loaded(cls, saved: tuple[Any, ...]) -> "Connection":
         """Undo of :meth:`save`."""
         connection = cls()
         (
-            state, connection.failures, connection.connects, connection.until, connection.wanted, connection.asked,
-            unsent,
+            state, connection.failures, connection.attempt, connection.connects, connection.until, connection.wanted,
+            connection.asked, unsent,
         ) = saved  # fmt: skip
         connection.state, connection.unsent = ConnectionState(state), list(unsent)
         return connection
@@ -92,24 +102,34 @@ class Connection:
 class NetworkClient(Port):
     """A client's port: what it sends goes over connections that have states."""
 
-    __slots__ = ("_alarm", "_cold", "_correlation", "_jitter", "_settings", "_timeout_us", "_without", "open")
+    __slots__ = (
+        "_alarm", "_cold", "_correlation", "_ended", "_jitter", "_number", "_settings", "_timeout_us", "_without",
+        "open", "opened",
+    )  # fmt: skip
 
-    def __init__(self, port: Port, settings: ConnectionSettings, timeout_us: int, jitter: Stream) -> None:
+    def __init__(
+        self, port: Port, settings: ConnectionSettings, timeout_us: int, jitter: Stream, number: int = 0
+    ) -> None:
         """``port`` is the process's; ``jitter`` is the stream from which the randomness of pauses is drawn.
 
-        ``timeout_us`` is ``request.timeout.ms``.
+        ``timeout_us`` is ``request.timeout.ms``; ``number`` distinguishes the clients of one process.
         """
         super().__init__(port.network, port.node_id)
         self._settings = settings
         self._timeout_us = timeout_us
+        self._number = number
         self._jitter = jitter
         self.open: dict[int, None] = {}
         """Brokers with a connection that is ready."""
         self._without: dict[int, Connection] = {}
         """Those with one that is not."""
+        self._ended: dict[int, None] = {}
+        """Those whose end of a connection that stood since the session's start is known."""
         self._cold = False
-        self._correlation = self.first_number
-        self._alarm = Alarm(self, CONNECTIONS)
+        self._correlation = self.first_number + (number << _NUMBER_BITS)
+        self._alarm = Alarm(self, CONNECTIONS, number)
+        self.opened: Callable[[int], None] | None = None
+        """Called with a process as soon as there is a connection to it, for who sends over exchanges of its own."""
 
     def start_cold(self) -> None:
         """The process starts in the middle of the session: it has no connections yet."""
@@ -117,7 +137,7 @@ class NetworkClient(Port):
 
     def _is_standing(self, peer: int) -> bool:
         """Whether a connection that was never used is there since the session's start."""
-        return not self._cold and self.in_first_life(peer)
+        return not self._cold and peer not in self._ended
 
     def state(self, peer: int) -> ConnectionState:
         """State of the connection to a broker."""
@@ -178,36 +198,44 @@ class NetworkClient(Port):
         connection.wanted = False
         connection.until = _NEVER
         if settings.setup_us:
-            setup_us = self._growing_us(settings.setup_us, settings.setup_max_us, connection.connects)
+            setup_us = growing_us(settings, settings.setup_us, settings.setup_max_us, connection.connects, self._jitter)
             connection.until = self.clock.now + setup_us
             self._alarm.want(connection.until)
-        self.connect(peer)
-
-    def _growing_us(self, first_us: int, most_us: int, times: int) -> int:
-        """A time that doubles and varies by a fifth (``ExponentialBackoff``); one without room to grow is constant.
-
-        Since KIP-580 (3.7) chance does not take it beyond the maximum.
-        """
-        if first_us >= most_us:
-            return first_us
-        grown_us = min(first_us << min(times, _MOST_DOUBLINGS), most_us)
-        varied_us = grown_us * (800 + self._jitter.below(401)) // 1_000
-        return min(varied_us, most_us) if self._settings.capped else varied_us
+        connection.attempt = self.connect(peer)
 
     def send(self, target: int, message: tuple[Any, ...]) -> None:
         """Send a request, now or when there is a connection; if there will be none it fails with the connection."""
         if target in self.open or self.ready(target):
             super().send(target, message)
             return
-        self._without[target].unsent.append(message)
-        if self._without[target].state is DISCONNECTED:
+        self._put_off(target, message)
+
+    def await_connection(self, target: int) -> None:
+        """Have :attr:`opened` called when there is a connection; if there will be none it fails as a request does."""
+        self._put_off(target, NO_REQUEST)
+
+    def _put_off(self, target: int, message: tuple[Any, ...]) -> None:
+        """Keep what waits for a connection.
+
+        Between brokers a request that has waited for the time of an answer is not sent any more: its sender has given
+        it up (``InterBrokerSendThread.failExpiredRequests``). A client looks after that itself.
+        """
+        connection = self._without[target]
+        until = self.clock.now + self._timeout_us if self._number else _NEVER
+        connection.unsent.append((until, message))
+        if connection.state is DISCONNECTED:
             self._alarm.want(self.clock.now + _POLL_US)
 
+    def awaits(self, peer: int, message: Connected | Refused) -> bool:
+        """Whether a message is the answer to the attempt that is being made, not to an earlier one or another's."""
+        connection = self._without.get(peer)
+        return connection is not None and connection.state is CONNECTING and connection.attempt == message.attempt
+
     def heard(self, source: int, message: Any) -> bool:
-        """Take a message that is about a connection; False for any other."""
+        """Take a message that is about a connection and breaks none; False for any other."""
         connection = self._without.get(source)
-        if message is CONNECTED:
-            if connection is not None and connection.state is CONNECTING:
+        if isinstance(message, Connected):
+            if connection is not None and self.awaits(source, message):
                 self._connected(source, connection)
             return True
         if not isinstance(message, ApiVersionsResponse):
@@ -215,6 +243,25 @@ class NetworkClient(Port):
         if connection is not None and connection.state is CHECKING and message.correlation == connection.asked:
             self._opened(source, connection)
         return True
+
+    def refused(self, peer: int, message: Any) -> bool:
+        """Take the message that there will be no connection; False for one about an earlier attempt, and any other."""
+        if not isinstance(message, Refused) or not self.awaits(peer, message):
+            return False
+        self.lost(peer)
+        return True
+
+    def broke(self, peer: int) -> bool:
+        """Take the message that a connection has broken; False if this client has none there.
+
+        While one is being made the message is about an earlier one, which is closed already.
+        """
+        connection = self._without.get(peer)
+        gone = self.state(peer) is READY or (connection is not None and connection.state is CHECKING)
+        self._ended[peer] = None
+        if gone:
+            self.lost(peer)
+        return gone
 
     def _connected(self, peer: int, connection: Connection) -> None:
         connection.connects = 0
@@ -231,8 +278,11 @@ class NetworkClient(Port):
     def _opened(self, peer: int, connection: Connection) -> None:
         del self._without[peer]
         self.open[peer] = None
-        for message in connection.unsent:
-            super().send(peer, message)
+        for until, message in connection.unsent:
+            if message and self.clock.now < until:
+                super().send(peer, message)
+        if self.opened is not None:
+            self.opened(peer)
 
     def lost(self, peer: int) -> None:
         """The connection is gone, or there is none: what waits for it, and what is in flight on it, fails."""
@@ -245,12 +295,12 @@ class NetworkClient(Port):
             return
         elif connection.state is CONNECTING:
             connection.connects += 1
-            self.stop_connecting(peer)
+            self.stop_connecting(connection.attempt)
         else:
             connection.connects = 0
         connection.unsent.clear()
         settings = self._settings
-        pause_us = self._growing_us(settings.backoff_us, settings.backoff_max_us, connection.failures)
+        pause_us = growing_us(settings, settings.backoff_us, settings.backoff_max_us, connection.failures, self._jitter)
         connection.failures += 1
         connection.state = DISCONNECTED
         connection.until = self.clock.now + pause_us
@@ -268,11 +318,18 @@ class NetworkClient(Port):
         else:
             self._without[target].unsent.clear()
 
+    def stopped(self) -> None:
+        """The process died, and its connections with it; the next one has none at its start."""
+        self._without.clear()
+        self.open.clear()
+        self._alarm.forget()
+        self._cold = True
+
     def close(self) -> None:
         """The client is done: the next task begins without anything of this one's."""
-        for peer, connection in self._without.items():
+        for connection in self._without.values():
             if connection.state is CONNECTING:
-                self.stop_connecting(peer)
+                self.stop_connecting(connection.attempt)
         self._without.clear()
         self.open.clear()
 
@@ -307,12 +364,25 @@ class NetworkClient(Port):
         """All state."""
         without = tuple([(peer, connection.save()) for peer, connection in self._without.items()])
         return (
-            tuple(self.open), without, self._cold, self._correlation, self._alarm.save(), self._jitter.position,
+            tuple(self.open), without, tuple(self._ended), self._cold, self._correlation, self._alarm.save(),
+            self._jitter.position,
         )  # fmt: skip
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Undo of :meth:`save`."""
-        opened, without, self._cold, self._correlation, alarm, self._jitter.position = saved
-        self.open = dict.fromkeys(opened)
+        opened, without, ended, self._cold, self._correlation, alarm, self._jitter.position = saved
+        self.open, self._ended = dict.fromkeys(opened), dict.fromkeys(ended)
         self._without = {peer: Connection.loaded(connection) for peer, connection in without}
         self._alarm.load(alarm)
+
+
+def growing_us(settings: ConnectionSettings, first_us: int, most_us: int, times: int, jitter: Stream) -> int:
+    """A time that doubles and varies by a fifth (``ExponentialBackoff``); one without room to grow is constant.
+
+    Since KIP-580 (3.7) chance does not take it beyond the maximum.
+    """
+    if first_us >= most_us:
+        return first_us
+    grown_us = min(first_us << min(times, _MOST_DOUBLINGS), most_us)
+    varied_us = grown_us * (800 + jitter.below(401)) // 1_000
+    return min(varied_us, most_us) if settings.capped else varied_us

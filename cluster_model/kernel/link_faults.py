@@ -33,7 +33,7 @@ from cluster_model.kernel.link import (
     Trouble,
     Wire,
 )
-from cluster_model.kernel.process import MESSAGE, TROUBLE, Process, ProcessState
+from cluster_model.kernel.process import HANDSHAKES, MESSAGE, TROUBLE, Process, ProcessState
 from cluster_model.kernel.rng import Stream, Streams
 
 # Limited throughput: messages go one after the other, each for as long as its bytes take.
@@ -364,7 +364,7 @@ class Troubles:
         self._net.kernel.void(
             TROUBLE,
             lambda kind, target, payload: (
-                (kind == MESSAGE and (payload[0], target) in pairs)
+                (kind == MESSAGE and (payload[0], target) in pairs and not isinstance(payload[3], HANDSHAKES))
                 or (kind == TROUBLE and payload[:1] == (REPEAT,) and (payload[1], target) in pairs)
             ),
             since,

@@ -23,10 +23,11 @@ What else faults do to links, one direction at a time, is told in :mod:`cluster_
 
 A process may ask for a connection before it sends anything (:meth:`Network.connect`): the system of the other machine
 accepts while the process there exists, paused or not, and refuses while it is down. A machine without power, or behind
-a cut, says nothing: the request is repeated, and after :data:`SYN_TIMEOUT_US` it is given up.
+a cut, says nothing: the request is repeated, and after :data:`SYN_TIMEOUT_US` it is given up. Requests are numbered, so
+that the answer to an earlier one is not taken for that to a later one.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, Final, Literal, NamedTuple
 
 from cluster_model.kernel.event_loop import Handler, Kernel, Payload
@@ -34,17 +35,18 @@ from cluster_model.kernel.link import Link
 from cluster_model.kernel.link_faults import Troubles
 from cluster_model.kernel.long_poll import Exchange
 from cluster_model.kernel.process import (
-    CONNECTED,
     CONTROL,
     DISCONNECTED,
     HANDSHAKE,
     MESSAGE,
     RUNNING,
     TIMER,
+    Connected,
     Cpu,
     Node,
     Process,
     ProcessState,
+    Refused,
 )
 from cluster_model.kernel.rng import Streams
 from cluster_model.kernel.wall_clocks import Clocks
@@ -64,8 +66,8 @@ class Network:
     """All processes and the links between them."""
 
     __slots__ = (
-        "_connects", "_cpus", "_exchanges", "_jitter", "_latency", "_links", "_naive", "_outgoing", "_serial",
-        "_streams", "clocks", "kernel", "processes", "troubles",
+        "_attempts", "_cpus", "_exchanges", "_jitter", "_lasting", "_latency", "_links", "_naive", "_outgoing",
+        "_serial", "_streams", "clocks", "kernel", "processes", "troubles",
     )  # fmt: skip
 
     def __init__(self, streams: Streams, latency: int, jitter: int, control: Handler, *, naive: bool = False) -> None:
@@ -88,10 +90,12 @@ class Network:
         """Slow ones, by their first node."""
         self.troubles = Troubles(self, streams)
         """What faults do to links besides latency and cuts."""
-        self._connects: dict[tuple[int, int], int] = {}
-        """(source, target) → number of the request for a connection that has no answer yet."""
+        self._attempts: dict[int, tuple[int, int]] = {}
+        """Number of a request for a connection that has no answer yet → (source, target)."""
         self._serial = 0
         """Of the last such request."""
+        self._lasting: tuple[dict[int, None], dict[int, None]] = ({}, {})
+        """Processes with connections since the session began, and those that they lead to."""
 
     def add(self, node_id: int, name: str, node: Node) -> None:
         """A new process, running."""
@@ -112,6 +116,24 @@ class Network:
         """Whether a connection stands on which one of them has sent to the other."""
         link = self._links.get((source, target))
         return link is not None and link.used
+
+    def stand(self, sources: Iterable[int], targets: Iterable[int]) -> None:
+        """Have connections from each of these processes to each of those since the session began, used or not."""
+        self._lasting = (dict.fromkeys(sources), dict.fromkeys(targets))
+
+    def _unused(self, target: int) -> list[int]:
+        """Processes whose connection to this one stands since the session began and was never used."""
+        sources, targets = self._lasting
+        processes, links = self.processes, self._links
+        if target not in targets or processes[target].incarnation:
+            return []
+        return [
+            source
+            for source in sources
+            if source != target
+            and not processes[source].incarnation
+            and not ((link := links.get((source, target))) is not None and link.used)
+        ]
 
     def outgoing(self, source: int) -> dict[int, Link]:
         """The links from one process by target, those that exist so far; the same table for good."""
@@ -178,8 +200,7 @@ class Network:
     def _give_up(self, target: int, payload: Payload) -> None:
         source, sent_at = payload
         life = self.link(source, target).give_up(sent_at, self.kernel)
-        # Whoever asks for a connection has closed the one that was given up, and is not told of its end.
-        if life >= 0 and (source, target) not in self._connects:
+        if life >= 0:
             self.tell(source, target, life)
 
     def _deliver(self, target: int, payload: Payload) -> None:
@@ -217,45 +238,49 @@ class Network:
 
     # -- connections that are asked for -------------------------------------------------------------------------------
 
-    def connect(self, source: int, target: int) -> None:
-        """Ask for a connection; ``source`` gets CONNECTED as a message, or hears of a broken connection."""
+    def connect(self, source: int, target: int) -> int:
+        """Ask for a connection; ``source`` gets :class:`Connected` or :class:`Refused` with the returned number."""
         self._serial += 1
-        self._connects[source, target] = self._serial
+        self._attempts[self._serial] = (source, target)
         self._send_syn(source, target, self._serial, 0)
+        return self._serial
 
-    def stop_connecting(self, source: int, target: int) -> None:
+    def stop_connecting(self, attempt: int) -> None:
         """Wait no longer for that connection."""
-        self._connects.pop((source, target), None)
+        self._attempts.pop(attempt, None)
 
-    def _send_syn(self, source: int, target: int, serial: int, repeats: int) -> None:
+    def _send_syn(self, source: int, target: int, attempt: int, repeats: int) -> None:
         kernel, link = self.kernel, self.link(source, target)
         if not link.cuts:
-            kernel.schedule(link.wire.arrival(kernel.now), HANDSHAKE, target, (SYN, source, serial))
+            kernel.schedule(link.wire.arrival(kernel.now), HANDSHAKE, target, (SYN, source, attempt))
         wait_us = SYN_RETRY_US << repeats
-        kernel.schedule(kernel.now + wait_us, HANDSHAKE, source, (SYN_AGAIN, target, serial, repeats + 1))
+        kernel.schedule(kernel.now + wait_us, HANDSHAKE, source, (SYN_AGAIN, target, attempt, repeats + 1))
 
     def _handshake(self, node: int, payload: Payload) -> None:
-        what, peer, serial, *rest = payload
+        what, peer, attempt, *rest = payload
+        if attempt not in self._attempts:
+            return
         if what == SYN:
-            if self._connects.get((peer, node)) == serial:
-                self._answer_syn(node, peer)
-        elif self._connects.get((node, peer)) == serial:
-            if rest[0] <= SYN_RETRIES:
-                self._send_syn(node, peer, serial, rest[0])
-            else:
-                del self._connects[node, peer]
-                self.tell(node, peer, self.processes[node].incarnation)
+            self._answer_syn(node, peer, attempt)
+        elif rest[0] <= SYN_RETRIES:
+            self._send_syn(node, peer, attempt, rest[0])
+        else:
+            del self._attempts[attempt]
+            self._deliver(
+                node,
+                (peer, self.processes[peer].incarnation, self.processes[node].incarnation, Refused(attempt)),
+            )
 
-    def _answer_syn(self, node: int, peer: int) -> None:
+    def _answer_syn(self, node: int, peer: int, attempt: int) -> None:
         """The system answers for its process, unless the machine has no power or its packets are dropped."""
         process, back = self.processes[node], self.link(node, peer)
         if process.state is ProcessState.OFF or back.cuts:
             return
-        del self._connects[peer, node]
+        del self._attempts[attempt]
         accepted = process.state is not ProcessState.DOWN
         if accepted:
             self.link(peer, node).use()
-        word = CONNECTED if accepted else DISCONNECTED
+        word = Connected(attempt) if accepted else Refused(attempt)
         payload = (node, process.incarnation, self.processes[peer].incarnation, word)
         self.kernel.schedule(back.wire.arrival(self.kernel.now), MESSAGE, peer, payload)
 
@@ -271,10 +296,13 @@ class Network:
     def crash(self, node: int) -> None:
         """Kill a process; its peers' connections break after the time a packet takes."""
         self.rouse(node)
+        unused = self._unused(node)
         self._stop(node, ProcessState.DOWN)
         for source, target in tuple(self._links):
             if target == node and self._links[source, target].used:
                 self._send_reset(node, source)
+        for source in unused:
+            self._send_reset(node, source)
 
     def exit(self, node: int, reason: str) -> None:
         """A process ends itself: it is held at once, and ``control`` gets (incarnation, reason) to take it away."""
@@ -294,8 +322,8 @@ class Network:
         process.held.clear()
         if process.cpu is not None:
             process.cpu.forget(node)
-        for pair in [pair for pair in self._connects if pair[0] == node]:
-            del self._connects[pair]
+        for attempt in [number for number, (source, _target) in self._attempts.items() if source == node]:
+            del self._attempts[attempt]
         self.troubles.stopped(node, dark=state is ProcessState.OFF)
         for (source, _target), link in self._links.items():
             if source == node:
@@ -371,15 +399,15 @@ class Network:
         links = tuple([(pair, link.save()) for pair, link in self._links.items()])
         exchanges = tuple([(place, exchange.save()) for place, exchange in self._exchanges.items()])
         cpus = tuple([cpu.save() for cpu in self._cpus.values()])
-        connects = (self._serial, tuple(self._connects.items()))
+        attempts = (self._serial, tuple(self._attempts.items()))
         return (
-            self.kernel.save(), processes, links, exchanges, cpus, self.troubles.save(), self.clocks.save(), connects,
+            self.kernel.save(), processes, links, exchanges, cpus, self.troubles.save(), self.clocks.save(), attempts,
         )  # fmt: skip
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Undo of :meth:`save`, before the nodes are loaded; links and exchanges first used since are as new."""
-        kernel, processes, links, exchanges, cpus, troubles, clocks, (self._serial, connects) = saved
-        self._connects = dict(connects)
+        kernel, processes, links, exchanges, cpus, troubles, clocks, (self._serial, attempts) = saved
+        self._attempts = dict(attempts)
         self.kernel.load(kernel)
         for node_id, state, incarnation, held in processes:
             process = self.processes[node_id]

@@ -65,17 +65,13 @@ class Port:
         """Give the connection up and have another: what was sent on it still arrives, perhaps behind what is next."""
         self._network.link(self.node_id, target).wire.arrives = 0
 
-    def connect(self, target: int) -> None:
-        """Ask for a connection: CONNECTED comes as a message, or it is heard of as broken (:meth:`Network.connect`)."""
-        self._network.connect(self.node_id, target)
+    def connect(self, target: int) -> int:
+        """Ask for a connection; :class:`Connected` or :class:`Refused` come as a message with the returned number."""
+        return self._network.connect(self.node_id, target)
 
-    def stop_connecting(self, target: int) -> None:
+    def stop_connecting(self, attempt: int) -> None:
         """Wait no longer for a connection that was asked for."""
-        self._network.stop_connecting(self.node_id, target)
-
-    def in_first_life(self, peer: int) -> bool:
-        """Whether a process has never ended since the session began."""
-        return self._processes[peer].incarnation == 0
+        self._network.stop_connecting(attempt)
 
     def abandon(self, target: int, exchange: Exchange | None = None) -> None:
         """Close a connection, the shared one or an exchange's, because an answer was not there in time.

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection
 from enum import IntEnum
-from typing import Any, Final, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 
 from cluster_model.kernel.event_loop import Kernel, Payload
 
@@ -133,17 +133,22 @@ class Disconnected:
 DISCONNECTED: Final = Disconnected()
 
 
-class Connected:
-    """The message that tells a node that the connection it asked for is open (:meth:`Network.connect`)."""
+class Connected(NamedTuple):
+    """The message that the connection that a node asked for is open (:meth:`Network.connect`)."""
 
-    __slots__ = ()
-
-    def __reduce__(self) -> str:
-        """There is only one, also after it was written down and read back."""
-        return "CONNECTED"
+    attempt: int
+    """Number that :meth:`Network.connect` returned."""
 
 
-CONNECTED: Final = Connected()
+class Refused(NamedTuple):
+    """The message that there will be no connection: the other process is down, or its system has not answered."""
+
+    attempt: int
+    """Number that :meth:`Network.connect` returned."""
+
+
+HANDSHAKES: Final = (Connected, Refused)
+"""Messages about a connection that is not there yet."""
 
 
 class Node(Protocol):

@@ -227,6 +227,8 @@ class Consumer:
                 return
         elif self._port.heard(source, message):
             pass
+        elif self._port.refused(source, message):
+            self._connection_lost(source)
         elif self.coordination is not None:
             self.coordination.receive(message)
         self._go_on()
@@ -253,9 +255,9 @@ class Consumer:
 
     def on_disconnect(self, peer: int) -> None:
         """What is under way to ``peer`` will not be answered."""
-        self._port.lost(peer)
-        self._connection_lost(peer)
-        self._go_on()
+        if self._port.broke(peer):
+            self._connection_lost(peer)
+            self._go_on()
 
     def _close_connection(self, broker: int) -> None:
         """An answer was not there in time (``NetworkClient.handleTimedOutRequests``)."""

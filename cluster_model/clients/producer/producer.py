@@ -398,6 +398,8 @@ class Producer(Lifetime):
             self._sender.identified(message)
         elif self._port.heard(source, message):
             self._sender.pump()
+        elif self._port.refused(source, message):
+            self._sender.connection_lost(source)
         if self._waits:
             self._go_on()
 

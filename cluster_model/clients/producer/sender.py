@@ -374,7 +374,7 @@ class Sender:
                 self.pump()
         elif name == CONNECTIONS:
             for broker in self._port.rang():
-                self.disconnected(broker)
+                self.connection_lost(broker)
             self.pump()
         elif self._alarm.rang():
             self._expire()
@@ -406,7 +406,11 @@ class Sender:
 
     def disconnected(self, peer: int) -> None:
         """Everything under way to ``peer`` failed without an answer."""
-        self._port.lost(peer)
+        if self._port.broke(peer):
+            self.connection_lost(peer)
+
+    def connection_lost(self, peer: int) -> None:
+        """A connection is gone, or there will be none: all requests on it, or for it, fail."""
         self._connection_lost(peer, -1)
         self.pump()
 

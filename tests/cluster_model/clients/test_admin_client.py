@@ -92,6 +92,7 @@ class Rig:
             Port(self.network, ADMIN), AdminConfig.of(Profile.of(kafka)), (1, 2, 3), Streams(7).named("admin")
         )
         self.network.add(ADMIN, "admin", self.client)
+        self.network.stand((ADMIN,), self.brokers)
         self.answers: list[tuple[int, int, Any]] = []
         self.client.on_answer = self.took
 
@@ -323,6 +324,7 @@ def test_the_request_timeout_begins_when_the_request_is_sent() -> None:
     rig.network.crash(3)
     rig.network.restart(3)
     rig.network.pause(3)
+    rig.run(10 * MS)
     rig.client.ask(1, NEW)
     rig.run(20 * SECOND)
     rig.network.resume(3)

@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
-from cluster_model.connections.network_client import ConnectionState, NetworkClient
+from cluster_model.connections.network_client import ConnectionState, NetworkClient, growing_us
 from cluster_model.kernel.network import SYN_TIMEOUT_US
+from cluster_model.kernel.rng import Stream
 from cluster_model.protocol.config_defs import ConfigValue
 from cluster_model.protocol.events import ProduceRetried
 from cluster_model.protocol.messages import NOBODY, FetchRequest, ProduceRequest
@@ -162,8 +163,9 @@ def test_pauses_between_attempts_double_since_kip_144(
 
 @pytest.mark.parametrize(("kafka", "most"), [("0.11", 1_200 * MS), ("3.6", 1_200 * MS), ("3.7", SECOND)])
 def test_chance_takes_no_time_beyond_its_maximum_since_kip_580(kafka: str, most: int) -> None:
-    port = port_of(ProducerRig(kafka=kafka))
-    drawn = [port._growing_us(50 * MS, SECOND, 9) for _ in range(200)]
+    settings = ProducerRig(kafka=kafka).config.connections
+    jitter = Stream(0, "jitter")
+    drawn = [growing_us(settings, 50 * MS, SECOND, 9, jitter) for _ in range(200)]
     assert most - 20 * MS < max(drawn) <= most
 
 
