@@ -100,6 +100,15 @@ _HOUR_MS: Final = 60 * _MINUTE_MS
 _DAY_MS: Final = 24 * _HOUR_MS
 _WEEK_MS: Final = 7 * _DAY_MS
 
+_SETUP: Final = (
+    _of("socket.connection.setup.timeout.ms", 10_000, since="2.7", by="KIP-601"),
+    _of(
+        "socket.connection.setup.timeout.max.ms", 127_000, ("2.8", 30_000, "CommonClientConfigs"), since="2.7",
+        by="KIP-601",
+    ),
+)  # fmt: skip
+"""Of whatever connects: clients, and brokers and controllers to each other (``CommonClientConfigs``)."""
+
 _REPLICATION: Final = (
     _of("replica.lag.time.max.ms", 10_000, ("2.5", 30_000, "KIP-537")),
     _of(
@@ -127,6 +136,7 @@ _REPLICATION: Final = (
     _of("leader.replication.throttled.rate", LONG_MAX, since="0.10.1", by="KIP-73", without=LONG_MAX),
     _of("follower.replication.throttled.rate", LONG_MAX, since="0.10.1", by="KIP-73", without=LONG_MAX),
     _of("request.timeout.ms", 30_000, since="0.9", by="KIP-19", without=30_000),
+    *_SETUP,
 )  # fmt: skip
 """Of brokers: how replicas follow, and how brokers are known to live."""
 
@@ -315,14 +325,7 @@ TOPIC_DEFAULTS: Final = _table(
 
 _CONNECTIONS: Final = (
     _of("reconnect.backoff.max.ms", 1_000, since="0.11", by="KIP-144", instead="reconnect.backoff.ms"),
-    _of("socket.connection.setup.timeout.ms", 10_000, since="2.7", by="KIP-601"),
-    _of(
-        "socket.connection.setup.timeout.max.ms",
-        127_000,
-        ("2.8", 30_000, "CommonClientConfigs"),
-        since="2.7",
-        by="KIP-601",
-    ),
+    *_SETUP,
 )
 """Of all clients (``CommonClientConfigs``)."""
 

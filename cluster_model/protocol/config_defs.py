@@ -297,6 +297,16 @@ _CONTROLLER: Final = (
 )  # fmt: skip
 """What controllers go by, and how leaderships are handed over."""
 
+RECONNECT: Final = "reconnect.backoff.ms"
+RECONNECT_MAX: Final = "reconnect.backoff.max.ms"
+SETUP_TIMEOUT: Final = "socket.connection.setup.timeout.ms"
+SETUP_TIMEOUT_MAX: Final = "socket.connection.setup.timeout.max.ms"
+_SETUP: Final = (
+    ConfigKey(SETUP_TIMEOUT, "int", "How long a connection attempt may take (2.7).", 1),
+    ConfigKey(SETUP_TIMEOUT_MAX, "int", "Longest such time; it doubles with every failed attempt (2.7).", 1),
+)
+"""Of whatever connects: clients, and brokers and controllers to each other."""
+
 BROKER: Final = _table(
     ConfigKey("replica.lag.time.max.ms", "int", "How long a follower may be behind before it leaves the ISR.", 1),
     ConfigKey("replica.lag.max.messages", "int", "How many records a follower may be behind (0.8.x only).", 1),
@@ -306,7 +316,8 @@ BROKER: Final = _table(
     ConfigKey("replica.fetch.response.max.bytes", "int", "Bytes a follower's fetch takes in all (0.10.1).", 1),
     ConfigKey("fetch.max.bytes", "int", "Most bytes of an answer to a fetch, whatever it asks for (2.5).", 1_024),
     ConfigKey("replica.fetch.backoff.ms", "int", "Pause of a follower after a fetch error.", 1),
-    ConfigKey("replica.socket.timeout.ms", "int", "How long a follower waits for an answer.", 1),
+    ConfigKey("replica.socket.timeout.ms", "int", "How long a follower waits for a connection or an answer.", 1),
+    *_SETUP,
     ConfigKey("replica.high.watermark.checkpoint.interval.ms", "int", "How often the HW is written to disk.", 1),
     ConfigKey("broker.heartbeat.interval.ms", "int", "How often a broker tells the controller it lives (KRaft).", 1),
     ConfigKey("broker.session.timeout.ms", "int", "Silence after which the controller fences a broker (KRaft).", 1),
@@ -418,15 +429,10 @@ _CLIENT_VERSION: Final = ConfigKey(
 )  # fmt: skip
 """No configuration of Kafka's: there it is the library that the application has been built with."""
 
-RECONNECT: Final = "reconnect.backoff.ms"
-RECONNECT_MAX: Final = "reconnect.backoff.max.ms"
-SETUP_TIMEOUT: Final = "socket.connection.setup.timeout.ms"
-SETUP_TIMEOUT_MAX: Final = "socket.connection.setup.timeout.max.ms"
 _CONNECTIONS: Final = (
     ConfigKey(RECONNECT, "int", "Pause before a broker is connected to again."),
     ConfigKey(RECONNECT_MAX, "int", "Longest such pause; it doubles with every failure (0.11)."),
-    ConfigKey(SETUP_TIMEOUT, "int", "How long a connection attempt may take (2.7).", 1),
-    ConfigKey(SETUP_TIMEOUT_MAX, "int", "Longest such time; it doubles with every failed attempt (2.7).", 1),
+    *_SETUP,
 )
 
 PRODUCER: Final = _table(

@@ -251,6 +251,8 @@ class BrokerConfig:
     follower_rate: int
     producer_expiry_us: int
     """Silence after which an idempotent producer is forgotten."""
+    connections: ConnectionSettings
+    """Of its connections to other brokers and to controllers."""
 
     @staticmethod
     def of(profile: Profile, config: Mapping[str, ConfigValue]) -> "BrokerConfig":
@@ -293,6 +295,7 @@ class BrokerConfig:
             leader_rate=number("leader.replication.throttled.rate"),
             follower_rate=number("follower.replication.throttled.rate"),
             producer_expiry_us=us(producer_expiry(own)),
+            connections=ConnectionSettings.between_brokers(own),
         )
 
 

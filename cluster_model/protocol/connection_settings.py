@@ -1,4 +1,4 @@
-"""Settings of a client's connections to brokers, in model units."""
+"""Settings of connections of clients, brokers and controllers, in model units."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -10,11 +10,15 @@ KIP_97: Final = (0, 10, 2)
 """Clients ask a new connection's broker for its API versions before they send anything else."""
 KIP_580: Final = (3, 7, 0)
 """No random part of a pause goes beyond its maximum (``ExponentialBackoff``)."""
+BROKER_TO_CONTROLLER_VERSIONS: Final = (2, 8, 0)
+"""Brokers ask a controller for its API versions before anything else (``BrokerToControllerChannelManager``)."""
+BETWEEN_BROKERS_US: Final = 50_000
+"""Pause after a failed connection between brokers, which does not grow (``InterBrokerSendThread``'s clients)."""
 
 
 @dataclass(frozen=True, slots=True)
 class ConnectionSettings:
-    """How a client connects, in model units."""
+    """How a process connects, in model units."""
 
     backoff_us: int
     """The first pause after a connection was lost or refused."""
@@ -45,4 +49,20 @@ class ConnectionSettings:
             backoff_us, setup_us = min(backoff_us, most_us), min(setup_us, setup_max_us)
         return ConnectionSettings(
             backoff_us, max(backoff_us, most_us), setup_us, max(setup_us, setup_max_us), own.version >= KIP_97, capped
+        )
+
+    @staticmethod
+    def between_brokers(own: Configured) -> "ConnectionSettings":
+        """The settings of a broker or controller with that configuration, for its connections to others.
+
+        Its pauses are no configurations. Whether it asks for API versions depends on what it connects for
+        (``discoverBrokerVersions``): not unless the caller says so.
+        """
+        setup_us = own.us(SETUP_TIMEOUT) if own.exists(SETUP_TIMEOUT) else 0
+        setup_max_us = own.us(SETUP_TIMEOUT_MAX) if own.exists(SETUP_TIMEOUT_MAX) else 0
+        capped = own.version >= KIP_580
+        if capped:
+            setup_us = min(setup_us, setup_max_us)
+        return ConnectionSettings(
+            BETWEEN_BROKERS_US, BETWEEN_BROKERS_US, setup_us, max(setup_us, setup_max_us), False, capped
         )
