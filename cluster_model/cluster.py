@@ -76,7 +76,7 @@ class Cluster:
         self.brokers = {
             number: Broker(
                 self._port(number), parts.profile, parts.config, parts.metadata[number], self.emit,
-                settings_of(spec, parts.profile), parts.registry,
+                settings_of(spec, parts.profile), parts.registry, self.streams.named(f"connections:{number}"),
             )
             for number in ids
         }  # fmt: skip
@@ -157,6 +157,8 @@ class Cluster:
         others = (OUTSIDE, *[node for node in self.plane.servers if node not in servers])
         self.network.stand([node for node in self.network.processes if node not in others], servers)
         self.plane.begin()
+        for broker in self.brokers.values():
+            broker.formed()
         states = tuple([record.state for record in self.committed.records.values()])
         self.clients.begin(states)
 

@@ -60,7 +60,7 @@ def host_coordinators(
         written = _tell_groups(coordinator)
         host = TransactionCoordinator(
             port, profile, transactions, broker.tenants, partitions, broker.producer_ids, written,
-            _going_on(broker, coordinator),
+            _going_on(broker, coordinator), broker.connections,
         )  # fmt: skip
         broker.host(host)
         if transactions.verifies:

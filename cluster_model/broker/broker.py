@@ -23,8 +23,11 @@ from cluster_model.broker.request_handler import Service
 from cluster_model.broker.storage.disk import Disk
 from cluster_model.broker.storage.log_manager import LogManager
 from cluster_model.broker.topic_configs import TopicSettings, said
+from cluster_model.connections.network_client import CONNECTIONS
+from cluster_model.connections.process_connections import ProcessConnections
 from cluster_model.kernel.event_loop import Payload
 from cluster_model.kernel.node_context import Port
+from cluster_model.kernel.rng import Stream
 from cluster_model.protocol.config_defs import ConfigValue
 from cluster_model.protocol.configs import BrokerConfig
 from cluster_model.protocol.errors import KafkaError
@@ -56,9 +59,9 @@ class Broker:
 
     __slots__ = (
         "_config", "_emit", "_fetchers", "_handlers", "_hosting", "_port", "_profile", "_service", "_touched",
-        "clock_stepped", "control", "delete_strays", "disk", "follower_quota", "id", "leader_quota", "logs", "metadata",
-        "producer_ids", "purgatory", "refusal", "replicas", "sessions", "settings", "slowed", "states", "strays",
-        "tenants", "writes",
+        "clock_stepped", "connections", "control", "delete_strays", "disk", "follower_quota", "id", "leader_quota",
+        "logs", "metadata", "producer_ids", "purgatory", "refusal", "replicas", "sessions", "settings", "slowed",
+        "states", "strays", "tenants", "writes",
     )  # fmt: skip
 
     def __init__(
@@ -70,10 +73,16 @@ class Broker:
         emit: Callable[[Event], None],
         settings: TopicSettings,
         source: ReplicaSource,
+        jitter: Stream,
     ) -> None:
-        """``settings`` are what it has been told of topics, ``source`` is where its replicas come from."""
+        """``settings`` are what it has been told of topics, ``source`` is where its replicas come from.
+
+        ``jitter`` is the stream from which the randomness of its attempts to connect is drawn.
+        """
         self._emit = emit
         self.id = port.node_id
+        self.connections = ProcessConnections(port, config.connections, jitter)
+        """To other brokers and to controllers."""
         self.metadata, metadata.wall = metadata, port.wall
         self.replicas: dict[str, Replica] = {}
         self.control: Control
@@ -91,9 +100,10 @@ class Broker:
         self.logs = LogManager(port, self.replicas, config, emit)
         self._touched = Touched(self.replicas)
         self._fetchers = Fetchers(
-            port, profile, config, self.replicas, metadata, self._touched.fresh, self.follower_quota,
-            lambda: self.control.broker_epoch if profile.fetch_broker_epoch else -1,
+            self.connections.connector, profile, config, self.replicas, metadata, self._touched.fresh,
+            self.follower_quota, lambda: self.control.broker_epoch if profile.fetch_broker_epoch else -1,
         )  # fmt: skip
+        self.connections.add(self._fetchers)
         self.slowed = self._fetchers.busy
         """What faults, by number, do to its replica fetchers."""
         self._service = Service(
@@ -130,6 +140,7 @@ class Broker:
             ApiVersionsRequest: self._versions_asked,
             MetadataRequest: self._metadata_asked,
             DeleteRecordsRequest: self.purgatory.deletions.asked,
+            **self.connections.handlers,
         }
 
     def join(self, control: Control) -> None:
@@ -138,6 +149,10 @@ class Broker:
         self._handlers.update(control.handlers)
         if self._profile.kraft:
             self.writes.spared = tuple(control.handlers)
+
+    def formed(self) -> None:
+        """The cluster stands at its first instant: threads that begin from here on have no connections yet."""
+        self._fetchers.connected = False
 
     def host(self, tenant: Tenant) -> None:
         """Take a coordinator in; once, before anything happens."""
@@ -173,6 +188,7 @@ class Broker:
             replica.stopped()
         self.purgatory.clear()
         self._fetchers.stopped()
+        self.connections.stopped()
         self.producer_ids.stopped()
         self.sessions.clear()
         self.leader_quota.rate.clear()
@@ -223,6 +239,8 @@ class Broker:
             self._checkpoint()
         elif name == TIMER:
             self.writes.rang(timer[1])
+        elif name == CONNECTIONS:
+            self.connections.rang(timer[1])
         elif not self.control.on_timer(timer) and not self.tenants.on_timer(timer):
             changed = {} if self.disk.broken and self.writes.task_fails(name) else self.logs.on_timer(name)
             if changed:
@@ -231,7 +249,7 @@ class Broker:
 
     def on_disconnect(self, peer: int) -> None:
         """Whatever was asked of ``peer`` will not be answered."""
-        self._fetchers.disconnected(peer)
+        self.connections.disconnected(peer)
         self.control.on_disconnect(peer)
         self.tenants.on_disconnect(peer)
 
@@ -393,14 +411,14 @@ class Broker:
             tuple(self.metadata.racks.items()), tuple(self.states.values()), self.purgatory.save(),
             self._fetchers.save(), self._touched.save(), self.logs.save(), self.sessions.save(),
             self.producer_ids.save(), self.leader_quota.rate.save(), self.follower_quota.rate.save(),
-            self.tenants.save(), self.disk.save(), self.writes.save(),
+            self.tenants.save(), self.disk.save(), self.writes.save(), self.connections.save(),
         )  # fmt: skip
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Undo of :meth:`save`; the partitions' lineages are loaded first."""
         (
             hosting, control, live, racks, states, purgatory, fetchers, replicas, logs, sessions, ids, *rates, tenants,
-            disk, writes,
+            disk, writes, connections,
         ) = saved  # fmt: skip
         self._touched.forget_all()
         self._reconfigured(self._hosting.load(hosting))
@@ -421,3 +439,4 @@ class Broker:
         self.tenants.load(tenants)
         self.disk.load(disk)
         self.writes.load(writes)
+        self.connections.load(connections)

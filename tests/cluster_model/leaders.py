@@ -8,6 +8,9 @@ from cluster_model.broker.partition.fetch_sessions import SessionCache
 from cluster_model.broker.partition.partition import BrokerMetadata, Replica
 from cluster_model.broker.purgatory import Deletions, Purgatory
 from cluster_model.broker.request_handler import Service
+from cluster_model.connections.blocking_connection import Connector
+from cluster_model.kernel.process import Connected
+from cluster_model.kernel.rng import Stream
 from cluster_model.log.batch_store import Lineages
 from cluster_model.protocol.config_defs import ConfigValue
 from cluster_model.protocol.configs import BrokerConfig, TopicConfig
@@ -68,6 +71,15 @@ class Wire:
         self.exits: list[str] = []
         self.abandoned: list[tuple[int, Any]] = []
         self.timers: list[tuple[int, tuple[Any, ...]]] = []
+        self.attempts = 0
+        """Connections that were asked for."""
+
+    def connect(self, _target: int) -> int:
+        self.attempts += 1
+        return self.attempts
+
+    def stop_connecting(self, attempt: int) -> None:
+        assert attempt == self.attempts
 
     def send(self, target: int, message: tuple[Any, ...]) -> None:
         self.sent.append((target, message))
@@ -133,9 +145,16 @@ class LeaderRig:
         """The thread that fetches from broker 2, for a rig whose leader that is."""
         config = self.replica.config
         throttle = Throttle(config.follower_rate, exists=self.profile.throttles)
-        found = Fetcher(self.wire, 2, self.replicas, self.profile, config, lambda: -1, self.touched, throttle)
+        connector = Connector(self.wire, config.connections, Stream(0, "connections"))
+        found = Fetcher(
+            connector, 2, self.replicas, self.profile, config, lambda: -1, self.touched, throttle, connected=True
+        )
         found.add(P)
         return found
+
+    def connect(self, fetcher: Fetcher) -> None:
+        """The leader's system accepts the connection that the thread asks for."""
+        assert fetcher.connected(Connected(self.wire.attempts))
 
     def settle(self, replica: Replica) -> None:
         self.service.answer_waiting(replica)

@@ -5,9 +5,9 @@ from itertools import pairwise
 import pytest
 
 from cluster_model.cluster import Cluster, Stop
+from cluster_model.connections.network_client import NetworkClient
 from cluster_model.controller.kraft.messages import AlterPartitionBatchRequest
 from cluster_model.controller.zookeeper.messages import AlterPartitionsRequest
-from cluster_model.kernel.node_context import Port
 from cluster_model.observation.views import ClusterView
 from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, TopicSpec
 
@@ -38,16 +38,16 @@ def shrinking(kafka: str, mode: str) -> Cluster:
 
 @pytest.fixture
 def proposed(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]:
-    """(time, partitions) of every proposal that is sent."""
+    """(time, partitions) of every proposal that is sent, over a connection or for the next one."""
     sent: list[tuple[int, int]] = []
-    send = Port.send
+    send = NetworkClient.send
 
-    def noted(port: Port, target: int, message: object) -> None:
+    def noted(port: NetworkClient, target: int, message: object) -> None:
         if isinstance(message, AlterPartitionBatchRequest | AlterPartitionsRequest):
             sent.append((port.now, len(message.partitions)))
         send(port, target, message)
 
-    monkeypatch.setattr(Port, "send", noted)
+    monkeypatch.setattr(NetworkClient, "send", noted)
     return sent
 
 

@@ -37,6 +37,12 @@ RACK_AWARE = {"replica.selector.class": "RackAwareReplicaSelector"}
 
 EARLIEST: dict[str, int | str | bool] = {"auto.offset.reset": "earliest"}
 
+SETUP: dict[str, int | str | bool] = {
+    "socket.connection.setup.timeout.ms": 300,
+    "socket.connection.setup.timeout.max.ms": 900,
+}
+"""Of clients and of brokers."""
+
 FEATURES: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
     "followers read": ("3.9", RACK_AWARE, {}),
     "followers read, HW pushed": ("2.4", RACK_AWARE, {}),
@@ -59,8 +65,8 @@ FEATURES: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
     "handed off": ("3.9", {}, {}),
     "troubled links": ("3.9", {}, {}),
     "troubled links, ZooKeeper": ("2.8", {}, {}),
-    "connections": ("3.9", {}, {}),
-    "connections, ZooKeeper": ("2.7", {}, {}),
+    "connections": ("3.9", SETUP, {}),
+    "connections, ZooKeeper": ("2.7", SETUP, {}),
     "offsets made again": ("4.0", {}, {}),
     "offsets made again, ZooKeeper": ("2.7", {}, {}),
 }
@@ -78,8 +84,7 @@ AROUND_SENDING: dict[str, Any] = {
 CONNECTIONS: dict[str, int | str | bool] = {
     "request.timeout.ms": 1_500,
     "reconnect.backoff.max.ms": 400,
-    "socket.connection.setup.timeout.ms": 300,
-    "socket.connection.setup.timeout.max.ms": 900,
+    **SETUP,
 }
 """Attempts to connect are given up, and made again, within a second."""
 

@@ -4,6 +4,9 @@ One request is outstanding at a time; a partition that joins while a fetch is pa
 like the others. Requests are incremental: they ask only for what changed since the last one, until something happens
 to the set of partitions or their roles; an answer leaves out what it would only repeat. Truncation questions go before
 fetches. A leader that does not answer holds up all partitions of the thread until ``replica.socket.timeout.ms``.
+
+A thread has a connection of its own (``ReplicaFetcherBlockingSend``, ``BrokerBlockingSender``). It makes it before its
+first request, and again after it was lost or the leader did not answer; it closes it when it ends.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -13,7 +16,9 @@ from cluster_model.broker.fetch.replication_quota import Throttle, slice_bytes
 from cluster_model.broker.partition.fetch_sessions import FULL, SessionHandle
 from cluster_model.broker.partition.partition import GO_ON, BrokerMetadata, Following, Outcome, Replica
 from cluster_model.broker.partition.replication_rules import Seek
-from cluster_model.kernel.node_context import Alarm, Port
+from cluster_model.connections.blocking_connection import BlockingConnection, Connector
+from cluster_model.kernel.node_context import Alarm
+from cluster_model.kernel.process import Connected, Refused
 from cluster_model.protocol.configs import BrokerConfig
 from cluster_model.protocol.messages import (
     EARLIEST,
@@ -106,18 +111,22 @@ def first_correlation(incarnation: int, fetcher: int) -> int:
     return ((incarnation << BITS) + fetcher) << 32
 
 
+Request = FetchRequest | EpochEndRequest | ListOffsetsRequest
+
+
 class Fetcher:
     """Fetches from ``leader`` for the partitions added to it."""
 
     __slots__ = (
-        "_alarm", "_asked", "_broker_epoch", "_busy", "_changed", "_config", "_correlation", "_dead", "_delayed",
-        "_exchange", "_held", "_held_until", "_hung_up", "_outstanding", "_partitions", "_places", "_port", "_replicas",
-        "_sent_epoch", "_session", "_steady", "_throttle", "_told", "_touched", "index", "leader",
+        "_alarm", "_asked", "_broker_epoch", "_busy", "_changed", "_config", "_connection", "_correlation", "_dead",
+        "_delayed", "_exchange", "_held", "_held_until", "_hung_up", "_outstanding", "_partitions", "_places", "_port",
+        "_replicas", "_sent_epoch", "_session", "_steady", "_throttle", "_told", "_touched", "_unsent", "index",
+        "leader",
     )  # fmt: skip
 
     def __init__(
         self,
-        port: Port,
+        connector: Connector,
         leader: int,
         replicas: dict[str, Replica],
         profile: Profile,
@@ -127,12 +136,20 @@ class Fetcher:
         throttle: Throttle,
         index: int = 0,
         busy: dict[int, Busy] | None = None,
+        *,
+        connected: bool = False,
     ) -> None:
-        """``touched`` takes partitions whose saved state is out of date; ``busy`` is what faults do to the threads."""
+        """``touched`` takes partitions whose saved state is out of date; ``busy`` is what faults do to the threads.
+
+        ``connected``: the thread has been running since before the session's start.
+        """
         self.leader = leader
         self.index = index
         self._throttle = throttle
-        self._port = port
+        self._port = port = connector.port
+        self._connection = BlockingConnection(connector, leader, is_open=connected)
+        self._unsent: Request | None = None
+        """The request that waits for the connection."""
         self._exchange = port.asking(leader, index)
         self._exchange.asking = self
         self._replicas = replicas
@@ -185,12 +202,19 @@ class Fetcher:
 
     def quit_if_idle(self) -> None:
         """The thread ends, whatever it waits for (``AbstractFetcherManager.shutdownIdleFetcherThreads``)."""
-        if self._partitions or not self._outstanding or self._held is not None:
+        if self._partitions or self._held is not None:
             return
-        self._port.abandon(self.leader, self._exchange)
-        self.disturb()
-        self._session.closed()
-        self._outstanding = 0
+        if self._outstanding:
+            self._port.abandon(self.leader, self._exchange)
+            self.disturb()
+            self._session.closed()
+            self._outstanding = 0
+        self._hang_up()
+
+    def _hang_up(self) -> None:
+        """Close the connection; what waits for it is never sent."""
+        self._connection.close()
+        self._unsent = None
 
     def disturb(self) -> None:
         """A role or an epoch may change: the next request is a full one."""
@@ -249,6 +273,9 @@ class Fetcher:
 
     def _ask_anew(self, now: int) -> None:
         """Send a full request, or the question that some partition needs an answer to first."""
+        if not self._partitions:
+            self._hang_up()
+            return
         ready = [self._following(name) for name in self._partitions if self._delayed.get(name, 0) <= now]
         held_back = self._throttle.active and self._throttle.exceeded(now)
         for following in ready:
@@ -301,10 +328,26 @@ class Fetcher:
         self._correlation += 1
         return self._correlation
 
-    def _send(self, request: FetchRequest | EpochEndRequest | ListOffsetsRequest, *, idle: bool = False) -> None:
+    def _send(self, request: Request, *, idle: bool = False) -> None:
         number = self._outstanding = request.correlation
-        self._exchange.ask(number, request, idle=idle)
-        self._alarm.want(self._port.clock.now + self._config.socket_timeout_us)
+        if self._connection.is_open:
+            self._exchange.ask(number, request, idle=idle)
+            self._alarm.want(self._port.clock.now + self._config.socket_timeout_us)
+        else:
+            self._unsent = request
+            self._alarm.want(self._connection.begin(self._config.socket_timeout_us))
+
+    def connected(self, message: Connected | Refused) -> bool:
+        """Take the answer to an attempt to connect; False if it is not this thread's."""
+        if not self._connection.answered(message):
+            return False
+        request, self._unsent = self._unsent, None
+        if not self._connection.is_open:
+            self.disconnected()
+        elif request is not None:
+            self._exchange.ask(request.correlation, request, idle=False)
+            self._alarm.want(self._port.clock.now + self._config.socket_timeout_us)
+        return True
 
     def fetched(self, response: FetchResponse) -> bool:
         """The leader answered a fetch; False: the thread will be busy with that for a while."""
@@ -445,20 +488,28 @@ class Fetcher:
                 return self._done()
             self._alarm.want(self._held_until)
         elif self._outstanding:
-            late_at = self._exchange.sent_at + self._config.socket_timeout_us
+            waits = self._unsent is not None
+            late_at = self._connection.until if waits else self._exchange.sent_at + self._config.socket_timeout_us
             if late_at <= now:
-                self._port.abandon(self.leader, self._exchange)
+                if not waits:
+                    self._port.abandon(self.leader, self._exchange)
                 self.disconnected()
             else:
                 self._alarm.want(late_at)
         self.pump()
         return None
 
+    def broke(self) -> None:
+        """A connection to the leader's process has broken, perhaps an earlier one than that which is being made."""
+        if self._connection.broke():
+            self.disconnected()
+
     def disconnected(self) -> None:
         """The request under way will not be answered: all partitions back off."""
         if self._held is not None:
             self._hung_up = True
             return
+        self._hang_up()
         self.disturb()
         self._session.lost()
         self._outstanding = 0
@@ -476,14 +527,17 @@ class Fetcher:
             tuple(self._partitions), tuple(self._delayed.items()), self._correlation, self._outstanding,
             tuple(self._asked), tuple(self._told), tuple(self._changed), self._steady, self._sent_epoch,
             self._alarm.save(), self._session.save(), (self._held, self._held_until, self._hung_up, self._dead),
+            self._connection.save(), self._unsent,
         )  # fmt: skip
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Undo of :meth:`save`."""
         (
             partitions, delayed, self._correlation, self._outstanding, asked, told, changed, self._steady,
-            self._sent_epoch, alarm, session, (self._held, self._held_until, self._hung_up, self._dead),
+            self._sent_epoch, alarm, session, (self._held, self._held_until, self._hung_up, self._dead), connection,
+            self._unsent,
         ) = saved  # fmt: skip
+        self._connection.load(connection)
         self._partitions = dict.fromkeys(partitions)
         self._delayed = dict(delayed)
         self._asked = list(asked)
@@ -501,14 +555,13 @@ class Fetchers:
     """The fetchers of one process, by leader and number (``num.replica.fetchers``)."""
 
     __slots__ = (
-        "_config", "_epoch", "_metadata", "_port", "_profile", "_quota", "_replicas", "_touched", "blocked",
-        "busy",
-        "running",
+        "_config", "_connector", "_epoch", "_metadata", "_profile", "_quota", "_replicas", "_touched", "blocked",
+        "busy", "connected", "running",
     )  # fmt: skip
 
     def __init__(
         self,
-        port: Port,
+        connector: Connector,
         profile: Profile,
         config: BrokerConfig,
         replicas: dict[str, Replica],
@@ -518,7 +571,7 @@ class Fetchers:
         epoch: Callable[[], int],
     ) -> None:
         """``touched`` takes the partitions whose saved state is out of date; ``epoch`` is what fetches carry."""
-        self._port = port
+        self._connector = connector
         self._profile = profile
         self._config = config
         self._replicas = replicas
@@ -526,6 +579,8 @@ class Fetchers:
         self._touched = touched
         self._quota = quota
         self._epoch = epoch
+        self.connected = True
+        """Whether new threads have been running since before the session's start."""
         self.running: dict[tuple[int, int], Fetcher] = {}
         self.busy: dict[int, Busy] = {}
         """What faults, by number, do to all of them, whatever process they are of."""
@@ -578,8 +633,8 @@ class Fetchers:
 
     def _new(self, leader: int, index: int) -> Fetcher:
         fetcher = Fetcher(
-            self._port, leader, self._replicas, self._profile, self._config, self._epoch, self._touched, self._quota,
-            index, self.busy,
+            self._connector, leader, self._replicas, self._profile, self._config, self._epoch, self._touched,
+            self._quota, index, self.busy, connected=self.connected,
         )  # fmt: skip
         self.running[leader, index] = fetcher
         return fetcher
@@ -615,7 +670,11 @@ class Fetchers:
             if place in self.blocked and fetcher.leader == peer:
                 self.blocked[place] = (self.blocked[place][0], True)
             elif fetcher.leader == peer:
-                fetcher.disconnected()
+                fetcher.broke()
+
+    def answered(self, peer: int, message: Connected | Refused) -> bool:
+        """Take the answer to an attempt to connect; False if it is none of theirs."""
+        return any(fetcher.leader == peer and fetcher.connected(message) for fetcher in self.running.values())
 
     def block(self, source: int, response: FetchResponse) -> bool:
         """A leader's answer has come, and its thread will wait for the disk; False when nobody awaits it."""
@@ -632,7 +691,7 @@ class Fetchers:
         rang, broke = self.blocked.pop(place, (False, False))
         fetcher = self.running.get(place)
         if fetcher is not None and broke:
-            fetcher.disconnected()
+            fetcher.broke()
         if fetcher is not None and rang:
             fetcher.rang()
 
@@ -652,6 +711,7 @@ class Fetchers:
             fetcher.stopped()
         self.running.clear()
         self.blocked.clear()
+        self.connected = False
 
     def save(self) -> tuple[Any, ...]:
         """All state."""

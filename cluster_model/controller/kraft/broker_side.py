@@ -10,6 +10,7 @@ from typing import Any, Final, Protocol
 
 from cluster_model.broker.broker import Broker
 from cluster_model.broker.control_plane_client import Decisions, Handlers, Listening
+from cluster_model.connections.process_connections import ProcessConnections
 from cluster_model.controller.committed_state import Holdback
 from cluster_model.controller.kraft.controller_channel import (
     AGAIN,
@@ -297,7 +298,7 @@ HELD: Final = "kraft held metadata"
 PROPOSALS: Final = "alter partition channel"
 FORWARDED: Final = "forwarding channel"
 
-PeerOf = Callable[[Port, MetadataListener], QuorumPeer]
+PeerOf = Callable[[Port, MetadataListener, ProcessConnections], QuorumPeer]
 ControllerOf = Callable[[Port, QuorumPeer, MetadataImage], QuorumController]
 Told = Callable[[int, tuple[Record, ...]], None]
 """What the observer is told of a committed batch: its offset and records."""
@@ -352,7 +353,7 @@ class KraftControl:
         self._told = told
         self._loaded_at = 0
         """When the logs of this life are loaded."""
-        self.peer = peer_of(port, self)
+        self.peer = peer_of(port, self, broker.connections)
         self.peer.on_left = broker.halt
         self._loader = MetadataLoader(port.node_id, MetadataImage(base), self)
         self._committed = self._loader.image
@@ -360,13 +361,13 @@ class KraftControl:
         self._held = Holdback()
         self._alarm = Alarm(port, HELD)
         self.controller = None if controller_of is None else controller_of(port, self.peer, self._committed)
-        heartbeats = ControllerChannel(port, HEARTBEATS, self.peer, config.session_us // 2)
+        heartbeats = self._channel(HEARTBEATS, config.session_us // 2)
         self._lifecycle = BrokerLifecycle(
             port, rack, heartbeats, config, settings, jitter, lambda: self._loader.image.until - 1, self
         )  # fmt: skip
-        proposals = ControllerChannel(port, PROPOSALS, self.peer, config.socket_timeout_us)
+        proposals = self._channel(PROPOSALS, config.socket_timeout_us)
         self._proposals = AlterPartitionManager(port, proposals, lambda: self.broker_epoch, self._isr_answered)
-        self._forwarding = Forwarding(port, ControllerChannel(port, FORWARDED, self.peer, config.socket_timeout_us))
+        self._forwarding = Forwarding(port, self._channel(FORWARDED, config.socket_timeout_us))
         self.handlers: Handlers = {
             BrokerRegistrationResponse: lambda _source, answer: self._lifecycle.registration_answered(answer),
             BrokerHeartbeatResponse: lambda _source, answer: self._lifecycle.heartbeat_answered(answer),
@@ -411,6 +412,13 @@ class KraftControl:
         self._lifecycle.begin(epoch)
         self._loader.begin()
         self._broker.serve()
+
+    def _channel(self, name: str, timeout_us: int) -> ControllerChannel:
+        """Requests of one kind to the controller, over a connection of their own."""
+        channel = self._broker.connections.open(timeout_us, asks_versions=True)
+        requests = ControllerChannel(channel.client, name, self.peer, timeout_us)
+        channel.failed = requests.on_disconnect
+        return requests
 
     # -- the process --------------------------------------------------------------------------------------------------
 
@@ -482,11 +490,7 @@ class KraftControl:
         return True
 
     def on_disconnect(self, peer: int) -> None:
-        """A connection broke."""
-        self.peer.on_disconnect(peer)
-        self._lifecycle.channel.on_disconnect(peer)
-        self._proposals.channel.on_disconnect(peer)
-        self._forwarding.channel.on_disconnect(peer)
+        """All its connections are among the broker's, which tell those that they are for."""
 
     # -- the quorum's word --------------------------------------------------------------------------------------------
 

@@ -4,6 +4,9 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from cluster_model.broker.broker import Broker
+from cluster_model.broker.control_plane_client import Handlers
+from cluster_model.connections.network_client import CONNECTIONS
+from cluster_model.connections.process_connections import ProcessConnections
 from cluster_model.controller.cluster_parts import ControllerRole, ControllerView, Parts, Server
 from cluster_model.controller.committed_state import TopicRegistry
 from cluster_model.controller.kraft.broker_side import ControllerOf, KraftControl, PeerOf, Told
@@ -36,7 +39,7 @@ from cluster_model.protocol.config_defs import MIN_ISR
 from cluster_model.protocol.control_plane_settings import ControllerSettings, QuorumConfig
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.events import BrokerFenced, BrokerRegistered, ControllerChanged, Event
-from cluster_model.protocol.messages import NOBODY, PartitionState
+from cluster_model.protocol.messages import NOBODY, ApiVersionsRequest, ApiVersionsResponse, PartitionState
 from cluster_model.spec.cluster_spec import ClusterSpec
 
 # A dedicated controller: a process of its own with a voter of the quorum (``process.roles=controller``).
@@ -45,32 +48,51 @@ from cluster_model.spec.cluster_spec import ClusterSpec
 class ControllerNode:
     """The node."""
 
-    __slots__ = ("_base", "_told", "controller", "image", "peer", "runs")
+    __slots__ = ("_base", "_handlers", "_told", "connections", "controller", "image", "peer", "runs")
 
-    def __init__(self, port: Port, base: Base, peer_of: PeerOf, controller_of: ControllerOf, told: Told) -> None:
+    def __init__(
+        self,
+        port: Port,
+        base: Base,
+        peer_of: PeerOf,
+        controller_of: ControllerOf,
+        told: Told,
+        connections: ProcessConnections,
+    ) -> None:
         self.runs = True
         """Whether there is a process."""
         self._base = base
         self._told = told
         self.image = MetadataImage(base)
         """As committed, as far as this node knows."""
-        self.peer = peer_of(port, self)
+        self.connections = connections
+        """To other controllers."""
+        self.peer = peer_of(port, self, connections)
         self.peer.on_left = lambda: port.exit("shutdown")
         self.controller = controller_of(port, self.peer, self.image)
+
+        def tell_versions(source: int, request: ApiVersionsRequest) -> None:
+            port.send(source, ApiVersionsResponse(request.correlation))
+
+        self._handlers: Handlers = {
+            **self.controller.handlers, **connections.handlers, ApiVersionsRequest: tell_versions
+        }  # fmt: skip
 
     def receive(self, source: int, message: Any) -> None:
         """Handle a message."""
         if not self.peer.receive(source, message):
-            self.controller.handlers[type(message)](source, message)
+            self._handlers[type(message)](source, message)
 
     def on_timer(self, timer: Payload) -> None:
         """Handle a timer."""
-        if not self.peer.on_timer(timer):
+        if timer[0] == CONNECTIONS:
+            self.connections.rang(timer[1])
+        elif not self.peer.on_timer(timer):
             self.controller.on_timer(timer)
 
     def on_disconnect(self, peer: int) -> None:
         """A connection broke."""
-        self.peer.on_disconnect(peer)
+        self.connections.disconnected(peer)
 
     def on_leader(self, epoch: int) -> None:
         """The node has become the active controller."""
@@ -101,14 +123,16 @@ class ControllerNode:
         self.runs = False
         self.controller.stopped()
         self.peer.stopped()
+        self.connections.stopped()
 
     def save(self) -> tuple[Any, ...]:
         """All state."""
-        return (self.runs, self.peer.save(), self.image.save(), self.controller.save())
+        return (self.runs, self.peer.save(), self.image.save(), self.controller.save(), self.connections.save())
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Undo of :meth:`save`, after the network's."""
-        self.runs, peer, image, controller = saved
+        self.runs, peer, image, controller, connections = saved
+        self.connections.load(connections)
         self.peer.load(peer)
         self.image.load(image)
         self.controller.load(controller)
@@ -228,10 +252,13 @@ class KraftPlane:
         self._truth = Truth(self._base, parts.registry, lambda: clock.now, emit)
         self._controls: dict[int, KraftControl] = {}
         self._nodes = {
-            node: ControllerNode(port_of(node), self._base, self._peer, self._controller, self._truth.told)
+            node: ControllerNode(
+                port_of(node), self._base, self._peer, self._controller, self._truth.told,
+                ProcessConnections(port_of(node), parts.config.connections, streams.named(f"connections:{node}")),
+            )
             for node in spec.voters
             if node not in spec.combined
-        }
+        }  # fmt: skip
         self.servers: dict[int, tuple[str, Server]] = {
             node: (f"controller {node}", server) for node, server in self._nodes.items()
         }
@@ -240,9 +267,13 @@ class KraftPlane:
         """Keyframes of another cluster are going to be loaded: what they leave out of the log is in its store."""
         self._store.whole = other._store
 
-    def _peer(self, port: Port, listener: MetadataListener) -> QuorumPeer:
+    def _peer(self, port: Port, listener: MetadataListener, connections: ProcessConnections) -> QuorumPeer:
+        """A member of the quorum, and its connections (``KafkaRaftManager.buildNetworkClient``)."""
         stream = self._streams.named(f"raft:{port.node_id}")
-        return QuorumPeer(port, self._spec.voters, self._store, self._quorum, stream, listener)
+        channel = connections.open(self._quorum.request_timeout_us, asks_versions=True)
+        peer = QuorumPeer(port, self._spec.voters, self._store, self._quorum, stream, listener, channel.client)
+        channel.failed, channel.client.opened = peer.on_disconnect, peer.opened
+        return peer
 
     def _draw(self, topic: str) -> Draw:
         return self._streams.named(f"placement:{topic}").below

@@ -1,7 +1,8 @@
 """A broker's requests to the active controller: ISR changes, forwarded requests (``NodeToControllerChannelManager``).
 
 Requests wait in a queue, one is under way at a time. While no controller is known they wait; a broken connection, an
-answer NOT_CONTROLLER or none in time brings the same request to whoever is the controller by then. The quorum's own
+answer NOT_CONTROLLER or none in time closes the connection and brings the same request to whoever is the controller by
+then. The quorum's own
 traffic says who that is.
 """
 
@@ -78,6 +79,7 @@ class ControllerChannel:
             return None
         self.flying = None
         if response.error == KafkaError.NOT_CONTROLLER:
+            self._port.abandon(flying.target)
             self._again(flying.request)
             return None
         self._pump()

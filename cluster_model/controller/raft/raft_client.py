@@ -8,6 +8,7 @@ may be silent.
 from collections.abc import Callable
 from typing import Any, Final, Protocol
 
+from cluster_model.connections.network_client import NetworkClient
 from cluster_model.controller.raft import raft
 from cluster_model.controller.raft.messages import (
     BeginQuorumEpochRequest,
@@ -329,15 +330,24 @@ class Fetching:
     """One node's fetches, one under way at a time."""
 
     __slots__ = (
-        "_asked", "_connections", "_draw", "_exchange", "_node", "_number", "_port", "_steady", "_target", "_told",
-        "_woken",
+        "_asked", "_connections", "_draw", "_exchange", "_node", "_number", "_port", "_requests", "_steady", "_target",
+        "_told", "_waits", "_woken",
     )  # fmt: skip
 
     def __init__(
-        self, port: Port, node: RaftNode, config: QuorumConfig, draw: Callable[[int], int], woken: Callable[[], None]
+        self,
+        port: Port,
+        node: RaftNode,
+        config: QuorumConfig,
+        draw: Callable[[int], int],
+        woken: Callable[[], None],
+        requests: NetworkClient | None = None,
     ) -> None:
-        """``woken``: deadlines have changed."""
+        """``woken``: deadlines have changed. ``requests``: see :class:`QuorumPeer`."""
         self._port = port
+        self._requests = requests
+        self._waits = False
+        """The request under way waits for a connection."""
         self._node = node
         self._draw = draw
         self._woken = woken
@@ -371,6 +381,7 @@ class Fetching:
         self._asked = None
         self._target = NOBODY
         self._told = (NOBODY, 0, -1)
+        self._waits = False
         self._connections.clear()
 
     def repeats(self, number: int) -> bool:
@@ -418,7 +429,18 @@ class Fetching:
         self._steady = steady and target == node.leader
         self._asked = question(node, self._number, told)
         self._connections.sent(target, self._number, now)
-        self._bind(target).ask(self._number, self._asked, idle=no_news)
+        exchange, requests = self._bind(target), self._requests
+        if requests is None or requests.ready(target):
+            exchange.ask(self._number, self._asked, idle=no_news)
+        else:
+            self._waits = True
+            requests.await_connection(target)
+
+    def opened(self, peer: int) -> None:
+        """There is a connection: what has waited for it is sent."""
+        if self._waits and peer == self._target and self._asked is not None and self._exchange is not None:
+            self._waits = False
+            self._exchange.ask(self._asked.correlation, self._asked, idle=False)
 
     def _bind(self, target: int) -> Exchange:
         self._exchange = exchange = self._port.asking(target, EXCHANGE)
@@ -437,6 +459,7 @@ class Fetching:
         """Nobody waits for its answer any more."""
         self._connections.answered(self._target)
         self._asked = None
+        self._waits = False
 
     def _choose(self, now: int) -> int:
         node, ready = self._node, self._connections.ready
@@ -468,14 +491,16 @@ class Fetching:
         """A request may have waited for too long."""
         if self._asked is not None and not self.calm and self._connections.ready(self._target, now):
             self._connections.refused(self._target, now)
-            self._port.abandon(self._target, self._exchange)
+            (self._requests or self._port).abandon(self._target, self._exchange)
             self._asked = None
+            self._waits = False
 
     def broke(self, peer: int, now: int) -> None:
         """The connection to ``peer`` is gone, and the answer with it."""
         if self._asked is not None and peer == self._target:
             self._connections.broke(peer, now)
             self._asked = None
+            self._waits = False
 
     def deadline(self) -> int:
         """When there is something to do next, NEVER if only a message can change anything."""
@@ -489,11 +514,13 @@ class Fetching:
 
     def save(self) -> tuple[Any, ...]:
         """All state."""
-        return (self._number, self._target, self._asked, self._steady, self._told, self._connections.save())
+        return (
+            self._number, self._target, self._asked, self._steady, self._told, self._waits, self._connections.save(),
+        )  # fmt: skip
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Undo of :meth:`save`, after the network's."""
-        self._number, self._target, self._asked, self._steady, self._told, connections = saved
+        self._number, self._target, self._asked, self._steady, self._told, self._waits, connections = saved
         self._connections.load(connections)
         self._exchange = None
         if self._target != NOBODY:
@@ -522,6 +549,7 @@ class QuorumPeer:
         "_listener",
         "_parking",
         "_port",
+        "_requests",
         "_shown",
         "_told",
         "node",
@@ -536,13 +564,18 @@ class QuorumPeer:
         config: QuorumConfig,
         stream: Stream,
         listener: MetadataListener,
+        requests: NetworkClient | None = None,
     ) -> None:
-        """``store`` is the one that all peers of a quorum share; a node that is not among ``voters`` is an observer."""
+        """``store`` is the one that all peers of a quorum share; a node that is not among ``voters`` is an observer.
+
+        ``requests`` is what its requests are sent by (``KafkaNetworkChannel``); None: all connections stand, always.
+        """
         self._port = port
+        self._requests: Port = requests or port
         self._listener = listener
         self.node = RaftNode(port.node_id, voters, QuorumLog(store), config, stream.below)
         self._parking = Parking(port, self.node, config, self._arm)
-        self._fetching = Fetching(port, self.node, config, stream.below, self._arm)
+        self._fetching = Fetching(port, self.node, config, stream.below, self._arm, requests)
         self._alarm = LateAlarm(port, EXCHANGE, ALARM)
         self._late = False
         """Whether a timer came late, and all of them are to be looked at again."""
@@ -717,6 +750,11 @@ class QuorumPeer:
         self._fetching.broke(peer, now)
         self._turn()
 
+    def opened(self, peer: int) -> None:
+        """A connection to ``peer`` has been made: a fetch may have waited for it."""
+        self._disturb()
+        self._fetching.opened(peer)
+
     def _disturb(self) -> None:
         """Something may change here: what others have left out comes first."""
         self._fetching.wake()
@@ -734,7 +772,7 @@ class QuorumPeer:
             node.poll(now, self._parking.calm)
             self._fetching.pump(now)
         for target, message in node.out:
-            self._port.send(target, message)
+            self._requests.send(target, message)
         node.out.clear()
         self._release()
         self._deliver()

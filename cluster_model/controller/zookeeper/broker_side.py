@@ -11,6 +11,7 @@ from typing import Any, Final, Protocol
 
 from cluster_model.broker.broker import Broker
 from cluster_model.broker.control_plane_client import Handlers, Listening
+from cluster_model.connections.blocking_connection import BlockingConnection, Connector
 from cluster_model.controller.rules.admin_rules import in_progress
 from cluster_model.controller.zookeeper import kafka_zk_client
 from cluster_model.controller.zookeeper.controller_event_queue import Hands, Lane, Steps, Task
@@ -44,6 +45,7 @@ from cluster_model.controller.zookeeper.messages import (
 from cluster_model.controller.zookeeper.zk_admin_manager import Drawn, TopicRequests
 from cluster_model.kernel.event_loop import Payload
 from cluster_model.kernel.node_context import Port
+from cluster_model.kernel.process import Connected, Refused
 from cluster_model.protocol.admin_messages import (
     AdminError,
     AlterPartitionReassignmentsRequest,
@@ -65,6 +67,7 @@ from cluster_model.protocol.admin_messages import (
 )
 from cluster_model.protocol.config_defs import ConfigValue
 from cluster_model.protocol.configs import BrokerConfig
+from cluster_model.protocol.connection_settings import BROKER_TO_CONTROLLER_VERSIONS
 from cluster_model.protocol.control_plane_settings import ControlSettings
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.events import Event
@@ -213,19 +216,24 @@ TIMED_OUT: Final = "controlled shutdown timeout"
 class Leaving:
     """One per broker; idle until SIGTERM."""
 
-    __slots__ = ("_asked", "_correlation", "_epoch", "_find", "_finish", "_left", "_looks", "_port", "_settings",
-                 "on")  # fmt: skip
+    __slots__ = (
+        "_asked", "_connection", "_connector", "_correlation", "_epoch", "_find", "_finish", "_left", "_looks", "_port",
+        "_settings", "on",
+    )  # fmt: skip
 
     def __init__(
         self,
-        port: Port,
+        connector: Connector,
         settings: ControlSettings,
         epoch: Callable[[], int],
         find: Callable[[], None],
         finish: Callable[[], None],
     ) -> None:
         """``find`` looks the controller up and calls :meth:`found`; ``finish`` ends the process."""
-        self._port = port
+        self._connector = connector
+        self._port = connector.port
+        self._connection: BlockingConnection | None = None
+        """To the controller that was asked last; there is none before the first attempt."""
         self._settings = settings
         self._epoch = epoch
         self._find = find
@@ -234,7 +242,7 @@ class Leaving:
         self._left = 0
         """Attempts."""
         self._asked = NOBODY
-        """The controller whose answer is awaited."""
+        """The controller whose answer is awaited, or a connection to it."""
         self._correlation = 0
         self._looks = False
         """Whether ZooKeeper was asked who the controller is."""
@@ -266,10 +274,38 @@ class Leaving:
         if controller == NOBODY:
             self._failed()
             return
-        self._correlation += 1
         self._asked = controller
-        self._port.send(controller, ControlledShutdownRequest(self._correlation, self._port.node_id, self._epoch()))
+        self._correlation += 1
+        if self._connection is None or self._connection.peer != controller:
+            self._hang_up()
+            self._connection = BlockingConnection(self._connector, controller, is_open=False)
+        if self._connection.is_open:
+            self._ask()
+        else:
+            until = self._connection.begin(self._settings.socket_timeout_us)
+            self._port.timer(until - self._port.now, TIMED_OUT, self._correlation)
+
+    def answered(self, _peer: int, message: Connected | Refused) -> bool:
+        """Take the answer to the attempt to connect; False for one to any other."""
+        connection = self._connection
+        if connection is None or not connection.answered(message):
+            return False
+        if connection.is_open:
+            self._ask()
+        else:
+            self._failed()
+        return True
+
+    def _ask(self) -> None:
+        self._correlation += 1
+        request = ControlledShutdownRequest(self._correlation, self._port.node_id, self._epoch())
+        self._port.send(self._asked, request)
         self._port.timer(self._settings.socket_timeout_us, TIMED_OUT, self._correlation)
+
+    def _hang_up(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+        self._connection = None
 
     def session_began(self) -> None:
         """What was asked in the session before is asked again."""
@@ -290,9 +326,10 @@ class Leaving:
         self._asked = NOBODY
         self._port.timer(self._settings.shutdown_backoff_us, AGAIN)
 
-    def on_disconnect(self, peer: int) -> None:
+    def disconnected(self, peer: int) -> None:
         """The controller's process is gone."""
-        if peer == self._asked:
+        connection = self._connection
+        if connection is not None and connection.peer == peer and connection.broke() and self._asked != NOBODY:
             self._failed()
 
     def on_timer(self, timer: tuple[Any, ...]) -> bool:
@@ -302,6 +339,7 @@ class Leaving:
                 self._try()
         elif timer[0] == TIMED_OUT:
             if self._asked != NOBODY and timer[1] == self._correlation:
+                self._hang_up()
                 self._failed()
         else:
             return False
@@ -311,14 +349,21 @@ class Leaving:
         """The process is gone."""
         self.on = self._looks = False
         self._asked = NOBODY
+        self._hang_up()
 
     def save(self) -> tuple[Any, ...]:
         """All state."""
-        return (self.on, self._left, self._asked, self._correlation, self._looks)
+        known = self._connection
+        connection = () if known is None else (known.peer, known.save())
+        return (self.on, self._left, self._asked, self._correlation, self._looks, connection)
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Undo of :meth:`save`."""
-        self.on, self._left, self._asked, self._correlation, self._looks = saved
+        self.on, self._left, self._asked, self._correlation, self._looks, connection = saved
+        self._connection = None
+        if connection:
+            self._connection = BlockingConnection(self._connector, connection[0], is_open=False)
+            self._connection.load(connection[1])
 
 
 # A broker's session with ZooKeeper: what is asked over it, and again over the next connection (``ZooKeeperClient``).
@@ -477,24 +522,30 @@ class ZooKeeperControl:
         hands = Hands(port, emit)
         self.session = Session(port, servers, config.session_us, self)
         ask = self.session.ask
-        self.controller = KafkaController(port, profile, config, defaults, hands, ask)
+        self.controller = KafkaController(port, profile, config, defaults, hands, ask, broker.connections)
         self.writer = IsrWriter(port, profile, hands, ask, broker.isr_answered)
         self.obedience = Obedience(
             broker, port, self.writer, lambda: self.broker_epoch, lambda topic: self.errands.lane.put("topic", topic)
         )
+        versions = profile.number >= BROKER_TO_CONTROLLER_VERSIONS
+        to_controller = broker.connections.open(settings.socket_timeout_us, asks_versions=versions)
         self.proposals = IsrProposals(
-            port,
+            to_controller.client,
             settings.socket_timeout_us,
             lambda: self.obedience.controller,
             lambda: self.broker_epoch,
             broker.isr_answered,
             broker.propose_again,
         )
+        to_controller.failed = self.proposals.on_disconnect
         retry_us = config.session_us if profile.number < (0, 9, 0) else STARTUP_US
         self.errands = Errands(
             broker.id, rack, retry_us, hands, ask, self._registered, self._configured, self._controller_found
         )
-        self.leaving = Leaving(port, settings, lambda: self.broker_epoch, self._find_controller, self._exit)
+        self.leaving = Leaving(
+            broker.connections.connector, settings, lambda: self.broker_epoch, self._find_controller, self._exit
+        )
+        broker.connections.add(self.leaving)
         self._delayed = DelayedTopicOperations(port, lambda: broker.states)
         self._topics = TopicRequests(profile, defaults, hands, self._live, known, self._delayed.answer)
         self.requests = Lane("requests", self._topics.begin, ask, hands, tuple, _nothing)
@@ -687,9 +738,6 @@ class ZooKeeperControl:
     def on_disconnect(self, peer: int) -> None:
         """A connection broke."""
         self.session.client.on_disconnect(peer)
-        self.controller.channels.on_disconnect(peer)
-        self.proposals.on_disconnect(peer)
-        self.leaving.on_disconnect(peer)
 
     def propose(self, proposal: AlterPartitionRequest) -> None:
         """Have an ISR changed."""

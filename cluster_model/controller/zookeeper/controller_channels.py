@@ -1,13 +1,15 @@
 """The controller's requests to brokers: gathered in batches, then sent in order (``ControllerChannelManager``).
 
 A request is sent again until it is answered or the broker is given up (``ControllerChannelManager``,
-``RequestSendThread``), so brokers can be in different states for any length of time.
+``RequestSendThread``), so brokers can be in different states for any length of time. Each thread has a connection of
+its own, which it makes when it has something to send and there is none.
 """
 
 from collections import deque
 from collections.abc import Callable, Iterable
 from typing import Any, Final
 
+from cluster_model.connections.blocking_connection import BlockingConnection, Connector
 from cluster_model.controller.zookeeper.controller_context import ControllerContext
 from cluster_model.controller.zookeeper.messages import (
     DELETE_EPOCH,
@@ -19,7 +21,8 @@ from cluster_model.controller.zookeeper.messages import (
     StopReplicaRequest,
     UpdateMetadataRequest,
 )
-from cluster_model.kernel.node_context import Alarm, Port
+from cluster_model.kernel.node_context import Alarm
+from cluster_model.kernel.process import Connected, Refused
 from cluster_model.protocol.messages import PartitionState
 from cluster_model.protocol.versions import Profile
 
@@ -33,13 +36,14 @@ TIMEOUTS: Final = "controller sockets"
 class Channel:
     """The connection to one broker."""
 
-    __slots__ = ("deadline", "queue", "resting")
+    __slots__ = ("connection", "deadline", "queue", "resting")
 
-    def __init__(self) -> None:
+    def __init__(self, connection: BlockingConnection) -> None:
+        self.connection = connection
         self.queue: deque[ControlRequest] = deque()
-        """The first is under way, unless ``resting``."""
+        """The first is under way or waits for the connection, unless ``resting``."""
         self.deadline = -1
-        """When the first counts as unanswered, -1 while nothing is under way."""
+        """When the first counts as unanswered, or the attempt to connect has failed; -1 while neither is under way."""
         self.resting = False
         """A retry waits for its time."""
 
@@ -47,33 +51,45 @@ class Channel:
 class Channels:
     """All of them."""
 
-    __slots__ = ("_alarm", "_answered", "_channels", "_correlation", "_port", "_timeout_us")
+    __slots__ = ("_alarm", "_channels", "_connector", "_correlation", "_port", "_responded", "_timeout_us")
 
     def __init__(
-        self, port: Port, timeout_us: int, answered: Callable[[int, ControlRequest, ControlResponse], None]
+        self, connector: Connector, timeout_us: int, responded: Callable[[int, ControlRequest, ControlResponse], None]
     ) -> None:
-        self._port = port
+        """``responded`` gets what a broker answered, with the request; ``timeout_us`` is how long that may take."""
+        self._connector = connector
+        self._port = port = connector.port
         self._timeout_us = timeout_us
-        self._answered = answered
+        self._responded = responded
         self._channels: dict[int, Channel] = {}
         self._correlation = 0
         self._alarm = Alarm(port, TIMEOUTS)
 
-    def add(self, broker: int) -> None:
-        """A broker is there; with nothing under way to it yet."""
-        self._channels.setdefault(broker, Channel())
+    def add(self, broker: int, *, connected: bool = False) -> None:
+        """A broker is there; with nothing under way to it yet.
+
+        ``connected``: its thread has been running since before the session's start.
+        """
+        if broker not in self._channels:
+            self._channels[broker] = self._new(broker, connected=connected)
+
+    def _new(self, broker: int, *, connected: bool) -> Channel:
+        return Channel(BlockingConnection(self._connector, broker, is_open=connected))
 
     def remove(self, broker: int) -> None:
         """A broker is given up, and with it what was still to be sent."""
-        self._channels.pop(broker, None)
+        channel = self._channels.pop(broker, None)
+        if channel is not None:
+            channel.connection.close()
 
     def clear(self) -> None:
         """Not the controller any more, or dead."""
-        self._channels.clear()
+        for broker in tuple(self._channels):
+            self.remove(broker)
 
     def stopped(self) -> None:
         """The process died."""
-        self._channels.clear()
+        self.clear()
         self._alarm.forget()
 
     def send(self, broker: int, request: ControlRequest) -> None:
@@ -87,25 +103,42 @@ class Channels:
             self._transmit(broker, channel)
 
     def _transmit(self, broker: int, channel: Channel) -> None:
-        self._port.send(broker, channel.queue[0])
-        channel.deadline = self._port.now + self._timeout_us
+        """Send the first request, over a connection that may have to be made first (``brokerReady``)."""
+        if channel.connection.is_open:
+            self._port.send(broker, channel.queue[0])
+            channel.deadline = self._port.now + self._timeout_us
+        else:
+            channel.deadline = channel.connection.begin(self._timeout_us)
         self._alarm.want(channel.deadline)
+
+    def answered(self, peer: int, message: Connected | Refused) -> bool:
+        """Take the answer to an attempt to connect; False if it is none of theirs."""
+        channel = self._channels.get(peer)
+        if channel is None or not channel.connection.answered(message):
+            return False
+        if channel.connection.is_open:
+            self._transmit(peer, channel)
+        else:
+            self._rest(peer, channel)
+        return True
 
     def receive(self, source: int, response: ControlResponse) -> None:
         """A broker's answer; one to a request that is not under way any more means nothing."""
         channel = self._channels.get(source)
-        if channel is None or channel.deadline < 0 or channel.queue[0].correlation != response.correlation:
+        if channel is None or channel.deadline < 0 or not channel.connection.is_open:
+            return
+        if channel.queue[0].correlation != response.correlation:
             return
         request = channel.queue.popleft()
         channel.deadline = -1
         if channel.queue:
             self._transmit(source, channel)
-        self._answered(source, request, response)
+        self._responded(source, request, response)
 
-    def on_disconnect(self, peer: int) -> None:
+    def disconnected(self, peer: int) -> None:
         """What is under way to ``peer`` is lost; it is sent again a little later."""
         channel = self._channels.get(peer)
-        if channel is not None and channel.deadline >= 0:
+        if channel is not None and channel.connection.broke() and channel.deadline >= 0:
             self._rest(peer, channel)
 
     def _rest(self, broker: int, channel: Channel) -> None:
@@ -127,7 +160,9 @@ class Channels:
             return
         for broker, channel in self._channels.items():
             if 0 <= channel.deadline <= self._port.now:
-                self._port.abandon(broker)
+                if channel.connection.is_open:
+                    self._port.abandon(broker)
+                channel.connection.close()
                 self._rest(broker, channel)
         deadlines = [channel.deadline for channel in self._channels.values() if channel.deadline >= 0]
         if deadlines:
@@ -135,15 +170,21 @@ class Channels:
 
     def save(self) -> tuple[Any, ...]:
         """All state."""
-        channels = tuple((b, tuple(c.queue), c.deadline, c.resting) for b, c in self._channels.items())
+        channels = tuple(
+            [
+                (broker, tuple(each.queue), each.deadline, each.resting, each.connection.save())
+                for broker, each in self._channels.items()
+            ]
+        )
         return (channels, self._correlation, self._alarm.save())
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Undo of :meth:`save`."""
         channels, self._correlation, alarm = saved
         self._channels.clear()
-        for broker, queue, deadline, resting in channels:
-            channel = self._channels[broker] = Channel()
+        for broker, queue, deadline, resting, connection in channels:
+            channel = self._channels[broker] = self._new(broker, connected=False)
+            channel.connection.load(connection)
             channel.queue.extend(queue)
             channel.deadline, channel.resting = deadline, resting
         self._alarm.load(alarm)

@@ -8,6 +8,7 @@ their epoch, and ZooKeeper its writes (since 2.1). It resigns when it learns.
 from collections.abc import Callable, Generator
 from typing import Any, Final
 
+from cluster_model.connections.process_connections import ProcessConnections
 from cluster_model.controller.rules.admin_rules import imbalanced_zk, in_progress
 from cluster_model.controller.rules.alter_partition import accept_zk, judge_zk
 from cluster_model.controller.rules.partition_change import Change, controlled_shutdown_election, preferred_election
@@ -598,11 +599,15 @@ class KafkaController:
         defaults: dict[str, Any],
         hands: Hands,
         ask: Callable[[Any, Task], None],
+        connections: ProcessConnections,
     ) -> None:
+        """``connections`` are those of the broker's process."""
         self._port = port
         self._given: Settings = ()
         """The broker's configuration that was given at run time, perhaps ahead of what the lane has come to."""
-        self.channels = Channels(port, ControlSettings.of(profile, defaults).socket_timeout_us, self._answered)
+        timeout_us = ControlSettings.of(profile, defaults).socket_timeout_us
+        self.channels = Channels(connections.connector, timeout_us, self._answered)
+        connections.add(self.channels)
         self.work = Work(port.node_id, profile, config, defaults, hands, self.channels, self._put)
         context = self.work.context
         self.lane = Lane("controller", self._begin, ask, hands, context.save, context.load)
@@ -662,7 +667,7 @@ class KafkaController:
     def begin(self) -> None:
         """Be the controller at the first instant, its context filled by who forms the cluster."""
         for broker in self.work.context.brokers:
-            self.channels.add(broker)
+            self.channels.add(broker, connected=True)
         begin_rebalancing(self.work)
 
     def elect(self, partition: str, *, unclean: bool) -> KafkaError:

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from cluster_model.broker.control_plane_client import Handlers
 from cluster_model.broker.hosted_coordinators import ProducerIds, Tenants
+from cluster_model.connections.process_connections import ProcessConnections
 from cluster_model.coordinators.transaction.transaction_metadata import (
     NO_EPOCH,
     NO_ID,
@@ -197,10 +198,11 @@ class TransactionCoordinator:
         ids: ProducerIds,
         written: Callable[[str, TxnMarker], None],
         resume: Callable[[int, Checked, KafkaError], None],
+        connections: ProcessConnections,
     ) -> None:
         """``partitions`` is how many each internal topic has; ``written``: see :class:`Marking`.
 
-        ``resume``: see :class:`Verifier`.
+        ``resume``: see :class:`Verifier`. ``connections`` are those of the broker's process.
         """
         self.topic = TRANSACTIONS
         self._port = port
@@ -211,17 +213,21 @@ class TransactionCoordinator:
         self._ids = ids
         self.registry = Registry(port, tenants, partitions[TRANSACTIONS], self._written)
         own = port.node_id
+        verifying = connections.open(config.request_timeout_us, asks_versions=True)
         self.verifier = Verifier(
-            port, tenants, partitions[TRANSACTIONS], config.request_timeout_us,
+            verifying.client, tenants, partitions[TRANSACTIONS], config.request_timeout_us,
             lambda request: self._add_partitions(own, request), resume, v2=profile.transactions_v2,
         )  # fmt: skip
         self.marking = Marking(
             tenants, config.request_timeout_us, self.registry.new_token, self._marked, self.verifier.marked, written
         )  # fmt: skip
+        verifying.failed = self.verifier.on_disconnect
+        marking = connections.open(config.request_timeout_us, asks_versions=False)
         self.sender = MarkerSender(
-            port, tenants, config.request_timeout_us, self._all_marked,
+            marking.client, tenants, config.request_timeout_us, self._all_marked,
             lambda request: self.marking.asked(own, request),
         )  # fmt: skip
+        marking.failed = self.sender.on_disconnect
         self._since = 0
         """When the process registered."""
         self._timeouts = Alarm(port, TIMEOUTS)
@@ -496,9 +502,7 @@ class TransactionCoordinator:
             self._await(self._expiry, self._config.remove_check_us)
 
     def on_disconnect(self, peer: int) -> None:
-        """Markers that were asked of it are not confirmed."""
-        self.sender.on_disconnect(peer)
-        self.verifier.on_disconnect(peer)
+        """Its connections are among the broker's, which tell those that they are for."""
 
     def leads(self, partition: str, leader_epoch: int) -> None:
         """The broker leads a partition of ``__transaction_state``: in each epoch it is another coordinator."""

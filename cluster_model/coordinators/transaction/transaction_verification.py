@@ -148,12 +148,14 @@ class Verifier:
             self._settle(number, KafkaError.NETWORK_EXCEPTION)
 
     def rang(self) -> None:
-        """A timer: questions that nobody has answered."""
+        """A timer: an answer that is not there in time closes the connection, and with it all that is asked over it."""
         if not self._alarm.rang():
             return
         now = self._port.now
-        for number in [number for number, each in self._questions.items() if each.deadline <= now]:
-            self._settle(number, KafkaError.NETWORK_EXCEPTION)
+        for broker in {each.broker: None for each in self._questions.values() if each.deadline <= now}:
+            if broker != self._port.node_id:
+                self._port.abandon(broker)
+            self.on_disconnect(broker)
         if self._questions:
             self._alarm.want(min([each.deadline for each in self._questions.values()]))
 

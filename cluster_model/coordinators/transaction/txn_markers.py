@@ -144,13 +144,20 @@ class MarkerSender:
         """A timer: send again what came back, or never did."""
         if not self._alarm.rang():
             return
-        now = self._port.now
-        self._flights = {number: flight for number, flight in self._flights.items() if flight.deadline > now}
+        self._give_up(self._port.now)
         for transactional_id in list(self.sending):
             self._send(transactional_id)
         remote = [flight.deadline for flight in self._flights.values() if flight.broker != self._port.node_id]
         if remote:
             self._alarm.want(min(remote))
+
+    def _give_up(self, now: int) -> None:
+        """An answer that is not there in time closes the connection, and with it all that is asked over it."""
+        late = {flight.broker: None for flight in self._flights.values() if flight.deadline <= now}
+        self._flights = {number: flight for number, flight in self._flights.items() if flight.broker not in late}
+        for broker in late:
+            if broker != self._port.node_id:
+                self._port.abandon(broker)
 
     def stopped(self) -> None:
         """The process died."""

@@ -357,19 +357,21 @@ def test_a_broker_that_ends_itself_sends_nothing_more() -> None:
 def test_without_an_answer_it_fetches_again_after_a_back_off(lost: str) -> None:
     rig, fetcher = fetching()
     if lost == "connection":
-        fetcher.disconnected()
+        fetcher.broke()
     else:
         rig.wire.now = 30 * SECOND
         fetcher.rang()
     rig.wire.now += SECOND
     fetcher.rang()
+    assert not isinstance(rig.wire.sent[-1][1], FetchRequest)
+    rig.connect(fetcher)
     assert isinstance(rig.wire.sent[-1][1], FetchRequest)
 
 
 def test_a_late_answer_to_a_question_that_was_given_up_is_not_heard() -> None:
     rig, fetcher = fetching()
     question = rig.wire.sent[-1][1]
-    fetcher.disconnected()
+    fetcher.broke()
     fetcher.offset_listed(ListOffsetsResponse(question.correlation, P, 0, 3))
     assert rig.replica.log.leo == 10
 

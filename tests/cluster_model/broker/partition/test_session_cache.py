@@ -217,9 +217,10 @@ def test_a_fetcher_whose_connection_broke_gives_up_its_session_and_asks_in_full(
     fetcher.fetched(FetchResponse(first.correlation, (), 0, 7))
     second = rig.wire.sent[-1][1]
     assert (second.session_id, second.session_epoch, second.incremental) == (7, 1, True)
-    fetcher.disconnected()
+    fetcher.broke()
     rig.wire.now += 2 * SECOND
     fetcher.rang()
+    rig.connect(fetcher)
     third = rig.wire.sent[-1][1]
     assert (third.session_id, third.session_epoch, third.incremental) == (7, FULL, False)
 

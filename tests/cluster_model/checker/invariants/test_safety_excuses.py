@@ -135,6 +135,8 @@ def test_what_a_version_promises_all_later_ones_do(version: str) -> None:
 LOSSY = [("3.9", "kraft"), ("4.1", "kraft"), ("3.9", "zookeeper"), ("2.1", "zookeeper"), ("0.10.2", "zookeeper")]
 OFTEN = [("0.10.2", "zookeeper"), ("3.9", "zookeeper"), ("4.1", "kraft")][: many(1, 3)]
 """Where so many storms lose something that was acknowledged by all; of the others it takes ten."""
+FIRST = 22
+"""Seed of the first of those storms."""
 
 
 def storm(kafka: str, mode: str, seed: int) -> LossyStorm:
@@ -155,7 +157,7 @@ def test_lossy_storms_break_nothing_that_is_not_known(kafka: str, mode: str) -> 
 @pytest.mark.parametrize(("kafka", "mode"), LOSSY)
 def test_many_lossy_storms_break_nothing_that_is_not_known(kafka: str, mode: str) -> None:
     lost = 0
-    for seed in range(2, 2 + many(4 if (kafka, mode) in OFTEN else 1, 10)):
+    for seed in range(FIRST, FIRST + many(4 if (kafka, mode) in OFTEN else 1, 10)):
         found = storm(kafka, mode, seed)
         assert found.cluster.checker.invariants.unexpected == {}, seed
         lost += found.missing.get(-1, 0)

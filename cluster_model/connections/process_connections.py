@@ -1,0 +1,128 @@
+"""The connections of a broker or controller to others, by what they are for.
+
+Each kind has connections of its own, as in Kafka: one process may be connected to another several times. All of them
+learn of the end of that process by the same message; only those that are open are lost by it.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, Final, Protocol
+
+from cluster_model.connections.blocking_connection import Connector
+from cluster_model.connections.network_client import NetworkClient
+from cluster_model.kernel.node_context import Port
+from cluster_model.kernel.process import Connected, Refused
+from cluster_model.kernel.rng import Stream
+from cluster_model.protocol.connection_settings import ConnectionSettings
+from cluster_model.protocol.messages import ApiVersionsResponse
+
+
+class Channel(Protocol):
+    """Connections of one kind."""
+
+    def answered(self, peer: int, message: Connected | Refused) -> bool:
+        """Take the answer to an attempt to connect; False if it is none of this kind's."""
+
+    def disconnected(self, peer: int) -> None:
+        """A connection to ``peer`` has broken, of this kind or another."""
+
+
+class RequestChannel:
+    """Connections over which requests are sent that wait for them (``InterBrokerSendThread``)."""
+
+    __slots__ = ("client", "failed")
+
+    def __init__(self, client: NetworkClient) -> None:
+        self.client = client
+        self.failed: Callable[[int], None]
+        """Called with a process to which a connection was lost or could not be made; set by whom it is for."""
+
+    def answered(self, peer: int, message: Connected | Refused) -> bool:
+        """Take the answer to an attempt to connect; False if it is none of this kind's."""
+        if not self.client.awaits(peer, message):
+            return False
+        if self.client.refused(peer, message):
+            self.failed(peer)
+        else:
+            self.client.heard(peer, message)
+        return True
+
+    def disconnected(self, peer: int) -> None:
+        """A connection to ``peer`` has broken, of this kind or another."""
+        if self.client.broke(peer):
+            self.failed(peer)
+
+    def rang(self) -> None:
+        """A timer: attempts or requests may have failed."""
+        for peer in self.client.rang():
+            self.failed(peer)
+
+
+class ProcessConnections:
+    """All of one process."""
+
+    __slots__ = ("_channels", "_jitter", "_port", "_requests", "_settings", "connector", "handlers")
+
+    def __init__(self, port: Port, settings: ConnectionSettings, jitter: Stream) -> None:
+        """``jitter`` is the stream from which the randomness of time limits and pauses is drawn."""
+        self._port = port
+        self._settings = settings
+        self._jitter = jitter
+        self.connector = Connector(port, settings, jitter)
+        """For connections that a thread waits for."""
+        self._channels: list[Channel] = []
+        self._requests: list[RequestChannel] = []
+        self.handlers: Final[dict[type[Any], Callable[[int, Any], None]]] = {
+            Connected: self._answered,
+            Refused: self._answered,
+            ApiVersionsResponse: self._versions_told,
+        }
+        """Type of message → what takes (source, message)."""
+
+    def add(self, channel: Channel) -> None:
+        """Have another kind of connections; once each, before anything happens."""
+        self._channels.append(channel)
+
+    def open(self, timeout_us: int, *, asks_versions: bool) -> RequestChannel:
+        """Have another kind, over which requests are sent that wait for a connection; once each.
+
+        ``timeout_us`` is how long an answer is waited for, ``asks_versions`` is Kafka's ``discoverBrokerVersions``.
+        """
+        settings = replace(self._settings, asks_versions=asks_versions)
+        client = NetworkClient(self._port, settings, timeout_us, self._jitter, len(self._requests) + 1)
+        channel = RequestChannel(client)
+        self._channels.append(channel)
+        self._requests.append(channel)
+        return channel
+
+    def _answered(self, source: int, message: Connected | Refused) -> None:
+        for channel in self._channels:
+            if channel.answered(source, message):
+                return
+
+    def _versions_told(self, source: int, message: ApiVersionsResponse) -> None:
+        for channel in self._requests:
+            channel.client.heard(source, message)
+
+    def rang(self, number: int) -> None:
+        """A timer of a kind: attempts or requests may have failed."""
+        self._requests[number - 1].rang()
+
+    def disconnected(self, peer: int) -> None:
+        """A connection to ``peer`` has broken."""
+        for channel in self._channels:
+            channel.disconnected(peer)
+
+    def stopped(self) -> None:
+        """The process died, and its connections with it."""
+        for channel in self._requests:
+            channel.client.stopped()
+
+    def save(self) -> tuple[Any, ...]:
+        """State of those that requests wait for; others save theirs."""
+        return tuple([channel.client.save() for channel in self._requests])
+
+    def load(self, saved: tuple[Any, ...]) -> None:
+        """Undo of :meth:`save`."""
+        for channel, state in zip(self._requests, saved, strict=True):
+            channel.client.load(state)
