@@ -213,16 +213,17 @@ class Net:
     def counted(self, brokers: Iterable[int]) -> tuple[int, ...]:
         """Brokers that live and are heard by whoever decides: the controller, or a server of the ensemble.
 
-        A session lasts as long as heartbeats arrive, whether or not their answers do.
+        A session with ZooKeeper lasts as long as pings arrive, whether or not their answers do. A KRaft broker closes
+        the connection on which a heartbeat is not answered, and does not get the next one.
         """
         speakers, active = self.speakers(), self._cluster.plane.active()
         if self._cluster.profile.kraft:
             heard = (active,) if active in speakers else speakers
-        else:
-            group = group_of(self._cluster)
-            heard = tuple(
-                node for node in group if self.runs(node) and any(self.linked(node, other) for other in speakers)
+            return tuple(
+                node for node in brokers if self.lives(node) and any(self.linked(node, each) for each in heard)
             )
+        group = group_of(self._cluster)
+        heard = tuple(node for node in group if self.runs(node) and any(self.linked(node, other) for other in speakers))
         return tuple(node for node in brokers if self.lives(node) and any(self.passes(node, each) for each in heard))
 
 

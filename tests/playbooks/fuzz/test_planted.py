@@ -36,6 +36,11 @@ def small() -> Plan:
 
 
 @cache
+def of_another_seed() -> Plan:
+    return plan(seed=4)
+
+
+@cache
 def transactional() -> Plan:
     return plan_of(changed(load(found("storm-transactions")), {"cluster.kafka": '"4.1"'}), 1)
 
@@ -115,17 +120,17 @@ class Planted(NamedTuple):
     broken: Callable[[Patch], None]
     key: str
     run: int
-    """The first of seed 1 that finds it."""
+    """The first of the plan's seed that finds it."""
     asked: Callable[[], Plan] = small
 
 
 PLANTED = (
     Planted(acknowledges_at_once, "violation:min-isr", 1),
     Planted(commits_what_it_has, "violation:leader-completeness", 1),
-    Planted(lets_anybody_join, "violation:leader-completeness", 9),
+    Planted(lets_anybody_join, "violation:leader-completeness", 1, of_another_seed),
     Planted(forgets_who_waits, "overdue:parked-requests", 1),
     Planted(acknowledges_as_it_resigns, "violation:acks-all-durability", 2),
-    Planted(elects_whoever_lives, "finding:lost/unclean-election", 8),
+    Planted(elects_whoever_lives, "finding:lost/unclean-election", 4),
     Planted(notes_no_epochs, "violation:weak-isr", 2),
     Planted(obeys_the_past, "violation:zombie-fencing", 1),
     Planted(keeps_the_dead_in_sync, "violation:isr-eligibility", 1),
@@ -139,7 +144,7 @@ PLANTED = (
 def test_the_sound_model_surprises_in_none_of_these_runs() -> None:
     runs = range(1, 13) if EVENING else sorted({each.run for each in PLANTED})
     assert [run for run in runs if surprising(small(), run)] == []
-    assert surprising(transactional(), 1) == set()
+    assert surprising(of_another_seed(), 1) == surprising(transactional(), 1) == set()
     assert max(each.run for each in PLANTED) <= 12
 
 
