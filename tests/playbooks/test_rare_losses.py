@@ -10,7 +10,7 @@ from tests.support.playbooks import finished
 DELETED_IN_SYNC = """
 floodmark: 1
 name: deleted-in-sync
-seed: 94
+seed: 123992977227824
 cluster: {kafka: "2.6", mode: zookeeper, brokers: 3}
 topics:
   - {name: orders, replication: 2, partitions: 2}
