@@ -266,7 +266,6 @@ AREAS: Final = (
             "A machine that lost its power and is up again before anything is sent on a connection of before takes what comes on it, as if it had been made anew.",
             "Every release asks any broker by the rules of 2.7 (NetworkClient.leastLoadedNode): up to 2.6 the one that was tried longest ago is not preferred, up to 2.2 one without requests in flight comes before a connected one that has some.",
             "Lost packets and limits of a rate do not delay the handshake of a new connection; latency and cuts do.",
-            "An administrator's tool has connections to all brokers whose process has never ended, at the start of each task, where Kafka's makes them.",
             "Up to 1.1 an administrator's request that waits for a connection stays with its broker, even if another one is the controller by then.",
         ),
     ),

@@ -285,7 +285,7 @@ class AdminClient:
     def __init__(self, port: Port, config: AdminConfig, brokers: tuple[int, ...], stream: Stream) -> None:
         """``brokers`` are the ``bootstrap.servers``; which of them is asked is drawn from ``stream``."""
         port = NetworkClient(port, config.connections, config.request_timeout_us, stream)
-        port.short_lived = True
+        port.start_cold()
         self.on_answer: Callable[[int, Answer], None] = _nobody_listens
         self._port = port
         self._config = config

@@ -12,8 +12,8 @@ A producer asks :meth:`NetworkClient.ready` before it takes a batch out of the a
 without a connection waits there and costs no attempt. Whatever else is sent waits for the connection, and fails with it
 (``ConsumerNetworkClient.unsent``, ``NetworkClientUtils.awaitReady``).
 
-A client that runs from the session's start has connections to all brokers then. A consumer's second connection to the
-broker that coordinates its group is not told from the first.
+A client that runs from the session's start has connections to all brokers then; an administrator is started for each
+task. A consumer's second connection to the broker that coordinates its group is not told from the first.
 """
 
 from collections.abc import Callable
@@ -104,7 +104,7 @@ class NetworkClient(Port):
 
     __slots__ = (
         "_alarm", "_cold", "_correlation", "_ended", "_jitter", "_number", "_settings", "_timeout_us", "_without",
-        "open", "opened", "short_lived",
+        "open", "opened",
     )  # fmt: skip
 
     def __init__(
@@ -128,8 +128,6 @@ class NetworkClient(Port):
         self._cold = False
         self._correlation = self.first_number + (number << _NUMBER_BITS)
         self._alarm = Alarm(self, CONNECTIONS, number)
-        self.short_lived = False
-        """Whether it is a tool's, which is started for each task: a process that has ended since is not connected."""
         self.opened: Callable[[int], None] | None = None
         """Called with a process as soon as there is a connection to it, for who sends over exchanges of its own."""
 
@@ -139,9 +137,7 @@ class NetworkClient(Port):
 
     def _is_standing(self, peer: int) -> bool:
         """Whether a connection that was never used is there since the session's start."""
-        if self._cold or peer in self._ended:
-            return False
-        return not self.short_lived or self.in_first_life(peer)
+        return not self._cold and peer not in self._ended
 
     def state(self, peer: int) -> ConnectionState:
         """State of the connection to a broker."""

@@ -73,10 +73,6 @@ class Port:
         """Wait no longer for a connection that was asked for."""
         self._network.stop_connecting(attempt)
 
-    def in_first_life(self, peer: int) -> bool:
-        """Whether a process has never ended since the session began."""
-        return self._processes[peer].incarnation == 0
-
     def abandon(self, target: int, exchange: Exchange | None = None) -> None:
         """Close a connection, the shared one or an exchange's, because an answer was not there in time.
 

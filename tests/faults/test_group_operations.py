@@ -247,10 +247,10 @@ def test_a_member_that_joins_in_between_makes_the_coordinator_refuse_the_commit(
     rig = Rig()
     rig.run(12)
     rig.pause(9)
-    rig.run(8.96)  # In 40 ms the members wake up.
+    rig.run(8.93)  # In 70 ms the members wake up.
     keyframe, board = rig.cluster.save(), rig.board.save()
     found = {}
-    for delay in range(0, 80 * MS, 4 * MS):
+    for delay in range(0, 110 * MS, 4 * MS):
         rig.cluster.load(keyframe)
         rig.board.load(board)
         found[delay] = outcome(rig, delay)

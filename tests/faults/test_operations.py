@@ -6,7 +6,13 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from cluster_model.cluster import Cluster
-from cluster_model.protocol.events import AdminAnswered, AdminProgress, PartitionCreated, PartitionDeleted
+from cluster_model.protocol.events import (
+    AdminAnswered,
+    AdminProgress,
+    InvariantViolated,
+    PartitionCreated,
+    PartitionDeleted,
+)
 from cluster_model.protocol.messages import NOBODY
 from faults.declarations.fault import Action, Value
 from faults.injector import FaultBoard
@@ -89,7 +95,9 @@ def test_answers(name: str, params: dict[str, Value], error: str, mode: str) -> 
     rig = Rig(mode)
     assert rig.do(name, **params) == error
     rig.cluster.run(rig.cluster.now_us + 6 * SECOND)
-    assert rig.cluster.query.violations() == 0
+    # A replica that is to be taken away may be in the ISR too early with ZooKeeper (mended by KIP-500).
+    found = [event for event in rig.cluster.drain() if isinstance(event, InvariantViolated)]
+    assert [event for event in found if not event.known] == []
     assert rig.board.operations() == ()
 
 

@@ -12,7 +12,7 @@ from tests.support.playbooks import finished
 TAKEN_AWAY_BEHIND = """
 floodmark: 1
 name: taken-away-behind
-seed: 207240347872299
+seed: 1922
 cluster: {kafka: "2.6", brokers: 3}
 topics:
   - {name: orders, replication: 3, partitions: 2}
@@ -20,7 +20,7 @@ clients: {producers: [{name: checkout, topic: orders, rate: 2/s}]}
 settle: 5s
 steps:
   - {at: 0s, inject: crash, target: broker(3), for: 1ms}
-  - {at: 500ms, admin: set_replication, topic: orders, factor: 2}
+  - {at: 557ms, admin: set_replication, topic: orders, factor: 2}
 """
 """The leader hears of the new assignment while one that is to go is in the ISR, and no longer waits for it."""
 
@@ -42,14 +42,14 @@ steps:
 CALLED_BACK = """
 floodmark: 1
 name: called-back
-seed: 113649884434844
+seed: 269
 cluster: {kafka: "2.6", brokers: 3}
 topics:
   - {name: orders, replication: 3}
 clients: {producers: [{name: checkout, topic: orders, rate: 6/s}]}
 settle: 5s
 steps:
-  - {at: 200ms, admin: set_replication, topic: orders, factor: 2}
+  - {at: 177ms, admin: set_replication, topic: orders, factor: 2}
   - {at: 200ms, inject: gc_pause, target: leader(orders-0), for: 70ms}
   - {at: 230ms, admin: set_replication, topic: orders, factor: 3}
 """
