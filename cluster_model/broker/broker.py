@@ -99,10 +99,7 @@ class Broker:
         """Its metadata cache: what it was last told of each partition, its own and others'."""
         self.logs = LogManager(port, self.replicas, config, emit)
         self._touched = Touched(self.replicas)
-        self._fetchers = Fetchers(
-            self.connections.connector, profile, config, self.replicas, metadata, self._touched.fresh,
-            self.follower_quota, lambda: self.control.broker_epoch if profile.fetch_broker_epoch else -1,
-        )  # fmt: skip
+        self._fetchers = self._own_fetchers()
         self.connections.add(self._fetchers)
         self.slowed = self._fetchers.busy
         """What faults, by number, do to its replica fetchers."""
@@ -125,6 +122,12 @@ class Broker:
         self.writes = Writes(
             port, profile, self.disk, self.replicas, self._handlers, (self._service, self._fetchers, self.tenants),
             self._fetched, self.logs, lambda: self._config.io_threads,
+        )  # fmt: skip
+
+    def _own_fetchers(self) -> Fetchers:
+        return Fetchers(
+            self.connections.connector, self._profile, self._config, self.replicas, self.metadata, self._touched.fresh,
+            self.follower_quota, lambda: self.control.broker_epoch if self._profile.fetch_broker_epoch else -1,
         )  # fmt: skip
 
     def _own_handlers(self) -> Handlers:
