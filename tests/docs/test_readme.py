@@ -180,13 +180,12 @@ def test_commands_end_as_the_page_says(
 @pytest.mark.spark
 @pytest.mark.parametrize("line", [line for line in RUN if is_slow(line)], ids=str)
 def test_reports_end_as_the_page_says(
-    clone: Path, line: Line, spark: "SparkSession", monkeypatch: pytest.MonkeyPatch
+    clone: Path, came: dict[str, tuple[int, str]], line: Line, spark: "SparkSession", monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """On the Spark of the other tests: that it gets a process of its own is tested with what is installed."""
     here(clone, monkeypatch)
     report_here(monkeypatch, spark)
-    if not (clone / "sessions").exists():
-        type_here(f"{SCREEN} run first.yaml")
+    typed_in_order(QUICK[0], came)
     code, printed = type_here(line.command)
     assert code == line.code, printed
     assert (clone / "reports/first/report.html").is_file()
