@@ -1,4 +1,5 @@
 import asyncio
+import contextlib
 import fcntl
 import os
 import pty
@@ -199,8 +200,9 @@ def test_the_screen_opens_without_spark_and_the_libraries_of_the_report():
     assert done.stdout.strip() == "[]"
 
 
-def test_sigterm_on_a_real_terminal_seals_and_gives_the_terminal_back(tmp_path):
-    """The program on a pseudo-terminal of its own, told to stop from outside."""
+@contextlib.contextmanager
+def on_a_terminal(sessions, **options):
+    """The program on a pseudo-terminal of its own: its process, and the descriptor of the terminal."""
     primary, secondary = pty.openpty()
     with subprocess.Popen(
         [sys.executable, "-m", "tui.launcher"],
@@ -208,15 +210,21 @@ def test_sigterm_on_a_real_terminal_seals_and_gives_the_terminal_back(tmp_path):
         stdin=secondary,
         stdout=secondary,
         stderr=secondary,
-        env=os.environ | {"FLOODMARK_SESSIONS": str(tmp_path), "COLUMNS": "100", "LINES": "30"},
+        env=os.environ | {"FLOODMARK_SESSIONS": str(sessions), "COLUMNS": "100", "LINES": "30"},
         start_new_session=True,
+        **options,
     ) as process:
         os.close(secondary)
-        seen = read_until(primary, b"LIVE", process)
+        yield process, primary
+
+
+def test_sigterm_on_a_real_terminal_seals_and_gives_the_terminal_back(tmp_path):
+    with on_a_terminal(tmp_path) as (process, terminal):
+        seen = read_until(terminal, b"LIVE", process)
         process.send_signal(signal.SIGTERM)
-        seen += read_until(primary, b"floodmark report", process)
+        seen += read_until(terminal, b"floodmark report", process)
         assert process.wait(60) == 128 + signal.SIGTERM
-    os.close(primary)
+        os.close(terminal)
     assert b"\x1b[?1049l" in seen, "the alternate screen was not left"
     assert b"\x1b[?25h" in seen, "the cursor stayed hidden"
     (directory,) = tmp_path.iterdir()
@@ -225,20 +233,9 @@ def test_sigterm_on_a_real_terminal_seals_and_gives_the_terminal_back(tmp_path):
 
 def test_a_terminal_that_is_closed_ends_the_program_and_the_session_is_sealed(tmp_path):
     """As a closed window does, or a lost connection of ssh."""
-    primary, secondary = pty.openpty()
-    with subprocess.Popen(
-        [sys.executable, "-m", "tui.launcher"],
-        cwd=ROOT,
-        stdin=secondary,
-        stdout=secondary,
-        stderr=secondary,
-        env=os.environ | {"FLOODMARK_SESSIONS": str(tmp_path), "COLUMNS": "100", "LINES": "30"},
-        start_new_session=True,
-        preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),  # noqa: PLW1509 - the child does nothing else
-    ) as process:
-        os.close(secondary)
-        read_until(primary, b"LIVE", process)
-        os.close(primary)
+    with on_a_terminal(tmp_path, preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0)) as (process, terminal):
+        read_until(terminal, b"LIVE", process)
+        os.close(terminal)
         assert process.wait(60) == 128 + signal.SIGHUP
     (directory,) = tmp_path.iterdir()
     assert (directory / "manifest.json").exists()
