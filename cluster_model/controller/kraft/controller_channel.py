@@ -2,8 +2,7 @@
 
 Requests wait in a queue, one is under way at a time. While no controller is known they wait; a broken connection, an
 answer NOT_CONTROLLER or none in time closes the connection and brings the same request to whoever is the controller by
-then. The quorum's own
-traffic says who that is.
+then. The quorum's own traffic says who that is.
 """
 
 from collections.abc import Callable
