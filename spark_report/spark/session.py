@@ -455,6 +455,13 @@ def _cold(java: Java) -> bool:
     return java.cache is None and (java.version >= jvm.OLDEST_CACHE_JAVA or java.origin != "JAVA_HOME")
 
 
+_CODE_CACHE: Final = "-XX:ReservedCodeCacheSize=240m"
+"""As much as with both compilers; with one alone it is a fifth, which many reports in one process fill up.
+
+Spark's thread that serves an answer ends with an error then, and whoever asked waits for it for ever.
+"""
+
+
 def _java_options(events: int, scratch: Path, cache: list[str]) -> str:
     options = [
         "-XX:-UsePerfData",
@@ -464,7 +471,7 @@ def _java_options(events: int, scratch: Path, cache: list[str]) -> str:
     if events >= SMALL_EVENTS:
         # A cache is used by the collector that it was made with; this one saves more than a warm start.
         return " ".join([*options, "-XX:+UseParallelGC"])
-    return " ".join([*options, "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", *cache])
+    return " ".join([*options, "-XX:TieredStopAtLevel=1", _CODE_CACHE, "-XX:+UseSerialGC", *cache])
 
 
 def _memory() -> str:

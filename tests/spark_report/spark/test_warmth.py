@@ -110,6 +110,7 @@ class TestUse:
     ) -> None:
         told = session._settings(None, events, tmp_path, [])
         assert ("TieredStopAtLevel=1" in told["spark.driver.extraJavaOptions"]) is quick
+        assert ("ReservedCodeCacheSize=240m" in told["spark.driver.extraJavaOptions"]) is quick
         assert ("spark.sql.codegen.wholeStage" in told) is interpreted
         there = session._settings("spark://h:7077", events, tmp_path, [])
         assert ("spark.sql.codegen.wholeStage" in there) is interpreted
