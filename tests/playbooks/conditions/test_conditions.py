@@ -53,6 +53,7 @@ QUERY = Answers(
         ("2 * 5s", 10_000_000),
         ("1.5s", 1_500_000),
         ("5s / 2s", 2),
+        ("5s / 2", 2_500_000),
         ("5s % 2s", 1_000_000),
         ("5s-1s", 4_000_000),
         ("true", True),
@@ -136,7 +137,22 @@ def test_arguments_may_be_computed() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "kind"), [("1 == 1", "boolean"), ("1", "number"), ("now()", "time"), ("[1]", "list"), ("x", "text")]
+    ("text", "kind"),
+    [
+        ("1 == 1", "boolean"),
+        ("1", "number"),
+        ("now()", "time"),
+        ("[1]", "list"),
+        ("x", "text"),
+        ("10s / 2", "time"),
+        ("10s / 2s", "number"),
+        ("10 / 2", "number"),
+        ("2 * 5s", "time"),
+        ("5s * 2", "time"),
+        ("5s % 2s", "time"),
+        ("5 % 2", "number"),
+        ("1s - 1s", "time"),
+    ],
 )
 def test_the_type_is_known_before_anything_runs(text: str, kind: str) -> None:
     assert parse(text).type == kind

@@ -83,6 +83,22 @@ def test_an_epochs_end_asked_for_in_an_older_leader_epoch_is_asked_for_again(kaf
     assert (following.truncating, rig.replica.log.leo) == (False, 4)
 
 
+@pytest.mark.parametrize("kafka", ["1.1", "2.6"])
+def test_an_end_of_an_epoch_that_was_not_asked_for_is_passed_over(kafka: str) -> None:
+    """Of another epoch than the log's latest, or when nothing is asked any more."""
+    rig = LeaderRig(kafka, mode="zookeeper")
+    rig.append(10)
+    rig.replica.apply(PartitionState(P, 2, 2, (1, 2, 3), 2, (1, 2, 3)), 0)
+    following = rig.replica.following
+    assert following is not None
+    following.epoch_question()
+    assert following.epoch_answer(0, EpochEnd(P, 0, 0, 0, 4)) is Outcome.IGNORED
+    assert (following.truncating, rig.replica.log.leo) == (True, 10)
+    assert following.epoch_answer(0, EpochEnd(P, 1, 0, 1, 8)) is Outcome.GO_ON
+    assert following.epoch_answer(0, EpochEnd(P, 1, 0, 1, 4)) is Outcome.IGNORED
+    assert (following.truncating, rig.replica.log.leo) == (False, 8)
+
+
 def test_before_kip_320_nobody_can_tell() -> None:
     rig = LeaderRig("1.1", mode="zookeeper")
     rig.append(10)
