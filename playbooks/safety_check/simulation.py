@@ -13,7 +13,7 @@ from playbooks.errors import BAD_INPUT, INTERNAL, INTERRUPTED, OK, PlaybookError
 from playbooks.model.playbook import Position, Step, Trigger
 from playbooks.results.outages import Availability, ClientKey, Outages, drawn_up
 from playbooks.results.result import Result
-from playbooks.safety_check.reading import GroupPartition, ReadWatch
+from playbooks.safety_check.read_stalls import GroupPartition, ReadWatch
 from playbooks.safety_check.spans import Spans, longest
 from playbooks.safety_check.start_point import StartPoint, StartPointError
 

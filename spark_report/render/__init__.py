@@ -3,7 +3,7 @@
 tables: findings about clients, faults and partitions as small tables of text.
 sections: which tables a session shows in which order, its key figures, and the comparison of sessions.
 charts: latency and lag charts, charts around faults, and the timeline with its lanes, as figures.
-thinning: joins neighbours where a lane has very many shapes.
+downsampling: joins neighbours where a lane has very many shapes.
 svg: draws a figure as inline SVG.
 html: the page that needs nothing else, and its part for each partition.
 text: the report in a terminal and as Markdown.

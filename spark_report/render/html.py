@@ -17,6 +17,7 @@ from spark_report.model.comparison import compare
 from spark_report.model.format import duration, is_own, number, several, share
 from spark_report.model.report import Row, SessionStory, Story, Tone, first_reasons, headline, overall, sentences, tone
 from spark_report.render import charts, tables
+from spark_report.render.downsampling import MOST_SHAPES
 from spark_report.render.sections import (
     MOST_SESSIONS,
     Section,
@@ -31,7 +32,6 @@ from spark_report.render.sections import (
 )
 from spark_report.render.svg import svg
 from spark_report.render.tables import View
-from spark_report.render.thinning import MOST_SHAPES
 
 # One partition after the other: its lanes, and every table that speaks of it.
 

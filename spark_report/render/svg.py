@@ -18,7 +18,7 @@ from markupsafe import Markup
 
 from playbooks.text import printable
 from spark_report.render.charts import Figure
-from spark_report.render.thinning import MOST_SHAPES, thinned
+from spark_report.render.downsampling import MOST_SHAPES, downsampled
 
 WIDTH: Final = 960
 """The width of a picture before it is fitted, in pixels."""
@@ -84,7 +84,7 @@ def svg(figure: Figure, label: str, most: int = MOST_SHAPES) -> Markup:
     Where a lane has more than ``most`` shapes, neighbours are drawn as one.
     """
     if figure["layout"]["xaxis"].get("zoom"):
-        figure = thinned(figure, (figure["layout"]["xaxis"]["range"][1] or 1), most)
+        figure = downsampled(figure, (figure["layout"]["xaxis"]["range"][1] or 1), most)
     layout, data = figure["layout"], figure["data"]
     names = [name for name in _AXES if name in layout]
     lengths = [len(_short(text)) for name in names for text in _labels(layout[name], data, name)]

@@ -12,19 +12,19 @@ _EACH_SHAPE: Final = {"bar": ("base", "x", "y", "color", "text", "hovertext"), "
 """Kind of a trace → the lists in it that have a value for each shape."""
 
 
-def thinned(figure: Figure, length: float, most: int) -> Figure:
+def downsampled(figure: Figure, length: float, most: int) -> Figure:
     """The figure with at most about ``most`` shapes in each trace, over an axis of this length; lines stay.
 
     Shapes are joined that begin in the same part of the axis and end in the same part, of ``most`` parts. A joined bar
     has the worst colour among them.
     """
-    traces = [_thinned(trace, length / most, most) for trace in figure["data"]]
-    bands = _thinned_bands(figure["layout"].get("shapes", ()), length / most, most)
+    traces = [_downsampled(trace, length / most, most) for trace in figure["data"]]
+    bands = _downsampled_bands(figure["layout"].get("shapes", ()), length / most, most)
     layout = figure["layout"] if bands is None else {**figure["layout"], "shapes": bands}
     return {**figure, "data": traces, "layout": layout}
 
 
-def _thinned(trace: Figure, part: float, most: int) -> Figure:
+def _downsampled(trace: Figure, part: float, most: int) -> Figure:
     lists = _EACH_SHAPE.get(trace["type"], ())
     if not lists or len(trace["x"]) <= most or "whiskers" in trace:
         return trace
@@ -51,7 +51,7 @@ def _worst(colours: Sequence[str]) -> str:
     return next((colour for colour in (ALARM, WARNING) if colour in colours), colours[0])
 
 
-def _thinned_bands(shapes: Sequence[Figure], part: float, most: int) -> list[Figure] | None:
+def _downsampled_bands(shapes: Sequence[Figure], part: float, most: int) -> list[Figure] | None:
     """The shapes with fewer bands; None where they may stay."""
     bands = [shape for shape in shapes if shape["type"] == "rect"]
     if len(bands) <= most:
