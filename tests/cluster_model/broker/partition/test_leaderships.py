@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from cluster_model.broker.partition.partition import Outcome
+from cluster_model.broker.partition.partition import Following, Outcome
 from cluster_model.broker.partition.replication_rules import LONG_AGO, UNKNOWN_LEO, Remote
 from cluster_model.cluster import Cluster
 from cluster_model.protocol.messages import EpochEnd, PartitionState
@@ -64,13 +64,19 @@ def test_but_only_for_members_of_the_isr() -> None:
     assert remote(rig, 2).last_fetch_leader_leo == 10
 
 
-@pytest.mark.parametrize("kafka", ["2.1", "2.6"])
-def test_an_epochs_end_asked_for_in_an_older_leader_epoch_is_asked_for_again(kafka: str) -> None:
+def deposed(kafka: str) -> tuple[LeaderRig, Following]:
+    """A leader of ten records that now follows broker 2, and has yet to truncate."""
     rig = LeaderRig(kafka, mode="zookeeper")
     rig.append(10)
     rig.replica.apply(PartitionState(P, 2, 2, (1, 2, 3), 2, (1, 2, 3)), 0)
     following = rig.replica.following
     assert following is not None
+    return rig, following
+
+
+@pytest.mark.parametrize("kafka", ["2.1", "2.6"])
+def test_an_epochs_end_asked_for_in_an_older_leader_epoch_is_asked_for_again(kafka: str) -> None:
+    rig, following = deposed(kafka)
     partition, epoch, current = following.epoch_question()
     assert (partition, epoch, current) == (P, 1, 2)
     rig.replica.apply(PartitionState(P, 2, 3, (1, 2, 3), 3, (1, 2, 3)), 0)
@@ -86,11 +92,7 @@ def test_an_epochs_end_asked_for_in_an_older_leader_epoch_is_asked_for_again(kaf
 @pytest.mark.parametrize("kafka", ["1.1", "2.6"])
 def test_an_end_of_an_epoch_that_was_not_asked_for_is_passed_over(kafka: str) -> None:
     """Of another epoch than the log's latest, or when nothing is asked any more."""
-    rig = LeaderRig(kafka, mode="zookeeper")
-    rig.append(10)
-    rig.replica.apply(PartitionState(P, 2, 2, (1, 2, 3), 2, (1, 2, 3)), 0)
-    following = rig.replica.following
-    assert following is not None
+    rig, following = deposed(kafka)
     following.epoch_question()
     assert following.epoch_answer(0, EpochEnd(P, 0, 0, 0, 4)) is Outcome.IGNORED
     assert (following.truncating, rig.replica.log.leo) == (True, 10)
@@ -100,11 +102,7 @@ def test_an_end_of_an_epoch_that_was_not_asked_for_is_passed_over(kafka: str) ->
 
 
 def test_before_kip_320_nobody_can_tell() -> None:
-    rig = LeaderRig("1.1", mode="zookeeper")
-    rig.append(10)
-    rig.replica.apply(PartitionState(P, 2, 2, (1, 2, 3), 2, (1, 2, 3)), 0)
-    following = rig.replica.following
-    assert following is not None
+    rig, following = deposed("1.1")
     following.epoch_question()
     rig.replica.apply(PartitionState(P, 2, 4, (1, 2, 3), 4, (1, 2, 3)), 0)
     following.epoch_answer(0, EpochEnd(P, 1, 0, -1, 4))
