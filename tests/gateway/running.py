@@ -50,10 +50,13 @@ class Running:
         except BaseException as error:
             self.failure = error
 
+    def is_alive(self) -> bool:
+        return self._thread.is_alive()
+
     def stop(self) -> Log:
         self.leave.set()
         self._thread.join(PATIENCE_S)
-        assert not self._thread.is_alive(), "a client does not come to its end"
+        assert not self.is_alive(), "a client does not come to its end"
         if self.failure is not None:
             raise self.failure
         return self.log
@@ -61,7 +64,7 @@ class Running:
     def abandon(self) -> None:
         """Of a test that failed: a client left behind would ask for its cluster, and log, for ever."""
         self.leave.set()
-        while self._thread.is_alive():
+        while self.is_alive():
             with contextlib.suppress(RuntimeError):  # of an event loop that has just been closed
                 self.drop()
             self._thread.join(1)

@@ -102,6 +102,12 @@ class Serve:
                 return found.group(found.lastindex or 0)
         raise TimeoutError(f"nobody said {pattern}: {self.told[-10:]}")
 
+    def rest(self) -> list[str]:
+        """The last it said, and how it ended, if it did."""
+        while not self._lines.empty():
+            self.told.append(self._lines.get())
+        return [*self.told[-40:], f"exit code {self._process.poll()}"]
+
     def close(self) -> None:
         if self._process.poll() is None:
             self._process.terminate()
@@ -157,8 +163,11 @@ def _show(acks: str, topic: str, parent: Path, harm: Callable[[Serve, Callable[[
             wanted = len(writing.log.acked) + 100
             deadline = time.monotonic() + PATIENCE_S
             while len(writing.log.acked) < wanted:
-                if time.monotonic() > deadline:
-                    raise TimeoutError(f"{len(writing.log.acked)} acknowledged, wanted are {wanted}")
+                if time.monotonic() > deadline or not writing.is_alive():
+                    raise TimeoutError(
+                        f"{len(writing.log.acked)} acknowledged of {writing.log.sent} sent, wanted are {wanted}; "
+                        f"failed: {writing.log.failed[:3]}, by {writing.failure!r}; the cluster: {serve.rest()}"
+                    )
                 time.sleep(0.02)
 
         enough()
