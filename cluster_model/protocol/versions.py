@@ -112,6 +112,7 @@ _FIRST_KRAFT: Final[Version] = (3, 3, 0)
 _LAST_ZOOKEEPER: Final[Version] = (3, 9, 0)
 
 
+@cache
 def parse_version(version: str) -> Version:
     """The numbers of a release; a line without a patch counts as patch 0."""
     numbers = [int(part) for part in version.split(".")]

@@ -67,6 +67,9 @@ class Era:
     """A batch that is too large for the broker is sent again in pieces (KIP-126)."""
     bumps_epoch: bool
     """A gap in the sequence raises the producer's epoch (KIP-360); before, it cost the producer its id."""
+    fails_oldest_first: bool
+    """In which order the requests of a broken connection fail (``InFlightRequests.clearAll``): before 2.0 the newest
+    first, so that without idempotence the batches, each put at the front, waited in order again."""
     offset_fencing: Fencing
 
     @staticmethod
@@ -88,6 +91,7 @@ class Era:
             learns_leaders=number >= (3, 7, 0),
             splits=number >= (0, 11, 0),
             bumps_epoch=number >= (2, 5, 0),
+            fails_oldest_first=number >= (2, 0, 0),
             offset_fencing=(
                 "transactions 2" if number >= (4, 0, 0)
                 else "verified" if number >= (3, 6, 0)

@@ -428,7 +428,8 @@ class Sender:
         """All requests on a connection fail with it (``NetworkClient.processDisconnection``)."""
         self.metadata.disconnected(broker)
         self._id_request.disconnected(broker)
-        for request, batch in self._flight.lost(broker):
+        lost = self._flight.lost(broker)
+        for request, batch in lost if self._config.era.fails_oldest_first else reversed(lost):
             error = KafkaError.REQUEST_TIMED_OUT if request == timed_out else KafkaError.NETWORK_EXCEPTION
             self._ended(batch, broker, error, -1)
 

@@ -225,6 +225,18 @@ def test_the_same_leader_epoch_does_not() -> None:
     assert len(rig.produced()) == 1
 
 
+@pytest.mark.parametrize(("kafka", "order"), [("1.1", [0, 1, 2]), ("2.0", [2, 1, 0]), ("2.8", [2, 1, 0])])
+def test_without_idempotence_a_broken_connection_turns_the_order_round_since_2_0(kafka: str, order: list[int]) -> None:
+    rig = ProducerRig(kafka=kafka, batches=3, config={"retries": 5})
+    rig.make_all()
+    assert rig.sequences() == [0, 1, 2]
+    rig.network.crash(1)
+    rig.run(2 * MS)
+    rig.answer_metadata(rig.metadata_asked()[-1], state("t-0", 3, 1))
+    rig.run(SECOND)
+    assert rig.sequences(3) == order
+
+
 def test_a_batch_too_large_for_the_broker_is_sent_again_in_pieces() -> None:
     rig = ProducerRig(batch=5, record_bytes=100, config={"batch.size": 200, "retries": 1})
     rig.make_all()
