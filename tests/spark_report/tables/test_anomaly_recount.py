@@ -8,12 +8,13 @@ import pytest
 
 from playbooks.engine.session_runner import start_session
 from playbooks.library.bundled import path_of
-from playbooks.parser.loader import load
+from playbooks.parser.loader import load, loads
 from playbooks.recording.recorder import Recorder
 from spark_report.tables import anomaly_recount
 from spark_report.tables.anomaly_recount import IN_LEDGER, Said
 from spark_report.tables.result_recount import LAST
 from tests.playbooks.session_format.test_versions import GOLDENS
+from tests.playbooks.thinned import thinned
 from tests.spark_report.histories import Event, history, of_directory
 from tests.support.breadth import some
 from tests.support.sessions import Row
@@ -50,7 +51,7 @@ def test_it_agrees_with_the_checker_on_a_session_with_losses(golden: tuple[list[
 @pytest.mark.slow
 @pytest.mark.parametrize("name", some(PLAYBOOKS, 2))
 def test_it_agrees_with_the_checker_on_the_library(tmp_path: Path, name: str) -> None:
-    session = start_session(load(path_of(name)), recorder=Recorder(tmp_path))
+    session = start_session(loads(thinned(name), name), recorder=Recorder(tmp_path))
     rows = anomaly_recount.of_events(*of_directory(Path(session.finish().session)))
     assert [row for row in rows if row["finding"] != "anomalies"] == []
 

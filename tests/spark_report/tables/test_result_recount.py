@@ -11,14 +11,14 @@ from cluster_model.clients.producer.record_accumulator import Outgoing, SentToge
 from cluster_model.log.batch_store import Lineage
 from playbooks.engine.session import Session
 from playbooks.engine.session_runner import start_session
-from playbooks.library.bundled import path_of
-from playbooks.parser.loader import load, loads
+from playbooks.parser.loader import loads
 from playbooks.recording.recorder import Recorder
 from playbooks.results import client_stats
 from playbooks.results.client_stats import LatencySummary
 from spark_report.tables import anomaly_recount, result_recount
 from spark_report.tables.anomaly_recount import FIELDS, Said
 from spark_report.tables.result_recount import LAST, Claims, Numbers, Ranges, claimed, percentiles
+from tests.playbooks.thinned import thinned
 from tests.spark_report.histories import Event, of_directory
 from tests.support.playbooks import CLUSTER
 
@@ -138,7 +138,7 @@ def test_what_is_no_number_of_a_result_is_left_out() -> None:
 
 
 def library(name: str, parent: Path) -> Recorded:
-    session = start_session(load(path_of(name)), recorder=Recorder(parent))
+    session = start_session(loads(thinned(name), name), recorder=Recorder(parent))
     return of_directory(Path(session.finish().session))
 
 
