@@ -92,9 +92,10 @@ def case_of(
     cuts = history.cuts_of(partition, lineage.id, offsets)
     late = None if witness is None else _lost_later(witness, cuts)
     if witness is None or late is not None:
+        scene = history.scene(partition)
+        late = None if late is None else _of_its_leader(late, scene.election, cuts)
         cut = late or (cuts[-1] if cuts else None)
         leader = leader if late is None else late.event.broker
-        scene = history.scene(partition)
         return Case(partition, lineage, offsets, acks, committed, isr, min_isr, None, scene, cut, leader)
     scene, trigger = witness.scene, witness.trigger
     if isinstance(trigger, LeaderElected):
@@ -117,6 +118,14 @@ def _lost_later(witness: Witness, cuts: Sequence[Cut]) -> Cut | None:
         return None
     later = [cut for cut in cuts if cut.event.broker == election.leader and cut.moment > witness.scene.moment]
     return later[-1] if later else None
+
+
+def _of_its_leader(cut: Cut, election: LeaderElected | None, cuts: Sequence[Cut]) -> Cut:
+    """By which its leader lost them, where it only followed a leader that had lost its own copy before."""
+    if election is None or cut.event.leader_epoch != election.leader_epoch:
+        return cut
+    own = [each for each in cuts if each.event.broker == election.leader and each.moment <= cut.moment]
+    return own[-1] if own else cut
 
 
 def cause_of(case: Case, history: History, profile: Profile) -> str:

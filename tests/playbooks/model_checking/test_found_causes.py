@@ -218,6 +218,55 @@ def losses(kafka: str, bounds: Bounds, how_many: int) -> list[str]:
     return texts
 
 
+AFTER_ITS_LEADER = """
+floodmark: 1
+name: after-its-leader
+stepping: manual
+cluster: {{kafka: "{kafka}", brokers: 3}}
+topics:
+  - {{name: orders, placement: [[1, 2, 3]]}}
+steps:
+  - elect: {{partition: orders-0, leader: 1}}
+  - elect: {{partition: orders-0, leader: 2}}
+  - elect: {{partition: orders-0, leader: 3}}
+  - deliver: {{broker: 2, partition: orders-0, epoch: 1}}
+  - deliver: {{broker: 1, partition: orders-0, epoch: 1}}
+  - deliver: {{broker: 3, partition: orders-0, epoch: 1}}
+  - append: {{broker: 1, partition: orders-0, records: 1, acks: all}}
+  - fetch: {{follower: 2, partition: orders-0, records: 1}}
+  - fetch: {{follower: 3, partition: orders-0, records: 1}}
+  - append: {{broker: 1, partition: orders-0, records: 1, acks: all}}
+  - fetch: {{follower: 2, partition: orders-0, records: 1}}
+  - fetch_send: {{follower: 2, partition: orders-0}}
+  - fetch_serve: {{follower: 2, partition: orders-0}}
+  - fetch_lose: {{follower: 2, partition: orders-0}}
+  - fetch_send: {{follower: 3, partition: orders-0}}
+  - fetch_serve: {{follower: 3, partition: orders-0}}
+  - fetch_lose: {{follower: 3, partition: orders-0}}
+  - deliver: {{broker: 3, partition: orders-0, epoch: 2}}
+  - deliver: {{broker: 2, partition: orders-0, epoch: 2}}
+  - fetch: {{follower: 3, partition: orders-0, records: 1}}
+  - fetch: {{follower: 3, partition: orders-0, records: 1}}
+  - deliver: {{broker: 2, partition: orders-0, epoch: 3}}
+  - elect: {{partition: orders-0, leader: 2}}
+  - deliver: {{broker: 2, partition: orders-0}}
+  - deliver: {{broker: 1, partition: orders-0}}
+  - deliver: {{broker: 3, partition: orders-0}}
+  - fetch: {{follower: 1, partition: orders-0}}
+  - fetch: {{follower: 3, partition: orders-0}}
+  - fetch: {{follower: 1, partition: orders-0}}
+  - fetch: {{follower: 3, partition: orders-0}}
+  - fetch: {{follower: 1, partition: orders-0}}
+  - fetch: {{follower: 3, partition: orders-0}}
+"""
+"""Broker 3 gets back what it cut off, from a leader that cuts it off as well, and follows that one in losing it."""
+
+
+@pytest.mark.parametrize(("kafka", "causes"), [("0.8.2", [HW_TRUNCATION]), ("0.10.2", [HW_TRUNCATION]), ("0.11", [])])
+def test_who_only_follows_its_leader_in_a_loss_is_not_what_it_is_put_down_to(kafka: str, causes: list[str]) -> None:
+    assert [each.cause for each in ran(AFTER_ITS_LEADER.format(kafka=kafka)).findings] == causes
+
+
 class _Every(Search):
     """Keeps every state in which records may be lost."""
 
