@@ -162,10 +162,9 @@ def test_a_report_over_them_has_the_tables_of_those_on_a_disk(
     assert line.endswith("&& floodmark open session_id=one")
 
 
+@pytest.mark.evening
 @pytest.mark.spark
-def test_a_fleet_of_them_has_the_tables_of_those_on_a_disk(
-    spark: "SparkSession", tmp_path: Path, snapshot: SnapshotAssertion
-) -> None:
+def test_a_fleet_of_them_has_the_tables_of_those_on_a_disk(spark: "SparkSession", tmp_path: Path) -> None:
     kinds = ("storm", "grid", "sessions")
     for kind in kinds:
         folder = tmp_path / kind
@@ -183,7 +182,10 @@ def test_a_fleet_of_them_has_the_tables_of_those_on_a_disk(
     found = fleets(spark, there, roots)
     again = {row["fleet"]: row["again"] for row in found[1]}
     assert set(again) == set(kinds)
-    assert again["sessions"] == snapshot
+    assert again["sessions"].split() == [
+        *("hadoop", "fs", "-get", "ROOT/sessions/session_id=one"), "&&",
+        *("floodmark", "replay", "session_id=one"),
+    ]  # fmt: skip
     for row in (*here[1], *found[1]):
         row.pop("again")
     assert found == here
