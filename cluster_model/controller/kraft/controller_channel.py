@@ -188,9 +188,13 @@ class AlterPartitionManager:
         if response.error != KafkaError.NONE:
             self._port.timer(RETRY_US, AGAIN, self._correlation)
             return
+        # Every leadership numbers its proposals anew: a later one with the same number may wait by now.
+        asked = {proposal.partition: proposal.leader_epoch for proposal in request.partitions}
         for answer in response.partitions:
             waiting = self._waiting.get(answer.partition)
-            if waiting is not None and waiting.correlation == answer.correlation:
+            if waiting is not None and (waiting.leader_epoch, waiting.correlation) == (
+                asked.get(answer.partition), answer.correlation,
+            ):  # fmt: skip
                 del self._waiting[answer.partition]
                 self._take(answer)
         # Only now: what the answers made leaders propose anew goes together, and nothing that was answered goes again.
