@@ -213,6 +213,17 @@ def test_what_the_answers_make_leaders_propose_anew_goes_together_and_nothing_tw
     assert [names for _at, names in batches(rig.old)] == [["a/1"], ["b/1", "c/1", "d/1"], ["b/2", "d/2"]]
 
 
+def test_an_answer_to_an_earlier_leadership_is_none_to_a_later_one_of_the_same_number(rig: Rig) -> None:
+    rig.manager.propose(proposal("a"))
+    rig.run(5 * MS)
+    rig.manager.propose(proposal("a")._replace(leader_epoch=2))
+    answers = (AlterPartitionResponse("a", KafkaError.FENCED_LEADER_EPOCH, 0, (1,), 1, 1),)
+    rig.reply(OLD, AlterPartitionBatchResponse(1, KafkaError.NONE, answers))
+    rig.run(5 * MS)
+    assert [names for _at, names in batches(rig.old)] == [["a/1"], ["a/1"]]
+    assert rig.answers == []
+
+
 def test_a_stale_broker_epoch_is_followed_by_the_one_that_the_broker_has_by_then(rig: Rig) -> None:
     epochs = [7]
     rig.manager = AlterPartitionManager(Port(rig.network, BROKER), rig.channel, lambda: epochs[-1], rig.answers.append)
