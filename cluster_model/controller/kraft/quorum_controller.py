@@ -51,6 +51,7 @@ from cluster_model.protocol.admin_messages import (
 from cluster_model.protocol.config_defs import ConfigValue
 from cluster_model.protocol.control_plane_settings import ControllerSettings
 from cluster_model.protocol.errors import KafkaError
+from cluster_model.protocol.messages import NOBODY
 from cluster_model.protocol.versions import Profile
 
 # Requests of administrators on the active controller (``ControllerApis``): each gets records and one answer.
@@ -127,12 +128,15 @@ UNCLEAN: Final = "kraft unclean"
 
 
 class Deferred(NamedTuple):
-    """An answer that waits for the record at ``offset`` to be committed; ``failure`` is told if it never is."""
+    """An answer that waits for the record at ``offset`` to be committed; ``failure`` is told if it never is.
+
+    What the controller writes of its own accord waits, too, with nobody to tell.
+    """
 
     offset: int
-    target: int
-    answer: Any
-    failure: Any
+    target: int = NOBODY
+    answer: Any = None
+    failure: Any = None
 
 
 class QuorumController:
@@ -213,7 +217,8 @@ class QuorumController:
         self._heartbeats.clear()
         deferred, self._deferred = self._deferred, []
         for each in deferred:
-            self._port.send(each.target, each.failure)
+            if each.target != NOBODY:
+                self._port.send(each.target, each.failure)
 
     def on_committed(self, end: int) -> None:
         """Everything below ``end`` is committed: answer those who waited for it."""
@@ -223,7 +228,8 @@ class QuorumController:
                 break
             done += 1
         for each in self._deferred[:done]:
-            self._port.send(each.target, each.answer)
+            if each.target != NOBODY:
+                self._port.send(each.target, each.answer)
         del self._deferred[:done]
 
     def stopped(self) -> None:
@@ -233,15 +239,25 @@ class QuorumController:
         self._deferred.clear()
         self._alarm.forget()
 
-    def _write(self, records: list[Record]) -> None:
+    def _append(self, records: list[Record]) -> None:
         """Apply records at once, and have them written."""
         if records:
             self._image.replay(self._next, records)
             self._next = self._log.append(tuple(records)) + 1
 
+    def _write(self, records: list[Record]) -> None:
+        """Write of its own accord: who asks meanwhile sees it, and is not answered before it is committed."""
+        self._append(records)
+        if records:
+            self._deferred.append(Deferred(self._next - 1))
+
     def _answer(self, target: int, records: list[Record], answer: Any, failure: Any) -> None:
-        """Write, and answer once it is committed; who changed nothing waits for what others changed before."""
-        self._write(records)
+        """Write, and answer once it is committed; who changed nothing waits for all that was written before.
+
+        It saw what may never be committed (``ControllerWriteEvent`` and its ``DeferredEventQueue``, once
+        ``ControllerPurgatory``).
+        """
+        self._append(records)
         if records or self._deferred:
             offset = self._next - 1 if records else self._deferred[-1].offset
             self._deferred.append(Deferred(offset, target, answer, failure))

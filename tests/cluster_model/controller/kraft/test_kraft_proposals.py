@@ -2,6 +2,7 @@
 
 import pytest
 
+from cluster_model.controller.kraft.control_plane import KraftPlane
 from cluster_model.controller.kraft.messages import AlterPartitionBatchRequest, AlterPartitionBatchResponse
 from cluster_model.kernel.node_context import Port
 from cluster_model.protocol.errors import KafkaError
@@ -93,3 +94,26 @@ def test_a_wrong_broker_epoch_refuses_all_of_it_and_another_one_stands() -> None
     stale = (KafkaError.STALE_BROKER_EPOCH, 0)
     assert answers == [stale, stale, stale, (KafkaError.NONE, 1)]
     assert watched.cluster.world.records[P].state.isr == (1, 2)
+
+
+def test_an_answer_waits_for_what_the_controller_wrote_of_its_own_accord() -> None:
+    """It would speak of a state that the quorum may never have, and the leader would wait for an epoch of it."""
+    watched = Watched()
+    watched.run(2)
+    cluster = watched.cluster
+    assert isinstance(cluster.plane, KraftPlane)
+    controller = cluster.plane._nodes[1001].controller
+    for other in (1002, 1003):
+        cluster.cut(1001, other, 7)
+        cluster.cut(other, 1001, 7)
+    assert controller.expire_session(1), "broker 2 leads by now, says who cannot commit it"
+    late = AlterPartitionRequest(P, 1, 0, 0, 0, (1, 2), (0, 0), 1)
+    Port(cluster.network, ADMIN).send(1001, AlterPartitionBatchRequest(1, 1, 0, (late,)))
+    while controller.active:
+        watched.run(0.01)
+        assert not controller.active or watched.admin.got == []
+        assert cluster.now_us < 20_000_000
+    watched.run(0.1)
+    (answer,) = watched.admin.got
+    assert isinstance(answer, AlterPartitionBatchResponse)
+    assert answer.error == KafkaError.NOT_CONTROLLER
