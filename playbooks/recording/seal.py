@@ -13,10 +13,11 @@ from typing import Any, Final, Literal, NamedTuple
 
 import msgspec
 import pyarrow as pa
+import pyarrow.json
 import pyarrow.parquet as pq
 
 from cluster_model.checker.ledger import DELETED, HELD, LOST, RangeSet, RecordRange, Survey
-from cluster_model.protocol.events import COLUMNS, FIELDS, SCHEMA_VERSION
+from cluster_model.protocol.events import COLUMNS, SCHEMA_VERSION
 from cluster_model.util.ranges import Range, subtract
 from playbooks.recording.event_codec import decode
 from playbooks.results.result import Result
@@ -182,6 +183,7 @@ def _ranges(parts: Iterable[Range]) -> list[Range]:
 
 
 ROWS_PER_GROUP: Final = 131_072
+BLOCK_BYTES: Final = 1 << 20
 
 Status = Literal["complete", "recovered"]
 """Ended and sealed, or cut short by the death of its process and sealed afterwards."""
@@ -217,10 +219,11 @@ def seal(
     """
     disk = disk or Disk()
     start = session_files.read_object(directory / session_files.START)
-    lines = decode((directory / session_files.EVENTS).read_bytes())
+    text = (directory / session_files.EVENTS).read_bytes()
+    lines = decode(text)
     for left in [path for path in directory.iterdir() if is_temporary(path)]:
         disk.remove(left)
-    write_whole(disk, directory / session_files.EVENTS_PARQUET, _parquet(_table(lines)))
+    write_whole(disk, directory / session_files.EVENTS_PARQUET, _parquet(_table(text, lines)))
     write_whole(disk, directory / session_files.LEDGER, _parquet(_ledger(rows(lines, survey))))
     write_whole(disk, directory / session_files.FINAL_READ, _parquet(_final_read(survey)))
     write_whole(disk, directory / session_files.RESULT, _json(result.to_json()))
@@ -268,16 +271,28 @@ def scenario_digest(directory: Path, start: Mapping[str, Any]) -> str:
 
 
 def _ledger(table: list[Row]) -> Any:
-    columns = list(zip(*table, strict=True)) or [()] * len(LEDGER_SCHEMA)
-    return pa.table(
-        [pa.array(column, field.type) for column, field in zip(columns, LEDGER_SCHEMA, strict=True)],
-        schema=LEDGER_SCHEMA,
-    )
+    return _columns(msgspec.json.Encoder().encode_lines([row._asdict() for row in table]), LEDGER_SCHEMA)
 
 
 def _final_read(survey: Survey | None) -> Any:
     rows = [part._asdict() for part in survey.last_read()] if survey else []
-    return pa.Table.from_pylist(rows, schema=FINAL_READ_SCHEMA)
+    return _columns(msgspec.json.Encoder().encode_lines(rows), FINAL_READ_SCHEMA)
+
+
+def _columns(lines: bytes, schema: Any) -> Any:
+    """Lines of JSON as a table; what a line lacks is null.
+
+    Not from Python's values, for which Arrow would import pandas: that takes as long as many a whole run.
+    """
+    if not lines:
+        return schema.empty_table()
+    longest = max(map(len, lines.split(b"\n"))) + 1
+    table = pyarrow.json.read_json(
+        pa.BufferReader(lines),
+        pyarrow.json.ReadOptions(block_size=max(BLOCK_BYTES, longest)),
+        pyarrow.json.ParseOptions(explicit_schema=schema, unexpected_field_behavior="ignore"),
+    )
+    return table.select(schema.names)
 
 
 def _parquet(table: Any) -> bytes:
@@ -290,27 +305,11 @@ def _json(document: dict[str, Any]) -> bytes:
     return msgspec.json.format(msgspec.json.encode(document)) + b"\n"
 
 
-def _table(lines: list[Any]) -> Any:
+def _table(text: bytes, lines: list[Any]) -> Any:
     """All events as one table, by kind, then time: a filter on the kind may then skip row groups."""
-    by_kind: dict[str, list[Any]] = {}
-    for line in lines:
-        by_kind.setdefault(line.kind, []).append(line)
-    parts = []
-    for kind in sorted(by_kind):
-        rows = sorted(by_kind[kind], key=lambda row: (row.at_us, row.seq))
-        present = {"seq", "kind", *FIELDS.get(kind, COLUMNS)}
-        parts.append(
-            pa.table(
-                [
-                    pa.array([getattr(row, field.name) for row in rows], field.type)
-                    if field.name in present
-                    else pa.nulls(len(rows), field.type)
-                    for field in SCHEMA
-                ],
-                schema=SCHEMA,
-            )
-        )
-    return pa.concat_tables(parts) if parts else SCHEMA.empty_table()
+    whole = [line for line in text.split(b"\n") if line]
+    rows = sorted(zip(lines, whole, strict=True), key=lambda row: (row[0].kind, row[0].at_us, row[0].seq))
+    return _columns(b"\n".join(line for _row, line in rows), SCHEMA)
 
 
 def _fingerprint(path: Path) -> dict[str, str | int]:

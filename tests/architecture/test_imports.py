@@ -3,6 +3,7 @@
 import subprocess
 import sys
 from functools import cache
+from pathlib import Path
 
 import pytest
 
@@ -147,3 +148,17 @@ def test_a_short_command_does_not_pay_for_what_it_does_not_use() -> None:
     program = f"import sys, tui.cli.main\nprint([m for m in {heavy} if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.slow
+def test_a_recorded_run_does_not_pay_for_pandas(tmp_path: Path) -> None:
+    program = f"""import sys
+from tui.cli.main import app
+try:
+    app(["run", "leader-crash", "--out", {str(tmp_path)!r}])
+except SystemExit as ended:
+    print(ended.code, "pandas" in sys.modules, file=sys.stderr)
+"""
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stderr.splitlines()[-1] == "0 False", done.stderr
+    assert list(tmp_path.glob("*/events.parquet"))
