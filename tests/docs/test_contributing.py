@@ -154,6 +154,7 @@ def imported_from(copy: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]
         sys.modules.update(before)
 
 
+@pytest.mark.evening
 @pytest.mark.spark
 def test_the_report_has_the_table_of_the_recipe(
     copy: Path, spark: "SparkSession", monkeypatch: pytest.MonkeyPatch

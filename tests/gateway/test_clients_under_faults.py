@@ -15,7 +15,7 @@ from tests.gateway.own_history import OwnHistory
 from tests.gateway.running import Log, Running
 from tests.gateway.stock import LIBRARIES, Asked, read_all, reader, writer
 
-pytestmark = [pytest.mark.sockets, pytest.mark.slow]
+pytestmark = [pytest.mark.sockets, pytest.mark.evening]
 QUICK = ", broker.session.timeout.ms: 2000, broker.heartbeat.interval.ms: 500, group.initial.rebalance.delay.ms: 0"
 LOSSES = ("lost-write", "unseen", "inconsistent-offsets", "phantom", "G1a")
 ON_THE_WAY_US = 1_000_000

@@ -120,16 +120,15 @@ def grid_at(folder: Path) -> tuple[Varying, GridPlan]:
     return varying, plan
 
 
+@pytest.mark.evening
 @pytest.mark.spark
-def test_a_grid_comes_to_the_rows_of_this_machine(
-    spark: "SparkSession", tmp_path: Path, snapshot: SnapshotAssertion
-) -> None:
+def test_a_grid_comes_to_the_rows_of_this_machine(spark: "SparkSession", tmp_path: Path) -> None:
     folder, cells = tmp_path / "spark", BROKEN.size
     varying, plan = grid_at(folder)
     told: list[str] = []
     Campaign(Wanted(folder, 3, spark=spark), told.append).run(lambda _spark, _come: None)  # as if it had been stopped
     come = Campaign(Wanted(folder, cells, spark=spark), told.append).run(lambda _spark, _come: None)
-    assert [line for line in told if line.startswith(f"3 of {cells} ")] == snapshot
+    assert sum(line.startswith(f"3 of {cells} ") for line in told) == 1
     assert any(line.startswith(f"{cells - 3} runs in ") for line in told)
     rows = rows_kept(folder)
     local = open_campaign(tmp_path / "local", plan, "small")
@@ -140,10 +139,10 @@ def test_a_grid_comes_to_the_rows_of_this_machine(
     assert [rows[run].code for run in range(1, cells + 1)] == [each.code for each in outcomes]
     assert [rows[run].code for run in (5, 6, 7, 8)] == [2, 2, 2, 2]
     assert "acks takes 0, 1, all" in rows[5].error
-    _is_ranked(spark, folder, tmp_path / "fleet", snapshot)
+    _is_ranked(spark, folder, tmp_path / "fleet")
 
 
-def _is_ranked(spark: "SparkSession", folder: Path, out: Path, snapshot: SnapshotAssertion) -> None:
+def _is_ranked(spark: "SparkSession", folder: Path, out: Path) -> None:
     """The fleet report of a grid: its settings apart from their seeds, each with a command of its own."""
     from spark_report.fleet.report import report  # noqa: PLC0415 - imports PySpark
 
@@ -151,7 +150,7 @@ def _is_ranked(spark: "SparkSession", folder: Path, out: Path, snapshot: Snapsho
     document = json.loads((out / "fleet.json").read_text())
     (fleet,) = document["fleets"]
     assert (fleet["runs"], fleet["errors"]) == (8, 4)
-    assert said(fleet["what"], version=VERSION) == snapshot
+    assert all(word in fleet["what"] for word in ("small", "seed 3", VERSION))
     ranked = document["tables"]["fleet_settings"]
     assert sorted(row["settings"] for row in ranked) == ["acks=1 kafka=2.0", "acks=1 kafka=3.9"]
     assert [(row["rank"], row["runs"]) for row in ranked] == [(1, 2), (2, 2)]

@@ -68,6 +68,7 @@ def test_spark_says_what_the_twin_says(table: str, computed_together: Computed) 
     assert differences(table, found, expected) == ""
 
 
+@pytest.mark.evening
 def test_the_path_for_much_data_comes_to_the_same(
     spark: "SparkSession", computed_together: Computed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
