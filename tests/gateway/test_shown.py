@@ -20,6 +20,7 @@ def test_all_loses_nothing(tmp_path: Path) -> None:
     assert (shown.lost, shown.ledger["acked"], shown.ledger["acked_lost"]) == (0, shown.acked, 0)
 
 
+@pytest.mark.evening
 @pytest.mark.sockets
 def test_one_and_an_unclean_election_lose_what_all_count_alike(tmp_path: Path) -> None:
     shown = unsafe(tmp_path)

@@ -20,7 +20,6 @@ from spark_report.job import memory_size
 from spark_report.render.output import Staging
 from spark_report.spark import errors, session
 from spark_report.spark.session import Watch
-from tests.support.breadth import EVENING
 from tests.support.sessions import leader_crash, write_session
 from tests.support.wording import said
 from tui.cli.runs import spark_jobs
@@ -257,12 +256,10 @@ def test_a_cluster_without_workers_ends_the_job(
         assert watch.why("spark://h:1") == snapshot
 
 
+@pytest.mark.evening
 @pytest.mark.spark
-@pytest.mark.slow
-@pytest.mark.parametrize("victim", ["driver by TERM", "driver by KILL", "JVM by KILL"] if EVENING else ["JVM by KILL"])
-def test_a_report_that_is_killed_leaves_the_earlier_one(
-    tmp_path: Path, victim: str, snapshot: SnapshotAssertion
-) -> None:
+@pytest.mark.parametrize("victim", ["driver by TERM", "driver by KILL", "JVM by KILL"])
+def test_a_report_that_is_killed_leaves_the_earlier_one(tmp_path: Path, victim: str) -> None:
     recorded, out = write_session(tmp_path, leader_crash()), tmp_path / "out"
     out.mkdir()
     earlier = '{\n "schema_version": 1,\n "headline": "earlier"}'
@@ -277,7 +274,7 @@ def test_a_report_that_is_killed_leaves_the_earlier_one(
     printed, jvm = [], 0
     for line in process.stderr:
         printed.append(line)
-        if ("elections, ISR" if EVENING else " is up (") in line:
+        if "elections, ISR" in line:
             jvm = int(Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()[0])
             number = signal.SIGTERM if victim.endswith("TERM") else signal.SIGKILL
             os.kill(jvm if victim.startswith("JVM") else process.pid, number)
@@ -285,7 +282,7 @@ def test_a_report_that_is_killed_leaves_the_earlier_one(
     assert process.wait() == codes[victim]
     assert (out / "report.json").read_text() == earlier
     if victim.startswith("JVM"):
-        assert said(printed[-1], kept=printed[-1].split()[-1]) == snapshot
+        assert "signal 9" in printed[-1]
     give_up = time.monotonic() + 60
     while Path(f"/proc/{jvm}/exe").exists() and time.monotonic() < give_up:
         time.sleep(0.1)

@@ -265,8 +265,8 @@ def test_the_bytes_counted_are_the_bytes_held() -> None:
     session.advance(SECOND)
     gc.collect()
     tracemalloc.start()
-    timeline = Timeline(session, nearest=20, bytes_per_event=200)
-    while timeline.keyframes <= 20:
+    timeline = Timeline(session, nearest=8, bytes_per_event=200)
+    while timeline.keyframes <= 8:
         timeline.advance(timeline.session.cluster.now_us + SECOND // 4)
     gc.collect()
     before = tracemalloc.get_traced_memory()[0]
