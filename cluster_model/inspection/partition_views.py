@@ -5,7 +5,7 @@ from itertools import pairwise
 from cluster_model.broker.partition.partition import Replica
 from cluster_model.checker.checker import Checker
 from cluster_model.controller.committed_state import PartitionRecord
-from cluster_model.log.replica_log import differing
+from cluster_model.log.replica_log import ReplicaLog, differing
 from cluster_model.observation import metadata_staleness
 from cluster_model.observation.cluster_state import World
 from cluster_model.observation.views import (
@@ -18,7 +18,7 @@ from cluster_model.observation.views import (
     ReplicaView,
     Run,
 )
-from cluster_model.util.ranges import Range
+from cluster_model.util.ranges import Range, subtract
 
 
 def partition_views(world: World, checker: Checker) -> tuple[PartitionView, ...]:
@@ -104,11 +104,15 @@ def _lane(world: World, checker: Checker, name: str, broker: int, window: Range)
     parted = [] if leader is None or leader is replica else differing(leader.log, log)
     if leader is not None and leader is not replica and log.leo > leader.log.leo:
         parted.append((max(leader.log.leo, log.log_start), log.leo))
+    missing = checker.ledger.missing_in(name)
+    gone: list[Range] = []
     runs: list[Run] = []
     for index, (first, stint) in enumerate(log.extents):
-        low = max(window[0], log.log_start, first)
-        high = min(window[1], log.extents[index + 1][0] if index + 1 < len(log.extents) else log.leo)
-        lost = [(low, high) for owner, low, high in checker.ledger.missing_in(name) if owner == stint]
+        begin = max(log.log_start, first)
+        end = log.extents[index + 1][0] if index + 1 < len(log.extents) else log.leo
+        low, high = max(window[0], begin), min(window[1], end)
+        lost = [(start, until) for owner, start, until in missing if owner == stint]
+        gone += [(max(begin, start), min(end, until)) for start, until in lost if start < end and begin < until]
         edges = {edge for interval in (*parted, *lost) for edge in interval if low < edge < high}
         if log.cleaned is not None:
             edges.update(edge for hole in log.cleaned.within(low, high) for edge in hole if low < edge < high)
@@ -116,7 +120,14 @@ def _lane(world: World, checker: Checker, name: str, broker: int, window: Range)
             if at < until and not (log.cleaned is not None and log.cleaned.covers(at)):
                 epoch = log.lineages.by_id[stint].epoch
                 runs.append(Run(at, until, epoch, _inside(at, parted), _inside(at, lost)))
-    return LaneView(broker, status_of(world, name, broker), log.leo, replica.hw, log.log_start, tuple(runs))
+    counts = _held(log, gone), _held(log, subtract(parted, sorted(gone)))
+    return LaneView(broker, status_of(world, name, broker), log.leo, replica.hw, log.log_start, tuple(runs), *counts)
+
+
+def _held(log: ReplicaLog, ranges: list[Range]) -> int:
+    """How many records a log has at these offsets: none where they were compacted away."""
+    holes = [] if log.cleaned is None else [hole for low, high in ranges for hole in log.cleaned.within(low, high)]
+    return sum(high - low for low, high in subtract(ranges, holes))
 
 
 def _inside(offset: int, ranges: list[Range]) -> bool:

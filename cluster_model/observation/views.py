@@ -337,7 +337,7 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class LaneView:
-    """A replica's log as runs, oldest first, cut to the window asked for."""
+    """A replica's log as runs, oldest first, cut to the window asked for; the counts are of the whole log."""
 
     broker: int
     status: ReplicaStatus
@@ -345,6 +345,10 @@ class LaneView:
     hw: int
     log_start: int
     runs: tuple[Run, ...]
+    lost: int = 0
+    """Records that were acknowledged and that the true leader's log lacks."""
+    diverged: int = 0
+    """Others that the true leader's log does not hold at their offsets."""
 
 
 @dataclass(frozen=True, slots=True)

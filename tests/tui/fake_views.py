@@ -145,6 +145,8 @@ def log(start=90, end=150):
                     Run(124, 128, 4, True, True),
                     Run(128, 130, 4, True, False),
                 ),
+                lost=4,
+                diverged=5,
             ),
         ),
     )

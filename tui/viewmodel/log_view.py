@@ -255,13 +255,11 @@ def _replica_lane(lane: LaneView, log: LogView, leader_leo: int, broker: int, pa
     if lane.broker != log.leader and leader_leo >= 0 and lane.leo != leader_leo:
         behind = leader_leo - lane.leo
         difference = f" {glyphs.MINUS}{behind}" if behind > 0 else f" +{-behind}"
-    lost = sum(run.end - run.start for run in lane.runs if run.lost)
-    diverged = sum(run.end - run.start for run in lane.runs if run.diverged and not run.lost)
     odd = []
-    if diverged:
-        odd.append(f"{glyphs.DIVERGED}{diverged}")
-    if lost:
-        odd.append(f"{glyphs.LOST}{lost}")
+    if lane.diverged:
+        odd.append(f"{glyphs.DIVERGED}{lane.diverged}")
+    if lane.lost:
+        odd.append(f"{glyphs.LOST}{lane.lost}")
     odd += [
         f"{glyphs.STALE}{f'b{each.leader}' if each.leader >= 0 else 'none'} e{each.leader_epoch}"
         for each in partition.beliefs
@@ -689,11 +687,9 @@ def _note(lane: LaneView, log: LogView, shape: Columns) -> str:
 
 
 def _odd(lane: LaneView, sight: Sight) -> str:
-    lost = sum(run.end - run.start for run in lane.runs if run.lost)
-    diverged = sum(run.end - run.start for run in lane.runs if run.diverged and not run.lost)
-    odd = [f"{glyphs.DIVERGED}{count(diverged)}"] if diverged else []
-    if lost:
-        odd.append(f"{glyphs.LOST}{count(lost)}")
+    odd = [f"{glyphs.DIVERGED}{count(lane.diverged)}"] if lane.diverged else []
+    if lane.lost:
+        odd.append(f"{glyphs.LOST}{count(lane.lost)}")
     partition = sight.partition
     odd += [
         f"{glyphs.STALE}{f'b{each.leader}' if each.leader >= 0 else 'none'} e{each.leader_epoch}"

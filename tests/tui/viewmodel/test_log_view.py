@@ -23,7 +23,10 @@ def text(row):
 
 
 def lane(*runs, hw=100, leo=100, log_start=0, broker=1, status="in_sync"):
-    return LaneView(broker, status, leo, hw, log_start, tuple(Run(*run) for run in runs))
+    made = tuple(Run(*run) for run in runs)
+    lost = sum(run.end - run.start for run in made if run.lost)
+    diverged = sum(run.end - run.start for run in made if run.diverged and not run.lost)
+    return LaneView(broker, status, leo, hw, log_start, made, lost, diverged)
 
 
 def drawn(a_lane, scope, marks=BARE, hw=100, cursor=-1):
