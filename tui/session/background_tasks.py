@@ -135,10 +135,22 @@ async def run(
         kept, answer = await asyncio.gather(listen(process.stderr), process.stdout.read())
         await process.wait()
     except asyncio.CancelledError:
-        with suppress(ProcessLookupError):
-            process.send_signal(signal.SIGINT)
+        await _stopped(process)
         raise
     return Ended(process.returncode if process.returncode is not None else BAD_INPUT, answer, kept)
+
+
+async def _stopped(process: asyncio.subprocess.Process) -> None:
+    """Interrupt it and see it end; who is cancelled meanwhile, as the program ends, kills it.
+
+    One that nobody waits for would be told on the terminal once the event loop is gone.
+    """
+    for number in (signal.SIGINT, signal.SIGKILL):
+        with suppress(ProcessLookupError):
+            process.send_signal(number)
+        with suppress(asyncio.CancelledError):
+            await process.communicate()
+            return
 
 
 # A question about the session on the screen, answered by a process of its own while the session goes on.
@@ -293,7 +305,7 @@ async def _exported(path: Path, target: Path) -> str:
     try:
         _, told = await process.communicate()
     except asyncio.CancelledError:
-        process.kill()
+        await _stopped(process)
         raise
     return "" if process.returncode == 0 else _wrong(told.decode(errors="replace").splitlines())
 

@@ -119,7 +119,6 @@ async def test_a_question_that_is_cancelled_leaves_no_process(tmp_path):
         work.cancel()
         with pytest.raises(asyncio.CancelledError):
             await work
-        await begun[0].wait()
     finally:
         background_tasks.asyncio.create_subprocess_exec = start
-    assert begun[0].returncode != 0
+    assert begun[0].returncode not in (None, 0), "it is waited for, too"
