@@ -128,9 +128,9 @@ UNCLEAN: Final = "kraft unclean"
 
 
 class Deferred(NamedTuple):
-    """An answer that waits for the record at ``offset`` to be committed; ``failure`` is told if it never is.
+    """An answer that waits for the record at ``offset`` to be committed; ``failure`` is sent if it never is.
 
-    What the controller writes of its own accord waits, too, with nobody to tell.
+    What the controller writes of its own accord waits, too, and is answered to nobody.
     """
 
     offset: int
@@ -217,8 +217,7 @@ class QuorumController:
         self._heartbeats.clear()
         deferred, self._deferred = self._deferred, []
         for each in deferred:
-            if each.target != NOBODY:
-                self._port.send(each.target, each.failure)
+            self._reply(each.target, each.failure)
 
     def on_committed(self, end: int) -> None:
         """Everything below ``end`` is committed: answer those who waited for it."""
@@ -228,8 +227,7 @@ class QuorumController:
                 break
             done += 1
         for each in self._deferred[:done]:
-            if each.target != NOBODY:
-                self._port.send(each.target, each.answer)
+            self._reply(each.target, each.answer)
         del self._deferred[:done]
 
     def stopped(self) -> None:
@@ -238,6 +236,10 @@ class QuorumController:
         self._heartbeats.clear()
         self._deferred.clear()
         self._alarm.forget()
+
+    def _reply(self, target: int, answer: Any) -> None:
+        if target != NOBODY:
+            self._port.send(target, answer)
 
     def _append(self, records: list[Record]) -> None:
         """Apply records at once, and have them written."""
