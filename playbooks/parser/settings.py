@@ -26,7 +26,7 @@ from playbooks.parser.document.context import Notes
 from playbooks.parser.document.grid import CASES, Places, paths_of
 from playbooks.parser.document.includes import JOINED
 from playbooks.parser.document.yaml_source import Mapping as YamlMapping
-from playbooks.parser.document.yaml_source import Node
+from playbooks.parser.document.yaml_source import Node, syntax_tree
 
 _CLIENTS: Final = ("producers", "groups")
 _PLACES: Final = {"broker": "cluster", "topic": "topics.NAME", "producer": "producers.NAME", "consumer": "groups.NAME"}
@@ -71,7 +71,7 @@ def _apply(text: str, path: str, value: str, fragments: Mapping[str, str], varia
     parts = path.split(".")
     if parts[0] in _CLIENTS:
         parts.insert(0, "clients")
-    root = yaml.compose(text, yaml.SafeLoader)
+    root = syntax_tree(text)
     if not isinstance(root, yaml.MappingNode):
         raise SettingError(f"--set {path}: the playbook is no mapping")
     setting = _Setting(path, value)
@@ -120,7 +120,7 @@ def _check_reach(parts: list[str], root: yaml.Node, fragments: Mapping[str, str]
     if own is not None and _find(own, name) is not None:
         return
     for path, text in fragments.items():
-        there = _at(yaml.compose(text, yaml.SafeLoader), parts[:length])
+        there = _at(syntax_tree(text), parts[:length])
         if there is not None and _find(there, name) is not None:
             raise setting.error(
                 f"{shown('.'.join(parts[: length + 1]))} is in the fragment {path}, which --set does not reach; "
@@ -317,7 +317,7 @@ def cell_text(
 
 def without_grid(text: str) -> str:
     """The text with an empty ``vary``; the same where there is none."""
-    root = yaml.compose(text, yaml.SafeLoader)
+    root = syntax_tree(text)
     for key, value in root.value if isinstance(root, yaml.MappingNode) else ():
         if key.value == "vary" and isinstance(value, yaml.MappingNode):
             start, end = value.start_mark.index, value.end_mark.index

@@ -12,7 +12,7 @@ from playbooks.model.step_text import Line
 from playbooks.parser.document.context import Notes
 from playbooks.parser.document.includes import Includer, Kept
 from playbooks.parser.document.variables import GIVEN
-from playbooks.parser.document.yaml_source import Mapping, Node, Scalar, Sequence, compose
+from playbooks.parser.document.yaml_source import Mapping, Node, Scalar, Sequence, compose, syntax_tree
 from playbooks.parser.playbook_keys import FRAGMENT, PLAYBOOK
 
 _FIRST: Final = ("floodmark", "name", "title", "story", "source", "tags", "seed")
@@ -43,7 +43,7 @@ class Listed:
 
 def root_of(text: str) -> yaml.MappingNode:
     """The mapping that the file is. Raises :class:`EditError`."""
-    root = yaml.compose(text, yaml.SafeLoader)
+    root = syntax_tree(text)
     if not isinstance(root, yaml.MappingNode) or root.flow_style:
         raise EditError("the file is no block of keys")
     return root
@@ -137,7 +137,7 @@ def retriggered(chunk: list[str], lines: list[Line]) -> list[str]:
         EditError: the step is not simple enough for that.
     """
     text = "\n".join(chunk)
-    found = yaml.compose(text, yaml.SafeLoader)
+    found = syntax_tree(text)
     item = found.value[0] if isinstance(found, yaml.SequenceNode) and len(found.value) == 1 else None
     if not isinstance(item, yaml.MappingNode) or not item.value:
         raise EditError("the step is no mapping")

@@ -4,7 +4,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from cluster_model.kernel.rng import Stream
@@ -12,6 +12,8 @@ from playbooks.errors import PlaybookError, Problem, lines_of
 from playbooks.library import bundled
 from playbooks.library.bundled import FRAGMENTS
 from playbooks.model.playbook import Playbook
+from playbooks.parser.document import yaml_source
+from playbooks.parser.document.yaml_source import Node, compose
 from playbooks.parser.loader import Fragment, fragment_of, load, loads
 from tests.support.breadth import many
 from tests.support.playbooks import CLUSTER
@@ -69,6 +71,32 @@ def mutated(draw: st.DrawFn) -> str:
         end = min(len(text), start + draw(st.integers(0, 40)))
         text = text[:start] + draw(PIECES) + text[end:]
     return text
+
+
+@settings(max_examples=many(150, 20_000), deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(mutated())
+@example("a:\t1\n")
+@example("a: {b: , c: 1}\n")
+@example("a\ufeffb:\n")
+@example("a: {b? c}\n")
+@example("a: &b [1]\nc: [!b, *b]\n")
+@example("[" * 2_000)
+def test_libyaml_reads_what_pyyaml_reads(text: str) -> None:
+    """Wherever it is asked: the same values at the same places."""
+    quick = read(text)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(yaml_source, "_QUICK", None)
+        yaml_source._composed.cache_clear()
+        assert read(text) == quick
+    yaml_source._composed.cache_clear()
+
+
+def read(text: str) -> tuple[Node, list[Problem]] | tuple[Problem, ...]:
+    """What is in a text, or its mistake."""
+    try:
+        return compose(text, "a.yaml")
+    except PlaybookError as error:
+        return error.problems
 
 
 def problems_of(reading: Callable[[], Playbook | Fragment]) -> tuple[Problem, ...]:

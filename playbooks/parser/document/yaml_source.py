@@ -5,8 +5,10 @@ means turns them into a number or a truth value. Tags, duplicate keys, several d
 proportion (aliases of aliases, deep nesting, huge files) are refused.
 """
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 import yaml
@@ -21,6 +23,10 @@ MAX_ALIASES: Final = 200
 
 _FALLIBLE: Final = (yaml.YAMLError, ValueError, OverflowError)
 """What PyYAML raises: its own errors, and Python's for an escape that names no character."""
+_QUICK: Final = getattr(yaml, "CSafeLoader", None)
+"""The parser of libyaml, which PyYAML has where it was built with it."""
+_APART: Final = re.compile(r"[\t?!\ufeff]|:\s*[,}\]]")
+"""What libyaml reads in another way: tabs, byte order marks, tags, keys with a question mark, and where nothing is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,10 +124,23 @@ def compose(text: str, path: str, origin: Origin | None = None) -> tuple[Node, l
     Raises:
         PlaybookError: at the first thing that cannot be read at all.
     """
+    node, problems = _composed(text, path, origin)
+    return node, [*problems]
+
+
+@lru_cache(maxsize=64)
+def _composed(text: str, path: str, origin: Origin | None) -> tuple[Node, tuple[Problem, ...]]:
+    """As :func:`compose`; a grid or a search reads the same text, and the same fragments, again and again."""
     if len(text.encode("utf-8", "surrogatepass")) > MAX_BYTES:
         raise PlaybookError([Problem(path, 1, 1, "", f"found more than {MAX_BYTES} bytes, the most allowed")])
     composer = _Composer(text, path, origin)
-    return composer.document(), composer.problems
+    return composer.document(), tuple(composer.problems)
+
+
+@lru_cache(maxsize=16)
+def syntax_tree(text: str) -> yaml.Node | None:
+    """PyYAML's own nodes, which know where in the text each ends, for who changes it. Raises ``yaml.YAMLError``."""
+    return yaml.compose(text, yaml.SafeLoader)
 
 
 class _Composer:
@@ -152,6 +171,9 @@ class _Composer:
 
     def _parse(self, text: str) -> Iterator[yaml.Event]:
         """PyYAML's events; its errors become ours."""
+        if (events := _quick_events(text)) is not None:
+            yield from events
+            return
         loader: yaml.SafeLoader | None = None
         try:
             loader = yaml.SafeLoader(text)
@@ -223,11 +245,12 @@ class _Composer:
         if any("\ud800" <= c <= "\udfff" for c in value):
             raise self._at(event, "found half of a surrogate pair, allowed are whole characters")
         line, column = _start(event)
-        quotes = 0 if event.style is None else 1
+        plain = not event.style  # libyaml's is an empty text, PyYAML's none
+        quotes = 0 if plain else 1
         end = event.end_mark
-        one_line = end is not None and end.line + 1 == line and event.style in {None, "'", '"'}
+        one_line = end is not None and end.line + 1 == line and event.style not in {"|", ">"}
         exact = one_line and end is not None and end.column + 1 - column == len(value) + 2 * quotes
-        return Scalar(line, column, value, event.style is None, column + quotes if exact else 0, self._origin)
+        return Scalar(line, column, value, plain, column + quotes if exact else 0, self._origin)
 
     def _alias(self, event: yaml.AliasEvent, depth: int) -> Node:
         name = str(event.anchor)
@@ -249,6 +272,25 @@ class _Composer:
 
     def _refused(self, line: int, column: int, message: str) -> PlaybookError:
         return PlaybookError([*self.problems, Problem(self.path, line, column, "", message)])
+
+
+def _quick_events(text: str) -> list[yaml.Event] | None:
+    """What libyaml finds, ten times as fast; None where PyYAML's own parser has to look.
+
+    That is for a mistake, whose words and place are its own, and where the two may differ.
+    """
+    if _QUICK is None or _APART.search(text):
+        return None
+    loader = _QUICK(text)
+    events = []
+    depth = 0
+    try:
+        while depth <= MAX_DEPTH + 1 and loader.check_event():
+            events.append(event := loader.get_event())
+            depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+    except _FALLIBLE:
+        return None
+    return events if depth == 0 else None
 
 
 def height(node: Node) -> int:
