@@ -277,6 +277,11 @@ class FaultBoard:
             for each in self._active.values()
         )
 
+    @property
+    def any_active(self) -> bool:
+        """Whether any fault lasts."""
+        return bool(self._active)
+
     def _strikes(self) -> Iterator[tuple[int, ...]]:
         """What is being done to the cluster: links one by one, and nodes where it is about no links."""
         for injury in self._active.values():

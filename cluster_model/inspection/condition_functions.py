@@ -19,16 +19,73 @@ from cluster_model.protocol.errors import ModelError
 from cluster_model.util.percentiles import Latencies
 from cluster_model.util.ranges import length, union
 
-# Questions of the condition language about the control plane, and about who believes what.
+
+class GroupFacts(NamedTuple):
+    """What there is to ask of a group now. Conditions do so after every event, and of one thing at a time."""
+
+    members: Callable[[], int]
+    positions: Callable[[], dict[str, int]]
+    """Partition → where a consumer reads."""
+    committed: Callable[[], dict[str, int]]
+    """Partition → offset that is committed."""
+    generation: Callable[[], int]
+    state: Callable[[], str]
+    """As DescribeGroups tells it; empty while nobody can, and for a group without a coordinator."""
+    owned: Callable[[], int]
+    """Partitions that a consumer that is up takes for its own."""
 
 
-class ControlQuery:
-    """A part of :class:`Query`."""
+class Experience(Protocol):
+    """Statistics of the clients of a session: outages, latencies, rebalances, resets."""
 
-    __slots__ = ("_governing", "_world")
+    def longest_stall_us(self, producer: str | None, partition: str | None) -> int:
+        """The longest time that a producer, or any, was out of service, at a partition or at any."""
 
-    _world: World
-    _governing: Governing
+    def longest_read_stall_us(self, group: str, partition: str | None) -> int:
+        """The longest time that a group was handed nothing of a partition, or of any, that had records for it."""
+
+    def acked_within(self, producer: str | None, partition: str | None) -> Latencies:
+        """Times from send to acknowledgement of a producer's records, into a partition or any, or of all."""
+
+    def read_within(self, group: str, partition: str | None) -> Latencies:
+        """Times from append to hand-out of the records that a group was handed, of a partition or of any."""
+
+    def rebalances(self, group: str) -> int:
+        """Assignments of a group that came into force."""
+
+    def resets(self, group: str) -> int:
+        """Times that ``auto.offset.reset`` moved a member of a group that had a position, or a committed one."""
+
+
+class Query:
+    """All methods raise ModelError, with a sentence, for a name that does not exist."""
+
+    __slots__ = ("_checker", "_experience", "_faults", "_governing", "_groups", "_now", "_operations", "_world")
+
+    def __init__(
+        self,
+        world: World,
+        checker: Checker,
+        now: Callable[[], int],
+        groups: Callable[[], dict[str, "GroupFacts"]],
+        governing: Governing,
+        operations: Callable[[], int] = lambda: 0,
+        faults: Callable[[str], int] = lambda name: 0,
+        experience: Callable[[], Experience | None] = lambda: None,
+    ) -> None:
+        """``groups`` tells what there is to know of each group; ``governing`` is the control plane.
+
+        ``operations`` tells how many operations of the administrator are under way; ``faults`` how
+        many of a name are active, or of all; ``experience`` statistics of clients, None where no session counts them.
+        """
+        self._world = world
+        self._checker = checker
+        self._now = now
+        self._groups = groups
+        self._governing = governing
+        self._operations = operations
+        self._faults = faults
+        self._experience = experience
 
     def controller(self) -> int:
         """Node id of the active controller, -1 while there is none."""
@@ -71,74 +128,6 @@ class ControlQuery:
         if broker not in self._world.brokers:
             raise ModelError(f"no broker {broker}", code="no_broker")
         return broker
-
-
-class GroupFacts(NamedTuple):
-    """What there is to ask of a group now. Conditions do so after every event, and of one thing at a time."""
-
-    members: Callable[[], int]
-    positions: Callable[[], dict[str, int]]
-    """Partition → where a consumer reads."""
-    committed: Callable[[], dict[str, int]]
-    """Partition → offset that is committed."""
-    generation: Callable[[], int]
-    state: Callable[[], str]
-    """As DescribeGroups tells it; empty while nobody can, and for a group without a coordinator."""
-    owned: Callable[[], int]
-    """Partitions that a consumer that is up takes for its own."""
-
-
-class Experience(Protocol):
-    """Statistics of the clients of a session: outages, latencies, rebalances, resets."""
-
-    def longest_stall_us(self, producer: str | None, partition: str | None) -> int:
-        """The longest time that a producer, or any, was out of service, at a partition or at any."""
-
-    def longest_read_stall_us(self, group: str, partition: str | None) -> int:
-        """The longest time that a group was handed nothing of a partition, or of any, that had records for it."""
-
-    def acked_within(self, producer: str | None, partition: str | None) -> Latencies:
-        """Times from send to acknowledgement of a producer's records, into a partition or any, or of all."""
-
-    def read_within(self, group: str, partition: str | None) -> Latencies:
-        """Times from append to hand-out of the records that a group was handed, of a partition or of any."""
-
-    def rebalances(self, group: str) -> int:
-        """Assignments of a group that came into force."""
-
-    def resets(self, group: str) -> int:
-        """Times that ``auto.offset.reset`` moved a member of a group that had a position, or a committed one."""
-
-
-class Query(ControlQuery):
-    """All methods raise ModelError, with a sentence, for a name that does not exist."""
-
-    __slots__ = ("_checker", "_experience", "_faults", "_groups", "_now", "_operations")
-
-    def __init__(
-        self,
-        world: World,
-        checker: Checker,
-        now: Callable[[], int],
-        groups: Callable[[], dict[str, "GroupFacts"]],
-        governing: Governing,
-        operations: Callable[[], int] = lambda: 0,
-        faults: Callable[[str], int] = lambda name: 0,
-        experience: Callable[[], Experience | None] = lambda: None,
-    ) -> None:
-        """``groups`` tells what there is to know of each group; ``governing`` is the control plane.
-
-        ``operations`` tells how many operations of the administrator are under way; ``faults`` how
-        many of a name are active, or of all; ``experience`` statistics of clients, None where no session counts them.
-        """
-        self._world = world
-        self._checker = checker
-        self._now = now
-        self._groups = groups
-        self._governing = governing
-        self._operations = operations
-        self._faults = faults
-        self._experience = experience
 
     def _replica(self, partition: str, broker: int | None) -> Replica | None:
         """None while no broker has made its replica of a new partition: whatever is asked of its log is 0."""

@@ -9,7 +9,7 @@ from cluster_model.protocol.messages import MetadataResponse
 from faults.declarations.fault import MS, FaultError
 from faults.declarations.operation import POLL_US
 from faults.operations.base import Hands, Job, Procedure, verdict
-from faults.operations.reassignment import Emptying
+from faults.operations.reassignment import Moving, Plan, emptied
 
 LOOK_US: Final = 100 * MS
 """How often an operator looks whether a process has ended."""
@@ -61,8 +61,12 @@ class ShuttingDown(Procedure):
         job.cancelled = True
 
 
-class Decommissioning(Emptying):
+class Decommissioning(Moving):
     """Everything off a broker, then off with it."""
+
+    def plan(self, job: Job, known: MetadataResponse) -> Plan:
+        """To whoever has least."""
+        return emptied(known, job.params["broker"])
 
     def moved(self, hands: Hands, job: Job) -> None:
         """Only an empty broker is stopped."""

@@ -370,11 +370,3 @@ class Refactoring(Moving):
     def plan(self, job: Job, known: MetadataResponse) -> Plan:
         """More replicas, or fewer."""
         return refactored(known, job.params["topic"], job.params["factor"])
-
-
-class Emptying(Moving):
-    """Everything off a broker."""
-
-    def plan(self, job: Job, known: MetadataResponse) -> Plan:
-        """To whoever has least."""
-        return emptied(known, job.params["broker"])

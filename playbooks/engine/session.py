@@ -58,17 +58,45 @@ def guard(board: FaultBoard) -> None:
 # Read-only properties of a session at any point.
 
 
-class Surface:
-    """The part of a session that looks on."""
+SLICE_US: Final = 1_000_000
+"""How much virtual time :meth:`Session.finish` runs between two writes to the recording."""
 
-    playbook: Playbook
-    cluster: Cluster
-    open_ended: bool
-    _script: Script
-    _judging: Judging
-    _findings: Findings
-    _ended: bool
-    _end_us: int
+SETTLE: Final = "settle"
+"""Verb of the recorded line that says when a live session began to settle, and of the step that does the same."""
+
+TAKE_OVER: Final = "take_over"
+"""Verb of the recorded line that says where an operator dropped what was left of the steps."""
+
+ENDINGS: Final = (SETTLE, "stop")
+"""Verbs of the steps that end a session."""
+
+
+class Session:
+    """One run of a timed playbook. Make one with :meth:`start`."""
+
+    def __init__(
+        self, playbook: Playbook, cluster: Cluster, board: FaultBoard, recorder: Recorder | None, until_us: int
+    ) -> None:
+        self.playbook = playbook
+        self.cluster = cluster
+        self.board = board
+        self.recorder = recorder
+        self.until_us = until_us
+        """Virtual time at which the session is cut off wherever it is; -1 never."""
+        self.open_ended = False
+        self.reason = ""
+        self.on_step: Callable[[Step], None] = lambda step: None
+        """Told of every step of the playbook right when it acts."""
+        self._script = Script(playbook)
+        self._end_us = -1
+        self._ended = False
+        self._reached = False
+        self._stopped = False
+        self._judging = Judging(playbook, cluster, board)
+        self._findings = Findings.none(service_bounds(playbook.spec))
+        self._fresh: list[Event] = []
+        self._result: Result | None = None
+        cluster.experience = self._experience
 
     @property
     def phase(self) -> str:
@@ -126,47 +154,6 @@ class Surface:
         judged, broken = self._judging.checked(reason), self._judging.broken
         told = (self.playbook, self.cluster, None, self._findings)
         return conclude_session(*told, checked=judged, broken=broken, reason=reason)
-
-
-SLICE_US: Final = 1_000_000
-"""How much virtual time :meth:`Session.finish` runs between two writes to the recording."""
-
-SETTLE: Final = "settle"
-"""Verb of the recorded line that says when a live session began to settle, and of the step that does the same."""
-
-TAKE_OVER: Final = "take_over"
-"""Verb of the recorded line that says where an operator dropped what was left of the steps."""
-
-ENDINGS: Final = (SETTLE, "stop")
-"""Verbs of the steps that end a session."""
-
-
-class Session(Surface):
-    """One run of a timed playbook. Make one with :meth:`start`."""
-
-    def __init__(
-        self, playbook: Playbook, cluster: Cluster, board: FaultBoard, recorder: Recorder | None, until_us: int
-    ) -> None:
-        self.playbook = playbook
-        self.cluster = cluster
-        self.board = board
-        self.recorder = recorder
-        self.until_us = until_us
-        """Virtual time at which the session is cut off wherever it is; -1 never."""
-        self.open_ended = False
-        self.reason = ""
-        self.on_step: Callable[[Step], None] = lambda step: None
-        """Told of every step of the playbook right when it acts."""
-        self._script = Script(playbook)
-        self._end_us = -1
-        self._ended = False
-        self._reached = False
-        self._stopped = False
-        self._judging = Judging(playbook, cluster, board)
-        self._findings = Findings.none(service_bounds(playbook.spec))
-        self._fresh: list[Event] = []
-        self._result: Result | None = None
-        cluster.experience = self._experience
 
     @classmethod
     def start(

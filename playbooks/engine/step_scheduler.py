@@ -261,7 +261,7 @@ class Judging:
         if not self._expecting.open:
             return
         if not settling:
-            self._expecting.faults(bool(self._board.active()), self._cluster.now_us)
+            self._expecting.faults(self._board.any_active, self._cluster.now_us)
         self._decided += self._expecting.observe(self._cluster.query, self._cluster.now_us)
 
     def all_healed(self) -> None:

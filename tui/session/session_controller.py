@@ -9,7 +9,6 @@ A jump is one seek, so it costs no more than the widest gap between two keyframe
 slices again.
 """
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
@@ -171,36 +170,82 @@ class Seen:
         self.tape.take(fresh)
 
 
-# Branches: built by slices, changed to, or kept as a companion.
-#
-# Nothing here moves the branch that is looked at.
+BEHIND_PAINT_S: Final = 0.1
+"""Between paints while the machine is the limit: numbers above 12 Hz cannot be read anyway."""
+AWAY_PAINT_S: Final = 1 / 4
+"""Between paints while nobody looks: the terminal has not got the focus."""
+BEHIND_REST_S: Final = 0.004
+"""Rest between slices while the machine is the limit."""
+LONGEST_FRAME_S: Final = 0.25
+"""A frame that took longer (a suspended laptop) counts as this long."""
+SEEK_LIMIT_US: Final = 120_000_000
+"""How far ahead a search for the next notable event looks."""
 
 
-class Branching(ABC):
-    """The part of a bridge that is about branches."""
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """What a frame did: whether there is something to paint, and when the next one should come."""
 
-    clock: FrameClock
-    view: ClusterView
-    _fraction_us: float
-    _seek_until_us: int
+    paint: bool
+    delay: float | None
+    """Seconds; None: nothing moves until a key is pressed."""
 
-    def __init__(self, branches: Branches) -> None:
-        self.branches = branches
+
+class SimBridge:
+    """Drives a session for the screen, and keeps what the screen shows of it."""
+
+    def __init__(
+        self,
+        session: Session | Reopened | Branches,
+        clock: FrameClock,
+        *,
+        speed: float = 1.0,
+        frame_s: float = FRAME_S,
+        at_end: Callable[[], str] | None = None,
+    ) -> None:
+        """``at_end``, for a recording: what to say where it ends."""
+        self.branches = session if isinstance(session, Branches) else Branches(session)
         self.companion: Companion | None = None
         """Another branch that is kept at the instant of this one, to be compared with it."""
         self.news: list[tuple[str, bool]] = []
         """What to say of a branch that has come about, and whether that is good."""
         self.beside: Branch | None = None
         """The branch that one which has just come about is to be compared with."""
-        self._seen = {branches.current: Seen()}
-
-    @abstractmethod
-    def look(self) -> ClusterView:
-        """Take a fresh view."""
-
-    @abstractmethod
-    def pause(self, paused: bool) -> None:
-        """Stop or go on."""
+        self._seen = {self.branches.current: Seen()}
+        self.at_end = at_end
+        self.clock = clock
+        self.speed = min(max(speed, SPEEDS[0]), SPEEDS[-1])
+        self.real_speed = self.speed
+        self.paused = False
+        self.stops_at_loss = False
+        """Whether to pause by itself where the next acknowledged record goes missing; that disarms it."""
+        self.stopped_at_loss = False
+        """Whether it just has."""
+        self.rates: dict[str, float] = {}
+        self.queued: tuple[Action, ...] = ()
+        """What is done as soon as time goes on."""
+        self.fired: list[tuple[str, bool]] = []
+        """What came of what was queued, and whether it was done: for whoever tells it, and takes it out."""
+        self.ran_out = False
+        """Whether the last search for a notable event found none."""
+        self.rough = False
+        """Whether the instant that is shown is only near the one that was meant."""
+        self.shows_internal = False
+        """Whether Kafka's own topics stand among the others."""
+        self._feed_then = Feed()
+        self._rates_then = Rates()
+        self.frame_s = frame_s
+        """Between frames while time runs."""
+        self.away = False
+        """Whether nobody looks."""
+        self._last = clock.now()
+        self._painted = self._last
+        self._fraction_us = 0.0
+        self._behind = False
+        self._seek_until_us = -1
+        self._seek_from = -1
+        """Notable events when the search began, -1 where none is wanted."""
+        self.view = self.look()
 
     @property
     def session(self) -> LookingBack:
@@ -308,77 +353,6 @@ class Branching(ABC):
 
     def _until(self, end: float) -> Callable[[], bool]:
         return lambda: self.clock.now() >= end
-
-
-BEHIND_PAINT_S: Final = 0.1
-"""Between paints while the machine is the limit: numbers above 12 Hz cannot be read anyway."""
-AWAY_PAINT_S: Final = 1 / 4
-"""Between paints while nobody looks: the terminal has not got the focus."""
-BEHIND_REST_S: Final = 0.004
-"""Rest between slices while the machine is the limit."""
-LONGEST_FRAME_S: Final = 0.25
-"""A frame that took longer (a suspended laptop) counts as this long."""
-SEEK_LIMIT_US: Final = 120_000_000
-"""How far ahead a search for the next notable event looks."""
-
-
-@dataclass(frozen=True, slots=True)
-class Frame:
-    """What a frame did: whether there is something to paint, and when the next one should come."""
-
-    paint: bool
-    delay: float | None
-    """Seconds; None: nothing moves until a key is pressed."""
-
-
-class SimBridge(Branching):
-    """Drives a session for the screen, and keeps what the screen shows of it."""
-
-    def __init__(
-        self,
-        session: Session | Reopened | Branches,
-        clock: FrameClock,
-        *,
-        speed: float = 1.0,
-        frame_s: float = FRAME_S,
-        at_end: Callable[[], str] | None = None,
-    ) -> None:
-        """``at_end``, for a recording: what to say where it ends."""
-        super().__init__(session if isinstance(session, Branches) else Branches(session))
-        self.at_end = at_end
-        self.clock = clock
-        self.speed = min(max(speed, SPEEDS[0]), SPEEDS[-1])
-        self.real_speed = self.speed
-        self.paused = False
-        self.stops_at_loss = False
-        """Whether to pause by itself where the next acknowledged record goes missing; that disarms it."""
-        self.stopped_at_loss = False
-        """Whether it just has."""
-        self.rates: dict[str, float] = {}
-        self.queued: tuple[Action, ...] = ()
-        """What is done as soon as time goes on."""
-        self.fired: list[tuple[str, bool]] = []
-        """What came of what was queued, and whether it was done: for whoever tells it, and takes it out."""
-        self.ran_out = False
-        """Whether the last search for a notable event found none."""
-        self.rough = False
-        """Whether the instant that is shown is only near the one that was meant."""
-        self.shows_internal = False
-        """Whether Kafka's own topics stand among the others."""
-        self._feed_then = Feed()
-        self._rates_then = Rates()
-        self.frame_s = frame_s
-        """Between frames while time runs."""
-        self.away = False
-        """Whether nobody looks."""
-        self._last = clock.now()
-        self._painted = self._last
-        self._fraction_us = 0.0
-        self._behind = False
-        self._seek_until_us = -1
-        self._seek_from = -1
-        """Notable events when the search began, -1 where none is wanted."""
-        self.view = self.look()
 
     @property
     def ended(self) -> bool:

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any, Final
 
-from cluster_model.clients.producer.record_accumulator import Accumulator, Outgoing
+from cluster_model.clients.producer.record_accumulator import Outgoing
 from cluster_model.clients.workload import Pacing
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.events import (
@@ -113,52 +113,3 @@ class Books:
     def load(self, saved: tuple[Any, ...]) -> None:
         """Undo of :meth:`save`."""
         self.sent, self.acked, self.failed, self.unknown, self.refused, self.last_error = saved
-
-
-class Counted:
-    """What a producer's views show of it, from its books and its queue."""
-
-    __slots__ = ("_accumulator", "_books")
-
-    _accumulator: Accumulator
-    _books: Books
-
-    @property
-    def sent(self) -> int:
-        """Records handed over so far."""
-        return self._books.sent
-
-    @property
-    def acked(self) -> int:
-        """... of which were acknowledged."""
-        return self._books.acked
-
-    @property
-    def failed(self) -> int:
-        """... of which certainly were not written."""
-        return self._books.failed
-
-    @property
-    def unknown(self) -> int:
-        """... of which nobody can tell."""
-        return self._books.unknown
-
-    @property
-    def aborted(self) -> int:
-        """... of which went with a transaction that was aborted."""
-        return self._books.aborted
-
-    @property
-    def refused(self) -> int:
-        """Attempts that ended in an error."""
-        return self._books.refused
-
-    @property
-    def last_error(self) -> str:
-        """The newest error, empty for none."""
-        return self._books.last_error
-
-    @property
-    def queued(self) -> int:
-        """Records waiting."""
-        return self._accumulator.queued

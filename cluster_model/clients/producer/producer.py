@@ -14,12 +14,12 @@ from typing import Any, Final
 
 from cluster_model.clients.metadata import Metadata
 from cluster_model.clients.producer.config import ProducerConfig
-from cluster_model.clients.producer.delivery_stats import Books, Counted
+from cluster_model.clients.producer.delivery_stats import Books
 from cluster_model.clients.producer.partition_selector import Destinations
 from cluster_model.clients.producer.partitioners import Latencies
 from cluster_model.clients.producer.record_accumulator import Accumulator
 from cluster_model.clients.producer.sender import CALLBACKS, BooksWithCallbacks, IoThread, Sender
-from cluster_model.clients.workload import LARGEST, Pacing, every, pacing_of, sizes_of
+from cluster_model.clients.workload import LARGEST, every, pacing_of, sizes_of
 from cluster_model.connections.network_client import READY, NetworkClient
 from cluster_model.kernel.event_loop import Payload
 from cluster_model.kernel.node_context import Port
@@ -143,33 +143,25 @@ class Ending:
         self.flushing, self.closing, self.closed = saved
 
 
-# The life of a producer: start, flushes, stop, close, or a kill and a new process.
-
-
 STOP: Final = "stop"
 """The timer at which an application stops that closes its producer then."""
 Unconfirmed = tuple[str, int, int]
 """(partition, number of the first, how many) of records whose application was never told what became of them."""
+RECORD_OVERHEAD: Final = 61 + 21
+"""The most that a record needs beside key and value: a batch's header, its own lengths (``ensureValidRecordSize``)."""
+EXHAUSTED: Final = "BufferExhaustedException"
+"""The error of records for which there was no memory in time; Kafka gives it no code."""
 
 
-class Lifetime(Counted):
-    """Of one process; the records that it sends meanwhile are another matter."""
+class Producer:
+    """A producer process: its application, from start to close, and what ``KafkaProducer`` does for it."""
 
     __slots__ = (
-        "_blocked_at", "_ending", "_flushed", "_held", "_late", "_metadata", "_owed", "_pace", "_places", "_port",
-        "_running", "_sender", "_serialized", "_spec", "_sync", "_waits",
+        "_accumulator", "_blocked_at", "_books", "_chain", "_config", "_ending", "_flushed", "_forgotten", "_held",
+        "_io", "_late", "_metadata", "_most", "_owed", "_pace", "_places", "_plenty", "_port", "_running", "_sender",
+        "_serialized", "_single", "_sizes", "_spec", "_sync", "_taken", "_used_at", "_waits", "acks",
     )  # fmt: skip
 
-    _ending: Ending
-    _accumulator: Accumulator
-    _metadata: Metadata
-    _pace: Pacing
-    _places: Destinations
-    _port: NetworkClient
-    _sender: Sender
-    _spec: ProducerSpec
-    _sync: bool
-    _running: bool
     _waits: bool
     """Whether an outcome may let the application go on."""
     _flushed: int
@@ -185,132 +177,6 @@ class Lifetime(Counted):
     """Records that were made and not handed over yet, because each waits for the one before it."""
     _late: bool
     """The time for the next records came while the application was waiting for an outcome."""
-
-    @property
-    def in_flight(self) -> int:
-        """Batches under way."""
-        return sum(not batch.done for batch in self._sender.flight.batches())
-
-    @property
-    def unconnected(self) -> tuple[tuple[int, str], ...]:
-        """Leaders for which records wait without a ready connection, with the state that it is in."""
-        leaders = dict.fromkeys(self._metadata.leader(name) for name in self._accumulator.busy)
-        states = [(leader, self._port.state(leader)) for leader in leaders if leader != NOBODY]
-        return tuple([(leader, state.words) for leader, state in states if state is not READY])
-
-    @property
-    def metadata(self) -> Metadata:
-        """What it has been told of the cluster."""
-        return self._metadata
-
-    def begin(self, states: tuple[PartitionState, ...]) -> None:
-        """Start with knowledge of the cluster's first instant; with none if it starts later."""
-        if not states:
-            self._port.start_cold()
-        self._metadata.begin(states)
-        self._sender.begin()
-        self._pace.begin()
-        if self._spec.close_us >= 0 and self._spec.stop_us >= 0:
-            self._port.timer(max(0, self._spec.stop_us - self._port.now), STOP)
-
-    def pace(self, ppm: int) -> None:
-        """The application makes records at so many millionths of its usual pace."""
-        self._pace.pace(ppm)
-
-    def heat(self, hot: Hot) -> None:
-        """The application gives some keys so many of its records, where it sends records by their keys."""
-        self._places.heat(hot)
-
-    @property
-    def keyed(self) -> bool:
-        """Whether records go by their keys."""
-        return self._places.keyed
-
-    def awaits(self, number: int) -> bool:
-        """Whether the answer to that message is still waited for."""
-        return number in self._sender.flight.flights
-
-    def died(self) -> tuple[Unconfirmed, ...]:
-        """The process was killed. What its application had not been told the outcome of, in the order of sending."""
-        now = self._port.now
-        batches = self._sender.unsettled()
-        for batch in batches:
-            self._books.died(now, batch)
-        return tuple([(batch.partition, batch.sequence, batch.records) for batch in batches])
-
-    def succeed(self, former: "Lifetime") -> None:
-        """Be the next process of the same application: of the former one it has nothing but what is counted."""
-        self._books.load(former._books.save())
-        self._metadata.old.load(former._metadata.old.save())
-        self._accumulator.number_on(former._accumulator)
-        self._flushed, self._serialized = self._books.sent, former._serialized
-
-    def clock_stepped(self, by: int, *, runs: bool) -> None:
-        """The machine's clock was set: ``delivery.timeout.ms`` and timestamps go by it."""
-        if by and runs:
-            self._sender.clock_stepped(by)
-
-    def send_again(self, records: tuple[Unconfirmed, ...]) -> None:
-        """``send`` what an earlier process was not told the outcome of, under the numbers that it had there."""
-        now = self._port.now
-        for partition, number, count in records:
-            self._accumulator.again(partition, number, count, now)
-            self._books.made(now, partition, number, count)
-        self._sender.pump()
-
-    def stop(self) -> None:
-        """Make no more records; what is on its way goes on, or is waited for if the producer is to be closed."""
-        self._running = False
-        if self._spec.close_us >= 0:
-            self._port.timer(0, STOP)
-
-    def flush(self) -> None:
-        """Send everything at once; the application sends nothing until all of it has its outcome."""
-        self._ending.flush()
-        self._waits = self._sync or bool(self._held) or self._ending.waits
-
-    def close(self, timeout_us: int = FOREVER_US) -> None:
-        """``close(timeout)``: send what there is, and fail what has no outcome by then; 0 waits for nothing.
-
-        Nobody sends any more: whoever waits in ``send`` gets an exception. A second call changes nothing.
-        """
-        self._running = False
-        if self._ending.closing:
-            return
-        self._refuse_held(FORCED)
-        self._owed = 0
-        self._late = False
-        self._ending.close(timeout_us)
-        self._waits = self._ending.waits
-
-    def _refuse_held(self, error: str) -> None:
-        """Whoever waits in ``send`` gets an exception, and so does what would have been sent next."""
-        now = self._port.now
-        held = list(self._held)
-        self._held.clear()
-        for partition, count in held:
-            self._books.never_taken(now, partition, count + self._owed, error, now - self._blocked_at)
-            self._owed = 0
-
-    @property
-    def closed(self) -> bool:
-        """Whether it has been closed, and has nothing more to do."""
-        return self._ending.closed
-
-
-RECORD_OVERHEAD: Final = 61 + 21
-"""The most that a record needs beside key and value: a batch's header, its own lengths (``ensureValidRecordSize``)."""
-EXHAUSTED: Final = "BufferExhaustedException"
-"""The error of records for which there was no memory in time; Kafka gives it no code."""
-
-
-class Producer(Lifetime):
-    """The node."""
-
-    __slots__ = (
-        "_chain", "_config", "_forgotten", "_io", "_most", "_plenty", "_single", "_sizes", "_taken",
-        "_used_at", "acks",
-    )  # fmt: skip
 
     def __init__(
         self,
@@ -371,6 +237,157 @@ class Producer(Lifetime):
         """When the application sent last."""
         self._forgotten = False
         """Nothing has been sent for so long that metadata has the topic no more (``ProducerMetadata.retainTopic``)."""
+
+    @property
+    def sent(self) -> int:
+        """Records handed over so far."""
+        return self._books.sent
+
+    @property
+    def acked(self) -> int:
+        """... of which were acknowledged."""
+        return self._books.acked
+
+    @property
+    def failed(self) -> int:
+        """... of which certainly were not written."""
+        return self._books.failed
+
+    @property
+    def unknown(self) -> int:
+        """... of which nobody can tell."""
+        return self._books.unknown
+
+    @property
+    def aborted(self) -> int:
+        """... of which went with a transaction that was aborted."""
+        return self._books.aborted
+
+    @property
+    def refused(self) -> int:
+        """Attempts that ended in an error."""
+        return self._books.refused
+
+    @property
+    def last_error(self) -> str:
+        """The newest error, empty for none."""
+        return self._books.last_error
+
+    @property
+    def queued(self) -> int:
+        """Records waiting."""
+        return self._accumulator.queued
+
+    @property
+    def in_flight(self) -> int:
+        """Batches under way."""
+        return sum(not batch.done for batch in self._sender.flight.batches())
+
+    @property
+    def unconnected(self) -> tuple[tuple[int, str], ...]:
+        """Leaders for which records wait without a ready connection, with the state that it is in."""
+        leaders = dict.fromkeys(self._metadata.leader(name) for name in self._accumulator.busy)
+        states = [(leader, self._port.state(leader)) for leader in leaders if leader != NOBODY]
+        return tuple([(leader, state.words) for leader, state in states if state is not READY])
+
+    @property
+    def metadata(self) -> Metadata:
+        """What it has been told of the cluster."""
+        return self._metadata
+
+    def begin(self, states: tuple[PartitionState, ...]) -> None:
+        """Start with knowledge of the cluster's first instant; with none if it starts later."""
+        if not states:
+            self._port.start_cold()
+        self._metadata.begin(states)
+        self._sender.begin()
+        self._pace.begin()
+        if self._spec.close_us >= 0 and self._spec.stop_us >= 0:
+            self._port.timer(max(0, self._spec.stop_us - self._port.now), STOP)
+
+    def pace(self, ppm: int) -> None:
+        """The application makes records at so many millionths of its usual pace."""
+        self._pace.pace(ppm)
+
+    def heat(self, hot: Hot) -> None:
+        """The application gives some keys so many of its records, where it sends records by their keys."""
+        self._places.heat(hot)
+
+    @property
+    def keyed(self) -> bool:
+        """Whether records go by their keys."""
+        return self._places.keyed
+
+    def awaits(self, number: int) -> bool:
+        """Whether the answer to that message is still waited for."""
+        return number in self._sender.flight.flights
+
+    def died(self) -> tuple[Unconfirmed, ...]:
+        """The process was killed. What its application had not been told the outcome of, in the order of sending."""
+        now = self._port.now
+        batches = self._sender.unsettled()
+        for batch in batches:
+            self._books.died(now, batch)
+        return tuple([(batch.partition, batch.sequence, batch.records) for batch in batches])
+
+    def succeed(self, former: "Producer") -> None:
+        """Be the next process of the same application: of the former one it has nothing but what is counted."""
+        self._books.load(former._books.save())
+        self._metadata.old.load(former._metadata.old.save())
+        self._accumulator.number_on(former._accumulator)
+        self._flushed, self._serialized = self._books.sent, former._serialized
+
+    def clock_stepped(self, by: int, *, runs: bool) -> None:
+        """The machine's clock was set: ``delivery.timeout.ms`` and timestamps go by it."""
+        if by and runs:
+            self._sender.clock_stepped(by)
+
+    def send_again(self, records: tuple[Unconfirmed, ...]) -> None:
+        """``send`` what an earlier process was not told the outcome of, under the numbers that it had there."""
+        now = self._port.now
+        for partition, number, count in records:
+            self._accumulator.again(partition, number, count, now)
+            self._books.made(now, partition, number, count)
+        self._sender.pump()
+
+    def stop(self) -> None:
+        """Make no more records; what is on its way goes on, or is waited for if the producer is to be closed."""
+        self._running = False
+        if self._spec.close_us >= 0:
+            self._port.timer(0, STOP)
+
+    def flush(self) -> None:
+        """Send everything at once; the application sends nothing until all of it has its outcome."""
+        self._ending.flush()
+        self._waits = self._sync or bool(self._held) or self._ending.waits
+
+    def close(self, timeout_us: int = FOREVER_US) -> None:
+        """``close(timeout)``: send what there is, and fail what has no outcome by then; 0 waits for nothing.
+
+        Nobody sends any more: whoever waits in ``send`` gets an exception. A second call changes nothing.
+        """
+        self._running = False
+        if self._ending.closing:
+            return
+        self._refuse_held(FORCED)
+        self._owed = 0
+        self._late = False
+        self._ending.close(timeout_us)
+        self._waits = self._ending.waits
+
+    def _refuse_held(self, error: str) -> None:
+        """Whoever waits in ``send`` gets an exception, and so does what would have been sent next."""
+        now = self._port.now
+        held = list(self._held)
+        self._held.clear()
+        for partition, count in held:
+            self._books.never_taken(now, partition, count + self._owed, error, now - self._blocked_at)
+            self._owed = 0
+
+    @property
+    def closed(self) -> bool:
+        """Whether it has been closed, and has nothing more to do."""
+        return self._ending.closed
 
     def _make_books(self, emit: Callable[[Event], None]) -> Books:
         return (BooksWithCallbacks if self._io else Books)(self._spec.name, self._config.acks, emit, self._pace)

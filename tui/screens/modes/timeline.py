@@ -1,6 +1,5 @@
 """Mode timeline: what happened when, by kind, and spans of time that are counted and exported."""
 
-from abc import abstractmethod
 from typing import Any, ClassVar
 
 from textual.binding import BindingType
@@ -38,31 +37,73 @@ from tui.widgets import tooltips
 from tui.widgets.panes import Pane, SidePane
 from tui.widgets.timeline import TimeLanes
 
-# The part of the timeline that is about a span of time: begun with a key or dragged, counted, and exported.
-
-
 Ends = tuple[int, int]
 """An end of a span: a mark or a column, from an instant up to another one."""
 SPAN_S = 12
 """How long it stands on the screen where a span was written to."""
 
 
-class Spanning(ActingMode):
-    """A timeline of which a span can be chosen."""
+def ends_of(stop: Stop) -> Ends:
+    """A mark as an end of a span."""
+    return stop.first_us, stop.last_us + 1
+
+
+ALL: tuple[str, ...] = (*LANES, LOAD)
+BARS = 3
+"""Lines of the status bar and of the bar of modes."""
+KEYS_WORDS = (
+    f"{{timeline_left}} {{timeline_right}} mark {glyphs.NOTHING} {{timeline_up}} {{timeline_down}} lane"
+    f" {glyphs.NOTHING} {{timeline_go}} go there {glyphs.NOTHING} {{timeline_nearer}} {{timeline_farther}}"
+    " {timeline_whole} zoom"
+)
+MORE_WORDS = (
+    f"{KEYS_WORDS} {glyphs.NOTHING} {{timeline_page_up}} {{timeline_page_down}} scroll {glyphs.NOTHING}"
+    f" {{timeline_back}} {{timeline_right}} 1 s {glyphs.NOTHING} {{timeline_follow}} follow"
+)
+SPAN_WORDS = (
+    f"{{timeline_left}} {{timeline_right}} its end by marks {glyphs.NOTHING} {{timeline_back}} {{timeline_right}} by a"
+    f" column {glyphs.NOTHING} {{timeline_export}} export {glyphs.NOTHING} esc"
+)
+LANE_WORDS = f"{''.join(f'{{timeline_lane_{lane}}}' for lane in LANE_KEYS)} lanes"
+
+
+class TimelineScreen(ActingMode):
+    """Lanes over time, and all about the mark that is selected."""
+
+    MODE = "timeline"
+    SCOPE = "timeline"
+    HINTS = (
+        "{fault} fault there", "{timeline_span} span", "{undo} undo", "{what_if} what if", "{help} help",
+        "{timeline_export} export", LANE_WORDS, "{bookmark} bookmark",
+    )  # fmt: skip
+    BINDINGS: ClassVar[list[BindingType]] = bindings_of("timeline")
 
     def __init__(self, look: Look, bridge: SimBridge) -> None:
         super().__init__(look, bridge)
         self._ends: tuple[Ends, Ends] | None = None
         """Where the span was begun, and the end that moves."""
         self._tally: Tally | None = None
-
-    @abstractmethod
-    def shown(self) -> Shown:
-        """What is looked at now."""
-
-    @abstractmethod
-    def stop(self, shown: Shown) -> Stop | None:
-        """The mark that is selected."""
+        self.lanes = TimeLanes(look, "timeline-lanes")
+        self._pane = Pane(self.lanes, look, title="Timeline", id="timeline-mode-pane")
+        self.page = SidePane(look, "timeline-page")
+        self._page_pane = Pane(self.page, look, title="Events", id="timeline-page-pane")
+        self._drawer = Drawer()
+        self._lane_lines = 0
+        self._hidden: tuple[str, ...] = ()
+        self._unit_us = 0
+        """Of a column; 0: as fits the whole session."""
+        self._window: Window | None = None
+        self._scrolled = False
+        """Whether the window was moved by hand, and stays where it is."""
+        self.selected: tuple[str, int] | None = None
+        """Lane and time of the mark that is looked at."""
+        self.rail = ""
+        """Letter of the branch whose rail is chosen, empty where a mark is, or nothing."""
+        self._told: tuple[tuple[object, ...], list[mark_detail.Told]] | None = None
+        self._branch = bridge.branches.current
+        self._railing = Railing()
+        self._rails: tuple[Rail, ...] = ()
+        self.lanes.teller = tooltips.of_timeline(self.lanes, bridge, self.shown, lambda: self._rails)
 
     @property
     def span(self) -> Span | None:
@@ -78,8 +119,6 @@ class Spanning(ActingMode):
         if self._tally is None or (self._tally.span, self._tally.events) != (span, min(len(events), span_rows.COUNTED)):
             self._tally = span_rows.tally(span, events, self.bridge.tape.load)
         return span_rows.build_span(self._tally, events, room)
-
-    # -- keys -------------------------------------------------------------------------------------------------------
 
     def action_span(self) -> None:
         """Begin a span at the mark or the instant looked at; a second time, let go of it."""
@@ -139,74 +178,12 @@ class Spanning(ActingMode):
         text, good = await export_span(path, recorder, span)
         self._main.toast(text, "information" if good else "error", seconds=SPAN_S)
 
-    # -- mouse ------------------------------------------------------------------------------------------------------
-
     def on_time_lanes_spanned(self, message: TimeLanes.Spanned) -> None:
         """A span is dragged."""
         window = self.shown().window
         first_us, last_us = ((window.first + column) * window.unit_us for column in (message.first, message.column))
         self._ends = self.column_ends(first_us), self.column_ends(last_us)
         self.present()
-
-
-def ends_of(stop: Stop) -> Ends:
-    """A mark as an end of a span."""
-    return stop.first_us, stop.last_us + 1
-
-
-ALL: tuple[str, ...] = (*LANES, LOAD)
-BARS = 3
-"""Lines of the status bar and of the bar of modes."""
-KEYS_WORDS = (
-    f"{{timeline_left}} {{timeline_right}} mark {glyphs.NOTHING} {{timeline_up}} {{timeline_down}} lane"
-    f" {glyphs.NOTHING} {{timeline_go}} go there {glyphs.NOTHING} {{timeline_nearer}} {{timeline_farther}}"
-    " {timeline_whole} zoom"
-)
-MORE_WORDS = (
-    f"{KEYS_WORDS} {glyphs.NOTHING} {{timeline_page_up}} {{timeline_page_down}} scroll {glyphs.NOTHING}"
-    f" {{timeline_back}} {{timeline_right}} 1 s {glyphs.NOTHING} {{timeline_follow}} follow"
-)
-SPAN_WORDS = (
-    f"{{timeline_left}} {{timeline_right}} its end by marks {glyphs.NOTHING} {{timeline_back}} {{timeline_right}} by a"
-    f" column {glyphs.NOTHING} {{timeline_export}} export {glyphs.NOTHING} esc"
-)
-LANE_WORDS = f"{''.join(f'{{timeline_lane_{lane}}}' for lane in LANE_KEYS)} lanes"
-
-
-class TimelineScreen(Spanning):
-    """Lanes over time, and all about the mark that is selected."""
-
-    MODE = "timeline"
-    SCOPE = "timeline"
-    HINTS = (
-        "{fault} fault there", "{timeline_span} span", "{undo} undo", "{what_if} what if", "{help} help",
-        "{timeline_export} export", LANE_WORDS, "{bookmark} bookmark",
-    )  # fmt: skip
-    BINDINGS: ClassVar[list[BindingType]] = bindings_of("timeline")
-
-    def __init__(self, look: Look, bridge: SimBridge) -> None:
-        super().__init__(look, bridge)
-        self.lanes = TimeLanes(look, "timeline-lanes")
-        self._pane = Pane(self.lanes, look, title="Timeline", id="timeline-mode-pane")
-        self.page = SidePane(look, "timeline-page")
-        self._page_pane = Pane(self.page, look, title="Events", id="timeline-page-pane")
-        self._drawer = Drawer()
-        self._lane_lines = 0
-        self._hidden: tuple[str, ...] = ()
-        self._unit_us = 0
-        """Of a column; 0: as fits the whole session."""
-        self._window: Window | None = None
-        self._scrolled = False
-        """Whether the window was moved by hand, and stays where it is."""
-        self.selected: tuple[str, int] | None = None
-        """Lane and time of the mark that is looked at."""
-        self.rail = ""
-        """Letter of the branch whose rail is chosen, empty where a mark is, or nothing."""
-        self._told: tuple[tuple[object, ...], list[mark_detail.Told]] | None = None
-        self._branch = bridge.branches.current
-        self._railing = Railing()
-        self._rails: tuple[Rail, ...] = ()
-        self.lanes.teller = tooltips.of_timeline(self.lanes, bridge, self.shown, lambda: self._rails)
 
     def body(self) -> list[Widget]:
         """Lanes above, what they tell of below."""
