@@ -24,8 +24,7 @@ from tui.keybindings.keymap import key_of, program_bindings
 from tui.keybindings.keymap import word_of as key_word
 from tui.keybindings.scopes import keymap_of, remapped
 from tui.screens.base import LiveScreen
-from tui.screens.cluster import MainScreen
-from tui.screens.main_keys import Wake
+from tui.screens.cluster import MainScreen, Wake
 from tui.session.destination import Wish
 from tui.session.session_controller import SimBridge
 from tui.session.settings_changes import Kept
@@ -267,7 +266,7 @@ class FloodmarkApp(App[None]):
             self.bridge.ran_out = False
             self.main.toast("nothing notable in the next two minutes", "warning")
         if self.bridge.news:
-            self.main.tell_news()
+            self.main.branches.tell_news()
         if self.bridge.stopped_at_loss:
             self.bridge.stopped_at_loss = False
             self.main.toast(

@@ -161,7 +161,7 @@ def ask(main: MainScreen, whose: str, setting: Setting, line: str) -> None:
 
     async def use(text: str) -> str:
         try:
-            return await main.told(read_line(f"{line} set={{{key.name}: {text}}}", main.place()))
+            return await main.commands.run(read_line(f"{line} set={{{key.name}: {text}}}", main.commands.place()))
         except TypedError as error:
             return str(error)
 
@@ -225,7 +225,7 @@ class FaultProvider(Provider):
         """Only what can be done to each."""
         if not screen.bridge.view.brokers or screen.nothing():
             return
-        for node, short in sorted(screen.desk.targets(), key=lambda each: each[0] != screen.target):
+        for node, short in sorted(screen.main.operator.targets(), key=lambda each: each[0] != screen.target):
             for name in screen.bridge.session.board.fitting(node):
                 fault = CATALOGUE[name]
                 yield f"{fault.title} {short}", name, node, fault.summary
@@ -234,7 +234,7 @@ class FaultProvider(Provider):
         screen = self.screen
         if isinstance(screen, Sheets):
             screen.arrive()
-            screen.desk.inject(name, node)
+            screen.main.operator.inject(name, node)
             screen.done()
 
 
@@ -314,7 +314,7 @@ class GoProvider(Offers):
             if each.name == typed[1] and each.log_start <= offset < max(each.leo, 1):
                 yield Offer(
                     f"{GO_TO_NAME}{each.name} offset {offset}", "in the log, under the microscope",
-                    partial(main.show_offset, each.name, offset),
+                    partial(main.navigator.show_offset, each.name, offset),
                 )  # fmt: skip
 
     def offers(self, main: MainScreen) -> Iterable[Offer]:
@@ -322,18 +322,20 @@ class GoProvider(Offers):
         view = main.bridge.view
         for each in view.brokers:
             yield Offer(
-                f"{GO_TO_NAME}b{each.id}", f"broker {each.id}, {each.state}", partial(main.show_broker, each.id)
+                f"{GO_TO_NAME}b{each.id}",
+                f"broker {each.id}, {each.state}",
+                partial(main.navigator.show_broker, each.id),
             )
         for one in view.groups:
             read = f"group of {names(one.topics, 3)}, {lag_text(one)}"
-            yield Offer(f"{GO_TO_NAME}{one.name}", read, partial(main.show_client, one.name))
+            yield Offer(f"{GO_TO_NAME}{one.name}", read, partial(main.navigator.show_client, one.name))
         for producer in view.producers:
             about = f"producer of {producer.topic}"
-            yield Offer(f"{GO_TO_NAME}{producer.name}", about, partial(main.show_client, producer.name))
+            yield Offer(f"{GO_TO_NAME}{producer.name}", about, partial(main.navigator.show_client, producer.name))
         for partition in view.partitions:
             leader = f"leader b{partition.leader}" if partition.leader >= 0 else "no leader"
             about = f"partition, {leader}, ISR {list(partition.isr)}"
-            yield Offer(f"{GO_TO_NAME}{partition.name}", about, partial(main.show_partition, partition.name))
+            yield Offer(f"{GO_TO_NAME}{partition.name}", about, partial(main.navigator.show_partition, partition.name))
 
 
 class ViolationProvider(Offers):
@@ -394,11 +396,13 @@ class TimeProvider(Provider):
         if at_us >= 0:
             yield Hit(FIRST, f"{GO_TO_TIME}{clock(at_us)}", lambda: screen.go_to(at_us), help="show this instant")
         matcher = self.matcher(query)
-        for mark in screen.bookmarks:
+        for mark in screen.branches.bookmarks:
             words = f"{GO_TO_TIME}{mark.words}"
             score = matcher.match(words)
             if score > 0:
-                yield Hit(score, matcher.highlight(words), partial(screen.go_to_bookmark, mark), help="bookmark")
+                yield Hit(
+                    score, matcher.highlight(words), partial(screen.branches.go_to_bookmark, mark), help="bookmark"
+                )
 
     @staticmethod
     def _typed(screen: MainScreen, query: str) -> int:
@@ -436,12 +440,12 @@ def useful(main: MainScreen) -> Iterator[Offer]:
     """The most useful first."""
     yield from _mending(main)
     yield from _looking(main)
-    name = dict(main.targets())[main.target]
+    name = dict(main.operator.targets())[main.target]
     fitting = () if _is_down(main) else main.fitting()
     for fault in USUAL:
         if fault in fitting:
             about = CATALOGUE[fault].summary
-            yield Offer(f"{CATALOGUE[fault].title} {name}", about, partial(main.inject, fault, main.target))
+            yield Offer(f"{CATALOGUE[fault].title} {name}", about, partial(main.operator.inject, fault, main.target))
     for mode in ("timeline", "report", "clients"):
         yield Offer(f"the {mode}", mode_of(mode).words, partial(main.action_mode, mode))
 
@@ -457,17 +461,17 @@ def _mending(main: MainScreen) -> Iterator[Offer]:
         yield _autopsy(main, findings)
     if _is_down(main):
         about = CATALOGUE["restart"].summary
-        yield Offer(f"restart b{target}", about, partial(main.inject, "restart", target))
+        yield Offer(f"restart b{target}", about, partial(main.operator.inject, "restart", target))
     faults = len(main.bridge.view.faults)
     if faults:
-        yield Offer("heal all faults", f"{faults} active", partial(main.do, Action("heal", "all")))
+        yield Offer("heal all faults", f"{faults} active", partial(main.operator.do, Action("heal", "all")))
     partition = main.partition
     if partition is not None and partition.offline:
         try:
             action = main.bridge.session.board.usual("elect_leaders", partition.name, target)
         except FaultError:
             return
-        yield Offer(f"elect a leader of {partition.name}", "unclean where need be", partial(main.do, action))
+        yield Offer(f"elect a leader of {partition.name}", "unclean where need be", partial(main.operator.do, action))
 
 
 def _autopsy(main: MainScreen, findings: tuple[Finding, ...]) -> Offer:

@@ -164,7 +164,7 @@ class Stage:
         """Every pane has its size, and shows what there is in it."""
         for _ in range(2):
             await self.pause()
-            self.app.main._moved()
+            self.app.main.moved()
         await self.pause()
         self.app.clear_notifications()
         await self.pause()
@@ -410,7 +410,7 @@ async def compare(stage: Stage) -> None:
         await stage.seconds(0.25)
     bridge.pause(False)
     await stage.seconds(10.25)
-    stage.app.main.compare(main)
+    stage.app.main.branches.compare(main)
 
 
 SHOTS: Final = (

@@ -9,8 +9,8 @@ from tests.support.breadth import EVENING
 from tests.tui.driving import driving, in_feed
 from tests.tui.fake_views import session
 from tui.keybindings.keymap import GROUPS, KEYS
-from tui.screens.cluster import SMALLEST
 from tui.screens.help import HelpScreen
+from tui.screens.layout import SMALLEST
 from tui.terminal import glyphs
 from tui.terminal.theme import Look
 from tui.viewmodel.timeline.event_feed import ALARMS, ALL, LEVELS, level_title

@@ -322,7 +322,7 @@ async def test_bookmarks_are_gone_to_from_the_list_and_by_name(snapshot):
         await driver.press("enter", "d", "escape")
         await crashed(driver)
         await driver.press("{", "B", "B")
-        assert [(each.at_us, each.letter) for each in driver.main.bookmarks] == [(SECOND, "main")]
+        assert [(each.at_us, each.letter) for each in driver.main.branches.bookmarks] == [(SECOND, "main")]
         assert [*none, driver.toasts()[-1]] == snapshot
         await driver.press("w", "ctrl+b", "enter")
         assert driver.bridge.branches.current.letter == "main"

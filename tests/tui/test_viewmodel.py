@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from playbooks.results.client_stats import ClientBooks
 from tests.tui import fake_views
-from tui.screens import cluster
+from tui.screens import layout
 from tui.terminal import format as formats
 from tui.terminal import frame_clock, glyphs
 from tui.viewmodel import fault_sheet, log_view, partition_matrix, side_panes, status_bar
@@ -320,7 +320,7 @@ def test_many_faults_stand_in_columns_and_none_is_left_out():
     clients=st.integers(1, 40), controllers=st.integers(0, 6),
 )  # fmt: skip
 def test_panes_cover_the_screen_without_overlap(width, height, partitions, replicas, clients, controllers):
-    boxes = cluster.plan(
+    boxes = layout.plan(
         width, height, partitions=partitions, replicas=replicas, clients=clients, controllers=controllers
     )
     seen = set()
@@ -330,21 +330,21 @@ def test_panes_cover_the_screen_without_overlap(width, height, partitions, repli
         assert not cells & seen
         seen |= cells
     assert {x for x, _y in seen} == set(range(width))
-    assert {y for _x, y in seen} == set(range(cluster.BARS, height - 1))
-    assert len(seen) == width * (height - cluster.BARS - 1)
+    assert {y for _x, y in seen} == set(range(layout.BARS, height - 1))
+    assert len(seen) == width * (height - layout.BARS - 1)
 
 
 def test_the_matrix_and_the_lanes_are_always_there():
     for size in ((60, 18), (80, 24), (120, 40), (200, 60)):
-        boxes = cluster.plan(*size, partitions=10, replicas=3, clients=7)
+        boxes = layout.plan(*size, partitions=10, replicas=3, clients=7)
         assert boxes["matrix-pane"].height >= 8
         assert boxes["lanes-pane"].height >= 7
-    assert "feed-pane" in cluster.plan(80, 24, partitions=10, replicas=3, clients=7)
+    assert "feed-pane" in layout.plan(80, 24, partitions=10, replicas=3, clients=7)
 
 
 def test_below_the_smallest_size_nothing_is_placed():
-    assert cluster.plan(59, 40, partitions=1, replicas=1, clients=1) == {}
-    assert cluster.plan(120, 17, partitions=1, replicas=1, clients=1) == {}
+    assert layout.plan(59, 40, partitions=1, replicas=1, clients=1) == {}
+    assert layout.plan(120, 17, partitions=1, replicas=1, clients=1) == {}
 
 
 # -- words ----------------------------------------------------------------------------------------------------------

@@ -1,8 +1,8 @@
 """The main screen and the pages over it.
 
 base: what all screens share: jumping, panes, filters, lists to choose from, the frame of a mode.
-cluster: ``MainScreen``; main_keys and target_actions are its base classes (pages, time, branches; typed
-  commands, showing and injecting).
+cluster: ``MainScreen``, in the places that layout works out. What it does to branches and bookmarks is with
+  branch_controller; typed commands, going to a target and injecting with target_actions.
 fault_sheet, fault_forms: sheets of faults and operations; forms for a fault and for a value.
 command_line: the prompt for typed commands.
 time_travel: go to a time, bookmarks, branches, two branches compared.
@@ -19,6 +19,6 @@ __all__ = [
     "fault_forms",
     "fault_sheet",
     "finding",
-    "main_keys",
+    "layout",
     "record",
 ]

@@ -4,7 +4,7 @@ A mode moves with the session, back in time too; keys that it does not know are 
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final, cast
 
 from textual import events
 from textual.app import ComposeResult
@@ -26,6 +26,9 @@ from tui.terminal.theme import Look, Over
 from tui.viewmodel import row
 from tui.viewmodel.row import Place
 from tui.widgets.panes import FilterBar, ModeBar, ModeBarRow, Pane, Status, mode_places
+
+if TYPE_CHECKING:
+    from tui.screens.cluster import MainScreen
 
 # What lies beneath see-through pages is painted through all of them.
 
@@ -418,8 +421,8 @@ class ModeScreen(LiveScreen, Paned):
         await self._main.run_action(message.action)
 
     @property
-    def _main(self) -> Any:
-        return self.app.screen_stack[0]
+    def _main(self) -> "MainScreen":
+        return cast("MainScreen", self.app.screen_stack[0])
 
 
 # A mode in which something can be selected and struck: the keys that act work there as on the main screen.
@@ -455,7 +458,7 @@ class ActingMode(ModeScreen, Sheets):
 
     def chosen(self) -> int:
         """The broker under the main screen's cursor, where the mode has nobody of its own to choose."""
-        return self.desk.broker_under_cursor
+        return self.main.broker_under_cursor
 
     def present(self) -> None:
         """Show the session, and in an open sheet what would be done to it."""

@@ -1,27 +1,31 @@
-"""The main screen: the whole cluster at a glance, its layout, its filter, and the mouse."""
+"""The main screen: the whole cluster at a glance, its keys, its filter, and the mouse."""
 
-from abc import abstractmethod
-from typing import Any, ClassVar, Final, NamedTuple
+from collections.abc import Callable
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from textual import events
 from textual.app import ComposeResult
 from textual.binding import BindingType
+from textual.message import Message
 
-from cluster_model.observation import LogView
-from faults.declarations import Action
-from tui.keybindings.keymap import Key, bindings, key_of
-from tui.screens.base import Filtering, Paned
+from cluster_model.observation import LogView, PartitionView
+from faults.declarations import Action, FaultError
+from tui.keybindings.keymap import Key, Mode, bindings, key_of, mode_of, word_of
+from tui.screens.base import Filtering, LiveScreen, Paned
+from tui.screens.branch_controller import BranchController
 from tui.screens.fault_sheet import Sheets
-from tui.screens.main_keys import Times, Wake
-from tui.screens.target_actions import Injecting
+from tui.screens.layout import BARS, SMALLEST, Box, plan
+from tui.screens.target_actions import CommandRunner, FaultOperator, TargetNavigator
 from tui.session.session_controller import Railing, Scrubbing, SimBridge
 from tui.terminal import glyphs
 from tui.terminal.theme import Look
 from tui.viewmodel import clipboard_text, partition_matrix, side_panes, status_bar
 from tui.viewmodel import help as help_text
 from tui.viewmodel.animation import Motion
+from tui.viewmodel.help import Here
 from tui.viewmodel.row import Place, Row
-from tui.viewmodel.timeline.branches import letter_of
+from tui.viewmodel.timeline.branches import Bookmark, letter_of
 from tui.viewmodel.timeline.event_feed import ALL, level_after, level_title
 from tui.viewmodel.timeline.timeline_rows import Shown
 from tui.widgets import tooltips
@@ -31,359 +35,57 @@ from tui.widgets.matrix import Matrix
 from tui.widgets.panes import FeedPane, FilterBar, KeyBar, Pane, SidePane, Status
 from tui.widgets.timeline import TimeLanes, TimeStrip
 
-# The layout of the screen: pure arithmetic from the terminal's size and what there is to show.
-
-
-SMALLEST: Final = (60, 18)
-"""Columns and rows below which nothing useful fits."""
-WIDE: Final = 110
-"""From this width on there are side panes."""
-HUGE: Final = 170
-"""From this width on the feed stands beside the matrix."""
-
-BARS: Final = 2
-"""Lines of the status bar: the session's, and the control plane's."""
-
-_REPLICA: Final = 9
-"""Height of the pane about the replica under the cursor ..."""
-_REPLICA_HUGE: Final = 13
-"""... and where there is plenty of room."""
-_STRIP: Final = 7
-"""Height of the timeline at the foot ..."""
-RAILS: Final = 5
-"""Branches that are drawn there at most."""
-_TALL: Final = 48
-"""... which is there from so many lines between the bars on: what is above keeps its own."""
-_MATRIX: Final = 8
-"""The matrix keeps so many lines, whatever happens to the others."""
-
-
-class Box(NamedTuple):
-    """A rectangle on the screen, in cells."""
-
-    x: int
-    y: int
-    width: int
-    height: int
-
-
-def plan(
-    width: int, height: int, *, partitions: int, replicas: int, clients: int, controllers: int = 0, rails: int = 0
-) -> dict[str, Box]:
-    """Where each pane stands, borders included; a pane without a box is hidden. Empty when nothing fits.
-
-    ``clients`` is how many lines producers and groups take, ``controllers`` how many the control plane's nodes,
-    ``rails`` how many branches there are to be drawn below the timeline, as far as there is room. The first lines
-    belong to the status bar, the last one to the keys; the panes fill what is between without gaps.
-    """
-    if width < SMALLEST[0] or height < SMALLEST[1]:
-        return {}
-    body = Box(0, BARS, width, height - BARS - 1)
-    if body.height >= _TALL:
-        strip = _STRIP + min(rails, body.height - _TALL, RAILS)
-        above = _panes(Box(0, BARS, width, body.height - strip), partitions, replicas, clients, controllers)
-        return above | {"timeline-pane": Box(0, BARS + body.height - strip, width, strip)}
-    return _panes(body, partitions, replicas, clients, controllers)
-
-
-def _panes(body: Box, partitions: int, replicas: int, clients: int, controllers: int) -> dict[str, Box]:
-    """Where all but the timeline stand."""
-    width = body.width
-    if width >= HUGE:
-        return _huge(body, partitions, replicas, clients, controllers)
-    side = min(44, width - 78) if width >= WIDE else 0
-    lanes = min(min(replicas, 5) + 4, body.height - _MATRIX)
-    wanted = partitions + 3
-    if side:
-        wanted = max(wanted, clients + 2 + _REPLICA + 5)
-    matrix = max(_MATRIX, min(wanted, body.height - lanes - max(5, body.height // 5)))
-    feed = body.height - matrix - lanes
-    if feed < 3:
-        matrix, feed = matrix + feed, 0
-    boxes = {
-        "matrix-pane": Box(0, body.y, width - side, matrix),
-        "lanes-pane": Box(0, body.y + matrix, width, lanes),
-    }
-    if feed:
-        boxes["feed-pane"] = Box(0, body.y + matrix + lanes, width, feed)
-    if side:
-        boxes |= _column(Box(width - side, body.y, side, matrix), clients, _REPLICA)
-    return boxes
-
-
-def _column(box: Box, clients: int, replica: int) -> dict[str, Box]:
-    """Clients, faults and replica below each other; the replica gives way first, faults take what is left."""
-    names = ("clients-pane", "faults-pane", "replica-pane")
-    top = min(clients + 2, max(4, box.height - 4))
-    replica = replica if box.height - top - replica >= 4 else 0
-    faults = box.height - top - replica
-    heights = (top, faults, replica)
-    found = {}
-    y = box.y
-    for name, height in zip(names, heights, strict=True):
-        if height >= 3:
-            found[name] = Box(box.x, y, box.width, height)
-        y += height
-    return found
-
-
-def _huge(body: Box, partitions: int, replicas: int, clients: int, controllers: int) -> dict[str, Box]:
-    """Matrix and lanes on the left, side panes, the control plane and a tall feed on the right."""
-    right = max(66, body.width * 36 // 100)
-    left = body.width - right
-    matrix = min(partitions + 3, body.height - min(replicas + 4, body.height // 2))
-    roomy = body.height >= 40
-    top = min(body.height - 8, clients + 2 + (_REPLICA_HUGE + 7 if roomy else 6))
-    column = _column(Box(left, body.y, right, top), clients, _REPLICA_HUGE)
-    control = controllers + 2 if controllers and roomy and body.height - top - controllers - 2 >= 8 else 0
-    if control:
-        column["control-pane"] = Box(left, body.y + top, right, control)
-    top += control
-    return {
-        "matrix-pane": Box(0, body.y, left, matrix),
-        "lanes-pane": Box(0, body.y + matrix, left, body.height - matrix),
-        "feed-pane": Box(left, body.y + top, right, body.height - top),
-        **column,
-    }
-
-
-# The main screen's own filter, heat and panes, what there is to jump to, and what there is to copy.
-
+if TYPE_CHECKING:
+    from tui.screens.base import ModeScreen
+    from tui.screens.finding import Onward
 
 SHEETS: Final = ("whichkey-pane", "operations-pane")
 """Panes that lie over the others while they are open."""
 MATRIX: Final = "matrix-pane"
-
-
-class Arranged(Paned, Filtering, Times):
-    """A screen around the matrix."""
-
-    chosen_pane = MATRIX
-    motion: Motion
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.filter_bar = FilterBar(partition_matrix.FILTER)
-
-    def panes(self) -> list[Pane]:
-        """Those in sight; a sheet is none of them."""
-        return [pane for pane in super().panes() if pane.display and pane.id not in SHEETS]
-
-    def arranged(self, boxes: dict[str, Box]) -> dict[str, Box]:
-        """The places of the panes, of which one may have the whole room."""
-        if not boxes:
-            return boxes
-        if self.maximised not in boxes:
-            self.maximised = ""
-        if self.chosen_pane not in boxes:
-            self.choose_pane(MATRIX)
-        width, height = self.size
-        return {self.maximised: Box(0, BARS, width, height - BARS - 1)} if self.maximised else boxes
-
-    def lay_out(self) -> None:
-        """Share the room out anew."""
-        self.share_out()
-
-    def action_out(self) -> None:
-        """One step back: out of the filter's line, of the pane that has the whole room, of the filter."""
-        if self.filter_bar.display or not self.minimised():
-            self.unfiltered()
-
-    def _jumped(self) -> None:
-        """Another instant is another picture: nothing has moved in it."""
-        self.motion.forget()
-        super()._jumped()
-
-    # -- the filter, and heat ---------------------------------------------------------------------------------------
-
-    @property
-    def filter_words(self) -> str:
-        """Of the matrix."""
-        return self.matrix.words
-
-    def filter_by(self, words: str) -> None:
-        """Show the partitions that fit, and no others."""
-        self.matrix.words = words
-        self.present()
-
-    def action_filter(self) -> None:
-        """Type a filter, where there is a matrix to see it in."""
-        if not self.toosmall.display:
-            super().action_filter()
-
-    def on_filter_bar_left(self, message: FilterBar.Left) -> None:
-        """The keys are the matrix's again."""
-        super().on_filter_bar_left(message)
-        self.set_focus(self.matrix)
-
-    def on_filter_bar_stepped(self, message: FilterBar.Stepped) -> None:
-        """Move the cursor among what is shown."""
-        self.matrix.move(message.lines, 0)
-
-    def action_heat(self) -> None:
-        """Tell by colour and bars how far behind replicas and groups are; then all partitions at a glance; no more."""
-        shown = self.matrix
-        shown.heat, shown.glance = not (shown.heat or shown.glance), shown.heat
-        self.motion.forget()
-        self.present()
-
-    # -- going there ------------------------------------------------------------------------------------------------
-
-    def places(self) -> list[Place]:
-        """Partitions and brokers of the matrix, where that is in sight."""
-        return self.matrix.places() if any(pane.id == MATRIX for pane in self.panes()) else []
-
-    def go_to_place(self, place: Place) -> None:
-        """A partition, or a broker."""
-        partition, broker = self.matrix.cursor
-        number = int(place.key)
-        self.matrix.place(*((number, broker) if place.kind == "row" else (partition, number)))
-        self.choose_pane(MATRIX)
-
-    # -- copying ----------------------------------------------------------------------------------------------------
-
-    def under_cursor(self) -> tuple[str, str]:
-        """The cell of the matrix."""
-        view = self.bridge.view
-        if self.chosen_pane != MATRIX or not view.partitions or not view.brokers:
-            return "", ""
-        partition, broker = view.partitions[self.matrix.cursor[0]], view.brokers[self.matrix.cursor[1]]
-        return f"{partition.name} {glyphs.NOTHING} b{broker.id}", clipboard_text.replica_line(view, partition, broker)
-
-
-# The mouse on the main screen and on the modes over it.
-
-
-class Pointing(Injecting):
-    """A screen that can be pointed at."""
-
-    scrubbing: Scrubbing
-    timeline: TimeStrip
-    railing: Railing
-
-    def scrub(self, at_us: int) -> None:
-        """Show an instant that the pointer is dragged to: now, or with the next frame that may."""
-        if not self.scrubbing.want(at_us):
-            self.post_message(Wake())
-
-    def near(self, at_us: int) -> int:
-        """What costs little to show in the place of an instant."""
-        return self.bridge.session.timeline.near(at_us)
-
-    def scrub_to(self, at_us: int, exact: bool) -> None:
-        """Show an instant: what was meant, or something near it on the way there."""
-        if exact:
-            self.go_to(at_us)
-        else:
-            self._jump(lambda: self.bridge.to_near(at_us))
-
-    def on_time_lanes_released(self) -> None:
-        """The drag is over: exactly there."""
-        self.scrubbing.settle()
-
-    def on_time_lanes_scrubbed(self, message: TimeLanes.Scrubbed) -> None:
-        """The strip at the foot is a scrubber."""
-        self.scrub(self.timeline.window.instant(message.column, self.bridge.session.present_us))
-
-    def timeline_shown(self) -> Shown:
-        """What the strip at the foot shows."""
-        bridge = self.bridge
-        return Shown(self.timeline.window, bridge.view.now_us, bridge.session.present_us, self.timeline.LANES)
-
-    def on_time_lanes_picked(self, message: TimeLanes.Picked) -> None:
-        """A rail of the strip: over to that branch."""
-        lane, column = message.spot
-        window, letter = self.timeline.window, letter_of(lane)
-        if letter:
-            self.change_over(letter, (window.first + column) * window.unit_us if column >= 0 else -1)
-
-    def change_over(self, letter: str, at_us: int = -1) -> None:
-        """To a branch: to an instant of it that is its own, else to its present."""
-        branch = next(each for each in self.bridge.branches if each.letter == letter)
-        self.switch(branch)
-        if max(0, branch.left_us) <= at_us < branch.session.present_us:
-            self.go_to(at_us)
-
-    # -- what the keys stand for ------------------------------------------------------------------------------------
-
-    async def press(self, name: str) -> None:
-        """Do what the key of an id does."""
-        await self.run_action(next(key.action for key in self.keys if key.id == name))
-
-    async def on_status_pressed(self, message: Status.Pressed) -> None:
-        """A word of the status bar that stands for a key."""
-        await self.press(message.key)
-
-    # -- objects ----------------------------------------------------------------------------------------------------
-
-    @abstractmethod
-    def open_faults(self, node: int) -> None:
-        """The sheet of faults on a node."""
-
-    def fault_on(self, node: int) -> None:
-        """The sheet of faults on a node, over the cluster, whichever mode is looked at."""
-        if self.toosmall.display:
-            return
-        self.action_mode("cluster")
-        self.open_faults(node)
-
-    def fault_about(self, name: str) -> None:
-        """The same by a name: that of a client, of a group, whose first member it is then, or of a node."""
-        view = self.bridge.view
-        nodes = [each.node for each in view.clients if each.name == name]
-        nodes += [each.node for each in view.controllers if each.name == name]
-        nodes += [each.node for each in view.clients if each.name.startswith(f"{name}/")]
-        if nodes:
-            self.fault_on(nodes[0])
-        else:
-            self.toast(f"{name} has no process that could be broken", "warning")
-
-    def on_side_pane_pointed(self, message: SidePane.Pointed) -> None:
-        """Somebody that a line is about: faults, or two clicks for the mode of all clients."""
-        if message.faults:
-            self.fault_about(message.about)
-        elif message.about not in [each.name for each in self.bridge.view.controllers]:
-            self.action_mode("clients")
-
-    def on_matrix_drilled(self) -> None:
-        """Two clicks on a cell: its log."""
-        self.action_mode("log")
-
-    def on_lanes_pointed(self, message: Lanes.Pointed) -> None:
-        """A log at the foot: its replica is chosen, with the right button for a fault, by two clicks for its mode."""
-        view, spot = self.bridge.view, message.spot
-        partitions, brokers = [each.name for each in view.partitions], [each.id for each in view.brokers]
-        if message.faults:
-            self.fault_on(spot.broker)
-        elif message.times == 1 and spot.partition in partitions and spot.broker in brokers:
-            self.matrix.place(partitions.index(spot.partition), brokers.index(spot.broker))
-        elif message.times == 2:
-            self.action_mode("log")
-
-    def on_lanes_turned(self, message: Lanes.Turned) -> None:
-        """The wheel over the log."""
-        self.action_log(message.offsets)
-
-    def action_log(self, offsets: int) -> None:
-        """Scroll the log."""
-
-
+SHEET_HELP: Final = {"whichkey": help_text.SHEET, "operations": help_text.OPERATIONS}
+"""Id of a sheet → its help."""
+SECOND_US: Final = 1_000_000
+PAST: Final = "this is the past: acting here begins a branch; {pause} plays it on, {present}: back to the present"
+BEGINNING: Final = "this is the beginning: there is nothing before it"
+PRESENT: Final = "this is the present already"
 LANES_LEGEND: Final = (
     f"digit: epoch {glyphs.NOTHING} solid below its HW {glyphs.NOTHING} {glyphs.ABOVE_HW} above"
     f" {glyphs.NOTHING} {glyphs.DIVERGED} differs {glyphs.NOTHING} {glyphs.LOST} acked, missing"
 )
 
 
-class MainScreen(Arranged, Sheets, Pointing):
-    """Matrix, lanes, feed, side panes, status and keys over one session."""
+def screen_class(mode: Mode) -> "type[ModeScreen]":
+    """The screen of a mode that has one of its own."""
+    module, _colon, name = mode.where.partition(":")
+    found: type[ModeScreen] = getattr(import_module(module), name)
+    return found
+
+
+class Wake(Message):
+    """Frames may be needed again."""
+
+
+class MainScreen(Paned, Filtering, Sheets):
+    """Matrix, lanes, feed, side panes, status and keys over one session.
+
+    What it does to branches, faults and targets is with its collaborators; the keys' actions are here.
+    """
 
     AUTO_FOCUS = "#matrix"
     BINDINGS: ClassVar[list[BindingType]] = bindings()
+    chosen_pane = MATRIX
 
     def __init__(self, bridge: SimBridge, look: Look, *, playbook: str, seed: int, keys: tuple[Key, ...]) -> None:
         super().__init__()
         self.keys = keys
+        """The key map, with the keys that the user wants otherwise."""
         self.bridge = bridge
+        self.branches = BranchController(self)
+        self.operator = FaultOperator(self)
+        self.navigator = TargetNavigator(self)
+        self.commands = CommandRunner(self)
+        self.finding = 0
+        """Number of the finding that was looked at last, 0: none."""
         self.look = look
         self.playbook = playbook
         self.seed = seed
@@ -409,6 +111,7 @@ class MainScreen(Arranged, Sheets, Pointing):
             self.timeline, bridge, self.timeline_shown, lambda: self.railing.rails(bridge)
         )
         self.status = Status(look)
+        self.filter_bar = FilterBar(partition_matrix.FILTER)
         self.make_sheets()
         self.toosmall: LineGrid[Row] = LineGrid(row, look, id="toosmall")
 
@@ -433,7 +136,7 @@ class MainScreen(Arranged, Sheets, Pointing):
         """Every live pane."""
         return list(self.query(LineGrid).results(LineGrid))
 
-    # -- showing ----------------------------------------------------------------------------------------------------
+    # -- showing ------------------------------------------------------------------------------------------------------
 
     def on_mount(self) -> None:
         """The first picture."""
@@ -467,6 +170,25 @@ class MainScreen(Arranged, Sheets, Pointing):
         self.toosmall.display = not boxes
         self.place_sheet()
         self.call_after_refresh(self.present)
+
+    def lay_out(self) -> None:
+        """Share the room out anew."""
+        self.share_out()
+
+    def arranged(self, boxes: dict[str, Box]) -> dict[str, Box]:
+        """The places of the panes, of which one may have the whole room."""
+        if not boxes:
+            return boxes
+        if self.maximised not in boxes:
+            self.maximised = ""
+        if self.chosen_pane not in boxes:
+            self.choose_pane(MATRIX)
+        width, height = self.size
+        return {self.maximised: Box(0, BARS, width, height - BARS - 1)} if self.maximised else boxes
+
+    def panes(self) -> list[Pane]:
+        """Those in sight; a sheet is none of them."""
+        return [pane for pane in super().panes() if pane.display and pane.id not in SHEETS]
 
     def on_screen_resume(self) -> None:
         """It is seen again: what happened meanwhile was not shown."""
@@ -545,7 +267,22 @@ class MainScreen(Arranged, Sheets, Pointing):
         rows = [Row(((" " * max(0, (width - len(line)) // 2 - 1) + line, "text"),)) for line in lines]
         self.toosmall.show((*blank, *rows))
 
-    # -- looking ----------------------------------------------------------------------------------------------------
+    def toast(self, text: str, severity: Any = "information", *, seconds: float = 4) -> None:
+        """One line about what the operator did; it goes away by itself."""
+        self.app.notify(self.look.text(text), severity=severity, timeout=seconds, markup=False)
+
+    # -- looking ------------------------------------------------------------------------------------------------------
+
+    @property
+    def partition(self) -> PartitionView | None:
+        """The one under the cursor, None where there is none."""
+        partitions = self.bridge.view.partitions
+        return partitions[min(self.matrix.cursor[0], len(partitions) - 1)] if partitions else None
+
+    @property
+    def broker_under_cursor(self) -> int:
+        """Id of the broker under the cursor."""
+        return self.bridge.view.brokers[self.matrix.cursor[1]].id
 
     def action_move(self, partitions: int, brokers: int) -> None:
         """Move the cursor."""
@@ -569,6 +306,13 @@ class MainScreen(Arranged, Sheets, Pointing):
     def action_events(self) -> None:
         """Show only warnings and alarms among the events, then only alarms, then all again."""
         self.level = level_after(self.level)
+        self.present()
+
+    def action_heat(self) -> None:
+        """Tell by colour and bars how far behind replicas and groups are; then all partitions at a glance; no more."""
+        shown = self.matrix
+        shown.heat, shown.glance = not (shown.heat or shown.glance), shown.heat
+        self.motion.forget()
         self.present()
 
     def action_log(self, offsets: int) -> None:
@@ -603,7 +347,298 @@ class MainScreen(Arranged, Sheets, Pointing):
         offset = newest if self.lanes.start is None else self.lanes.start
         self.app.push_screen(RecordScreen(self.look, self.bridge, partition.name, max(0, offset)))
 
-    # -- acting -----------------------------------------------------------------------------------------------------
+    # -- the filter ---------------------------------------------------------------------------------------------------
+
+    @property
+    def filter_words(self) -> str:
+        """Of the matrix."""
+        return self.matrix.words
+
+    def filter_by(self, words: str) -> None:
+        """Show the partitions that fit, and no others."""
+        self.matrix.words = words
+        self.present()
+
+    def action_filter(self) -> None:
+        """Type a filter, where there is a matrix to see it in."""
+        if not self.toosmall.display:
+            super().action_filter()
+
+    def on_filter_bar_left(self, message: FilterBar.Left) -> None:
+        """The keys are the matrix's again."""
+        super().on_filter_bar_left(message)
+        self.set_focus(self.matrix)
+
+    def on_filter_bar_stepped(self, message: FilterBar.Stepped) -> None:
+        """Move the cursor among what is shown."""
+        self.matrix.move(message.lines, 0)
+
+    def action_out(self) -> None:
+        """One step back: out of the filter's line, of the pane that has the whole room, of the filter."""
+        if self.filter_bar.display or not self.minimised():
+            self.unfiltered()
+
+    # -- jumping and copying ------------------------------------------------------------------------------------------
+
+    def places(self) -> list[Place]:
+        """Partitions and brokers of the matrix, where that is in sight."""
+        return self.matrix.places() if any(pane.id == MATRIX for pane in self.panes()) else []
+
+    def go_to_place(self, place: Place) -> None:
+        """A partition, or a broker."""
+        partition, broker = self.matrix.cursor
+        number = int(place.key)
+        self.matrix.place(*((number, broker) if place.kind == "row" else (partition, number)))
+        self.choose_pane(MATRIX)
+
+    def under_cursor(self) -> tuple[str, str]:
+        """The cell of the matrix."""
+        view = self.bridge.view
+        if self.chosen_pane != MATRIX or not view.partitions or not view.brokers:
+            return "", ""
+        partition, broker = view.partitions[self.matrix.cursor[0]], view.brokers[self.matrix.cursor[1]]
+        return f"{partition.name} {glyphs.NOTHING} b{broker.id}", clipboard_text.replica_line(view, partition, broker)
+
+    # -- pages, which are read when they are first wanted, for the first paint's sake ---------------------------------
+
+    def action_mode(self, name: str) -> None:
+        """Another mode over the whole terminal, wherever anything fits; pages over this one are left."""
+        mode = mode_of(name)
+        if self.toosmall.display:
+            return
+        while len(self.app.screen_stack) > 1:
+            self.app.pop_screen()
+        if mode.where:
+            self.app.push_screen(screen_class(mode)(self.look, self.bridge))
+
+    def action_ask(self) -> None:
+        """Ask whether something is safe to do now."""
+        from tui.screens.finding import AskScreen  # noqa: PLC0415
+        from tui.session.background_tasks import recording_of  # noqa: PLC0415
+
+        recorder = getattr(self.app, "recorder", None)
+        path = recording_of(self.bridge.session.recorded, recorder)
+        if path is None:
+            self.notify("this session is not being recorded: nothing can be asked about it", severity="warning")
+        elif not self.toosmall.display and self.bridge.view.brokers:
+            self.app.push_screen(AskScreen(self.look, self.bridge, path, recorder, self.broker_meant()))
+
+    def action_finding(self, findings: int) -> None:
+        """The autopsy of the next finding, or of the one before, as many as there are so far."""
+        from tui.session.background_tasks import findings_so_far  # noqa: PLC0415
+
+        found = len(findings_so_far(self.bridge))
+        if not found:
+            self.notify(self._nothing_found())
+        elif self.finding < 1:
+            self.open_autopsy(1 if findings > 0 else found)
+        else:
+            self.open_autopsy((min(self.finding, found) - 1 + findings) % found + 1)
+
+    def open_autopsy(self, number: int) -> None:
+        """The autopsy of the finding of a number from 1, of which there is one."""
+        from tui.screens.finding import AutopsyScreen  # noqa: PLC0415
+
+        if self.toosmall.display:
+            return
+        page = AutopsyScreen(self.look, self.bridge, number, getattr(self.app, "recorder", None))
+
+        def closed(onward: "Onward | None") -> None:
+            self.finding = page.case.number
+            if onward is not None:
+                self.call_later(self.branches.go_onward, onward)
+
+        self.app.push_screen(page, closed)
+
+    def _nothing_found(self) -> str:
+        violations = self.bridge.view.violations
+        broken = f"; the events tell of {violations} broken rules" if violations else ""
+        return f"no finding so far: nothing is wrong with any record{broken}"
+
+    def action_help(self) -> None:
+        """What is looked at, then keys and glyphs."""
+        from tui.screens.help import HelpScreen  # noqa: PLC0415
+
+        self.app.push_screen(HelpScreen(self.look, self.keys, self._here()))
+
+    def _here(self) -> Here:
+        """What is looked at."""
+        focused = getattr(self.app.screen.focused, "id", "")
+        if focused in SHEET_HELP:
+            return SHEET_HELP[focused]
+        name, scope = getattr(self.app.screen, "MODE", ""), getattr(self.app.screen, "SCOPE", "")
+        if name:
+            return help_text.MODES["compare" if scope == "compare" else name]
+        return help_text.of_page(scope) if scope else help_text.CLUSTER
+
+    def action_settings(self) -> None:
+        """Colours, glyphs, speed, and the file that keeps them."""
+        from tui.screens.settings import SettingsScreen  # noqa: PLC0415
+
+        if not self.toosmall.display:
+            self.app.push_screen(SettingsScreen(self.look, self.bridge))
+
+    def action_command(self) -> None:
+        """Open the line of commands."""
+        self.commands.open_command()
+
+    # -- time ---------------------------------------------------------------------------------------------------------
+
+    def action_pause(self) -> None:
+        """Stop, or go on."""
+        self.bridge.pause(not self.bridge.paused)
+        self.moved()
+
+    def action_step(self) -> None:
+        """One event."""
+        if not self.bridge.step():
+            self.toast("nothing is pending: no event is left", "warning")
+        self.moved()
+
+    def action_seek(self) -> None:
+        """On to the next notable event."""
+        was_past = self.bridge.session.in_past
+        if not self.bridge.seek():
+            self.toast("nothing notable from there to the present")
+        self.jumped() if was_past else self.moved()
+
+    def action_faster(self) -> None:
+        """One step faster."""
+        self.bridge.faster()
+        self.moved()
+
+    def action_slower(self) -> None:
+        """One step slower."""
+        self.bridge.slower()
+        self.moved()
+
+    def action_speed_one(self) -> None:
+        """As fast as real time."""
+        self.bridge.set_speed(1.0)
+        self.moved()
+
+    def action_take_over(self) -> None:
+        """Leave out what is left of the playbook's steps."""
+        try:
+            self.toast(self.bridge.take_over())
+        except FaultError as error:
+            self.toast(f"refused: {error}", "warning")
+        self.moved()
+
+    def action_autopause(self) -> None:
+        """Pause by itself where the next acknowledged record goes missing, or no longer."""
+        self.bridge.stops_at_loss = not self.bridge.stops_at_loss
+        armed = "pausing where the next acknowledged record goes missing"
+        self.notify(armed if self.bridge.stops_at_loss else "not pausing by itself any more")
+
+    def action_back(self) -> None:
+        """One event back."""
+        self.jump(self.bridge.back)
+
+    def action_previous(self) -> None:
+        """Back to the previous notable event."""
+        self.jump(self.bridge.previous, "nothing notable happened before this")
+
+    def action_second(self, seconds: int) -> None:
+        """Seconds on, or back."""
+        self.jump(lambda: self.bridge.by(seconds * SECOND_US))
+
+    def action_beginning(self) -> None:
+        """Back to the beginning."""
+        self.go_to(self.bridge.session.timeline.first_us)
+
+    def action_present(self) -> None:
+        """Back to the present."""
+        self.jump(self.bridge.to_present, PRESENT)
+
+    def action_goto(self) -> None:
+        """Ask for a time."""
+        from tui.screens.time_travel import GotoScreen  # noqa: PLC0415 - first paint does without it
+
+        if not self.toosmall.display:
+            session = self.bridge.session
+            marks = tuple(self.branches.bookmarks)
+            page = GotoScreen(self.look, session.timeline.first_us, lambda: session.present_us, marks)
+            self.app.push_screen(page, self._gone)
+
+    def _gone(self, chosen: int | Bookmark | None) -> None:
+        if isinstance(chosen, Bookmark):
+            self.branches.go_to_bookmark(chosen)
+        else:
+            self.go_to(chosen)
+
+    def go_to(self, at_us: int | None) -> None:
+        """Show a time; None shows what is shown."""
+        if at_us is not None:
+            self.jump(lambda: self.bridge.to_time(at_us))
+
+    def jump(self, jump: Callable[[], object], failed: str = BEGINNING) -> None:
+        """Go to another time; what to say where that cannot be done."""
+        was_past = self.bridge.session.in_past
+        if jump() is False:
+            self.toast(failed)
+        elif self.bridge.session.in_past and not was_past:
+            self.toast(PAST.format(pause=word_of("pause", self.keys), present=word_of("present", self.keys)))
+        self.jumped()
+
+    def jumped(self) -> None:
+        """Another instant may have other partitions, and shorter logs."""
+        self.motion.forget()  # nothing has moved in another picture
+        partitions = self.bridge.view.partitions
+        shown = self.lanes.start
+        at = min(self.matrix.cursor[0], len(partitions) - 1)
+        if shown is not None and (at < 0 or shown >= max((each.leo for each in partitions[at].replicas), default=0)):
+            self.lanes.follow()
+        self.moved()
+        self.share_out()
+
+    def moved(self) -> None:
+        """Something changed by a key: show it, and let frames come again if they had stopped."""
+        self.bridge.look()
+        self.present()
+        for screen in self.app.screen_stack:
+            if isinstance(screen, LiveScreen):
+                screen.present()
+        self.post_message(Wake())
+
+    # -- branches and bookmarks ---------------------------------------------------------------------------------------
+
+    def action_undo(self) -> None:
+        """Back to right before the last action, without it."""
+        self.branches.undo()
+
+    def action_redo(self) -> None:
+        """Back to the branch in which it stands."""
+        self.branches.redo()
+
+    def action_what_if(self) -> None:
+        """A branch from this instant on, in which nothing is done yet."""
+        self.branches.what_if()
+
+    def action_branches(self) -> None:
+        """The list of branches."""
+        self.branches.open_branches()
+
+    def action_bookmark(self) -> None:
+        """Remember this instant."""
+        self.branches.put_bookmark()
+
+    def action_bookmarks(self) -> None:
+        """The list of bookmarks."""
+        self.branches.open_bookmarks()
+
+    def change_over(self, letter: str, at_us: int = -1) -> None:
+        """To a branch: to an instant of it that is its own, else to its present."""
+        branch = next(each for each in self.bridge.branches if each.letter == letter)
+        self.branches.switch(branch)
+        if max(0, branch.left_us) <= at_us < branch.session.present_us:
+            self.go_to(at_us)
+
+    # -- acting -------------------------------------------------------------------------------------------------------
+
+    def foremost(self) -> Sheets:
+        """The uppermost screen on which something can be selected, this one or a mode over it."""
+        return next(each for each in reversed(self.app.screen_stack) if isinstance(each, Sheets))
 
     @property
     def target(self) -> int:
@@ -625,6 +660,24 @@ class MainScreen(Arranged, Sheets, Pointing):
         self.aim_at(node)
         self._show(self.whichkey)
 
+    def fault_on(self, node: int) -> None:
+        """The sheet of faults on a node, over the cluster, whichever mode is looked at."""
+        if self.toosmall.display:
+            return
+        self.action_mode("cluster")
+        self.open_faults(node)
+
+    def fault_about(self, name: str) -> None:
+        """The same by a name: that of a client, of a group, whose first member it is then, or of a node."""
+        view = self.bridge.view
+        nodes = [each.node for each in view.clients if each.name == name]
+        nodes += [each.node for each in view.controllers if each.name == name]
+        nodes += [each.node for each in view.clients if each.name.startswith(f"{name}/")]
+        if nodes:
+            self.fault_on(nodes[0])
+        else:
+            self.toast(f"{name} has no process that could be broken", "warning")
+
     def aim_at(self, node: int) -> None:
         """Brokers are aimed at by the cursor."""
         ids = [each.id for each in self.bridge.view.brokers]
@@ -637,15 +690,89 @@ class MainScreen(Arranged, Sheets, Pointing):
         super().close_sheet()
         self.set_focus(self.matrix)
 
+    def action_heal(self) -> None:
+        """Heal everything."""
+        self.operator.heal()
+
+    # -- the mouse ----------------------------------------------------------------------------------------------------
+
+    def scrub(self, at_us: int) -> None:
+        """Show an instant that the pointer is dragged to: now, or with the next frame that may."""
+        if not self.scrubbing.want(at_us):
+            self.post_message(Wake())
+
+    def near(self, at_us: int) -> int:
+        """What costs little to show in the place of an instant."""
+        return self.bridge.session.timeline.near(at_us)
+
+    def scrub_to(self, at_us: int, exact: bool) -> None:
+        """Show an instant: what was meant, or something near it on the way there."""
+        if exact:
+            self.go_to(at_us)
+        else:
+            self.jump(lambda: self.bridge.to_near(at_us))
+
+    def on_time_lanes_released(self) -> None:
+        """The drag is over: exactly there."""
+        self.scrubbing.settle()
+
+    def on_time_lanes_scrubbed(self, message: TimeLanes.Scrubbed) -> None:
+        """The strip at the foot is a scrubber."""
+        self.scrub(self.timeline.window.instant(message.column, self.bridge.session.present_us))
+
+    def timeline_shown(self) -> Shown:
+        """What the strip at the foot shows."""
+        bridge = self.bridge
+        return Shown(self.timeline.window, bridge.view.now_us, bridge.session.present_us, self.timeline.LANES)
+
+    def on_time_lanes_picked(self, message: TimeLanes.Picked) -> None:
+        """A rail of the strip: over to that branch."""
+        lane, column = message.spot
+        window, letter = self.timeline.window, letter_of(lane)
+        if letter:
+            self.change_over(letter, (window.first + column) * window.unit_us if column >= 0 else -1)
+
+    async def press(self, name: str) -> None:
+        """Do what the key of an id does."""
+        await self.run_action(next(key.action for key in self.keys if key.id == name))
+
+    async def on_status_pressed(self, message: Status.Pressed) -> None:
+        """A word of the status bar that stands for a key."""
+        await self.press(message.key)
+
+    def on_side_pane_pointed(self, message: SidePane.Pointed) -> None:
+        """Somebody that a line is about: faults, or two clicks for the mode of all clients."""
+        if message.faults:
+            self.fault_about(message.about)
+        elif message.about not in [each.name for each in self.bridge.view.controllers]:
+            self.action_mode("clients")
+
     def on_side_pane_heal(self, message: SidePane.Heal) -> None:
         """Heal one fault by the mouse."""
-        self.do(Action("heal", str(message.fault)))
+        self.operator.do(Action("heal", str(message.fault)))
 
     def on_matrix_faulted(self) -> None:
         """The right button opens the sheet."""
         self.action_fault()
 
-    # -- the rest ---------------------------------------------------------------------------------------------------
+    def on_matrix_drilled(self) -> None:
+        """Two clicks on a cell: its log."""
+        self.action_mode("log")
+
+    def on_lanes_pointed(self, message: Lanes.Pointed) -> None:
+        """A log at the foot: its replica is chosen, with the right button for a fault, by two clicks for its mode."""
+        view, spot = self.bridge.view, message.spot
+        partitions, brokers = [each.name for each in view.partitions], [each.id for each in view.brokers]
+        if message.faults:
+            self.fault_on(spot.broker)
+        elif message.times == 1 and spot.partition in partitions and spot.broker in brokers:
+            self.matrix.place(partitions.index(spot.partition), brokers.index(spot.broker))
+        elif message.times == 2:
+            self.action_mode("log")
+
+    def on_lanes_turned(self, message: Lanes.Turned) -> None:
+        """The wheel over the log."""
+        self.action_log(message.offsets)
 
     async def on_key_bar_pressed(self, message: KeyBar.Pressed) -> None:
         """A key of the bar was clicked."""

@@ -19,7 +19,7 @@ from tui.terminal.format import wrap
 from tui.terminal.theme import Look
 
 if TYPE_CHECKING:
-    from tui.screens.target_actions import Commanded
+    from tui.screens.cluster import MainScreen
 
 KEPT: Final = 50
 """Lines that are remembered."""
@@ -35,7 +35,7 @@ class CommandScreen(ModalScreen[None], Reachable):
     SCOPE = "line"
     BINDINGS: ClassVar[list[BindingType]] = bindings_of("line")
 
-    def __init__(self, look: Look, main: "Commanded", text: str = "", back: int = 0) -> None:
+    def __init__(self, look: Look, main: "MainScreen", text: str = "", back: int = 0) -> None:
         """``text`` stands there already, with the cursor so many characters ``back`` from its end."""
         super().__init__()
         self._look = look
@@ -43,7 +43,7 @@ class CommandScreen(ModalScreen[None], Reachable):
         self._prompt = Input(text, id="command-prompt", select_on_focus=False)
         self._back = back
         self._page = Static(id="command-page")
-        self._at = len(main.typed_before)
+        self._at = len(main.commands.typed_before)
         self._wrong = ""
 
     def compose(self) -> ComposeResult:
@@ -75,19 +75,19 @@ class CommandScreen(ModalScreen[None], Reachable):
         if not text.lstrip(":"):
             self.dismiss()
             return
-        before = self._main.typed_before
-        self._main.typed_before = (*[each for each in before if each != text], text)[-KEPT:]
-        self._at = len(self._main.typed_before)
+        before = self._main.commands.typed_before
+        self._main.commands.typed_before = (*[each for each in before if each != text], text)[-KEPT:]
+        self._at = len(self._main.commands.typed_before)
         try:
-            typed = read_line(text, self._main.place())
+            typed = read_line(text, self._main.commands.place())
         except TypedError as error:
             self._refuse(str(error))
             return
         if isinstance(typed, Press):  # what a key does may open a page, which belongs over the main screen
             self.dismiss()
-            self._main.call_later(self._main.told, typed)
+            self._main.call_later(self._main.commands.run, typed)
             return
-        self._wrong = await self._main.told(typed)
+        self._wrong = await self._main.commands.run(typed)
         if self._wrong:
             self._show()
         else:
@@ -100,7 +100,7 @@ class CommandScreen(ModalScreen[None], Reachable):
 
     def action_before(self, lines: int) -> None:
         """A line that was typed before."""
-        typed = self._main.typed_before
+        typed = self._main.commands.typed_before
         self._at = max(0, min(len(typed), self._at + lines))
         self._prompt.value = typed[self._at] if self._at < len(typed) else ""
         self._prompt.cursor_position = len(self._prompt.value)

@@ -26,7 +26,7 @@ from tui.terminal.format import wrap
 from tui.terminal.theme import Look
 
 if TYPE_CHECKING:
-    from tui.screens.target_actions import Injecting
+    from tui.screens.cluster import MainScreen
 
 VALUE_KEYS_HELP: Final = f"enter sets it {glyphs.NOTHING} esc"
 CHOICE_WORDS: Final = f"{{value_up}} {{value_down}} another one {glyphs.NOTHING} {VALUE_KEYS_HELP}"
@@ -204,7 +204,7 @@ class FaultForm(ModalScreen[None], Reachable):
     SCOPE = "form"
     BINDINGS: ClassVar[list[BindingType]] = bindings_of("form")
 
-    def __init__(self, look: Look, main: "Injecting", fault: Fault, target: str) -> None:
+    def __init__(self, look: Look, main: "MainScreen", fault: Fault, target: str) -> None:
         super().__init__()
         self._look = look
         self._main = main
@@ -240,11 +240,11 @@ class FaultForm(ModalScreen[None], Reachable):
 
     def on_input_submitted(self, _message: Input.Submitted) -> None:
         """Inject it, or say what is wrong."""
-        self._do(self._main.injected)
+        self._do(self._main.operator.injected)
 
     def action_queue(self) -> None:
         """Have it injected as time goes on."""
-        self._do(self._main.queued)
+        self._do(self._main.operator.queued)
 
     def _do(self, way: Callable[[Action], str]) -> None:
         try:
@@ -258,7 +258,7 @@ class FaultForm(ModalScreen[None], Reachable):
 
     def _action(self) -> Action:
         values = {name: field.value.strip() for name, field in self._inputs.items()}
-        return read_fields(self._fault, values, self._main.place())
+        return read_fields(self._fault, values, self._main.commands.place())
 
     def _show(self) -> None:
         try:

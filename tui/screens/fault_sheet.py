@@ -14,7 +14,7 @@ from tui.widgets.panes import Pane, Status
 from tui.widgets.which_key import OperationSheet, WhichKey
 
 if TYPE_CHECKING:
-    from tui.screens.target_actions import Injecting
+    from tui.screens.cluster import MainScreen
 
 
 NOBODY: Final = "there is no broker yet that could be broken: let time go on first"
@@ -50,9 +50,9 @@ class Sheets(Screen[None]):
     # -- whom -------------------------------------------------------------------------------------------------------
 
     @property
-    def desk(self) -> "Injecting":
-        """Who acts: the main screen."""
-        return cast("Injecting", self.app.screen_stack[0])
+    def main(self) -> "MainScreen":
+        """The main screen, which does what is chosen here."""
+        return cast("MainScreen", self.app.screen_stack[0])
 
     def chosen(self) -> int:
         """Id of the node that is selected on this screen, -1 for none."""
@@ -80,12 +80,12 @@ class Sheets(Screen[None]):
     def broker_id(self) -> int:
         """Id of the broker that is meant: the node aimed at, or the one under the main screen's cursor."""
         brokers = [each.id for each in self.bridge.view.brokers]
-        return self.target if self.target in brokers else self.desk.broker_under_cursor
+        return self.target if self.target in brokers else self.main.broker_under_cursor
 
     def partition_name(self) -> str:
         """The partition that operations are about; empty where there is none."""
         partitions = self.bridge.view.partitions
-        return partitions[self.desk.matrix.cursor[0]].name if partitions else ""
+        return partitions[self.main.matrix.cursor[0]].name if partitions else ""
 
     def selector(self) -> str:
         """What is aimed at, as playbooks write it."""
@@ -96,7 +96,7 @@ class Sheets(Screen[None]):
 
     def target_words(self) -> str:
         """What is aimed at, as the sheet's title calls it."""
-        return dict(self.desk.targets()).get(self.target) or self.bridge.session.cluster.name_of(self.target)
+        return dict(self.main.operator.targets()).get(self.target) or self.bridge.session.cluster.name_of(self.target)
 
     def aimed(self, name: str) -> str:
         """The target by which a fault strikes what is aimed at, or its own where it cannot mean that."""
@@ -120,8 +120,8 @@ class Sheets(Screen[None]):
         """Open the sheet on the controller, or on the first node of the control plane while there is none."""
         nodes = self.bridge.view.controllers
         if not nodes:
-            self.desk.toast(UNCONTROLLED, "warning")
-        elif not self.desk.toosmall.display:
+            self.main.toast(UNCONTROLLED, "warning")
+        elif not self.main.toosmall.display:
             self.arrive()
             self.aim_at(max(nodes, key=lambda each: (each.role == "active", each.epoch, -each.node)).node)
             self._show(self.whichkey)
@@ -132,10 +132,10 @@ class Sheets(Screen[None]):
         self._show(self.whichkey)
 
     def _open_sheet(self, sheet: WhichKey) -> None:
-        if self.desk.toosmall.display:
+        if self.main.toosmall.display:
             return
         if why := self.nothing() or ("" if self.bridge.view.brokers else NOBODY):
-            self.desk.toast(why, "warning")
+            self.main.toast(why, "warning")
             return
         self.arrive()
         self._aim = -1
@@ -163,7 +163,7 @@ class Sheets(Screen[None]):
         if self.sheet is self.operations:
             name = ", ".join(each for each in (self.partition_name(), f"b{self.broker_id()}") if each)
         built = self.sheet.present(name, self, Room(self.size.width - 2, self.size.height))
-        pane.caption(f"{built.title}{self.desk.queue_words()}", self.sheet.keys_words(self.size.width))
+        pane.caption(f"{built.title}{self.main.operator.queue_words()}", self.sheet.keys_words(self.size.width))
         self.place_sheet()
 
     def place_sheet(self) -> None:
@@ -208,26 +208,26 @@ class Sheets(Screen[None]):
         action = self._usual(name) if isinstance(message.choice, Operation) else self._injection(name)
         self.close_sheet()
         self.done()
-        self.desk.do(action)
+        self.main.operator.do(action)
 
     def on_which_key_edited(self, message: WhichKey.Edited) -> None:
         """Enter: the form of the marked fault."""
         from tui.screens.fault_forms import FaultForm  # noqa: PLC0415 - first paint does without it
 
-        self.app.push_screen(FaultForm(self.look, self.desk, message.fault, self.aimed(message.fault.name)))
+        self.app.push_screen(FaultForm(self.look, self.main, message.fault, self.aimed(message.fault.name)))
 
     def on_which_key_queued(self, message: WhichKey.Queued) -> None:
         """Space: the marked fault waits; backspace: the last one that waits does not."""
         if message.fault is None:
             self.bridge.queued = self.bridge.queued[:-1]
-        elif refused := self.desk.queued(self._injection(message.fault.name)):
-            self.desk.toast(refused, "warning")
-        self.desk.present()
+        elif refused := self.main.operator.queued(self._injection(message.fault.name)):
+            self.main.toast(refused, "warning")
+        self.main.present()
         self.show_sheet()
 
     def on_which_key_aimed(self, message: WhichKey.Aimed) -> None:
         """Aim at another node; 0: another fault was marked."""
-        nodes = [node for node, _name in self.desk.targets()]
+        nodes = [node for node, _name in self.main.operator.targets()]
         aimed = self.target
         if self.sheet is self.operations:
             nodes, aimed = [each.id for each in self.bridge.view.brokers], self.broker_id()

@@ -1,150 +1,33 @@
-"""Actions of the main screen on a target: typed commands, going to a target, and injecting faults."""
+"""What the main screen does to a target: typed commands, going to a target, and injecting faults."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from cluster_model.observation import PartitionView
 from faults.catalogue import CATALOGUE
 from faults.declarations import Action, FaultError, selector_of
-from tui.screens.fault_sheet import Sheets
-from tui.screens.main_keys import Forking
+from tui.keybindings.keymap import key_of
 from tui.terminal import glyphs
 from tui.terminal.format import speed
 from tui.viewmodel import status_bar
 
 if TYPE_CHECKING:
+    from tui.screens.cluster import MainScreen
     from tui.session.typed_commands import Place, Typed
 
-
-# Typed commands of the main screen.
-
-
-class Commanded(Forking):
-    """A screen that can be told what to do by typed lines."""
-
-    typed_before: tuple[str, ...] = ()
-    """Lines that were typed, the oldest first."""
-
-    def foremost(self) -> Sheets:
-        """The uppermost screen on which something can be selected, this one or a mode over it."""
-        return next(each for each in reversed(self.app.screen_stack) if isinstance(each, Sheets))
-
-    def action_command(self) -> None:
-        """Open the line of commands."""
-        self.open_command()
-
-    def open_command(self, text: str = "", back: int = 0) -> None:
-        """Open it with something typed already, the cursor so many characters before its end."""
-        from tui.screens.command_line import CommandScreen  # noqa: PLC0415 - first paint does without it
-
-        if not self.toosmall.display and self.bridge.view.brokers:
-            self.app.push_screen(CommandScreen(self.look, self, text, back))
-
-    def place(self) -> "Place":
-        """What a line can speak of now."""
-        from tui.session.typed_commands import place_in  # noqa: PLC0415 - first paint does without it
-
-        view = self.bridge.view
-        return place_in(self.bridge.session, view, aimed=self.foremost().selector())
-
-    async def told(self, typed: "Typed") -> str:
-        """Do what a line stands for; why not, where it was refused."""
-        from tui.session.typed_commands import Act, Go, Play, Press, Speed  # noqa: PLC0415 - first paint does without it
-
-        if isinstance(typed, Act):
-            self.foremost().arrive()
-            refused = self._act(typed.actions)
-            if not refused:
-                self.foremost().done()
-            return refused
-        if isinstance(typed, Press):
-            await self.run_action(next(key.action for key in self.keys if key.id == typed.id))
-        elif isinstance(typed, Go):
-            self.go_to(typed.at_us)
-        elif isinstance(typed, Play):
-            self.bridge.pause(False)
-            self._moved()
-        elif isinstance(typed, Speed):
-            self.toast(f"speed ×{speed(self.bridge.set_speed(typed.speed))}")
-            self._moved()
-        return ""
-
-    def _act(self, actions: tuple[Action, ...]) -> str:
-        refused = ""
-        for action in actions:
-            refused = self.acted(action)
-            if refused or self.bridge.growing is not None:
-                break
-        return refused
-
-
-# Shows what was named: a partition, a broker, an offset, a client.
-
-
-class Showing(Commanded):
-    """A screen with a matrix, whose cursor goes to what is named."""
-
-    @property
-    def partition(self) -> PartitionView | None:
-        """The one under the cursor, None where there is none."""
-        partitions = self.bridge.view.partitions
-        return partitions[min(self.matrix.cursor[0], len(partitions) - 1)] if partitions else None
-
-    def show_partition(self, name: str) -> None:
-        """On the main screen, the cursor on it and on its leader."""
-        self.action_mode("cluster")
-        self._point_at(name)
-
-    def show_broker(self, broker: int) -> None:
-        """On the main screen, the cursor on it."""
-        self.action_mode("cluster")
-        ids = [each.id for each in self.bridge.view.brokers]
-        if broker in ids:
-            self.matrix.place(self.matrix.cursor[0], ids.index(broker))
-            self.present()
-
-    def show_offset(self, name: str, offset: int) -> None:
-        """In the log, the cursor on it in the leader's lane."""
-        self._point_at(name)
-        self.action_mode("log")
-        log = self.app.screen
-        if hasattr(log, "microscope"):
-            log.microscope.go(offset)
-            self.call_after_refresh(log.present)  # type: ignore[attr-defined]
-
-    def show_client(self, name: str) -> None:
-        """Among the clients, the first line its own."""
-        self.action_mode("clients")
-        clients = self.app.screen
-        if hasattr(clients, "point_at"):
-            clients.point_at(name)
-
-    def _point_at(self, name: str) -> None:
-        """Nothing happens where it is gone by now."""
-        view = self.bridge.view
-        ids = [each.id for each in view.brokers]
-        for row, partition in enumerate(view.partitions):
-            if partition.name == name:
-                leads = ids.index(partition.leader) if partition.leader in ids else self.matrix.cursor[1]
-                self.matrix.place(row, leads)
-                self.present()
-
-
-RUNNING = "time goes on, so nothing waits: a letter injects at once"
-MOST_CLIENTS = 100
+RUNNING: Final = "time goes on, so nothing waits: a letter injects at once"
+MOST_CLIENTS: Final = 100
 """More are not offered as targets."""
 
 
-class Injecting(Showing):
-    """A screen that does what sheets and forms ask for."""
+class FaultOperator:
+    """Injects, queues and heals faults for the main screen and the sheets and forms over it."""
 
-    @property
-    def broker_under_cursor(self) -> int:
-        """Id of the broker under the cursor."""
-        return self.bridge.view.brokers[self.matrix.cursor[1]].id
+    def __init__(self, screen: "MainScreen") -> None:
+        self._screen = screen
+        self._bridge = screen.bridge
 
     def targets(self) -> tuple[tuple[int, str], ...]:
         """Whom a fault can be aimed at, with short names: brokers, other nodes of the control plane, clients."""
-        view = self.bridge.view
+        view = self._bridge.view
         brokers = [(each.id, f"b{each.id}") for each in view.brokers]
         ids = [broker for broker, _name in brokers]
         nodes = [
@@ -154,26 +37,39 @@ class Injecting(Showing):
 
     def inject(self, name: str, node: int) -> None:
         """Inject a fault on a node, now; a refusal is a toast with its reason."""
-        client = next((each.name for each in self.bridge.view.clients if each.node == node), "")
-        target = self.bridge.session.board.own_target(name, node) or selector_of(node, client)
+        client = next((each.name for each in self._bridge.view.clients if each.node == node), "")
+        target = self._bridge.session.board.own_target(name, node) or selector_of(node, client)
         self.do(Action("inject", name, target, for_us=CATALOGUE[name].usual_for_us))
 
     def do(self, action: Action) -> None:
         """Act, and say what came of it."""
-        if refused := self.acted(action):
-            self.toast(refused, "warning")
+        if refused := self.act(action):
+            self._screen.toast(refused, "warning")
 
-    def action_heal(self) -> None:
+    def act(self, action: Action) -> str:
+        """Do what is asked, and say what came of it; why not, where it was refused. In the past a branch begins."""
+        refused = ""
+        try:
+            told = self._bridge.act(action)
+            if told:
+                self._screen.toast(f"{told} {glyphs.NOTHING} {key_of('undo', self._screen.keys)}: undo")
+        except FaultError as error:
+            refused = f"refused: {error}"
+        self._screen.moved()
+        self._screen.branches.branched()
+        return refused
+
+    def heal(self) -> None:
         """Heal everything."""
-        if self.bridge.view.faults:
+        if self._bridge.view.faults:
             self.do(Action("heal", "all"))
         else:
-            self.toast("nothing to heal: no faults are active")
+            self._screen.toast("nothing to heal: no faults are active")
 
     def injected(self, action: Action) -> str:
         """Inject a fault of the form now; why not, where it was refused."""
-        sheets = self.foremost()
-        refused = self.acted(action)
+        sheets = self._screen.foremost()
+        refused = self.act(action)
         if not refused:
             sheets.close_sheet()
             sheets.done()
@@ -181,19 +77,120 @@ class Injecting(Showing):
 
     def queued(self, action: Action) -> str:
         """Have a fault wait for time to go on; why not, where it cannot."""
-        if not self.bridge.paused:
+        if not self._bridge.paused:
             return RUNNING
         try:
-            self.bridge.queue(action)
+            self._bridge.queue(action)
         except FaultError as error:
             return f"refused: {error}"
-        self._moved()
+        self._screen.moved()
         return ""
 
     def queue_words(self) -> str:
         """What waits, for the title of the sheet; or that time goes on."""
-        waiting = self.bridge.queued
+        waiting = self._bridge.queued
         if not waiting:
-            return "" if self.bridge.paused else f" {glyphs.NOTHING} time goes on"
+            return "" if self._bridge.paused else f" {glyphs.NOTHING} time goes on"
         last = f"{CATALOGUE[waiting[-1].name].title} {waiting[-1].target}"
         return f" {glyphs.NOTHING} {len(waiting)} waiting, last {last} (backspace)"
+
+
+class TargetNavigator:
+    """Goes to what is named: a partition, a broker, an offset, a client."""
+
+    def __init__(self, screen: "MainScreen") -> None:
+        self._screen = screen
+        self._bridge = screen.bridge
+
+    def show_partition(self, name: str) -> None:
+        """On the main screen, the cursor on it and on its leader."""
+        self._screen.action_mode("cluster")
+        self._point_at(name)
+
+    def show_broker(self, broker: int) -> None:
+        """On the main screen, the cursor on it."""
+        self._screen.action_mode("cluster")
+        ids = [each.id for each in self._bridge.view.brokers]
+        if broker in ids:
+            self._screen.matrix.place(self._screen.matrix.cursor[0], ids.index(broker))
+            self._screen.present()
+
+    def show_offset(self, name: str, offset: int) -> None:
+        """In the log, the cursor on it in the leader's lane."""
+        self._point_at(name)
+        self._screen.action_mode("log")
+        log = self._screen.app.screen
+        if hasattr(log, "microscope"):
+            log.microscope.go(offset)
+            self._screen.call_after_refresh(log.present)  # type: ignore[attr-defined]
+
+    def show_client(self, name: str) -> None:
+        """Among the clients, the first line its own."""
+        self._screen.action_mode("clients")
+        clients = self._screen.app.screen
+        if hasattr(clients, "point_at"):
+            clients.point_at(name)
+
+    def _point_at(self, name: str) -> None:
+        """Nothing happens where it is gone by now."""
+        view = self._bridge.view
+        ids = [each.id for each in view.brokers]
+        for row, partition in enumerate(view.partitions):
+            if partition.name == name:
+                leads = ids.index(partition.leader) if partition.leader in ids else self._screen.matrix.cursor[1]
+                self._screen.matrix.place(row, leads)
+                self._screen.present()
+
+
+class CommandRunner:
+    """Opens the line of typed commands, and does what they say."""
+
+    def __init__(self, screen: "MainScreen") -> None:
+        self._screen = screen
+        self._bridge = screen.bridge
+        self.typed_before: tuple[str, ...] = ()
+        """Lines that were typed, the oldest first."""
+
+    def open_command(self, text: str = "", back: int = 0) -> None:
+        """Open it with something typed already, the cursor so many characters before its end."""
+        from tui.screens.command_line import CommandScreen  # noqa: PLC0415 - first paint does without it
+
+        if not self._screen.toosmall.display and self._bridge.view.brokers:
+            self._screen.app.push_screen(CommandScreen(self._screen.look, self._screen, text, back))
+
+    def place(self) -> "Place":
+        """What a line can speak of now."""
+        from tui.session.typed_commands import place_in  # noqa: PLC0415 - first paint does without it
+
+        view = self._bridge.view
+        return place_in(self._bridge.session, view, aimed=self._screen.foremost().selector())
+
+    async def run(self, typed: "Typed") -> str:
+        """Do what a line stands for; why not, where it was refused."""
+        from tui.session.typed_commands import Act, Go, Play, Press, Speed  # noqa: PLC0415 - first paint does without it
+
+        if isinstance(typed, Act):
+            self._screen.foremost().arrive()
+            refused = self._act(typed.actions)
+            if not refused:
+                self._screen.foremost().done()
+            return refused
+        if isinstance(typed, Press):
+            await self._screen.run_action(next(key.action for key in self._screen.keys if key.id == typed.id))
+        elif isinstance(typed, Go):
+            self._screen.go_to(typed.at_us)
+        elif isinstance(typed, Play):
+            self._bridge.pause(False)
+            self._screen.moved()
+        elif isinstance(typed, Speed):
+            self._screen.toast(f"speed ×{speed(self._bridge.set_speed(typed.speed))}")
+            self._screen.moved()
+        return ""
+
+    def _act(self, actions: tuple[Action, ...]) -> str:
+        refused = ""
+        for action in actions:
+            refused = self._screen.operator.act(action)
+            if refused or self._bridge.growing is not None:
+                break
+        return refused

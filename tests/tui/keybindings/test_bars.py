@@ -9,7 +9,7 @@ from tests.tui import fake_views
 from tests.tui.test_paint import LOOKS, text_of
 from tui.keybindings.keymap import KEYS, MODES, mode_of, with_keys
 from tui.keybindings.scopes import all_keys
-from tui.screens.main_keys import screen_class
+from tui.screens.cluster import screen_class
 from tui.viewmodel import status_bar
 from tui.widgets import panes as paint
 

@@ -152,7 +152,7 @@ async def test_the_arrows_of_the_sheet_lead_from_a_client_to_a_broker():
         before = driver.app.screen.target
         await driver.press("right")
         assert driver.app.screen.target != before
-        nodes = [node for node, _name in driver.main.targets()]
+        nodes = [node for node, _name in driver.main.operator.targets()]
         while driver.app.screen.target != nodes[0]:
             await driver.press("right")
         await driver.press("c")
@@ -218,7 +218,7 @@ async def test_what_if_and_bookmarks_are_about_the_mark():
     async with driving() as driver:
         screen, mark = await at_the_crash(driver)
         await driver.press("B")
-        assert [each.at_us for each in driver.main.bookmarks] == [mark]
+        assert [each.at_us for each in driver.main.branches.bookmarks] == [mark]
         assert screen.selected is not None
         await driver.press("w")
         await grown(driver)
@@ -330,7 +330,7 @@ async def test_where_two_branches_are_compared_the_one_on_the_screen_is_struck()
         await driver.press("w")
         await grown(driver)
         await driver.seconds(1)
-        driver.main.compare(next(iter(driver.bridge.branches)))
+        driver.main.branches.compare(next(iter(driver.bridge.branches)))
         await driver.settle()
         await driver.press("f")
         leader = driver.bridge.view.partitions[0].leader

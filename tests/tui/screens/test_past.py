@@ -12,8 +12,8 @@ from tests.support.playbooks import timed
 from tests.tui.driving import driving, in_feed
 from tests.tui.fake_views import session as sandbox
 from tests.tui.test_opening import opened, recorded  # noqa: F401 - a fixture
+from tui.screens.cluster import BEGINNING, PAST, PRESENT
 from tui.screens.finding import AskScreen
-from tui.screens.main_keys import BEGINNING, PAST, PRESENT
 from tui.screens.modes.clients import ClientsScreen
 from tui.screens.record import RecordScreen
 from tui.screens.time_travel import GotoScreen

@@ -220,5 +220,5 @@ async def test_a_click_beside_the_nodes_does_nothing():
 async def test_the_palette_knows_every_node():
     async with driving() as driver:
         await driver.settle()
-        names = [name for _node, name in driver.main.targets()]
+        names = [name for _node, name in driver.main.operator.targets()]
         assert names == NODES

@@ -429,17 +429,17 @@ class TimelineScreen(ActingMode):
         nodes: list[int] = []
         if stop is not None:
             events = self.bridge.happened(stop.first_us, stop.last_us, mark_detail.EVENTS_READ)
-            named = {self.bridge.session.cluster.name_of(node): node for node, _name in self.desk.targets()}
+            named = {self.bridge.session.cluster.name_of(node): node for node, _name in self.main.operator.targets()}
             nodes = nodes_of(mark_detail.of_stop(events, stop), named)
-        return nodes[0] if len(nodes) == 1 else self.desk.broker_under_cursor
+        return nodes[0] if len(nodes) == 1 else self.main.broker_under_cursor
 
     def arrive(self) -> None:
         """Whoever acts at a mark is there first; without one it is about the instant on the screen, which is told."""
         stop = self.stop(self.shown())
         if stop is None:
-            self.desk.toast("no mark is selected: this is about the instant on the screen")
+            self.main.toast("no mark is selected: this is about the instant on the screen")
         elif self.bridge.view.now_us != stop.at_us:
-            self.desk.go_to(stop.at_us)
+            self.main.go_to(stop.at_us)
 
     def done(self) -> None:
         """What comes next goes on from there: the mark is let go of."""

@@ -8,7 +8,7 @@ from faults.declarations.fault import Action
 from tests.tui import fake_views
 from tests.tui.driving import driving, trimmed
 from tests.tui.viewmodel.timeline.test_timeline import SIZES, shown, text
-from tui.screens import cluster
+from tui.screens import layout
 from tui.session.session_controller import Railing
 from tui.terminal import glyphs
 from tui.terminal.theme import Look
@@ -119,10 +119,10 @@ def test_a_branch_is_told_in_words(snapshot):
 
 
 def test_the_strip_gives_rails_room_where_there_is_some():
-    few = cluster.plan(200, 60, partitions=10, replicas=3, clients=7)["timeline-pane"].height
-    assert cluster.plan(200, 60, partitions=10, replicas=3, clients=7, rails=3)["timeline-pane"].height == few + 3
-    assert cluster.plan(200, 51, partitions=10, replicas=3, clients=7, rails=3)["timeline-pane"].height == few
-    assert "timeline-pane" not in cluster.plan(120, 40, partitions=10, replicas=3, clients=7, rails=3)
+    few = layout.plan(200, 60, partitions=10, replicas=3, clients=7)["timeline-pane"].height
+    assert layout.plan(200, 60, partitions=10, replicas=3, clients=7, rails=3)["timeline-pane"].height == few + 3
+    assert layout.plan(200, 51, partitions=10, replicas=3, clients=7, rails=3)["timeline-pane"].height == few
+    assert "timeline-pane" not in layout.plan(120, 40, partitions=10, replicas=3, clients=7, rails=3)
 
 
 # -- the screen ------------------------------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ from tests.tui.viewmodel.timeline.test_feed import elected
 from tests.tui.viewmodel.timeline.test_tape import ALL, acked, down, taped
 from tui.app import FloodmarkApp
 from tui.keybindings.scopes import LANES as LANE_KEYS
-from tui.screens import cluster
+from tui.screens import layout
 from tui.screens.finding import AutopsyScreen
 from tui.screens.modes.timeline import TimelineScreen
 from tui.session.background_tasks import findings_so_far
@@ -446,7 +446,7 @@ async def test_a_strip_of_it_stands_at_the_foot_of_a_tall_screen(lost):
 
 def test_the_strip_is_there_where_everything_else_keeps_its_room():
     for size, there in {(80, 24): False, (120, 40): False, (120, 52): True, (200, 60): True}.items():
-        boxes = cluster.plan(*size, partitions=10, replicas=3, clients=7)
+        boxes = layout.plan(*size, partitions=10, replicas=3, clients=7)
         assert ("timeline-pane" in boxes) == there
         assert boxes["lanes-pane"].height >= 7
         assert boxes["feed-pane"].height >= 5

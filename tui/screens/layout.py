@@ -1,0 +1,115 @@
+"""The layout of the main screen: pure arithmetic from the terminal's size and what there is to show."""
+
+from typing import Final, NamedTuple
+
+SMALLEST: Final = (60, 18)
+"""Columns and rows below which nothing useful fits."""
+WIDE: Final = 110
+"""From this width on there are side panes."""
+HUGE: Final = 170
+"""From this width on the feed stands beside the matrix."""
+
+BARS: Final = 2
+"""Lines of the status bar: the session's, and the control plane's."""
+
+_REPLICA: Final = 9
+"""Height of the pane about the replica under the cursor ..."""
+_REPLICA_HUGE: Final = 13
+"""... and where there is plenty of room."""
+_STRIP: Final = 7
+"""Height of the timeline at the foot ..."""
+RAILS: Final = 5
+"""Branches that are drawn there at most."""
+_TALL: Final = 48
+"""... which is there from so many lines between the bars on: what is above keeps its own."""
+_MATRIX: Final = 8
+"""The matrix keeps so many lines, whatever happens to the others."""
+
+
+class Box(NamedTuple):
+    """A rectangle on the screen, in cells."""
+
+    x: int
+    y: int
+    width: int
+    height: int
+
+
+def plan(
+    width: int, height: int, *, partitions: int, replicas: int, clients: int, controllers: int = 0, rails: int = 0
+) -> dict[str, Box]:
+    """Where each pane stands, borders included; a pane without a box is hidden. Empty when nothing fits.
+
+    ``clients`` is how many lines producers and groups take, ``controllers`` how many the control plane's nodes,
+    ``rails`` how many branches there are to be drawn below the timeline, as far as there is room. The first lines
+    belong to the status bar, the last one to the keys; the panes fill what is between without gaps.
+    """
+    if width < SMALLEST[0] or height < SMALLEST[1]:
+        return {}
+    body = Box(0, BARS, width, height - BARS - 1)
+    if body.height >= _TALL:
+        strip = _STRIP + min(rails, body.height - _TALL, RAILS)
+        above = _panes(Box(0, BARS, width, body.height - strip), partitions, replicas, clients, controllers)
+        return above | {"timeline-pane": Box(0, BARS + body.height - strip, width, strip)}
+    return _panes(body, partitions, replicas, clients, controllers)
+
+
+def _panes(body: Box, partitions: int, replicas: int, clients: int, controllers: int) -> dict[str, Box]:
+    """Where all but the timeline stand."""
+    width = body.width
+    if width >= HUGE:
+        return _huge(body, partitions, replicas, clients, controllers)
+    side = min(44, width - 78) if width >= WIDE else 0
+    lanes = min(min(replicas, 5) + 4, body.height - _MATRIX)
+    wanted = partitions + 3
+    if side:
+        wanted = max(wanted, clients + 2 + _REPLICA + 5)
+    matrix = max(_MATRIX, min(wanted, body.height - lanes - max(5, body.height // 5)))
+    feed = body.height - matrix - lanes
+    if feed < 3:
+        matrix, feed = matrix + feed, 0
+    boxes = {
+        "matrix-pane": Box(0, body.y, width - side, matrix),
+        "lanes-pane": Box(0, body.y + matrix, width, lanes),
+    }
+    if feed:
+        boxes["feed-pane"] = Box(0, body.y + matrix + lanes, width, feed)
+    if side:
+        boxes |= _column(Box(width - side, body.y, side, matrix), clients, _REPLICA)
+    return boxes
+
+
+def _column(box: Box, clients: int, replica: int) -> dict[str, Box]:
+    """Clients, faults and replica below each other; the replica gives way first, faults take what is left."""
+    names = ("clients-pane", "faults-pane", "replica-pane")
+    top = min(clients + 2, max(4, box.height - 4))
+    replica = replica if box.height - top - replica >= 4 else 0
+    faults = box.height - top - replica
+    heights = (top, faults, replica)
+    found = {}
+    y = box.y
+    for name, height in zip(names, heights, strict=True):
+        if height >= 3:
+            found[name] = Box(box.x, y, box.width, height)
+        y += height
+    return found
+
+
+def _huge(body: Box, partitions: int, replicas: int, clients: int, controllers: int) -> dict[str, Box]:
+    """Matrix and lanes on the left, side panes, the control plane and a tall feed on the right."""
+    right = max(66, body.width * 36 // 100)
+    left = body.width - right
+    matrix = min(partitions + 3, body.height - min(replicas + 4, body.height // 2))
+    roomy = body.height >= 40
+    top = min(body.height - 8, clients + 2 + (_REPLICA_HUGE + 7 if roomy else 6))
+    column = _column(Box(left, body.y, right, top), clients, _REPLICA_HUGE)
+    control = controllers + 2 if controllers and roomy and body.height - top - controllers - 2 >= 8 else 0
+    if control:
+        column["control-pane"] = Box(left, body.y + top, right, control)
+    top += control
+    return {
+        "matrix-pane": Box(0, body.y, left, matrix),
+        "lanes-pane": Box(0, body.y + matrix, left, body.height - matrix),
+        "feed-pane": Box(left, body.y + top, right, body.height - top),
+        **column,
+    }
