@@ -1,4 +1,4 @@
-"""Driving the app in tests: a clock turned by hand, frames asked for, the screen as text."""
+"""SessionDriver the app in tests: a clock turned by hand, frames asked for, the screen as text."""
 
 import asyncio
 from contextlib import asynccontextmanager

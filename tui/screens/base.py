@@ -4,7 +4,7 @@ A mode moves with the session, back in time too; keys that it does not know are 
 """
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Final, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from textual import events
 from textual.app import ComposeResult
@@ -28,7 +28,7 @@ from tui.viewmodel.row import Place
 from tui.widgets.panes import FilterBar, ModeBar, ModeBarRow, Pane, Status, mode_places
 
 if TYPE_CHECKING:
-    from tui.screens.cluster import MainScreen
+    pass
 
 # What lies beneath see-through pages is painted through all of them.
 
@@ -271,8 +271,27 @@ ROOM = ("display", "width", "height")
 """What a pane has otherwise while another one, or it itself, has the whole room."""
 
 
-class ModeScreen(LiveScreen, Paned):
-    """What every mode has; a mode adds :meth:`body` and :meth:`show`."""
+BY_SHEET: Final = ("fault", "admin", "control")
+"""Ids of the keys that open a sheet on this screen; all others are pressed on the main one."""
+THERE: Final = ("heal", "undo", "what_if", "ask", "bookmark")
+"""Ids of those that are about the instant that is selected."""
+LASTING: Final = ("ask", "bookmark")
+"""Those after which it stays selected."""
+
+
+def led_by(view: ClusterView, name: str, otherwise: int) -> int:
+    """Id of the broker that leads a partition; another where nobody does."""
+    leaders = (each.leader for each in view.partitions if each.name == name and each.leader >= 0)
+    return next(leaders, otherwise)
+
+
+class ModeScreen(LiveScreen, Paned, Sheets):
+    """The frame of a mode, which adds :meth:`body` and :meth:`show`. What is selected in it is the target of faults.
+
+    A mode with nodes to choose from has its own :meth:`chosen`; the keys that act work as on the main screen.
+    """
+
+    AUTO_FOCUS = ""  # not the closed sheet
 
     MODE: ClassVar[str] = ""
     """Its name in :data:`tui.keybindings.keymap.MODES`."""
@@ -286,12 +305,14 @@ class ModeScreen(LiveScreen, Paned):
         self.look = look
         self.bridge = bridge
         self.status = Status(look)
+        self.make_sheets()
 
     def compose(self) -> ComposeResult:
-        """The bars, and the body between them."""
+        """The bars, the body between them, and the sheets over it."""
         yield self.status
         yield from self.body()
         yield ModeBar(self.look, mode_of(self.MODE), self.hints())
+        yield from self.sheet_panes()
 
     def hints(self) -> tuple[str, ...]:
         """Those on the bar, with the keys that are in force."""
@@ -313,13 +334,14 @@ class ModeScreen(LiveScreen, Paned):
         self.call_after_refresh(self.present)
 
     def present(self) -> None:
-        """Show the session as it is now."""
-        if not self.is_mounted or not self.status.size.width:
-            return
-        self.status.show(self._main.status_rows(self.size.width))
-        self.show()
-        if self.maximised:
-            self._give_all_room()
+        """Show the session as it is now, and in an open sheet what would be done to it."""
+        if self.is_mounted and self.status.size.width:
+            self.status.show(self.main.status_rows(self.size.width))
+            self.show()
+            if self.maximised:
+                self._give_all_room()
+        if self.sheet.has_focus:
+            self.show_sheet()
 
     def resized(self) -> None:
         """Sizes that :meth:`show` gave once have to be given again."""
@@ -376,25 +398,43 @@ class ModeScreen(LiveScreen, Paned):
     def go_to_place(self, place: Place) -> None:
         """To another mode, or a spot of this one."""
         if place.kind == "mode":
-            self._main.action_mode(place.key)
+            self.main.action_mode(place.key)
         else:
             self.go_to_spot(place)
 
     async def action_main(self, action: str) -> None:
         """A key that is the main screen's."""
-        await self._main.run_action(action)
+        await self.main.run_action(action)
+
+    def chosen(self) -> int:
+        """The broker under the main screen's cursor, where the mode has no node of its own to choose."""
+        return self.main.broker_under_cursor
+
+    async def action_act(self, name: str) -> None:
+        """A key that acts, on what is selected here."""
+        if name in BY_SHEET:
+            await self.run_action(name)
+            return
+        if name in THERE:
+            self.arrive()
+        await self.main.run_action(next(key.action for key in KEYS if key.id == name))
+        if name in THERE and name not in LASTING:
+            self.done()
 
     async def press(self, name: str) -> None:
         """Do what the key of an id does here."""
+        if name in ACTS:
+            await self.action_act(name)
+            return
         found = next(key for key in all_keys() if key.id == name)
         if found.group == self.SCOPE:
             await self.run_action(found.action)
         else:
-            await self._main.run_action(found.action)
+            await self.main.run_action(found.action)
 
     def keyed(self, text: str) -> str:
         """``text`` with the key of an action where its id stands in braces."""
-        return with_keys(text, self._main.keys)
+        return with_keys(text, self.main.keys)
 
     async def on_status_pressed(self, message: Status.Pressed) -> None:
         """A word of the status bar that stands for a key."""
@@ -403,7 +443,7 @@ class ModeScreen(LiveScreen, Paned):
     def on_status_aimed(self, message: Status.Aimed) -> None:
         """A node of the control plane: the sheet on it, here where there is one."""
         if not isinstance(self, Sheets):
-            self._main.fault_on(message.node)
+            self.main.fault_on(message.node)
 
     def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
         """The wheel."""
@@ -418,71 +458,7 @@ class ModeScreen(LiveScreen, Paned):
 
     async def on_mode_bar_pressed(self, message: ModeBar.Pressed) -> None:
         """A mode was clicked."""
-        await self._main.run_action(message.action)
-
-    @property
-    def _main(self) -> "MainScreen":
-        return cast("MainScreen", self.app.screen_stack[0])
-
-
-# A mode in which something can be selected and struck: the keys that act work there as on the main screen.
-
-
-BY_SHEET: Final = ("fault", "admin", "control")
-"""Ids of the keys that open a sheet on this screen; all others are pressed on the main one."""
-THERE: Final = ("heal", "undo", "what_if", "ask", "bookmark")
-"""Ids of those that are about the instant that is selected."""
-LASTING: Final = ("ask", "bookmark")
-"""Those after which it stays selected."""
-
-
-def led_by(view: ClusterView, name: str, otherwise: int) -> int:
-    """Id of the broker that leads a partition; another where nobody does."""
-    leaders = (each.leader for each in view.partitions if each.name == name and each.leader >= 0)
-    return next(leaders, otherwise)
-
-
-class ActingMode(ModeScreen, Sheets):
-    """What is selected is the target; a mode with somebody to choose adds its own :meth:`chosen`."""
-
-    AUTO_FOCUS = ""  # not the closed sheet
-
-    def __init__(self, look: Look, bridge: SimBridge) -> None:
-        super().__init__(look, bridge)
-        self.make_sheets()
-
-    def compose(self) -> ComposeResult:
-        """The mode, and the sheets over it."""
-        yield from super().compose()
-        yield from self.sheet_panes()
-
-    def chosen(self) -> int:
-        """The broker under the main screen's cursor, where the mode has nobody of its own to choose."""
-        return self.main.broker_under_cursor
-
-    def present(self) -> None:
-        """Show the session, and in an open sheet what would be done to it."""
-        super().present()
-        if self.sheet.has_focus:
-            self.show_sheet()
-
-    async def action_act(self, name: str) -> None:
-        """A key that acts, on what is selected here."""
-        if name in BY_SHEET:
-            await self.run_action(name)
-            return
-        if name in THERE:
-            self.arrive()
-        await self._main.run_action(next(key.action for key in KEYS if key.id == name))
-        if name in THERE and name not in LASTING:
-            self.done()
-
-    async def press(self, name: str) -> None:
-        """Do what the key of an id does here."""
-        if name in ACTS:
-            await self.action_act(name)
-        else:
-            await super().press(name)
+        await self.main.run_action(message.action)
 
 
 # Pages: jump by letters, typed commands, help about the page.

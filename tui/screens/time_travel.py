@@ -16,7 +16,7 @@ from cluster_model.observation import ClusterView
 from playbooks.timetravel.branches import Branch
 from tui.keybindings.keymap import KEYS, Key, key_of, word_of
 from tui.keybindings.scopes import bindings_of
-from tui.screens.base import ActingMode, ChoiceScreen, LiveScreen, Piece, Reachable, led_by
+from tui.screens.base import ChoiceScreen, LiveScreen, ModeScreen, Piece, Reachable, led_by
 from tui.session.session_controller import Companion, SimBridge
 from tui.terminal import glyphs
 from tui.terminal.format import InstantError, clock, instant_us
@@ -41,7 +41,7 @@ class Log(Lanes):
             self.screen.present()
 
 
-class CompareScreen(ActingMode):
+class CompareScreen(ModeScreen):
     """The branch on the screen, and the companion that the bridge keeps beside it."""
 
     MODE = "cluster"
@@ -99,11 +99,11 @@ class CompareScreen(ActingMode):
 
     def action_partition(self, partitions: int) -> None:
         """Another partition of both."""
-        self._main.action_move(partitions, 0)
+        self.main.action_move(partitions, 0)
         self.present()
 
     def _partition(self, view: ClusterView) -> str:
-        return str(view.partitions[self._main.matrix.cursor[0]].name) if view.partitions else ""
+        return str(view.partitions[self.main.matrix.cursor[0]].name) if view.partitions else ""
 
     def _arrange(self, view: ClusterView, partition: str) -> None:
         found = branches.partition_of(view, partition)

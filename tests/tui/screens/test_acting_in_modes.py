@@ -11,7 +11,7 @@ from tests.tui import fake_views
 from tests.tui.driving import driving
 from tests.tui.fake_views import session
 from tui.keybindings.keymap import KEYS
-from tui.screens.base import ActingMode
+from tui.screens.base import ModeScreen
 from tui.screens.fault_forms import FaultForm
 from tui.screens.time_travel import GrowingScreen
 from tui.viewmodel.help import MODES, SHEET
@@ -57,12 +57,12 @@ async def test_in_the_log_a_fault_strikes_the_broker_of_the_replica_under_the_cu
     async with driving(size) as driver:
         await driver.seconds(1)
         await driver.press("2", "down", "f")
-        assert isinstance(driver.app.screen, ActingMode)
+        assert isinstance(driver.app.screen, ModeScreen)
         assert driver.sheet() == ("faults", "b2")
         assert "Expected now" in driver.text()
         await driver.press("c")
         assert struck(driver) == [("crash", "broker 2")]
-        assert isinstance(driver.app.screen, ActingMode)
+        assert isinstance(driver.app.screen, ModeScreen)
         assert driver.sheet() is None
         await driver.press("H")
         assert struck(driver) == []
@@ -75,7 +75,7 @@ async def test_in_the_log_the_sheet_aims_elsewhere_and_escape_leaves_only_the_sh
         assert driver.sheet() == ("faults", "b2")
         await driver.press("escape")
         assert driver.sheet() is None
-        assert isinstance(driver.app.screen, ActingMode)
+        assert isinstance(driver.app.screen, ModeScreen)
 
 
 async def test_in_the_log_operations_are_for_its_partition_and_replica():
@@ -101,7 +101,7 @@ async def test_the_form_opens_over_the_log_and_closes_its_sheet():
         await driver.press("2", "f", "enter")
         assert isinstance(driver.app.screen, FaultForm)
         await driver.press("enter")
-        assert isinstance(driver.app.screen, ActingMode)
+        assert isinstance(driver.app.screen, ModeScreen)
         assert len(struck(driver)) == 1
         assert driver.sheet() is None
 
@@ -231,7 +231,7 @@ async def test_a_typed_fault_at_a_mark_strikes_in_its_past():
         await driver.press("colon", *"crash b1", "enter")
         await grown(driver)
         assert driver.bridge.branches.current.left_us == mark
-        assert isinstance(driver.app.screen, ActingMode)
+        assert isinstance(driver.app.screen, ModeScreen)
 
 
 async def test_without_a_mark_it_is_about_the_instant_on_the_screen_and_says_so(snapshot):
@@ -307,7 +307,7 @@ async def test_faults_operations_and_lines_work_on_the_pages_of_playbooks_and_of
         await driver.seconds(1)
         await driver.press("right", mode)
         page = driver.app.screen
-        assert isinstance(page, ActingMode)
+        assert isinstance(page, ModeScreen)
         await driver.press("f")
         assert driver.sheet() == ("faults", "b2")
         await driver.press("right", "c")

@@ -9,7 +9,7 @@ from cluster_model.broker import topic_of
 from cluster_model.clients.consumer.record_handler import SUFFIX
 from playbooks.results.client_stats import summed_up
 from tui.keybindings.scopes import bindings_of
-from tui.screens.base import ActingMode, Filtering
+from tui.screens.base import Filtering, ModeScreen
 from tui.session.session_controller import SimBridge
 from tui.terminal import glyphs
 from tui.terminal.theme import Look
@@ -22,7 +22,7 @@ from tui.widgets.panes import FilterBar, Pane, SidePane
 HINT: Final = "names of producers, groups and members; ! before a word: without it"
 
 
-class ClientsScreen(ActingMode, Filtering):
+class ClientsScreen(ModeScreen, Filtering):
     """Producers and groups."""
 
     MODE = "clients"

@@ -11,7 +11,7 @@ from cluster_model.inspection.log_inspector import copies, inspect
 from cluster_model.observation import PartitionView, fetch_wires
 from playbooks.model.record_peek import peek
 from tui.keybindings.scopes import bindings_of
-from tui.screens.base import ActingMode
+from tui.screens.base import ModeScreen
 from tui.session.session_controller import SimBridge
 from tui.terminal import glyphs
 from tui.terminal.theme import Look
@@ -29,7 +29,7 @@ LEGEND: Final = (
 )
 
 
-class LogScreen(ActingMode):
+class LogScreen(ModeScreen):
     """The microscope over the partition that is selected, with the inspector, the epochs and the fetches below."""
 
     MODE = "log"
@@ -64,11 +64,11 @@ class LogScreen(ActingMode):
     def partition(self) -> PartitionView | None:
         """The one that is selected on the main screen; None where there is none."""
         partitions = self.bridge.view.partitions
-        return partitions[min(self._main.matrix.cursor[0], len(partitions) - 1)] if partitions else None
+        return partitions[min(self.main.matrix.cursor[0], len(partitions) - 1)] if partitions else None
 
     def broker(self, partition: PartitionView) -> int:
         """Whose replica the cursor is on: the broker selected, else the leader, else the first."""
-        brokers, at = self.bridge.view.brokers, self._main.matrix.cursor[1]
+        brokers, at = self.bridge.view.brokers, self.main.matrix.cursor[1]
         chosen = brokers[at].id if at < len(brokers) else -1
         held = list(self.bridge.session.cluster.world.replicas[partition.name])
         return next((each for each in (chosen, partition.leader) if each in held), held[0] if held else -1)
@@ -87,7 +87,7 @@ class LogScreen(ActingMode):
         cluster, bridge = self.bridge.session.cluster, self.bridge
         cuts = bridge.log_book.cuts(partition.name, bridge.view.now_us)
         broker = self.broker(partition)
-        self.microscope.motion = self._main.motion
+        self.microscope.motion = self.main.motion
         self.microscope.present(cluster, partition, broker, cuts)
         self._log_pane.caption(title(partition), self._legend())
         offset = self.microscope.log_offset
@@ -203,13 +203,13 @@ class LogScreen(ActingMode):
     def _select(self, broker: int) -> None:
         ids = [each.id for each in self.bridge.view.brokers]
         if broker in ids:
-            self._main.matrix.place(self._main.matrix.cursor[0], ids.index(broker))
+            self.main.matrix.place(self.main.matrix.cursor[0], ids.index(broker))
         self.present()
 
     def action_partition(self, partitions: int) -> None:
         """Another partition, from the last to the first."""
         if self.bridge.view.partitions:
-            self._main.matrix.turn(partitions)
+            self.main.matrix.turn(partitions)
             self.microscope.follow()
             self.present()
 
@@ -244,7 +244,7 @@ class LogScreen(ActingMode):
             return
         at = self.microscope.parting(self.bridge.session.cluster, partition)
         if at < 0:
-            self._main.toast(f"all replicas of {partition.name} agree with their leader")
+            self.main.toast(f"all replicas of {partition.name} agree with their leader")
         else:
             self._go(at)
 
@@ -285,12 +285,12 @@ class LogScreen(ActingMode):
         broker = self.broker(partition)
         held = [each for each in found if broker in each.record.holders] or list(found)
         if not held:
-            self._main.toast(f"nothing was written at {partition.name} offset {offset} so far")
+            self.main.toast(f"nothing was written at {partition.name} offset {offset} so far")
         elif held[-1].record.appended_us < self.bridge.session.timeline.first_us:
-            self._main.toast("this session cannot be looked back into as far as that")
+            self.main.toast("this session cannot be looked back into as far as that")
         else:
             self.microscope.scope = self.microscope.scope.at(offset)
-            self._main.go_to(held[-1].record.appended_us)
+            self.main.go_to(held[-1].record.appended_us)
 
     def action_peek(self) -> None:
         """Show the record whole."""
@@ -303,6 +303,6 @@ class LogScreen(ActingMode):
 
     async def action_internal(self) -> None:
         """Show Kafka's own topics, or set them apart again."""
-        await self._main.run_action("internal")
+        await self.main.run_action("internal")
         self.microscope.follow()
         self.present()

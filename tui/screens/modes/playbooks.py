@@ -15,7 +15,7 @@ from playbooks.model import Playbook
 from playbooks.parser.loader import load
 from playbooks.session_format.session_files import sessions_root
 from tui.keybindings.scopes import bindings_of
-from tui.screens.base import ActingMode
+from tui.screens.base import ModeScreen
 from tui.session.destination import Wish
 from tui.session.session_controller import SimBridge
 from tui.session.wish_check import RefusedError, playbook_wish, session_wish, shown
@@ -33,7 +33,7 @@ OPEN: Final = "a playbook's file or bundled name, or a session's directory; ente
 UNREADABLE: Final = "it cannot be read: "
 
 
-class PlaybooksScreen(ActingMode):
+class PlaybooksScreen(ModeScreen):
     """Lists on the left, what is chosen on the right."""
 
     MODE = "playbooks"

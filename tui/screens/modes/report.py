@@ -7,7 +7,7 @@ from textual.widget import Widget
 
 from playbooks.engine.session_runner import SoFar
 from tui.keybindings.scopes import bindings_of
-from tui.screens.base import ActingMode, led_by
+from tui.screens.base import ModeScreen, led_by
 from tui.session.background_tasks import recording_of
 from tui.session.session_controller import SimBridge
 from tui.terminal import glyphs
@@ -25,7 +25,7 @@ PATIENCE = 15
 """A look takes no more than one part of so many of the time."""
 
 
-class ReportScreen(ActingMode):
+class ReportScreen(ModeScreen):
     """One page, made again as time goes on."""
 
     MODE = "report"
@@ -137,4 +137,4 @@ class ReportScreen(ActingMode):
         if not found:
             self.notify("there is no finding so far")
         else:
-            self._main.open_autopsy(self.marked or 1)
+            self.main.open_autopsy(self.marked or 1)

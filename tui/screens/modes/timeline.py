@@ -8,7 +8,7 @@ from textual.widget import Widget
 from tui.keybindings.keymap import key_of
 from tui.keybindings.scopes import LANES as LANE_KEYS
 from tui.keybindings.scopes import bindings_of
-from tui.screens.base import ActingMode
+from tui.screens.base import ModeScreen
 from tui.session.background_tasks import findings_so_far, recording_of
 from tui.session.session_controller import Railing, SimBridge, reach_us
 from tui.terminal import glyphs
@@ -67,7 +67,7 @@ SPAN_WORDS = (
 LANE_WORDS = f"{''.join(f'{{timeline_lane_{lane}}}' for lane in LANE_KEYS)} lanes"
 
 
-class TimelineScreen(ActingMode):
+class TimelineScreen(ModeScreen):
     """Lanes over time, and all about the mark that is selected."""
 
     MODE = "timeline"
@@ -166,9 +166,9 @@ class TimelineScreen(ActingMode):
         span, recorder = self.span, getattr(self.app, "recorder", None)
         path = recording_of(self.bridge.session.recorded, recorder)
         if span is None:
-            self._main.toast("no span is chosen: v begins one, or drag over the lanes; E exports the whole session")
+            self.main.toast("no span is chosen: v begins one, or drag over the lanes; E exports the whole session")
         elif path is None:
-            self._main.toast("this session is not being recorded: there is nothing to cut a span out of", "warning")
+            self.main.toast("this session is not being recorded: there is nothing to cut a span out of", "warning")
         else:
             self.run_worker(self._export(path, recorder, span), group="span", exclusive=True, exit_on_error=False)
 
@@ -176,7 +176,7 @@ class TimelineScreen(ActingMode):
         from tui.session.background_tasks import export_span  # noqa: PLC0415 - seldom wanted
 
         text, good = await export_span(path, recorder, span)
-        self._main.toast(text, "information" if good else "error", seconds=SPAN_S)
+        self.main.toast(text, "information" if good else "error", seconds=SPAN_S)
 
     def on_time_lanes_spanned(self, message: TimeLanes.Spanned) -> None:
         """A span is dragged."""
@@ -284,7 +284,7 @@ class TimelineScreen(ActingMode):
         happened = self.bridge.happened(stop.first_us, stop.last_us, mark_detail.EVENTS_READ)
         events = mark_detail.of_stop(happened, stop)
         later = self.bridge.happened(stop.last_us + 1, shown.present_us, max(0, height))
-        key = key_of("finding", self._main.keys)
+        key = key_of("finding", self.main.keys)
         rows = mark_detail.build_mark(stop, events, self._findings_of(stop, events), later, width, key)
         there = self.keyed(f"{{timeline_go}}: {'back to the present' if self._is_there(stop) else 'go there'}")
         self._page_pane.caption("The mark", there)
@@ -355,9 +355,9 @@ class TimelineScreen(ActingMode):
         if stop is None:
             self.notify("no mark is selected: left and right choose one")
         elif self._is_there(stop):
-            self._main.action_present()
+            self.main.action_present()
         else:
-            self._main.go_to(stop.at_us)
+            self.main.go_to(stop.at_us)
 
     def action_zoom(self, nearer: int) -> None:
         """Nearer or farther, the mark or the instant looked at staying in sight."""
@@ -418,7 +418,7 @@ class TimelineScreen(ActingMode):
 
     def _change_over(self, letter: str, at_us: int = -1) -> None:
         """To another branch: to its present, or to an instant of it."""
-        self._main.change_over(letter, at_us)
+        self.main.change_over(letter, at_us)
         self.present()
 
     # -- acting at the mark -----------------------------------------------------------------------------------------
@@ -460,20 +460,20 @@ class TimelineScreen(ActingMode):
             return
         stop = timeline_rows.of_column(self.bridge.tape, lane, self.shown(), column)
         if stop is None:
-            self._main.go_to(self.shown().window.instant(column, self.bridge.session.present_us))
+            self.main.go_to(self.shown().window.instant(column, self.bridge.session.present_us))
         elif message.twice:
-            self._main.go_to(stop.at_us)
+            self.main.go_to(stop.at_us)
         else:
             self.rail = ""
             self._select(stop, "")
 
     def on_time_lanes_scrubbed(self, message: TimeLanes.Scrubbed) -> None:
         """The scrubber."""
-        self._main.scrub(self.shown().window.instant(message.column, self.bridge.session.present_us))
+        self.main.scrub(self.shown().window.instant(message.column, self.bridge.session.present_us))
 
     def on_time_lanes_released(self) -> None:
         """The drag is over."""
-        self._main.on_time_lanes_released()
+        self.main.on_time_lanes_released()
 
     def on_time_lanes_turned(self, message: TimeLanes.Turned) -> None:
         """The wheel scrolls, and with ctrl it zooms about the column that it is turned at."""
@@ -496,7 +496,7 @@ class TimelineScreen(ActingMode):
         stop = timeline_rows.of_column(self.bridge.tape, lane, shown, column)
         if stop is None:
             self.selected = None
-            self._main.go_to(shown.window.instant(column, self.bridge.session.present_us))
+            self.main.go_to(shown.window.instant(column, self.bridge.session.present_us))
         else:
             self._select(stop, "")
         self.action_fault()
