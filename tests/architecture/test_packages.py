@@ -10,10 +10,14 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from functools import cache
 
-from tests.architecture.tree import imported_by, imports, module_of, modules, package_of, packages, room_of
+from tests.architecture.tree import imported_by, imports, module_of, modules, nodes, package_of, packages, room_of
 
 MOST_MODULES = 15
 """Modules in one package, its ``__init__`` not counted."""
+SHORTEST = 80
+"""Lines of a module that only one module of its package uses."""
+NOUNS = {"downsampling", "finding", "model_checking", "recording", "testing"}
+"""Names that end in -ing, and are what the field calls a thing."""
 MODEL_ORDER = (
     ("util",), ("protocol",), ("spec",), ("assignors",), ("kernel",), ("connections",), ("log",), ("broker",),
     ("zookeeper",), ("controller", "coordinators", "clients"), ("observation",), ("checker",), ("inspection",), ("",),
@@ -84,6 +88,43 @@ def test_modules_import_each_other_in_no_circle_when_they_are_loaded() -> None:
 def test_packages_are_small() -> None:
     sizes = Counter(package_of(name) for name in modules() if name not in packages())
     assert {package: size for package, size in sizes.items() if size > MOST_MODULES} == {}
+
+
+def test_no_module_is_a_shred_of_its_neighbour() -> None:
+    """A short module that one module of its package uses belongs into that one.
+
+    Not so where it is read later than that one, or is run by itself.
+    """
+    users: dict[str, set[str]] = defaultdict(set)
+    for name, module, _, _ in uses():
+        users[module].add(name)
+    later = {
+        module_of(imported)
+        for tree in modules().values()
+        for function in nodes(tree, ast.FunctionDef, ast.AsyncFunctionDef)
+        for node in ast.walk(function)
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        for imported, _ in imported_by(node)
+    }
+    shreds = [
+        f"{module} of {user}"
+        for module, (user, *others) in ((module, sorted(users[module])) for module in modules() if users[module])
+        if not others and package_of(user) == package_of(module) and not {module, user} & packages()
+        if module not in later and length_of(module) < SHORTEST
+    ]
+    assert shreds == []
+
+
+def length_of(module: str) -> int:
+    """Lines of a module."""
+    return max(node.end_lineno or 0 for node in modules()[module].body)
+
+
+def test_names_of_modules_are_nouns() -> None:
+    """What is in a module, and not what is done there, nor a word for any bag."""
+    bags = {"words", "telling", "lines", "ground", "house", "utils", "helpers", "misc", "common", "told", "asked"}
+    last = {name: name.rpartition(".")[2] for name in modules()}
+    assert [name for name, word in last.items() if word in bags or (word.endswith("ing") and word not in NOUNS)] == []
 
 
 def parts_of(package: str) -> list[str]:

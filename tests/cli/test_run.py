@@ -17,7 +17,7 @@ from playbooks.recording.recorder import Recorder, RecordingError
 from playbooks.session_format import session_files
 from tests.cli.running import Steady, Typed
 from tests.support.playbooks import CLUSTER, CRASH, MANUAL
-from tui.cli.runs.driving import Driving, progress
+from tui.cli.runs.session_driver import SessionDriver, progress
 from tui.output.result import guard_lines, refusal_words
 
 pytestmark = pytest.mark.slow
@@ -219,10 +219,10 @@ def test_an_internal_error_keeps_the_session_and_names_its_account(
 ) -> None:
     mistake = ZeroDivisionError("a mistake of ours")
 
-    def explode(self: Driving, *_args: object) -> None:
+    def explode(self: SessionDriver, *_args: object) -> None:
         raise mistake
 
-    monkeypatch.setattr(Driving, "_print", explode)
+    monkeypatch.setattr(SessionDriver, "_print", explode)
     done = typed("run", "crash.yaml", "--json")
     assert (done.code, done.out) == (70, "")
     assert "Traceback" not in done.err
@@ -242,10 +242,10 @@ def stopped(err: str) -> str:
 def test_an_interrupted_run_is_130_and_keeps_what_it_has(
     typed: Type, here: Path, monkeypatch: pytest.MonkeyPatch, steady: Steady, snapshot: SnapshotAssertion
 ) -> None:
-    def interrupt(self: Driving, *_args: object) -> None:
+    def interrupt(self: SessionDriver, *_args: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(Driving, "_print", interrupt)
+    monkeypatch.setattr(SessionDriver, "_print", interrupt)
     done = typed("run", "crash.yaml", "hand.yaml", "--jobs", "1")
     assert done.code == 130
     (session,) = sessions(here)
@@ -256,13 +256,13 @@ def test_an_interrupted_run_is_130_and_keeps_what_it_has(
 def test_an_interrupted_run_whose_last_events_cannot_be_kept_is_130_as_well(
     typed: Type, monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion
 ) -> None:
-    def interrupt(self: Driving, *_args: object) -> None:
+    def interrupt(self: SessionDriver, *_args: object) -> None:
         raise KeyboardInterrupt
 
     def full(self: Recorder) -> None:
         raise RecordingError("the disk is full", code="cannot_go_on")
 
-    monkeypatch.setattr(Driving, "_print", interrupt)
+    monkeypatch.setattr(SessionDriver, "_print", interrupt)
     monkeypatch.setattr(Recorder, "close", full)
     done = typed("run", "crash.yaml", "hand.yaml", "--jobs", "1")
     assert done.code == 130

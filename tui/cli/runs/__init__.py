@@ -3,7 +3,7 @@
 request: what was asked for, axes of a grid, and everything that is refused before anything runs.
 run: one playbook or several.
 demo: ``floodmark demo``.
-driving: one session run to its end.
+session_driver: one session run to its end.
 narration: one session with events printed on the way, at the pace of a clock; pace: that clock.
 dry_run: what a run would do, without running it.
 suite: several playbooks in parallel processes, verdicts, the table at the end.

@@ -16,7 +16,7 @@ from playbooks.recording.recorder import Recorder
 from playbooks.results.outages import short_seconds
 from playbooks.results.result import Result
 from playbooks.session_format.session_files import read_object, sessions_root
-from tui.cli.runs.driving import Driving
+from tui.cli.runs.session_driver import SessionDriver
 from tui.cli.runs.spark_jobs import Report, report
 from tui.output import command_end
 from tui.output.console import Quiet, answers, say, say_parts
@@ -69,7 +69,7 @@ def demo(out: Path) -> int:
     text = io.StringIO()
     console, full = answers(), Quiet(file=text, width=PIPED, highlight=False, soft_wrap=True)
     chapters: list[list[Result]] = []
-    driving = Driving(full)
+    driver = SessionDriver(full)
     for number, chapter in enumerate(CHAPTERS, start=1):
         for place in (console, full):
             _head(place, f"{number}. {chapter.title}", first=number == 1)
@@ -79,7 +79,7 @@ def demo(out: Path) -> int:
             say(full, "")
             recorder = Recorder(sessions_root())
             try:
-                result = driving.run(choose(name, None, {}), recorder)
+                result = driver.run(choose(name, None, {}), recorder)
             except Exception as error:
                 return command_end.keep(error, recorder)
             print_result(full, result)

@@ -9,7 +9,7 @@ from playbooks.engine.dry_run import DryRun, Entry, Foretold, Moment, dry_run
 from playbooks.engine.expectations import seconds
 from playbooks.errors import BAD_INPUT, INTERRUPTED, OK, counted
 from playbooks.model import expected_lines
-from tui.cli.runs.driving import progress
+from tui.cli.runs.session_driver import progress
 from tui.output.command_end import to_text
 from tui.output.console import Telling, answers, complain, people, print_document, say
 from tui.output.result import STYLES as STYLES_RESULT

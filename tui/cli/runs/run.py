@@ -16,9 +16,9 @@ from playbooks.results.result import Result
 from playbooks.session_format.filesystem import Fsync
 from playbooks.session_format.session_files import sessions_root
 from playbooks.text import command_of
-from tui.cli.runs.driving import Driving
 from tui.cli.runs.pace import Pace
 from tui.cli.runs.request import Checked, Request, checked
+from tui.cli.runs.session_driver import SessionDriver
 from tui.cli.runs.suite import Ended, print_suite
 from tui.cli.runs.summary_documents import hand_over
 from tui.output import command_end
@@ -84,14 +84,14 @@ def _one_after_other(
     console: Console, request: Request, asked: Checked, jobs: list[Job], explained: list[Why]
 ) -> list[Outcome]:  # fmt: skip
     """Run all in this process and print everything of each; ``explained`` gets why it lost what it lost."""
-    driving = Driving(console, asked.until_us)
+    driver = SessionDriver(console, asked.until_us)
     events = people() if request.document else console
     if request.speed is not None:
         from tui.cli.runs.narration import Narrating  # noqa: PLC0415 - it tells what is foretold, as a dry run does
 
-        driving.narrating = Narrating(Pace(request.speed), events, request.plain)
+        driver.narrating = Narrating(Pace(request.speed), events, request.plain)
     elif request.plain:
-        driving.events = events
+        driver.events = events
     outcomes: list[Outcome] = []
     brief = request.document or request.plain or request.speed is not None
     explain = partial(_explain, console, request, asked, explained)
@@ -99,7 +99,7 @@ def _one_after_other(
     for number, (each, job) in enumerate(zip(asked.chosen, jobs, strict=True)):
         if number:
             say(console, "")
-        outcome = _run_one(driving, each, job, alone=alone)
+        outcome = _run_one(driver, each, job, alone=alone)
         outcomes.append(outcome)
         if outcome.code == INTERRUPTED or (request.fail_fast and outcome.code != 0):
             break
@@ -118,13 +118,13 @@ def _explain(
 
 
 def _run_one(
-    driving: Driving, chosen: Chosen, job: Job, *, alone: Callable[[Chosen, Result], None] | None
+    driver: SessionDriver, chosen: Chosen, job: Job, *, alone: Callable[[Chosen, Result], None] | None
 ) -> Outcome:  # fmt: skip
     """Run one playbook, telling all of it; never raises. ``alone``: what to tell behind its verdict."""
 
     def drive(recorder: Recorder | None) -> Result:
-        result = driving.run(chosen, recorder)
-        print_result(driving.console, result)
+        result = driver.run(chosen, recorder)
+        print_result(driver.console, result)
         return result
 
     outcome = carried_out(job, drive)
@@ -134,7 +134,7 @@ def _run_one(
         say(people(), outcome.error)
     elif outcome.code == BAD_INPUT:
         complain(outcome.error)
-    if outcome.result is not None and driving.narrating is not None and driving.narrating.stopped:
+    if outcome.result is not None and driver.narrating is not None and driver.narrating.stopped:
         return replace(outcome, code=INTERRUPTED)
     if outcome.result is not None and alone is not None:
         alone(chosen, outcome.result)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(slots=True)
-class Driving:
+class SessionDriver:
     """How to run: how far, and what to show."""
 
     console: Console
