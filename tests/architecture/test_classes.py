@@ -39,8 +39,8 @@ def values(trees: Iterable[ast.Module]) -> set[str]:
     return found
 
 
-def torn(trees: Mapping[str, ast.Module]) -> list[str]:
-    """Classes with a single subclass that are never made themselves."""
+def torn(trees: Mapping[str, ast.Module]) -> list[tuple[str, str, str]]:
+    """(module, class, subclass) of classes with a single subclass that are never made themselves."""
     every, made = classes(trees), values(trees.values())
     heirs: dict[str, set[str]] = defaultdict(set)
     for name, written in every.items():
@@ -48,7 +48,7 @@ def torn(trees: Mapping[str, ast.Module]) -> list[str]:
             for base in each.bases:
                 heirs[base].add(name)
     return [
-        f"{written.module}: {name}, base of {', '.join(heirs[name])} alone"
+        (written.module, name, *heirs[name])
         for name, (written, *_) in sorted(every.items())
         if len(heirs[name]) == 1 and name not in made and not INTERFACES & set(written.bases)
     ]
@@ -60,5 +60,5 @@ def test_no_class_is_torn_by_inheritance() -> None:
 
 def test_a_torn_class_is_found() -> None:
     text = "class A: ...\nclass B(A): ...\nclass C: ...\nclass D(C): ...\nclass E(C): ...\nB(), D(), E()\n"
-    assert torn({"m": ast.parse(text)}) == ["m: A, base of B alone"]
+    assert torn({"m": ast.parse(text)}) == [("m", "A", "B")]
     assert torn({"m": ast.parse(f"{text}A()\n")}) == []
