@@ -1,6 +1,6 @@
 """Renders a report as an HTML page, Markdown, terminal text, Parquet and JSON files.
 
-tables: findings about clients, faults and partitions as small tables of text.
+tables: findings about faults and partitions as small tables of text. client_tables: those about clients.
 sections: which tables a session shows in which order, its key figures, and the comparison of sessions.
 charts: latency and lag charts, charts around faults, and the timeline with its lanes, as figures.
 downsampling: joins neighbours where a lane has very many shapes.

@@ -8,7 +8,7 @@ from spark_report.model.comparison import BY_NAME, MEASURES, Measure
 from spark_report.model.format import duration, instant, number, of_users, several, share
 from spark_report.model.report import Row, SessionStory, Story, Tone, tone
 from spark_report.model.settings import AS_WRITTEN, SEED, Setting
-from spark_report.render import tables
+from spark_report.render import client_tables, tables
 from spark_report.render.tables import View, letters, view
 
 MOST_SIDE_BY_SIDE: Final = 6
@@ -238,8 +238,8 @@ def _told(story: SessionStory) -> list[Section]:
         Section("rebalances", turns.title, (turns,), turns),
         Section("failovers", failovers.title, (failovers,), failovers),
         Section("partitions", "Partitions", (whole,), whole),
-        Section("producers", "Producers", (tables.producers(story),), tables.producers_short(story)),
-        Section("groups", "Groups", (tables.groups(story),), tables.groups_short(story)),
+        Section("producers", "Producers", (client_tables.producers(story),), client_tables.producers_short(story)),
+        Section("groups", "Groups", (client_tables.groups(story),), client_tables.groups_short(story)),
     ]
 
 
@@ -259,8 +259,8 @@ def _looked_up(story: SessionStory) -> list[Section]:
         tables.isr_changes(story),
         tables.truncations(story),
         tables.outcomes(story),
-        tables.members(story),
-        tables.errors(story),
+        client_tables.members(story),
+        client_tables.errors(story),
     ]
     odd = tables.ledger(story) if story.disagreements else None
     return [

@@ -17,7 +17,7 @@ from syrupy.assertion import SnapshotAssertion
 
 from spark_report.input.sessions import SetAside
 from spark_report.model.comparison import all_tables
-from spark_report.render import charts, html, output, sections, tables, text
+from spark_report.render import charts, client_tables, html, output, sections, tables, text
 from spark_report.spark.errors import ReportError
 from spark_report.tables.queries import clients
 from spark_report.tables.registry import TABLES
@@ -468,29 +468,29 @@ def test_a_browser_draws_it_on_a_telephone_and_complains_of_nothing(tmp_path: Pa
 class TestClients:
     def test_lag_is_the_results_and_everything_else_the_events(self, tmp_path: Path) -> None:
         told = story(tmp_path).sessions[0]
-        assert tables.groups(told).rows[0][:5] == ("orders-0", "4", "4", "", "4")
+        assert client_tables.groups(told).rows[0][:5] == ("orders-0", "4", "4", "", "4")
         with_lag = {"clients": {"groups": {"orders-0": {"lag": -12}, "other": {"lag": "much"}}}}
         result = {**told.recorded.result, **with_lag}
         known = replace(told, recorded=replace(told.recorded, result=result))
-        assert tables.groups(known).rows[0][3] == "-12"
-        assert tables.producers(told).rows[0] == ("orders-0", *["3"] * 15, "orders-0")
+        assert client_tables.groups(known).rows[0][3] == "-12"
+        assert client_tables.producers(told).rows[0] == ("orders-0", *["3"] * 15, "orders-0")
         plain = {**told.tables["producers"][0], **dict.fromkeys(clients.PRODUCER[8:], 0), "failure": ""}
         seldom = replace(told, tables={**told.tables, "producers": [plain]})
-        assert tables.producers(seldom).rows[0] == ("orders-0", *["3"] * 8)
-        assert tables.producers_short(seldom).rows[0] == ("orders-0", *["3"] * 8)
-        assert tables.producers_short(told).rows[0] == ("orders-0", *["3"] * 8, "3 of 3")
-        assert tables.groups_short(known).rows[0] == ("orders-0", "-12", *["4"] * 7)
-        assert tables.members(told).rows[0][-1] == "orders-0"
-        assert tables.errors(told).rows[0] == ("orders-0", "orders-0", "attempts refused", "3")
+        assert client_tables.producers(seldom).rows[0] == ("orders-0", *["3"] * 8)
+        assert client_tables.producers_short(seldom).rows[0] == ("orders-0", *["3"] * 8)
+        assert client_tables.producers_short(told).rows[0] == ("orders-0", *["3"] * 8, "3 of 3")
+        assert client_tables.groups_short(known).rows[0] == ("orders-0", "-12", *["4"] * 7)
+        assert client_tables.members(told).rows[0][-1] == "orders-0"
+        assert client_tables.errors(told).rows[0] == ("orders-0", "orders-0", "attempts refused", "3")
 
     def test_steps_taken_by_hand_have_no_clients(self, tmp_path: Path) -> None:
         told = story(tmp_path).sessions[0]
         timeless = replace(told, recorded=replace(told.recorded, end_us=0))
-        assert not tables.producers(timeless)
-        assert not tables.groups(timeless)
+        assert not client_tables.producers(timeless)
+        assert not client_tables.groups(timeless)
 
     @pytest.mark.parametrize("clients", [None, [], {"groups": []}, {"groups": {"orders-0": 3}}])
     def test_a_strange_result_has_no_lag(self, tmp_path: Path, clients: object) -> None:
         told = story(tmp_path).sessions[0]
         strange = replace(told, recorded=replace(told.recorded, result={"clients": clients}))
-        assert tables.groups(strange).rows[0][3] == ""
+        assert client_tables.groups(strange).rows[0][3] == ""

@@ -20,7 +20,7 @@ from playbooks.model.record_peek import Peeked, peek
 from playbooks.parser.document.field_types import NAME, NAME_PATTERN
 from playbooks.recording.reader import Recorded, read_session
 from playbooks.recording.recorder import RecordingError
-from playbooks.results import client_stats
+from playbooks.results import consumer_groups
 from playbooks.session_format import session_files
 from playbooks.session_format.bundle import SUFFIX, open_bundle, write_bundle
 from playbooks.session_format.filesystem import put_in_place
@@ -205,7 +205,7 @@ def _print_peeked(peeked: Peeked) -> None:
 # ``floodmark groups``: consumer groups of a recorded session, as ``kafka-consumer-groups.sh`` shows them.
 
 
-SHOWN = {"offsets": client_stats.offsets, "members": client_stats.members, "state": client_stats.state}
+SHOWN = {"offsets": consumer_groups.offsets, "members": consumer_groups.members, "state": consumer_groups.state}
 
 
 def run_groups(text: str, group: str | None, *, at: str | None, show: str, json: bool) -> int:
@@ -223,11 +223,11 @@ def run_groups(text: str, group: str | None, *, at: str | None, show: str, json:
 
 def _print_groups(cluster: Cluster, group: str | None, *, show: str, json: bool) -> int:
     if group is None:
-        rows = client_stats.states(cluster)
+        rows = consumer_groups.states(cluster)
         if not rows:
             say(people(), "there is no consumer group")
     else:
-        described = client_stats.describe_group(cluster, group)
+        described = consumer_groups.describe_group(cluster, group)
         told = warning(described)
         if told:
             say(people(), told)

@@ -1,0 +1,87 @@
+"""Consumer groups of a session as ``kafka-consumer-groups.sh`` shows them at a time."""
+
+from collections.abc import Iterable
+
+from cluster_model import cluster_overview
+from cluster_model.cluster import Cluster
+from cluster_model.coordinators.group import State, Table, member_table, offset_table, partitions_of, state_table
+from cluster_model.protocol.errors import ModelError
+from cluster_model.protocol.group_messages import DescribedGroup
+from playbooks.errors import listed, nearest, shown
+
+
+def groups_of(cluster: Cluster) -> list[str]:
+    """Names of the groups that have a coordinator: the playbook's, and whatever else has committed offsets."""
+    found = [spec.name for spec in cluster.spec.groups if cluster_overview.is_coordinated(cluster, spec)]
+    for each in cluster.coordinators.values():
+        found += [*each.registry.groups, *each.modern.groups]
+    return sorted(dict.fromkeys(found))
+
+
+def describe_group(cluster: Cluster, group: str) -> DescribedGroup:
+    """What its coordinator would answer now.
+
+    Raises:
+        ModelError: there is no such group, it has no coordinator, or that cannot tell now.
+    """
+    known = groups_of(cluster)
+    if group not in known:
+        if any(spec.name == group for spec in cluster.spec.groups):
+            raise ModelError(
+                f"group {shown(group)} has no coordinator: its members are given their partitions",
+                code="no_coordinator",
+            )
+        told = f"; there are {listed(known, 'and')}{nearest(group, known)}" if known else "; there is none"
+        raise ModelError(f"no group {shown(group)}{told}", code="no_group")
+    broker = cluster_overview.coordinator(cluster, group)
+    if broker < 0:
+        raise ModelError(f"nobody leads the partition that group {shown(group)} is in", code="no_leader")
+    if not cluster.is_up(broker):
+        raise ModelError(
+            f"broker {broker}, which is to coordinate group {shown(group)}, is down", code="coordinator_down"
+        )
+    registry = cluster.coordinators[broker].registry
+    refused = registry.status(group)
+    if refused:
+        raise ModelError(
+            f"broker {broker} is to coordinate group {shown(group)}, and answers {refused.name}",
+            code="coordinator_refuses",
+        )
+    return cluster.coordinators[broker].described(group)
+
+
+def offsets(cluster: Cluster, group: DescribedGroup) -> Table:
+    """The table of ``--describe``; LOG-END-OFFSET is the true high watermark."""
+    found = cluster_overview.known(cluster, group.group_id)
+    committed = {} if found is None else {name: value.offset for name, value in found.offsets.committed.items()}
+    return offset_table(group, committed, _ends(cluster, partitions_of(group, committed)), cluster.name_of)
+
+
+def _ends(cluster: Cluster, partitions: Iterable[str]) -> dict[str, int]:
+    """High watermarks, without those of partitions that nobody leads or that are gone."""
+    query, there = cluster.query, cluster.world.records
+    return {name: query.hw(name) for name in partitions if name in there and query.leader(name) >= 0}
+
+
+def members(cluster: Cluster, group: DescribedGroup) -> Table:
+    """The table of ``--describe --members --verbose``."""
+    return member_table(group, cluster.name_of, verbose=True)
+
+
+def state(cluster: Cluster, group: DescribedGroup) -> Table:
+    """The table of ``--describe --state``."""
+    return state_table(group, cluster_overview.coordinator(cluster, group.group_id), cluster.name_of)
+
+
+def states(cluster: Cluster) -> Table:
+    """That of all groups; one that cannot be asked is told so."""
+    found: Table = []
+    for name in groups_of(cluster):
+        try:
+            group = describe_group(cluster, name)
+        except ModelError:
+            group = DescribedGroup(name, 0, "-")
+        if group.state != State.DEAD:
+            heads, row = state(cluster, group)
+            found = [*(found or [heads]), row]
+    return found
