@@ -19,6 +19,10 @@ from cluster_model.clients.admin_client import ADMIN, NAME, AdminClient, AdminCo
 from cluster_model.cluster_builder import host_coordinators, make_plane, share, watch_over
 from cluster_model.cluster_overview import overview
 from cluster_model.controller.cluster_parts import Parts, Plane, build_parts, settings_of
+from cluster_model.coordinators.group.consumer_protocol.subscription_patterns import (
+    PatternCompiler,
+    compile_python_pattern,
+)
 from cluster_model.external_clients import OUTSIDE, Outside
 from cluster_model.inspection import partition_views
 from cluster_model.inspection.condition_functions import Experience, GroupFacts, Query
@@ -57,12 +61,17 @@ class Cluster:
     """Statistics of the session's clients, set by the session; None where none counts them."""
 
     def __init__(
-        self, spec: ClusterSpec, seed: int, *, naive: bool = False, whole: Mapping[str, Lineages] | None = None
+        self,
+        spec: ClusterSpec,
+        seed: int,
+        *,
+        naive: bool = False,
+        whole: Mapping[str, Lineages] | None = None,
+        compile_pattern: PatternCompiler = compile_python_pattern,
     ) -> None:
-        """``naive``: handle even what changes nothing, as a check on what is left out; ``whole``: see :meth:`twin`."""
+        """See :meth:`build` for ``naive`` and ``compile_pattern``, :meth:`twin` for ``whole``."""
         self.spec = spec = with_internal_topics(spec)
-        self.seed = seed
-        self.naive = naive
+        self.seed, self.naive, self.compile_pattern = seed, naive, compile_pattern
         self.trace = Trace()
         self.streams = Streams(seed)
         links = spec.network
@@ -73,18 +82,12 @@ class Cluster:
         parts = build_parts(spec, self.streams, self.trace.emit, dict.fromkeys(ids, 0), whole)
         self.profile = parts.profile
         self.committed = parts.committed
-        self.brokers = {
-            number: Broker(
-                self._port(number), parts.profile, parts.config, parts.metadata[number], self.emit,
-                settings_of(spec, parts.profile), parts.registry, self.streams.named(f"connections:{number}"),
-            )
-            for number in ids
-        }  # fmt: skip
+        self.brokers = {number: self._broker(number, parts) for number in ids}
         self.plane: Plane = make_plane(spec, parts, self._port, self.streams, self.emit, self.network)
         for each in spec.brokers:
             self.brokers[each.id].join(self.plane.join(self.brokers[each.id], self._port(each.id), each.rack))
         nodes = [(self.brokers[number], self._port(number)) for number in ids]
-        self.coordinators = host_coordinators(spec, parts.profile, nodes, self.streams, self.emit)
+        self.coordinators = host_coordinators(spec, parts.profile, nodes, self.streams, self.emit, compile_pattern)
         """Of groups, by broker."""
         self.lineages = parts.lineages
         self.topics = parts.registry
@@ -117,6 +120,12 @@ class Cluster:
         self.query = Query(self.world, self.checker, lambda: self.now_us, self._groups, self.plane, *told)
         self._begin()
 
+    def _broker(self, number: int, parts: Parts) -> Broker:
+        return Broker(
+            self._port(number), parts.profile, parts.config, parts.metadata[number], self.emit,
+            settings_of(self.spec, parts.profile), parts.registry, self.streams.named(f"connections:{number}"),
+        )  # fmt: skip
+
     def _seen_whole(self, parts: Parts, ids: tuple[int, ...]) -> World:
         made = (self.profile, parts.committed.records, parts.replicas, parts.lineages)
         plane = self.plane
@@ -129,17 +138,29 @@ class Cluster:
                 self.brokers[broker].replicas[name] = replica
 
     @classmethod
-    def build(cls, spec: ClusterSpec, seed: int, *, naive: bool = False) -> "Cluster":
+    def build(
+        cls,
+        spec: ClusterSpec,
+        seed: int,
+        *,
+        naive: bool = False,
+        compile_pattern: PatternCompiler = compile_python_pattern,
+    ) -> "Cluster":
         """A cluster at its first instant: formed, topics created, every replica in sync, nothing written.
+
+        ``naive``: handle even what changes nothing, as a check on what is left out. ``compile_pattern`` compiles the
+        regular expressions that members send to the group coordinator.
 
         Raises:
             ModelError: the spec contradicts itself, or names an unknown version.
         """
-        return cls(spec, seed, naive=naive)
+        return cls(spec, seed, naive=naive, compile_pattern=compile_pattern)
 
     def twin(self) -> "Cluster":
         """Another cluster that any keyframe of this one can be loaded into; it reads this one's logs, and no more."""
-        twin = Cluster(self.spec, self.seed, naive=self.naive, whole=self.lineages)
+        twin = Cluster(
+            self.spec, self.seed, naive=self.naive, whole=self.lineages, compile_pattern=self.compile_pattern
+        )
         share(twin.plane, self.plane)
         return twin
 

@@ -11,6 +11,7 @@ from cluster_model.checker.liveness.partition_state import Sight
 from cluster_model.controller.cluster_parts import Parts, Plane
 from cluster_model.coordinators.group.auto_topic_creation import TopicMaker
 from cluster_model.coordinators.group.consumer_protocol.consumer_group import ModernConfig
+from cluster_model.coordinators.group.consumer_protocol.subscription_patterns import PatternCompiler
 from cluster_model.coordinators.group.group_coordinator import GroupCoordinator
 from cluster_model.coordinators.group.group_metadata import GroupConfig
 from cluster_model.coordinators.group.offset_commits import commit_error
@@ -38,6 +39,7 @@ def host_coordinators(
     brokers: Iterable[tuple[Broker, Port]],
     streams: Streams,
     emit: Callable[[Event], None],
+    compile_pattern: PatternCompiler,
 ) -> dict[int, GroupCoordinator]:
     """Give every broker its coordinators; returns those of groups, by broker.
 
@@ -52,7 +54,7 @@ def host_coordinators(
     for broker, port in brokers:
         stream = streams.named(f"groups:{broker.id}")
         config = GroupConfig.of(profile, spec.config)
-        modern = (ModernConfig.of(profile, spec.config), emit)
+        modern = (ModernConfig.of(profile, spec.config), emit, compile_pattern)
         maker = TopicMaker(port, profile, spec.config, broker.tenants, partitions, broker.control.told_controller)
         coordinator = GroupCoordinator(port, profile, config, broker.tenants, partitions, stream, modern, maker)
         broker.host(coordinator)

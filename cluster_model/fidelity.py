@@ -350,7 +350,7 @@ AREAS: Final = (
         left_out=(
             "Changing a group's protocol while it has members; racks; settings of a single group.",
             "Limits of sessions and intervals; the model's administrators ask DescribeGroups for both kinds, and real ones for each by its own.",
-            "Unicode's scripts in patterns; patterns of more than 4,000 characters, or of a million steps for a topic.",
+            "Patterns that take more than 2 MiB of memory when compiled.",
         ),
     ),
     Area(

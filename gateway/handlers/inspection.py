@@ -5,7 +5,7 @@ There are neither quotas of clients nor an authorizer: both are answered as a cl
 
 from typing import Any, Final
 
-from cluster_model.coordinators.group.consumer_protocol import is_regular, matches
+from cluster_model.coordinators.group.consumer_protocol import PatternError
 from cluster_model.protocol.admin_messages import DescribeQuorumRequest, QuorumReplica
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.messages import MetadataRequest
@@ -19,6 +19,7 @@ from cluster_model.protocol.transaction_messages import (
 )
 from gateway.protocol.codec import NO_ID
 from gateway.protocol.context import LOG_DIR, Call, Flow, ask, by_topic, named, split
+from playbooks.engine.re2_patterns import compile_re2_pattern
 
 SIZE_UNKNOWN: Final = -1
 STATES: Final = (
@@ -80,7 +81,9 @@ def list_transactions(call: Call) -> Flow:
     """The transactional ids that this broker coordinates, filtered (KIP-664, KIP-994, KIP-1152)."""
     request = call.request
     wanted, pattern = tuple(request.state_filters), call.get("transactional_id_pattern") or ""
-    if pattern and not is_regular(pattern):
+    try:
+        matches = compile_re2_pattern(pattern)
+    except PatternError:
         return {"error_code": KafkaError.INVALID_REGULAR_EXPRESSION}
     (answer,) = yield ask(ListTransactionsRequest(0, tuple(request.producer_id_filters)))
     found = [
@@ -88,7 +91,7 @@ def list_transactions(call: Call) -> Flow:
         for each in answer.transactions
         if each.state != "Dead"
         and (not wanted or each.state in wanted)
-        and (not pattern or matches(pattern, each.transactional_id))
+        and (not pattern or matches(each.transactional_id))
     ]
     longer_ms = call.get("duration_filter", -1)
     if longer_ms >= 0 and found:

@@ -10,6 +10,7 @@ from faults.catalogue import CATALOGUE
 from faults.declarations import Action, Expectation, FaultError, NobodyError
 from faults.injector import FaultBoard
 from playbooks.engine.expectations import NEVER_ASKED, seconds
+from playbooks.engine.re2_patterns import compile_re2_pattern
 from playbooks.engine.session import SLICE_US, Session, board_for
 from playbooks.model.playbook import Playbook, Step
 from playbooks.model.step_text import expected_json, step_name, step_words
@@ -268,7 +269,7 @@ def dry_run(
     Raises:
         ModelError: the cluster cannot be built.
     """
-    cluster = Cluster.build(playbook.spec, seed)
+    cluster = Cluster.build(playbook.spec, seed, compile_pattern=compile_re2_pattern)
     session = Session(playbook, cluster, board_for(playbook, cluster), None, until_us)
     found = Timeline(playbook, tell)
 

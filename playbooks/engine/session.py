@@ -16,6 +16,7 @@ from faults.declarations import Action, FaultError
 from faults.guardrails import Guards
 from faults.injector import OPERATOR, FaultBoard
 from playbooks.engine.expectations import Watch, holds
+from playbooks.engine.re2_patterns import compile_re2_pattern
 from playbooks.engine.step_scheduler import Judging, Script, perform, take
 from playbooks.errors import counted
 from playbooks.model.playbook import Playbook, Step
@@ -175,7 +176,7 @@ class Session:
             RecordingError: the recording cannot be begun.
         """
         chosen = playbook.seed if seed is None else seed
-        cluster = Cluster.build(playbook.spec, chosen)
+        cluster = Cluster.build(playbook.spec, chosen, compile_pattern=compile_re2_pattern)
         session = cls(playbook, cluster, board_for(playbook, cluster), recorder, until_us)
         session.open_ended = open_ended
         if recorder is not None:

@@ -34,6 +34,7 @@ from cluster_model.coordinators.group.consumer_protocol.heartbeat import (
     described_in_full,
     preferred,
 )
+from cluster_model.coordinators.group.consumer_protocol.subscription_patterns import PatternCompiler
 from cluster_model.coordinators.group.group_metadata import GroupRecord, State
 from cluster_model.coordinators.group.group_metadata import encode as encode_classic
 from cluster_model.coordinators.group.group_metadata_manager import Registry
@@ -105,13 +106,14 @@ class ModernGroups:
         registry: Registry,
         uuid: Callable[[], str],
         emit: Callable[[Event], None],
+        compile_pattern: PatternCompiler,
     ) -> None:
         self._port = port
         self._config = config
         self._tenants = tenants
         self._registry = registry
         self._emit = emit
-        self._rules = Heartbeats(config, uuid)
+        self._rules = Heartbeats(config, uuid, compile_pattern)
         self.on_new: Callable[[], object] = list
         """Told of a new group, which may have offsets that expire."""
         self.groups: dict[str, ModernGroup] = {}

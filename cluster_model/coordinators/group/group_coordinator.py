@@ -13,6 +13,7 @@ from cluster_model.broker.hosted_coordinators import Tenants
 from cluster_model.coordinators.group.auto_topic_creation import TopicMaker
 from cluster_model.coordinators.group.consumer_group_manager import ModernGroups
 from cluster_model.coordinators.group.consumer_protocol.consumer_group import ModernConfig
+from cluster_model.coordinators.group.consumer_protocol.subscription_patterns import PatternCompiler
 from cluster_model.coordinators.group.group_metadata import MINUTE, Caller, Group, GroupConfig, State
 from cluster_model.coordinators.group.group_metadata_manager import LOADED, WAKE, Registry
 from cluster_model.coordinators.group.membership import Membership
@@ -154,12 +155,13 @@ class GroupCoordinator:
         tenants: Tenants,
         partitions: Mapping[str, int],
         stream: Stream,
-        modern: tuple[ModernConfig, Callable[[Event], None]],
+        modern: tuple[ModernConfig, Callable[[Event], None], PatternCompiler],
         maker: TopicMaker,
     ) -> None:
         """``partitions`` is how many each internal topic has, which ``maker`` makes; member ids come out of ``stream``.
 
-        ``modern``: settings of the consumer protocol (KIP-848), and what takes the trace events of groups.
+        ``modern``: settings of the consumer protocol (KIP-848), what takes the trace events of groups, and what
+        compiles the patterns of subscriptions.
         """
         self.topic = OFFSETS
         self._port = port
@@ -175,7 +177,7 @@ class GroupCoordinator:
             port, tenants, self.members.rebalancing, partitions[OFFSETS], config.commit_timeout_us,
             config.max_size,
         )  # fmt: skip
-        self.modern = ModernGroups(port, modern[0], tenants, self.registry, draw, modern[1])
+        self.modern = ModernGroups(port, modern[0], tenants, self.registry, draw, *modern[1:])
         """Groups by the consumer protocol. What they have committed is kept in a group of their name beside them."""
         self.registry.on_modern = self.modern.loaded
         self.modern.on_new = self._await_expiry

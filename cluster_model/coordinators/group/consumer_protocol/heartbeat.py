@@ -25,7 +25,7 @@ from cluster_model.coordinators.group.consumer_protocol.consumer_group import (
     ModernGroup,
     ModernRecord,
 )
-from cluster_model.coordinators.group.consumer_protocol.subscription_patterns import is_regular, matches
+from cluster_model.coordinators.group.consumer_protocol.subscription_patterns import PatternCompiler, compiles
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.group_messages import (
     CONSUMER_PROTOCOL,
@@ -137,10 +137,11 @@ class _Found(NamedTuple):
 class Heartbeats:
     """The rules with one coordinator's settings."""
 
-    __slots__ = ("_config", "_uuid")
+    __slots__ = ("_compile_pattern", "_config", "_uuid")
 
-    def __init__(self, config: ModernConfig, uuid: Callable[[], str]) -> None:
-        """``uuid`` makes the id of a member that brings none."""
+    def __init__(self, config: ModernConfig, uuid: Callable[[], str], compile_pattern: PatternCompiler) -> None:
+        """``uuid`` makes the id of a member that brings none; ``compile_pattern`` is for subscriptions by pattern."""
+        self._compile_pattern = compile_pattern
         self._config = config
         self._uuid = uuid
 
@@ -159,7 +160,7 @@ class Heartbeats:
             return KafkaError.INVALID_REQUEST
         if request.assignor and request.assignor not in self._config.assignors:
             return KafkaError.UNSUPPORTED_ASSIGNOR
-        if request.pattern and not is_regular(request.pattern):
+        if request.pattern and not compiles(request.pattern, self._compile_pattern):
             return KafkaError.INVALID_REGULAR_EXPRESSION
         return KafkaError.NONE
 
@@ -188,7 +189,7 @@ class Heartbeats:
     def without(self, group: ModernGroup, member_id: str, known: Known) -> tuple[ModernRecord, ...]:
         """A member is gone (``consumerGroupFenceMember``): its partitions are free at once."""
         left = {other: says for other, says in group.members.items() if other != member_id}
-        topics = subscribed(left, known.sizes)
+        topics = self._subscribed(left, known.sizes)
         records = list(_forgotten(group, member_id))
         if topics != group.topics:
             records.append(ModernRecord(TOPICS, group.group_id, "", topics))
@@ -227,8 +228,8 @@ class Heartbeats:
         )  # fmt: skip
         return Verdict(response, tuple(records), assigns)
 
-    @staticmethod
     def _look(
+        self,
         group: ModernGroup,
         found: _Found,
         members: Mapping[str, MemberValue],
@@ -240,7 +241,7 @@ class Heartbeats:
         changed = before is None or (says.topics, says.pattern) != (before.topics, before.pattern)
         if not changed and group.seen == known.version:
             return group.epoch, group.topics
-        topics = subscribed(members, known.sizes)
+        topics = self._subscribed(members, known.sizes)
         if topics != group.topics:
             records.append(ModernRecord(TOPICS, group.group_id, "", topics))
         elif not changed:
@@ -282,7 +283,7 @@ class Heartbeats:
         known = [
             Member(
                 member_id,
-                tuple([topic for topic in names if _subscribes(says, topic)]),
+                tuple([topic for topic in names if self._subscribes(says, topic)]),
                 says.group_instance_id,
                 owned=tuple(map(_parsed, before.get(member_id, ()))),
             )
@@ -298,6 +299,19 @@ class Heartbeats:
         ]
         return shares
 
+    def _subscribed(self, members: Mapping[str, MemberValue], sizes: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
+        """(topic, partitions) of all that any member subscribes to and that exists, by name."""
+        alike = dict.fromkeys((says.topics, says.pattern) for says in members.values())
+        some = [next(says for says in members.values() if (says.topics, says.pattern) == each) for each in alike]
+        return tuple(
+            [(topic, sizes[topic]) for topic in sorted(sizes) if any(self._subscribes(says, topic) for says in some)]
+        )
+
+    def _subscribes(self, says: MemberValue, topic: str) -> bool:
+        if topic in says.topics:
+            return True
+        return bool(says.pattern) and topic not in INTERNAL and self._compile_pattern(says.pattern)(topic)
+
 
 def preferred(members: Mapping[str, MemberValue], default: str) -> str:
     """The assignor that most members name, of equals the first; the default where nobody names any."""
@@ -306,19 +320,6 @@ def preferred(members: Mapping[str, MemberValue], default: str) -> str:
         if says.assignor:
             votes[says.assignor] = votes.get(says.assignor, 0) + 1
     return max(votes, key=lambda name: votes[name], default=default)
-
-
-def subscribed(members: Mapping[str, MemberValue], sizes: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
-    """(topic, partitions) of all that any member subscribes to and that exists, by name."""
-    alike = dict.fromkeys((says.topics, says.pattern) for says in members.values())
-    some = [next(says for says in members.values() if (says.topics, says.pattern) == each) for each in alike]
-    return tuple([(topic, sizes[topic]) for topic in sorted(sizes) if any(_subscribes(says, topic) for says in some)])
-
-
-def _subscribes(says: MemberValue, topic: str) -> bool:
-    if topic in says.topics:
-        return True
-    return bool(says.pattern) and topic not in INTERNAL and matches(says.pattern, topic)
 
 
 def _parsed(partition: str) -> TopicPartition:

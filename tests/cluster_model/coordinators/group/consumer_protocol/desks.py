@@ -10,6 +10,10 @@ from cluster_model.coordinators.group.consumer_protocol.consumer_group import (
     encode,
 )
 from cluster_model.coordinators.group.consumer_protocol.heartbeat import Heartbeats, Known
+from cluster_model.coordinators.group.consumer_protocol.subscription_patterns import (
+    PatternCompiler,
+    compile_python_pattern,
+)
 from cluster_model.protocol.config_defs import ConfigValue
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.group_messages import (
@@ -27,10 +31,15 @@ REBALANCE = 60 * SECOND
 class Desk:
     """One group, its rules, and members that do at once what they are told."""
 
-    def __init__(self, sizes: dict[str, int] | None = None, **config: ConfigValue) -> None:
+    def __init__(
+        self,
+        sizes: dict[str, int] | None = None,
+        compile_pattern: PatternCompiler = compile_python_pattern,
+        **config: ConfigValue,
+    ) -> None:
         given = {name.replace("_", "."): value for name, value in config.items()}
         self._drawn = 0
-        self.rules = Heartbeats(ModernConfig.of(Profile.of("4.0"), given), self._uuid)
+        self.rules = Heartbeats(ModernConfig.of(Profile.of("4.0"), given), self._uuid, compile_pattern)
         self.group = ModernGroup("g", 1)
         self.known = Known((0, 0), sizes or {"t": 4})
         self.written: list[ModernRecord] = []

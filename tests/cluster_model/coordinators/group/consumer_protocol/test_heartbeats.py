@@ -275,9 +275,8 @@ def test_a_pattern_is_the_coordinators_to_match() -> None:
     assert desk.beat("a").assignment == ("orders.a-0", "orders.b-0", "orders.c-0")
 
 
-@pytest.mark.parametrize("pattern", ["orders(", "(?=o)rders", r"(o)\1", "a*+"])
-def test_patterns_that_are_none_of_re2s_are_refused(pattern: str) -> None:
-    assert Desk().join("a", topics=None, pattern=pattern).error == E.INVALID_REGULAR_EXPRESSION
+def test_a_pattern_that_does_not_compile_is_refused() -> None:
+    assert Desk().join("a", topics=None, pattern="orders(").error == E.INVALID_REGULAR_EXPRESSION
 
 
 def test_members_that_read_different_topics_get_what_they_read() -> None:
