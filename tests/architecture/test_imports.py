@@ -145,7 +145,7 @@ def test_importing_a_whole_room_loads_no_spark() -> None:
 
 
 def test_a_short_command_does_not_pay_for_what_it_does_not_use() -> None:
-    heavy = ("pyarrow", "textual", "pandas", "faker", "kio", "asyncio")
+    heavy = ("pyarrow", "textual", "pandas", "faker", "kio", "asyncio", "re2", "tomlkit")
     program = f"import sys, tui.cli.main\nprint([m for m in {heavy} if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

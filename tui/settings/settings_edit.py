@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from playbooks.session_format.filesystem import put_in_place
 from tui.settings.schema import SCREEN, Value, written
-from tui.settings.settings_file import config_path, entries, header
+from tui.settings.settings_file import config_path
 
 
 class WritingError(Exception):
@@ -19,7 +19,7 @@ def write(path: Path, values: Mapping[str, Value]) -> None:
     """Have the file say those values of ``[screen]``; it and its folder are made where there are none.
 
     Raises:
-        WritingError: it cannot be read, changed line by line, or written.
+        WritingError: it cannot be read, changed, or written.
     """
     try:
         # A link to a file elsewhere, as people have who keep such files together, stays one.
@@ -39,7 +39,7 @@ def changed(text: str, values: Mapping[str, Value]) -> str:
     """The text with those values in ``[screen]``, and nothing else different.
 
     Raises:
-        WritingError: it is no TOML, or written in a way that cannot be changed line by line.
+        WritingError: it is no TOML, or written in a way that a program cannot change.
     """
     try:
         before = tomllib.loads(text)
@@ -48,35 +48,50 @@ def changed(text: str, values: Mapping[str, Value]) -> str:
     table = before.get(SCREEN, {})
     if not isinstance(table, dict):
         raise WritingError(f"{SCREEN} is no table in the file, which stays as it is")
-    result = text
-    for name, value in values.items():
-        if table.get(name) != value or isinstance(table.get(name), bool) != isinstance(value, bool):
-            result = _with(result, name, written(value))
-    wanted: dict[str, Any] = {**before, SCREEN: {**table, **values}} if values else before
+    new = {
+        name: value
+        for name, value in values.items()
+        if table.get(name) != value or isinstance(table.get(name), bool) != isinstance(value, bool)
+    }
+    if not new:
+        return text
+    result = "" if any(isinstance(table.get(name), dict | list) for name in new) else _edited(text, new)
     with suppress(tomllib.TOMLDecodeError):
-        if tomllib.loads(result) == wanted:
+        if tomllib.loads(result) == {**before, SCREEN: {**table, **values}}:
             return result
     raise WritingError(f"[{SCREEN}] is written in a way that is not changed by a program; the file stays as it is")
 
 
-def _with(text: str, name: str, value: str) -> str:
-    lines = text.splitlines(keepends=True)
-    newline = "\r\n" if lines and lines[0].endswith("\r\n") else "\n"
-    here = [each for each in entries(text) if each.table == SCREEN]
-    for each in here:
-        if each.key == name:
-            line = lines[each.line]
-            lines[each.line] = line[: each.start] + value + line[each.end :]
-            return "".join(lines)
-    entry = f"{name} = {value}{newline}"
-    at = header(text, SCREEN)
-    if lines and not lines[-1].endswith(("\n", "\r")):
-        lines[-1] += newline
-    if at >= 0:
-        lines.insert(max([at, *(each.line for each in here if each.line > at)]) + 1, entry)
-    else:
-        lines += [*([newline] if lines else []), f"[{SCREEN}]{newline}", entry]
-    return "".join(lines)
+def _edited(text: str, values: Mapping[str, Value]) -> str:
+    """The text with other values; empty where the library cannot change it."""
+    import tomlkit  # noqa: PLC0415 - only a changed setting needs it
+
+    newline = "\r\n" if text.partition("\n")[0].endswith("\r") else "\n"
+    try:
+        document = tomlkit.parse(text)
+        if SCREEN not in document:
+            header = tomlkit.table()
+            header.trivia.trail = newline
+            if text:
+                document.add(tomlkit.ws(newline if text.endswith("\n") else newline * 2))
+            document.add(SCREEN, header)
+        table: Any = document[SCREEN]
+        for name, value in values.items():
+            item = tomlkit.value(written(value))
+            if name in table or not isinstance(table, tomlkit.items.Table):
+                table[name] = item
+                continue
+            # A new entry stands before the comments at the end of its table, which may be about the next one.
+            item.trivia.trail = newline
+            body = table.value.body
+            end = max([number for number, (key, _item) in enumerate(body, 1) if key is not None], default=0)
+            comments = body[end:]
+            del body[end:]
+            table.append(name, item)
+            body += comments
+        return tomlkit.dumps(document)
+    except (tomlkit.exceptions.TOMLKitError, RecursionError):
+        return ""
 
 
 # The words that have been explained to somebody once, kept beside the file of settings, one a line.

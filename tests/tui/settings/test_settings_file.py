@@ -172,6 +172,11 @@ def test_a_new_value_stands_behind_the_others_of_its_table():
         ("[screen]\r\nspeed = 2\r\n", '[screen]\r\nspeed = 2\r\ntheme = "light"\r\n'),
         ('screen.theme = "dark"\n', 'screen.theme = "light"\n'),
         ("[screen]\n'theme' = 'dark'# mine\n", "[screen]\n'theme' = \"light\"# mine\n"),
+        ('screen = {theme = "dark"} # mine\n', 'screen = {theme = "light"} # mine\n'),
+        ('[screen]\ntheme = """\ndark"""\n', '[screen]\ntheme = "light"\n'),
+        ("[screen]\nspeed = 2\n\n# keys\n[keys]\n", '[screen]\nspeed = 2\ntheme = "light"\n\n# keys\n[keys]\n'),
+        ("[screen]\n# none yet\n", '[screen]\ntheme = "light"\n# none yet\n'),
+        ("[keys]\r\n", '[keys]\r\n\r\n[screen]\r\ntheme = "light"\r\n'),
     ],
 )
 def test_however_little_there_is_the_result_says_it(before, after):
@@ -180,9 +185,17 @@ def test_however_little_there_is_the_result_says_it(before, after):
 
 @pytest.mark.parametrize(
     "text",
-    ['screen = {theme = "dark"}\n', '[screen]\ntheme = """\ndark"""\n', "x = [\n", "screen = 5\n"],
+    [
+        "[screen.theme] # mine\ncolour = 1\n",
+        "[screen]\ntheme = [ # mine\n]\n",
+        "[screen]\nscreen.sub.x = 1",
+        "x = " + "[" * 300 + "]" * 300,
+        "x = [\n",
+        "screen = 5\n",
+    ],
+    ids=["table", "list", "dotted", "deep", "no TOML", "no table"],
 )
-def test_what_cannot_be_changed_by_line_stays_as_it_is(tmp_path, text, snapshot):
+def test_what_a_program_cannot_change_stays_as_it_is(tmp_path, text, snapshot):
     path = tmp_path / "config.toml"
     path.write_text(text)
     with pytest.raises(WritingError) as caught:
