@@ -19,7 +19,7 @@ class Area:
     sources: str
     """KIPs, and the classes of Kafka that the rules were read in."""
     tests: tuple[str, ...]
-    """Ids of tests, below ``tests/cluster_model/``."""
+    """Ids of tests, below ``tests/cluster_model/`` unless they begin with ``tests/``."""
     flags: tuple[str, ...] = ()
     """Rules of some releases only; all others hold in every release since ``since``."""
     since: str = "0.8.2"
@@ -30,15 +30,24 @@ class Area:
     @property
     def test_ids(self) -> tuple[str, ...]:
         """Where the tests are, from the root of the project."""
-        return tuple(f"{_MODEL}{each}" for each in self.tests)
+        return tuple(each if each.startswith("tests/") else f"{_MODEL}{each}" for each in self.tests)
 
 
 AREAS: Final = (
     Area(
         "log",
         "Appends, segments and their rolls, sparse indexes, message formats, timestamps and their bounds, compression as sizes.",
-        "UnifiedLog, LocalLog, LogSegment; KIP-32, KIP-33, KIP-126, KIP-937",
-        ("log/test_segments.py", "log/test_log.py", "log/test_log_rules.py", "log/test_log_generations.py"),
+        "UnifiedLog, LocalLog, LogSegment; KIP-32, KIP-33, KIP-110, KIP-112, KIP-126, KIP-937",
+        (
+            "log/test_segments.py",
+            "log/test_log.py",
+            "log/test_log_rules.py",
+            "log/test_log_generations.py",
+            "log/test_storage.py::test_records_have_timestamps_since_0_10",
+            "log/test_segments.py::test_zstd_came_with_2_1",
+            "tests/faults/test_disks.py::test_disks_of_every_era_fail_and_are_mended",
+        ),
+        ("timestamps", "time_index", "zstd", "log_dir_failure"),
         left_out=(
             "A broker has one log directory (KIP-112, KIP-858: no failure of one among several).",
             "Tiered storage (KIP-405).",
@@ -64,19 +73,30 @@ AREAS: Final = (
             "log/test_segments.py::test_nothing_above_the_high_watermark_goes",
             "log/test_storage.py::test_records_deleted_by_retention_are_not_lost",
             "log/test_storage.py::test_delete_records_moves_the_start_of_every_live_replica",
+            "log/test_storage.py::test_delete_records_is_refused_with_kafkas_errors",
         ),
+        ("delete_records",),
     ),
     Area(
         "compaction",
         "The cleaner: what may be cleaned, tombstones, markers, holes, one thread and its backoff.",
-        "LogCleaner, LogCleanerManager; KIP-71, KIP-354, KIP-534, KIP-346",
+        "LogCleaner, LogCleanerManager; KIP-71, KIP-354, KIP-467, KIP-534, KIP-346, KAFKA-1755",
         (
             "log/test_log_cleaner.py",
             "test_compaction.py::test_the_cleaner_is_off_by_default_in_0_8_2_only",
             "log/test_log_generations.py::test_delete_horizon_tombstones_get_their_time_from_a_cleaning_since_3_1",
             "log/test_empty_markers.py",
+            "test_compaction.py::test_two_policies_at_once_are_refused_before_0_10_1",
+            "test_compaction.py::test_records_without_keys_are_refused",
+            "tests/faults/test_corrupt_batch.py::test_the_cleaner_leaves_the_log_alone_or_ends",
         ),
-        ("delete_horizon",),
+        (
+            "delete_horizon",
+            "compact_and_delete",
+            "compaction_needs_keys",
+            "invalid_record",
+            "uncleanable_partitions",
+        ),
         left_out=("Cleaning takes effect at once and keeps the cleaner busy afterwards; there is one cleaner thread.",),
     ),
     Area(
@@ -104,10 +124,11 @@ AREAS: Final = (
     Area(
         "high watermark",
         "What it waits for, how followers hear of it, what acks=all and readers may count on.",
-        "Partition.maybeIncrementLeaderHW, Partition.appendRecordsToLeader, DelayedProduce, DelayedFetch; KIP-207",
+        "Partition.maybeIncrementLeaderHW, Partition.appendRecordsToLeader, DelayedProduce, DelayedFetch; KIP-207, KAFKA-15021",
         (
             "broker/partition/test_in_sync_rules.py::test_since_0_10_2_the_hw_waits_for_caught_up_replicas_outside_the_isr",
             "broker/partition/test_in_sync_rules.py::test_since_3_3_the_hw_waits_for_whoever_has_everything",
+            "broker/partition/test_in_sync_rules.py::test_since_3_6_the_hw_waits_only_for_replicas_that_may_join_the_isr",
             "broker/partition/test_in_sync_rules.py::test_since_3_7_the_hw_stands_still_below_the_minimum",
             "broker/partition/test_in_sync_rules.py::test_below_the_minimum_acks_all_is_refused_and_nothing_is_written",
             "broker/partition/test_in_sync_rules.py::test_what_is_written_as_the_isr_falls_below_the_minimum_is_refused_after_all",
@@ -117,6 +138,7 @@ AREAS: Final = (
         ),
         (
             "hw_waits_caught_up",
+            "hw_waits_eligible",
             "hw_push",
             "caught_up_at_leo",
             "hw_needs_min_isr",
@@ -136,20 +158,30 @@ AREAS: Final = (
             "log/test_log_generations.py",
             "broker/test_out_of_range.py::test_up_to_1_0_the_broker_ends_where_unclean_election_is_off",
             "model_checker/test_planted.py",
+            "broker/partition/test_in_sync_rules.py::test_when_a_decision_makes_a_follower_start_over",
         ),
-        ("exits_out_of_range", "epoch_truncation", "epoch_on_elect", "kip_279", "kip_320", "diverging_fetch"),
+        (
+            "exits_out_of_range",
+            "epoch_truncation",
+            "epoch_on_elect",
+            "kip_279",
+            "kip_320",
+            "diverging_fetch",
+            "restarts_by_epoch",
+        ),
     ),
     Area(
         "fetching",
         "Fetch sessions, several fetcher threads, quotas of replication, reads from followers.",
-        "FetchSession, AbstractFetcherManager, ReplicationQuotaManager, RackAwareReplicaSelector; KIP-73, KIP-74, KIP-227, KIP-392, KAFKA-6051",
+        "FetchSession, AbstractFetcherManager, ReplicationQuotaManager, RackAwareReplicaSelector; KIP-73, KIP-74, KIP-227, KIP-392, KAFKA-4384, KAFKA-6051",
         (
             "broker/partition/test_session_cache.py",
             "broker/fetch/test_fetchers.py",
             "broker/fetch/test_replication_quota.py",
             "broker/fetch/test_fetch_from_follower.py",
+            "tests/faults/test_corrupt_batch.py::test_before_0_10_2_the_thread_ends_and_all_that_it_fetched_stands_still",
         ),
-        ("throttles", "fetch_sessions", "quits_waiting", "reads_from_followers"),
+        ("throttles", "fetch_sessions", "quits_waiting", "reads_from_followers", "refetches_corrupt"),
         left_out=(
             "Quotas of clients and of requests (KIP-13, KIP-124).",
             "Fetch session ids count up instead of being drawn; their cache is not split by shards (3.9).",
@@ -158,7 +190,7 @@ AREAS: Final = (
     Area(
         "ZooKeeper controller",
         "Sessions, election of the controller, its event queue, requests to brokers, elections, controlled shutdown, moves.",
-        "KafkaController, PartitionStateMachine, ReplicaStateMachine, Election, ControllerChannelManager; KIP-380, KIP-455",
+        "KafkaController, PartitionStateMachine, ReplicaStateMachine, Election, ControllerChannelManager; KIP-380, KIP-455, KIP-460, KIP-570, KAFKA-5642, KAFKA-6082",
         (
             "controller/zookeeper/test_timelines.py",
             "controller/zookeeper/test_procedures.py",
@@ -166,7 +198,18 @@ AREAS: Final = (
             "controller/rules/test_rules_zookeeper.py",
             "controller/test_rules_random.py",
         ),
-        ("bounce_detected", "keeps_last_isr"),
+        (
+            "bounce_detected",
+            "keeps_last_isr",
+            "waits_for_own_session",
+            "isr_change_notification",
+            "async_zookeeper",
+            "zk_controller_epoch",
+            "topic_unclean_election",
+            "unclean_on_demand",
+            "stop_replica_epoch",
+            "alter_reassignments",
+        ),
         until="3.9",
         modes="zookeeper",
         left_out=("Migration from ZooKeeper to KRaft (KIP-866).",),
@@ -183,7 +226,7 @@ AREAS: Final = (
     Area(
         "KRaft controller",
         "Registration, heartbeats and fencing, when a broker takes clients in, elections, proposals of ISRs, ELR, preferred leaders.",
-        "ReplicationControlManager, PartitionChangeBuilder, ClusterControlManager, BrokerHeartbeatManager, BrokerServer; KIP-631, KIP-966",
+        "ReplicationControlManager, PartitionChangeBuilder, ClusterControlManager, BrokerHeartbeatManager, BrokerServer; KIP-631, KIP-966, KIP-1022",
         (
             "controller/kraft/test_kraft.py",
             "controller/rules/test_rules_kraft.py",
@@ -191,8 +234,9 @@ AREAS: Final = (
             "controller/kraft/test_elr_feature.py",
             "test_listening.py",
             "controller/rules/test_rules_kraft.py::test_a_follower_that_leaves_raises_the_leader_epoch_only_up_to_3_5",
+            "tests/gateway/test_features_wire.py::test_before_4_0_each_feature_has_an_error_of_its_own",
         ),
-        ("no_bump_on_shrink", "elr", "late_port"),
+        ("no_bump_on_shrink", "elr", "late_port", "elr_version", "atomic_feature_updates"),
         since="3.3",
         modes="kraft",
         left_out=(
@@ -256,6 +300,7 @@ AREAS: Final = (
             "kernel/test_connects.py",
             "protocol/test_client_config.py",
         ),
+        ("controller_api_versions",),
         left_out=(
             "Connections that are idle for connections.max.idle.ms are not closed; a consumer has one connection to each broker.",
             "A broker that has an internal topic made connects to the controller in no time (AutoTopicCreationManager), as do brokers to ZooKeeper and its servers to each other.",
@@ -291,26 +336,29 @@ AREAS: Final = (
         "Producer ids, epochs and sequences at leaders, what a restart or a truncation makes of them.",
         "ProducerStateManager, ProducerAppendInfo, TransactionManager; KIP-98, KIP-360",
         ("broker/partition/test_producer_state.py", "broker/test_idempotent_leader.py"),
+        ("idempotence", "unknown_producer_id", "duplicate_sequence", "producer_epoch_bump"),
         since="0.11",
         left_out=("How a broker gets its next block of producer ids: it is there when needed.",),
     ),
     Area(
         "consumer",
         "Polls, fetches, positions and their validation, resets, commits.",
-        "KafkaConsumer, Fetcher, SubscriptionState, ConsumerCoordinator; KIP-41, KIP-62, KIP-320, KIP-1106",
+        "KafkaConsumer, Fetcher, SubscriptionState, ConsumerCoordinator; KIP-41, KIP-62, KIP-79, KIP-320, KIP-734, KIP-1106",
         (
             "clients/consumer/test_consumer.py",
             "clients/consumer/test_positions.py",
             "clients/consumer/test_member_commits.py",
             "broker/test_fetch_limits.py",
             "broker/test_offsets.py",
+            "tests/gateway/test_record_times.py::test_the_newest_record_is_told_as_the_release_knows_it",
         ),
+        ("offsets_for_times", "max_timestamp", "max_timestamp_compressed"),
         left_out=("Share groups (KIP-932) and Kafka Streams.",),
     ),
     Area(
         "groups",
         "The classic protocol: joins, syncs, sessions, static members, cooperative rebalances, offsets and their expiry.",
-        "GroupCoordinator, GroupMetadata, assignors; KIP-62, KIP-134, KIP-211, KIP-229, KIP-345, KIP-394, KIP-429, KIP-496, KIP-814, KIP-881",
+        "GroupCoordinator, GroupMetadata, assignors; KIP-62, KIP-88, KIP-115, KIP-134, KIP-211, KIP-229, KIP-345, KIP-394, KIP-429, KIP-496, KIP-518, KIP-814, KIP-881",
         (
             "coordinators/group/test_conversations.py",
             "coordinators/group/test_joining.py",
@@ -319,6 +367,9 @@ AREAS: Final = (
             "coordinators/group/test_group_administration.py",
             "coordinators/group/test_failover.py",
             "assignors/test_sticky.py",
+            "spec/test_internal_topics.py",
+            "tests/faults/test_group_operations.py::test_what_is_told_of_groups",
+            "tests/gateway/test_inspection_wire.py::test_everything_is_allowed_where_there_is_no_authorizer",
         ),
         (
             "group_membership",
@@ -330,6 +381,10 @@ AREAS: Final = (
             "offset_delete",
             "sync_timeout",
             "skip_assignment",
+            "offsets_topic_replication",
+            "fetch_all_offsets",
+            "list_groups_by_state",
+            "group_configs",
         ),
         since="0.9",
     ),
@@ -365,8 +420,19 @@ AREAS: Final = (
             "coordinators/group/test_offsets.py",
             "coordinators/transaction/test_transactions_tool.py",
             "test_transaction_runs.py",
+            "clients/producer/test_transaction_manager.py",
         ),
-        ("stable_offsets", "transactions", "verifies_transactions", "transactions_v2", "transaction_tools"),
+        (
+            "stable_offsets",
+            "transactions",
+            "verifies_transactions",
+            "transactions_v2",
+            "transaction_version",
+            "transaction_tools",
+            "describe_producers",
+            "producer_fenced",
+            "transaction_abortable",
+        ),
         since="0.11",
         left_out=(
             "A transactional id per input partition, as before KIP-447: it is one per member.",

@@ -4,7 +4,7 @@ from typing import Any, Final
 
 from cluster_model.checker.invariants import CIRCUMSTANCES, Promise
 from cluster_model.fidelity import AREAS, Area
-from cluster_model.protocol.versions import FLAGS, PROFILE_VERSIONS, Flag, Profile, modes_of
+from cluster_model.protocol.versions import FLAG_BY_NAME, PROFILE_VERSIONS, Flag, Profile, modes_of
 
 PROFILES: Final = tuple(Profile.of(version, mode) for version in PROFILE_VERSIONS for mode in modes_of(version))
 """Every version in every mode that it has, oldest first."""
@@ -50,9 +50,6 @@ def known_words(promise: Promise, kafka: Profile) -> list[str]:
 # The fidelity card in words, for the terminal, JSON and the page.
 
 
-_MEANING = {flag.name: flag for flag in FLAGS}
-
-
 def versions(area: Area) -> str:
     """The releases that have an area at all: ``0.11+``, ``0.8.2-3.9 in ZooKeeper mode``."""
     mode = {"both": "", "kraft": " in KRaft mode", "zookeeper": " in ZooKeeper mode"}[area.modes]
@@ -69,7 +66,7 @@ def releases(flag: Flag) -> str:
 
 def changes(area: Area) -> list[tuple[str, str, str]]:
     """Rules of an area that only some releases follow: name, releases, what it says."""
-    return [(name, releases(_MEANING[name]), _MEANING[name].meaning) for name in area.flags]
+    return [(name, releases(FLAG_BY_NAME[name]), FLAG_BY_NAME[name].meaning) for name in area.flags]
 
 
 def areas_of(version: str | None) -> list[Area]:

@@ -324,7 +324,7 @@ class Writes:
 
     def _tell_failure(self, write: Write) -> None:
         """Since KIP-112 the error may still be answered; before it the process was gone at once."""
-        if self._profile.number < (1, 0, 0):
+        if not self._profile.log_dir_failure:
             return
         error = KafkaError.KAFKA_STORAGE_ERROR
         if write.kind == _PRODUCED and write.message.acks:
@@ -338,8 +338,7 @@ class Writes:
         """``Exit.halt``: the process ends without another word."""
         if not self._disk.halted:
             self._disk.halted = True
-            since_kip_112 = self._profile.number >= (1, 0, 0)
-            why = DIRECTORIES_FAILED if since_kip_112 else DIRECTORY_ERROR
+            why = DIRECTORIES_FAILED if self._profile.log_dir_failure else DIRECTORY_ERROR
             self._port.exit(f"exit: {why}: {reason}")
 
     def task_fails(self, name: str) -> bool:

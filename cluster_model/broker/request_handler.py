@@ -164,7 +164,7 @@ def list_offset(replica: Replica | None, refused: KafkaError, request: ListOffse
     if refused is not KafkaError.NONE or leadership is None:
         return (refused or KafkaError.NOT_LEADER_OR_FOLLOWER, -1, -1)
     timestamp = request.timestamp_us
-    if timestamp == MAX_TIMESTAMP and replica.profile.number < (3, 0, 0):
+    if timestamp == MAX_TIMESTAMP and not replica.profile.max_timestamp:
         return (KafkaError.UNSUPPORTED_VERSION, -1, -1)
     if timestamp == EARLIEST:
         return (KafkaError.NONE, replica.log.log_start, -1)
@@ -181,7 +181,7 @@ def list_offset(replica: Replica | None, refused: KafkaError, request: ListOffse
 
 def _by_time(replica: Replica, timestamp: int, bound: int, now: int) -> Answer:
     log = replica.log
-    if replica.profile.number < (0, 10, 1):
+    if not replica.profile.offsets_for_times:
         # Version 0 of the request (before KIP-79) knows segments only, by their files' age.
         return (KafkaError.NONE, min(offset_before(log, timestamp - replica.metadata.wall.ahead_us, now), bound), -1)
     found = largest_timestamp(log) if timestamp == MAX_TIMESTAMP else offset_for_timestamp(log, timestamp)

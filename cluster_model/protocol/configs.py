@@ -124,7 +124,7 @@ def log_rules(profile: Profile, broker: Config, topic: Config) -> LogRules:
         retention_us=-1 if number("retention.ms") < 0 else us("retention.ms"),
         retention_bytes=number("retention.bytes"),
         delete_delay_us=us("file.delete.delay.ms"),
-        by_timestamp=profile.number >= (0, 10, 1),
+        by_timestamp=profile.time_index,
         log_append_time=found["message.timestamp.type"] == "LogAppendTime",
         oldest_us=us("message.timestamp.before.max.ms"),
         newest_us=us("message.timestamp.after.max.ms"),
@@ -195,7 +195,7 @@ def _codec(profile: Profile, name: str) -> int:
 
 def _policies(profile: Profile, text: str) -> list[str]:
     policies = text.split(",")
-    if len(policies) > 1 and profile.number < (0, 10, 1):
+    if len(policies) > 1 and not profile.compact_and_delete:
         raise ModelError(
             f"cleanup.policy takes one policy before Kafka 0.10.1 (KIP-71), found {text!r}", code="not_in_version"
         )

@@ -10,8 +10,6 @@ KIP_97: Final = (0, 10, 2)
 """Clients ask a new connection's broker for its API versions before they send anything else."""
 KIP_580: Final = (3, 7, 0)
 """No random part of a pause goes beyond its maximum (``ExponentialBackoff``)."""
-BROKER_TO_CONTROLLER_VERSIONS: Final = (2, 8, 0)
-"""Brokers ask a controller for its API versions before anything else (``BrokerToControllerChannelManager``)."""
 BETWEEN_BROKERS_US: Final = 50_000
 """Pause after a failed connection between brokers, which does not grow (``InterBrokerSendThread``'s clients)."""
 

@@ -201,7 +201,7 @@ def codec_of(profile: Profile, name: str) -> Codec:
     Raises:
         ModelError: zstd before 2.1 (KIP-110).
     """
-    if name == "zstd" and profile.number < (2, 1, 0):
+    if name == "zstd" and not profile.zstd:
         raise ModelError(
             f"compression.type zstd exists since Kafka 2.1, this is {profile.version}", code="not_in_version"
         )

@@ -97,10 +97,132 @@ FLAGS: Final = (
     Flag("leader_hints", "who refuses to be leader says who is, and in which epoch (KIP-951)", (3, 7, 0)),
     Flag("late_port", "a broker's port is closed until it serves, not open and silent (KAFKA-14658)", (3, 5, 0)),
     Flag("keeps_last_isr", "the last member of an ISR always stays in it", (1, 1, 0)),
+    Flag("timestamps", "batches have timestamps, their own or those of the append (KIP-32)", (0, 10, 0)),
+    Flag("time_index", "segments roll and expire by the timestamps of their records (KIP-33)", (0, 10, 1)),
+    Flag(
+        "offsets_for_times",
+        "ListOffsets goes by the timestamps of records, not by the age of segments (KIP-79)",
+        (0, 10, 1),
+    ),
+    Flag("max_timestamp", "ListOffsets finds the record with the largest timestamp (KIP-734)", (3, 0, 0)),
+    Flag(
+        "max_timestamp_compressed",
+        "ListOffsets finds the record with the largest timestamp inside a compressed batch (KAFKA-16310)",
+        (3, 8, 0),
+    ),
+    Flag("compact_and_delete", "cleanup.policy may name compact and delete together (KIP-71)", (0, 10, 1)),
+    Flag("compaction_needs_keys", "a compacted topic refuses records without a key (KAFKA-1755)", (0, 9, 0)),
+    Flag("invalid_record", "an invalid record is INVALID_RECORD, not CORRUPT_MESSAGE (KIP-467)", (2, 4, 0)),
+    Flag("zstd", "batches may be compressed with zstd (KIP-110)", (2, 1, 0)),
+    Flag(
+        "uncleanable_partitions",
+        "the cleaner leaves a log alone that it cannot clean, and does not end (KIP-346)",
+        (2, 1, 0),
+    ),
+    Flag(
+        "log_dir_failure",
+        "a broker may answer KAFKA_STORAGE_ERROR before it ends for a failed log directory (KIP-112)",
+        (1, 0, 0),
+    ),
+    Flag(
+        "delete_records",
+        "administrators may delete records, and followers take up the leader's log start (KIP-107)",
+        (0, 11, 0),
+    ),
+    Flag(
+        "refetches_corrupt",
+        "a fetcher asks again for a batch with a wrong checksum, and does not end (KAFKA-4384)",
+        (0, 10, 2),
+    ),
+    Flag(
+        "restarts_by_epoch",
+        "a follower starts over if the leader epoch is new, and only then (Partition.makeFollower)",
+        (3, 3, 0),
+    ),
+    Flag(
+        "hw_waits_eligible",
+        "of replicas outside the ISR the HW waits only for those that may join (KAFKA-15021)",
+        (3, 6, 0),
+    ),
+    Flag(
+        "idempotence",
+        "leaders remember producers by id and refuse batches that are out of sequence (KIP-98)",
+        (0, 11, 0),
+    ),
+    Flag(
+        "unknown_producer_id",
+        "a producer that the leader does not know must begin with sequence 0 (dropped by KIP-360)",
+        (1, 0, 0),
+        (2, 4, 0),
+    ),
+    Flag(
+        "duplicate_sequence",
+        "a batch older than all that are remembered is DUPLICATE_SEQUENCE_NUMBER (ProducerAppendInfo)",
+        (1, 0, 0),
+        (1, 0, 0),
+    ),
+    Flag("producer_epoch_bump", "InitProducerId raises the epoch of a producer that names its id (KIP-360)", (2, 5, 0)),
+    Flag("producer_fenced", "PRODUCER_FENCED tells a fenced producer from INVALID_PRODUCER_EPOCH (KIP-588)", (2, 7, 0)),
+    Flag(
+        "transaction_abortable", "requests of transactions may be answered TRANSACTION_ABORTABLE (KIP-890)", (3, 8, 0)
+    ),
+    Flag("transaction_version", "clusters have the feature transaction.version (KIP-890)", (4, 0, 0)),
+    Flag("elr_version", "clusters have the feature eligible.leader.replicas.version (KIP-966)", (4, 0, 0)),
+    Flag(
+        "atomic_feature_updates",
+        "the first refusal of a feature refuses the whole UpdateFeatures request (KIP-1022)",
+        (4, 0, 0),
+    ),
+    Flag("describe_producers", "leaders describe the producers that they know (KIP-664)", (2, 8, 0)),
+    Flag(
+        "offsets_topic_replication",
+        "__consumer_offsets never has fewer replicas than are configured for it (KIP-115)",
+        (0, 11, 0),
+    ),
+    Flag(
+        "fetch_all_offsets",
+        "OffsetFetch may ask for all offsets of a group without naming partitions (KIP-88)",
+        (0, 10, 2),
+    ),
+    Flag("list_groups_by_state", "ListGroups may name the states of the groups to list (KIP-518)", (2, 6, 0)),
+    Flag(
+        "group_configs",
+        "groups have configurations, and operations to describe and alter them (KAFKA-14510)",
+        (4, 0, 0),
+    ),
+    Flag(
+        "waits_for_own_session",
+        "a broker that finds its old node in ZooKeeper tries again after a session timeout (KAFKA-1387)",
+        (0, 8, 2),
+        (0, 8, 2),
+    ),
+    Flag("isr_change_notification", "leaders notify the ZooKeeper controller of ISR changes (KAFKA-2406)", (0, 9, 0)),
+    Flag("async_zookeeper", "the controller sends its requests to ZooKeeper all at once (KAFKA-5642)", (1, 1, 0)),
+    Flag(
+        "zk_controller_epoch",
+        "ZooKeeper refuses the writes of a controller whose epoch is not the newest (KAFKA-6082)",
+        (2, 1, 0),
+    ),
+    Flag(
+        "topic_unclean_election",
+        "the controller elects uncleanly as soon as a topic's settings allow it (KAFKA-6526)",
+        (2, 0, 0),
+    ),
+    Flag("stop_replica_epoch", "StopReplica carries leader epochs (KIP-570)", (2, 6, 0)),
+    Flag(
+        "alter_reassignments", "a reassignment may be changed or cancelled while it is in progress (KIP-455)", (2, 4, 0)
+    ),
+    Flag("unclean_on_demand", "ElectLeaders may ask for unclean elections (KIP-460)", (2, 4, 0)),
+    Flag(
+        "controller_api_versions",
+        "brokers first ask a controller for its API versions (BrokerToControllerChannelManager)",
+        (2, 8, 0),
+    ),
 )
 """Every rule that a cluster model looks at."""
 
-_FLAG_BY_NAME: Final = {flag.name: flag for flag in FLAGS}
+FLAG_BY_NAME: Final = {flag.name: flag for flag in FLAGS}
+"""Name → flag."""
 
 PROFILE_VERSIONS: Final = (
     "0.8.2", "0.9", "0.10.0", "0.10.1", "0.10.2", "0.11", "1.0", "1.1", "2.0", "2.1", "2.2", "2.3", "2.4", "2.5",
@@ -193,6 +315,44 @@ class Profile:
     leader_hints: bool
     late_port: bool
     keeps_last_isr: bool
+    timestamps: bool
+    time_index: bool
+    offsets_for_times: bool
+    max_timestamp: bool
+    max_timestamp_compressed: bool
+    compact_and_delete: bool
+    compaction_needs_keys: bool
+    invalid_record: bool
+    zstd: bool
+    uncleanable_partitions: bool
+    log_dir_failure: bool
+    delete_records: bool
+    refetches_corrupt: bool
+    restarts_by_epoch: bool
+    hw_waits_eligible: bool
+    idempotence: bool
+    unknown_producer_id: bool
+    duplicate_sequence: bool
+    producer_epoch_bump: bool
+    producer_fenced: bool
+    transaction_abortable: bool
+    transaction_version: bool
+    elr_version: bool
+    atomic_feature_updates: bool
+    describe_producers: bool
+    offsets_topic_replication: bool
+    fetch_all_offsets: bool
+    list_groups_by_state: bool
+    group_configs: bool
+    waits_for_own_session: bool
+    isr_change_notification: bool
+    async_zookeeper: bool
+    zk_controller_epoch: bool
+    topic_unclean_election: bool
+    stop_replica_epoch: bool
+    alter_reassignments: bool
+    unclean_on_demand: bool
+    controller_api_versions: bool
 
     @property
     def name(self) -> str:
@@ -219,14 +379,12 @@ class Profile:
         if chosen is None:
             raise ModelError(f"Kafka {version} has no mode {mode!r}; it has {' and '.join(modes)}", code="no_mode")
         number = parse_version(version)
-        flags = {name: flag.holds(number) for name, flag in _FLAG_BY_NAME.items()}
+        flags = {name: flag.holds(number) for name, flag in FLAG_BY_NAME.items()}
         return Profile(version, chosen, number, chosen == "kraft", **flags)
 
 
 ELR_FEATURE: Final = "eligible.leader.replicas.version"
-"""A feature level that a cluster is formed with: 1 turns KIP-966 on, 0 off."""
-_FIRST_ELR: Final[Version] = (4, 0, 0)
-"""It exists since then; by default it is on since 4.1."""
+"""A feature level that a cluster is formed with: 1 turns KIP-966 on, 0 off; on by default since 4.1."""
 
 
 def with_elr(profile: Profile, level: int) -> Profile:
@@ -235,7 +393,7 @@ def with_elr(profile: Profile, level: int) -> Profile:
     Raises:
         ModelError: the release line, or its mode, does not know that level.
     """
-    if level and not (profile.kraft and profile.number >= _FIRST_ELR):
+    if level and not (profile.kraft and profile.elr_version):
         raise ModelError(
             f"{ELR_FEATURE} {level} needs KRaft mode of Kafka 4.0 or later, not {profile.name}", code="not_in_version"
         )
@@ -244,7 +402,6 @@ def with_elr(profile: Profile, level: int) -> Profile:
 
 TRANSACTION_FEATURE: Final = "transaction.version"
 """A feature level that a cluster is formed with: at 2 every transaction has an epoch (KIP-890, part 2)."""
-_FIRST_EPOCHS: Final[Version] = (4, 0, 0)
 
 
 def with_transactions(profile: Profile, level: int) -> Profile:
@@ -253,7 +410,7 @@ def with_transactions(profile: Profile, level: int) -> Profile:
     Raises:
         ModelError: the release line, or its mode, does not know that level.
     """
-    if level > 1 and not (profile.kraft and profile.number >= _FIRST_EPOCHS):
+    if level > 1 and not (profile.kraft and profile.transaction_version):
         raise ModelError(
             f"{TRANSACTION_FEATURE} {level} needs KRaft mode of Kafka 4.0 or later, not {profile.name}",
             code="not_in_version",

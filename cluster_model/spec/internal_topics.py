@@ -63,7 +63,7 @@ def template(topic: str, profile: Profile, config: Mapping[str, ConfigValue], br
     partitions = configured_partitions(profile, config)[topic]
     if topic == OFFSETS:
         replication = broker.number("offsets.topic.replication.factor")
-        if brokers and profile.number < (0, 11, 0):
+        if brokers and not profile.offsets_topic_replication:
             replication = min(replication, brokers)
         return TopicSpec(OFFSETS, partitions, replication, (), own)
     own["min.insync.replicas"] = broker.number("transaction.state.log.min.isr")

@@ -311,12 +311,8 @@ def worked_out(job: Job) -> tuple[dict[str, int], list[str]]:
 # ``kafka-consumer-groups.sh``: describe a group, list groups, delete what one has committed.
 
 
-ALL_OFFSETS = (0, 10, 2)
-"""Since then a group's offsets can be asked for without naming partitions (KIP-88) ..."""
 TABLES = (1, 1, 0)
-"""... since then there are tables of members and of the state (KIP-175) ..."""
-STATES = (2, 6, 0)
-"""... and groups can be listed by their state (KIP-518)."""
+"""The release with tables of members and of the state (KIP-175)."""
 ANY = "any"
 
 
@@ -362,7 +358,7 @@ class Describing(Looking):
             return
         job.memo["led"] = tuple(state.partition for state in answer.partitions if state.leader != NOBODY)
         job.stage = "committed"
-        wanted = None if hands.cluster.profile.number >= ALL_OFFSETS else tuple(partitions_of(job.memo["group"], ()))
+        wanted = None if hands.cluster.profile.fetch_all_offsets else tuple(partitions_of(job.memo["group"], ()))
         hands.ask(job, OffsetFetchRequest(0, job.params["group"], wanted))
 
     def _committed(self, hands: Hands, job: Job, answer: Any) -> None:
@@ -396,7 +392,7 @@ class Listing(Looking):
 
     def begin(self, hands: Hands, job: Job) -> None:
         """Ask which brokers there are."""
-        if job.params["state"] != ANY and hands.cluster.profile.number < STATES:
+        if job.params["state"] != ANY and not hands.cluster.profile.list_groups_by_state:
             hands.end(job, "UNSUPPORTED_VERSION", "groups by their state came with Kafka 2.6")
             return
         self.ask_metadata(hands, job)

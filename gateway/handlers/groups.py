@@ -226,7 +226,7 @@ def _operations(call: Call, error: int) -> dict[str, int]:
     """What a client may do with a group, if it asks."""
     if error or not call.get("include_authorized_operations", False):
         return {}
-    return {"authorized_operations": of_group(call.house.cluster.profile.number)}
+    return {"authorized_operations": of_group(call.house.cluster.profile)}
 
 
 def _describe_consumer_group(call: Call, group: DescribedConsumerGroup) -> dict[str, Any]:

@@ -209,17 +209,13 @@ def _offset(call: Call, answer: ListOffsetsResponse, asked_ms: int) -> dict[str,
     }
 
 
-_NEWEST_IN_COMPRESSED: Final = (3, 8, 0)
-"""The release from which the newest record is looked for in compressed batches too (KAFKA-16310)."""
-
-
 def _newest(house: House, replica: Replica, offset: int) -> int:
     """The offset of the newest record of a batch; before 3.8 of a compressed one it is the last (``LogValidator``)."""
     found = batch_at(replica, offset)
     if found is None or not found[1]:
         return offset
     batch, payload = found
-    if batch.codec and house.cluster.profile.number < _NEWEST_IN_COMPRESSED:
+    if batch.codec and not house.cluster.profile.max_timestamp_compressed:
         return batch.end - 1
     try:
         record = record_at(payload, house.stamp_ms(batch.timestamp_us))
@@ -306,7 +302,7 @@ def produce(call: Call) -> Flow:
             try:
                 head, data = _taken(call, place.partition, bytes(records or b""))
             except BatchError as error:
-                refused[place] = (code_of(error, call.house.cluster.profile.number), str(error))
+                refused[place] = (code_of(error, call.house.cluster.profile), str(error))
                 continue
             requests.append(_request(call, place.partition, head, data))
     answers: tuple[ProduceResponse, ...] = ()

@@ -7,6 +7,8 @@ for a type of resource, each the number of its ``AclOperation``.
 from enum import IntEnum
 from typing import Final
 
+from cluster_model.protocol.versions import Profile
+
 
 class AclOperation(IntEnum):
     """``AclOperation``, as far as the resources here have them."""
@@ -38,10 +40,8 @@ OF_CLUSTER: Final = _bits(
     AclOperation.DESCRIBE, *_CONFIGS,
 )  # fmt: skip
 _OF_GROUP: Final = _bits(AclOperation.READ, AclOperation.DESCRIBE, AclOperation.DELETE)
-_GROUPS_HAVE_CONFIGS: Final = (4, 0, 0)
-"""The release from which groups have configurations that are authorized by themselves."""
 
 
-def of_group(release: tuple[int, int, int]) -> int:
+def of_group(profile: Profile) -> int:
     """Of a group, in a release."""
-    return _OF_GROUP | _bits(*_CONFIGS) if release >= _GROUPS_HAVE_CONFIGS else _OF_GROUP
+    return _OF_GROUP | _bits(*_CONFIGS) if profile.group_configs else _OF_GROUP

@@ -16,6 +16,7 @@ from cluster_model.log import Lineages, keys_of
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.messages import FetchData
 from cluster_model.protocol.records import ABORT, COMMIT, TRANSACTIONAL, Batch, Slice
+from cluster_model.protocol.versions import Profile
 from gateway.protocol.compression import ZSTD, packed, unpacked
 from gateway.protocol.context import House
 from playbooks.model import RecordName, contents, fields_of, written
@@ -120,15 +121,11 @@ def recompressed(data: bytes, codec: int) -> bytes:
     return bytes(made_anew)
 
 
-_HAS_INVALID_RECORD: Final = (2, 4, 0)
-_KNOWS_ZSTD: Final = (2, 1, 0)
-
-
-def code_of(error: BatchError, release: tuple[int, int, int]) -> int:
+def code_of(error: BatchError, profile: Profile) -> int:
     """What a broker of a release answers: INVALID_RECORD came with 2.4 (KIP-467), zstd with 2.1 (KIP-110)."""
-    if error.code == KafkaError.INVALID_RECORD and release < _HAS_INVALID_RECORD:
+    if error.code == KafkaError.INVALID_RECORD and not profile.invalid_record:
         return KafkaError.CORRUPT_MESSAGE
-    if error.code == KafkaError.UNSUPPORTED_COMPRESSION_TYPE and release < _KNOWS_ZSTD:
+    if error.code == KafkaError.UNSUPPORTED_COMPRESSION_TYPE and not profile.zstd:
         return KafkaError.UNKNOWN_SERVER_ERROR
     return error.code
 

@@ -130,7 +130,7 @@ def _configurations(playbook: Playbook, root: YamlMapping, kind: str) -> Iterato
 def _could_have_elr(playbook: Playbook) -> bool:
     """Whether it is a matter of configuration: before 4.0 there is none, and a later version is tried anyway."""
     profile = playbook.spec.profile
-    return profile.kraft and not profile.elr and profile.number >= (4, 0, 0)
+    return profile.kraft and not profile.elr and profile.elr_version
 
 
 def _min_isr(playbook: Playbook) -> int:

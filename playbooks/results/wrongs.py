@@ -12,6 +12,7 @@ from cluster_model.checker.root_cause import DUPLICATE, REORDERED, Finding
 from cluster_model.client_factory import client_settings
 from cluster_model.cluster import Cluster
 from cluster_model.manual.cluster import ManualCluster
+from cluster_model.protocol.versions import FLAG_BY_NAME
 from playbooks.results.result import Result
 
 FINDING: Final = "finding"
@@ -71,18 +72,16 @@ AnyCluster = Cluster | ManualCluster
 VERSION: Final = "known of this version"
 LISTED: Final = "expected by the playbook"
 
-FIXED_IN: Final = {
-    "hw-truncation": (0, 11, 0),
-    "fast-failover-divergence": (2, 0, 0),
-    "unfenced-follower": (2, 1, 0),
-    "early-isr-join": (1, 1, 0),
-    "epoch-unknown-to-leader": (1, 1, 0),
-    "late-marker": (4, 0, 0),
-    "hanging": (4, 0, 0),
+FIXED_BY: Final = {
+    "hw-truncation": "epoch_truncation",
+    "fast-failover-divergence": "kip_279",
+    "unfenced-follower": "kip_320",
+    "early-isr-join": "isr_epoch_start",
+    "epoch-unknown-to-leader": "epoch_on_elect",
+    "late-marker": "transactions_v2",
+    "hanging": "transactions_v2",
 }
-"""Cause → the version that fixed it: KIP-101, KIP-279, KIP-320, KAFKA-7128, KAFKA-7415, KIP-890.
-
-The last state of a release line counts: branch 1.1 has KAFKA-7128 and KAFKA-7415, releases have them since 2.0.1."""
+"""Cause → the rule of the protocol that fixed it: what counts is the release, not the features of the cluster."""
 
 _BY_ITSELF: Final = {
     "unreplicated-tail": "acks=1 promises no more",
@@ -177,8 +176,8 @@ def _by_findings(wrong: Wrong, findings: Sequence[Finding], cluster: AnyCluster)
 
 
 def _of_cause(cause: str, cluster: AnyCluster) -> str:
-    if cause in FIXED_IN:
-        return VERSION if cluster.profile.number < FIXED_IN[cause] else ""
+    if cause in FIXED_BY:
+        return "" if FLAG_BY_NAME[FIXED_BY[cause]].holds(cluster.profile.number) else VERSION
     if cause in _BY_ITSELF:
         return _BY_ITSELF[cause]
     return _BY_SETTING[cause](cluster) if cause in _BY_SETTING else ""

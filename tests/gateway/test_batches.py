@@ -7,6 +7,7 @@ from kafka.record import MemoryRecords
 from syrupy.assertion import SnapshotAssertion
 
 from cluster_model.coordinators.transaction.txn_markers import MARKER_BYTES
+from cluster_model.protocol.versions import Profile
 from gateway.protocol.record_batches import OVERHEAD, BatchError, Origin, code_of, made, marker, placed, read_head
 
 
@@ -34,11 +35,12 @@ def with_records(data: bytes, records: int) -> bytes:
     return changed(data, ">i", 57, records)
 
 
-@pytest.mark.parametrize(("release", "invalid", "zstd"), [((2, 0, 0), 2, -1), ((2, 3, 0), 2, 76), ((2, 4, 0), 87, 76)])
-def test_errors_are_those_of_the_release(release: tuple[int, int, int], invalid: int, zstd: int) -> None:
-    assert code_of(BatchError(87, ""), release) == invalid
-    assert code_of(BatchError(76, ""), release) == zstd
-    assert code_of(BatchError(2, ""), release) == 2
+@pytest.mark.parametrize(("release", "invalid", "zstd"), [("2.0", 2, -1), ("2.3", 2, 76), ("2.4", 87, 76)])
+def test_errors_are_those_of_the_release(release: str, invalid: int, zstd: int) -> None:
+    profile = Profile.of(release)
+    assert code_of(BatchError(87, ""), profile) == invalid
+    assert code_of(BatchError(76, ""), profile) == zstd
+    assert code_of(BatchError(2, ""), profile) == 2
 
 
 @pytest.mark.parametrize(("version", "code"), [(6, 76), (7, 0)])

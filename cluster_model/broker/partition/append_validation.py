@@ -100,8 +100,8 @@ def refusal(profile: Profile, log: ReplicaLog, request: ProduceRequest, wall: in
     message = -(-request.size // max(1, request.records)) if alone else request.size
     if message > rules.max_message:
         return KafkaError.MESSAGE_TOO_LARGE
-    if rules.compact and profile.number >= (0, 9, 0) and lacks_key(log.lineages.keys, request.client, request.names):
-        return KafkaError.INVALID_RECORD if profile.number >= (2, 4, 0) else KafkaError.CORRUPT_MESSAGE
+    if rules.compact and profile.compaction_needs_keys and lacks_key(log.lineages.keys, request.client, request.names):
+        return KafkaError.INVALID_RECORD if profile.invalid_record else KafkaError.CORRUPT_MESSAGE
     stamp = request.timestamp_us
     oldest = stamp if request.oldest_us == UNTOLD else request.oldest_us
     known = not rules.log_append_time and stamp != UNTOLD

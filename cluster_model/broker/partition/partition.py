@@ -104,9 +104,6 @@ class Outcome(Enum):
     """The process must end: :attr:`Following.exit_reason` says why."""
 
 
-_FIRST_TO_GO_ON: Final = (0, 10, 2)
-"""KAFKA-4384."""
-
 GO_ON: Final = Outcome.GO_ON
 """Looking a member up takes time, and this is the outcome of nearly every answer."""
 
@@ -230,7 +227,7 @@ class Following:
         at which the log does not end, and that ended it.
         """
         replica = self.replica
-        stops = replica.profile.number < _FIRST_TO_GO_ON
+        stops = not replica.profile.refetches_corrupt
         if self.stuck_at != offset:
             self.stuck_at = offset
             detail = "its fetcher thread has ended" if stops else "it will ask for it again"
@@ -555,7 +552,7 @@ class Leadership:
             if (
                 remote.leo < candidate
                 and broker not in needed
-                and (profile.number < (3, 6, 0) or self._eligible(broker, remote))
+                and (not profile.hw_waits_eligible or self._eligible(broker, remote))
                 and caught_up(profile, remote, replica.log.leo, now, replica.config.lag_time_us)
             ):
                 candidate = remote.leo
@@ -752,7 +749,7 @@ class Replica:
         self.log.on_roll = self._rolled
         self.usual_size = self._usual_size()
         """Batches up to this size are taken without a closer look."""
-        self.keeps_stamps = profile.number >= (0, 10, 0) and not topic.log.log_append_time
+        self.keeps_stamps = profile.timestamps and not topic.log.log_append_time
         """Whether batches keep the timestamps that they come with."""
         self.by_hand = False
         """Hand-stepped: the ISR changes only when a step says so."""
@@ -788,7 +785,7 @@ class Replica:
         self._assign(self.assignment)
         self.log.configure(topic.log)
         self.usual_size = self._usual_size()
-        self.keeps_stamps = self.profile.number >= (0, 10, 0) and not topic.log.log_append_time
+        self.keeps_stamps = self.profile.timestamps and not topic.log.log_append_time
 
     def _usual_size(self) -> int:
         return 0 if self.metadata.wall.differ else usual_size(self.log)
@@ -941,7 +938,7 @@ class Replica:
 
     def timestamp_of(self, request: ProduceRequest, now: int) -> int:
         """The timestamp that a batch gets (KIP-32): its own or the append's; -1 before message format 1."""
-        if self.profile.number < (0, 10, 0):
+        if not self.profile.timestamps:
             return -1
         stamp = request.timestamp_us
         return self.wall_time(now) if self.log.rules.log_append_time or stamp == UNTOLD else stamp
@@ -977,7 +974,7 @@ class Replica:
 
         Segments below go with the next retention run; followers hear of it with their next fetch.
         """
-        if self.profile.number < (0, 11, 0):
+        if not self.profile.delete_records:
             return KafkaError.UNSUPPORTED_VERSION
         if self.leadership is None:
             return KafkaError.NOT_LEADER_OR_FOLLOWER
@@ -991,7 +988,7 @@ class Replica:
 
     def follow_start(self, offset: int, now: int) -> bool:
         """Take up the leader's log start (KIP-107, 0.11); False if it is above the own HW: the partition fails."""
-        if self.profile.number < (0, 11, 0):
+        if not self.profile.delete_records:
             return True
         if offset > self.hw:
             return False

@@ -98,8 +98,7 @@ class ProducerMemory:
         """
         entry = self._known(producer_id, now)
         if entry is None:
-            strict = (1, 0, 0) <= profile.number < (2, 5, 0)
-            return (KafkaError.UNKNOWN_PRODUCER_ID if strict and first else NONE), -1
+            return (KafkaError.UNKNOWN_PRODUCER_ID if profile.unknown_producer_id and first else NONE), -1
         stored, _at, kept, _coordinator = entry
         last = (first + count - 1) % SEQUENCES
         if epoch == stored:
@@ -110,7 +109,7 @@ class ProducerMemory:
             return KafkaError.INVALID_PRODUCER_EPOCH, -1
         if first == (0 if epoch > stored else _next(kept)):
             return NONE, -1
-        if profile.number[:2] == (1, 0) and epoch == stored and kept and last < kept[0][0]:
+        if profile.duplicate_sequence and epoch == stored and kept and last < kept[0][0]:
             return KafkaError.DUPLICATE_SEQUENCE_NUMBER, -1
         return KafkaError.OUT_OF_ORDER_SEQUENCE_NUMBER, -1
 

@@ -183,7 +183,7 @@ def restarts_fetcher(profile: Profile, leader: int, epoch: int, new_leader: int,
 
     Before 1.1 only a change of leader did, so a same-leader epoch bump left an unchecked log behind.
     """
-    if profile.number >= (3, 3, 0):
+    if profile.restarts_by_epoch:
         return new_epoch > epoch
     if profile.kip_320:
         return new_leader != leader or new_epoch > epoch

@@ -6,7 +6,7 @@ last of all, and removed as soon as a start has read it.
 """
 
 from collections.abc import Callable, Iterable
-from typing import Any, Final
+from typing import Any
 
 from cluster_model.broker.partition.partition import Replica
 from cluster_model.broker.storage.disk import WriteCache
@@ -75,10 +75,6 @@ def stops_cleaner(replica: Replica, end: int) -> int:
 # replicas of a partition need not have the same records left.
 
 
-_FIRST_TO_GO_ON: Final = (2, 1, 0)
-"""KIP-346."""
-
-
 def is_needed(replicas: Iterable[Replica], config: BrokerConfig) -> bool:
     """Whether there is a cleaner, and anything for it to look at."""
     return config.cleaner and any(replica.log.rules.compact for replica in replicas)
@@ -103,7 +99,7 @@ def run_cleaner(replicas: Iterable[Replica], config: BrokerConfig, now: int) -> 
 
 def _failed(replica: Replica, offset: int, config: BrokerConfig, now: int) -> int:
     """A batch cannot be taken apart: its log is left alone from here on, before KIP-346 (2.1) every log."""
-    goes_on = replica.profile.number >= _FIRST_TO_GO_ON
+    goes_on = replica.profile.uncleanable_partitions
     detail = "the cleaner leaves this log alone" if goes_on else "the cleaner has ended"
     replica.emit(CorruptBatchFound(now, replica.partition, replica.broker, offset, "cleaner", detail))
     replica.uncleanable = True

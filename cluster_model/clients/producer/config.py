@@ -258,7 +258,7 @@ def _idempotent(
             code="conflicts_with_idempotence",
         )
     wanted = asked is True or (asked is None and era.idempotent and not conflict)
-    if wanted and profile.number < (0, 11, 0):
+    if wanted and not profile.idempotence:
         raise ConfigConflictError(
             "enable.idempotence",
             f"brokers of Kafka {profile.version} know no idempotence: enable.idempotence must be false",

@@ -554,18 +554,17 @@ _FIRST_ABORTABLE: Final = (3, 8, 0)
 def rules_of(profile: Profile, config: ProducerConfig) -> Rules:
     """What a client of that age does on a cluster of this one."""
     era = config.era
-    number = min(era.number, profile.number)
     epochs = era.offset_fencing == "transactions 2" and profile.transactions_v2
     if epochs:
         versions = (FIRST_IMPLICIT, FIRST_BUMPING, FIRST_BUMPING)
-    elif number >= _FIRST_ABORTABLE:
+    elif profile.transaction_abortable and era.number >= _FIRST_ABORTABLE:
         versions = (FIRST_VERIFIED, FIRST_BUMPING - 1, FIRST_BUMPING - 1)
     else:
         versions = (9, FIRST_BUMPING - 2, FIRST_BUMPING - 2)
     return Rules(
-        bumps=era.bumps_epoch and profile.number >= (2, 5, 0),
+        bumps=era.bumps_epoch and profile.producer_epoch_bump,
         epochs=epochs,
-        fenced_by_leaders=number < (2, 7, 0),
+        fenced_by_leaders=not profile.producer_fenced or era.number < (2, 7, 0),
         members=era.offset_fencing != "none" and profile.stable_offsets,
         versions=versions,
     )

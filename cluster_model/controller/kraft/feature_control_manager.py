@@ -26,8 +26,6 @@ from cluster_model.protocol.features import (
 )
 from cluster_model.protocol.versions import ELR_FEATURE, Profile
 
-_ALL_OR_NOTHING: Final = (4, 0, 0)
-"""The release from which the first refusal refuses the whole request (KIP-1022)."""
 _FIXED: Final = "levels of features are those that the cluster was formed with"
 
 
@@ -38,7 +36,7 @@ class FeatureControl:
 
     def __init__(self, profile: Profile, config: Mapping[str, ConfigValue]) -> None:
         self._features = {feature.name: feature for feature in features_of(profile, config)}
-        self._whole = profile.number >= _ALL_OR_NOTHING
+        self._whole = profile.atomic_feature_updates
 
     def update(self, request: UpdateFeaturesRequest) -> UpdateFeaturesResponse:
         """The result of each update; the last one of a feature counts."""

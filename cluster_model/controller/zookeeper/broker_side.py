@@ -67,7 +67,6 @@ from cluster_model.protocol.admin_messages import (
 )
 from cluster_model.protocol.config_defs import ConfigValue
 from cluster_model.protocol.configs import BrokerConfig
-from cluster_model.protocol.connection_settings import BROKER_TO_CONTROLLER_VERSIONS
 from cluster_model.protocol.control_plane_settings import ControlSettings
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.events import Event
@@ -527,7 +526,7 @@ class ZooKeeperControl:
         self.obedience = Obedience(
             broker, port, self.writer, lambda: self.broker_epoch, lambda topic: self.errands.lane.put("topic", topic)
         )
-        versions = profile.number >= BROKER_TO_CONTROLLER_VERSIONS
+        versions = profile.controller_api_versions
         to_controller = broker.connections.open(settings.socket_timeout_us, asks_versions=versions)
         self.proposals = IsrProposals(
             to_controller.client,
@@ -538,7 +537,7 @@ class ZooKeeperControl:
             broker.propose_again,
         )
         to_controller.failed = self.proposals.on_disconnect
-        retry_us = config.session_us if profile.number < (0, 9, 0) else STARTUP_US
+        retry_us = config.session_us if profile.waits_for_own_session else STARTUP_US
         self.errands = Errands(
             broker.id, rack, retry_us, hands, ask, self._registered, self._configured, self._controller_found
         )
@@ -690,7 +689,7 @@ class ZooKeeperControl:
         overrides = dict(settings)
         if kind == "topic":
             self._broker.configure_topic(name, overrides)
-            if overrides.get("unclean.leader.election.enable") and self._profile.number >= (2, 0, 0):
+            if overrides.get("unclean.leader.election.enable") and self._profile.topic_unclean_election:
                 self.controller.lane.put("unclean_allowed", (name,))
         else:
             self._dynamic["" if name == EVERYBODY else name] = overrides

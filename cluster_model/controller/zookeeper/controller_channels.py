@@ -227,7 +227,7 @@ class RequestBatch:
 
     def stop(self, broker: int, partition: str, *, delete: bool) -> None:
         """StopReplica; the leader epoch is told from 2.6 on (KIP-570)."""
-        if self._profile.number < (2, 6, 0):
+        if not self._profile.stop_replica_epoch:
             epoch = -1
         elif self._context.is_deleting(partition):
             epoch = DELETE_EPOCH

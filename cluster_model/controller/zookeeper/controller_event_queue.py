@@ -243,7 +243,7 @@ class Work:
         wanted = tuple(operations)
         if not wanted:
             return ()
-        if self.profile.number >= (1, 1, 0):
+        if self.profile.async_zookeeper:
             return (yield wanted)
         answers: tuple[Answer, ...] = ()
         for operation in wanted:
@@ -256,7 +256,7 @@ class Work:
         Raises:
             ControllerMovedError: it is not.
         """
-        if self.profile.number < (2, 1, 0):
+        if not self.profile.zk_controller_epoch:
             return (yield from self.ask(operations))
         version = self.context.epoch_version
         answers = yield from self.ask([kafka_zk_client.guarded(each, CONTROLLER_EPOCH, version) for each in operations])

@@ -94,7 +94,7 @@ class IsrWriter:
         self._answered(_answer(proposal, version))
 
     def _note(self, partition: str) -> None:
-        if self._profile.number < (0, 9, 0):
+        if not self._profile.isr_change_notification:
             return
         if not self._changed:
             self._wait()

@@ -176,7 +176,7 @@ def race(work: Work) -> Doing:
     if who.ok:
         yield from _follow(work)
         return
-    if work.profile.number >= (2, 1, 0):
+    if work.profile.zk_controller_epoch:
         won = yield from _take_at_once(work)
     else:
         won = yield from _take_in_two_steps(work)
@@ -423,7 +423,7 @@ def _told(name: str, error: KafkaError) -> AdminError:
 
 def elect_leaders(work: Work, source: int, request: ElectLeadersRequest) -> Doing:
     """ELECT_LEADERS; unclean ones since 2.4 (KIP-460)."""
-    if request.unclean and work.profile.number < (2, 4, 0):
+    if request.unclean and not work.profile.unclean_on_demand:
         work.hands.send(source, refusal(request, KafkaError.UNSUPPORTED_VERSION, "unclean elections came with 2.4"))
         return
     verdicts = yield from asked(work, request.partitions, unclean=request.unclean)

@@ -35,7 +35,7 @@ def asked(work: Work, partition: str, replicas: tuple[int, ...] | None) -> Verdi
     if state is None or context.is_deleting(partition):
         return KafkaError.UNKNOWN_TOPIC_OR_PARTITION
     moving = in_progress(state)
-    if work.profile.number < (2, 4, 0) and (moving or replicas is None):
+    if not work.profile.alter_reassignments and (moving or replicas is None):
         return KafkaError.UNSUPPORTED_VERSION
     if replicas is None and not moving:
         return KafkaError.NO_REASSIGNMENT_IN_PROGRESS

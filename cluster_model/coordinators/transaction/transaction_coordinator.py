@@ -166,14 +166,12 @@ class Looked:
     def _producers(self, source: int, request: DescribeProducersRequest) -> None:
         partition = request.partition
         error, found = self._tenants.producers(partition)
-        if self._profile.number < _DESCRIBES_PRODUCERS:
+        if not self._profile.describe_producers:
             error, found = KafkaError.UNSUPPORTED_VERSION, ()
         told = tuple([ActiveProducer(*each) for each in found])
         self._port.send(source, DescribeProducersResponse(request.correlation, error, partition, told))
 
 
-_DESCRIBES_PRODUCERS: Final = (2, 8, 0)
-"""The release with DescribeProducers; the other questions of KIP-664 came with 3.0."""
 TIMEOUTS: Final = "transaction timeouts"
 EXPIRY: Final = "transactional id expiry"
 

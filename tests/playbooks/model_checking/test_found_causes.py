@@ -11,11 +11,11 @@ from cluster_model.checker.root_cause.findings import (
     UNKNOWN_EPOCH,
 )
 from cluster_model.model_checker import STRONG_ISR, WEAK_ISR, Bounds, Broken, Explored, Moves, Search
-from cluster_model.protocol.versions import PROFILE_VERSIONS, Profile
+from cluster_model.protocol.versions import FLAG_BY_NAME, PROFILE_VERSIONS, Profile
 from playbooks.diagnosis.remedies import MENDS, changes
 from playbooks.model_checking.exploration import playbook as playbook_of
 from playbooks.parser.loader import loads
-from playbooks.results.wrongs import FIXED_IN
+from playbooks.results.wrongs import FIXED_BY
 from tests.playbooks.model_checking.test_exploring import ran
 
 EARLY = """
@@ -316,7 +316,7 @@ def _explained(texts: list[str]) -> set[str]:
         own = {each.cause for each in ran(text).findings}
         assert UNEXPLAINED not in own, text
         for cause in own:
-            fixed = ".".join(map(str, FIXED_IN[cause][:2]))
+            fixed = ".".join(map(str, FLAG_BY_NAME[FIXED_BY[cause]].since[:2]))
             again = ran(_under(text, fixed))
             assert cause not in {each.cause for each in again.findings}, text
             assert all(each.known for each in again.violations), text

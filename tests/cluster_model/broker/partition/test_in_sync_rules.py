@@ -101,6 +101,20 @@ def test_since_0_10_2_the_hw_waits_for_caught_up_replicas_outside_the_isr(versio
     assert rig.replica.hw == hw
 
 
+@pytest.mark.parametrize(("version", "hw"), [("3.5", 10), ("3.6", 14), ("4.1", 14)])
+def test_since_3_6_the_hw_waits_only_for_replicas_that_may_join_the_isr(version: str, hw: int) -> None:
+    """KAFKA-15021: a replica that fetches although its broker is not alive, as far as the leader knows."""
+    rig = LeaderRig(version, isr=(1, 2))
+    rig.append(10)
+    rig.fetch(2, 10)
+    assert rig.replica.leadership is not None
+    rig.replica.leadership.remotes[3].fetched(rig.profile, 10, 10, 0)
+    del rig.replica.metadata.live[3]
+    rig.append(4)
+    rig.fetch(2, 14)
+    assert rig.replica.hw == hw
+
+
 @pytest.mark.parametrize(("version", "hw"), [("3.6", 10), ("3.7", 0), ("4.1", 0)])
 def test_since_3_7_the_hw_stands_still_below_the_minimum(version: str, hw: int) -> None:
     rig = LeaderRig(version, topic={"min.insync.replicas": 2}, isr=(1,))
