@@ -3,13 +3,10 @@
 from dataclasses import dataclass
 from typing import Final
 
-from cluster_model.protocol.config_defaults import Configured
+from cluster_model.protocol.config_defaults import Configured, line_of
 from cluster_model.protocol.config_defs import RECONNECT, RECONNECT_MAX, SETUP_TIMEOUT, SETUP_TIMEOUT_MAX
+from cluster_model.protocol.versions import ClientProfile
 
-KIP_97: Final = (0, 10, 2)
-"""Clients ask a new connection's broker for its API versions before they send anything else."""
-KIP_580: Final = (3, 7, 0)
-"""No random part of a pause goes beyond its maximum (``ExponentialBackoff``)."""
 BETWEEN_BROKERS_US: Final = 50_000
 """Pause after a failed connection between brokers, which does not grow (``InterBrokerSendThread``'s clients)."""
 
@@ -42,11 +39,17 @@ class ConnectionSettings:
         most_us = own.us(RECONNECT_MAX) if grows else backoff_us
         setup_us = own.us(SETUP_TIMEOUT) if own.exists(SETUP_TIMEOUT) else 0
         setup_max_us = own.us(SETUP_TIMEOUT_MAX) if own.exists(SETUP_TIMEOUT_MAX) else 0
-        capped = own.version >= KIP_580
+        client = ClientProfile.of(line_of(own.version))
+        capped = client.caps_backoff
         if capped:
             backoff_us, setup_us = min(backoff_us, most_us), min(setup_us, setup_max_us)
         return ConnectionSettings(
-            backoff_us, max(backoff_us, most_us), setup_us, max(setup_us, setup_max_us), own.version >= KIP_97, capped
+            backoff_us,
+            max(backoff_us, most_us),
+            setup_us,
+            max(setup_us, setup_max_us),
+            client.asks_api_versions,
+            capped,
         )
 
     @staticmethod
@@ -58,7 +61,7 @@ class ConnectionSettings:
         """
         setup_us = own.us(SETUP_TIMEOUT) if own.exists(SETUP_TIMEOUT) else 0
         setup_max_us = own.us(SETUP_TIMEOUT_MAX) if own.exists(SETUP_TIMEOUT_MAX) else 0
-        capped = own.version >= KIP_580
+        capped = ClientProfile.of(line_of(own.version)).caps_backoff
         if capped:
             setup_us = min(setup_us, setup_max_us)
         return ConnectionSettings(

@@ -2,6 +2,7 @@
 
 One implementation behind these flags reproduces every generation. A flag holds from the release line whose code first
 has it (``since``) until the last one that has it (``until``); the inter-broker protocol is taken to be the release.
+There are two tables: brokers follow the one by the release of the cluster, clients the other by their own.
 """
 
 import difflib
@@ -219,10 +220,86 @@ FLAGS: Final = (
         (2, 8, 0),
     ),
 )
-"""Every rule that a cluster model looks at."""
+"""Every rule of brokers and controllers, and of what they and clients say to each other."""
 
-FLAG_BY_NAME: Final = {flag.name: flag for flag in FLAGS}
-"""Name → flag."""
+CLIENT_FLAGS: Final = (
+    Flag(
+        "asks_api_versions", "a client first asks a new connection's broker for its API versions (KIP-97)", (0, 10, 2)
+    ),
+    Flag("caps_backoff", "no pause is longer than its maximum, its random part included (KIP-580)", (3, 7, 0)),
+    Flag("learns_leaders", "a producer takes the new leader from a broker's refusal (KIP-951)", (3, 7, 0)),
+    Flag(
+        "skips_backoff", "a batch whose partition has a new leader epoch is sent again at once (KAFKA-15415)", (3, 7, 0)
+    ),
+    Flag(
+        "fails_oldest_first",
+        "requests of a broken connection fail in the order of sending (InFlightRequests.clearAll)",
+        (2, 0, 0),
+    ),
+    Flag("expires_batches", "request.timeout.ms bounds the time that a batch waits in the queue (KIP-19)", (0, 9, 0)),
+    Flag("delivery_timeout", "delivery.timeout.ms bounds the time of a batch from send to outcome (KIP-91)", (2, 1, 0)),
+    Flag("splits_batches", "a producer splits a batch that is too large for the broker (KIP-126)", (0, 11, 0)),
+    Flag("five_in_flight", "an idempotent producer may have five requests in flight, not one (KAFKA-5494)", (1, 0, 0)),
+    Flag(
+        "strict_in_flight",
+        "more than five requests in flight are an error even if idempotence is only the default (KIP-1030)",
+        (4, 0, 0),
+    ),
+    Flag(
+        "bumps_epoch", "a producer raises its epoch after a gap in its sequence, and keeps its id (KIP-360)", (2, 5, 0)
+    ),
+    Flag(
+        "consumer_group_metadata", "a transaction commits offsets with the generation of the group (KIP-447)", (2, 5, 0)
+    ),
+    Flag(
+        "aborts_when_fenced",
+        "a leader's INVALID_PRODUCER_EPOCH aborts a transaction and is not fatal (KIP-588)",
+        (2, 7, 0),
+    ),
+    Flag("knows_abortable", "a producer knows the error TRANSACTION_ABORTABLE (KIP-890)", (3, 8, 0)),
+    Flag("epoch_per_transaction", "a producer takes a new epoch for each transaction (KIP-890)", (4, 0, 0)),
+    Flag(
+        "sticky_partitioner", "records without a key stay with a partition until its batch is done (KIP-480)", (2, 4, 0)
+    ),
+    Flag("round_robin_partitioner", "partitioner.class may name RoundRobinPartitioner (KIP-369)", (2, 4, 0)),
+    Flag(
+        "built_in_partitioner", "records without a key stay with a partition for batch.size bytes (KIP-794)", (3, 3, 0)
+    ),
+    Flag(
+        "on_new_batch",
+        "partitioners are asked again for a record that begins a batch (Partitioner.onNewBatch)",
+        (2, 4, 0),
+        (3, 9, 0),
+    ),
+    Flag(
+        "default_partitioner",
+        "partitioner.class may name DefaultPartitioner (deprecated by KIP-794)",
+        (0, 8, 2),
+        (3, 9, 0),
+    ),
+    Flag(
+        "uniform_sticky_partitioner",
+        "partitioner.class may name UniformStickyPartitioner (KIP-480)",
+        (2, 4, 0),
+        (3, 9, 0),
+    ),
+    Flag("sticky_assignor", "consumers have the StickyAssignor (KIP-54)", (0, 11, 0)),
+    Flag("cooperative_assignor", "consumers have the CooperativeStickyAssignor (KIP-429)", (2, 4, 0)),
+    Flag("on_partitions_lost", "a listener is called for lost partitions apart from revoked ones (KIP-429)", (2, 4, 0)),
+    Flag("member_racks", "members name their racks, and assignors look at them (KIP-881)", (3, 5, 0)),
+    Flag(
+        "detects_truncation",
+        "a consumer checks its position against the end of its leader epoch (KAFKA-7747)",
+        (2, 3, 0),
+    ),
+    Flag("keeps_paused", "a consumer keeps what it has fetched of a paused partition (KAFKA-7548)", (2, 4, 0)),
+    Flag("reset_by_duration", "auto.offset.reset may name a duration (KIP-1106)", (4, 0, 0)),
+    Flag("group_tables", "kafka-consumer-groups.sh shows tables of members and of the state (KIP-175)", (1, 1, 0)),
+)
+"""Every rule of Kafka's own clients and tools, by their own release, whatever the release of the brokers."""
+
+FLAG_BY_NAME: Final = {flag.name: flag for flag in (*FLAGS, *CLIENT_FLAGS)}
+"""Name → flag of either table."""
 
 PROFILE_VERSIONS: Final = (
     "0.8.2", "0.9", "0.10.0", "0.10.1", "0.10.2", "0.11", "1.0", "1.1", "2.0", "2.1", "2.2", "2.3", "2.4", "2.5",
@@ -250,6 +327,50 @@ def modes_of(version: str) -> tuple[Mode, ...]:
     if parsed <= _LAST_ZOOKEEPER:
         modes.append("zookeeper")
     return tuple(modes)
+
+
+@dataclass(frozen=True, slots=True)
+class ClientProfile:
+    """A release of Kafka's clients and tools; each flag of :data:`CLIENT_FLAGS` is an attribute."""
+
+    version: str
+    number: Version
+    asks_api_versions: bool
+    caps_backoff: bool
+    learns_leaders: bool
+    skips_backoff: bool
+    fails_oldest_first: bool
+    expires_batches: bool
+    delivery_timeout: bool
+    splits_batches: bool
+    five_in_flight: bool
+    strict_in_flight: bool
+    bumps_epoch: bool
+    consumer_group_metadata: bool
+    aborts_when_fenced: bool
+    knows_abortable: bool
+    epoch_per_transaction: bool
+    sticky_partitioner: bool
+    round_robin_partitioner: bool
+    built_in_partitioner: bool
+    on_new_batch: bool
+    default_partitioner: bool
+    uniform_sticky_partitioner: bool
+    sticky_assignor: bool
+    cooperative_assignor: bool
+    on_partitions_lost: bool
+    member_racks: bool
+    detects_truncation: bool
+    keeps_paused: bool
+    reset_by_duration: bool
+    group_tables: bool
+
+    @staticmethod
+    @cache
+    def of(version: str) -> "ClientProfile":
+        """The profile of a release line of clients, or of one of its patches."""
+        number = parse_version(version)
+        return ClientProfile(version, number, **{flag.name: flag.holds(number) for flag in CLIENT_FLAGS})
 
 
 @dataclass(frozen=True)
@@ -359,6 +480,11 @@ class Profile:
         """Version and mode, as results name it: ``3.9-kraft``."""
         return f"{self.version}-{self.mode}"
 
+    @property
+    def client(self) -> ClientProfile:
+        """The rules of clients and tools of the same release."""
+        return ClientProfile.of(self.version)
+
     @staticmethod
     @cache
     def of(version: str, mode: str | None = None) -> "Profile":
@@ -379,7 +505,7 @@ class Profile:
         if chosen is None:
             raise ModelError(f"Kafka {version} has no mode {mode!r}; it has {' and '.join(modes)}", code="no_mode")
         number = parse_version(version)
-        flags = {name: flag.holds(number) for name, flag in FLAG_BY_NAME.items()}
+        flags = {flag.name: flag.holds(number) for flag in FLAGS}
         return Profile(version, chosen, number, chosen == "kraft", **flags)
 
 

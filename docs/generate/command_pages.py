@@ -2,13 +2,14 @@
 """Pages of what is typed and read at a terminal: commands, configurations and versions, the glossary."""
 
 import re
+from collections.abc import Iterable
 from itertools import groupby
 from typing import Any, Final
 
 import typer
 
 from cluster_model.protocol.config_defs import SCOPES, ConfigKey
-from cluster_model.protocol.versions import FLAGS, PROFILE_VERSIONS, modes_of
+from cluster_model.protocol.versions import CLIENT_FLAGS, FLAGS, PROFILE_VERSIONS, Flag, modes_of
 from playbooks.reference_text import releases
 from playbooks.text import safe, table_text
 from tui.cli.main import app
@@ -109,14 +110,21 @@ def config_page() -> str:
     """The page of configurations and versions, in Markdown."""
     configs = [f"\n## Of a {scope}\n\n{_config_table(scope, list(keys.values()))}" for scope, keys in SCOPES.items()]
     versions = [(f"`{each}`", " or ".join(modes_of(each))) for each in PROFILE_VERSIONS]
-    rules = [(f"`{flag.name}`", releases(flag), flag.meaning) for flag in FLAGS]
     return (
         _CONFIGS_HEAD
         + "".join(configs)
         + f"\n## Versions\n\n{table_text(('cluster.kafka', 'cluster.mode'), versions)}"
-        + "\n## Rules of some versions only\n\nEach with its sources and tests on the [fidelity card](fidelity.md).\n\n"
-        + table_text(("rule", "versions", "what it says"), rules)
+        + "\n## Rules of some versions only\n\nEach with its sources and tests on the [fidelity card](fidelity.md).\n"
+        + "Brokers and controllers follow the first table by `cluster.kafka`, clients and tools the second: by\n"
+        + "`cluster.kafka` too, a producer by its `client.version`.\n"
+        + f"\n### Of brokers\n\n{_rule_table(FLAGS)}\n### Of clients\n\n{_rule_table(CLIENT_FLAGS)}"
     )
+
+
+def _rule_table(flags: Iterable[Flag]) -> str:
+    """Three columns: a rule, the versions that follow it, and what it says."""
+    rules = [(f"`{flag.name}`", releases(flag), flag.meaning) for flag in flags]
+    return table_text(("rule", "versions", "what it says"), rules)
 
 
 def _config_table(scope: str, keys: list[ConfigKey]) -> str:

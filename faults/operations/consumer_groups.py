@@ -311,8 +311,6 @@ def worked_out(job: Job) -> tuple[dict[str, int], list[str]]:
 # ``kafka-consumer-groups.sh``: describe a group, list groups, delete what one has committed.
 
 
-TABLES = (1, 1, 0)
-"""The release with tables of members and of the state (KIP-175)."""
 ANY = "any"
 
 
@@ -322,7 +320,7 @@ class Describing(Looking):
     def begin(self, hands: Hands, job: Job) -> None:
         """Ask its coordinator."""
         show = job.params["show"]
-        if show != "offsets" and hands.cluster.profile.number < TABLES:
+        if show != "offsets" and not hands.cluster.profile.client.group_tables:
             hands.end(job, "UNSUPPORTED_VERSION", f"a table of {show} came with Kafka 1.1")
             return
         self.ask_group(hands, job)

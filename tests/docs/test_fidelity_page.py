@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from cluster_model.fidelity import AREAS, Area
-from cluster_model.protocol.versions import FLAGS, PROFILE_VERSIONS, Profile
+from cluster_model.protocol.versions import FLAG_BY_NAME, PROFILE_VERSIONS, Profile
 from docs.generate.reference_pages import fidelity_page
 from playbooks.reference_text import areas_of, changes, document
 from tests.cli.conftest import here, typed
@@ -38,14 +38,13 @@ def test_every_test_of_an_area_is_there(area: Area) -> None:
 
 def test_every_rule_belongs_to_one_area() -> None:
     named = [name for area in AREAS for name in area.flags]
-    assert sorted(named) == sorted(flag.name for flag in FLAGS)
+    assert sorted(named) == sorted(FLAG_BY_NAME)
 
 
 @pytest.mark.parametrize("area", AREAS, ids=lambda area: area.name)
 def test_no_rule_is_older_than_its_area(area: Area) -> None:
     first = Profile.of(area.since).number
-    known = {flag.name: flag for flag in FLAGS}
-    assert [name for name in area.flags if known[name].since < first] == []
+    assert [name for name in area.flags if FLAG_BY_NAME[name].since < first] == []
 
 
 def test_a_release_has_the_areas_that_were_there() -> None:

@@ -8,7 +8,7 @@ import typer
 from syrupy.assertion import SnapshotAssertion
 
 from cluster_model.protocol.config_defs import SCOPES
-from cluster_model.protocol.versions import FLAGS
+from cluster_model.protocol.versions import CLIENT_FLAGS, FLAGS
 from docs.generate.__main__ import PAGES, PICTURES, main, page_text
 from docs.generate.command_pages import command_page, config_page
 from playbooks.errors import BAD_INPUT, OK
@@ -85,4 +85,4 @@ def test_every_command_is_told_of_in_the_command_line_page() -> None:
 def test_every_configuration_and_rule_is_on_its_page() -> None:
     text = config_page()
     assert [name for keys in SCOPES.values() for name in keys if f"| `{name}` |" not in text] == []
-    assert [flag.name for flag in FLAGS if f"| `{flag.name}` |" not in text] == []
+    assert [flag.name for flag in (*FLAGS, *CLIENT_FLAGS) if f"| `{flag.name}` |" not in text] == []

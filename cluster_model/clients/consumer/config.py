@@ -1,6 +1,6 @@
 """What a consumer's configuration says of its group (``ConsumerConfig``), with the defaults of its version."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -22,12 +22,13 @@ STRATEGIES: Final = {
     "CooperativeStickyAssignor": "cooperative-sticky",
 }
 """Class name of an assignor → its name in the protocol."""
-_SINCE: Final = {
-    "range": (0, 9, 0),
-    "roundrobin": (0, 9, 0),
-    "sticky": (0, 11, 0),
-    "cooperative-sticky": (2, 4, 0),
+_HAS_ASSIGNOR: Final[Mapping[str, Callable[[Profile], bool]]] = {
+    "range": lambda profile: profile.group_membership,
+    "roundrobin": lambda profile: profile.group_membership,
+    "sticky": lambda profile: profile.client.sticky_assignor,
+    "cooperative-sticky": lambda profile: profile.client.cooperative_assignor,
 }
+"""Assignor → whether a release has it."""
 _PACKAGE: Final = "org.apache.kafka.clients.consumer."
 
 
@@ -96,12 +97,12 @@ class GroupSettings:
             auto_commit_us=own.us("auto.commit.interval.ms"),
             assignors=assignors,
             cooperative=all(name == "cooperative-sticky" for name in assignors),
-            tells_lost=number >= (2, 4, 0),
+            tells_lost=profile.client.on_partitions_lost,
             own_thread=profile.rebalance_timeout,
             version=int(profile.server_patterns) if modern else _join_version(profile),
             instance=instance,
             modern=modern,
-            racks=number >= (3, 5, 0),
+            racks=profile.client.member_racks,
             remote_assignor=own.text("group.remote.assignor"),
         )
 
@@ -141,7 +142,7 @@ def _assignors(profile: Profile, listed: str) -> tuple[str, ...]:
         name = given.strip().removeprefix(_PACKAGE)
         names.append(STRATEGIES.get(name, name))
     for name in names:
-        if profile.number < _SINCE[name]:
+        if not _HAS_ASSIGNOR[name](profile):
             raise ModelError(
                 f"partition.assignment.strategy {name} is not in Kafka {profile.version}", code="not_in_version"
             )

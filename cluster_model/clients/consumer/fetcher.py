@@ -128,9 +128,6 @@ class PreferredReplicas:
 _STAYS: Final = KafkaError.UNKNOWN_LEADER_EPOCH
 """The one error after which metadata is not asked for: the broker is behind, not the client."""
 
-_KEEPS_PAUSED: Final = (2, 4, 0)
-"""KAFKA-7548: what was fetched of a partition that is paused since is kept for later, instead of thrown away."""
-
 
 class Handed(NamedTuple):
     """Records of one stint that a poll hands out: ``records`` of them from ``start`` on, the newest at ``last``."""
@@ -203,7 +200,7 @@ class Fetcher:
         self._metadata = metadata
         self._positions = positions
         self._lineages = lineages
-        self._keeps = profile.number >= _KEEPS_PAUSED
+        self._keeps = profile.client.keeps_paused
         self._rack = config.rack if profile.reads_from_followers else ""
         self._correlation = port.first_number
         self._outstanding: dict[int, tuple[int, int]] = {}

@@ -63,7 +63,7 @@ def reset_policy(profile: Profile, text: str) -> ResetPolicy:
     name, _colon, duration = text.partition(":")
     if name != BY_DURATION:
         return ResetPolicy(name)
-    if profile.number < (4, 0, 0):
+    if not profile.client.reset_by_duration:
         raise ModelError(
             f"auto.offset.reset by_duration exists since Kafka 4.0, this is {profile.version}", code="not_in_version"
         )
@@ -77,9 +77,6 @@ INITIALIZING: Final = 1
 """The group's committed offset is still to be asked for."""
 AWAIT_RESET: Final = 2
 AWAIT_VALIDATION: Final = 3
-
-_FIRST_DETECTION: Final = (2, 3, 0)
-"""KAFKA-7747: consumers ask for the end of their epoch; brokers have answered since 2.1."""
 
 Asked = tuple[int, int, int]
 """(correlation, broker, sent at) of a question under way."""
@@ -107,7 +104,7 @@ class Positions:
         """``named``: the member's and the group's name; ``settings``: back-off and request timeout in µs."""
         self._port = port
         self._named = named
-        self._detects = profile.number >= _FIRST_DETECTION
+        self._detects = profile.client.detects_truncation
         self._current = metadata.epoch if profile.kip_320 else _untold
         self._policy = policy
         self._settings = settings

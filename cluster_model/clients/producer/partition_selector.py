@@ -56,13 +56,11 @@ class Destinations:
         self._latencies = latencies
         self._stream = stream
         self._own = spec.partition if spec.partition >= 0 else None
-        hashed = by_key(config.era.number, config.partitioner) or spec.partitioner is not None
+        hashed = by_key(config.client, config.partitioner) or spec.partitioner is not None
         self._keys = keys if hashed and self._own is None else None
         self._pool: Pool | None = None
         """Where keys go as of now, None where they do not matter."""
-        partitioner = partitioner_of(
-            config.era.number, config.partitioner._replace(batch_bytes=config.batch_bytes), stream
-        )
+        partitioner = partitioner_of(config.client, config.partitioner._replace(batch_bytes=config.batch_bytes), stream)
         self._placement = Placement(partitioner)
         self._single = config.batch_bytes == 0
         self.together = self._own is not None or (

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple, Protocol
 
 from cluster_model.kernel.rng import Stream
+from cluster_model.protocol.versions import ClientProfile
 from cluster_model.util.deterministic_math import partition_for_key
 
 # The interface of a partitioner (``Partitioner``, ``BuiltInPartitioner``).
@@ -352,19 +353,13 @@ class UniformPartitioner(Rule):
         self._stuck_to, self._produced = saved
 
 
-Version = tuple[int, int, int]
-
-KIP_480: Final = (2, 4, 0)
-KIP_794: Final = (3, 3, 0)
-KAFKA_4: Final = (4, 0, 0)
-
 PACKAGE: Final = "org.apache.kafka.clients.producer."
-CLASSES: Final[dict[str, tuple[Version, Version | None]]] = {
-    "DefaultPartitioner": ((0, 0, 0), KAFKA_4),
-    "RoundRobinPartitioner": (KIP_480, None),
-    "UniformStickyPartitioner": (KIP_480, KAFKA_4),
+CLASSES: Final[dict[str, Callable[[ClientProfile], bool]]] = {
+    "DefaultPartitioner": lambda client: client.default_partitioner,
+    "RoundRobinPartitioner": lambda client: client.round_robin_partitioner,
+    "UniformStickyPartitioner": lambda client: client.uniform_sticky_partitioner,
 }
-"""What ``partitioner.class`` may name → the first version that has it, and the first that does not."""
+"""What ``partitioner.class`` may name → whether a release of the clients has it."""
 
 
 class PartitionerConfig(NamedTuple):
@@ -417,31 +412,29 @@ class Placement:
             self.partitioner.on_append(key, partition, size, topic)
 
 
-def check_partitioner(version: Version, config: PartitionerConfig) -> None:
+def check_partitioner(client: ClientProfile, config: PartitionerConfig) -> None:
     """ValueError where ``partitioner.class`` names nothing that a producer of that version has."""
     name = config.name
-    if name:
-        first, gone = CLASSES.get(name, (KAFKA_4, KAFKA_4))
-        if version < first or (gone is not None and version >= gone):
-            raise ValueError(f"a producer of Kafka {'.'.join(map(str, version))} has no {name}")
+    if name and not (name in CLASSES and CLASSES[name](client)):
+        raise ValueError(f"a producer of Kafka {'.'.join(map(str, client.number))} has no {name}")
 
 
-def by_key(version: Version, config: PartitionerConfig) -> bool:
+def by_key(client: ClientProfile, config: PartitionerConfig) -> bool:
     """Whether the partitioner of a producer of that version goes by the hash of a record's key."""
     name = config.name
-    return name == "DefaultPartitioner" or (not name and not (config.ignore_keys and version >= KIP_794))
+    return name == "DefaultPartitioner" or (not name and not (config.ignore_keys and client.built_in_partitioner))
 
 
-def partitioner_of(version: Version, config: PartitionerConfig, stream: Stream) -> Partitioner:
+def partitioner_of(client: ClientProfile, config: PartitionerConfig, stream: Stream) -> Partitioner:
     """The partitioner of a producer of that version; ValueError where ``partitioner.class`` names none of it."""
-    check_partitioner(version, config)
+    check_partitioner(client, config)
     name = config.name
     if name == "RoundRobinPartitioner":
-        return RoundRobinPartitioner(asks_again=version < KAFKA_4)
+        return RoundRobinPartitioner(asks_again=client.on_new_batch)
     if name == "UniformStickyPartitioner":
         return StickyPartitioner(stream, ignore_keys=True)
-    if version < KIP_480:
+    if not client.sticky_partitioner:
         return RoundRobinDefault(stream)
-    if name or version < KIP_794:
+    if name or not client.built_in_partitioner:
         return StickyPartitioner(stream)
     return UniformPartitioner(stream, config.batch_bytes, adaptive=config.adaptive, ignore_keys=config.ignore_keys)

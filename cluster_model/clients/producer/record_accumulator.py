@@ -351,7 +351,7 @@ NEVER: Final = 1 << 62
 
 
 class Expiry:
-    """Deadlines of batches, by the era of the client."""
+    """Deadlines of batches, by the release of the client."""
 
     __slots__ = ("_config", "_sizes", "bounds_flights", "wall")
 
@@ -360,7 +360,7 @@ class Expiry:
         """The machine's clock: what it shows stamps records."""
         self._config = config
         self._sizes = sizes
-        self.bounds_flights = config.era.expiry == "delivery"
+        self.bounds_flights = config.client.delivery_timeout
         """Whether a batch under way can expire, too."""
 
     def waiting(self, line: Line) -> int:
@@ -369,7 +369,7 @@ class Expiry:
         head = line.waiting[0]
         if self.bounds_flights:
             return head.created_us - head.aged_us + config.delivery_timeout_us
-        if config.era.expiry == "none" or line.muted:
+        if not config.client.expires_batches or line.muted:
             return NEVER
         patience = config.request_timeout_us + 1
         if head.attempts:
@@ -443,7 +443,7 @@ class Readiness:
 
     def _backs_off_until(self, line: Line, batch: Outgoing) -> int:
         """A new leader epoch ends the pause."""
-        if self._config.era.skips_backoff and self._metadata.epoch(line.name) > batch.leader_epoch:
+        if self._config.client.skips_backoff and self._metadata.epoch(line.name) > batch.leader_epoch:
             return 0
         return batch.retry_at
 

@@ -160,7 +160,7 @@ class Sender:
             busy=self._busy,
         )
         self._ready = Readiness(config, self.metadata, sizes)
-        self._sequences = Sequences(config.era, on=config.idempotent)
+        self._sequences = Sequences(config.client, on=config.idempotent)
         self._id_request = IdRequest(
             port, self.metadata, backoff_us=config.backoff_us, timeout_us=config.request_timeout_us
         )
@@ -429,7 +429,7 @@ class Sender:
         self.metadata.disconnected(broker)
         self._id_request.disconnected(broker)
         lost = self._flight.lost(broker)
-        for request, batch in lost if self._config.era.fails_oldest_first else reversed(lost):
+        for request, batch in lost if self._config.client.fails_oldest_first else reversed(lost):
             error = KafkaError.REQUEST_TIMED_OUT if request == timed_out else KafkaError.NETWORK_EXCEPTION
             self._ended(batch, broker, error, -1)
 
@@ -450,7 +450,7 @@ class Sender:
     def _take_word(self, broker: int, batch: Outgoing, word: ProduceResponse) -> None:
         if word.error and word.error != KafkaError.DUPLICATE_SEQUENCE_NUMBER:
             self._ended(batch, broker, KafkaError(word.error), word.log_start)
-            if word.current is not None and self._config.era.learns_leaders:
+            if word.current is not None and self._config.client.learns_leaders:
                 self.metadata.learn(batch.partition, word.current)
             return
         accumulator = self._accumulator
@@ -477,7 +477,7 @@ class Sender:
             batch.written = True
         batch.in_flight = False
         self._books.attempt_failed(now, batch, broker, error)
-        if error is KafkaError.MESSAGE_TOO_LARGE and batch.records > 1 and config.era.splits:
+        if error is KafkaError.MESSAGE_TOO_LARGE and batch.records > 1 and config.client.splits_batches:
             room = max(1, config.batch_bytes * batch.records // max(1, self._ready.size(batch)))
             self._accumulator.replace(batch, batch.pieces(room))
             return

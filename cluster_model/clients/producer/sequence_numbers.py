@@ -5,9 +5,9 @@ The identity is (producer id, epoch). Each partition numbers its records for its
 
 from typing import Any, Final
 
-from cluster_model.clients.producer.config import Era
 from cluster_model.clients.producer.record_accumulator import Line, Outgoing
 from cluster_model.protocol.errors import RETRIABLE, KafkaError
+from cluster_model.protocol.versions import ClientProfile
 
 MOST_EPOCHS: Final = 32_767
 """Epochs are 16 bits: behind the last one comes a new producer id."""
@@ -20,10 +20,10 @@ FORGOTTEN: Final = KafkaError.UNKNOWN_PRODUCER_ID
 class Sequences:
     """Without idempotence it lets everything pass, and nothing is numbered."""
 
-    __slots__ = ("_era", "_rewrite", "_unresolved", "epoch", "on", "producer_id", "unsettled")
+    __slots__ = ("_client", "_rewrite", "_unresolved", "epoch", "on", "producer_id", "unsettled")
 
-    def __init__(self, era: Era, *, on: bool) -> None:
-        self._era = era
+    def __init__(self, client: ClientProfile, *, on: bool) -> None:
+        self._client = client
         self.on = on
         self.producer_id = -1
         """-1: none yet, or not any more."""
@@ -103,7 +103,7 @@ class Sequences:
             next_in_line = batch.first == line.last_acked + 1
             if line.unresolved < 0 and (batch.renumbered or not next_in_line):
                 return True
-            if not self._era.bumps_epoch:
+            if not self._client.bumps_epoch:
                 return False
             if line.unresolved < 0 or batch.first == line.unresolved:
                 self._want_epoch(line)
@@ -114,7 +114,7 @@ class Sequences:
         """The broker has forgotten the producer: because retention took what it knew, if the log begins behind it."""
         if log_start == -1 or batch.renumbered:
             return True
-        if self._era.bumps_epoch:
+        if self._client.bumps_epoch:
             self._want_epoch(line)
             return True
         if line.last_offset < log_start:
@@ -134,7 +134,7 @@ class Sequences:
         if batch not in line.drained:
             return
         line.drained.remove(batch)
-        if not self._era.bumps_epoch:
+        if not self._client.bumps_epoch:
             if error in (GAP, FORGOTTEN):
                 if batch.producer_id == self.producer_id:
                     self.producer_id = self.epoch = -1
@@ -158,7 +158,7 @@ class Sequences:
             line.unresolved = -1
             del self._unresolved[line.name]
         if self._rewrite and self.producer_id >= 0:
-            if self._era.bumps_epoch and self.epoch < MOST_EPOCHS:
+            if self._client.bumps_epoch and self.epoch < MOST_EPOCHS:
                 self.epoch += 1
                 self._renumber()
             else:  # The numbering begins anew with the id that is asked for now.
@@ -168,7 +168,10 @@ class Sequences:
     def is_of_the_past(self, batch: Outgoing) -> bool:
         """Whether a retry carries an id that the producer has lost: before KIP-360 such a batch is dropped."""
         return (
-            self.on and not self._era.bumps_epoch and 0 <= self.producer_id != batch.producer_id and batch.attempts > 0
+            self.on
+            and not self._client.bumps_epoch
+            and 0 <= self.producer_id != batch.producer_id
+            and batch.attempts > 0
         )
 
     def save(self) -> tuple[Any, ...]:

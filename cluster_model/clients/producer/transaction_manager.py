@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 
 from cluster_model.clients.coordinator_connection import CoordinatorLink
 from cluster_model.clients.metadata import Metadata
-from cluster_model.clients.producer.config import Era, ProducerConfig
+from cluster_model.clients.producer.config import ProducerConfig
 from cluster_model.clients.producer.record_accumulator import Line, Outgoing
 from cluster_model.clients.producer.sequence_numbers import FORGOTTEN, GAP, SEQUENCES, Sequences
 from cluster_model.kernel.node_context import Alarm, Port
@@ -35,7 +35,7 @@ from cluster_model.protocol.transaction_messages import (
     EndTxnRequest,
     EndTxnResponse,
 )
-from cluster_model.protocol.versions import Profile
+from cluster_model.protocol.versions import ClientProfile, Profile
 
 FIRST_WAIT_US: Final = 20_000
 """Pause where the transaction before is still being completed: the first request of the next one is only early."""
@@ -487,8 +487,8 @@ class TransactionalSequences(Sequences):
 
     __slots__ = ("_manager",)
 
-    def __init__(self, era: Era, manager: TransactionManager) -> None:
-        super().__init__(era, on=True)
+    def __init__(self, client: ClientProfile, manager: TransactionManager) -> None:
+        super().__init__(client, on=True)
         self._manager = manager
 
     def allows(self, line: Line, head: Outgoing) -> bool:
@@ -547,25 +547,23 @@ class TransactionalSequences(Sequences):
 TIMER: Final = "transaction request"
 _OF_GROUPS: Final = 1 << 30
 """Requests to groups' coordinators are numbered from here on: answers are told apart by their number alone."""
-_FIRST_ABORTABLE: Final = (3, 8, 0)
-"""Requests that know TRANSACTION_ABORTABLE (KIP-890)."""
 
 
 def rules_of(profile: Profile, config: ProducerConfig) -> Rules:
     """What a client of that age does on a cluster of this one."""
-    era = config.era
-    epochs = era.offset_fencing == "transactions 2" and profile.transactions_v2
+    client = config.client
+    epochs = client.epoch_per_transaction and profile.transactions_v2
     if epochs:
         versions = (FIRST_IMPLICIT, FIRST_BUMPING, FIRST_BUMPING)
-    elif profile.transaction_abortable and era.number >= _FIRST_ABORTABLE:
+    elif client.knows_abortable and profile.transaction_abortable:
         versions = (FIRST_VERIFIED, FIRST_BUMPING - 1, FIRST_BUMPING - 1)
     else:
         versions = (9, FIRST_BUMPING - 2, FIRST_BUMPING - 2)
     return Rules(
-        bumps=era.bumps_epoch and profile.producer_epoch_bump,
+        bumps=client.bumps_epoch and profile.producer_epoch_bump,
         epochs=epochs,
-        fenced_by_leaders=not profile.producer_fenced or era.number < (2, 7, 0),
-        members=era.offset_fencing != "none" and profile.stable_offsets,
+        fenced_by_leaders=not (client.aborts_when_fenced and profile.producer_fenced),
+        members=client.consumer_group_metadata and profile.stable_offsets,
         versions=versions,
     )
 

@@ -445,7 +445,7 @@ class TransactionalSender(Sender):
         self._id_request = _NoRequest(
             self._port, self.metadata, backoff_us=config.backoff_us, timeout_us=config.request_timeout_us
         )
-        self._sequences = TransactionalSequences(config.era, self.manager)
+        self._sequences = TransactionalSequences(config.client, self.manager)
         self._manner = (TRANSACTIONAL, -1, config.transactional_id, rules.versions[0])
 
     def _busy(self, broker: int) -> bool:

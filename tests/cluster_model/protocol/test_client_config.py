@@ -6,7 +6,7 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from cluster_model.clients.consumer.config import GroupSettings
-from cluster_model.clients.producer.config import Era, ProducerConfig
+from cluster_model.clients.producer.config import ProducerConfig
 from cluster_model.clients.producer.partitioners import PartitionerConfig
 from cluster_model.protocol.config_defs import (
     CONSUMER,
@@ -19,7 +19,7 @@ from cluster_model.protocol.configs import ConsumerConfig
 from cluster_model.protocol.connection_settings import ConnectionSettings
 from cluster_model.protocol.errors import ConfigConflictError, ModelError
 from cluster_model.protocol.records import CODECS, Codec
-from cluster_model.protocol.versions import Profile
+from cluster_model.protocol.versions import ClientProfile, Profile
 
 SECOND, MINUTE = 1_000_000, 60_000_000
 CONNECTIONS = ConnectionSettings(50_000, SECOND, 10 * SECOND, 30 * SECOND, True, True)
@@ -195,24 +195,18 @@ def test_a_delivery_timeout_too_short_is_refused_if_given_and_raised_if_not(snap
 
 
 @pytest.mark.parametrize(
-    ("version", "fencing", "bumps"),
-    [
-        ("2.3", "none", False),
-        ("2.4", "none", False),
-        ("2.5", "generation", True),
-        ("3.2", "generation", True),
-        ("3.3", "generation", True),
-        ("3.6", "verified", True),
-        ("4.0", "transactions 2", True),
-    ],
+    ("version", "generations", "epochs"),
+    [("2.3", False, False), ("2.4", False, False), ("2.5", True, False), ("3.6", True, False), ("4.0", True, True)],
 )
-def test_what_else_changed_with_the_era(version: str, fencing: str, bumps: bool) -> None:
-    era = Era.of(version)
-    assert (era.offset_fencing, era.bumps_epoch) == (fencing, bumps)
+def test_what_guards_the_offsets_of_a_transaction(version: str, generations: bool, epochs: bool) -> None:
+    client = producer("4.1", client_version=version).client
+    assert (client.consumer_group_metadata, client.bumps_epoch, client.epoch_per_transaction) == (
+        generations, generations, epochs
+    )  # fmt: skip
 
 
 PRODUCER_FIELDS: dict[
-    str, tuple[ConfigValue, str, int | str | Codec | Era | PartitionerConfig | ConnectionSettings]
+    str, tuple[ConfigValue, str, int | str | Codec | ClientProfile | PartitionerConfig | ConnectionSettings]
 ] = {
     "acks": ("1", "acks", 1),
     "retries": (7, "retries", 7),
@@ -230,7 +224,7 @@ PRODUCER_FIELDS: dict[
     "max.request.size": (7, "request_bytes", 7),
     "buffer.memory": (7, "memory_bytes", 7),
     "max.block.ms": (7, "block_us", 7_000),
-    "client.version": ("3.8", "era", Era.of("3.8")),
+    "client.version": ("3.8", "client", ClientProfile.of("3.8")),
     "transactional.id": ("tx", "transactional_id", "tx"),
     "transaction.timeout.ms": (7, "transaction_timeout_us", 7_000),
     "partitioner.class": ("DefaultPartitioner", "partitioner", PartitionerConfig("DefaultPartitioner")),

@@ -4,7 +4,15 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from cluster_model.protocol.errors import ModelError
-from cluster_model.protocol.versions import FLAGS, NEWEST, PROFILE_VERSIONS, Profile, modes_of
+from cluster_model.protocol.versions import (
+    CLIENT_FLAGS,
+    FLAGS,
+    NEWEST,
+    PROFILE_VERSIONS,
+    ClientProfile,
+    Profile,
+    modes_of,
+)
 
 LAST = PROFILE_VERSIONS[-1]
 
@@ -103,6 +111,39 @@ HISTORY = [
 ]
 """Flag, first and last release line with it."""
 
+CLIENT_HISTORY = [
+    ("asks_api_versions", "0.10.2", LAST),
+    ("caps_backoff", "3.7", LAST),
+    ("learns_leaders", "3.7", LAST),
+    ("skips_backoff", "3.7", LAST),
+    ("fails_oldest_first", "2.0", LAST),
+    ("expires_batches", "0.9", LAST),
+    ("delivery_timeout", "2.1", LAST),
+    ("splits_batches", "0.11", LAST),
+    ("five_in_flight", "1.0", LAST),
+    ("strict_in_flight", "4.0", LAST),
+    ("bumps_epoch", "2.5", LAST),
+    ("consumer_group_metadata", "2.5", LAST),
+    ("aborts_when_fenced", "2.7", LAST),
+    ("knows_abortable", "3.8", LAST),
+    ("epoch_per_transaction", "4.0", LAST),
+    ("sticky_partitioner", "2.4", LAST),
+    ("round_robin_partitioner", "2.4", LAST),
+    ("built_in_partitioner", "3.3", LAST),
+    ("on_new_batch", "2.4", "3.9"),
+    ("default_partitioner", "0.8.2", "3.9"),
+    ("uniform_sticky_partitioner", "2.4", "3.9"),
+    ("sticky_assignor", "0.11", LAST),
+    ("cooperative_assignor", "2.4", LAST),
+    ("on_partitions_lost", "2.4", LAST),
+    ("member_racks", "3.5", LAST),
+    ("detects_truncation", "2.3", LAST),
+    ("keeps_paused", "2.4", LAST),
+    ("reset_by_duration", "4.0", LAST),
+    ("group_tables", "1.1", LAST),
+]
+"""The same of clients."""
+
 NOT_FROM_A_KIP = {"keeps_last_isr"}
 
 
@@ -114,13 +155,30 @@ def test_a_rule_holds_from_its_first_release_to_its_last_and_in_no_other(flag: s
     assert with_it == list(PROFILE_VERSIONS[start : end + 1])
 
 
+@pytest.mark.parametrize(("flag", "first", "last"), CLIENT_HISTORY)
+def test_a_rule_of_clients_holds_from_its_first_release_to_its_last_and_in_no_other(
+    flag: str, first: str, last: str
+) -> None:
+    with_it = [version for version in PROFILE_VERSIONS if getattr(ClientProfile.of(version), flag)]
+    start, end = PROFILE_VERSIONS.index(first), PROFILE_VERSIONS.index(last)
+    assert with_it == list(PROFILE_VERSIONS[start : end + 1])
+
+
 def test_every_rule_has_a_history_here() -> None:
     assert {flag.name for flag in FLAGS} - NOT_FROM_A_KIP == {flag for flag, _first, _last in HISTORY}
+    assert [flag.name for flag in CLIENT_FLAGS] == [flag for flag, _first, _last in CLIENT_HISTORY]
+
+
+def test_clients_of_a_profile_are_of_its_release() -> None:
+    for version in PROFILE_VERSIONS:
+        assert Profile.of(version).client is ClientProfile.of(version)
+    assert ClientProfile.of("3.0.0").number == ClientProfile.of("3.0").number
 
 
 def test_every_rule_says_what_it_means() -> None:
-    assert all(flag.meaning for flag in FLAGS)
-    assert len({flag.name for flag in FLAGS}) == len(FLAGS)
+    flags = (*FLAGS, *CLIENT_FLAGS)
+    assert all(flag.meaning for flag in flags)
+    assert len({flag.name for flag in flags}) == len(flags)
 
 
 @pytest.mark.slow

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from cluster_model.fidelity import Area
 from cluster_model.protocol.config_defs import SCOPES, ConfigKey
-from cluster_model.protocol.versions import FLAGS, PROFILE_VERSIONS, Profile, modes_of
+from cluster_model.protocol.versions import CLIENT_FLAGS, FLAGS, PROFILE_VERSIONS, Flag, Profile, Version, modes_of
 from faults.catalogue import CATALOGUE, FAULT_ALIASES, OPERATION_ALIASES, called, true_name
 from faults.declarations import ACCEPTS, FAMILIES, OPERATIONS, SELECTORS, Fault, Operation, Param
 from playbooks.errors import BAD_INPUT, OK, listed, nearest, shown
@@ -23,8 +23,8 @@ from tui.settings.schema import KEYS as KEY_TABLE
 from tui.settings.schema import OPTIONS, SCREEN, quoted, written
 from tui.terminal.format import taken as accepted_values
 
-BY_AGE: Final = sorted(FLAGS, key=lambda flag: flag.since)
-"""The rules in the order of the releases that brought them."""
+RULES: Final = {"rule of brokers": FLAGS, "rule of clients": CLIENT_FLAGS}
+"""The tables of rules, each by what follows it."""
 
 
 def profile_of(playbook: Playbook) -> str:
@@ -199,22 +199,28 @@ def profiles(version: str | None) -> int:
     if version is None:
         rows = [(each, " or ".join(modes_of(each)), ", ".join(_new_in(each))) for each in PROFILE_VERSIONS]
         table(console, ("kafka", "mode", "rules that are new"), rows)
-        table(
-            console, ("rule", "kafka", "what it says"), [(flag.name, releases(flag), flag.meaning) for flag in BY_AGE]
-        )
+        for heading, flags in RULES.items():
+            rules = [(flag.name, releases(flag), flag.meaning) for flag in _by_age(flags)]
+            table(console, (heading, "kafka", "what it says"), rules)
         return OK
-    profile = Profile.of(version)
-    rules = [(flag.name, flag.meaning) for flag in BY_AGE if flag.holds(profile.number)]
+    number = Profile.of(version).number
     say(console, f"{version} with {' or '.join(modes_of(version))}", "bold")
-    table(console, ("rule", "what it says"), rules)
+    for heading, flags in RULES.items():
+        table(console, (heading, "what it says"), [(flag.name, flag.meaning) for flag in _by_age(flags, number)])
     return OK
+
+
+def _by_age(flags: Sequence[Flag], number: Version | None = None) -> list[Flag]:
+    """Rules in the order of the releases that brought them, all or those that one release follows."""
+    return sorted([flag for flag in flags if number is None or flag.holds(number)], key=lambda flag: flag.since)
 
 
 def _new_in(version: str) -> list[str]:
     position = PROFILE_VERSIONS.index(version)
     now = Profile.of(version).number
     before = Profile.of(PROFILE_VERSIONS[position - 1]).number if position else None
-    return [flag.name for flag in FLAGS if flag.holds(now) and (before is None or not flag.holds(before))]
+    flags = (*FLAGS, *CLIENT_FLAGS)
+    return [flag.name for flag in flags if flag.holds(now) and (before is None or not flag.holds(before))]
 
 
 def configs(scope: str | None) -> int:

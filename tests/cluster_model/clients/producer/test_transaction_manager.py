@@ -3,7 +3,7 @@
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from cluster_model.clients.producer.config import Era, ProducerConfig
+from cluster_model.clients.producer.config import ProducerConfig
 from cluster_model.clients.producer.transaction_manager import (
     ADD,
     COMMIT,
@@ -22,7 +22,7 @@ from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.group_messages import CommittedOffset, TxnOffsetCommitRequest
 from cluster_model.protocol.messages import InitProducerIdRequest
 from cluster_model.protocol.transaction_messages import AddOffsetsToTxnRequest, AddPartitionsToTxnRequest, EndTxnRequest
-from cluster_model.protocol.versions import Profile
+from cluster_model.protocol.versions import ClientProfile, Profile
 
 E = KafkaError
 S = State
@@ -454,5 +454,5 @@ def test_client_and_cluster_agree_on_the_older_ones_rules(
     profile = Profile.of(kafka)
     given = {"transactional.id": "tx", **({"client.version": client} if client else {})}
     config = ProducerConfig.of(profile, given)
-    assert config.era == Era.of(client or kafka)
+    assert config.client == ClientProfile.of(client or kafka)
     assert rules_of(profile, config) == Rules(*expected)

@@ -15,12 +15,12 @@ from cluster_model.clients.producer.partitioners import (
     RoundRobinPartitioner,
     StickyPartitioner,
     UniformPartitioner,
-    Version,
     after,
     partitioner_of,
     turn,
 )
 from cluster_model.kernel.rng import Stream
+from cluster_model.protocol.versions import ClientProfile, Version
 from tests.cluster_model.clients.producer.queues import Waiting, send
 from tests.support.breadth import many
 
@@ -29,6 +29,10 @@ LEAST, GREATEST = -(1 << 31), (1 << 31) - 1
 
 def stream(seed: int = 1) -> Stream:
     return Stream(seed, "partitioner")
+
+
+def release(version: Version) -> ClientProfile:
+    return ClientProfile.of(".".join(map(str, version)))
 
 
 # Up to 2.3.
@@ -69,7 +73,7 @@ def test_the_start_can_be_negative() -> None:
 
 
 def test_a_new_batch_takes_no_second_turn_up_to_2_3() -> None:
-    placement = Placement(partitioner_of((2, 3, 1), PartitionerConfig(), stream()))
+    placement = Placement(partitioner_of(release((2, 3, 1)), PartitionerConfig(), stream()))
     waiting = Waiting(4, 10)
     placed = [send(placement, waiting, 10) for _record in range(8)]
     assert sorted(placed) == [0, 0, 1, 1, 2, 2, 3, 3]
@@ -79,7 +83,7 @@ def test_a_new_batch_takes_no_second_turn_up_to_2_3() -> None:
 
 
 def round_robin(version: Version) -> Placement:
-    return Placement(partitioner_of(version, PartitionerConfig("RoundRobinPartitioner"), stream()))
+    return Placement(partitioner_of(release(version), PartitionerConfig("RoundRobinPartitioner"), stream()))
 
 
 @pytest.mark.parametrize("version", [(2, 4, 0), (3, 2, 0), (3, 9, 0)])
@@ -165,7 +169,7 @@ def test_a_full_batch_of_keys_moves_sticky_on_too() -> None:
 def test_the_uniform_sticky_class_ignores_keys() -> None:
     waiting = Waiting(4, 100)
     config = PartitionerConfig("org.apache.kafka.clients.producer.UniformStickyPartitioner")
-    placement = Placement(partitioner_of((2, 8, 0), config, stream()))
+    placement = Placement(partitioner_of(release((2, 8, 0)), config, stream()))
     assert len({send(placement, waiting, 1, key=str(number).encode()) for number in range(50)}) == 1
 
 
@@ -335,14 +339,14 @@ def test_a_saved_partitioner_goes_on_the_same(
 ) -> None:  # fmt: skip
     config = PartitionerConfig(name, batch_bytes=100)
     draws = stream()
-    placement, waiting = Placement(partitioner_of(version, config, draws)), Waiting(5, 100)
+    placement, waiting = Placement(partitioner_of(release(version), config, draws)), Waiting(5, 100)
     assert all(0 <= partition < 5 for partition in run(placement, waiting, steps))
     saved, position = placement.partitioner.save(), draws.position
     queues = {partition: [list(batch) for batch in queue] for partition, queue in waiting.queues.items()}
     available = waiting.available
     first = run(placement, waiting, more)
     draws.position = position
-    again = Placement(partitioner_of(version, config, draws))
+    again = Placement(partitioner_of(release(version), config, draws))
     again.partitioner.load(saved)
     waiting.queues, waiting.available = queues, available
     assert run(again, waiting, more) == first
@@ -358,7 +362,7 @@ def test_a_records_own_partition_always_wins(
     before: list[tuple[str, bytes | None, int | None, int]],
 ) -> None:  # fmt: skip
     version, name = case
-    placement = Placement(partitioner_of(version, PartitionerConfig(name), stream()))
+    placement = Placement(partitioner_of(release(version), PartitionerConfig(name), stream()))
     waiting = Waiting(5, 100)
     run(placement, waiting, before)
     assert send(placement, waiting, 10, key, own) == own
@@ -373,7 +377,7 @@ def test_a_records_own_partition_always_wins(
 )  # fmt: skip
 def test_a_class_that_the_version_lacks_is_refused(version: Version, name: str, snapshot: SnapshotAssertion) -> None:
     with pytest.raises(ValueError, match=name) as caught:
-        partitioner_of(version, PartitionerConfig(name), stream())
+        partitioner_of(release(version), PartitionerConfig(name), stream())
     assert str(caught.value) == snapshot
 
 
@@ -389,4 +393,4 @@ def test_a_class_that_the_version_lacks_is_refused(version: Version, name: str, 
     ],
 )  # fmt: skip
 def test_each_version_has_its_partitioner(version: Version, name: str, kind: type) -> None:
-    assert type(partitioner_of(version, PartitionerConfig(name), stream())) is kind
+    assert type(partitioner_of(release(version), PartitionerConfig(name), stream())) is kind
