@@ -13,6 +13,7 @@ from typing import Final
 from cluster_model.broker import topic_of
 from cluster_model.cluster import Cluster
 from cluster_model.protocol.messages import NOBODY
+from cluster_model.protocol.versions import Version, parse_version
 from faults.declarations.fault import HOUR, MS, SECOND, Action, Alias, Param, Value
 
 ALL: Final = -1
@@ -50,9 +51,9 @@ class Operation:
         """A parameter by name."""
         return next((param for param in self.params if param.name == name), None)
 
-    def lacking(self, kafka: tuple[int, ...], mode: str) -> str:
+    def lacking(self, kafka: Version, mode: str) -> str:
         """Why a version does not have it in a mode; empty when it does."""
-        if self.since and kafka < tuple(int(part) for part in self.since.split(".")):
+        if self.since and kafka < parse_version(self.since):
             return f"{self.title} came with Kafka {self.since}"
         if self.mode and self.mode != mode:
             return f"{self.title} is for {self.mode} mode"

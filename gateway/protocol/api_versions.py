@@ -11,7 +11,7 @@ protocol (KIP-848), the model answers UNSUPPORTED_VERSION, as Kafka does.
 
 from typing import Final
 
-Release = tuple[int, int, int]
+from cluster_model.protocol.versions import Version
 
 OLDEST: Final = (1, 0, 0)
 """Releases before speak versions of Produce and Fetch that no codec here has."""
@@ -72,7 +72,7 @@ ADVERTISED_FROM_ZERO: Final = (PRODUCE,)
 
 _V1, _V2, _V3, _V4 = (1, 0, 0), (2, 0, 0), (3, 0, 0), (4, 0, 0)
 
-CEILINGS: Final[dict[int, tuple[int, tuple[tuple[Release, int], ...]]]] = {
+CEILINGS: Final[dict[int, tuple[int, tuple[tuple[Version, int], ...]]]] = {
     PRODUCE: (3, ((_V1, 5), (_V2, 6), ((2, 1, 0), 7), ((2, 4, 0), 8), ((2, 8, 0), 9), ((3, 7, 0), 10),
                   ((3, 8, 0), 11), ((4, 0, 0), 12), ((4, 1, 0), 13))),
     FETCH: (4, ((_V1, 6), ((1, 1, 0), 7), (_V2, 8), ((2, 1, 0), 10), ((2, 3, 0), 11), ((2, 7, 0), 12),
@@ -133,7 +133,7 @@ CEILINGS: Final[dict[int, tuple[int, tuple[tuple[Release, int], ...]]]] = {
 """API → its floor, and (release, ceiling from there on) each."""
 
 
-def offered(release: Release, *, kraft: bool = True) -> dict[int, tuple[int, int]]:
+def offered(release: Version, *, kraft: bool = True) -> dict[int, tuple[int, int]]:
     """API → (lowest, highest) version that a broker of this release and mode answers."""
     found: dict[int, tuple[int, int]] = {}
     for api, (floor, ceilings) in CEILINGS.items():

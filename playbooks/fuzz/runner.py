@@ -11,6 +11,7 @@ from typing import Any, Final, TypeVar
 
 from cluster_model.cluster import Cluster
 from cluster_model.kernel import Stream
+from cluster_model.protocol.versions import Version
 from cluster_model.spec import FIRST_ZOOKEEPER
 from faults.catalogue import CATALOGUE
 from faults.declarations import NUMERIC, OPERATIONS, Action, Fault, FaultError, Param, Value, selector_of, usual
@@ -258,7 +259,7 @@ def candidates_of(ranges: Ranges, cluster: Cluster) -> tuple[str, ...]:
     return tuple([name for name in allowed if _possible(name, profile.mode, profile.number, clients)])
 
 
-def _possible(name: str, mode: str, kafka: tuple[int, ...], clients: tuple[bool, bool]) -> bool:
+def _possible(name: str, mode: str, kafka: Version, clients: tuple[bool, bool]) -> bool:
     if name in OPERATIONS:
         return not OPERATIONS[name].lacking(kafka, mode)
     fault = CATALOGUE[name]

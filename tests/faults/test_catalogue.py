@@ -9,6 +9,7 @@ import pytest
 from rich.cells import cell_len
 from syrupy.assertion import SnapshotAssertion
 
+from cluster_model.protocol.versions import Version
 from faults.catalogue import CATALOGUE, nearest
 from faults.declarations.fault import ACCEPTS, FAMILIES, NUMERIC, Alias, Behaviour, Fault, Param
 from faults.declarations.operation import OPERATIONS, Operation, nearest_operation
@@ -215,9 +216,7 @@ def test_a_misspelt_operation_gets_a_hint(snapshot: SnapshotAssertion) -> None:
         ("create_topic", (0, 8, 2), False),
     ],
 )
-def test_versions_lack_what_came_later(
-    name: str, kafka: tuple[int, ...], lacks: bool, snapshot: SnapshotAssertion
-) -> None:
+def test_versions_lack_what_came_later(name: str, kafka: Version, lacks: bool, snapshot: SnapshotAssertion) -> None:
     lacking = OPERATIONS[name].lacking(kafka, "zookeeper")
     assert bool(lacking) == lacks
     assert lacking == snapshot

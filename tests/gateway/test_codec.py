@@ -10,6 +10,7 @@ import pytest
 from kio.index import load_request_schema, load_response_schema
 from kio.serial import entity_writer
 
+from cluster_model.protocol.versions import Version
 from gateway.protocol import api_versions, codec
 
 OFFERED = api_versions.offered((4, 1, 0))
@@ -93,7 +94,7 @@ def test_what_nobody_says_has_a_default_in_every_version() -> None:
     ("release", "fetch", "groups"),
     [((1, 0, 0), 6, False), ((2, 8, 0), 12, True), ((3, 9, 0), 17, True), ((4, 1, 0), 18, True)],
 )
-def test_a_release_offers_what_it_had(release: api_versions.Release, fetch: int, groups: bool) -> None:
+def test_a_release_offers_what_it_had(release: Version, fetch: int, groups: bool) -> None:
     offered = api_versions.offered(release)
     assert offered[api_versions.FETCH] == (4, fetch)
     assert (api_versions.DELETE_GROUPS in offered) == groups

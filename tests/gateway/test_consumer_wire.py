@@ -7,6 +7,7 @@ from uuid import UUID
 import pytest
 
 from cluster_model.protocol.errors import KafkaError as E
+from cluster_model.protocol.versions import Version
 from gateway.protocol import api_versions
 from gateway.protocol.context import topic_uuid
 from playbooks.engine.replay import replay
@@ -228,9 +229,7 @@ def test_who_has_not_asked_for_the_protocol_does_not_have_it() -> None:
         ((4, 0, 0), (0, 1), (0, 1), 9, 5), ((4, 1, 0), (0, 1), (0, 1), 9, 5),
     ],
 )  # fmt: skip
-def test_a_release_offers_what_it_had(
-    release: api_versions.Release, beat: Any, describe: Any, offsets: int, groups: int
-) -> None:
+def test_a_release_offers_what_it_had(release: Version, beat: Any, describe: Any, offsets: int, groups: int) -> None:
     offered = api_versions.offered(release)
     assert (offered.get(BEAT), offered.get(DESCRIBE)) == (beat, describe)
     assert (offered[api_versions.OFFSET_COMMIT][1], offered[api_versions.OFFSET_FETCH][1]) == (offsets, offsets)

@@ -7,6 +7,7 @@ from uuid import UUID
 import pytest
 
 from cluster_model.protocol.errors import KafkaError as E
+from cluster_model.protocol.versions import Version
 from gateway.protocol import api_versions
 from gateway.protocol.context import topic_uuid
 from gateway.protocol.record_batches import Origin, made
@@ -267,7 +268,7 @@ def test_features_are_told_as_the_cluster_has_them(
      ((4, 1, 0), 13, 5, 5, 3, 4)],
 )  # fmt: skip
 def test_a_release_offers_what_it_had(
-    release: api_versions.Release, produce: int, end: int, offsets: int, add: int, known: int
+    release: Version, produce: int, end: int, offsets: int, add: int, known: int
 ) -> None:
     offered = api_versions.offered(release)
     asked = (
