@@ -296,7 +296,11 @@ CLIENT_FLAGS: Final = (
     Flag("reset_by_duration", "auto.offset.reset may name a duration (KIP-1106)", (4, 0, 0)),
     Flag("group_tables", "kafka-consumer-groups.sh shows tables of members and of the state (KIP-175)", (1, 1, 0)),
 )
-"""Every rule of Kafka's own clients and tools, by their own release, whatever the release of the brokers."""
+"""Every rule of Kafka's own clients and tools, by their own release, which is the cluster's unless one is given.
+
+A producer may have another one (``client.version``). Brokers connect to each other by the clients' library of their own
+release.
+"""
 
 FLAG_BY_NAME: Final = {flag.name: flag for flag in (*FLAGS, *CLIENT_FLAGS)}
 """Name → flag of either table."""
@@ -373,7 +377,7 @@ class ClientProfile:
         return ClientProfile(version, number, **{flag.name: flag.holds(number) for flag in CLIENT_FLAGS})
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Profile:
     """A release line in one controller mode; each flag of :data:`FLAGS` is an attribute."""
 

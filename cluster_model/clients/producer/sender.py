@@ -425,7 +425,11 @@ class Sender:
         self.metadata.disconnected(broker)
 
     def _connection_lost(self, broker: int, timed_out: int) -> None:
-        """All requests on a connection fail with it (``NetworkClient.processDisconnection``)."""
+        """All requests on a connection fail with it (``NetworkClient.processDisconnection``).
+
+        Before 2.0 the newest failed first (``InFlightRequests.clearAll``): without idempotence the batches, each put at
+        the front, waited in order again.
+        """
         self.metadata.disconnected(broker)
         self._id_request.disconnected(broker)
         lost = self._flight.lost(broker)
